@@ -65,11 +65,11 @@ pub unsafe extern "C" fn bh_roll(
 /// # Safety
 /// `parts` must be null or `count` handles.
 unsafe fn listed(count: usize, parts: *const *const bh_array) -> Result<(Array, Vec<ArrayId>)> {
-    if parts.is_null() {
+    if parts.is_null() && count > 0 {
         return Err(null("parts"));
     }
     // SAFETY: not null, and as long as the caller promises.
-    let parts = unsafe { std::slice::from_raw_parts(parts, count) };
+    let parts = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(parts, count) } };
     let arrays = parts.iter().map(|&part| handle::array(part, "parts")).collect::<Result<Vec<Array>>>()?;
     let first = *arrays.first().ok_or_else(|| argument("argument 'parts': there must be an array at least".into()))?;
     if arrays.iter().any(|array| array.slot != first.slot) {

@@ -241,7 +241,6 @@ fn wrong_settings_are_refused() {
         ("windows", "on"),
         ("window_bytes", "much"),
         ("sweeps", "on"),
-        ("cache_bytes", "50%"),
     ] {
         let error = Driver::new(&[(key, value)]).err().expect("refused");
         assert_eq!(error.status, status::CONFIG);
