@@ -39,7 +39,7 @@ use std::sync::atomic::Ordering;
 const MOST_LINES: usize = 1000;
 
 /// A sibling that is slower than the fastest by more than this gets no share.
-const LEAST_SHARE: f64 = 10.0;
+const MOST_TIMES_SLOWER: f64 = 10.0;
 
 /// What a process ends with that an interrupt ends, as shells see it.
 const INTERRUPTED: i32 = 130;
@@ -83,7 +83,7 @@ impl Component for Cluster {
         call::note(&host);
         let remote = connect(&host)?;
         let asked = host.config(&keys::cluster::RANKS).or_else(|| host.config(&keys::cluster::WEIGHTS)).is_some();
-        let speeds = if remote.is_none() && !asked { keep_the_fast(&mut children) } else { None };
+        let speeds = if remote.is_none() && children.len() > 1 && !asked { keep_the_fast(&mut children) } else { None };
         let ranks = match &remote {
             Some((remote, _)) => remote.ranks(),
             // A rank for each sibling below.
@@ -591,9 +591,9 @@ fn keep_the_fast(siblings: &mut Vec<Child>) -> Option<Vec<f64>> {
     let of = |child: &mut Child| child.message("device speed").ok()?.trim().parse().ok();
     let speeds: Vec<f64> = siblings.iter_mut().map(of).collect::<Option<_>>()?;
     let most = speeds.iter().copied().fold(0.0, f64::max);
-    let is_fast = |speed: &f64| speed * LEAST_SHARE >= most;
+    let is_fast = |speed: &f64| speed * MOST_TIMES_SLOWER >= most;
     let mut fast = speeds.iter().map(is_fast);
     siblings.retain(|_| fast.next().unwrap_or(true));
-    let kept: Vec<f64> = speeds.iter().copied().filter(|speed| is_fast(speed)).collect();
+    let kept: Vec<f64> = speeds.iter().copied().filter(is_fast).collect();
     kept.iter().any(|&speed| speed != most).then_some(kept)
 }

@@ -84,13 +84,10 @@ impl Machine {
             return;
         }
         let begin = Instant::now();
-        let outcomes = self.side_by_side(local, |rank, child, local| match local.batch.instrs.is_empty() {
-            true => Ok(()),
-            false => rank.run(child, local),
-        });
+        let outcomes = self.run_ranks(local);
         self.spent.compute += begin.elapsed().as_nanos() as u64;
         for (outcome, local) in outcomes.into_iter().zip(local) {
-            if let Some(Err(error)) = outcome {
+            if let Err(error) = outcome {
                 let instr = error.instr.and_then(|index| local.globals.get(index as usize)).copied();
                 failures.keep(instr.filter(|&instr| instr != u32::MAX), error);
             }

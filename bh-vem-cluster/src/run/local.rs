@@ -8,7 +8,6 @@ use bh_core::error::{Error, Result};
 use std::collections::HashSet;
 
 /// One rank of this process.
-#[derive(Default)]
 pub struct LocalRank {
     /// Bases that the stack below has heard of.
     known: HashSet<u64>,
@@ -17,15 +16,16 @@ pub struct LocalRank {
 }
 
 impl LocalRank {
-    /// A rank above this stack.
-    pub fn new(child: Option<&mut Child>) -> LocalRank {
-        let on_device =
-            child.and_then(|child| child.message("device memory").ok()).is_some_and(|bytes| !bytes.is_empty());
-        LocalRank { on_device, ..LocalRank::default() }
+    /// A rank above a stack whose engines have memory of their own, or have none.
+    pub fn new(on_device: bool) -> LocalRank {
+        LocalRank { known: HashSet::new(), on_device }
     }
 
     /// Runs a batch on the stack below. The error says which instruction of the local batch failed, if that is known.
     pub fn run(&mut self, child: &mut Child, local: &mut LocalBatch) -> Result<()> {
+        if local.batch.instrs.is_empty() {
+            return Ok(());
+        }
         if local.only_drops() {
             return self.drop_all(child, &local.batch.bases);
         }

@@ -5,7 +5,7 @@ use crate::plan::boxes::{Span, span_of};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::settings::Settings;
-use crate::plan::stage::Place;
+use crate::plan::stage::{LocalBatch, Place};
 use crate::plan::tall::{PRODUCT, QR};
 use crate::run::call::{self, Called};
 use crate::run::local::LocalRank;
@@ -65,12 +65,17 @@ fn crew(ranks: usize, stacks: usize) -> Option<ThreadPool> {
     (ranks > 1 && ranks <= stacks).then(|| threads.thread_name(|_| "bh-sibling".into()).build().ok())?
 }
 
+/// Have a stack's engines memory of their own?
+fn has_memory(child: &mut Child) -> bool {
+    child.message("device memory").is_ok_and(|bytes| !bytes.is_empty())
+}
+
 impl Machine {
     /// A machine without arrays.
     pub fn new(planner: Planner, port: Port, mut children: Vec<Child>) -> Machine {
-        let stacks = children.len().max(1);
-        let local = |number: usize| LocalRank::new(children.get_mut(number % stacks));
-        let locals: Vec<LocalRank> = (0..port.hosted().len()).map(local).collect();
+        let on_device: Vec<bool> = children.iter_mut().map(has_memory).collect();
+        let ranks = on_device.iter().cycle().map(|&on_device| LocalRank::new(on_device));
+        let locals: Vec<LocalRank> = ranks.take(port.hosted().len()).collect();
         let crew = crew(locals.len(), children.len());
         Machine {
             planner,
@@ -98,33 +103,29 @@ impl Machine {
         self.rank(rank).0.know(base);
     }
 
-    /// What each rank does on a stack of its own, side by side; the answers by rank.
-    pub(crate) fn side_by_side<T: Send, R: Send>(
-        &mut self,
-        work: &mut [T],
-        act: impl Fn(&mut LocalRank, &mut Child, &mut T) -> R + Sync,
-    ) -> Vec<Option<R>> {
-        let mut answers: Vec<Option<R>> = work.iter().map(|_| None).collect();
-        let (act, stacks) = (&act, self.children.len());
-        let ranks = self.locals.iter_mut().zip(work.iter_mut().zip(&mut answers));
+    /// Runs a batch for each rank, side by side where each has a stack of its own; the outcomes by rank.
+    pub(crate) fn run_ranks(&mut self, batches: &mut [LocalBatch]) -> Vec<Result<()>> {
+        let mut outcomes = vec![Ok(()); batches.len()];
+        let stacks = self.children.len();
+        let ranks = self.locals.iter_mut().zip(batches.iter_mut().zip(&mut outcomes));
         match &self.crew {
             Some(crew) => crew.in_place_scope(|scope| {
                 let mut ranks = self.children.iter_mut().zip(ranks);
                 let first = ranks.next();
-                for (child, (rank, (work, answer))) in ranks {
-                    scope.spawn(move |_| *answer = Some(act(rank, child, work)));
+                for (child, (rank, (batch, outcome))) in ranks {
+                    scope.spawn(move |_| *outcome = rank.run(child, batch));
                 }
-                if let Some((child, (rank, (work, answer)))) = first {
-                    *answer = Some(act(rank, child, work));
+                if let Some((child, (rank, (batch, outcome)))) = first {
+                    *outcome = rank.run(child, batch);
                 }
             }),
             None => {
-                for (number, (rank, (work, answer))) in ranks.enumerate() {
-                    *answer = Some(act(rank, &mut self.children[number % stacks], work));
+                for (number, (rank, (batch, outcome))) in ranks.enumerate() {
+                    *outcome = rank.run(&mut self.children[number % stacks], batch);
                 }
             }
         }
-        answers
+        outcomes
     }
 
     pub(crate) fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
