@@ -192,6 +192,9 @@ keys! {
         PROFILE "profile": bool = "false", "Measure how long kernels run on the device.";
         BUILDERS "builders": usize = "0",
             "Threads that build the kernels of a batch; 0 for one on each core, but 16 at most.";
+        TOGETHER "together": usize = "8",
+            "The most kernels that are built as one program, which takes drivers less time than one after the other; 1 for programs of \
+             their own.";
         WHILE_BUILDING "while_building": String = "\"off\"",
             "May the next engine run blocks that come for the first time, if it is done before their kernels are built? auto or off.";
         PLACEMENTS "placements": String = "\"auto\"",
@@ -200,6 +203,8 @@ keys! {
              of neighbours). Results are the same.";
         TUNE "tune": String = "\"auto\"",
             "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
+        METHODS "methods": bool = "true",
+            "Transforms, sorts, searches, choices by masks and factorisations run on the device; else they go to the next engine.";
         FAULT_AFTER "fault_after": u64 = "0",
             "For tests: after this many kernels the device behaves as if it were lost; 0 for never.";
     }
