@@ -20,6 +20,7 @@ use bh_core::component::{SharedCalls, enter_block};
 use bh_core::config::Row;
 use bh_core::keys;
 use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
+use bh_kernel::Lowered;
 use machine::Machine;
 use scalars::Scalars;
 use std::sync::Arc;
@@ -190,14 +191,14 @@ impl Component for Engine {
         let all = 0..batch.blocks.len() as u32;
         let whole = blocks.is_empty() || blocks.iter().copied().eq(all.clone());
         let BatchPlans { blocks: plans, windows } = plans;
-        let mut rest: &[WindowPlan] = &[];
+        let (mut rest, mut lowered): (&[WindowPlan], &mut [Option<Lowered>]) = (&[], &mut []);
         if let (Some(bytes), true) = (self.settings.window_bytes, whole && level == Level::Full) {
             let machine = &mut self.machine;
             let planned = match windows {
                 Some(planned) => planned,
                 None => windows.insert(plan_windows(batch, bytes, machine.primitives, &mut machine.tier1)?),
             };
-            rest = &planned.windows;
+            (rest, lowered) = (&planned.windows, &mut planned.lowered);
             self.refused_windows.add(planned.refused * count_if_run);
         }
         // Blocks before this one have run in a window.
@@ -221,7 +222,9 @@ impl Component for Engine {
                 }
             }
             if block >= done {
-                let plan = plan_of(&mut plans[block as usize], batch, block, &mut self.machine, self.margins);
+                let lowered = lowered.get_mut(block as usize).and_then(Option::take);
+                let plan = &mut plans[block as usize];
+                let plan = plan_of(plan, batch, block, lowered, &mut self.machine, self.margins);
                 run_planned(&mut self.machine, &mut self.traced, &registry, batch, block, plan, report)?;
             }
             self.kernels.add(count_if_run);
@@ -292,7 +295,7 @@ impl Engine {
         } else {
             self.machine.begin_direct(batch);
             let machine = &mut self.machine;
-            let plan = BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1);
+            let plan = BlockPlan::new(batch, block, None, machine.primitives, &mut machine.tier1);
             let plan = plan.inspect(|plan| self.margins.add(plan.margins()));
             let plan = plan.as_ref().map_err(Error::clone);
             run_planned(machine, &mut self.traced, registry, batch, block, plan, report)?;
@@ -331,13 +334,14 @@ fn plan_of<'a>(
     plan: &'a mut Option<BlockPlan>,
     batch: &BatchRef<'_>,
     block: u32,
+    lowered: Option<Lowered>,
     machine: &mut Machine,
     margins: Counter,
 ) -> Result<&'a BlockPlan> {
     match plan {
         Some(plan) => Ok(plan),
         None => {
-            let new = BlockPlan::new(batch, block, machine.primitives, &mut machine.tier1)?;
+            let new = BlockPlan::new(batch, block, lowered, machine.primitives, &mut machine.tier1)?;
             margins.add(new.margins());
             Ok(plan.insert(new))
         }

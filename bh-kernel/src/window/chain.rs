@@ -13,7 +13,7 @@ const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
 /// What must be known of all blocks before chains are collected.
 pub(super) struct Facts {
-    lowered: Vec<Lowered>,
+    pub(super) lowered: Vec<Lowered>,
     /// Elements of a row of each base.
     pitch: Vec<i64>,
     /// The first and the last block that use each base.

@@ -29,14 +29,16 @@ impl Figures {
 
 /// The figures of a batch whose arrays are far larger than a cache; `bytes` of their rows fit it.
 pub fn figures(batch: &BatchRef<'_>, bytes: i64) -> Figures {
-    let windows = windows(batch, &WindowOptions { bytes, unit: &|_| Some(1) });
+    let mut windows = windows(batch, &WindowOptions { bytes, unit: &|_| Some(1) });
+    if windows.lowered.is_empty() {
+        windows.lowered = (0..batch.blocks.len() as u32).map(|block| crate::lower(batch, block)).collect();
+    }
     let mut figures = Figures::default();
-    for block in 0..batch.blocks.len() as u32 {
+    for (block, lowered) in (0..).zip(&windows.lowered) {
         let window = windows.found.iter().find(|window| window.blocks.contains(&block));
-        let lowered = crate::lower(batch, block);
-        figures.kernels += u32::from(lowered != Lowered::Nothing);
-        figures.swept += u32::from(lowered != Lowered::Nothing && window.is_some());
-        if let Lowered::Loops(stages, _) = &lowered {
+        figures.kernels += u32::from(*lowered != Lowered::Nothing);
+        figures.swept += u32::from(*lowered != Lowered::Nothing && window.is_some());
+        if let Lowered::Loops(stages, _) = lowered {
             let own: u64 = stages.iter().map(traffic).sum();
             figures.plain_bytes += own;
             figures.bytes += if window.is_none() { own } else { 0 };

@@ -32,7 +32,7 @@ mod share;
 mod tests;
 mod union;
 
-use crate::kernel::Stage;
+use crate::kernel::{Lowered, Stage};
 use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
 pub use chain::gcd;
@@ -215,6 +215,8 @@ pub struct SlidingWindows {
     pub found: Vec<SlidingWindow>,
     /// Blocks that begin no window though others follow, and why.
     pub apart: Vec<(u32, Apart)>,
+    /// All blocks, lowered, if windows were looked for; empty otherwise.
+    pub lowered: Vec<Lowered>,
 }
 
 /// What the search for windows may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
@@ -251,6 +253,7 @@ pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWind
             }
         };
     }
+    windows.lowered = facts.lowered;
     windows
 }
 

@@ -1,11 +1,14 @@
 //! Elements that a mask chooses: their positions, or they themselves, in C order. The chosen ones of each part of the mask
 //! are counted first; then each part is written where those before it end.
 
+use crate::parallel::{all, share, share_between};
 use crate::scratch::Scratch;
-use crate::{Call, Parallel, Strided};
-use bh_bytecode::with_dtype;
+use crate::view::ViewRef;
+use crate::{Call, Parallel};
+use bh_bytecode::{Element, with_dtype};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
+use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Elements of the mask that a participant takes at a time.
@@ -36,120 +39,80 @@ static NUMBERS: [[u8; 8]; 256] = {
 /// The number of true elements.
 pub(crate) fn count_nonzero(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
-    let (mask, found) = (Shared(&call.inputs[0]), AtomicI64::new(0));
-    let count = mask.get().len();
-    let participants = threads.participants(count as u64 * COST);
-    threads.run(participants, (count as u64).div_ceil(PART as u64) as usize, &|tasks| {
+    let (mask, found) = (Mask::new(call), AtomicI64::new(0));
+    let participants = threads.participants(mask.count as u64 * COST);
+    share(threads, participants, (mask.count, PART), &|shares| {
         let mut own = 0;
-        for task in tasks {
-            let first = task as i64 * PART;
-            blocks(mask.get(), first..(first + PART).min(count), |_, bits| own += trues(bits));
-        }
+        shares.for_each(|part| mask.blocks(part.numbers(), |_, bits| own += trues(bits)));
         found.fetch_add(own, Ordering::Relaxed);
     });
-    // SAFETY: the output is one element of this type.
-    unsafe { call.outputs[0].data.cast::<i64>().write_unaligned(found.into_inner()) };
+    call.outputs[0].output::<i64>().put(&mut all(threads), 0, found.into_inner());
     Ok(())
 }
 
 /// The positions of true elements.
 pub(crate) fn flatnonzero(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
-    let step = call.outputs[0].step();
-    choose::<i64, _>(call, threads, step, |block, first, _| {
-        for (to, number) in block.iter_mut().zip(first..) {
-            *to = number;
-        }
-        block.as_ptr()
-    })
+    choose::<i64>(call, threads, &|_, first, block| block.iter_mut().zip(first..).for_each(|(to, at)| *to = at))
 }
 
 /// The elements of an array where a mask is true.
 pub(crate) fn compress(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
-    let step = call.outputs[0].step();
-    let source = Shared(&call.inputs[1]);
-    with_dtype!(source.get().dtype, T => {
-        let dense = source.get().step() == Some(size_of::<T>() as isize);
-        choose::<T, _>(call, threads, step, |block, first, bits| {
-            let source = source.get();
-            if dense {
-                return source.data.cast::<T>().wrapping_add(first as usize).cast_const();
-            }
-            let mut walk = Along::new(source, first);
-            for (to, chosen) in block.iter_mut().zip(bits) {
-                if *chosen != 0 {
-                    // SAFETY: the address is that of an element of the view, whose type this is.
-                    *to = unsafe { walk.at.cast::<T>().read_unaligned() };
-                }
-                walk.next();
-            }
-            block.as_ptr()
+    with_dtype!(call.inputs[1].dtype, T => {
+        let source = call.inputs[1].elements::<T>();
+        choose::<T>(call, threads, &|bits, first, block| match source.slice(first..first + bits.len() as i64) {
+            Some(values) => block.copy_from_slice(values),
+            None => block.iter_mut().zip(source.from(first)).for_each(|(to, value)| *to = value),
         })
     })
 }
 
-/// Writes to the output, where the mask is true, the values that `load` makes of blocks of the mask: given room for them,
-/// the number of the first element and the truth values, it says where they are.
-fn choose<T: Copy + Send + Sync, F>(
-    call: &Call<'_, '_>,
-    threads: &mut dyn Parallel,
-    step: Option<isize>,
-    load: F,
-) -> Result<()>
-where
-    F: Fn(&mut [T], i64, &[u8]) -> *const T + Sync,
-{
-    let (mask, output) = (Shared(&call.inputs[0]), Shared(&call.outputs[0]));
-    let (count, room) = (mask.get().len(), output.get().len());
-    let parts = (count as u64).div_ceil(PART as u64) as usize;
-    let participants = threads.participants(count as u64 * COST);
-    // SAFETY: zeros are integers.
-    let mut places = unsafe { Scratch::<i64>::zeros(call.memory, parts + 1)? };
-    let shared = Places(places.as_mut_ptr());
-    threads.run(participants, parts, &|tasks| {
-        for task in tasks {
-            let first = task as i64 * PART;
-            let mut found = 0;
-            blocks(mask.get(), first..(first + PART).min(count), |_, bits| found += trues(bits));
-            // SAFETY: each task has a place of its own.
-            unsafe { shared.place(task + 1).write(found) };
+/// The values of a block of the mask: given its truth values, the number of the first one, and room.
+type Load<'a, T> = &'a (dyn Fn(&[u8], i64, &mut [T]) + Sync);
+
+/// Writes to the output, where the mask is true, the values that `load` makes of blocks of the mask.
+fn choose<T: Element>(call: &Call<'_, '_>, threads: &mut dyn Parallel, load: Load<'_, T>) -> Result<()> {
+    let (mask, output, room) = (Mask::new(call), call.outputs[0].output::<T>(), call.outputs[0].len());
+    let parts = (mask.count as u64).div_ceil(PART as u64) as usize;
+    let participants = threads.participants(mask.count as u64 * COST);
+    // How many each part chooses, and then where its elements begin.
+    let found = Scratch::<AtomicI64>::zeros(call.memory, parts)?;
+    share(threads, participants, (mask.count, PART), &|shares| {
+        for part in shares {
+            let mut own = 0;
+            mask.blocks(part.numbers(), |_, bits| own += trues(bits));
+            found[(part.numbers().start / PART) as usize].store(own, Ordering::Relaxed);
         }
     });
-    for part in 1..=parts {
-        places[part] += places[part - 1];
+    let mut borders = Scratch::<i64>::zeros(call.memory, parts + 1)?;
+    for part in 0..parts {
+        borders[part + 1] = borders[part] + found[part].load(Ordering::Relaxed);
     }
-    if places[parts] != room {
-        let text = format!("{}: the mask chooses {} elements, but the output has {room}", call.name, places[parts]);
+    if borders[parts] != room {
+        let text = format!("{}: the mask chooses {} elements, but the output has {room}", call.name, borders[parts]);
         return Err(Error::new(status::EXECUTION, text));
     }
-    let dense = step == Some(size_of::<T>() as isize) && output.get().data.cast::<T>().is_aligned();
-    let shared = Places(places.as_mut_ptr());
-    threads.run(participants, parts, &|tasks| {
-        let mut values = [const { std::mem::MaybeUninit::<T>::uninit() }; BLOCK];
-        // SAFETY: elements of all types may have any bits; what is not loaded is not chosen.
-        let values = unsafe {
-            values.as_mut_ptr().write_bytes(0, BLOCK);
-            &mut *values.as_mut_ptr().cast::<[T; BLOCK]>()
-        };
-        for task in tasks {
-            let first = task as i64 * PART;
-            // SAFETY: the places are read only by now.
-            let (mut at, end) = unsafe { (shared.place(task).read(), shared.place(task + 1).read()) };
-            blocks(mask.get(), first..(first + PART).min(count), |number, bits| {
+    share_between(threads, participants, &borders, &|shares| {
+        let mut values = [T::default(); BLOCK];
+        for (part, mut own) in shares {
+            let first = part as i64 * PART;
+            let (mut at, end) = (0, (own.numbers().end - own.numbers().start) as usize);
+            let from = own.numbers().start;
+            let dense = output.slice_mut(&mut own).map(|_| ()).is_some();
+            mask.blocks(first..(first + PART).min(mask.count), |number, bits| {
                 if at == end || bits.iter().fold(0, |any, bit| any | bit) == 0 {
                     return;
                 }
-                let values = load(&mut values[..bits.len()], number, bits);
-                if dense {
-                    let to = output.get().data.cast::<T>();
-                    // SAFETY: the part's elements of the output are this participant's, and all values can be read.
-                    at += unsafe { pack(values, bits, to.wrapping_add(at as usize), (end - at) as usize) };
-                } else {
-                    for (place, _) in bits.iter().enumerate().filter(|(_, chosen)| **chosen != 0) {
-                        // SAFETY: as above.
-                        unsafe { output.get().at(at).cast::<T>().write_unaligned(values.add(place).read_unaligned()) };
-                        at += 1;
+                let values = &mut values[..bits.len()];
+                load(bits, number, values);
+                match output.slice_mut(&mut own).filter(|_| dense) {
+                    Some(to) => at += pack(values, bits, &mut to[at..]),
+                    None => {
+                        for (value, _) in values.iter().zip(bits).filter(|(_, chosen)| **chosen != 0) {
+                            output.put(&mut own, from + at as i64, *value);
+                            at += 1;
+                        }
                     }
                 }
             });
@@ -158,35 +121,33 @@ where
     Ok(())
 }
 
-/// Writes the chosen values one after the other, and returns their number; `room` is how many may be written.
-///
-/// # Safety
-/// `values` must be valid for reading one for each truth value, `to` for writing `room`, of which no more may be chosen.
-unsafe fn pack<T: Copy>(values: *const T, bits: &[u8], to: *mut T, room: usize) -> i64 {
+/// Writes the chosen values one after the other, and returns their number, for which there is room.
+fn pack<T: Copy>(values: &[T], bits: &[u8], to: &mut [T]) -> usize {
     let mut at = 0;
     let (groups, rest) = bits.as_chunks::<8>();
-    for (group, first) in groups.iter().zip((0..).step_by(8)) {
+    for (group, values) in groups.iter().zip(values.as_chunks::<8>().0) {
         let word = ones(u64::from_le_bytes(*group));
         if word == 0 {
             continue;
         }
         // The product moves the truth values, one to each bit, to the highest byte.
         let byte = (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) as usize;
-        let count = byte.count_ones() as usize;
+        let (numbers, count) = (&NUMBERS[byte], byte.count_ones() as usize);
         // With room for eight, later ones overwrite what is too much.
-        let written = if at + 8 <= room { 8 } else { count };
-        for (next, &number) in NUMBERS[byte][..written].iter().enumerate() {
-            // SAFETY: the number is below eight, and no more are chosen than there is room for.
-            unsafe { to.add(at + next).write(values.add(first + usize::from(number)).read_unaligned()) };
+        if let Some(to) = to.get_mut(at..at + 8) {
+            to.iter_mut().zip(numbers).for_each(|(to, &number)| *to = values[usize::from(number & 7)]);
+        } else {
+            let to = &mut to[at..at + count];
+            to.iter_mut().zip(numbers).for_each(|(to, &number)| *to = values[usize::from(number & 7)]);
         }
         at += count;
     }
-    for (place, _) in rest.iter().enumerate().filter(|(_, chosen)| **chosen != 0) {
-        // SAFETY: as above.
-        unsafe { to.add(at).write(values.add(8 * groups.len() + place).read_unaligned()) };
+    let values = &values[8 * groups.len()..];
+    for (value, _) in values.iter().zip(rest).filter(|(_, chosen)| **chosen != 0) {
+        to[at] = *value;
         at += 1;
     }
-    at as i64
+    at
 }
 
 /// Bytes that are not zero become one.
@@ -208,88 +169,29 @@ fn trues(bits: &[u8]) -> i64 {
     found + rest.iter().filter(|&&bit| bit != 0).count() as i64
 }
 
-/// Calls `f` with blocks of a mask's truth values, and the number of the first element of each.
-fn blocks(mask: &Strided<'_>, elements: std::ops::Range<i64>, mut f: impl FnMut(i64, &[u8])) {
-    let dense = mask.step() == Some(1);
-    let mut copied = [0u8; BLOCK];
-    let mut walk = Along::new(mask, elements.start);
-    let mut first = elements.start;
-    while first < elements.end {
-        let count = (elements.end - first).min(BLOCK as i64) as usize;
-        if dense {
-            // SAFETY: the elements are inside the view and follow each other.
-            f(first, unsafe { std::slice::from_raw_parts(mask.data.wrapping_add(first as usize), count) });
-        } else {
-            for to in &mut copied[..count] {
-                // SAFETY: the address is that of an element of the view.
-                *to = unsafe { walk.at.read() };
-                walk.next();
-            }
+/// A mask.
+struct Mask<'a> {
+    /// Its truth values as bytes.
+    bytes: ViewRef<'a, u8>,
+    count: i64,
+}
+
+impl<'a> Mask<'a> {
+    fn new(call: &'a Call<'_, '_>) -> Mask<'a> {
+        Mask { bytes: call.inputs[0].bytes(), count: call.inputs[0].len() }
+    }
+
+    /// Calls `f` with blocks of truth values, and the number of the first one of each.
+    fn blocks(&self, elements: Range<i64>, mut f: impl FnMut(i64, &[u8])) {
+        if let Some(bits) = self.bytes.slice(elements.clone()) {
+            return bits.chunks(BLOCK).zip((elements.start..).step_by(BLOCK)).for_each(|(bits, first)| f(first, bits));
+        }
+        let (mut copied, mut values) = ([0u8; BLOCK], self.bytes.from(elements.start));
+        for first in elements.clone().step_by(BLOCK) {
+            let count = (elements.end - first).min(BLOCK as i64) as usize;
+            copied[..count].iter_mut().zip(&mut values).for_each(|(to, bit)| *to = bit);
             f(first, &copied[..count]);
         }
-        first += count as i64;
-    }
-}
-
-/// A walk over the elements of a view in C order, from any of them on.
-struct Along<'a> {
-    shape: &'a [i64],
-    stride: &'a [isize],
-    index: [i64; bh_bytecode::MAX_RANK],
-    at: *mut u8,
-}
-
-impl<'a> Along<'a> {
-    fn new(view: &'a Strided<'_>, first: i64) -> Along<'a> {
-        let mut index = [0; bh_bytecode::MAX_RANK];
-        let mut rest = first;
-        for (place, &extent) in index[..view.shape.len()].iter_mut().zip(view.shape).rev() {
-            *place = rest % extent.max(1);
-            rest /= extent.max(1);
-        }
-        Along {
-            shape: view.shape,
-            stride: &view.stride,
-            index,
-            at: if view.is_empty() { view.data } else { view.at(first) },
-        }
-    }
-
-    #[inline(always)]
-    fn next(&mut self) {
-        for dim in (0..self.shape.len()).rev() {
-            self.index[dim] += 1;
-            if self.index[dim] < self.shape[dim] {
-                self.at = self.at.wrapping_offset(self.stride[dim]);
-                return;
-            }
-            self.at = self.at.wrapping_offset(self.stride[dim].wrapping_mul(1 - self.shape[dim] as isize));
-            self.index[dim] = 0;
-        }
-    }
-}
-
-/// A view that participants share.
-struct Shared<'a, 'b>(&'a Strided<'b>);
-
-// SAFETY: inputs are read, and of the output participants write different elements.
-unsafe impl Sync for Shared<'_, '_> {}
-
-impl<'a, 'b> Shared<'a, 'b> {
-    fn get(&self) -> &'a Strided<'b> {
-        self.0
-    }
-}
-
-/// Where each part's elements begin.
-struct Places(*mut i64);
-
-// SAFETY: each task writes a place of its own, or all only read.
-unsafe impl Sync for Places {}
-
-impl Places {
-    fn place(&self, part: usize) -> *mut i64 {
-        self.0.wrapping_add(part)
     }
 }
 
@@ -315,9 +217,8 @@ mod tests {
             let values: Vec<u32> = (0..count as u32).collect();
             let wanted: Vec<u32> = values.iter().copied().filter(|&value| bits[value as usize] != 0).collect();
             let mut found = vec![u32::MAX; wanted.len() + 9];
-            // SAFETY: the room is inside the vector.
-            let packed = unsafe { pack(values.as_ptr(), &bits, found.as_mut_ptr(), wanted.len()) };
-            assert_eq!((packed as usize, &found[..wanted.len()]), (wanted.len(), &wanted[..]), "{seed}");
+            let packed = pack(&values, &bits, &mut found[..wanted.len()]);
+            assert_eq!((packed, &found[..wanted.len()]), (wanted.len(), &wanted[..]), "{seed}");
             assert!(found[wanted.len()..].iter().all(|&value| value == u32::MAX), "{seed} wrote too much");
         }
     }

@@ -1,8 +1,9 @@
 //! Discrete Fourier transforms along the last axis.
 
-use crate::scratch::Scratch;
-use crate::{Call, Methods, Parallel, Strided};
-use bh_bytecode::DType;
+use crate::parallel::share;
+use crate::scratch::Reserved;
+use crate::{Call, Methods, Parallel};
+use bh_bytecode::{DType, Element};
 use bh_core::Result;
 use rustfft::num_complex::Complex;
 use rustfft::{FftDirection, FftNum, FftPlanner};
@@ -81,59 +82,41 @@ fn transform(
     }
 }
 
-/// The last axis of a view, and the address of each line along it.
-pub(crate) struct Lines<'a> {
-    outer: Strided<'a>,
-    stride: isize,
+/// A real number whose transforms there are.
+trait Part: FftNum + Element {
+    /// The complex number of such parts, as arrays have it.
+    type Number: Element;
+
+    fn of(value: Complex<Self>) -> Self::Number;
+    fn from(number: Self::Number) -> Complex<Self>;
+
+    /// The same numbers, as the library has them.
+    fn as_library(numbers: &mut [Self::Number]) -> &mut [Complex<Self>];
 }
 
-// SAFETY: only addresses are computed from it.
-unsafe impl Sync for Lines<'_> {}
+macro_rules! part {
+    ($($real:ident),*) => {$(
+        impl Part for $real {
+            type Number = bh_bytecode::Complex<$real>;
 
-impl<'a> Lines<'a> {
-    pub(crate) fn new(view: &Strided<'a>) -> Lines<'a> {
-        let last = view.shape.len() - 1;
-        let outer = Strided {
-            data: view.data,
-            dtype: view.dtype,
-            shape: &view.shape[..last],
-            stride: view.stride[..last].to_vec(),
-        };
-        Lines { outer, stride: view.stride[last] }
-    }
+            fn of(Complex { re, im }: Complex<$real>) -> Self::Number {
+                bh_bytecode::Complex { re, im }
+            }
 
-    /// How many lines there are.
-    pub(crate) fn count(&self) -> i64 {
-        self.outer.len()
-    }
+            fn from(bh_bytecode::Complex { re, im }: Self::Number) -> Complex<$real> {
+                Complex { re, im }
+            }
 
-    /// The address of a line's first element.
-    pub(crate) fn first(&self, line: i64) -> *mut u8 {
-        self.outer.at(line)
-    }
-
-    /// Do the elements of each line follow each other in memory as those of a slice do?
-    pub(crate) fn is_dense<T>(&self) -> bool {
-        let whole = |stride: &isize| *stride % align_of::<T>() as isize == 0;
-        self.stride == size_of::<T>() as isize
-            && self.outer.data.cast::<T>().is_aligned()
-            && self.outer.stride.iter().all(whole)
-    }
-
-    /// The addresses of a line's elements.
-    pub(crate) fn addresses(&self, line: i64) -> impl Iterator<Item = *mut u8> {
-        let (first, stride) = (self.outer.at(line), self.stride);
-        (0..).map(move |element: isize| first.wrapping_offset(element * stride))
-    }
-
-    /// The first address of a line whose elements follow each other as complex numbers in memory do.
-    fn dense<T>(&self, line: i64) -> Option<*mut Complex<T>> {
-        let first = self.outer.at(line).cast::<Complex<T>>();
-        (self.stride == size_of::<Complex<T>>() as isize && first.is_aligned()).then_some(first)
-    }
+            fn as_library(numbers: &mut [Self::Number]) -> &mut [Complex<$real>] {
+                // SAFETY: both are two numbers of this type in C's layout, the real part first.
+                unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len()) }
+            }
+        }
+    )*};
 }
+part!(f32, f64);
 
-fn run<T: FftNum>(
+fn run<T: Part>(
     transforms: &mut Transforms<T>,
     call: &Call<'_, '_>,
     threads: &mut dyn Parallel,
@@ -141,47 +124,42 @@ fn run<T: FftNum>(
 ) -> Result<()> {
     let (input, output) = (&call.inputs[0], &call.outputs[0]);
     let real = !input.dtype.is_complex();
-    let length = *input.shape.last().unwrap_or(&0) as usize;
+    let length = input.line() as usize;
     if input.is_empty() {
         return Ok(());
     }
     let participants = threads.participants(20 * input.len() as u64);
     // The library takes memory by itself: for a plan about as much as two lines have, and for each participant a line and
     // as much to work in. It is counted meanwhile; that of the plan is there, as it was had a moment before.
-    drop(Scratch::<Complex<T>>::reserve(call.memory, length.saturating_mul(4))?);
-    let _counted = Scratch::<Complex<T>>::reserve(call.memory, length.saturating_mul(2 * participants))?;
+    drop(Reserved::new::<Complex<T>>(call.memory, length.saturating_mul(4))?);
+    let _counted = Reserved::new::<Complex<T>>(call.memory, length.saturating_mul(2 * participants))?;
     let plan = transforms.planner.plan_fft(length, direction);
     let buffers = &transforms.buffers;
     let scale = match direction {
         FftDirection::Forward => T::one(),
         FftDirection::Inverse => T::one() / T::from_usize(length).unwrap_or_else(T::one),
     };
-    let (from, to) = (Lines::new(input), Lines::new(output));
-    let lines = from.outer.len();
-    let apart = input.is_apart(output);
+    let (real_from, from) = if real { (Some(input.elements::<T>()), None) } else { (None, Some(input.elements())) };
+    let to = output.output::<T::Number>();
+    let in_place = to.has_slices() && input.is_apart(output);
     let read = |number: i64, line: &mut [Complex<T>]| {
-        for (value, at) in line.iter_mut().zip(from.addresses(number)) {
-            // SAFETY: the element is inside the view, whose type has this layout.
-            *value = unsafe {
-                if real {
-                    Complex::new(at.cast::<T>().read_unaligned(), T::zero())
-                } else {
-                    at.cast::<Complex<T>>().read_unaligned()
-                }
-            };
+        if let Some(from) = &real_from {
+            line.iter_mut().zip(from.line(number)).for_each(|(to, value)| *to = Complex::new(value, T::zero()));
+        }
+        if let Some(from) = &from {
+            line.iter_mut().zip(from.line(number)).for_each(|(to, value)| *to = T::from(value));
         }
     };
     let failed = AtomicBool::new(false);
-    threads.run(participants, lines as usize, &|tasks| {
+    share(threads, participants, (input.len(), length as i64), &|shares| {
         let Some(mut scratch) = buffers.take(plan.get_inplace_scratch_len()) else {
             failed.store(true, Ordering::Relaxed);
             return;
         };
-        for task in tasks {
-            let number = task as i64;
-            if let Some(first) = to.dense::<T>(number).filter(|_| apart) {
-                // SAFETY: the line is inside the view, apart from the input; every line is one participant's.
-                let line = unsafe { std::slice::from_raw_parts_mut(first, length) };
+        for mut own in shares {
+            let number = own.numbers().start / length as i64;
+            if let Some(line) = to.line_mut(&mut own, number).filter(|_| in_place) {
+                let line = T::as_library(line);
                 read(number, line);
                 plan.process_with_scratch(line, &mut scratch);
                 if direction == FftDirection::Inverse {
@@ -195,10 +173,7 @@ fn run<T: FftNum>(
             };
             read(number, &mut line);
             plan.process_with_scratch(&mut line, &mut scratch);
-            for (value, at) in line.iter().zip(to.addresses(number)) {
-                // SAFETY: as above.
-                unsafe { at.cast::<Complex<T>>().write_unaligned(value.scale(scale)) };
-            }
+            to.put_line(&mut own, number, line.iter().map(|value| T::of(value.scale(scale))));
             buffers.give_back(line);
         }
         buffers.give_back(scratch);

@@ -43,15 +43,19 @@ impl Matrix {
         let size = view.dtype.size() as isize;
         match (view.shape, view.stride.as_slice()) {
             (&[rows, columns], &[row, column]) => {
-                Some(Matrix { data: view.data, rows, columns, row_stride: row / size, column_stride: column / size })
+                Some(Matrix { data: view.data(), rows, columns, row_stride: row / size, column_stride: column / size })
             }
             (&[length], &[stride]) if vector_is_row => {
                 let column_stride = stride / size;
-                Some(Matrix { data: view.data, rows: 1, columns: length, row_stride: length as isize, column_stride })
+                Some(Matrix { data: view.data(), rows: 1, columns: length, row_stride: length as isize, column_stride })
             }
-            (&[length], &[stride]) => {
-                Some(Matrix { data: view.data, rows: length, columns: 1, row_stride: stride / size, column_stride: 1 })
-            }
+            (&[length], &[stride]) => Some(Matrix {
+                data: view.data(),
+                rows: length,
+                columns: 1,
+                row_stride: stride / size,
+                column_stride: 1,
+            }),
             _ => None,
         }
     }

@@ -1,10 +1,10 @@
 //! Sorting along the last axis, and searching in what is sorted. NaN comes last, as in NumPy. Elements that are not the same
 //! bits have an order, so that what comes out depends neither on the algorithm nor on the threads.
 
-use crate::fourier::Lines;
-use crate::scratch::Scratch;
-use crate::{Call, Parallel, Strided};
-use bh_bytecode::{Complex, c64, c128, with_dtype};
+use crate::parallel::{Share, install, share};
+use crate::scratch::{Scratch, Zeroed};
+use crate::{Call, Parallel};
+use bh_bytecode::{Complex, Element, c64, c128, with_dtype};
 use bh_core::Result;
 use rayon::slice::ParallelSliceMut;
 use std::cmp::Ordering;
@@ -13,10 +13,10 @@ use std::sync::{Mutex, PoisonError};
 /// Values searched by one participant at a time.
 const SEARCHED: i64 = 4096;
 /// A line with fewer elements than this is sorted by one participant.
-const LONG_LINE: usize = 1 << 15;
+const LONG_LINE: i64 = 1 << 15;
 
 /// Elements with an order of all their values.
-trait Ranked: Copy + Send + Sync {
+trait Ranked: Element {
     /// The order of values: those that are equal are the same.
     fn rank(&self, other: &Self) -> Ordering;
 
@@ -75,19 +75,17 @@ ranked_complex!(c64, c128);
 /// The elements along the last axis in ascending order.
 pub(crate) fn sort(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
-    let dtype = call.inputs[0].dtype;
-    with_dtype!(dtype, T => lines(call, threads, |at, _| read::<T>(at), T::order, |&value| value))
+    with_dtype!(call.inputs[0].dtype, T => sort_lines::<T>(call, threads))
 }
 
 /// The positions along the last axis that put its elements in ascending order; equal elements keep theirs.
 pub(crate) fn argsort(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
-    let dtype = call.inputs[0].dtype;
     // With its position each element differs from all others, so that nothing has to be put aside.
-    with_dtype!(dtype, T => lines(
+    with_dtype!(call.inputs[0].dtype, T => lines(
         call,
         threads,
-        |at, position| (read::<T>(at), position),
+        |value: T, position| (value, position),
         |a, b| a.0.rank(&b.0).then(a.1.cmp(&b.1)),
         |&(_, position)| position,
     ))
@@ -105,110 +103,120 @@ pub(crate) fn search_right(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> R
 
 fn search(call: &Call<'_, '_>, threads: &mut dyn Parallel, before: fn(Ordering) -> bool) -> Result<()> {
     call.check()?;
-    let (sorted, values, output) = (Shared(&call.inputs[0]), Shared(&call.inputs[1]), Shared(&call.outputs[0]));
-    let (length, count) = (sorted.0.shape[0], values.0.len());
+    let (length, count) = (call.inputs[0].len(), call.inputs[1].len());
     let participants = threads.participants(count as u64 * 200);
-    threads.run(participants, (count as u64).div_ceil(SEARCHED as u64) as usize, &|tasks| {
-        for task in tasks {
-            let first = task as i64 * SEARCHED;
-            for number in first..(first + SEARCHED).min(count) {
-                let position = with_dtype!(values.get().dtype, T => {
-                    let value: T = read(values.get().at(number));
+    with_dtype!(call.inputs[1].dtype, T => {
+        let (sorted, values) = (call.inputs[0].elements::<T>(), call.inputs[1].elements::<T>());
+        let output = call.outputs[0].output::<i64>();
+        share(threads, participants, (count, SEARCHED), &|shares| {
+            for mut own in shares {
+                for number in own.numbers() {
+                    let value = values.get(number);
                     let (mut low, mut high) = (0, length);
                     while low < high {
                         let middle = low + (high - low) / 2;
-                        let at = read::<T>(sorted.get().at(middle));
-                        if before(at.rank(&value)) { low = middle + 1 } else { high = middle }
+                        if before(sorted.get(middle).rank(&value)) { low = middle + 1 } else { high = middle }
                     }
-                    low
-                });
-                // SAFETY: the element is inside the output, whose type is i64, and this participant's.
-                unsafe { output.get().at(number).cast::<i64>().write_unaligned(position) };
+                    output.put(&mut own, number, low);
+                }
             }
-        }
+        });
     });
     Ok(())
 }
 
-/// A view that participants share.
-struct Shared<'a, 'b>(&'a Strided<'b>);
+/// Participants for the lines of a call, and whether these are so few and long that one after the other is sorted by all.
+fn participants(call: &Call<'_, '_>, threads: &dyn Parallel) -> (usize, bool) {
+    let (count, length) = (call.inputs[0].len(), call.inputs[0].line());
+    let participants = threads.participants(count as u64 * 100 * u64::from(length.max(1).ilog2().max(1)));
+    (participants, participants as i64 > count / length.max(1) && length >= LONG_LINE)
+}
 
-// SAFETY: inputs are read, and of an output participants write different elements.
-unsafe impl Sync for Shared<'_, '_> {}
-
-impl<'a, 'b> Shared<'a, 'b> {
-    fn get(&self) -> &'a Strided<'b> {
-        self.0
+/// Sorts each line of the input in the output's.
+fn sort_lines<T: Ranked + Zeroed>(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    let (from, to) = (call.inputs[0].elements::<T>(), call.outputs[0].output::<T>());
+    if !to.has_slices() || !call.inputs[0].is_apart(&call.outputs[0]) {
+        return lines(call, threads, |value: T, _| value, T::order, |&value| value);
     }
-}
-
-fn read<T: Copy>(at: *mut u8) -> T {
-    // SAFETY: addresses are those of elements of views of this type.
-    unsafe { at.cast::<T>().read_unaligned() }
-}
-
-/// Sorts each line of the input, in the output's where `take` leaves elements as they are: `load` makes what is sorted of
-/// an element's address and position, and `take` makes an element of the output of that.
-fn lines<F: Copy + Send, T: Copy>(
-    call: &Call<'_, '_>,
-    threads: &mut dyn Parallel,
-    load: impl Fn(*mut u8, i64) -> F + Sync,
-    order: impl Fn(&F, &F) -> Ordering + Sync,
-    take: impl Fn(&F) -> T + Sync,
-) -> Result<()> {
-    let (input, output) = (&call.inputs[0], &call.outputs[0]);
-    let length = *output.shape.last().unwrap_or(&0) as usize;
-    if input.is_empty() {
+    let (count, length) = (call.inputs[0].len(), call.inputs[0].line());
+    if count == 0 {
         return Ok(());
     }
-    let (from, to) = (Lines::new(input), Lines::new(output));
-    let in_place = size_of::<F>() == size_of::<T>() && to.is_dense::<T>() && input.is_apart(output);
-    let participants = threads.participants(input.len() as u64 * 100 * u64::from(length.ilog2().max(1)));
-    let count = from.count() as usize;
-    let one_by_one = participants > count && length >= LONG_LINE;
-    let spare = if in_place { 0 } else { participants.min(count) };
-    // SAFETY: elements of all types, and integers, may be zeros.
-    let spare: Result<Vec<_>> = (0..spare).map(|_| unsafe { Scratch::<F>::zeros(call.memory, length) }).collect();
-    let spare = Mutex::new(spare?);
-    let work = |tasks: &mut dyn Iterator<Item = usize>, sort: &mut dyn FnMut(&mut [F])| {
-        let mut own = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let fill = |line: &mut [F], number: i64| {
-            for ((to, at), position) in line.iter_mut().zip(from.addresses(number)).zip(0..) {
-                *to = load(at, position);
-            }
-        };
-        for number in tasks.map(|task| task as i64) {
-            let Some(line) = &mut own else {
-                // SAFETY: the line is dense and aligned, apart from the input, and this participant's alone.
-                let line = unsafe { std::slice::from_raw_parts_mut(to.first(number).cast::<F>(), length) };
-                fill(line, number);
-                sort(line);
-                continue;
-            };
-            fill(line, number);
-            sort(line);
-            for (sorted, at) in line.iter().zip(to.addresses(number)) {
-                // SAFETY: the element is inside the view.
-                unsafe { at.cast::<T>().write_unaligned(take(sorted)) };
-            }
+    let fill = |own: &mut Share<'_>, line: i64, sort: fn(&mut [T])| {
+        if let Some(values) = to.line_mut(own, line) {
+            values.iter_mut().zip(from.line(line)).for_each(|(to, value)| *to = value);
+            sort(values);
         }
     };
+    let alone: fn(&mut [T]) = |line| line.sort_unstable_by(T::order);
+    let (participants, one_by_one) = participants(call, threads);
     if one_by_one {
-        work(&mut (0..count), &mut |line| {
-            if !threads.install(&mut || line.par_sort_unstable_by(&order)) {
-                line.sort_unstable_by(&order);
-            }
-        });
+        let together: fn(&mut [T]) = |line| line.par_sort_unstable_by(T::order);
+        for line in 0..count / length {
+            install(threads, &mut |own, parallel| fill(own, line, if parallel { together } else { alone }));
+        }
     } else {
-        threads.run(participants, count, &|tasks| work(tasks, &mut |line| line.sort_unstable_by(&order)));
+        share(threads, participants, (count, length), &|shares| {
+            shares.for_each(|mut own| {
+                let line = own.numbers().start / length;
+                fill(&mut own, line, alone);
+            });
+        });
     }
+    Ok(())
+}
+
+/// Sorts what `load` makes of the elements of each line and their positions, and writes what `take` makes of that.
+fn lines<T: Ranked, F: Copy + Send + Zeroed, O: Element>(
+    call: &Call<'_, '_>,
+    threads: &mut dyn Parallel,
+    load: impl Fn(T, i64) -> F + Sync,
+    order: impl Fn(&F, &F) -> Ordering + Sync,
+    take: impl Fn(&F) -> O + Sync,
+) -> Result<()> {
+    let (from, to) = (call.inputs[0].elements::<T>(), call.outputs[0].output::<O>());
+    let (count, length) = (call.inputs[0].len(), call.inputs[0].line());
+    if count == 0 {
+        return Ok(());
+    }
+    let (participants, one_by_one) = participants(call, threads);
+    let lines = count / length;
+    let spare = if one_by_one { 1 } else { participants.min(lines as usize) };
+    let spare: Result<Vec<_>> = (0..spare).map(|_| Scratch::<F>::zeros(call.memory, length as usize)).collect();
+    let spare = Mutex::new(spare?);
+    let own_line = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let run = |own: &mut Share<'_>, line: i64, values: &mut [F], sort: &dyn Fn(&mut [F])| {
+        for ((to, value), position) in values.iter_mut().zip(from.line(line)).zip(0..) {
+            *to = load(value, position);
+        }
+        sort(values);
+        to.put_line(own, line, values.iter().map(&take));
+    };
+    let alone = |values: &mut [F]| values.sort_unstable_by(&order);
+    let together = |values: &mut [F]| values.par_sort_unstable_by(&order);
+    if one_by_one {
+        let Some(mut values) = own_line() else { return Ok(()) };
+        for line in 0..lines {
+            install(threads, &mut |own, parallel| {
+                run(own, line, &mut values, if parallel { &together } else { &alone });
+            });
+        }
+        return Ok(());
+    }
+    share(threads, participants, (count, length), &|shares| {
+        let Some(mut values) = own_line() else { return };
+        for mut own in shares {
+            let line = own.numbers().start / length;
+            run(&mut own, line, &mut values, &alone);
+        }
+    });
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bh_bytecode::Element;
+    use crate::{Layout, Strided};
     use rayon::{ThreadPool, ThreadPoolBuilder};
 
     /// A pool, or none, for all work.
@@ -220,7 +228,8 @@ mod tests {
         }
     }
 
-    impl Parallel for Threads {
+    // SAFETY: it hands all numbers out once.
+    unsafe impl Parallel for Threads {
         fn participants(&self, _: u64) -> usize {
             self.0.as_ref().map_or(1, ThreadPool::current_num_threads)
         }
@@ -239,11 +248,10 @@ mod tests {
         let stride: Vec<isize> = (0..shape.len())
             .map(|axis| shape[axis + 1..].iter().product::<i64>() as isize * size_of::<T>() as isize)
             .collect();
-        let view = |data: &mut Vec<T>| Strided {
-            data: data.as_mut_ptr().cast(),
-            dtype: T::DTYPE,
-            shape,
-            stride: stride.clone(),
+        let view = |data: &mut Vec<T>| {
+            let layout = Layout { dtype: T::DTYPE, shape, stride: stride.clone() };
+            // SAFETY: the vectors have the elements of the shape, and live longer.
+            unsafe { Strided::at_address(data.as_mut_ptr().cast(), layout) }
         };
         let (inputs, outputs) = ([view(&mut from)], [view(&mut to)]);
         let call = Call { name: "sort", outputs: &outputs, inputs: &inputs, memory: None };
@@ -262,7 +270,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_sorted_alike_by_any_number_of_threads() {
-        const LENGTH: usize = 3 * LONG_LINE + 7;
+        const LENGTH: usize = 3 * LONG_LINE as usize + 7;
         let bits = |i: usize| (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         // Equal values, zeros of both signs, and some that are no numbers.
         let value = |i: usize| {

@@ -1,63 +1,88 @@
 //! Work memory of methods: from the host, so that it counts against the limit and is an error where there is none.
 
+use bh_bytecode::{c64, c128};
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::AtomicI64;
 
-/// Elements of a type that any bits, zeros among them, are a value of.
-pub(crate) struct Scratch<T: Copy> {
+/// What zero bytes are a value of.
+///
+/// # Safety
+/// They are.
+pub(crate) unsafe trait Zeroed: Sized {}
+
+macro_rules! zeroed {
+    ($($type:ty),*) => {$(
+        // SAFETY: a number, or a truth value, of zero.
+        unsafe impl Zeroed for $type {}
+    )*};
+}
+zeroed!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128, faer::c32, faer::c64, AtomicI64);
+
+// SAFETY: both are zeros, and bytes between them are anything.
+unsafe impl<A: Zeroed, B: Zeroed> Zeroed for (A, B) {}
+
+/// Memory that is counted while this lives, and touched by nobody: for what libraries allocate by themselves meanwhile.
+pub(crate) struct Reserved {
     host: Host,
-    data: *mut T,
-    len: usize,
+    data: *mut u8,
     bytes: usize,
 }
 
 // SAFETY: it owns its memory.
-unsafe impl<T: Copy + Send> Send for Scratch<T> {}
-// SAFETY: shared, it is only read.
-unsafe impl<T: Copy + Sync> Sync for Scratch<T> {}
+unsafe impl Send for Reserved {}
+// SAFETY: shared, it does nothing.
+unsafe impl Sync for Reserved {}
 
-impl<T: Copy> Scratch<T> {
-    /// So many zeros.
-    ///
-    /// # Safety
-    /// Zero bytes must be a value of the type.
-    pub(crate) unsafe fn zeros(host: Option<Host>, len: usize) -> Result<Scratch<T>> {
-        Scratch::take(host, len, true)
+impl Reserved {
+    /// Room for so many elements.
+    pub(crate) fn new<T>(host: Option<Host>, len: usize) -> Result<Reserved> {
+        Reserved::take(host, len.saturating_mul(size_of::<T>()), false)
     }
 
-    /// Memory that is counted while this lives, and touched by nobody: for what libraries allocate by themselves meanwhile.
-    pub(crate) fn reserve(host: Option<Host>, len: usize) -> Result<Scratch<T>> {
-        Scratch::take(host, len, false)
-    }
-
-    fn take(host: Option<Host>, len: usize, zeroed: bool) -> Result<Scratch<T>> {
+    fn take(host: Option<Host>, bytes: usize, zeroed: bool) -> Result<Reserved> {
         let host = host.ok_or_else(|| Error::new(status::MEMORY, "out of memory: there is no host to ask"))?;
         // What overflows is more than there is.
-        let bytes = len.saturating_mul(size_of::<T>()).max(1);
-        Ok(Scratch { host, data: host.alloc(bytes, zeroed)?.cast(), len, bytes })
+        let bytes = bytes.max(1);
+        Ok(Reserved { host, data: host.alloc(bytes, zeroed)?.cast(), bytes })
     }
 }
 
-impl<T: Copy> Drop for Scratch<T> {
+impl Drop for Reserved {
     fn drop(&mut self) {
         // SAFETY: it came from there with this size.
         unsafe { self.host.free(self.data.cast(), self.bytes) };
     }
 }
 
-impl<T: Copy> Deref for Scratch<T> {
-    type Target = [T];
+/// Elements that begin as zeros.
+pub(crate) struct Scratch<T: Zeroed> {
+    memory: Reserved,
+    len: usize,
+    of: std::marker::PhantomData<T>,
+}
 
-    fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds zeros, or values written since; reserved memory is not looked at.
-        unsafe { std::slice::from_raw_parts(self.data, self.len) }
+impl<T: Zeroed> Scratch<T> {
+    /// So many zeros.
+    pub(crate) fn zeros(host: Option<Host>, len: usize) -> Result<Scratch<T>> {
+        let memory = Reserved::take(host, len.saturating_mul(size_of::<T>()), true)?;
+        Ok(Scratch { memory, len, of: std::marker::PhantomData })
     }
 }
 
-impl<T: Copy> DerefMut for Scratch<T> {
+impl<T: Zeroed> Deref for Scratch<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds so many elements: zeros, or values written since. Hosts give memory for any type.
+        unsafe { std::slice::from_raw_parts(self.memory.data.cast(), self.len) }
+    }
+}
+
+impl<T: Zeroed> DerefMut for Scratch<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above, and borrowed alone.
-        unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
+        unsafe { std::slice::from_raw_parts_mut(self.memory.data.cast(), self.len) }
     }
 }

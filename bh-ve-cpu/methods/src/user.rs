@@ -42,7 +42,7 @@ impl UserMethod {
                 .iter()
                 .zip(strides)
                 .map(|(view, stride)| MethodArray {
-                    data: view.data.cast(),
+                    data: view.data().cast(),
                     shape: view.shape.as_ptr(),
                     stride: stride.as_ptr(),
                     rank: view.shape.len() as u32,

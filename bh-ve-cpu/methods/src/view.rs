@@ -1,11 +1,12 @@
-//! Views in memory, and walks over their elements.
+//! Views in memory, typed accesses to their elements, and walks over them.
 
-use bh_bytecode::{BatchRef, Constant, DType};
+use crate::parallel::Share;
+use bh_bytecode::{BatchRef, Constant, DType, Element};
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
 
-/// A view in memory, with strides in bytes.
-pub struct Strided<'a> {
-    /// Its first element.
-    pub data: *mut u8,
+/// The type of a view's elements, and where they lie, with strides in bytes.
+pub struct Layout<'a> {
     /// The type of its elements.
     pub dtype: DType,
     /// Its extents.
@@ -14,24 +15,65 @@ pub struct Strided<'a> {
     pub stride: Vec<isize>,
 }
 
+/// A view in memory. Elements of it that are written are those of the outputs of a call, which overlap inputs only where they
+/// are the same elements.
+pub struct Strided<'a> {
+    data: *mut u8,
+    layout: Layout<'a>,
+    is_constant: bool,
+}
+
+impl<'a> Deref for Strided<'a> {
+    type Target = Layout<'a>;
+
+    fn deref(&self) -> &Layout<'a> {
+        &self.layout
+    }
+}
+
 impl<'a> Strided<'a> {
+    /// A view that begins at an address.
+    ///
+    /// # Safety
+    /// All of its elements lie in memory that is there while this lives, and are values of its type. Outputs may be written,
+    /// by the one call that has them.
+    pub unsafe fn at_address(data: *mut u8, layout: Layout<'a>) -> Strided<'a> {
+        Strided { data, layout, is_constant: false }
+    }
+
     /// A view of the batch, on the memory of its base.
-    pub fn new(batch: &BatchRef<'a>, view: u32, base_data: *mut u8) -> Strided<'a> {
+    ///
+    /// # Safety
+    /// As [`Strided::at_address`]: the batch is valid, and the base's memory is there.
+    pub unsafe fn new(batch: &BatchRef<'a>, view: u32, base_data: *mut u8) -> Strided<'a> {
         let dtype = batch.base_of(view).map_or(DType::Bool, |base| base.dtype());
         let size = dtype.size() as isize;
         let start = batch.views[view as usize].start as isize;
-        Strided {
-            data: base_data.wrapping_offset(start.wrapping_mul(size)),
-            dtype,
-            shape: batch.shape(view),
-            stride: batch.stride(view).iter().map(|&stride| (stride as isize).wrapping_mul(size)).collect(),
-        }
+        let stride = batch.stride(view).iter().map(|&stride| (stride as isize).wrapping_mul(size)).collect();
+        let data = base_data.wrapping_offset(start.wrapping_mul(size));
+        // SAFETY: a view of a valid batch lies inside of its base.
+        unsafe { Strided::at_address(data, Layout { dtype, shape: batch.shape(view), stride }) }
     }
 
     /// A constant as a view of a shape.
     pub fn constant(constant: &'a Constant, shape: &'a [i64]) -> Strided<'a> {
         let data = constant.bits.as_ptr().cast::<u8>().cast_mut();
-        Strided { data, dtype: constant.dtype(), shape, stride: vec![0; shape.len()] }
+        let layout = Layout { dtype: constant.dtype(), shape, stride: vec![0; shape.len()] };
+        Strided { data, layout, is_constant: true }
+    }
+
+    /// The address of its first element.
+    pub fn data(&self) -> *mut u8 {
+        self.data
+    }
+
+    /// The view of the first elements along an axis; `shape` is the shape without that.
+    pub fn first_along(&self, axis: usize, shape: &'a [i64]) -> Strided<'a> {
+        let others = || (0..self.shape.len()).filter(|&dim| dim != axis);
+        assert!(others().map(|dim| self.shape[dim]).eq(shape.iter().copied()) && self.shape[axis] > 0);
+        let stride = others().map(|dim| self.stride[dim]).collect();
+        let layout = Layout { dtype: self.dtype, shape, stride };
+        Strided { data: self.data, layout, is_constant: self.is_constant }
     }
 
     /// The number of elements.
@@ -75,15 +117,203 @@ impl<'a> Strided<'a> {
         end <= other_first || other_end <= first
     }
 
-    /// The address of the element with this C-order number.
+    /// The address of the element with this C-order number, which counts from the beginning again behind the last one.
     #[inline(always)]
     pub fn at(&self, number: i64) -> *mut u8 {
-        let (mut rest, mut data) = (number, self.data);
+        let (mut rest, mut data) = (number as u64, self.data);
         for (&extent, &stride) in self.shape.iter().zip(&self.stride).rev() {
-            data = data.wrapping_offset((rest % extent) as isize * stride);
-            rest /= extent;
+            data = data.wrapping_offset((rest % extent as u64) as isize * stride);
+            rest /= extent as u64;
         }
         data
+    }
+
+    /// Elements of a line along the last axis.
+    pub(crate) fn line(&self) -> i64 {
+        self.shape.last().copied().unwrap_or(1)
+    }
+
+    /// The elements, to be read; they are of this type.
+    pub(crate) fn elements<T: Element>(&self) -> ViewRef<'_, T> {
+        assert_eq!(self.dtype, T::DTYPE);
+        ViewRef { view: self, of: PhantomData }
+    }
+
+    /// The elements of truth values as bytes.
+    pub(crate) fn bytes(&self) -> ViewRef<'_, u8> {
+        assert_eq!(self.dtype, DType::Bool);
+        ViewRef { view: self, of: PhantomData }
+    }
+
+    /// The elements of an output, to be written; they are of this type.
+    pub(crate) fn output<T: Element>(&self) -> ViewMut<'_, T> {
+        assert!(self.dtype == T::DTYPE && !self.is_constant);
+        ViewMut { view: self, of: PhantomData }
+    }
+}
+
+/// The elements of a view, to be read.
+pub(crate) struct ViewRef<'a, T> {
+    view: &'a Strided<'a>,
+    of: PhantomData<T>,
+}
+
+// SAFETY: it reads elements, which nobody writes but who reads the same ones.
+unsafe impl<T: Sync> Sync for ViewRef<'_, T> {}
+
+impl<T: Element> ViewRef<'_, T> {
+    /// The element with a C-order number.
+    #[inline(always)]
+    pub(crate) fn get(&self, number: i64) -> T {
+        // SAFETY: the address is that of an element, of this type.
+        unsafe { self.view.at(number).cast::<T>().read_unaligned() }
+    }
+
+    /// The elements from a C-order number on, and then those from the first one again.
+    pub(crate) fn from(&self, number: i64) -> Elements<'_, T> {
+        Elements { along: Along::new(self.view, number), of: PhantomData }
+    }
+
+    /// The elements of a line along the last axis.
+    pub(crate) fn line(&self, line: i64) -> impl Iterator<Item = T> {
+        let elements = self.view.line();
+        let (first, stride) = (self.view.at(line * elements), self.view.stride.last().copied().unwrap_or(0));
+        let address = move |element| first.wrapping_offset(element * stride).cast::<T>();
+        // SAFETY: the address is that of an element of the line, which are of this type.
+        (0..elements as isize).map(move |element| unsafe { address(element).read_unaligned() })
+    }
+
+    /// Some elements whose numbers follow each other, if they do so in memory as those of a slice do.
+    pub(crate) fn slice(&self, numbers: Range<i64>) -> Option<&[T]> {
+        let dense = self.view.step() == Some(size_of::<T>() as isize) && self.view.data.cast::<T>().is_aligned();
+        if !dense || numbers.start < 0 || numbers.start > numbers.end || numbers.end > self.view.len() {
+            return None;
+        }
+        let first = self.view.data.cast::<T>().wrapping_add(numbers.start as usize);
+        // SAFETY: these elements are inside the view, dense and aligned.
+        Some(unsafe { std::slice::from_raw_parts(first, (numbers.end - numbers.start) as usize) })
+    }
+}
+
+/// Elements of a view, one after the other.
+pub(crate) struct Elements<'a, T> {
+    along: Along<'a>,
+    of: PhantomData<T>,
+}
+
+impl<T: Element> Iterator for Elements<'_, T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<T> {
+        if self.along.view.is_empty() {
+            return None;
+        }
+        // SAFETY: the walk is at an element, of this type.
+        let element = unsafe { self.along.at.cast::<T>().read_unaligned() };
+        self.along.next();
+        Some(element)
+    }
+}
+
+/// The elements of an output, to be written by those who have them as a [`Share`].
+pub(crate) struct ViewMut<'a, T> {
+    view: &'a Strided<'a>,
+    of: PhantomData<T>,
+}
+
+// SAFETY: nobody has elements that another one has.
+unsafe impl<T: Send> Sync for ViewMut<'_, T> {}
+
+impl<T: Element> ViewMut<'_, T> {
+    /// Writes the element with a C-order number.
+    #[inline(always)]
+    pub(crate) fn put(&self, share: &mut Share<'_>, number: i64, value: T) {
+        share.check(number..number + 1);
+        assert!(number < self.view.len());
+        // SAFETY: the address is that of an element of this type, which nobody else has.
+        unsafe { self.view.at(number).cast::<T>().write_unaligned(value) };
+    }
+
+    /// Writes a line along the last axis.
+    pub(crate) fn put_line(&self, share: &mut Share<'_>, line: i64, values: impl Iterator<Item = T>) {
+        let elements = self.view.line();
+        share.check(line * elements..(line + 1) * elements);
+        assert!((line + 1) * elements <= self.view.len());
+        let (first, stride) = (self.view.at(line * elements), self.view.stride.last().copied().unwrap_or(0));
+        for (element, value) in (0..elements as isize).zip(values) {
+            // SAFETY: the address is that of an element of the line, which nobody else has.
+            unsafe { first.wrapping_offset(element * stride).cast::<T>().write_unaligned(value) };
+        }
+    }
+
+    /// Do lines along the last axis lie in memory as slices do?
+    pub(crate) fn has_slices(&self) -> bool {
+        let Layout { stride, shape, .. } = &self.view.layout;
+        let (last, outer) = stride.split_last().unwrap_or((&0, &[]));
+        let whole = |stride: &isize| *stride % align_of::<T>() as isize == 0;
+        !shape.is_empty()
+            && *last == size_of::<T>() as isize
+            && self.view.data.cast::<T>().is_aligned()
+            && outer.iter().all(whole)
+    }
+
+    /// A line along the last axis.
+    pub(crate) fn line_mut<'s>(&'s self, share: &'s mut Share<'_>, line: i64) -> Option<&'s mut [T]> {
+        let elements = self.view.line();
+        share.check(line * elements..(line + 1) * elements);
+        if !self.has_slices() || (line + 1) * elements > self.view.len() {
+            return None;
+        }
+        let first = self.view.at(line * elements).cast::<T>();
+        // SAFETY: the line is dense and aligned, and nobody else has it while the share is borrowed.
+        Some(unsafe { std::slice::from_raw_parts_mut(first, elements as usize) })
+    }
+
+    /// Some elements whose numbers follow each other, if they do so in memory as those of a slice do.
+    pub(crate) fn slice_mut<'s>(&'s self, share: &'s mut Share<'_>) -> Option<&'s mut [T]> {
+        let numbers = share.numbers();
+        let dense = self.view.step() == Some(size_of::<T>() as isize) && self.view.data.cast::<T>().is_aligned();
+        if !dense || numbers.start < 0 || numbers.end > self.view.len() {
+            return None;
+        }
+        let first = self.view.data.cast::<T>().wrapping_add(numbers.start as usize);
+        // SAFETY: these elements are inside the view, dense and aligned, and nobody else has them while the share is borrowed.
+        Some(unsafe { std::slice::from_raw_parts_mut(first, (numbers.end - numbers.start) as usize) })
+    }
+}
+
+/// A walk over the elements of a view in C order, from any of them on.
+struct Along<'a> {
+    view: &'a Strided<'a>,
+    index: [i64; bh_bytecode::MAX_RANK],
+    at: *mut u8,
+}
+
+impl<'a> Along<'a> {
+    fn new(view: &'a Strided<'a>, first: i64) -> Along<'a> {
+        let mut index = [0; bh_bytecode::MAX_RANK];
+        let mut rest = first as u64;
+        for (place, &extent) in index[..view.shape.len()].iter_mut().zip(view.shape).rev() {
+            let extent = extent.max(1) as u64;
+            *place = (rest % extent) as i64;
+            rest /= extent;
+        }
+        Along { view, index, at: if view.is_empty() { view.data } else { view.at(first) } }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) {
+        let Layout { shape, stride, .. } = &self.view.layout;
+        for dim in (0..shape.len()).rev() {
+            self.index[dim] += 1;
+            if self.index[dim] < shape[dim] {
+                self.at = self.at.wrapping_offset(stride[dim]);
+                return;
+            }
+            self.at = self.at.wrapping_offset(stride[dim].wrapping_mul(1 - shape[dim] as isize));
+            self.index[dim] = 0;
+        }
     }
 }
 

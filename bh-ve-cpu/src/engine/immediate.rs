@@ -8,7 +8,7 @@ use crate::primitives::Primitives;
 use bh_bytecode::{DType, Kind, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray};
 use bh_core::{Host, Result};
-use bh_methods::{AtOnce, Strided};
+use bh_methods::{AtOnce, Layout, Strided};
 
 /// Carries out an operation; false for what is left to a batch. Fails where an index is out of range.
 ///
@@ -76,7 +76,8 @@ unsafe fn method(methods: &AtOnce, host: Host, opcode: Opcode, operands: &[Metho
         // SAFETY: promised by the caller.
         let (shape, stride) = unsafe { (shape(operand), stride(operand)) };
         let stride = stride.iter().map(|&stride| stride as isize * dtype.size() as isize).collect();
-        Some(Strided { data: operand.data.cast(), dtype, shape, stride })
+        // SAFETY: the operand describes an array that is lent for the call.
+        Some(unsafe { Strided::at_address(operand.data.cast(), Layout { dtype, shape, stride }) })
     }
     let views: Option<Vec<Strided<'_>>> = operands.iter().map(view).collect();
     views.is_some_and(|views| methods.run(opcode, &views, host))

@@ -279,7 +279,8 @@ impl Machine {
             views.push(match operand.as_view() {
                 Some(view) => {
                     let base = batch.views[view as usize].base;
-                    Strided::new(batch, view, lent.data(BufferRef::Base(base)))
+                    // SAFETY: the batch was validated, and its bases are lent.
+                    unsafe { Strided::new(batch, view, lent.data(BufferRef::Base(base))) }
                 }
                 None => {
                     let shape = if instr.opcode.is_extension() { &[][..] } else { shape };

@@ -69,19 +69,11 @@ unsafe fn run<T: Arithmetic>(
     if total == 0 {
         return;
     }
-    let without = |list: &[isize]| -> Vec<isize> {
-        list.iter().enumerate().filter(|&(dim, _)| dim != axis).map(|(_, &stride)| stride).collect()
-    };
     let shape: Vec<i64> =
         out.shape.iter().enumerate().filter(|&(dim, _)| dim != axis).map(|(_, &extent)| extent).collect();
-    let starts = [out, input].map(|view| Strided {
-        data: view.data,
-        dtype: view.dtype,
-        shape: &shape,
-        stride: without(&view.stride),
-    });
+    let starts = [out, input].map(|view| view.first_along(axis, &shape));
     let line =
-        Line { out: out.data, input: input.data, out_stride: out.stride[axis], input_stride: input.stride[axis] };
+        Line { out: out.data(), input: input.data(), out_stride: out.stride[axis], input_stride: input.stride[axis] };
     let lines = total / extent;
     let participants = workers.participants(2 * total as u64);
     if participants > 1 && lines < 4 * participants as i64 && extent > CHUNK {

@@ -124,7 +124,7 @@ impl Scatter<'_> {
         combine: impl Fn(T, T) -> T,
     ) {
         let (len, signed) = (self.len, self.index.dtype == DType::I64);
-        let element = |number: i64| self.out.data.wrapping_offset(step.wrapping_mul(number as isize));
+        let element = |number: i64| self.out.data().wrapping_offset(step.wrapping_mul(number as isize));
         // SAFETY: promised by the caller for numbers of the line.
         let index_at = |i: i64| unsafe {
             index.wrapping_offset(index_step.wrapping_mul(i as isize)).cast::<i64>().read_unaligned()
@@ -169,7 +169,7 @@ impl Scatter<'_> {
         let count = (elements.end - elements.start) as u64;
         let is_own = |number: i64| (number.wrapping_sub(elements.start) as u64) < count;
         let place = |number: i64| match step {
-            Some(step) => out.data.wrapping_offset(step.wrapping_mul(number as isize)),
+            Some(step) => out.data().wrapping_offset(step.wrapping_mul(number as isize)),
             None => out.at(number),
         };
         let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };

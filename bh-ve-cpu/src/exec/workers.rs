@@ -123,7 +123,8 @@ impl Workers {
     }
 }
 
-impl Parallel for Workers {
+// SAFETY: tasks are taken from one counter, and a call has the engine's threads to itself.
+unsafe impl Parallel for Workers {
     fn participants(&self, units: u64) -> usize {
         Workers::participants(self, units)
     }

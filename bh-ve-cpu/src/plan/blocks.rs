@@ -37,15 +37,16 @@ pub(crate) struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// Plans a block.
+    /// Plans a block, which may have been lowered before.
     pub(crate) fn new(
         batch: &BatchRef<'_>,
         block: u32,
+        lowered: Option<Lowered>,
         primitives: Primitives,
         tier1: &mut Option<Tier1>,
     ) -> Result<BlockPlan> {
         let mut uses = Uses::default();
-        let mut work = match bh_kernel::lower(batch, block) {
+        let mut work = match lowered.unwrap_or_else(|| bh_kernel::lower(batch, block)) {
             Lowered::Nothing => BlockWork::Nothing,
             Lowered::Special(special) => {
                 uses.special(batch, special);
@@ -97,7 +98,7 @@ impl BlockPlan {
 pub fn plan_blocks(batch: &BatchRef<'_>) -> Result<usize> {
     let primitives = Primitives { isa: Isa::detect(), stream_bytes: 1 << 25, superinstructions: true };
     let programs = |block: u32| -> Result<usize> {
-        Ok(match BlockPlan::new(batch, block, primitives, &mut None)?.work {
+        Ok(match BlockPlan::new(batch, block, None, primitives, &mut None)?.work {
             BlockWork::Programs(programs, _) => programs.len(),
             BlockWork::Nothing | BlockWork::Special(_) => 0,
         })

@@ -111,6 +111,8 @@ pub(crate) struct WindowPlans {
     pub(crate) windows: Vec<WindowPlan>,
     /// Kernels that follow each other on common arrays and cannot run in lock-step.
     pub(crate) refused: u64,
+    /// Blocks in no window that were lowered and are not planned yet, by block.
+    pub(crate) lowered: Vec<Option<Lowered>>,
 }
 
 /// Plans the sliding windows of a batch.
@@ -120,13 +122,18 @@ pub(crate) fn plan_windows(
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
-    let SlidingWindows { found, apart } =
+    let SlidingWindows { found, apart, lowered } =
         bh_kernel::windows(batch, &WindowOptions { bytes, unit: &Reduction::rows_of });
     let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
     let refused = apart.iter().filter(refused).count() as u64;
-    let windows = found.into_iter().map(|window| WindowPlan::new(batch, window, primitives, tier1));
-    let windows = windows.collect::<Result<_>>()?;
-    Ok(WindowPlans { windows, refused })
+    let windows = found.into_iter().map(|window| WindowPlan::new(batch, &lowered, window, primitives, tier1));
+    let windows: Vec<WindowPlan> = windows.collect::<Result<_>>()?;
+    let mut lowered: Vec<Option<Lowered>> = lowered.into_iter().map(Some).collect();
+    for window in &windows {
+        let Range { start, end } = window.blocks;
+        lowered[start as usize..end as usize].fill_with(|| None);
+    }
+    Ok(WindowPlans { windows, refused, lowered })
 }
 
 /// The line buffers of a sliding window, and what nests need to know of them.
@@ -242,6 +249,7 @@ impl NestCompiler<'_> {
 impl WindowPlan {
     fn new(
         batch: &BatchRef<'_>,
+        lowered: &[Lowered],
         mut window: SlidingWindow,
         primitives: Primitives,
         tier1: &mut Option<Tier1>,
@@ -249,7 +257,7 @@ impl WindowPlan {
         let begins = layout::align(&mut window);
         let buffers = LineBuffers::new(&window, &begins);
         let bases = base_uses(batch, &window);
-        let (temporaries, temporary_bytes) = place_temporaries(batch, &window);
+        let (temporaries, temporary_bytes) = place_temporaries(lowered, &window);
         let mut compiler = NestCompiler { batch, buffers: &buffers, primitives, tier1 };
         let (mut turns, mut joined) = (Vec::with_capacity(window.turns.len()), Vec::new());
         for turn in window.turns {
@@ -328,12 +336,12 @@ fn base_uses(batch: &BatchRef<'_>, window: &SlidingWindow) -> Vec<BaseUse> {
 }
 
 /// Where the temporaries of blocks begin, by array, and their bytes in all.
-fn place_temporaries(batch: &BatchRef<'_>, window: &SlidingWindow) -> (Vec<usize>, usize) {
+fn place_temporaries(lowered: &[Lowered], window: &SlidingWindow) -> (Vec<usize>, usize) {
     let (mut places, mut bytes) = (vec![0; window.arrays.len()], 0);
     for (at, array) in window.arrays.iter().enumerate() {
         let Home::Temporary { block, number } = array.home else { continue };
         places[at] = bytes;
-        if let Lowered::Loops(_, list) = bh_kernel::lower(batch, block) {
+        if let Some(Lowered::Loops(_, list)) = lowered.get(block as usize) {
             let len = list.get(number as usize).map_or(0, |temporary| temporary.len);
             bytes += (len as usize * array.dtype.size()).next_multiple_of(64);
         }

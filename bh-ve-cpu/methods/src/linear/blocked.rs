@@ -16,7 +16,7 @@ use faer::prelude::*;
 use faer::traits::math_utils::{abs1, from_real, one, real, recip, zero};
 use faer::{Accum, Par, Spec};
 use std::mem::MaybeUninit;
-use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// Columns of a block.
 const BLOCK: usize = 64;
@@ -27,67 +27,71 @@ const STRIP: usize = 128;
 /// Right sides that are solved for together.
 const SIDES: usize = 32;
 
-/// The elements of a matrix in columns, for participants that use disjoint parts of it.
-struct Shared<T> {
-    data: *mut T,
-    rows: usize,
-}
+/// Parts of a matrix, each of which one participant takes.
+struct Parts<'a, T>(Vec<Mutex<Option<MatMut<'a, T>>>>);
 
-// SAFETY: whoever takes parts promises that they are disjoint from those of others.
-unsafe impl<T: Send> Sync for Shared<T> {}
-
-impl<T: Inexact> Shared<T> {
-    fn new(matrix: &mut Matrix<T>) -> Shared<T> {
-        Shared { data: matrix.elements.as_mut_ptr(), rows: matrix.rows }
+impl<'a, T: Inexact> Parts<'a, T> {
+    /// Strips of so many columns.
+    fn of_columns(mut matrix: MatMut<'a, T>, size: usize) -> Parts<'a, T> {
+        let mut parts = Vec::with_capacity(matrix.ncols().div_ceil(size));
+        while matrix.ncols() > 0 {
+            let columns = size.min(matrix.ncols());
+            let (part, rest) = matrix.split_at_col_mut(columns);
+            parts.push(Mutex::new(Some(part)));
+            matrix = rest;
+        }
+        Parts(parts)
     }
 
-    /// A part of the matrix.
-    ///
-    /// # Safety
-    /// It lies inside of the matrix, which outlives it, and nobody else uses it.
-    unsafe fn part<'a>(&self, rows: Range<usize>, columns: Range<usize>) -> MatMut<'a, T> {
-        let first = self.data.wrapping_add(columns.start * self.rows + rows.start);
-        // SAFETY: the caller's promise.
-        unsafe { MatMut::from_raw_parts_mut(first, rows.len(), columns.len(), 1, self.rows as isize) }
+    /// Strips of so many rows.
+    fn of_rows(mut matrix: MatMut<'a, T>, size: usize) -> Parts<'a, T> {
+        let mut parts = Vec::with_capacity(matrix.nrows().div_ceil(size));
+        while matrix.nrows() > 0 {
+            let rows = size.min(matrix.nrows());
+            let (part, rest) = matrix.split_at_row_mut(rows);
+            parts.push(Mutex::new(Some(part)));
+            matrix = rest;
+        }
+        Parts(parts)
     }
-}
 
-/// A range in strips: strip `number`, and how many there are.
-fn strip(range: &Range<usize>, size: usize, number: usize) -> Range<usize> {
-    let first = range.start + number * size;
-    first..range.end.min(first + size)
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A part, for the first who asks for it.
+    fn take(&self, number: usize) -> Option<MatMut<'a, T>> {
+        self.0[number].lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// L (its diagonal of ones left out) and U in place of a matrix, the largest element of a column its pivot. `order`, the
 /// numbers of the rows, follows their exchanges. A column of zeros has no pivot and is passed over.
 pub(super) fn lu<T: Inexact>(matrix: &mut Matrix<T>, order: &mut [i64], threads: &mut dyn Parallel) {
     let (rows, columns) = (matrix.rows, matrix.columns);
-    let shared = &Shared::new(matrix);
     for first in (0..rows.min(columns)).step_by(BLOCK) {
-        let block = first..(first + BLOCK).min(rows.min(columns));
+        let width = BLOCK.min(rows.min(columns) - first);
+        let (left, rest) = matrix.view_mut().subrows_mut(first, rows - first).split_at_col_mut(first);
+        let (mut block, right) = rest.split_at_col_mut(width);
         let mut swaps = [0; BLOCK];
-        let swaps = &mut swaps[..block.len()];
-        // SAFETY: nobody else is at work.
-        panel(unsafe { shared.part(first..rows, block.clone()) }, swaps);
+        let swaps = &mut swaps[..width];
+        panel(block.rb_mut(), swaps);
         let swaps = &*swaps;
         swaps.iter().enumerate().for_each(|(step, &other)| order.swap(first + step, first + other));
-        let (left, right) = (0..first, block.end..columns);
-        let lefts = left.len().div_ceil(STRIP);
+        let units = 2 * (rows - first) * width * right.ncols() + width * first;
+        let (left, right) = (Parts::of_columns(left, STRIP), Parts::of_columns(right, STRIP));
+        let (upper, lower) = block.as_ref().split_at_row(width);
         let follow = |number: usize| {
-            let of_left = number < lefts;
-            let columns = if of_left { strip(&left, STRIP, number) } else { strip(&right, STRIP, number - lefts) };
-            // SAFETY: strips are disjoint, and none is of the block.
-            let mut all = unsafe { shared.part(first..rows, columns) };
+            let of_left = number < left.len();
+            let part = if of_left { left.take(number) } else { right.take(number - left.len()) };
+            let Some(mut all) = part else { return };
             exchange(all.rb_mut(), swaps);
             if !of_left {
-                // SAFETY: the block is only read now.
-                let factors = unsafe { shared.part(first..rows, block.clone()) }.into_const();
-                let (upper, lower) = factors.split_at_row(block.len());
                 eliminate(upper, lower, all);
             }
         };
-        let units = 2 * (rows - first) * block.len() * right.len() + swaps.len() * first;
-        side_by_side(threads, units, lefts + right.len().div_ceil(STRIP), &follow);
+        side_by_side(threads, units, left.len() + right.len(), &follow);
     }
 }
 
@@ -176,18 +180,17 @@ pub(super) fn solve<T: Inexact>(
         return false;
     }
     let factors = MatRef::from_column_major_slice(&factors.elements, rows, rows);
-    let all = 0..sides.columns;
-    let shared = &Shared::new(sides);
+    let columns = sides.columns;
+    let parts = Parts::of_columns(sides.view_mut(), SIDES);
     let each = |number: usize| {
-        // SAFETY: strips are disjoint.
-        let mut sides = unsafe { shared.part(0..rows, strip(&all, SIDES, number)) };
+        let Some(mut sides) = parts.take(number) else { return };
         for column in 0..sides.ncols() {
             permute(sides.rb_mut().col_mut(column), order);
         }
         solve_unit_lower_triangular_in_place(factors, sides.rb_mut(), Par::Seq);
         solve_upper_triangular_in_place(factors, sides, Par::Seq);
     };
-    side_by_side(threads, 2 * rows * rows * all.len(), all.len().div_ceil(SIDES), &each);
+    side_by_side(threads, 2 * rows * rows * columns, parts.len(), &each);
     true
 }
 
@@ -215,36 +218,32 @@ fn permute<T: Inexact>(mut elements: ColMut<'_, T>, order: &[i64]) {
 /// The Cholesky factor in place of the lower triangle, zeros above the diagonal; `false` if there is none.
 pub(super) fn cholesky<T: Inexact>(matrix: &mut Matrix<T>, threads: &mut dyn Parallel) -> bool {
     let rows = matrix.rows;
-    let shared = &Shared::new(matrix);
     for first in (0..rows).step_by(BLOCK) {
-        let block = first..(first + BLOCK).min(rows);
-        // SAFETY: nobody else is at work.
-        if !diagonal(unsafe { shared.part(block.clone(), block.clone()) }) {
+        let width = BLOCK.min(rows - first);
+        let rest = rows - first - width;
+        let trailing = matrix.view_mut().submatrix_mut(first, first, rows - first, rows - first);
+        let (mut block, right) = trailing.split_at_col_mut(width);
+        let (mut factor, mut below) = block.rb_mut().split_at_row_mut(width);
+        if !diagonal(factor.rb_mut()) {
             return false;
         }
-        let below = block.end..rows;
-        let strips = below.len().div_ceil(STRIP);
+        let factor = factor.as_ref();
+        let strips = Parts::of_rows(below.rb_mut(), STRIP);
         let beside = |number: usize| {
-            // SAFETY: strips are disjoint, and the block on the diagonal is only read.
-            let (factor, below) = unsafe {
-                let factor = shared.part(block.clone(), block.clone()).into_const();
-                (factor, shared.part(strip(&below, STRIP, number), block.clone()))
-            };
-            solve_lower_triangular_in_place(factor.conjugate(), below.transpose_mut(), Par::Seq);
+            if let Some(strip) = strips.take(number) {
+                solve_lower_triangular_in_place(factor.conjugate(), strip.transpose_mut(), Par::Seq);
+            }
         };
-        side_by_side(threads, below.len() * block.len() * block.len(), strips, &beside);
+        side_by_side(threads, rest * width * width, strips.len(), &beside);
+        let below = below.as_ref();
+        let strips = Parts::of_columns(right.subrows_mut(width, rest), STRIP);
         let update = |number: usize| {
-            let columns = strip(&below, STRIP, number);
-            let rows = columns.start..rows;
-            // SAFETY: strips are disjoint, and the columns of the block are only read.
-            let (to, left, right) = unsafe {
-                let left = shared.part(rows.clone(), block.clone()).into_const();
-                let right = shared.part(columns.clone(), block.clone()).into_const();
-                (shared.part(rows, columns), left, right.adjoint())
-            };
-            matmul(to, Accum::Add, left, right, -one::<T>(), Par::Seq);
+            let Some(strip) = strips.take(number) else { return };
+            let (above, columns) = (number * STRIP, strip.ncols());
+            let (left, right) = (below.subrows(above, rest - above), below.subrows(above, columns).adjoint());
+            matmul(strip.subrows_mut(above, rest - above), Accum::Add, left, right, -one::<T>(), Par::Seq);
         };
-        side_by_side(threads, below.len() * below.len() * block.len(), strips, &update);
+        side_by_side(threads, rest * rest * width, strips.len(), &update);
     }
     for column in 0..rows {
         matrix.elements[column * rows..][..column].fill(zero());

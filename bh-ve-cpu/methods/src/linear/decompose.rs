@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 
 /// Q · R = a with orthonormal columns in Q and zeros below the diagonal of R. Q has as many columns, and R rows, as the
 /// shorter side of `a`, or as `a` has rows: the outputs' shapes say which.
-pub(crate) fn qr(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn qr(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     in_double!(call.inputs[0].dtype, T => {
         let mut factors = Matrix::<T>::read(call, &call.inputs[0])?;
@@ -44,21 +44,21 @@ pub(crate) fn qr(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
                 memory.stack(),
             );
         }
-        q.write(&call.outputs[0]);
+        q.write(&call.outputs[0], threads);
         let mut r = Matrix::<T>::zeros(call, call.outputs[1].shape[0] as usize, factors.columns)?;
         for column in 0..r.columns {
             let above = r.rows.min(column + 1);
             let (to, from) = (column * r.rows, column * rows);
             r.elements[to..to + above].copy_from_slice(&factors.elements[from..from + above]);
         }
-        r.write(&call.outputs[1]);
+        r.write(&call.outputs[1], threads);
         Ok(())
     })
 }
 
 /// Eigenvalues of a Hermitian matrix in rising order, and as a second output its eigenvectors in columns. Only the lower
 /// triangle is read.
-pub(crate) fn eigh(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn eigh(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     in_double!(call.inputs[0].dtype, T => {
         let mut matrix = Matrix::<T>::read(call, &call.inputs[0])?;
@@ -77,9 +77,9 @@ pub(crate) fn eigh(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
         let result = evd::self_adjoint_evd(
             matrix.view(), diagonal, wanted.then(|| vectors.view_mut()), Par::Seq, memory.stack(), Spec::default());
         result.map_err(|_: EvdError| no_convergence(call))?;
-        values.write(&call.outputs[0]);
+        values.write(&call.outputs[0], threads);
         if wanted {
-            vectors.write(&call.outputs[1]);
+            vectors.write(&call.outputs[1], threads);
         }
         Ok(())
     })
@@ -87,7 +87,7 @@ pub(crate) fn eigh(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
 
 /// Eigenvalues of any square matrix, complex and in no order, and as a second output its eigenvectors in columns, of length
 /// 1 and with a real largest element.
-pub(crate) fn eig(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn eig(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let size = call.inputs[0].shape[0] as usize;
     let wanted = call.outputs.len() > 1;
@@ -121,10 +121,10 @@ pub(crate) fn eig(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
             unpack(&mut vectors, &pairs, im);
         }
     }
-    values.write(&call.outputs[0]);
+    values.write(&call.outputs[0], threads);
     if wanted {
         vectors.elements.chunks_exact_mut(size.max(1)).for_each(normalize);
-        vectors.write(&call.outputs[1]);
+        vectors.write(&call.outputs[1], threads);
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn normalize(vector: &mut [c64]) {
 
 /// Singular values in falling order, as one output; or U, the values and Vᴴ with U · diag(s) · Vᴴ = a, where U and Vᴴ are
 /// square or have as many columns and rows as there are values: the outputs' shapes say which.
-pub(crate) fn svd(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
+pub(crate) fn svd(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
     let wanted = call.outputs.len() > 1;
     in_double!(call.inputs[0].dtype, T => {
@@ -187,10 +187,10 @@ pub(crate) fn svd(call: &Call<'_, '_>, _: &mut dyn Parallel) -> Result<()> {
         let (u, v) = (wanted.then(|| left.view_mut()), wanted.then(|| right.view_mut()));
         singular_values(matrix.view(), diagonal, u, v, Par::Seq, memory.stack(), Spec::default())
             .map_err(|_| no_convergence(call))?;
-        values.write(&call.outputs[usize::from(wanted)]);
+        values.write(&call.outputs[usize::from(wanted)], threads);
         if wanted {
-            left.write(&call.outputs[0]);
-            right.write_adjoint(&call.outputs[2]);
+            left.write(&call.outputs[0], threads);
+            right.write_adjoint(&call.outputs[2], threads);
         }
         Ok(())
     })
@@ -214,8 +214,7 @@ struct Memory(Scratch<u8>);
 
 impl Memory {
     fn new(call: &Call<'_, '_>, request: StackReq) -> Result<Memory> {
-        // SAFETY: zero is a byte.
-        Ok(Memory(unsafe { Scratch::zeros(call.memory, request.unaligned_bytes_required())? }))
+        Ok(Memory(Scratch::zeros(call.memory, request.unaligned_bytes_required())?))
     }
 
     fn stack(&mut self) -> &mut MemStack {

@@ -5,9 +5,10 @@ mod decompose;
 
 pub(crate) use decompose::{eig, eigh, qr, svd};
 
-use crate::scratch::Scratch;
-use crate::{Call, Parallel, Strided, Walk};
-use bh_bytecode::DType;
+use crate::parallel::all;
+use crate::scratch::{Scratch, Zeroed};
+use crate::{Call, Parallel, Strided};
+use bh_bytecode::{Complex, DType, Element};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use faer::traits::ComplexField;
@@ -16,7 +17,7 @@ use faer::{MatMut, MatRef, c32, c64};
 use std::ops::{Mul, Sub};
 
 /// A number with a fraction, real or complex.
-trait Inexact: ComplexField + Copy + Send + Sync + Sub<Output = Self> + Mul<Output = Self> {
+trait Inexact: ComplexField + Zeroed + Copy + Send + Sync + Sub<Output = Self> + Mul<Output = Self> {
     /// From a real and an imaginary part, which real numbers drop.
     fn new(re: f64, im: f64) -> Self;
 
@@ -73,6 +74,30 @@ macro_rules! in_type {
     };
 }
 
+/// Evaluates an expression with the type of an array's elements, as arrays have them.
+macro_rules! in_parts {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            DType::C64 => {
+                type $T = Complex<f32>;
+                $body
+            }
+            _ => {
+                type $T = Complex<f64>;
+                $body
+            }
+        }
+    };
+}
+
 /// Evaluates an expression with double precision, real or complex.
 macro_rules! in_double {
     ($dtype:expr, $T:ident => $body:expr) => {
@@ -98,7 +123,7 @@ pub(crate) fn solve(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<(
         if !blocked::solve(&factors, &order, &mut sides, threads) {
             return Err(Error::new(status::EXECUTION, "solve: the matrix is singular"));
         }
-        sides.write(&call.outputs[0]);
+        sides.write(&call.outputs[0], threads);
         Ok(())
     })
 }
@@ -111,16 +136,10 @@ pub(crate) fn lu(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> 
     in_type!(call.inputs[0].dtype, T => {
         let mut factors = Matrix::<T>::read(call, &call.inputs[0])?;
         blocked::lu(&mut factors, &mut order, threads);
-        factors.write(&call.outputs[0]);
+        factors.write(&call.outputs[0], threads);
     });
     if let Some(view) = call.outputs.get(1) {
-        let mut walk = Walk::new(view.shape, [view]);
-        for &row in order.iter() {
-            let [at] = walk.at;
-            walk.next();
-            // SAFETY: the walk stays inside the view, whose elements are i64.
-            unsafe { at.cast::<i64>().write_unaligned(row) };
-        }
+        view.output::<i64>().put_line(&mut all(threads), 0, order.iter().copied());
     }
     Ok(())
 }
@@ -133,21 +152,20 @@ pub(crate) fn cholesky(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Resul
         if !blocked::cholesky(&mut factor, threads) {
             return Err(Error::new(status::EXECUTION, "cholesky: the matrix is not positive definite"));
         }
-        factor.write(&call.outputs[0]);
+        factor.write(&call.outputs[0], threads);
         Ok(())
     })
 }
 
 /// The numbers of rows in their order.
 fn rows(call: &Call<'_, '_>, count: usize) -> Result<Scratch<i64>> {
-    // SAFETY: zero is an i64.
-    let mut order = unsafe { Scratch::<i64>::zeros(call.memory, count)? };
+    let mut order = Scratch::<i64>::zeros(call.memory, count)?;
     order.iter_mut().zip(0..).for_each(|(row, number)| *row = number);
     Ok(order)
 }
 
 /// A matrix in columns.
-struct Matrix<T: Copy> {
+struct Matrix<T: Inexact> {
     elements: Scratch<T>,
     rows: usize,
     columns: usize,
@@ -155,8 +173,7 @@ struct Matrix<T: Copy> {
 
 impl<T: Inexact> Matrix<T> {
     fn zeros(call: &Call<'_, '_>, rows: usize, columns: usize) -> Result<Matrix<T>> {
-        // SAFETY: zeros are numbers.
-        let elements = unsafe { Scratch::<T>::zeros(call.memory, rows.saturating_mul(columns))? };
+        let elements = Scratch::<T>::zeros(call.memory, rows.saturating_mul(columns))?;
         Ok(Matrix { elements, rows, columns })
     }
 
@@ -164,39 +181,44 @@ impl<T: Inexact> Matrix<T> {
     fn read(call: &Call<'_, '_>, view: &Strided<'_>) -> Result<Matrix<T>> {
         let extent = |axis: usize| view.shape.get(axis).map_or(1, |&extent| extent as usize);
         let mut matrix = Matrix::zeros(call, extent(0), extent(1))?;
-        let mut walk = Walk::new(view.shape, [view]);
-        for row in 0..matrix.rows {
-            for column in 0..matrix.columns {
-                let [at] = walk.at;
-                walk.next();
-                // SAFETY: the walk stays inside the view, whose elements are of this type.
-                matrix.elements[column * matrix.rows + row] = unsafe { load(view.dtype, at) };
+        in_parts!(view.dtype, S => {
+            let elements = view.elements::<S>();
+            let mut elements = elements.from(0);
+            for row in 0..matrix.rows {
+                for (column, element) in (0..matrix.columns).zip(&mut elements) {
+                    let (re, im) = Parted::parts(element);
+                    matrix.elements[column * matrix.rows + row] = T::new(re, im);
+                }
             }
-        }
+        });
         Ok(matrix)
     }
 
     /// Copies the matrix to a view of its shape; real numbers take the real part.
-    fn write(&self, view: &Strided<'_>) {
-        self.write_each(view, |row, column| self.elements[column * self.rows + row]);
+    fn write(&self, view: &Strided<'_>, threads: &mut dyn Parallel) {
+        Matrix::write_each(view, threads, |row, column| self.elements[column * self.rows + row]);
     }
 
     /// Copies the conjugate transpose to a view of its shape.
-    fn write_adjoint(&self, view: &Strided<'_>) {
-        self.write_each(view, |row, column| conj(&self.elements[row * self.rows + column]));
+    fn write_adjoint(&self, view: &Strided<'_>, threads: &mut dyn Parallel) {
+        Matrix::write_each(view, threads, |row, column| conj(&self.elements[row * self.rows + column]));
     }
 
-    fn write_each(&self, view: &Strided<'_>, element: impl Fn(usize, usize) -> T) {
+    fn write_each(view: &Strided<'_>, threads: &mut dyn Parallel, element: impl Fn(usize, usize) -> T) {
         let extent = |axis: usize| view.shape.get(axis).map_or(1, |&extent| extent as usize);
-        let mut walk = Walk::new(view.shape, [view]);
-        for row in 0..extent(0) {
-            for column in 0..extent(1) {
-                let [at] = walk.at;
-                walk.next();
-                // SAFETY: the walk stays inside the view, whose elements are of this type.
-                unsafe { store(element(row, column), view.dtype, at) };
+        let mut own = all(threads);
+        in_parts!(view.dtype, S => {
+            let (output, element) = (view.output::<S>(), |row, column| {
+                let (re, im) = Inexact::parts(element(row, column));
+                S::of_parts(re, im)
+            });
+            if view.shape.len() == 1 {
+                return output.put_line(&mut own, 0, (0..extent(0)).map(|row| element(row, 0)));
             }
-        }
+            for row in 0..extent(0) {
+                output.put_line(&mut own, row as i64, (0..extent(1)).map(|column| element(row, column)));
+            }
+        });
     }
 
     fn view(&self) -> MatRef<'_, T> {
@@ -208,37 +230,33 @@ impl<T: Inexact> Matrix<T> {
     }
 }
 
-/// # Safety
-/// There is an element of this type, an inexact one.
-unsafe fn load<T: Inexact>(dtype: DType, at: *const u8) -> T {
-    // SAFETY: the caller's promise; complex numbers are two parts.
-    unsafe {
-        match dtype {
-            DType::F32 => T::new(at.cast::<f32>().read_unaligned().into(), 0.0),
-            DType::F64 => T::new(at.cast::<f64>().read_unaligned(), 0.0),
-            DType::C64 => {
-                let [re, im] = at.cast::<[f32; 2]>().read_unaligned();
-                T::new(re.into(), im.into())
-            }
-            _ => {
-                let [re, im] = at.cast::<[f64; 2]>().read_unaligned();
-                T::new(re, im)
-            }
-        }
-    }
+/// An element of an array of inexact numbers, in its parts.
+trait Parted: Element {
+    fn parts(self) -> (f64, f64);
+    fn of_parts(re: f64, im: f64) -> Self;
 }
 
-/// # Safety
-/// There is room for an element of this type, an inexact one.
-unsafe fn store<T: Inexact>(value: T, dtype: DType, at: *mut u8) {
-    let (re, im) = value.parts();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match dtype {
-            DType::F32 => at.cast::<f32>().write_unaligned(re as f32),
-            DType::F64 => at.cast::<f64>().write_unaligned(re),
-            DType::C64 => at.cast::<[f32; 2]>().write_unaligned([re as f32, im as f32]),
-            _ => at.cast::<[f64; 2]>().write_unaligned([re, im]),
+macro_rules! parted {
+    ($($real:ident),*) => {$(
+        impl Parted for $real {
+            fn parts(self) -> (f64, f64) {
+                (self.into(), 0.0)
+            }
+
+            fn of_parts(re: f64, _: f64) -> $real {
+                re as $real
+            }
         }
-    }
+
+        impl Parted for Complex<$real> {
+            fn parts(self) -> (f64, f64) {
+                (self.re.into(), self.im.into())
+            }
+
+            fn of_parts(re: f64, im: f64) -> Complex<$real> {
+                Complex { re: re as $real, im: im as $real }
+            }
+        }
+    )*};
 }
+parted!(f32, f64);
