@@ -553,30 +553,44 @@ bh_status bh_extmethod(const char *name,
                        size_t input_count,
                        const bh_array *const *inputs);
 
-/// The matrix product of `a` and `b`; either may be a vector.
+/// The matrix product; either input may be a vector.
+/// Operands: out (m, n) ← a (m, k), b (k, n).
+/// Types: all, alike.
 bh_status bh_matmul(bh_array *out, const bh_array *a, const bh_array *b);
 
 /// As `bh_matmul`, into a new array.
 bh_status bh_matmul_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-/// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
+/// The solution x of a·x = b, for one right side or several in columns.
+/// Operands: out as b ← a (n, n), b (n) or (n, k).
+/// Types: floats, complex, alike.
+/// Fails for a singular matrix.
 bh_status bh_solve(bh_array *out, const bh_array *a, const bh_array *b);
 
-/// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
-bh_status bh_lu(bh_array *out,
-                bh_array *permutation,
-                const bh_array *a);
+/// The factors L (without its diagonal of ones) and U in one matrix, and, if there is a second output, the permutation of rows.
+/// Operands: out (n, n), permutation (n) ← a (n, n).
+/// Types: floats, complex; permutation i64.
+bh_status bh_lu(bh_array *out, bh_array *permutation, const bh_array *a);
 
-/// The lower triangular L whose product with its conjugate transpose is `a`.
+/// The lower triangular L whose product with its conjugate transpose is a, of which the lower triangle is read.
+/// Operands: out (n, n) ← a (n, n).
+/// Types: floats, complex, alike.
+/// Fails for a matrix that is not positive definite.
 bh_status bh_cholesky(bh_array *out, const bh_array *a);
 
-/// The discrete Fourier transform along the last axis, of and into complex numbers.
+/// The discrete Fourier transform along the last axis.
+/// Operands: out (…, n) ← a (…, n).
+/// Types: floats, complex; out complex.
 bh_status bh_fft(bh_array *out, const bh_array *a);
 
-/// The inverse of `bh_fft`, with the factor 1/n.
+/// The inverse of fft, with the factor 1/n.
+/// Operands: out (…, n) ← a (…, n).
+/// Types: floats, complex; out complex.
 bh_status bh_ifft(bh_array *out, const bh_array *a);
 
-/// The elements of `a` in ascending order along the last axis. NaN comes last.
+/// The elements in ascending order along the last axis; NaN comes last.
+/// Operands: out (…, n) ← a (…, n).
+/// Types: all, alike.
 bh_status bh_sort(bh_array *out, const bh_array *a);
 
 /// As `bh_sort`, into a new array.
@@ -585,9 +599,10 @@ bh_status bh_sort_new(bh_array **out, const bh_array *a);
 /// As `bh_argsort`, into a new array.
 bh_status bh_argsort_new(bh_array **out, const bh_array *a);
 
-/// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.
-bh_status bh_argsort(bh_array *out,
-                     const bh_array *a);
+/// The positions along the last axis that put the elements in ascending order; equal elements keep theirs.
+/// Operands: out (…, n) ← a (…, n).
+/// Types: all; out i64.
+bh_status bh_argsort(bh_array *out, const bh_array *a);
 
 /// For each of `values` the position (i64) in the vector `sorted` before which it could stand: the first one, or, if `right`
 /// is not 0, the last.

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn bh_extmethod(
         let (name, outs, inputs) = unsafe {
             (read_text(name, "name")?, handles(out_count, outs, "outs")?, handles(input_count, inputs, "inputs")?)
         };
-        if methods::is_shipped(name) { call_shipped(name, outs, inputs) } else { call(name, outs, inputs) }
+        if methods::shipped(name).is_some() { call_shipped(name, outs, inputs) } else { call(name, outs, inputs) }
     })
 }
 
@@ -136,7 +136,7 @@ fn shipped_new(
     })
 }
 
-/// The matrix product of `a` and `b`; either may be a vector.
+/// The method `matmul`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_matmul(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
     frame(|| call_shipped("matmul", &[out], &[a, b]))
@@ -156,37 +156,37 @@ pub unsafe extern "C" fn bh_matmul_new(out: *mut *mut bh_array, a: *const bh_arr
     })
 }
 
-/// The solution x of a·x = b, for a square matrix `a` and one right side or several in columns.
+/// The method `solve`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_solve(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
     frame(|| call_shipped("solve", &[out], &[a, b]))
 }
 
-/// The factors of a square matrix: L (without its diagonal of ones) and U in one matrix, and the row permutation (i64).
+/// The method `lu`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_lu(out: *mut bh_array, permutation: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("lu", &[out, permutation], &[a]))
 }
 
-/// The lower triangular L whose product with its conjugate transpose is `a`.
+/// The method `cholesky`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_cholesky(out: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("cholesky", &[out], &[a]))
 }
 
-/// The discrete Fourier transform along the last axis, of and into complex numbers.
+/// The method `fft`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_fft(out: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("fft", &[out], &[a]))
 }
 
-/// The inverse of `bh_fft`, with the factor 1/n.
+/// The method `ifft`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_ifft(out: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("ifft", &[out], &[a]))
 }
 
-/// The elements of `a` in ascending order along the last axis. NaN comes last.
+/// The method `sort`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_sort(out: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("sort", &[out], &[a]))
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn bh_argsort_new(out: *mut *mut bh_array, a: *const bh_ar
     shipped_new("argsort", out, &[a], |infos| (DType::I64, infos[0].view.shape().to_vec()))
 }
 
-/// The positions (i64) along the last axis that put the elements of `a` in ascending order; equal elements keep theirs.
+/// The method `argsort`; the header has the words of its row.
 #[unsafe(no_mangle)]
 pub extern "C" fn bh_argsort(out: *mut bh_array, a: *const bh_array) -> bh_status {
     frame(|| call_shipped("argsort", &[out], &[a]))

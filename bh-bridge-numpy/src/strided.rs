@@ -1,7 +1,8 @@
 //! Elements of arrays whose data is at hand, wherever they lie.
 
 use crate::array::Array;
-use bh_bytecode::{MAX_RANK, View};
+use bh_bytecode::View;
+use bh_bytecode::walk::{Loop, Walk};
 use bh_recorder::{Hand, MOVED};
 
 /// Calls a function whose parameter is a word as large as an element.
@@ -59,33 +60,14 @@ impl<'a> Strided<'a> {
 /// Calls `f` with the rows of two arrays of one shape: for each its first element and the step to the next one, and the number
 /// of elements.
 pub fn rows<T>(a: Strided<'_>, b: Strided<'_>, mut f: impl FnMut((*const T, isize), (*const T, isize), usize)) {
-    let shape = a.view.shape();
-    let Some((&inner, outer)) = shape.split_last() else {
-        return f((a.data.cast(), 0), (b.data.cast(), 0), 1);
-    };
-    let sides = [a, b].map(|side| {
-        let (step, outer) =
-            side.view.stride().split_last().map_or((0, &[][..]), |(step, outer)| (*step as isize, outer));
-        (side.data.cast::<T>(), step, outer)
+    let axes = a.view.shape().iter().zip(a.view.stride()).zip(b.view.stride());
+    let bytes = |stride: i64| stride as isize * size_of::<T>() as isize;
+    let mut walk = Walk::merged(axes.map(|((&extent, &a), &b)| Loop { extent, steps: [bytes(a), bytes(b)] }));
+    let row = walk.pop().unwrap_or(Loop { extent: 1, steps: [0; 2] });
+    let [step, other_step] = row.steps.map(|step| step / size_of::<T>() as isize);
+    walk.each([a.data.cast_mut(), b.data.cast_mut()], |[at, other]| {
+        f((at.cast_const().cast(), step), (other.cast_const().cast(), other_step), row.extent as usize);
     });
-    let count: i64 = if inner == 0 { 0 } else { outer.iter().product() };
-    let mut index = [0i64; MAX_RANK];
-    let mut at = sides.map(|(data, _, _)| data);
-    for _ in 0..count {
-        f((at[0], sides[0].1), (at[1], sides[1].1), inner as usize);
-        for axis in (0..outer.len()).rev() {
-            index[axis] += 1;
-            let back = index[axis] == outer[axis];
-            let steps = if back { 1 - outer[axis] } else { 1 };
-            for (at, (_, _, stride)) in at.iter_mut().zip(sides) {
-                *at = at.wrapping_offset((steps * stride[axis]) as isize);
-            }
-            if !back {
-                break;
-            }
-            index[axis] = 0;
-        }
-    }
 }
 
 /// Copies the elements of an array to those of another one of its shape, which lie elsewhere.

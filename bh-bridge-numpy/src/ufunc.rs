@@ -406,7 +406,7 @@ impl<const N: usize> Call<'_, N> {
         recorded.map_err(exception)
     }
 
-    /// Calls `f` with what the opcode is given, if nothing has to be converted and what it does, on so many elements, may be
+    /// Calls `f` with what the opcode is given, if nothing has to be converted and what it does, on `elements` elements, may be
     /// little.
     #[inline]
     fn at_hand<R>(&self, elements: i64, f: impl FnOnce(Opcode, &[Known<'_>]) -> Option<R>) -> Option<R> {

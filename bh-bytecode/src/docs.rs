@@ -1,6 +1,7 @@
 //! The opcode table as Markdown, for the documentation.
 
 use crate::dtype::{DType, TypeSet};
+use crate::methods::{METHODS, Method};
 use crate::opcode::{Info, Kind, Opcode, Signature};
 
 /// All opcodes as Markdown, one table per kind, in the order of the table.
@@ -31,6 +32,14 @@ pub fn opcode_table() -> String {
                 info.doc.replace('|', "\\|")
             ));
         }
+    }
+    text.push_str(
+        "\n## Extension methods\n\nEngines may have others; these come with bh.\n\n\
+         | Method | Operands | T | Meaning | Fails for |\n|---|---|---|---|---|\n",
+    );
+    for method in METHODS {
+        let Method { name, operands, types, doc, fails, .. } = method;
+        text.push_str(&format!("| `{name}` | {operands} | {types} | {doc} | {fails} |\n"));
     }
     text
 }

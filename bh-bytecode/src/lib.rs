@@ -33,6 +33,7 @@ pub mod subscript;
 pub mod text;
 pub mod validate;
 pub mod view;
+pub mod walk;
 
 pub use batch::{
     Attribute, Base, Batch, BatchHeader, BatchRef, Block, Constant, Extension, Instr, Operand, Origin, Rename, ViewRec,

@@ -2,6 +2,7 @@
 //! and again where it runs.
 
 use crate::dtype::DType;
+use std::ops::RangeInclusive;
 
 /// An operand of a call.
 #[derive(Clone, Copy, Debug)]
@@ -23,104 +24,147 @@ pub enum Misfit {
     Shape(String),
 }
 
-/// The methods, with the numbers of their outputs and inputs.
-const METHODS: &[(&str, std::ops::RangeInclusive<usize>, usize)] = &[
-    ("matmul", 1..=1, 2),
-    ("solve", 1..=1, 2),
-    ("lu", 1..=2, 1),
-    ("cholesky", 1..=1, 1),
-    ("qr", 2..=2, 1),
-    ("eigh", 1..=2, 1),
-    ("eig", 1..=2, 1),
-    ("svd", 1..=3, 1),
-    ("fft", 1..=1, 1),
-    ("ifft", 1..=1, 1),
-    ("sort", 1..=1, 1),
-    ("argsort", 1..=1, 1),
-    ("searchsorted_left", 1..=1, 2),
-    ("searchsorted_right", 1..=1, 2),
-    ("count_nonzero", 1..=1, 1),
-    ("flatnonzero", 1..=1, 1),
-    ("compress", 1..=1, 2),
-];
+/// Are outputs and inputs as they have to be?
+type Fits = fn(&[Form<'_>], &[Form<'_>]) -> bool;
 
-/// Does a method of this name come with bh?
-pub fn is_shipped(name: &str) -> bool {
-    METHODS.iter().any(|(known, ..)| *known == name)
+/// What is known of a method that comes with bh.
+pub struct Method {
+    /// Its name.
+    pub name: &'static str,
+    /// What it computes.
+    pub doc: &'static str,
+    /// Names and shapes of outputs and inputs.
+    pub operands: &'static str,
+    /// The types of their elements.
+    pub types: &'static str,
+    /// What it fails for besides wrong types and shapes; empty for nothing.
+    pub fails: &'static str,
+    outputs: RangeInclusive<usize>,
+    inputs: usize,
+    types_fit: Fits,
+    shapes_fit: Fits,
 }
 
-/// Checks the operands of a method; of one that does not come with bh, nothing is known.
-pub fn check(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> Result<(), Misfit> {
-    let Some((_, out_count, in_count)) = METHODS.iter().find(|(known, ..)| *known == name) else { return Ok(()) };
-    if !out_count.contains(&outputs.len()) || inputs.len() != *in_count {
-        let (given_out, given_in) = (outputs.len(), inputs.len());
-        let text = format!("{name}: {given_out} outputs and {given_in} inputs given; it takes {in_count} inputs");
-        return Err(Misfit::Count(text));
-    }
-    if !types_fit(name, outputs, inputs) {
-        let list = |forms: &[Form<'_>]| forms.iter().map(|form| form.dtype.name()).collect::<Vec<_>>().join(", ");
-        let text = format!("{name}: not for inputs of {} and an output of {}", list(inputs), list(outputs));
-        return Err(Misfit::Type(text));
-    }
-    if !shapes_fit(name, outputs, inputs) {
-        let list = |forms: &[Form<'_>]| forms.iter().map(|form| format!("{:?}", form.shape)).collect::<Vec<_>>();
-        let (from, to) = (list(inputs).join(", "), list(outputs).join(", "));
-        return Err(Misfit::Shape(format!("{name}: shapes {from} do not fit the output's {to}")));
-    }
-    Ok(())
-}
+const ALIKE: &str = "all, alike";
+const INEXACT: &str = "floats, complex, alike";
+const NOT_FINITE: &str = "elements that are infinite or not a number";
 
-fn types_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
-    let first = inputs[0].dtype;
-    let inexact = first.is_float() || first.is_complex();
-    let alike = inputs.iter().all(|form| form.dtype == first);
-    let complex = if first.real_part() == DType::F32 { DType::C64 } else { DType::C128 };
-    match name {
-        "matmul" | "sort" => alike && outputs[0].dtype == first,
-        "count_nonzero" | "flatnonzero" => first == DType::Bool && outputs[0].dtype == DType::I64,
-        "compress" => first == DType::Bool && outputs[0].dtype == inputs[1].dtype,
-        "solve" | "cholesky" => inexact && alike && outputs[0].dtype == first,
-        "lu" => inexact && outputs[0].dtype == first && outputs[1..].iter().all(|form| form.dtype == DType::I64),
-        "qr" => inexact && outputs.iter().all(|form| form.dtype == first),
-        "eigh" => {
-            inexact && outputs[0].dtype == first.real_part() && outputs[1..].iter().all(|form| form.dtype == first)
-        }
-        "eig" | "fft" | "ifft" => inexact && outputs.iter().all(|form| form.dtype == complex),
-        "svd" => {
-            let values = usize::from(outputs.len() > 1);
-            let is_right =
-                |(at, form): (usize, &Form<'_>)| form.dtype == if at == values { first.real_part() } else { first };
-            inexact && outputs.iter().enumerate().all(is_right)
-        }
-        _ => alike && outputs[0].dtype == DType::I64,
-    }
-}
-
-fn shapes_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
-    let (input, output) = (inputs[0].shape, outputs[0].shape);
-    let square = |shape: &[i64]| matches!(shape, &[rows, columns] if rows == columns);
-    match name {
-        "matmul" => match (input, inputs[1].shape) {
-            (&[m, k], &[l, n]) => k == l && output == [m, n],
-            (&[k], &[l, n]) => k == l && output == [n],
-            (&[m, k], &[l]) => k == l && output == [m],
+/// The methods.
+pub const METHODS: &[Method] = &[
+    Method {
+        name: "matmul",
+        doc: "The matrix product; either input may be a vector.",
+        operands: "out (m, n) ← a (m, k), b (k, n)",
+        types: ALIKE,
+        fails: "",
+        outputs: 1..=1,
+        inputs: 2,
+        types_fit: |outputs, inputs| alike(inputs) && outputs[0].dtype == inputs[0].dtype,
+        shapes_fit: |outputs, inputs| match (inputs[0].shape, inputs[1].shape, outputs[0].shape) {
+            (&[m, k], &[l, n], output) => k == l && output == [m, n],
+            (&[k], &[l, n], output) => k == l && output == [n],
+            (&[m, k], &[l], output) => k == l && output == [m],
             _ => false,
         },
-        "solve" => {
-            let sides = inputs[1].shape;
-            square(input) && sides.first() == input.first() && sides.len() <= 2 && output == sides
-        }
-        "lu" => square(input) && output == input && outputs[1..].iter().all(|form| form.shape == &input[..1]),
-        "cholesky" => square(input) && output == input,
-        "count_nonzero" => output.is_empty(),
-        "flatnonzero" => output.len() == 1,
-        "compress" => output.len() == 1 && input == inputs[1].shape,
-        "qr" => match (input, output, outputs[1].shape) {
+    },
+    Method {
+        name: "solve",
+        doc: "The solution x of a·x = b, for one right side or several in columns.",
+        operands: "out as b ← a (n, n), b (n) or (n, k)",
+        types: INEXACT,
+        fails: "a singular matrix",
+        outputs: 1..=1,
+        inputs: 2,
+        types_fit: inexact_alike,
+        shapes_fit: |outputs, inputs| {
+            let (matrix, sides) = (inputs[0].shape, inputs[1].shape);
+            square(matrix) && sides.first() == matrix.first() && sides.len() <= 2 && outputs[0].shape == sides
+        },
+    },
+    Method {
+        name: "lu",
+        doc: "The factors L (without its diagonal of ones) and U in one matrix, and, if there is a second output, the permutation of rows.",
+        operands: "out (n, n), permutation (n) ← a (n, n)",
+        types: "floats, complex; permutation i64",
+        fails: "",
+        outputs: 1..=2,
+        inputs: 1,
+        types_fit: |outputs, inputs| {
+            let of_rows = |form: &Form<'_>| form.dtype == DType::I64;
+            inexact(inputs) && outputs[0].dtype == inputs[0].dtype && outputs[1..].iter().all(of_rows)
+        },
+        shapes_fit: |outputs, inputs| {
+            let matrix = inputs[0].shape;
+            let of_rows = |form: &Form<'_>| form.shape == &matrix[..1];
+            square(matrix) && outputs[0].shape == matrix && outputs[1..].iter().all(of_rows)
+        },
+    },
+    Method {
+        name: "cholesky",
+        doc: "The lower triangular L whose product with its conjugate transpose is a, of which the lower triangle is read.",
+        operands: "out (n, n) ← a (n, n)",
+        types: INEXACT,
+        fails: "a matrix that is not positive definite",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: inexact_alike,
+        shapes_fit: |outputs, inputs| square(inputs[0].shape) && outputs[0].shape == inputs[0].shape,
+    },
+    Method {
+        name: "qr",
+        doc: "Orthonormal columns q and the upper triangular r whose product is a; k is m, or the smaller of m and n.",
+        operands: "q (m, k), r (k, n) ← a (m, n)",
+        types: INEXACT,
+        fails: "",
+        outputs: 2..=2,
+        inputs: 1,
+        types_fit: inexact_alike,
+        shapes_fit: |outputs, inputs| match (inputs[0].shape, outputs[0].shape, outputs[1].shape) {
             (&[m, n], &[rows, k], &[l, columns]) => rows == m && columns == n && k == l && (k == m || k == m.min(n)),
             _ => false,
         },
-        "eigh" | "eig" => square(input) && output == &input[..1] && outputs[1..].iter().all(|form| form.shape == input),
-        "svd" => match (input, outputs) {
+    },
+    Method {
+        name: "eigh",
+        doc: "Eigenvalues of a Hermitian matrix, rising, of which the lower triangle is read; eigenvectors in columns, if there is a second output.",
+        operands: "values (n), vectors (n, n) ← a (n, n)",
+        types: "floats, complex; values of the real type",
+        fails: NOT_FINITE,
+        outputs: 1..=2,
+        inputs: 1,
+        types_fit: |outputs, inputs| {
+            let first = inputs[0].dtype;
+            let vectors = outputs[1..].iter().all(|form| form.dtype == first);
+            inexact(inputs) && outputs[0].dtype == first.real_part() && vectors
+        },
+        shapes_fit: eigen_shapes,
+    },
+    Method {
+        name: "eig",
+        doc: "Eigenvalues of a square matrix; eigenvectors in columns, if there is a second output.",
+        operands: "values (n), vectors (n, n) ← a (n, n)",
+        types: "floats, complex; outputs complex",
+        fails: NOT_FINITE,
+        outputs: 1..=2,
+        inputs: 1,
+        types_fit: into_complex,
+        shapes_fit: eigen_shapes,
+    },
+    Method {
+        name: "svd",
+        doc: "The singular values alone, falling, or in the middle: u · diag(values) · v is a. With k the smaller of m and n, u may also be (m, m) and v (n, n).",
+        operands: "u (m, k), values (k), v (k, n) ← a (m, n)",
+        types: "floats, complex; values of the real type",
+        fails: NOT_FINITE,
+        outputs: 1..=3,
+        inputs: 1,
+        types_fit: |outputs, inputs| {
+            let (first, values) = (inputs[0].dtype, usize::from(outputs.len() > 1));
+            let is_right =
+                |(at, form): (usize, &Form<'_>)| form.dtype == if at == values { first.real_part() } else { first };
+            inexact(inputs) && outputs.iter().enumerate().all(is_right)
+        },
+        shapes_fit: |outputs, inputs| match (inputs[0].shape, outputs) {
             (&[m, n], [values]) => values.shape == [m.min(n)],
             (&[m, n], [left, values, right]) => {
                 let short = m.min(n);
@@ -130,8 +174,182 @@ fn shapes_fit(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
             }
             _ => false,
         },
-        "searchsorted_left" | "searchsorted_right" => input.len() == 1 && output == inputs[1].shape,
-        _ => !input.is_empty() && output == input,
+    },
+    Method {
+        name: "fft",
+        doc: "The discrete Fourier transform along the last axis.",
+        operands: "out (…, n) ← a (…, n)",
+        types: "floats, complex; out complex",
+        fails: "",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: into_complex,
+        shapes_fit: lines,
+    },
+    Method {
+        name: "ifft",
+        doc: "The inverse of fft, with the factor 1/n.",
+        operands: "out (…, n) ← a (…, n)",
+        types: "floats, complex; out complex",
+        fails: "",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: into_complex,
+        shapes_fit: lines,
+    },
+    Method {
+        name: "sort",
+        doc: "The elements in ascending order along the last axis; NaN comes last.",
+        operands: "out (…, n) ← a (…, n)",
+        types: ALIKE,
+        fails: "",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: |outputs, inputs| outputs[0].dtype == inputs[0].dtype,
+        shapes_fit: lines,
+    },
+    Method {
+        name: "argsort",
+        doc: "The positions along the last axis that put the elements in ascending order; equal elements keep theirs.",
+        operands: "out (…, n) ← a (…, n)",
+        types: "all; out i64",
+        fails: "",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: into_positions,
+        shapes_fit: lines,
+    },
+    Method {
+        name: "searchsorted_left",
+        doc: "For each value the first position in the sorted vector before which it could stand.",
+        operands: "out as values ← sorted (n), values",
+        types: "all, inputs alike; out i64",
+        fails: "",
+        outputs: 1..=1,
+        inputs: 2,
+        types_fit: into_positions,
+        shapes_fit: |outputs, inputs| inputs[0].shape.len() == 1 && outputs[0].shape == inputs[1].shape,
+    },
+    Method {
+        name: "searchsorted_right",
+        doc: "For each value the last position in the sorted vector before which it could stand.",
+        operands: "out as values ← sorted (n), values",
+        types: "all, inputs alike; out i64",
+        fails: "",
+        outputs: 1..=1,
+        inputs: 2,
+        types_fit: into_positions,
+        shapes_fit: |outputs, inputs| inputs[0].shape.len() == 1 && outputs[0].shape == inputs[1].shape,
+    },
+    Method {
+        name: "count_nonzero",
+        doc: "The number of true elements.",
+        operands: "out () ← mask",
+        types: "mask bool; out i64",
+        fails: "",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: of_mask,
+        shapes_fit: |outputs, _| outputs[0].shape.is_empty(),
+    },
+    Method {
+        name: "flatnonzero",
+        doc: "The positions of the true elements in C order.",
+        operands: "out (k) ← mask",
+        types: "mask bool; out i64",
+        fails: "an output that has not k elements, the number of true ones",
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: of_mask,
+        shapes_fit: |outputs, _| outputs[0].shape.len() == 1,
+    },
+    Method {
+        name: "compress",
+        doc: "The elements of an array where a mask is true, in C order.",
+        operands: "out (k) ← mask, a as mask",
+        types: "mask bool; out and a all, alike",
+        fails: "an output that has not k elements, the number of true ones",
+        outputs: 1..=1,
+        inputs: 2,
+        types_fit: |outputs, inputs| inputs[0].dtype == DType::Bool && outputs[0].dtype == inputs[1].dtype,
+        shapes_fit: |outputs, inputs| outputs[0].shape.len() == 1 && inputs[0].shape == inputs[1].shape,
+    },
+];
+
+fn alike(inputs: &[Form<'_>]) -> bool {
+    inputs.iter().all(|form| form.dtype == inputs[0].dtype)
+}
+
+fn inexact(inputs: &[Form<'_>]) -> bool {
+    inputs[0].dtype.is_float() || inputs[0].dtype.is_complex()
+}
+
+fn inexact_alike(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+    inexact(inputs) && alike(inputs) && outputs.iter().all(|form| form.dtype == inputs[0].dtype)
+}
+
+fn into_complex(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+    let complex = if inputs[0].dtype.real_part() == DType::F32 { DType::C64 } else { DType::C128 };
+    inexact(inputs) && outputs.iter().all(|form| form.dtype == complex)
+}
+
+fn into_positions(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+    alike(inputs) && outputs[0].dtype == DType::I64
+}
+
+fn of_mask(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+    inputs[0].dtype == DType::Bool && outputs[0].dtype == DType::I64
+}
+
+fn square(shape: &[i64]) -> bool {
+    matches!(shape, &[rows, columns] if rows == columns)
+}
+
+fn eigen_shapes(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+    let matrix = inputs[0].shape;
+    let vectors = outputs[1..].iter().all(|form| form.shape == matrix);
+    square(matrix) && outputs[0].shape == &matrix[..1] && vectors
+}
+
+fn lines(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+    !inputs[0].shape.is_empty() && outputs[0].shape == inputs[0].shape
+}
+
+/// The method of this name, if it comes with bh.
+pub fn shipped(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+/// Checks the operands of a method; of one that does not come with bh, nothing is known.
+pub fn check(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> Result<(), Misfit> {
+    let Some(method) = shipped(name) else { return Ok(()) };
+    if !method.outputs.contains(&outputs.len()) || inputs.len() != method.inputs {
+        let (given_out, given_in) = (outputs.len(), inputs.len());
+        let text = format!("{name}: {given_out} outputs and {given_in} inputs given; it takes {}", method.operands);
+        return Err(Misfit::Count(text));
+    }
+    if !(method.types_fit)(outputs, inputs) {
+        let list = |forms: &[Form<'_>]| forms.iter().map(|form| form.dtype.name()).collect::<Vec<_>>().join(", ");
+        let text = format!("{name}: not for inputs of {} and an output of {}", list(inputs), list(outputs));
+        return Err(Misfit::Type(text));
+    }
+    if !(method.shapes_fit)(outputs, inputs) {
+        let list = |forms: &[Form<'_>]| forms.iter().map(|form| format!("{:?}", form.shape)).collect::<Vec<_>>();
+        let (from, to) = (list(inputs).join(", "), list(outputs).join(", "));
+        return Err(Misfit::Shape(format!("{name}: shapes {from} do not fit the output's {to}")));
+    }
+    Ok(())
+}
+
+impl Method {
+    /// The documentation in sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut all =
+            vec![self.doc.to_owned(), format!("Operands: {}.", self.operands), format!("Types: {}.", self.types)];
+        if !self.fails.is_empty() {
+            all.push(format!("Fails for {}.", self.fails));
+        }
+        all
     }
 }
 

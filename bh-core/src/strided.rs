@@ -1,6 +1,7 @@
 //! Copies between strided memory of two layouts.
 
 use crate::abi::HostMemory;
+use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{DType, MAX_RANK, View};
 
 /// One side of a copy: the address of element (0, …, 0) and byte strides.
@@ -12,44 +13,17 @@ pub struct Side<'a> {
     pub stride: &'a [i64],
 }
 
-/// A dimension of the copy: extent, byte strides of target and source.
-type Dim = (i64, i64, i64);
-
 /// Copies all elements of `shape`. Truth values that the user gives as other bytes than 0 and 1 become 1 if `normalise`.
 ///
 /// # Safety
 /// Both sides must be valid for all elements, and must not overlap.
 pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>, normalise: bool) {
-    if shape.contains(&0) {
-        return;
-    }
-    let size = dtype.size() as i64;
-    let mut dims = [(1, 0, 0); MAX_RANK + 1];
-    let count = merge(shape, to.stride, from.stride, &mut dims);
-    let (inner, outer) = match dims[..count].split_last() {
-        Some((&inner, outer)) => (inner, outer),
-        None => ((1, size, size), &[][..]),
-    };
-    let mut index = [0i64; MAX_RANK];
-    let (mut target, mut source) = (to.data, from.data);
-    loop {
-        // SAFETY: promised by the caller for every element; the offsets below reach elements only.
-        unsafe { copy_row(dtype, inner, target, source, normalise) };
-        let mut dim = outer.len();
-        loop {
-            let Some(next) = dim.checked_sub(1) else { return };
-            dim = next;
-            let (extent, to_stride, from_stride) = outer[dim];
-            index[dim] += 1;
-            let step = if index[dim] < extent { 1 } else { 1 - extent };
-            target = target.wrapping_offset((step * to_stride) as isize);
-            source = source.wrapping_offset((step * from_stride) as isize);
-            if index[dim] < extent {
-                break;
-            }
-            index[dim] = 0;
-        }
-    }
+    let axes = shape.iter().zip(to.stride).zip(from.stride);
+    let mut walk =
+        Walk::merged(axes.map(|((&extent, &to), &from)| Loop { extent, steps: [to as isize, from as isize] }));
+    let row = walk.pop().unwrap_or(Loop { extent: 1, steps: [0; 2] });
+    // SAFETY: promised by the caller for every element, and the walk reaches elements only.
+    walk.each([to.data, from.data], |[to, from]| unsafe { copy_row(dtype, row, to, from, normalise) });
 }
 
 /// Copies the elements of a view of a base whose element 0 is at `data` to host memory.
@@ -84,43 +58,23 @@ fn in_bytes(dtype: DType, view: &View) -> ([i64; MAX_RANK], isize) {
     (bytes, (view.start() * size) as isize)
 }
 
-/// Fills `dims` with the dimensions of extent > 1, neighbours merged where both sides allow it.
-fn merge(shape: &[i64], to: &[i64], from: &[i64], dims: &mut [Dim]) -> usize {
-    let mut count = 0usize;
-    for ((&extent, &to), &from) in shape.iter().zip(to).zip(from) {
-        if extent == 1 {
-            continue;
-        }
-        match count.checked_sub(1).map(|last| &mut dims[last]) {
-            Some(last) if last.1 == extent * to && last.2 == extent * from => *last = (last.0 * extent, to, from),
-            _ => {
-                dims[count] = (extent, to, from);
-                count += 1;
-            }
-        }
-    }
-    count
-}
-
 /// # Safety
 /// As [`copy`], for one row.
-unsafe fn copy_row(dtype: DType, row: Dim, to: *mut u8, from: *const u8, normalise: bool) {
-    let (extent, to_stride, from_stride) = row;
+unsafe fn copy_row(dtype: DType, row: Loop<2>, to: *mut u8, from: *const u8, normalise: bool) {
+    let Loop { extent, steps: [to_step, from_step] } = row;
     let size = dtype.size();
-    let dense = to_stride == size as i64 && from_stride == size as i64;
+    let dense = to_step == size as isize && from_step == size as isize;
     // SAFETY: promised by the caller.
     unsafe {
         if dtype == DType::Bool && normalise {
-            for at in 0..extent {
-                let value = *from.offset((at * from_stride) as isize) != 0;
-                *to.offset((at * to_stride) as isize) = u8::from(value);
+            for at in 0..extent as isize {
+                *to.offset(at * to_step) = u8::from(*from.offset(at * from_step) != 0);
             }
         } else if dense {
             std::ptr::copy_nonoverlapping(from, to, extent as usize * size);
         } else {
-            for at in 0..extent {
-                let source = from.offset((at * from_stride) as isize);
-                std::ptr::copy_nonoverlapping(source, to.offset((at * to_stride) as isize), size);
+            for at in 0..extent as isize {
+                std::ptr::copy_nonoverlapping(from.offset(at * from_step), to.offset(at * to_step), size);
             }
         }
     }

@@ -41,7 +41,7 @@ use shuttle::rand::Rng;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many schedules are tried of each program.
+/// The number of schedules that are tried of each program.
 const SCHEDULES: usize = 2000;
 /// For a thread's stack in the model.
 const STACK_BYTES: usize = 1 << 18;

@@ -93,27 +93,19 @@ fn usable(processor: usize) -> bool {
 #[cfg(target_os = "linux")]
 mod system {
     use super::PROCESSORS;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
     /// The processors of the calling thread.
     pub(super) fn allowed() -> Option<Vec<usize>> {
-        // SAFETY: the set is a plain bit mask that the system fills in.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            let outcome = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
-            (outcome == 0).then(|| (0..PROCESSORS).filter(|&processor| libc::CPU_ISSET(processor, &set)).collect())
-        }
+        let set = sched_getaffinity(None).ok()?;
+        Some((0..PROCESSORS).filter(|&processor| set.is_set(processor)).collect())
     }
 
     /// Lets the calling thread run on these processors only; refused if none of them is for this process.
     pub(super) fn restrict(processors: &[usize]) -> bool {
-        // SAFETY: the set is a plain bit mask, and processor numbers are below its size.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            for &processor in processors.iter().filter(|&&processor| processor < PROCESSORS) {
-                libc::CPU_SET(processor, &mut set);
-            }
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
-        }
+        let mut set = CpuSet::new();
+        processors.iter().filter(|&&processor| processor < PROCESSORS).for_each(|&processor| set.set(processor));
+        sched_setaffinity(None, &set).is_ok()
     }
 }
 

@@ -12,7 +12,7 @@ use bh_bytecode::{DType, Opcode};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primitives {
     pub(crate) isa: Isa,
-    /// Outputs of so many bytes bypass the caches.
+    /// Outputs of at least this many bytes bypass the caches.
     pub(crate) stream_bytes: u64,
     /// Do several operations become one primitive, where there is one?
     pub(crate) superinstructions: bool,

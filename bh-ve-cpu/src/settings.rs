@@ -48,11 +48,11 @@ pub(crate) struct Settings {
     pub(crate) window_bytes: Option<i64>,
     /// Do several operations become one primitive, where there is one?
     pub(crate) superinstructions: bool,
-    /// Outputs of so many bytes are written past the caches.
+    /// Outputs of at least this many bytes are written past the caches.
     pub(crate) stream_bytes: u64,
     /// How much is planned.
     pub(crate) planning: PlanningMode,
-    /// Plans of batches are kept in so many bytes, about.
+    /// About the most bytes of plans of batches that are kept.
     pub(crate) plan_bytes: usize,
     /// When kernels are compiled.
     pub(crate) jit: Jit,

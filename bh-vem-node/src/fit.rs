@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// What becomes of the blocks of a batch if they run one by one with so many bytes left.
+    /// What becomes of the blocks of a batch if they run one by one with `left` bytes left.
     fn fates(&mut self, batch: &BatchRef<'_>, left: u64) -> Vec<Fate> {
         let registry = &self.service.registry;
         let child = &mut self.children[0];

@@ -45,7 +45,7 @@ impl Progress {
         Progress { blocks: host.counter("node.batch_blocks"), done: host.counter("node.batch_blocks_done") }
     }
 
-    /// A batch of so many blocks begins; of none, it is over.
+    /// A batch of `blocks` blocks begins; with 0, it is over.
     pub(crate) fn begin(self, blocks: usize) {
         self.done.set(0);
         self.blocks.set(blocks as u64);

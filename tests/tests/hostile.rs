@@ -3,7 +3,7 @@
 use bh_bytecode::random::Rng;
 use bh_tests::hostile::{TARGETS, Target};
 
-/// So many damaged files for each reader; as many times ten with `BH_TEST_ALL`.
+/// The number of damaged files for each reader; ten times as many with `BH_TEST_ALL`.
 const FILES: u64 = 3_000;
 
 /// Pieces that numbers and texts of all formats are made of.

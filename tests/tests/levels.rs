@@ -20,7 +20,7 @@ fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// A recorder whose batches end where a program does, or after so many operations.
+/// A recorder whose batches end where a program does, or after `max_instructions` operations.
 fn recorder((fuser, engine): (&str, &str), max_instructions: usize) -> Arc<Recorder> {
     let text = format!(
         "[stacks]\ntest = [\"filter\", \"fuser\", \"node\", \"ve-cpu\"]\n[components.fuser]\nplanning = {fuser:?}\n\

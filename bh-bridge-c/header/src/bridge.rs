@@ -2,6 +2,7 @@
 
 use crate::component::config;
 use crate::records;
+use bh_bytecode::methods::shipped;
 use bh_bytecode::opcode::Info;
 use bh_bytecode::{Kind, Opcode};
 use cbindgen::{Builder, ItemType};
@@ -149,7 +150,7 @@ fn written_functions(root: &Path, modules: &[&str]) -> Result<String, String> {
     let mut written = Vec::new();
     bindings.write(&mut written);
     let text = String::from_utf8(written).map_err(|error| error.to_string())?;
-    Ok(without_safety(&text))
+    Ok(with_methods(&without_safety(&text)))
 }
 
 /// The functions that make constants, which a macro defines.
@@ -199,4 +200,20 @@ fn without_safety(text: &str) -> String {
     [("bh_array", " *"), ("bh_context", " *"), ("bh_lent", " *"), ("bh_memory", " *"), ("bh_statistics", " *")]
         .iter()
         .fold(text, |text, (name, next)| text.replace(&format!("struct {name}{next}"), &format!("{name}{next}")))
+}
+
+/// Gives functions of methods that come with bh the documentation of their rows.
+fn with_methods(text: &str) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let name = line.strip_prefix("bh_status bh_").and_then(|rest| rest.split_once('('));
+        if let Some(method) = name.and_then(|(name, _)| shipped(name)) {
+            while kept.last().is_some_and(|last| last.starts_with("//")) {
+                kept.pop();
+            }
+            kept.extend(method.sentences().iter().map(|sentence| format!("// {sentence}")));
+        }
+        kept.push(line.to_owned());
+    }
+    kept.join("\n") + "\n"
 }

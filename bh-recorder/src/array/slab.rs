@@ -47,7 +47,7 @@ impl<T> Slab<T> {
         Ok((self.slots.len() - 1) as u32)
     }
 
-    /// Sees to it that so many values can be stored without moving those that are there.
+    /// Makes room for `count` values to be stored without moving those that are there.
     #[inline]
     pub(crate) fn reserve(&mut self, count: usize) {
         self.slots.reserve(count);

@@ -59,7 +59,7 @@ impl Draft {
         }
     }
 
-    /// The view from this start, in canonical form: legal, with at most so many elements as views may have. `apart`: its
+    /// The view from this start, in canonical form: legal, with at most as many elements as views may have. `apart`: its
     /// elements are known to be at different offsets.
     #[inline]
     pub(crate) fn finish(mut self, start: i64, apart: bool) -> SmallView {
@@ -167,7 +167,7 @@ impl SmallView {
         draft.finish(self.start, false)
     }
 
-    /// The same view so many elements later; it has elements.
+    /// The same view `elements` elements later; it has elements.
     pub(crate) fn shifted(self, elements: i64) -> SmallView {
         let (start, apart) = (self.start + elements, self.injective);
         Draft(self).finish(start, apart)

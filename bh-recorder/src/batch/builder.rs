@@ -214,7 +214,7 @@ impl Builder {
         index
     }
 
-    /// Tells the search for loops of an array of so many bytes that ends, of which the batch says nothing.
+    /// Tells the search for loops of an array of `bytes` bytes that ends, of which the batch says nothing.
     pub(crate) fn note_discard(&mut self, structure: u64, bytes: u64) {
         let hash = mix(structure, u64::from(Opcode::Discard.0));
         self.period.push(hash, self.live_bytes, Some((self.begin.saturating_sub(1), bytes)));

@@ -5,17 +5,17 @@
 const ELEMENTS: u64 = 1 << 14;
 /// Bytes of an element, where only bytes are counted.
 const ELEMENT_BYTES: u64 = 8;
-/// A batch that does little and is not known to come again ends after this part of the most operations, but not before so many.
+/// A batch that does little and is not known to come again ends after this part of the most operations, but not before [`shortest`].
 const SHORTER: usize = 4;
 const SHORTEST: usize = 256;
 
-/// The least that [`limit`] gives for so many operations at most.
+/// The least that [`limit`] gives, if `most` is the most.
 #[inline]
 pub(crate) fn shortest(most: usize) -> usize {
     (most / SHORTER).max(SHORTEST).min(most)
 }
 
-/// The limit of a batch with so many operations on so many bytes; `repeats`: is it part of a loop that was found?
+/// The limit of a batch with this number of operations on this number of bytes; `repeats`: is it part of a loop that was found?
 pub(crate) fn limit(operations: usize, bytes: u64, repeats: bool, most: usize) -> usize {
     let pays = bytes / ELEMENT_BYTES >= (operations as u64).saturating_mul(ELEMENTS);
     if pays || repeats { most } else { shortest(most) }

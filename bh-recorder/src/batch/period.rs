@@ -7,7 +7,7 @@ use crate::array::small_view::mix;
 const PLACES: usize = 1024;
 /// How many hashes are remembered.
 const RING: u64 = 4096;
-/// So many repeated instructions in a row are taken for the beginning of a turn.
+/// This many repeated instructions in a row are taken for the beginning of a turn.
 const LIKELY: u64 = 16;
 
 /// Watches the stream of structural hashes. Positions count from the start of the program.
@@ -60,7 +60,7 @@ impl Period {
         }
     }
 
-    /// Looks for loops of at most so many instructions. Longer ones are of no use to who asks, and would hide the loop inside
+    /// Looks for loops of at most `instructions` instructions. Longer ones are of no use to who asks, and would hide the loop inside
     /// of a repeated part of the program. `lazy`: batches that end wait for what is dropped in the next turn.
     pub(crate) fn set(&mut self, instructions: usize, lazy: bool) {
         (self.longest, self.lazy) = (RING.min(instructions as u64), lazy);
@@ -71,8 +71,8 @@ impl Period {
         self.position
     }
 
-    /// Takes the hash of the next instruction, and how many bytes of arrays exist behind it. `dropped`: it drops so many bytes,
-    /// which the instruction at a position was the last to use.
+    /// Takes the hash of the next instruction, and how many bytes of arrays exist behind it. `dropped`: the bytes that it drops,
+    /// and the position of the instruction that was the last to use them.
     #[inline]
     pub(crate) fn push(&mut self, hash: u64, live: i64, dropped: Option<(u64, u64)>) {
         let at = self.position;

@@ -59,7 +59,7 @@ enum Home {
     Argument(usize),
     /// In this base of the batch.
     Batch(usize),
-    /// In a base that nothing writes, of so many elements.
+    /// In a base that nothing writes: its type and its number of elements.
     Unwritten(DType, i64),
 }
 

@@ -42,7 +42,7 @@ impl State {
         (self.builder.batch.instrs.len() + waiting) as u64
     }
 
-    /// Lets the batch under construction wait for a turn of so many instructions. False if nothing that it makes lives on.
+    /// Lets the batch under construction wait for a turn of `turn` instructions. False if nothing that it makes lives on.
     pub(crate) fn wait_a_turn(&mut self, turn: u64) -> bool {
         let lives = |base: &bh_bytecode::Base| base.has(base_flags::BORN) && !base.has(base_flags::DIES);
         let lazy = self.running.as_ref().is_some_and(|running| running.options.recipes != Recipes::Off);

@@ -12,7 +12,7 @@ use bh_core::error::{Error, Result};
 use std::borrow::Cow;
 use std::sync::{Arc, MutexGuard};
 
-/// An array of so many bytes that gets memory waits until as much that is given up is free.
+/// An array of this many bytes or more that gets memory waits until as much that is given up is free.
 const ROOM: u64 = 1 << 20;
 
 /// A base that is being accessed: kept alive by a handle of its own.

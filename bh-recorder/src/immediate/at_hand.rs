@@ -97,7 +97,7 @@ impl Recorder {
 }
 
 impl State {
-    /// Is an operation with so many elements little? What it does, and on what: powers may be products.
+    /// Is an operation with this number of elements little? What it does, and on what: powers may be products.
     #[inline]
     fn begin_at_hand<'a, 'b>(
         &self,
@@ -241,7 +241,7 @@ impl State {
     }
 }
 
-/// The strides of a view that is broadcast to so many dimensions.
+/// The strides of a view that is broadcast to `rank` dimensions.
 fn stretch(view: &View, rank: usize) -> [i64; MAX_RANK] {
     let mut strides = [0; MAX_RANK];
     let missing = rank - view.rank();

@@ -11,13 +11,13 @@ use crate::{ArrayId, Recorder};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Constant, DType, View};
 
-/// What only moves elements, or looks at each once, is done at once on so many times as many bytes as other operations.
+/// What only moves elements, or looks at each once, is done at once on up to this many times the bytes of other operations.
 pub const MOVED: u64 = 32;
 
 /// Access to the arrays that are at hand, and how many more may be made.
 pub struct Hand<'a>(MutexGuard<'a, State>, usize);
 
-/// So many arrays may be made while a hand is held.
+/// The most arrays that may be made while a hand is held.
 const MADE: usize = 8;
 
 impl Recorder {

@@ -3,7 +3,7 @@
 
 use crate::state::State;
 
-/// So many operations in a row are waited for.
+/// The number of operations in a row that are waited for.
 const ROW: u32 = 32;
 /// If nothing was carried out at once since then, twice as many, up to these.
 const LONGEST: u32 = 4096;

@@ -27,7 +27,7 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Memory for so many bytes, if the limit allows it.
+    /// Memory of `bytes` bytes, if the limit allows it.
     pub(crate) fn new(services: &Arc<Services>, bytes: u64, zeroed: bool) -> Option<Own> {
         let bytes = usize::try_from(bytes).ok()?;
         let data = SendPtr(services.memory().alloc(bytes, zeroed)?);
@@ -40,7 +40,7 @@ impl Own {
 
     fn copied(&self) -> Option<Own> {
         let copy = Own::new(&self.services, self.bytes as u64, false)?;
-        // SAFETY: both have so many bytes.
+        // SAFETY: both have `self.bytes` bytes.
         unsafe { std::ptr::copy_nonoverlapping(self.data(), copy.data(), self.bytes) };
         Some(copy)
     }
@@ -102,7 +102,7 @@ impl Settled {
 }
 
 impl State {
-    /// Where the stack's memory is counted, if a base of so many bytes may be settled.
+    /// Where the stack's memory is counted, if a base of `bytes` bytes may be settled.
     #[inline]
     pub(crate) fn settles(&self, bytes: u64) -> Option<&Arc<Services>> {
         let running = self.running.as_ref().filter(|_| self.trace.is_none())?;
@@ -128,7 +128,7 @@ impl State {
         self.make_own_of(base, zeroed, 1)
     }
 
-    /// As [`State::make_own`], of so many times as many bytes as a settled base may have.
+    /// As [`State::make_own`], for a base of up to `times` times the bytes that a settled one may have.
     pub(crate) fn make_own_of(&self, base: u32, zeroed: bool, times: u64) -> Option<Own> {
         let entry = self.bases.at(base);
         let bytes = entry.base.bytes();
@@ -139,7 +139,7 @@ impl State {
         match self.spares.take(bytes) {
             Some(own) => {
                 if zeroed {
-                    // SAFETY: it has so many bytes.
+                    // SAFETY: it has `own.bytes` bytes.
                     unsafe { std::ptr::write_bytes(own.data(), 0, own.bytes) };
                 }
                 Some(own)

@@ -55,7 +55,7 @@ impl Recorder {
         Ok(state.settle_read(handle, own, (held.needed, held.changes)))
     }
 
-    /// The state, for an operation on these inputs and on another array or so many of its elements. Where it uses small parts of
+    /// The state, for an operation on these inputs and on another array or a number of its elements. Where it uses small parts of
     /// bases whose batches the program has waited for, these are settled first.
     #[inline]
     pub(crate) fn state_for(
@@ -76,7 +76,7 @@ impl Recorder {
         self.state()
     }
 
-    /// Settles an array's base before so many of its elements are used, if the program has waited for all batches that use it.
+    /// Settles an array's base before `elements` of its elements are used, if the program has waited for all batches that use it.
     /// Says whether it did.
     #[inline]
     pub fn settle_part(&self, array: ArrayId, elements: i64) -> bool {
@@ -178,7 +178,7 @@ impl Recorder {
 }
 
 impl State {
-    /// May the base of an array, of which all elements or so many are used, be settled without waiting for a batch?
+    /// May the base of an array, of which all elements or `part` of them are used, be settled without waiting for a batch?
     #[inline]
     fn wants_settling(&self, array: ArrayId, part: Option<i64>, kind: Kind) -> bool {
         let Ok(handle) = self.find(array) else { return false };
@@ -212,7 +212,7 @@ impl State {
             && self.settles(elements as u64 * size).is_some()
     }
 
-    /// Is nobody left who relies on the data of an array as it is, once so many batches are waited for?
+    /// Is nobody left who relies on the data of an array as it is, once `waited` batches are waited for?
     fn may_be_written(&mut self, handle: u32, waited: u64) -> bool {
         self.note_waited(waited);
         let entry = self.bases.at(self.handles.at(handle).base);

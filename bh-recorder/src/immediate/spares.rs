@@ -3,7 +3,7 @@
 use crate::immediate::settled::Own;
 use std::cell::RefCell;
 
-/// Sizes go up by so many bytes.
+/// Sizes are multiples of this many bytes.
 const STEP: usize = 64;
 /// Larger memory is not kept.
 const LARGEST: usize = 8192;
@@ -30,7 +30,7 @@ fn place(bytes: usize) -> Option<usize> {
 }
 
 impl Spares {
-    /// Memory for so many bytes, with any contents.
+    /// Memory of `bytes` bytes, with any contents.
     #[inline]
     pub(crate) fn take(&self, bytes: u64) -> Option<Own> {
         let bytes = usize::try_from(bytes).ok()?;

@@ -35,7 +35,7 @@ impl<'a> Patience<'a> {
         self.check.is_some()
     }
 
-    /// May this thread run a batch that writes so many bytes itself?
+    /// May this thread run a batch that writes `work` bytes itself?
     pub(crate) fn may_run(&self, work: u64) -> bool {
         self.check.is_none() || work <= LIGHT
     }

@@ -9,7 +9,7 @@ use crate::record::Source;
 use crate::state::State;
 use bh_bytecode::{AxisOrder, MAX_RANK};
 
-/// So many readers later a result counts as an array like any other, whose own memory is what matters.
+/// With this many readers a result counts as an array like any other, whose own memory is what matters.
 const MOST_READERS: u8 = 32;
 
 /// The order of what an array was computed from, seen through the view that was written last.

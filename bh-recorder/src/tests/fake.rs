@@ -54,7 +54,7 @@ impl Gate {
         }
     }
 
-    /// Returns once so many have come.
+    /// Returns once `count` have come.
     pub(crate) fn await_arrivals(&self, count: u64) {
         while self.reached.load(Ordering::SeqCst) < count {
             std::thread::yield_now();

@@ -4,7 +4,7 @@ use super::*;
 use crate::Recipes;
 use bh_core::abi::access;
 
-/// A context on a fake stack that carries out operations at once on so many bytes.
+/// A context on a fake stack that carries out operations at once on up to `immediate_bytes` bytes.
 fn immediate(immediate_bytes: u64) -> (Arc<Recorder>, Log) {
     immediate_with(Options { immediate_bytes, ..Options::default() })
 }

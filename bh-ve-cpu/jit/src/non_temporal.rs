@@ -215,7 +215,7 @@ fn joined<'c>(b: &Builder<'c>, stream: &Stream<'c>, current: Value<'c>) -> Value
     b.call(&name, stream.kind, &[stream.before, stream.order, current])
 }
 
-/// The aligned address that belongs to an element, and so many numbers further on.
+/// The aligned address that belongs to an element, and the one `numbers` numbers further on.
 fn line_address<'c>(b: &Builder<'c>, stream: &Stream<'c>, element: Value<'c>, numbers: usize) -> Value<'c> {
     let address = b.element(stream.line, stream.dtype, element);
     match numbers {

@@ -17,7 +17,7 @@ fn part(number: f64, size: usize) -> Vec<u8> {
     if size == 4 { (number as f32).to_le_bytes().to_vec() } else { number.to_le_bytes().to_vec() }
 }
 
-/// So many numbers without a pattern, between -2 and 2.
+/// `count` numbers without a pattern, between -2 and 2.
 fn numbers(count: usize, size: usize, seed: u64) -> Vec<u8> {
     let mut state = seed * 2 + 1;
     let mut next = || {
@@ -27,7 +27,7 @@ fn numbers(count: usize, size: usize, seed: u64) -> Vec<u8> {
     (0..count).flat_map(|_| part(next(), size)).collect()
 }
 
-/// Runs batches of one block in blocks and compiled; at least so many kernels must be compiled, and all that there are.
+/// Runs batches of one block in blocks and compiled; at least `least` kernels must be compiled, and all that there are.
 fn check_all(keys: &pair::Keys, batches: &[(String, Memory)], least: u64) {
     for isa in levels() {
         let mut drivers = [engine(isa, "off", keys), engine(isa, "on", keys)];

@@ -4,13 +4,13 @@ use bh_bytecode::methods::Form;
 
 /// Bytes of the largest element.
 const ELEMENT: usize = 16;
-/// A matrix method keeps so many squares of its longest side, in factors, vectors and what the library works in.
+/// The squares of its longest side that a matrix method keeps, in factors, vectors and what the library works in.
 const SQUARES: usize = 12;
-/// Beside these, so many elements for each row, and in all.
+/// Beside these, the elements that it keeps for each row, and in all.
 const PER_ROW: usize = 512;
 const FIXED: usize = 1 << 16;
 
-/// Bytes that the shipped method `name` takes at most with so many threads.
+/// Bytes that the shipped method `name` takes at most with this number of threads.
 pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usize {
     let sides = || inputs.iter().flat_map(|form| form.shape).map(|&side| side.max(0) as usize);
     let elements = || inputs.iter().map(|form| product(form.shape)).fold(0, usize::saturating_add);

@@ -40,7 +40,7 @@ impl<T: FftNum> Buffers<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer of so many numbers, whatever they are; `None` if there is no memory.
+    /// A buffer of `length` numbers, whatever they are; `None` if there is no memory.
     fn take(&self, length: usize) -> Option<Vec<Complex<T>>> {
         let mut buffer = self.unused().pop().unwrap_or_default();
         buffer.try_reserve_exact(length.saturating_sub(buffer.len())).ok()?;

@@ -17,7 +17,7 @@ mod view;
 
 pub use at_once::AtOnce;
 pub use parallel::Parallel;
-pub use view::{Layout, Strided, Walk};
+pub use view::{Layout, Strided, walk};
 
 use bh_bytecode::Opcode;
 use bh_bytecode::methods::{self, Form, Misfit};

@@ -1,7 +1,7 @@
 //! Products of a matrix and a vector, whose time is that of reading the matrix. Each element of the result is a sum of its own,
 //! in an order that depends on the number of terms alone, so that it does not matter which part of the matrix a call gets.
 
-/// A matrix of so many rows and columns, with strides in elements.
+/// A matrix in memory, with strides in elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<T> {
     pub(crate) data: *const T,
@@ -158,7 +158,7 @@ unsafe fn by_rows<T: Float, const FUSED: bool>(matrix: Rows<T>, vector: *const T
 /// The sums of products of some rows with a vector.
 ///
 /// # Safety
-/// All must have so many elements.
+/// All must have `count` elements.
 #[inline(always)]
 unsafe fn sums<T: Float, const FUSED: bool, const N: usize>(
     rows: [*const T; N],

@@ -11,11 +11,11 @@ use std::ops::Range;
 /// Rows and columns of a tile, at least, unless there are fewer for each participant: what it reads of the factors is packed
 /// again for each.
 const TILE: i64 = 256;
-/// And at least so many then.
+/// And at least this many then.
 const LEAST: i64 = 16;
 /// Elements that all tiles have more of, if there are several: the library has other loops for small products.
 const SMALL: i64 = 256;
-/// Tiles begin at multiples of so many rows or columns.
+/// Tiles begin at multiples of this number of rows or columns.
 const ALIGN: i64 = 8;
 /// Terms of sums that go to the library at a time: of more it makes several sums, in a way that depends on the tile.
 const TERMS: i64 = 512;
@@ -351,7 +351,7 @@ mod tests {
         Whatever,
     }
 
-    /// The product, in the tiles of so many participants.
+    /// The product, in the tiles for `participants` participants.
     fn product(by: By, a: Matrix, b: Matrix, participants: i64) -> Vec<f64> {
         let mut elements = vec![f64::NAN; (a.rows * b.columns) as usize];
         let out = matrix(&mut elements, a.rows, b.columns, false);

@@ -36,7 +36,7 @@ unsafe impl Send for Reserved {}
 unsafe impl Sync for Reserved {}
 
 impl Reserved {
-    /// Room for so many elements.
+    /// Room for `len` elements.
     pub(crate) fn new<T>(host: Option<Host>, len: usize) -> Result<Reserved> {
         Reserved::take(host, len.saturating_mul(size_of::<T>()), false)
     }
@@ -64,7 +64,7 @@ pub(crate) struct Scratch<T: Zeroed> {
 }
 
 impl<T: Zeroed> Scratch<T> {
-    /// So many zeros.
+    /// `len` zeros.
     pub(crate) fn zeros(host: Option<Host>, len: usize) -> Result<Scratch<T>> {
         let memory = Reserved::take(host, len.saturating_mul(size_of::<T>()), true)?;
         Ok(Scratch { memory, len, of: std::marker::PhantomData })
@@ -75,7 +75,7 @@ impl<T: Zeroed> Deref for Scratch<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds so many elements: zeros, or values written since. Hosts give memory for any type.
+        // SAFETY: the memory holds `len` elements: zeros, or values written since. Hosts give memory for any type.
         unsafe { std::slice::from_raw_parts(self.memory.data.cast(), self.len) }
     }
 }

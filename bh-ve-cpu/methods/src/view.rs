@@ -1,6 +1,7 @@
 //! Views in memory, typed accesses to their elements, and walks over them.
 
 use crate::parallel::Share;
+use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, Constant, DType, Element};
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
@@ -317,40 +318,8 @@ impl<'a> Along<'a> {
     }
 }
 
-/// Walks over the elements of several views of one shape in C order.
-pub struct Walk<'a, const N: usize> {
-    shape: &'a [i64],
-    strides: [&'a [isize]; N],
-    index: [i64; bh_bytecode::MAX_RANK],
-    /// The addresses of the current elements.
-    pub at: [*mut u8; N],
-}
-
-impl<'a, const N: usize> Walk<'a, N> {
-    /// Starts at the first elements.
-    pub fn new(shape: &'a [i64], views: [&'a Strided<'_>; N]) -> Walk<'a, N> {
-        Walk {
-            shape,
-            strides: views.map(|view| view.stride.as_slice()),
-            index: [0; bh_bytecode::MAX_RANK],
-            at: views.map(|view| view.data),
-        }
-    }
-
-    /// Goes to the next element.
-    #[inline(always)]
-    pub fn next(&mut self) {
-        for dim in (0..self.shape.len()).rev() {
-            self.index[dim] += 1;
-            let wraps = self.index[dim] == self.shape[dim];
-            for (at, stride) in self.at.iter_mut().zip(&self.strides) {
-                let steps = if wraps { 1 - self.shape[dim] as isize } else { 1 };
-                *at = at.wrapping_offset(steps.wrapping_mul(stride[dim]));
-            }
-            if !wraps {
-                return;
-            }
-            self.index[dim] = 0;
-        }
-    }
+/// A walk along the outermost `axes` of several views, whose shapes begin alike.
+pub fn walk<const N: usize>(views: [&Strided<'_>; N], axes: usize) -> Walk<N> {
+    let axis = |axis: usize| Loop { extent: views[0].shape[axis], steps: views.map(|view| view.stride[axis]) };
+    Walk::merged((0..axes).map(axis))
 }

@@ -74,7 +74,7 @@ pub(super) struct Analysis<'a> {
     pub(super) splat: Vec<bool>,
     /// The slots whose memory is used again while the caches have it.
     resident: &'a [bool],
-    /// Outputs of so many bytes bypass the caches.
+    /// Outputs of at least this many bytes bypass the caches.
     non_temporal_bytes: u64,
     /// Bytes that all slots touch, each buffer counted once, and the buffers that are read.
     touched: u64,

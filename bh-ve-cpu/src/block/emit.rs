@@ -20,7 +20,7 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Begins a program with so many registers of elements of so many bytes.
+    /// Begins a program with registers for a number of values, of elements of at most a number of bytes.
     pub(super) fn new(
         analysis: &'a Analysis<'a>,
         primitives: Primitives,

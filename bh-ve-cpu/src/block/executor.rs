@@ -13,7 +13,7 @@ use bh_jit_abi::{Call, SCRATCH_BYTES};
 pub(crate) enum Folding<'a> {
     /// The program has no folds.
     None,
-    /// So many sets of lanes, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of set
+    /// Sets of lanes, and their number, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of set
     /// `r % sets`.
     Lanes(&'a [*mut u8], usize),
     /// As many elements as the part of the line has: those of all lines, or those of one line after the other where there are

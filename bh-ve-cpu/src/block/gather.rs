@@ -20,7 +20,7 @@ pub(crate) struct BadIndex {
 }
 
 impl BadIndex {
-    /// What is wrong with it, as one of so many elements.
+    /// What is wrong with it, where there are `len` elements.
     pub(crate) fn error(self, len: i64) -> Error {
         let index = if self.signed { self.bits.to_string() } else { (self.bits as u64).to_string() };
         Error::new(status::BOUNDS, format!("index {index} is out of range for {len} elements"))
@@ -62,7 +62,7 @@ pub(crate) struct GatherForm {
     pub(crate) is_run: RunFn,
 }
 
-/// Gathers so many elements, of rows of so many each if that is fewer. Indices that are out of range give zeros, and the
+/// Gathers a number of elements, in rows of a length if that is shorter. Indices that are out of range give zeros, and the
 /// first of them is returned.
 ///
 /// # Safety
@@ -178,7 +178,7 @@ mod tests {
 
     const LEN: i64 = 300;
 
-    /// What `gather` gives for these indices in rows of so many.
+    /// What `gather` gives for these indices in rows of `row`.
     fn gathered(
         index: &[i64],
         row: usize,

@@ -4,11 +4,12 @@
 use super::program::{Loops, Margin, Program};
 use crate::shape::{LoopShape, SlotPlan};
 use bh_bytecode::View;
+use bh_bytecode::walk::{Loop, Walk};
 use bh_kernel::BufferRef;
 
 /// The most bytes of a margin.
 const WIDEST: usize = 64;
-/// Lines whose margins are copied together are a multiple of this, as compiled code takes so many side by side.
+/// Lines whose margins are copied together are a multiple of this, which is the number that compiled code takes side by side.
 const TOGETHER: i64 = bh_jit_abi::ROW_SETS as i64;
 
 impl Program {
@@ -28,12 +29,10 @@ impl Program {
         let steps: Vec<(i64, isize)> = view.shape().iter().copied().zip(view.stride().iter().map(scaled)).collect();
         // The last dimension may be along the line.
         let wide = steps.split_last().filter(|((_, stride), _)| *stride == size as isize);
-        let wide = wide.map(|((count, _), outer)| (merged(outer), *count as usize * size));
-        let forms = [Some((merged(&steps), size)), wide];
+        let wide = wide.map(|((count, _), outer)| (merged(outer.iter().copied()), *count as usize * size));
+        let forms = [Some((merged(steps.iter().copied()), size)), wide];
         let goes_along = |slot: &SlotPlan| {
-            let lines: Vec<(i64, isize)> =
-                nest.extents.iter().copied().zip(slot.strides.iter().copied()).take(dims).collect();
-            let lines = merged(&lines);
+            let lines = merged(nest.extents.iter().copied().zip(slot.strides.iter().copied()).take(dims));
             forms.iter().flatten().find(|(outer, bytes)| *outer == lines && *bytes <= WIDEST).map(|(_, bytes)| *bytes)
         };
         let written = self.slots.iter().filter(|slot| slot.buffer == BufferRef::Fresh(base));
@@ -57,16 +56,9 @@ impl Program {
     }
 }
 
-/// Dimensions without those of one iteration, and with neighbours together that follow each other in memory.
-fn merged(dims: &[(i64, isize)]) -> Vec<(i64, isize)> {
-    let mut merged: Vec<(i64, isize)> = Vec::with_capacity(dims.len());
-    for &(extent, stride) in dims.iter().filter(|(extent, _)| *extent != 1) {
-        match merged.last_mut() {
-            Some(outer) if outer.1 == extent as isize * stride => *outer = (outer.0 * extent, stride),
-            _ => merged.push((extent, stride)),
-        }
-    }
-    merged
+/// Dimensions as the loops that they are.
+fn merged(dims: impl Iterator<Item = (i64, isize)>) -> Walk<1> {
+    Walk::merged(dims.map(|(extent, step)| Loop { extent, steps: [step] }))
 }
 
 /// Copies the margins of `lines` lines of a plane, the first of which is at `positions`.

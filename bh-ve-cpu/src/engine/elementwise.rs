@@ -1,7 +1,8 @@
 //! An elementwise operation on operands in memory, by the calling thread, through the primitives that planned blocks are made of.
 
 use crate::primitives::{PrimFn, Primitives, Side};
-use bh_bytecode::{DType, MAX_RANK, Opcode};
+use bh_bytecode::walk::{Loop, Walk};
+use bh_bytecode::{DType, Opcode};
 use std::mem::MaybeUninit;
 
 /// Elements that an operation does at a time where operands have to be copied: four blocks of the largest type stay in the
@@ -28,12 +29,11 @@ pub(super) struct Elements<'a> {
     pub(super) stride: &'a [i64],
 }
 
-/// An operand in a loop: where its next element lies, bytes of an element, and strides in bytes along the dimensions.
-#[derive(Clone, Copy)]
-struct OperandMemory {
-    data: *mut u8,
-    size: usize,
-    strides: [isize; MAX_RANK],
+impl Elements<'_> {
+    /// Bytes from one element to the next along an axis of the output.
+    pub(super) fn step(&self, axis: usize) -> isize {
+        self.stride.get(axis).map_or(0, |&stride| stride as isize * self.dtype.size() as isize)
+    }
 }
 
 /// Runs an operation, given with its parameter, on at most [`OPERANDS`] operands, the output first. False, and nothing has
@@ -116,103 +116,61 @@ pub(super) fn is_dense(shape: &[i64], stride: &[i64], step: i64) -> bool {
 /// # Safety
 /// As [`elementwise`].
 pub(super) unsafe fn strided(primitives: Primitives, run: Option<PrimFn>, shape: &[i64], operands: &[Elements<'_>]) {
-    let none = OperandMemory { data: std::ptr::null_mut(), size: 0, strides: [0; MAX_RANK] };
-    let mut sides = [none; OPERANDS];
-    for (side, operand) in sides.iter_mut().zip(operands) {
-        (side.data, side.size) = (operand.data, operand.dtype.size());
+    let (mut data, mut sizes) = ([std::ptr::null_mut(); OPERANDS], [0; OPERANDS]);
+    for (at, operand) in operands.iter().enumerate() {
+        (data[at], sizes[at]) = (operand.data, operand.dtype.size());
     }
-    let sides = &mut sides[..operands.len()];
-    let (extents, rank) = merge_axes(shape, operands, sides);
-    let row = Row { primitives, run, inner: rank - 1, elements: extents[rank - 1] as usize };
+    let axis = |(axis, &extent): (usize, &i64)| {
+        let step = |at: usize| operands.get(at).map_or(0, |operand| operand.step(axis));
+        Loop { extent, steps: [0, 1, 2, 3].map(step) }
+    };
+    let mut walk = Walk::merged(shape.iter().enumerate().map(axis));
+    let inner = walk.pop().unwrap_or(Loop { extent: 1, steps: sizes.map(|size| size as isize) });
+    let row = Row { primitives, run, inner, sizes: &sizes[..operands.len()] };
     let mut buffers = Buffers::new();
-    let mut index = [0i64; MAX_RANK];
-    loop {
-        // SAFETY: promised by the caller for each element of the views.
-        unsafe { row.run(sides, &mut buffers) };
-        let mut dim = rank - 1;
-        loop {
-            let Some(outer) = dim.checked_sub(1) else { return };
-            dim = outer;
-            index[dim] += 1;
-            let back = index[dim] == extents[dim];
-            let steps = if back { 1 - extents[dim] } else { 1 };
-            sides.iter_mut().for_each(|side| side.data = side.data.wrapping_offset(steps as isize * side.strides[dim]));
-            if !back {
-                break;
-            }
-            index[dim] = 0;
-        }
-    }
-}
-
-/// The extents of an operation's loops, at least one, and their number: axes without those of one element, and as one where
-/// all operands go on from one to the next. Sets the strides of the operands along them.
-fn merge_axes(shape: &[i64], operands: &[Elements<'_>], sides: &mut [OperandMemory]) -> ([i64; MAX_RANK], usize) {
-    let (mut extents, mut rank) = ([1i64; MAX_RANK], 0);
-    for (axis, &extent) in shape.iter().enumerate().filter(|(_, extent)| **extent != 1) {
-        let stride =
-            |at: usize, size: usize| operands[at].stride.get(axis).map_or(0, |&stride| stride as isize * size as isize);
-        let merges =
-            |(at, side): (usize, &OperandMemory)| side.strides[rank - 1] == stride(at, side.size) * extent as isize;
-        if rank > 0 && sides.iter().enumerate().all(merges) {
-            extents[rank - 1] *= extent;
-        } else {
-            extents[rank] = extent;
-            rank += 1;
-        }
-        for (at, side) in sides.iter_mut().enumerate() {
-            side.strides[rank - 1] = stride(at, side.size);
-        }
-    }
-    if rank == 0 {
-        rank = 1;
-        sides.iter_mut().for_each(|side| side.strides[0] = side.size as isize);
-    }
-    (extents, rank)
+    // SAFETY: promised by the caller for each element of the views.
+    walk.each(data, |at| unsafe { row.run(at, &mut buffers) });
 }
 
 /// The innermost loop of an operation.
-struct Row {
+struct Row<'a> {
     primitives: Primitives,
     /// What it does; a plain copy if there is nothing.
     run: Option<PrimFn>,
-    /// Its dimension.
-    inner: usize,
-    elements: usize,
+    inner: Loop<OPERANDS>,
+    /// Bytes of an element of each operand.
+    sizes: &'a [usize],
 }
 
-impl Row {
+impl Row<'_> {
     /// # Safety
     /// All operands must be valid for the row's elements.
-    unsafe fn run(&self, sides: &[OperandMemory], buffers: &mut Buffers) {
-        let is_dense = |side: &OperandMemory| side.strides[self.inner] == side.size as isize;
-        let whole = sides.iter().all(is_dense);
-        let block = if whole { self.elements } else { BLOCK };
-        for first in (0..self.elements).step_by(block) {
-            let count = block.min(self.elements - first);
+    unsafe fn run(&self, data: [*mut u8; OPERANDS], buffers: &mut Buffers) {
+        let Loop { extent, steps } = self.inner;
+        let (elements, sizes) = (extent as usize, self.sizes);
+        let is_dense = |at: usize| steps[at] == sizes[at] as isize;
+        let block = if (0..sizes.len()).all(is_dense) { elements } else { BLOCK };
+        for first in (0..elements).step_by(block) {
+            let count = block.min(elements - first);
             let mut places = [std::ptr::null_mut(); OPERANDS];
-            for (at, side) in sides.iter().enumerate() {
-                let stride = side.strides[self.inner];
-                let position = side.data.wrapping_offset(first as isize * stride);
-                places[at] = if is_dense(side) { position } else { buffers.0[at].as_mut_ptr().cast() };
+            let position = |at: usize| data[at].wrapping_offset(first as isize * steps[at]);
+            for (at, &size) in sizes.iter().enumerate() {
+                places[at] = if is_dense(at) { position(at) } else { buffers.0[at].as_mut_ptr().cast() };
                 // What stays the same along the row is still there.
-                if at > 0 && !is_dense(side) && (first == 0 || stride != 0) {
+                if at > 0 && !is_dense(at) && (first == 0 || steps[at] != 0) {
                     // SAFETY: promised by the caller; a buffer has room for a block of the largest type.
-                    unsafe { self.primitives.gather_strided(side.size)(count, places[at], position, stride) };
+                    unsafe { self.primitives.gather_strided(size)(count, places[at], position(at), steps[at]) };
                 }
             }
-            let (out, last) = (&sides[0], sides.len() - 1);
-            let args = [1, 2, 3].map(|at: usize| places[at.min(last)]);
+            let args = [1, 2, 3].map(|at: usize| places[at.min(sizes.len() - 1)]);
             // SAFETY: as above.
             unsafe {
                 match self.run {
                     Some(run) => run(count, places[0], args[0], args[1], args[2]),
-                    None => std::ptr::copy(args[0], places[0], count * out.size),
+                    None => std::ptr::copy(args[0], places[0], count * sizes[0]),
                 }
-                if !is_dense(out) {
-                    let stride = out.strides[self.inner];
-                    let position = out.data.wrapping_offset(first as isize * stride);
-                    self.primitives.scatter_strided(out.size)(count, position, places[0], stride);
+                if !is_dense(0) {
+                    self.primitives.scatter_strided(sizes[0])(count, position(0), places[0], steps[0]);
                 }
             }
         }

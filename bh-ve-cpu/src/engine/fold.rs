@@ -6,6 +6,7 @@ use crate::primitives::{JoinFn, LANES, LanesFn, PrimFn, Primitives};
 use crate::shape::LONG_ROW;
 use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::planning::LITTLE;
+use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
 use bh_jit_abi::ROW_SETS;
 use bh_kernel::{Dim, fold_axes};
@@ -19,37 +20,11 @@ const LINE: i64 = LITTLE as i64;
 /// The most bytes of an element.
 const WIDEST: usize = 16;
 
-/// A loop over an axis: its elements, and bytes from one to the next in the output, the input and the second input.
-#[derive(Clone, Copy)]
-struct Loop {
-    extent: i64,
-    steps: [isize; 3],
-}
+/// Loops over axes of the output, the input and the second input.
+type Loops = Walk<3>;
 
 /// Places in the output, the input and the second input.
 type Places = [*mut u8; 3];
-
-/// Loops, outermost first.
-#[derive(Clone, Copy)]
-struct Loops {
-    all: [Loop; MAX_RANK],
-    count: usize,
-}
-
-impl Loops {
-    fn new() -> Loops {
-        Loops { all: [Loop { extent: 1, steps: [0; 3] }; MAX_RANK], count: 0 }
-    }
-
-    fn push(&mut self, inner: Loop) {
-        self.all[self.count] = inner;
-        self.count += 1;
-    }
-
-    fn as_slice(&self) -> &[Loop] {
-        &self.all[..self.count]
-    }
-}
 
 /// What is done with an element before it is folded.
 #[derive(Clone, Copy)]
@@ -116,15 +91,12 @@ pub(super) unsafe fn fold(
         return false;
     }
     let mut at = [out.data, from.data, second.map_or(std::ptr::null_mut(), |second| second.data)];
-    let (mut kept, mut folded, backward) = (Loops::new(), Loops::new(), order.backward() & reduced);
+    let (mut kept, mut folded, backward) = (Loops::default(), Loops::default(), order.backward() & reduced);
     for axis in &axes {
-        let step = |operand: &Elements<'_>, axis: usize| {
-            operand.stride.get(axis).map_or(0, |&stride| stride as isize * operand.dtype.size() as isize)
-        };
-        let mut steps = [0, step(&from, axis.source), second.map_or(0, |second| step(second, axis.source))];
+        let mut steps = [0, from.step(axis.source), second.map_or(0, |second| second.step(axis.source))];
         if axis.role == Dim::Kept {
             let before = (reduced | u16::MAX << axis.source).count_zeros() as usize;
-            steps[0] = step(&out, before);
+            steps[0] = out.step(before);
             kept.push(Loop { extent: axis.extent, steps });
             continue;
         }
@@ -140,8 +112,8 @@ pub(super) unsafe fn fold(
     // SAFETY: promised by the caller.
     unsafe {
         match in_lanes {
-            true => folding.in_lanes(kept.as_slice(), folded.as_slice(), at, has_rows),
-            false => folding.in_turn(kept.as_slice(), folded.as_slice(), at, out.dtype),
+            true => folding.in_lanes(&kept, folded, at, has_rows),
+            false => folding.in_turn(&kept, &folded, at, out.dtype),
         }
     }
     true
@@ -170,14 +142,14 @@ impl Folding {
     ///
     /// # Safety
     /// The loops must be inside the operands. `has_rows`: long rows have lanes of their own.
-    unsafe fn in_lanes(&self, kept: &[Loop], folded: &[Loop], at: Places, has_rows: bool) {
-        let outer = &folded[..folded.len().saturating_sub(1)];
-        let row = folded.last().copied().unwrap_or(Loop { extent: 1, steps: [0; 3] });
+    unsafe fn in_lanes(&self, kept: &Loops, mut folded: Loops, at: Places, has_rows: bool) {
+        let row = folded.pop().unwrap_or(Loop { extent: 1, steps: [0; 3] });
+        let outer = &folded;
         let mut sets = MaybeUninit::<Sets>::uninit();
         let sets = sets.as_mut_ptr().cast::<u8>();
         let mut buffers = Blocks::new();
-        let long = has_rows && row.extent >= LONG_ROW && !outer.is_empty();
-        each(kept, at, &mut |at| {
+        let long = has_rows && row.extent >= LONG_ROW && !outer.loops().is_empty();
+        kept.each(at, |at| {
             // SAFETY: promised by the caller; there is room for the sets' lanes.
             unsafe {
                 match long {
@@ -194,13 +166,13 @@ impl Folding {
     ///
     /// # Safety
     /// As [`Folding::in_lanes`].
-    unsafe fn rows(&self, sets: *mut u8, outer: &[Loop], row: &Loop, at: Places, blocks: &mut Blocks) {
+    unsafe fn rows(&self, sets: *mut u8, outer: &Loops, row: &Loop<3>, at: Places, blocks: &mut Blocks) {
         let set = |number: usize| sets.wrapping_add(number % ROW_SETS * LANES * self.size);
         let mut number = 0;
         // SAFETY: promised by the caller.
         unsafe {
             self.primitives.fill(self.size)(LANES * ROW_SETS, sets, self.identity.bits.as_ptr().cast());
-            each(outer, at, &mut |at| {
+            outer.each(at, |at| {
                 self.row(set(number), row, at, blocks);
                 number += 1;
             });
@@ -214,15 +186,15 @@ impl Folding {
     ///
     /// # Safety
     /// As [`Folding::in_lanes`].
-    unsafe fn run(&self, lanes: *mut u8, outer: &[Loop], row: &Loop, at: Places, blocks: &mut Blocks) {
+    unsafe fn run(&self, lanes: *mut u8, outer: &Loops, row: &Loop<3>, at: Places, blocks: &mut Blocks) {
         // SAFETY: promised by the caller; blocks are whole numbers of lanes.
         unsafe {
             self.primitives.fill(self.size)(LANES, lanes, self.identity.bits.as_ptr().cast());
-            if outer.is_empty() {
+            if outer.loops().is_empty() {
                 return self.row(lanes, row, at, blocks);
             }
             let mut filled = 0;
-            each(outer, at, &mut |mut at| {
+            outer.each(at, |mut at| {
                 let mut left = row.extent as usize;
                 while left > 0 {
                     let count = left.min(BLOCK - filled);
@@ -245,7 +217,7 @@ impl Folding {
     ///
     /// # Safety
     /// As [`Folding::in_lanes`].
-    unsafe fn row(&self, lanes: *mut u8, row: &Loop, at: Places, blocks: &mut Blocks) {
+    unsafe fn row(&self, lanes: *mut u8, row: &Loop<3>, at: Places, blocks: &mut Blocks) {
         let (count, follows) = (row.extent as usize, |step: isize| step == self.size as isize);
         // SAFETY: promised by the caller.
         unsafe {
@@ -265,11 +237,11 @@ impl Folding {
         }
     }
 
-    /// Copies elements of a row into the blocks, behind so many that are there.
+    /// Copies elements of a row into the blocks, behind the `filled` ones that are there.
     ///
     /// # Safety
     /// The elements must be inside the operands, and there must be room for them.
-    unsafe fn load(&self, blocks: &mut Blocks, filled: usize, count: usize, row: &Loop, at: Places) {
+    unsafe fn load(&self, blocks: &mut Blocks, filled: usize, count: usize, row: &Loop<3>, at: Places) {
         let [elements, seconds] = blocks.all();
         let elements = elements.wrapping_add(filled * self.size);
         let seconds = seconds.wrapping_add(filled * self.second_size);
@@ -285,7 +257,7 @@ impl Folding {
     /// Folds what is in the blocks into lanes.
     ///
     /// # Safety
-    /// So many elements must be there.
+    /// `count` elements must be there.
     unsafe fn fold_block(&self, lanes: *mut u8, blocks: &mut Blocks, count: usize) {
         let [elements, seconds] = blocks.all();
         // SAFETY: promised by the caller.
@@ -304,9 +276,10 @@ impl Folding {
     ///
     /// # Safety
     /// As [`Folding::in_lanes`].
-    unsafe fn in_turn(&self, kept: &[Loop], folded: &[Loop], at: Places, dtype: DType) {
+    unsafe fn in_turn(&self, kept: &Loops, folded: &Loops, at: Places, dtype: DType) {
         let mut shape = [0i64; MAX_RANK];
         let mut strides = [[0i64; MAX_RANK]; 2];
+        let kept = kept.loops();
         for (axis, inner) in kept.iter().enumerate() {
             shape[axis] = inner.extent;
             strides[0][axis] = (inner.steps[0] / self.size as isize) as i64;
@@ -320,7 +293,7 @@ impl Folding {
         // SAFETY: promised by the caller; there is a primitive for the combiner.
         unsafe {
             elementwise(self.primitives, (Opcode::Copy, 0), shape, &[out, identity]);
-            each(folded, at, &mut |at| {
+            folded.each(at, |at| {
                 if is_line {
                     (self.combine)(shape[0] as usize, out.data, out.data, at[1], at[1]);
                 } else {
@@ -354,21 +327,9 @@ impl Blocks {
     }
 }
 
-/// The places so many elements on.
-fn ahead(at: Places, row: &Loop, elements: usize) -> Places {
+/// The places `elements` elements on.
+fn ahead(at: Places, row: &Loop<3>, elements: usize) -> Places {
     let [out, from, second] = at;
     let [_, step, second_step] = row.steps;
     [out, from.wrapping_offset(elements as isize * step), second.wrapping_offset(elements as isize * second_step)]
-}
-
-/// Calls `f` with the places of all iterations.
-fn each(loops: &[Loop], at: Places, f: &mut impl FnMut(Places)) {
-    let Some((outer, inner)) = loops.split_first() else { return f(at) };
-    let mut at = at;
-    for _ in 0..outer.extent {
-        each(inner, at, f);
-        for (at, step) in at.iter_mut().zip(outer.steps) {
-            *at = at.wrapping_offset(step);
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use super::elementwise::Elements;
 use crate::block::{BadIndex, offset, resolve};
 use bh_bytecode::scalar::Arithmetic;
+use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{DType, MAX_RANK, Opcode, with_dtype};
 use bh_core::Result;
 
@@ -11,29 +12,10 @@ use bh_core::Result;
 fn each<const N: usize>(
     shape: &[i64],
     operands: [&Elements<'_>; N],
-    mut element: impl FnMut([*mut u8; N]) -> bool,
+    element: impl FnMut([*mut u8; N]) -> bool,
 ) -> bool {
-    let mut index = [0i64; MAX_RANK];
-    let mut at = operands.map(|operand| operand.data);
-    for _ in 0..shape.iter().product() {
-        if !element(at) {
-            return false;
-        }
-        for dim in (0..shape.len()).rev() {
-            index[dim] += 1;
-            let wraps = index[dim] == shape[dim];
-            let steps = if wraps { 1 - shape[dim] } else { 1 };
-            for (at, operand) in at.iter_mut().zip(operands) {
-                let stride = operand.stride.get(dim).copied().unwrap_or(0);
-                *at = at.wrapping_offset((steps * stride) as isize * operand.dtype.size() as isize);
-            }
-            if !wraps {
-                break;
-            }
-            index[dim] = 0;
-        }
-    }
-    true
+    let axis = |(axis, &extent): (usize, &i64)| Loop { extent, steps: operands.map(|operand| operand.step(axis)) };
+    Walk::merged(shape.iter().enumerate().map(axis)).all(operands.map(|operand| operand.data), element)
 }
 
 /// Elements that are chosen by their numbers in C order.
@@ -162,10 +144,7 @@ pub(super) unsafe fn accumulate(opcode: Opcode, axis: usize, shape: &[i64], oper
             Opcode::MultiplyAccumulate => (Arithmetic::ONE, Arithmetic::multiply),
             _ => return false,
         };
-        let step = |operand: &Elements<'_>| {
-            operand.stride.get(axis).map_or(0, |&stride| stride as isize * operand.dtype.size() as isize)
-        };
-        let steps = (step(out), step(input));
+        let steps = (out.step(axis), input.step(axis));
         each(&starts[..shape.len()], [out, input], |[mut to, mut from]| {
             let mut running = first;
             for _ in 0..shape[axis] {

@@ -4,7 +4,7 @@
 use super::workers::Workers;
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{MAX_RANK, Opcode, with_dtype};
-use bh_methods::{Strided, Walk};
+use bh_methods::{Strided, walk};
 
 /// Elements of a chunk.
 const CHUNK: i64 = 65_536;
@@ -77,13 +77,12 @@ unsafe fn run<T: Arithmetic>(
     let lines = total / extent;
     let participants = workers.participants(2 * total as u64);
     if participants > 1 && lines < 4 * participants as i64 && extent > CHUNK {
-        let mut walk = Walk::new(&shape, [&starts[0], &starts[1]]);
-        for _ in 0..lines {
-            let line = Line { out: walk.at[0], input: walk.at[1], ..line };
+        let [outs, inputs] = &starts;
+        walk([outs, inputs], shape.len()).each([outs.data(), inputs.data()], |[out, input]| {
+            let line = Line { out, input, ..line };
             // SAFETY: promised by the caller.
             unsafe { line_in_parallel(line, extent, participants, workers, identity, combine) };
-            walk.next();
-        }
+        });
         return;
     }
     debug_assert!(shape.len() < MAX_RANK);

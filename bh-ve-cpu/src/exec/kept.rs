@@ -6,7 +6,7 @@ use crate::primitives::LANES;
 use crate::shape::{ReductionTree, split};
 
 impl ReductionRunner<'_> {
-    /// Folds a part of so many kept lines, one line after the other, element by element.
+    /// Folds a part of `count` kept lines, one line after the other, element by element.
     ///
     /// # Safety
     /// As [`ReductionRunner::unit`].
@@ -50,7 +50,7 @@ impl ReductionRunner<'_> {
         }
     }
 
-    /// Folds so many rows of columns, which are steps of lines, into the sets.
+    /// Folds `count` rows of columns, which are steps of lines, into the sets.
     ///
     /// # Safety
     /// As [`ReductionRunner::unit`].

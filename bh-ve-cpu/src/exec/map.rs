@@ -8,7 +8,7 @@ use crate::shape::LoopLevel;
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
-/// So many units should each participant have.
+/// Units that each participant should have.
 const UNITS: i64 = 8;
 
 /// What lines use before their margins are copied fits second-level caches.
@@ -116,12 +116,12 @@ pub(super) unsafe fn run_part(
 /// What a unit of a map is.
 enum UnitShape {
     Block,
-    /// So many lines.
+    /// This number of lines.
     Lines(i64),
 }
 
 impl UnitShape {
-    /// What units are for so many participants, and how many there are.
+    /// What units are for `participants` participants, and how many there are.
     fn new(program: &Program, level: &LoopLevel, participants: usize) -> (UnitShape, i64) {
         let (lines, wanted) = (level.count(), participants as i64 * UNITS);
         let per_unit =

@@ -164,8 +164,8 @@ unsafe fn write_kept(
     }
 }
 
-/// Folds the partial results of some kept elements by halving, into those of the first chunk: of so many elements that the
-/// caches hold them all, before the next ones.
+/// Folds the partial results of some kept elements by halving, into those of the first chunk: as many elements as the caches hold, before
+/// the next ones.
 ///
 /// # Safety
 /// As [`finish`]; nobody else folds those of these elements.

@@ -54,7 +54,7 @@ impl Pool {
         Ok(Pool { handoff, threads: ManuallyDrop::new(threads), handles })
     }
 
-    /// Are so many helpers awake, so that a job begins at once?
+    /// Are `helpers` helpers awake, so that a job begins at once?
     pub(super) fn is_awake(&self, helpers: usize) -> bool {
         self.handoff.are_awake(helpers)
     }

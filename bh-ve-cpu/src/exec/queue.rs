@@ -40,7 +40,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Room for so many participants, at least one.
+    /// Room for `participants` participants, at least one.
     pub(super) fn new(participants: usize) -> Queue {
         Queue { shares: (0..participants.max(1)).map(|_| Share::default()).collect(), job: 0 }
     }
@@ -104,7 +104,7 @@ impl Tasks<'_> {
     }
 }
 
-/// One of so many parts of `all`, counted from 0 on; parts differ by one at most.
+/// Part `number` of `parts` parts of `all`, counted from 0 on; they differ by one at most.
 pub(super) fn part(all: i64, parts: i64, number: i64) -> Range<i64> {
     let first = |number: i64| all / parts * number + (all % parts).min(number);
     first(number)..first(number + 1)

@@ -182,7 +182,7 @@ impl ReductionRunner<'_> {
         }
     }
 
-    /// Sets accumulators of so many elements to the identity element.
+    /// Sets accumulators of `elements` elements to the identity element.
     pub(super) fn clear(&mut self, elements: usize) {
         for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
             // SAFETY: the accumulators have room for these elements.
@@ -190,7 +190,7 @@ impl ReductionRunner<'_> {
         }
     }
 
-    /// Makes element `by` of so many in each accumulator the first one.
+    /// Makes element `by` of the `elements` in each accumulator the first one.
     fn turn(&mut self, elements: usize, by: usize) {
         if by == 0 {
             return;
@@ -324,7 +324,7 @@ impl ReductionRunner<'_> {
         }
     }
 
-    /// Folds the second set of so many elements into the first, the fourth into the third, and then that into the first.
+    /// Folds the second set of `elements` elements into the first, the fourth into the third, and then that into the first.
     ///
     /// # Safety
     /// The accumulators must be as many sets.

@@ -7,7 +7,7 @@ use super::workers::Workers;
 use crate::block::{Failure, prefetch, resolve};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, Opcode, with_dtype};
-use bh_methods::{Strided, Walk};
+use bh_methods::{Strided, walk};
 use std::ops::Range;
 
 /// Cost of an index in the units of [`Workers::participants`]: a write to a place that is in no cache.
@@ -95,19 +95,15 @@ impl Scatter<'_> {
             _ => (last, views.map(|view| view.stride[last])),
         };
         let length = index.shape[lines..].iter().product();
-        let mut walk = Walk::new(&index.shape[..lines], views);
-        for _ in 0..index.shape[..lines].iter().product() {
-            // SAFETY: promised by the caller.
-            unsafe {
-                match self.step {
-                    Some(step) if mask.is_none() && elements.start == 0 && elements.end >= self.len => {
-                        self.whole_line(walk.at, line, length, step, &combine);
-                    }
-                    _ => self.line(walk.at, line, length, &elements, &combine),
+        // SAFETY: promised by the caller.
+        walk(views, lines).each(views.map(Strided::data), |first| unsafe {
+            match self.step {
+                Some(step) if mask.is_none() && elements.start == 0 && elements.end >= self.len => {
+                    self.whole_line(first, line, length, step, &combine);
                 }
+                _ => self.line(first, line, length, &elements, &combine),
             }
-            walk.next();
-        }
+        });
     }
 
     /// The same for a line of values and indices without a mask, where all elements are this participant's and lie `step`

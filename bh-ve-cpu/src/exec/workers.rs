@@ -78,7 +78,7 @@ impl Workers {
         if wanted > 1 && self.are_at_hand(wanted, units) { wanted } else { 1 }
     }
 
-    /// Are so many participants there for work of this many units, or is it worth waking them?
+    /// Are `participants` participants there for work of this many units, or is it worth waking them?
     fn are_at_hand(&self, participants: usize, units: u64) -> bool {
         let now = Instant::now();
         let close =
@@ -89,7 +89,7 @@ impl Workers {
         units >= SERIAL || streak >= STREAK || awake()
     }
 
-    /// Into how many tasks work of so many units, which has so many parts that can be done apart, should be cut.
+    /// Into how many tasks work of `units` units, with `parts` parts that can be done side by side, should be cut.
     pub(crate) fn tasks(&self, participants: usize, units: u64, parts: i64) -> i64 {
         if participants == 1 {
             // One, unless that keeps the calling thread from all else for long.

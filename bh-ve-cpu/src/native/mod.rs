@@ -125,9 +125,10 @@ impl Tier1 {
             return Arc::clone(kernel);
         }
         if self.kernels.len() >= self.most.max(1) {
-            let oldest = self.kernels.iter().min_by_key(|(_, (_, used))| *used).map(|(request, _)| request.clone());
-            // Programs that still run it keep it.
-            oldest.map(|request| self.kernels.remove(&request));
+            // An eighth at once, so that room is seldom made. Programs that still run a kernel keep it.
+            let mut ages: Vec<u64> = self.kernels.values().map(|&(_, used)| used).collect();
+            let (_, &mut oldest, _) = ages.select_nth_unstable(self.kernels.len() / 8);
+            self.kernels.retain(|_, &mut (_, used)| used > oldest);
         }
         let kernel = Arc::new(NativeKernel::new(request.clone()));
         self.kernels.insert(request, (Arc::clone(&kernel), self.clock));

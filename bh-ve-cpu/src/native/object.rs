@@ -1,15 +1,14 @@
 //! Machine code from an object file in executable memory. Only what the kernel compiler makes is understood: sections
 //! without symbols from elsewhere, and references relative to the instruction.
 
+use object::elf::SHF_ALLOC;
+use object::read::elf::{ElfFile64, ElfSymbol64};
+use object::{
+    Architecture, LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget,
+    SectionFlags,
+};
+use std::collections::HashMap;
 use std::ptr;
-
-const HEADER: usize = 64;
-const ALLOCATED: u64 = 2;
-const NO_BITS: u32 = 8;
-const RELOCATIONS: u32 = 4;
-const SYMBOLS: u32 = 2;
-/// References relative to their place: to data, and to functions.
-const RELATIVE: [u32; 2] = [2, 4];
 
 /// Code in memory.
 pub(super) struct Mapping {
@@ -30,114 +29,48 @@ impl Drop for Mapping {
     }
 }
 
-/// A section of the file.
-struct Section {
-    kind: u32,
-    flags: u64,
-    offset: usize,
-    size: usize,
-    link: usize,
-    info: usize,
-    alignment: usize,
-    /// Where it is in the image, if it is.
-    placed: Option<usize>,
-}
-
-struct File<'a>(&'a [u8]);
-
-impl File<'_> {
-    fn bytes<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.0.get(at..)?.first_chunk().copied()
-    }
-
-    fn short(&self, at: usize) -> Option<u16> {
-        self.bytes(at).map(u16::from_le_bytes)
-    }
-
-    fn word(&self, at: usize) -> Option<u32> {
-        self.bytes(at).map(u32::from_le_bytes)
-    }
-
-    fn long(&self, at: usize) -> Option<u64> {
-        self.bytes(at).map(u64::from_le_bytes)
-    }
-
-    fn size(&self, at: usize) -> Option<usize> {
-        self.long(at).and_then(|value| value.try_into().ok())
-    }
-
-    fn sections(&self) -> Option<Vec<Section>> {
-        let (table, size, count) = (self.size(40)?, usize::from(self.short(58)?), usize::from(self.short(60)?));
-        let section = |index: usize| {
-            let at = table.checked_add(index * size)?;
-            self.0.get(at..at.checked_add(HEADER)?)?;
-            Some(Section {
-                kind: self.word(at + 4)?,
-                flags: self.long(at + 8)?,
-                offset: self.size(at + 24)?,
-                size: self.size(at + 32)?,
-                link: self.word(at + 40)? as usize,
-                info: self.word(at + 44)? as usize,
-                alignment: self.size(at + 48)?,
-                placed: None,
-            })
-        };
-        (0..count).map(section).collect()
-    }
-}
-
 /// The finished image, and where the kernel begins in it. `None` if the file is not what we understand.
 fn link(object: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let file = File(object);
-    // 64 bits, little-endian, relocatable, x86-64.
-    if object.len() < HEADER || object[..6] != *b"\x7fELF\x02\x01" || file.short(16)? != 1 || file.short(18)? != 62 {
+    let file = ElfFile64::<LittleEndian>::parse(object).ok()?;
+    if file.kind() != ObjectKind::Relocatable || file.architecture() != Architecture::X86_64 {
         return None;
     }
-    let mut sections = file.sections()?;
-    let mut image = Vec::new();
-    for section in &mut sections {
-        if section.flags & ALLOCATED == 0 || section.kind == NO_BITS || section.size == 0 {
+    let (mut image, mut placed) = (Vec::new(), HashMap::new());
+    for section in file.sections() {
+        // Tables that end beyond the file are refused here as well.
+        let content = section.data().ok()?;
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return None };
+        if !sh_flags.contains(SHF_ALLOC) || content.is_empty() {
             continue;
         }
-        let content = object.get(section.offset..section.offset.checked_add(section.size)?)?;
-        if section.alignment > 4096 {
+        if section.align() > 4096 {
             return None;
         }
-        image.resize(image.len().next_multiple_of(section.alignment.max(1)), 0);
-        section.placed = Some(image.len());
-        image.extend(content);
+        image.resize(image.len().next_multiple_of(section.align().max(1) as usize), 0);
+        placed.insert(section.index(), image.len());
+        image.extend_from_slice(content);
     }
-    // The tables lie inside the file, so that what follows stays inside as well.
-    let tables = sections.iter().filter(|section| [RELOCATIONS, SYMBOLS].contains(&section.kind));
-    for table in tables {
-        object.get(table.offset..table.offset.checked_add(table.size)?)?;
-    }
-    let symbols = sections.iter().find(|section| section.kind == SYMBOLS)?;
-    let names = sections.get(symbols.link)?.offset;
-    let symbol = |index: usize| {
-        let at = symbols.offset + index * 24;
-        let section = sections.get(usize::from(file.short(at + 6)?)).filter(|_| index * 24 < symbols.size)?;
-        section.placed?.checked_add(file.size(at + 8)?)
+    let place = |symbol: ElfSymbol64<'_, '_, LittleEndian>| {
+        let begin: &usize = placed.get(&symbol.section_index()?)?;
+        begin.checked_add(symbol.address().try_into().ok()?)
     };
-    for relocations in sections.iter().filter(|section| section.kind == RELOCATIONS) {
-        let Some(target) = sections.get(relocations.info).and_then(|section| section.placed) else { continue };
-        for at in (relocations.offset..relocations.offset + relocations.size).step_by(24) {
-            let (offset, info, addend) = (file.size(at)?, file.long(at + 8)?, file.long(at + 16)? as i64);
-            if !RELATIVE.contains(&(info as u32)) {
+    for section in file.sections() {
+        let Some(&begin) = placed.get(&section.index()) else { continue };
+        for (offset, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
+            let relative = matches!(relocation.kind(), RelocationKind::Relative | RelocationKind::PltRelative);
+            if !relative || relocation.size() != 32 {
                 return None;
             }
-            let place = target.checked_add(offset)?;
-            let value = (symbol((info >> 32) as usize)? as i64).checked_add(addend)?.checked_sub(place as i64)?;
+            let target = place(file.symbol_by_index(symbol).ok()?)? as i64;
+            let at = begin.checked_add(offset.try_into().ok()?)?;
+            let value = target.checked_add(relocation.addend())?.checked_sub(at as i64)?;
             let value = i32::try_from(value).ok()?.to_le_bytes();
-            image.get_mut(place..place.checked_add(4)?)?.copy_from_slice(&value);
+            image.get_mut(at..at.checked_add(4)?)?.copy_from_slice(&value);
         }
     }
-    let is_kernel = |index: &usize| {
-        let name = file.word(symbols.offset + index * 24).map_or(0, |name| name as usize);
-        names.checked_add(name).and_then(|at| object.get(at..)).is_some_and(|text| text.starts_with(b"kernel\0"))
-    };
     // The name of the file is among the symbols as well, but in no section.
-    let entry = (0..symbols.size / 24).filter(is_kernel).find_map(symbol)?;
+    let entry = file.symbols().filter(|symbol| symbol.name() == Ok("kernel")).find_map(place)?;
     (entry < image.len()).then_some((image, entry))
 }
 

@@ -3,13 +3,13 @@
 use crate::shape::{LoopNest, LoopShape, ReductionTree, RepeatForm};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Divider, Folds, LANES, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+use bh_jit_abi::{Divider, Folds, LANES, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
 use bh_kernel::{SlotMode, Stage, Step};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.
 const NEAR_ROWS: i64 = 8;
 const NEAR: i64 = 64;
-/// So many slots before one are looked at for its neighbour.
+/// The number of slots before one that are looked at for its neighbour.
 const NEIGHBOURS: usize = 256;
 /// Elements of rows that are too short for positions of their own.
 const NARROW: i64 = 16;
@@ -68,7 +68,7 @@ pub(crate) fn request(
     };
     let is_short = |slot: &SlotForm| {
         let bytes = row as usize * slot.dtype.size();
-        slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW
+        slot.mode == SlotMode::Read && slot.stride == Stride::Zero && bytes < LONG_ROW_BYTES
     };
     let request = Request {
         level: level(target.isa)?,
@@ -154,7 +154,7 @@ fn can_join(request: &Request) -> bool {
     request.folds == Folds::Lanes && request.slots.iter().all(|slot| is_alone(slot) && is_plain(slot))
 }
 
-/// The form of a stride of so many elements, not 0 or 1.
+/// The form of a stride of `step` elements, not 0 or 1.
 fn sparse(step: i64) -> Stride {
     match step {
         2 => Stride::Two,

@@ -31,7 +31,7 @@ pub(crate) struct BatchPlans {
     pub(crate) windows: Option<WindowPlans>,
 }
 
-/// The plans of recent batches, for so many bytes of them.
+/// The plans of recent batches.
 pub(crate) struct PlanCache {
     cache: Cache<Vec<Variant>>,
     structure: StructureKey,
@@ -42,7 +42,7 @@ pub(crate) struct PlanCache {
 }
 
 impl PlanCache {
-    /// A cache for plans of so many bytes, about.
+    /// A cache for plans of about `most_bytes` bytes.
     pub(crate) fn new(most_bytes: usize) -> PlanCache {
         PlanCache {
             cache: Cache::new(most_bytes),

@@ -6,7 +6,7 @@ use bh_kernel::gcd;
 
 /// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
 const CHUNK: i64 = 8192;
-/// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are so many.
+/// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are four.
 const WHOLE_ROW: i64 = 32_768;
 
 /// Elements of a chunk, about, where rows of few kept elements are folded into sets.
@@ -30,7 +30,7 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     /// Cuts the elements of these axes, outermost first. The innermost one may be a long row; with `columns`, each is one of a
-    /// row of so many elements that are kept.
+    /// row of `columns` elements that are kept.
     pub(crate) fn new(folded: &[i64], long_row: Option<i64>, columns: i64) -> Chunks {
         if folded.contains(&0) {
             return Chunks::even(0, 1);
@@ -51,7 +51,7 @@ impl Chunks {
         }
     }
 
-    /// Cuts into chunks of at most `most` elements, and of a multiple of `unit` if there are so many.
+    /// Cuts into chunks of at most `most` elements, and of a multiple of `unit` if there are that many.
     fn of(axes: &[i64], most: i64, unit: i64) -> Chunks {
         let mut inner = 1;
         let mut rest = axes.iter().rev();
@@ -72,7 +72,7 @@ impl Chunks {
         Chunks { group: inner * next, per_group, elements: inner * steps, count, row: None }
     }
 
-    /// Cuts so many elements into chunks of `each`.
+    /// Cuts `elements` elements into chunks of `each`.
     pub(crate) fn even(elements: i64, each: i64) -> Chunks {
         if elements == 0 {
             return Chunks { group: 1, per_group: 1, elements: 0, count: 1, row: None };

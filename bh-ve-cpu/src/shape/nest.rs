@@ -18,7 +18,7 @@ const BLOCK_ROW: i64 = 6;
 /// Blocks within a line are multiples of this.
 const BLOCK_UNIT: i64 = 64;
 
-/// Innermost folded axes with so many elements are long: each of their rows is folded into lanes of its own.
+/// Innermost folded axes with at least this many elements are long: each of their rows is folded into lanes of its own.
 pub(crate) const LONG_ROW: i64 = 64;
 
 /// Sets that rows of few kept elements are folded into.

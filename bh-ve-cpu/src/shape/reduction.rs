@@ -12,8 +12,8 @@ use std::ops::Range;
 const KEPT_CHUNK: i64 = 32_768;
 /// The most elements of partial results, about, where lines are kept.
 const PARTIALS: i64 = 1 << 20;
-/// Where so many elements are kept, which are enough to share out, chunks have at least so many lines, and else at least so
-/// few: their results go through memory, and compiled code folds up to eight lines side by side.
+/// Where this many elements are kept, which are enough to share out, chunks have at least the first number of lines, and
+/// else at least the second one: their results go through memory, and compiled code folds up to eight lines side by side.
 const MANY_KEPT: i64 = 1 << 16;
 const LINES: i64 = 64;
 const FEW_LINES: i64 = 16;
@@ -193,7 +193,7 @@ impl Reduction {
     }
 }
 
-/// The chunks of so many kept lines, which have so many elements in all.
+/// The chunks of `lines` kept lines, which have `kept_elements` elements in all.
 fn kept_chunks(nest: &LoopNest, tree: ReductionTree, kept_elements: i64, lines: i64) -> Chunks {
     if tree == ReductionTree::KeptColumns {
         return Chunks::new(&nest.folded, None, nest.columns);

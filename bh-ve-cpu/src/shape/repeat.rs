@@ -14,7 +14,7 @@ pub(crate) enum RepeatForm {
 }
 
 impl RepeatForm {
-    /// How a slot with these strides from row to row and along rows of so many elements does that; `None` if it does
+    /// How a slot with these strides from row to row and along rows of `row` elements does that; `None` if it does
     /// something else.
     pub(crate) fn of(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<RepeatForm> {
         let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex();

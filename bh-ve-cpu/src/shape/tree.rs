@@ -7,11 +7,11 @@ pub(crate) enum ReductionTree {
     /// Each result is the fold of one line, and these lines follow each other along the dimension around them, if there is
     /// one.
     LineResults,
-    /// The only line is several chunks of so many elements.
+    /// The only line is several chunks of `elements` elements.
     LineChunks { elements: i64 },
-    /// Several reduced lines make a result, beside those of the next one. They go to so many sets of lanes in turn.
+    /// Several reduced lines make a result, beside those of the next one. They go to `sets` sets of lanes in turn.
     BesideResults { sets: usize },
-    /// Chunks are long rows, each of which goes to the next set of lanes. So many of them are a line.
+    /// Chunks are long rows, each of which goes to the next set of lanes. A line has `per_line` of them.
     LongRows { row: i64, per_line: i64 },
     /// Chunks are parts of lines, or lines.
     Runs,

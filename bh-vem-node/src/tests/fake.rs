@@ -98,7 +98,7 @@ unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
 }
 
 impl FakeHost {
-    /// A host that may give out so many bytes (0: any number).
+    /// A host that may give out `limit` bytes (0: any number).
     pub fn new(limit: usize) -> FakeHost {
         let state = Box::new(HostState { limit: AtomicUsize::new(limit), ..HostState::default() });
         let table = Box::new(HostTable {

@@ -17,7 +17,7 @@ pub(super) struct Draft {
     /// Bases whose writers are still to be found.
     needed: Vec<usize>,
     pub(super) steps: Vec<Drafted>,
-    /// Inputs that will be others behind the batch may have so many bytes each.
+    /// The most bytes of each input that will have changed behind the batch.
     pub(super) copied_bytes: u64,
 }
 

@@ -11,7 +11,7 @@ mod wire;
 
 pub use artifact::{Artifact, Function};
 pub use call::{Call, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES};
-pub use request::{Divider, Folds, LONG_ROW, Level, Near, Request, SlotForm, Stride};
+pub use request::{Divider, Folds, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.
 pub const VERSION: u32 = 25;

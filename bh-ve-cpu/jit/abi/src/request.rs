@@ -67,7 +67,7 @@ pub enum Stride {
     Four,
     /// Of what is read, each of neighbours in memory [`Request::repeat`] times.
     Again,
-    /// Of what is read, so many neighbours in memory, again and again.
+    /// Of what is read, [`Request::repeat`] neighbours in memory, again and again.
     Cycle,
 }
 
@@ -127,7 +127,7 @@ pub struct SlotForm {
 }
 
 /// Bytes of a row's elements that are at least to be divided by one number, for it to pay to prepare something of it.
-pub const LONG_ROW: usize = 1024;
+pub const LONG_ROW_BYTES: usize = 1024;
 
 /// A kernel to compile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ pub struct Request {
     pub fast_math: bool,
     /// Must each row be complete before the next one begins? Else rows have nothing to do with each other, but for folds.
     pub in_order: bool,
-    /// Are rows of less than [`LONG_ROW`] bytes divided by what stays the same along each?
+    /// Are rows of less than [`LONG_ROW_BYTES`] bytes divided by what stays the same along each?
     pub short: bool,
     /// How many elements slots repeat, or how often they do, a power of two; 0 if none does.
     pub repeat: u8,
@@ -181,7 +181,7 @@ impl Request {
         slots && self.steps.iter().all(|step| self.has_what_it_names(step, &mut values))
     }
 
-    /// Does all exist that a step names, after so many values?
+    /// Does all exist that a step names, after `values` values?
     fn has_what_it_names(&self, step: &Step, values: &mut usize) -> bool {
         let slot = match *step {
             Step::Load { slot }

@@ -1,4 +1,4 @@
-//! Values of the code and their types: an element of so many bits, alone or in each lane of a vector.
+//! Values of the code and their types: an element of some bits, alone or in each lane of a vector.
 
 use bh_bytecode::DType;
 use inkwell::AddressSpace;
@@ -41,7 +41,7 @@ impl Element {
         }
     }
 
-    /// The integer of so many bits.
+    /// The integer of `bits` bits.
     pub(crate) fn integer(bits: usize) -> Element {
         match bits {
             8 => Element::I8,
@@ -86,7 +86,7 @@ pub(crate) fn parts(dtype: DType) -> u16 {
     if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// The type of a value: elements in so many lanes, or one outside of vectors if there are none.
+/// The type of a value: an element, and the lanes of its vector; 0 if it is in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) element: Element,
@@ -107,7 +107,7 @@ impl Kind {
         Kind { element, lanes }
     }
 
-    /// A vector of so many elements of a type in registers.
+    /// A vector of `width` elements of a type in registers.
     pub(crate) fn registers(dtype: DType, width: u16) -> Kind {
         Kind::vector(Element::of(dtype), width * parts(dtype))
     }

@@ -24,7 +24,7 @@ use crate::builder::{Builder, Element, Kind, Mostly, Value};
 use crate::kernel::{At, Kernel};
 use crate::mathematics::unless_special;
 use bh_bytecode::DType;
-use bh_jit_abi::LONG_ROW;
+use bh_jit_abi::LONG_ROW_BYTES;
 use bh_kernel::Step;
 use inkwell::{FloatPredicate as Float, IntPredicate as Int};
 
@@ -96,7 +96,7 @@ fn exact_parts<'c>(b: &Builder<'c>, format: &Format, divisor: Value<'c>, element
     let zero = b.constant(format.kind, 0.0);
     let sign = b.intrinsic("copysign", &[zero, divisor]);
     let [make, instruction, made] = b.blocks(["reciprocal", "instruction", "reciprocated"]);
-    let many = LONG_ROW as i64 * 8 / i64::from(format.size);
+    let many = LONG_ROW_BYTES as i64 * 8 / i64::from(format.size);
     b.branch(b.compare(Int::SGE, elements, b.index(many)), (make, instruction));
     b.begin(make);
     let (high, low) = reciprocal_in_parts(b, format, divisor);

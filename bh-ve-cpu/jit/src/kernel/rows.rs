@@ -62,7 +62,7 @@ impl<'c> Rows<'c> {
     }
 }
 
-/// The loop over rows `from` to `end`, so many side by side; goes on to `after`.
+/// The loop over rows `from` to `end`, `count` of them side by side; goes on to `after`.
 pub(super) fn build<'c>(
     b: &Builder<'c>,
     kernel: &mut Kernel<'c>,

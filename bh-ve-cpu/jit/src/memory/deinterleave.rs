@@ -8,7 +8,7 @@ use bh_bytecode::DType;
 use bh_jit_abi::{Level, SlotForm, Stride};
 use bh_kernel::SlotMode;
 
-/// Windows of memory: vectors of so many neighbours, of which every `step`th counts.
+/// Windows of memory: vectors of neighbours, of which every `step`th counts.
 struct Windows<'c> {
     dtype: DType,
     step: u16,

@@ -24,7 +24,7 @@ pub(crate) fn pack<'c>(b: &Builder<'c>, dtype: DType, value: Value<'c>) -> Value
     }
 }
 
-/// Reads so many elements, as they are in memory; with a mask those that count.
+/// Reads elements, as they are in memory; with a mask those that count.
 pub(crate) fn load_packed<'c>(
     b: &Builder<'c>,
     dtype: DType,

@@ -49,7 +49,7 @@ struct Divisor {
 }
 
 impl Multiplied {
-    /// Chooses for a kernel of so many instructions.
+    /// Chooses for a kernel of `instructions` instructions.
     pub(crate) fn choose(request: &Request, instructions: usize) -> Multiplied {
         let divisors = divisors(request);
         if request.level == Level::Avx512 {
@@ -91,7 +91,7 @@ impl Multiplied {
                 divider -= count * cost;
                 continue;
             }
-            // Of one divisor so many that the divider is busy with the others meanwhile.
+            // Of one divisor, as many as keep the rest busy while the divider works on the others.
             let with = |made: usize| others + made * costs.invariant;
             let time = |made: usize| cycles(divider - made * cost, with(made));
             let best = (1..=count).min_by_key(|&made| time(made)).unwrap_or(count);

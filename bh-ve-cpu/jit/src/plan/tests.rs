@@ -69,7 +69,7 @@ fn live_values_are_counted() {
     assert_eq!(live(&[[0, 0], [2, 2], [3, 2], [4, 1], [5, 0]]), 3);
 }
 
-/// The sum of dense views around cells of so many planes, each of three rows and three elements.
+/// The sum of dense views around cells of `planes` planes, each of three rows and three elements.
 fn stencil(planes: u16) -> Request {
     let slots = 9 * planes + 1;
     let modes: Vec<SlotMode> = (1..slots).map(|_| SlotMode::Read).chain([SlotMode::Write]).collect();

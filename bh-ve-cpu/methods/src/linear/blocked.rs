@@ -31,7 +31,7 @@ const SIDES: usize = 32;
 struct Parts<'a, T>(Vec<Mutex<Option<MatMut<'a, T>>>>);
 
 impl<'a, T: Inexact> Parts<'a, T> {
-    /// Strips of so many columns.
+    /// Strips of `size` columns.
     fn of_columns(mut matrix: MatMut<'a, T>, size: usize) -> Parts<'a, T> {
         let mut parts = Vec::with_capacity(matrix.ncols().div_ceil(size));
         while matrix.ncols() > 0 {
@@ -43,7 +43,7 @@ impl<'a, T: Inexact> Parts<'a, T> {
         Parts(parts)
     }
 
-    /// Strips of so many rows.
+    /// Strips of `size` rows.
     fn of_rows(mut matrix: MatMut<'a, T>, size: usize) -> Parts<'a, T> {
         let mut parts = Vec::with_capacity(matrix.nrows().div_ceil(size));
         while matrix.nrows() > 0 {
@@ -267,7 +267,7 @@ fn diagonal<T: Inexact>(mut block: MatMut<'_, T>) -> bool {
     done.is_ok() && (0..size).all(|step| real(&block[(step, step)]) > zero())
 }
 
-/// Runs `body` for every task; the work is of so many additions or multiplications in all.
+/// Runs `body` for every task; `operations`: additions or multiplications in all.
 fn side_by_side(threads: &mut dyn Parallel, operations: usize, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
     let participants = threads.participants(operations as u64).min(tasks.max(1));
     threads.run(participants, tasks, &|tasks| tasks.for_each(body));

@@ -21,7 +21,7 @@ pub(super) struct HeldBase {
 }
 
 impl Held {
-    /// Gives everything back, and gets ready for a batch of so many bases.
+    /// Gives everything back, and gets ready for a batch of `bases` bases.
     pub(super) fn reset(&mut self, bases: usize) {
         self.bases.iter_mut().for_each(|base| base.loan = None);
         self.bases.resize_with(bases.max(self.bases.len()), HeldBase::default);

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// So many schedules are tried of each program.
+/// The number of schedules that are tried of each program.
 const SCHEDULES: usize = 3000;
 
 /// What a thread of the pool is to do.
@@ -89,7 +89,7 @@ impl Pool {
     }
 }
 
-/// One kernel after another, each for so many helpers: every part runs at most once, the caller's
+/// One kernel after another, each for the helpers of its round: every part runs at most once, the caller's
 /// always, and none after the caller has returned. A lost call is a deadlock, which the model reports.
 fn kernels(count: usize, rounds: &[usize]) {
     let mut pool = Pool::new(count);
