@@ -253,23 +253,98 @@ import h5py, numpy, bh as np
 u = numpy.arange(300_000.0).reshape(600, 500)
 with h5py.File("run.h5", "w") as file:
     file["u"], file["small"] = u, u[:3]
-    file.create_dataset("chunked", data=u.astype("f4"), chunks=(100, 100))
+    file.create_dataset("chunked", data=u.astype("f4"), chunks=(100, 100), compression="gzip")
     file.create_dataset("turned", data=u.astype(">i4"))
+def sent():
+    return np.profile().get("cluster.bytes", 0)
 with h5py.File("run.h5", "r") as file:
-    before = np.profile().get("cluster.bytes", 0)
+    before = sent()
     read = np.load(file["u"])
-    print(np.profile().get("cluster.bytes", 0) - before)
+    part = np.load(file["u"], part=np.s_[100:500])
+    print(sent() - before)
     for name in file:
         read = np.load(file[name])
         assert type(read) is np.ndarray and read.dtype == file[name].dtype.newbyteorder("="), name
         assert (numpy.asarray(read) == file[name][...]).all(), name
+        for key in [np.s_[1:], np.s_[:550:2, 3:], np.s_[..., 7], np.s_[1], np.s_[-500:, ::3], np.s_[[1, 2]], np.s_[2, 1]]:
+            read = np.load(file[name], part=key)
+            assert read.shape == file[name][key].shape and (numpy.asarray(read) == file[name][key]).all(), (name, key)
+    before = sent()
+    assert np.asarray(file["chunked"])[5:9].tolist() == u[5:9].tolist()
+    # The numbers of rows, and what was read at last.
+    assert sent() - before <= 600 * 8 + 4 * 500 * 4, sent() - before
+with h5py.File("run.h5", "a") as file:
+    a = np.array(u) * 3 + 1
+    np.flush()
+    file["u"][0, 0] = 1
+    for name in ["u", "chunked", "turned"]:
+        np.save(file[name], a)
+        assert (file[name][...] == u * 3 + 1).all(), name
+    new = file.create_dataset("new", u.shape, u.dtype)
+    file.create_dataset("other", u.shape, u.dtype)
+    before = sent()
+    np.save(new, a)
+    np.save(file["other"], a[50:450], part=np.s_[100:500])
+    assert sent() == before
+    assert (new[...] == u * 3 + 1).all() and new[7, 7] == u[7, 7] * 3 + 1
+    other = u * 0
+    other[100:500] = (u * 3 + 1)[50:450]
+    assert (file["other"][...] == other).all()
+    np.save(file["chunked"], a[:, 3:200:2], part=np.s_[:, :99])
+    assert (file["chunked"][:, :99] == (u * 3 + 1)[:, 3:200:2]).all()
+    file["u"][100:200] = a[:100]
+    assert (np.load(file["u"])[100:200] == a[:100]).all()
+with h5py.File("run.h5", "r") as file:
+    assert (file["other"][...] == other).all() and (file["new"][...] == u * 3 + 1).all()
 """
 
 
-def test_ranks_read_datasets_of_hdf5(tmp_path):
+def test_ranks_read_and_write_datasets_of_hdf5(tmp_path):
     pytest.importorskip("h5py")
     assert simulated(tmp_path, DATASETS).stdout == "0\n"
-    assert run([], tmp_path, DATASETS).stdout == "0\n"
+    done = run([], tmp_path, DATASETS)
+    assert done.stdout == "0\n", done.stderr
     for name in THERE:
         done = launched(name, tmp_path, DATASETS)
         assert done.stdout == "0\n", done.stderr
+
+
+CHUNKS = """
+import numpy, zarr, bh as np
+u = numpy.arange(300_000.0).reshape(600, 500)
+a = np.array(u) * 2 + 1
+np.flush()
+def sent():
+    return np.profile().get("cluster.bytes", 0)
+made = [zarr.create_array("plain.zarr", shape=u.shape, chunks=(7, 200), dtype="f8", overwrite=True)]
+made.append(zarr.create_array("shards.zarr", shape=u.shape, chunks=(10, 50), shards=(40, 100), dtype="f4", overwrite=True))
+made.append(zarr.open_group("group.zarr", mode="w").create_array("x/y", shape=u.shape, chunks=(600, 500), dtype="f8"))
+made.append(zarr.create_array({}, shape=u.shape, chunks=(100, 100), dtype="f8"))
+for number, array in enumerate(made):
+    before = sent()
+    np.save(array, a)
+    # Numbers of rows, and the rows of files that two ranks have, of one rank each.
+    moved = [600 * 8 + 3 * 12 * 4008, 600 * 8 + 3 * 78 * 4008, 600 * 4000, 600 * 4000][number]
+    assert sent() - before <= moved, (number, sent() - before)
+    assert (array[...] == u * 2 + 1).all(), number
+    before = sent()
+    read = np.load(array)
+    assert sent() - before <= (600 * 8 if number < 3 else 600 * 4000), number
+    assert type(read) is np.ndarray and read.dtype == array.dtype and (numpy.asarray(read) == u * 2 + 1).all(), number
+    for key in [np.s_[13:], np.s_[:550:2, 3:], np.s_[..., 7], np.s_[1], np.s_[100:, ::3]]:
+        assert (numpy.asarray(np.load(array, part=key)) == array[key]).all(), (number, key)
+    np.save(array, a[:500, 100:], part=np.s_[33:533, :400])
+    want = u * 2 + 1
+    want[33:533, :400] = (u * 2 + 1)[:500, 100:]
+    assert (array[...] == want).all(), number
+    array[5:300] = a[:295] + 0
+    assert (np.asarray(array)[5:300] == a[:295]).all(), number
+"""
+
+
+def test_ranks_read_and_write_arrays_of_zarr(tmp_path):
+    pytest.importorskip("zarr")
+    simulated(tmp_path, CHUNKS)
+    for name in [None, *THERE]:
+        done = launched(name, tmp_path, CHUNKS) if name else run([], tmp_path, CHUNKS)
+        assert done.returncode == 0, done.stderr

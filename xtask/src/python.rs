@@ -130,7 +130,7 @@ pub fn numpy_suite(arguments: &[String]) -> Outcome {
 }
 
 /// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
-const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "pyright", "numexpr"];
+const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "pyright", "numexpr", "h5py", "zarr"];
 
 /// Runs the package's tests against NumPy; with `all`, those together with other libraries too, where they can be had.
 pub fn test(python: &Path, profile: &str, all: bool) -> Outcome {

@@ -66,8 +66,9 @@ class _Unpacker(pickle.Unpickler):
     def find_class(self, module, name):
         if (module, name) == (__name__, "_module"):
             return lambda other: self._stand if other == _PACKAGE else _module(other)
-        if module == __name__:
-            return globals()[name]
+        if module.partition(".")[0] == _PACKAGE:
+            # Not imported: on ranks that serve, another thread is still about to import the package.
+            return getattr(sys.modules[module], name)
         return super().find_class(module, name)
 
 

@@ -206,6 +206,11 @@ def _shown(value, dtype, copy):
         return None
     if hasattr(kind, "__array_interface__") or hasattr(kind, "__array_struct__"):
         return None
+    from ._datasets import is_dataset, load
+
+    if copy is not False and is_dataset(value):
+        made = load(value)
+        return (made, None) if type(made) is ndarray else None
     given, named = () if dtype is None else (np.dtype(dtype),), {} if copy is None else {"copy": copy}
     left = None
     try:

@@ -1,16 +1,19 @@
-"""Arrays in files of NumPy's format, and in datasets of HDF5: between the file and the stack without detours, on a cluster by each rank."""
+"""Arrays in files of NumPy's format, and in datasets of `h5py` and `zarr`: between the file and the stack without detours, on a
+cluster by each rank."""
 
 import os
 
 import numpy as np
 
-from . import _fallback, _hdf5, _native
+from . import _datasets, _fallback, _native
 
 ndarray = _native.ndarray
 
 
-def save(file, arr, allow_pickle=True):
-    """Writes an array to a file, whose name ends in `.npy` or gets that end."""
+def save(file, arr, allow_pickle=True, *, part=...):
+    """Writes an array to a file, whose name ends in `.npy` or gets that end; or to a part of a dataset of `h5py` or `zarr`."""
+    if _datasets.is_dataset(file):
+        return _datasets.save(file, arr, part)
     if type(arr) is not ndarray or not isinstance(file, (str, os.PathLike)):
         return np.save(file, _fallback.lower(arr), allow_pickle)
     path = os.fspath(file)
@@ -23,10 +26,10 @@ def save(file, arr, allow_pickle=True):
         np.save(file, _fallback.to_numpy(arr), allow_pickle)
 
 
-def load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="ASCII", *, max_header_size=10000):
-    """The array in a file, or in a dataset of `h5py`; archives, and types that bh lacks, are NumPy's."""
-    if _hdf5.is_dataset(file):
-        return _hdf5.load(file)
+def load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="ASCII", *, max_header_size=10000, part=...):
+    """The array in a file, or in a part of a dataset of `h5py` or `zarr`; archives, and types that bh lacks, are NumPy's."""
+    if _datasets.is_dataset(file):
+        return _datasets.load(file, part)
     if mmap_mode is None and isinstance(file, (str, os.PathLike)) and isinstance(os.fspath(file), str):
         try:
             return _native.load(os.fspath(file))

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from . import _carried, _fallback, _native
+from . import _carried, _fallback, _native, _opened  # noqa: F401 - the last one for ranks that serve
 
 ndarray = _native.ndarray
 
@@ -54,13 +54,35 @@ def map_blocks(function, *arrays, halo=0, dtype=None):
     first = arrays[0]
     dtype = np.dtype(first.dtype if dtype is None else dtype)
     count = ranks()
-    packed = struct.pack("<Q", count) + dtype.str.encode().ljust(8) + _carried.pack(function)
+    packed = _packed(count, dtype, None, function)
     if count == 1 or not first.size:
         blocks = [_fallback.to_numpy(array) for array in arrays]
-        return _fallback.from_numpy(_call(packed, 0, blocks))
+        return _fallback.from_numpy(_call(packed, 0, blocks, None))
     out = _empty(first.shape, dtype)
     _native.call_blocks(packed.hex(), halo, out, arrays)
     return out
+
+
+def rows_of(function, shape, dtype):
+    """An array of the rows that a function of this package makes of their numbers, in each rank's process its own ones."""
+    out = _empty(shape, dtype)
+    if out.size:
+        _native.call_blocks(_packed(ranks(), dtype, shape[1:], function).hex(), 0, out, [_numbers(shape[0])])
+    return out
+
+
+def note_of(function, array, halo):
+    """Calls a function of this package on the numbers of each rank's rows and on the rows, with some of its neighbours'."""
+    array = _whole(array)
+    # As large as to be cut as the array is.
+    out, packed = _empty(array.shape, np.dtype("u1")), _packed(ranks(), np.dtype("u1"), array.shape[1:], function)
+    _native.call_blocks(packed.hex(), halo, out, [_numbers(array.shape[0]), array])
+
+
+def _packed(count, dtype, tail, function):
+    """A function on its way: the number of ranks, the type of the result, its shape behind the rows if that is not the first
+    block's, and the function."""
+    return struct.pack("<Q", count) + _carried.pack((dtype.str, tail, function))
 
 
 def _whole(array):
@@ -69,18 +91,26 @@ def _whole(array):
     return array if array.base is None and array.flags.c_contiguous else array.copy()
 
 
+def _numbers(count):
+    """The numbers of rows."""
+    from ._creation import arange
+
+    return arange(count, dtype=np.int64)
+
+
 def _empty(shape, dtype):
     from ._creation import empty
 
     return empty(shape, dtype)
 
 
-def _call(packed, rank, blocks):
-    """The function's result for some blocks, checked."""
-    (count,), dtype = struct.unpack_from("<Q", packed), np.dtype(packed[8:16].decode().strip())
-    function = _carried.unpack(packed[16:], _carried.Stand(rank, count))
-    result = np.ascontiguousarray(function(*blocks), dtype)
-    if result.shape != blocks[0].shape:
+def _call(packed, rank, blocks, own):
+    """The function's result for some blocks, checked. `own`: which of the rows are not neighbours'."""
+    (count,) = struct.unpack_from("<Q", packed)
+    dtype, tail, function = _carried.unpack(packed[8:], _carried.Stand(rank, count))
+    made = function(*blocks) if tail is None else function(*blocks, own=own)
+    result = np.ascontiguousarray(made, dtype)
+    if result.shape != (blocks[0].shape if tail is None else (len(blocks[0]), *tail)):
         raise ValueError(f"the function made an array of shape {result.shape} of blocks of shape {blocks[0].shape}")
     return result
 
@@ -106,4 +136,4 @@ def called(request):
         shape = [number() for _ in range(number())]
         # A copy of its own, which the function may change and keep.
         blocks.append(np.frombuffer(data(), dtype).reshape(shape).copy())
-    return _call(packed, rank, blocks)[above : above + own].tobytes()
+    return _call(packed, rank, blocks, (above, above + own))[above : above + own].tobytes()
