@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _stream, _trace
+from bh import _stream, _trace, _vectorize
 from conftest import same
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,17 +25,6 @@ def test_traced_functions():
     expected = numpy.where(x > 3, 3.0, numpy.abs(x) ** 2 + numpy.sin(x)) * 2 - numpy.exp(-x)
     same(price(bh.asarray(x)), expected)
     same(price(bh.asarray(x)[:, None], bh.asarray([3.0, 3.0])), numpy.stack([expected, expected], 1))
-
-
-def test_branches_are_left_to_numpy():
-    @bh.vectorize
-    def largest(a, b):
-        return a if a > b else b
-
-    with pytest.raises(bh.FallbackError, match="branch"):
-        largest(bh.arange(3), bh.arange(3))
-    with bh.fallback("silent"):
-        same(largest(bh.asarray([1, 5]), bh.asarray([4, 2])), numpy.array([4, 5]))
 
 
 def test_loops_become_views():
@@ -73,12 +62,13 @@ def test_table_of_coverage():
         assert "| missing |" not in line, line
 
 
-@pytest.mark.parametrize("module", [bh, _trace, _stream])
+@pytest.mark.parametrize("module", [bh, _trace, _stream, _vectorize])
 def test_examples_in_documentation(module):
     failed, tried = doctest.testmod(module, extraglobs={"bh": bh})
     assert tried and not failed
 
 
-def test_examples_of_the_guide():
-    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["python.md", "scalars.md"])
+def test_examples_of_the_guide(page):
+    failed, tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
     assert tried and not failed

@@ -54,8 +54,9 @@ else:
     from ._ranks import map_blocks, rank, ranks  # noqa: E402,F401
     from ._runtime import explain, fallback, flush, info, profile, threads, using, wait  # noqa: E402,F401
     from ._stream import stream  # noqa: E402,F401
-    from ._trace import parallel, vectorize  # noqa: E402,F401
+    from ._trace import parallel  # noqa: E402,F401
     from ._ufunc import ufunc  # noqa: E402,F401
+    from ._vectorize import vectorize  # noqa: E402,F401
 
     from ._installed import warn_of_newer_numpy as _warn  # noqa: E402
     from numpy import __version__ as _numpy  # noqa: E402

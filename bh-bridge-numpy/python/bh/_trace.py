@@ -5,8 +5,8 @@ import types
 
 import numpy as np
 
-from . import _fallback, _native
-from ._convert import asarray, native
+from . import _native
+from ._convert import asarray
 from ._search import where
 from ._ufunc import UFUNCS
 
@@ -45,6 +45,12 @@ class Scalar:
     def __bool__(self):
         raise Untraceable("a branch on an element")
 
+    def __format__(self, form):
+        raise Untraceable("an element as text")
+
+    def __repr__(self):
+        raise Untraceable("an element as text")
+
     def __array_ufunc__(self, function, method, *inputs, **kwargs):
         mine = UFUNCS.get(function.__name__)
         if method != "__call__" or kwargs or mine is None:
@@ -56,13 +62,14 @@ class Untraceable(Exception):
     """Raised where a function does what cannot be traced."""
 
 
-def _plain(value):
+def plain(value):
+    """What a function is given for what stands for an element."""
     return value.array if type(value) is Scalar else value
 
 
 def _recorded(function):
     """The function on what stands for elements."""
-    return lambda *args: Scalar(function(*map(_plain, args)))
+    return lambda *args: Scalar(function(*map(plain, args)))
 
 
 def _operators():
@@ -125,62 +132,6 @@ def traced(function):
     copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
     copy.__kwdefaults__ = function.__kwdefaults__
     return copy
-
-
-class vectorize:
-    """A function of scalars as one of arrays.
-
-    Functions of arithmetic, comparisons, `where` and mathematics are traced once for each call and recorded as array
-    operations; others are called for each element by `numpy.vectorize`.
-
-        >>> @bh.vectorize
-        ... def clipped(x, limit):
-        ...     return bh.where(x > limit, limit, x * 2)
-        >>> clipped(bh.arange(4), 2)
-        array([0, 2, 4, 2])
-    """
-
-    def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
-        self.otypes, self.doc, self.excluded, self.cache, self.signature = otypes, doc, excluded, cache, signature
-        self.pyfunc = None
-        if pyfunc is not None:
-            if not callable(pyfunc):
-                raise TypeError(f"a function is needed, not {pyfunc!r}")
-            self(pyfunc)
-
-    def __call__(self, *args, **kwargs):
-        if self.pyfunc is None:
-            self.pyfunc = args[0]
-            self.__name__ = getattr(self.pyfunc, "__name__", "vectorize")
-            self.__doc__ = self.doc or self.pyfunc.__doc__
-            return self
-        if self.excluded or self.signature or self.cache:
-            return self._element_by_element(args, kwargs, "excluded arguments, a signature, or a number of calls that matters")
-        if not self.otypes and not all(np.size(value) for value in (*args, *kwargs.values())):
-            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-        try:
-            result = self._trace(args, kwargs)
-        except (Untraceable, TypeError, ValueError, AttributeError, _fallback.Fallback) as reason:
-            return self._element_by_element(args, kwargs, str(reason))
-        result = result if not self.otypes else result.astype(self.otypes[0])
-        result._scalar = False
-        return result
-
-    def _trace(self, args, kwargs):
-        copy = traced(self.pyfunc)
-        arrays = [native(value) for value in args]
-        named = {name: native(value) for name, value in kwargs.items()}
-        shape = np.broadcast_shapes(*(value.shape for value in (*arrays, *named.values())))
-        result = copy(*map(Scalar, arrays), **{name: Scalar(value) for name, value in named.items()})
-        if isinstance(result, tuple):
-            raise Untraceable("several results")
-        result = native(_plain(result))
-        return result if result.shape == shape else _native.cast(_native.broadcast_to(result, shape), result._code)
-
-    def _element_by_element(self, args, kwargs, reason):
-        options = {name: getattr(self, name) for name in ("otypes", "doc", "excluded", "cache", "signature")}
-        slow = np.vectorize(self.pyfunc, **{name: value for name, value in options.items() if value})
-        return _fallback.call(slow, args, kwargs, "numpy.vectorize", reason)
 
 
 class Index:

@@ -1,0 +1,55 @@
+"""A function of the program, compiled for types of arguments when it is called with them."""
+
+import numpy as np
+
+from .. import _warnings
+from .._convert import native
+from .._runtime import using
+from .._ufunc import one_stack
+from . import reader, runtime
+from .emitter import Emitter
+from .inference import infer
+from .ir import Unsupported
+from .loops import Plan, run
+
+
+class Program:
+    """A function as it is read now; `still_holds` tells whether what its names mean has changed."""
+
+    def __init__(self, function, given):
+        self._function, self._names = reader.read(function, given)
+        self._compiled = {}
+        self.single = self._function.single
+
+    def still_holds(self):
+        """Does everything mean what it did?"""
+        return self._names.still_hold()
+
+    def __call__(self, arrays, shape):
+        """The results of a call with these arrays, in this shape."""
+        whole = self._whole(tuple(array.dtype for array in arrays))
+        if not arrays:
+            raise Unsupported("no arguments")
+        operands = one_stack([*arrays, *map(native, self._function.tables.values())])
+        with using(arrays[0]._stack), _warnings.errstate(all="ignore"):
+            return whole(shape, *operands)
+
+    def _whole(self, dtypes):
+        """The function on arrays of these types."""
+        if dtypes not in self._compiled:
+            self._compiled[dtypes] = compiled(self._function, dtypes)[0]
+        return self._compiled[dtypes]
+
+
+def compiled(function, dtypes):
+    """A program for these types as a function of Python, and its text."""
+    function, inference = infer(function, dict(zip(function.parameters, map(np.dtype, dtypes))))
+    emitter = Emitter(function, inference)
+    text = emitter.write()
+    scope = runtime.scope() | {name: constant.value for constant, name in emitter.constants.items()} | {"run": run, "__name__": "bh._scalar.written"}
+    # Calls are seen as made by the program, as all of the package's are.
+    place = __file__.rpartition("program")[0] + f"<{function.name}>"
+    exec(compile(text, place, "exec"), scope)
+    for at, (name, dtypes, work, has_loops, counts) in enumerate(emitter.plans):
+        scope[f"plan{at}"] = Plan(scope[name], dtypes, work, has_loops, counts)
+    return scope["whole"], text

@@ -1,0 +1,445 @@
+"""Functions of scalars with control flow: the same numbers as from calling them for each element."""
+
+import cmath
+import importlib.util
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+import scalar_programs
+from conftest import same
+
+import bh
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
+# How many random functions are tried; more for longer runs.
+PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))
+
+
+def module(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+scalars = module(BENCHES / "scalars.py")
+
+
+def check(function, *arrays, otypes=None, ulps=0, check_type=True):
+    """Compares bh.vectorize with numpy.vectorize."""
+    mine = bh.vectorize(function, otypes=otypes)(*map(bh.asarray, arrays))
+    with numpy.errstate(all="ignore"):
+        expected = numpy.vectorize(function, otypes=otypes)(*arrays)
+    same(mine, expected, ulps, check_type)
+
+
+@pytest.mark.parametrize("function", scalars.PROGRAMS, ids=lambda function: function.__name__)
+def test_programs(function):
+    make, _ = scalars.PROGRAMS[function]
+    # Enough elements that some are moved together.
+    for count in (1, 3, 10_000):
+        check(function, *make(numpy.random.default_rng(5), count), ulps=0 if function not in (scalars.kepler, scalars.burning_ship, scalars.basin) else 64)
+
+
+def test_random_programs(tmp_path):
+    random = numpy.random.default_rng(0)
+    x, y, n = random.integers(-8, 9, 40) / 4, random.uniform(-3, 3, 40), random.integers(-2, 9, 40)
+    for seed in range(PROGRAMS // 4):
+        function, text = scalar_programs.function(seed, tmp_path)
+        expected = numpy.vectorize(function, otypes=[float, int])(x, y, n)
+        mine = bh.vectorize(function, otypes=[float, int])(*map(bh.asarray, (x, y, n)))
+        for one, other in zip(mine, expected):
+            assert numpy.array_equal(numpy.asarray(one), other, equal_nan=True), (seed, text)
+
+
+def test_random_programs_of_many_elements(tmp_path):
+    random = numpy.random.default_rng(1)
+    x, y, n = random.integers(-8, 9, 6000) / 4, random.uniform(-3, 3, 6000), random.integers(-2, 9, 6000)
+    for seed in range(1000, 1000 + PROGRAMS // 25):
+        function, text = scalar_programs.function(seed, tmp_path)
+        expected = numpy.vectorize(function, otypes=[float, int])(x, y, n)
+        mine = bh.vectorize(function, otypes=[float, int])(*map(bh.asarray, (x, y, n)))
+        for one, other in zip(mine, expected):
+            assert numpy.array_equal(numpy.asarray(one), other, equal_nan=True), (seed, text)
+
+
+# Functions of one or two numbers, one rule of Python in each.
+
+
+def and_or(x, y):
+    return (x and y) + (y or 3.0) * (not x)
+
+
+def chained(x, y):
+    return 1 if -1 < x <= y < 2 else 0 if x == y else -1
+
+
+def smallest(x, y):
+    return min(x, y, 1.0) + max(x, -y) * 2
+
+
+def first_nan(x, y):
+    return max(x - x / (y if y != 0 else 1), math.nan) if x > 2 else min(math.nan, y)
+
+
+def rounded(x, y):
+    return round(x) + math.floor(y) * 10 + math.ceil(x) * 100 + int(y) * 1000 + math.trunc(x)
+
+
+def divided(x, y):
+    return (x // 0.75) + (y % 1.25) + (x % -1.25) - y // -0.75
+
+
+def powers(x, y):
+    return x**2 + abs(y) ** 3 + x**0
+
+
+def several(x, y):
+    if x > y:
+        return x, 1
+    return y, 2
+
+
+def else_of_while(x, y):
+    n = 0
+    while x > 0:
+        x -= 1
+        n += 1
+        if n > 1 and y > 0:
+            break
+    else:
+        return -n
+    return n
+
+
+def else_of_for(x, y):
+    for k in range(4):
+        if k > x:
+            break
+        if y < 0:
+            continue
+        x = x - 0.25
+    else:
+        x = 100.0
+    return x + k
+
+
+def steps(x, y):
+    total = 0
+    for k in range(int(x), int(y) * 2, 2):
+        total = total * 3 + k
+    for k in range(int(y), int(x), -1 if x < 1 else -2):
+        total = total * 2 - k
+    return total
+
+
+def nested_loops(x, y):
+    total = 0.0
+    for i in range(4):
+        k = 0
+        while k < i + x:
+            k += 1
+            if k > 3:
+                break
+            for j in range(k):
+                if y < j:
+                    continue
+                total += i * k + j
+        if total > 20:
+            return total
+    return -total
+
+
+def after_loop(x, y):
+    k = 7
+    for k in range(3):
+        if x > k:
+            break
+    return k + y
+
+
+def tuples(x, y):
+    point = (x, y)
+    other = (1.0, -1.0)
+    point, other = (other, point) if x > y else (point, other)
+    a, (b, c) = point[0], other
+    for part in (a, b, c):
+        x = x * 0.5 + part
+    return x
+
+
+def inner(x, y):
+    scale = 2.0
+
+    def scaled(value):
+        return value * scale if value > 0 else offset
+
+    offset = x + 1
+    return scaled(y) + (lambda value: value + scale)(x)
+
+
+def without_side_effects(x, y):
+    return x / y if y != 0 else math.sqrt(x) if x > 0 else 0.0
+
+
+def recurrence(x, y):
+    a, b = x, y
+    for _ in range(int(abs(x)) + 1):
+        a, b = b, a + b
+    return a
+
+
+def counted(x, y):
+    flags = 0
+    flags += x > 1
+    flags += (y > 1) * 2
+    return flags + True
+
+
+RULES = [and_or, chained, smallest, first_nan, rounded, divided, powers, several, else_of_while, else_of_for, steps, nested_loops, after_loop,
+    tuples, inner, without_side_effects, recurrence, counted]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RULES, ids=lambda function: function.__name__)
+def test_rules(function):
+    x, y = (part.ravel() for part in numpy.meshgrid(numpy.arange(-3, 4) / 1.5, numpy.arange(-2, 4) / 1.25))
+    otypes = [float, int] if function is several else None
+    check(function, x, y, otypes=otypes, ulps=8 if function is powers else 0, check_type=function is not several)
+
+
+def test_whole_numbers():
+    def mixed(a, b):
+        c = (a << 2) ^ (b >> 1) | (a & ~b)
+        if b:
+            c += a // b - a % b
+        while c > 20:
+            c //= 4
+        return math.gcd(c, 12) + c % 8 - c // -8
+
+    a, b = (part.ravel() for part in numpy.meshgrid(numpy.arange(-9, 40), numpy.arange(-7, 8)))
+    check(mixed, a, b)
+
+
+def test_truth_values():
+    def chosen(p, q):
+        r = p and not q
+        return (p ^ q) | r, p + q
+
+    p, q = numpy.array([False, False, True, True]), numpy.array([False, True, False, True])
+    one, other = bh.vectorize(chosen)(bh.asarray(p), bh.asarray(q))
+    same(one, (p ^ q) | (p & ~q))
+    same(other, p.astype(int) + q)
+
+
+def test_complex_numbers():
+    def turned(z, w):
+        if z == w:
+            return 0j
+        z = z * w + 1
+        return complex(z.imag, -z.real) + cmath.exp(w * 0.1) + abs(z) + z.conjugate()
+
+    random = numpy.random.default_rng(2)
+    z, w = random.normal(size=(2, 50)) + 1j * random.normal(size=(2, 50))
+    z[3] = w[3]
+    check(turned, z, w, ulps=64)
+
+
+def test_mathematics():
+    def many(x, y):
+        z = math.exp(-x) + math.atan2(y, x) + math.hypot(x, y) + math.log(x, 3) + math.fabs(-y) + math.pow(x, 1.5)
+        return z + numpy.sin(x) * numpy.maximum(x, y) + bh.where(x > y, 1.0, 2.0) + math.copysign(x, -y) + numpy.clip(x, 1.0, 2.0)
+
+    random = numpy.random.default_rng(2)
+    check(many, random.uniform(0.1, 5, 40), random.uniform(0.1, 5, 40), ulps=128)
+
+
+def test_types_are_numpys():
+    def half(x, y):
+        if x > y:
+            return x * 0.5
+        return y + 1
+
+    for kinds in (("f4", "f4"), ("f4", "f8"), ("i4", "i4"), ("u1", "i2"), ("f4", "i4")):
+        x, y = (numpy.arange(1, 6).astype(kind) for kind in kinds)
+        mine = bh.vectorize(half)(bh.asarray(x), bh.asarray(y[::-1]))
+        expected = numpy.where(x > y[::-1], x * 0.5, y[::-1] + 1)
+        same(mine, expected)
+
+
+def test_broadcasting_and_arguments():
+    def weighted(x, y, weight=2, *, shift=0):
+        while x < y:
+            x += weight
+        return x + shift
+
+    mine = bh.vectorize(weighted)
+    x, y = numpy.arange(4.0)[:, None], numpy.arange(9.0)
+    same(mine(bh.asarray(x), bh.asarray(y)), numpy.vectorize(weighted)(x, y))
+    same(mine(bh.asarray(x), y=bh.asarray(y), weight=3.0, shift=1), numpy.vectorize(weighted)(x, y, weight=3.0, shift=1))
+    same(mine(2.0, 7.5), numpy.vectorize(weighted)(2.0, 7.5))
+    same(bh.vectorize(weighted, otypes=[float])(bh.zeros(0), bh.zeros(0)), numpy.zeros(0))
+
+
+OFFSET = 1.0
+
+
+def test_names_mean_what_they_mean_now():
+    global OFFSET
+    scale = 2.0
+    mine = bh.vectorize(lambda x: x * scale + OFFSET if x > 0 else 0.0)
+    same(mine(bh.asarray([1.0, -1.0])), numpy.array([3.0, 0.0]))
+    scale, OFFSET = 3.0, 5.0
+    same(mine(bh.asarray([1.0, -1.0])), numpy.array([8.0, 0.0]))
+
+
+def test_tables():
+    table, grid = bh.asarray([1.0, 5.0, 2.0, 8.0]), numpy.arange(6).reshape(2, 3)
+
+    @bh.vectorize
+    def found(x, i):
+        total = 0.0
+        for k in range(len(table)):
+            if table[k] > x:
+                total += k
+        if 0 <= i < grid.shape[1]:
+            total += grid[1, i] + table[-1]
+        return total
+
+    x, i = numpy.array([0.0, 3.0, 6.0, 9.0]), numpy.array([-100, 0, 2, 100])
+    same(found(bh.asarray(x), bh.asarray(i)), numpy.array([6.0, 4 + 3 + 8, 3 + 5 + 8, 0.0]))
+
+
+def test_nothing_is_told_of_branches_not_taken(recwarn):
+    def careful(x, n):
+        root = math.sqrt(x) if x >= 0 else 0.0
+        return root + (1 // n if n else 0) + (1 / x if x else 0.0) + (math.log(x) if x > 0 else 0.0)
+
+    check(careful, numpy.array([-1.0, 0.0, 4.0]), numpy.array([0, 1, -2]))
+    bh.flush()
+    assert not recwarn.list
+
+
+def recursive(n):
+    return 1 if n < 2 else n * recursive(n - 1)
+
+
+def without_result(x):
+    if x > 0:
+        return x
+
+
+def unbound(x):
+    if x > 0:
+        y = 1
+    return y
+
+
+def raising(x):
+    if x > 100:
+        raise ValueError
+    return x
+
+
+def listed(x):
+    many = [x, x] if x > 0 else [x]
+    return many[0]
+
+
+def of_other(x):
+    return raising(x) + 1
+
+
+def written(x):
+    while x > 1:
+        print(x)
+        x -= 1
+    return x
+
+
+def digits(n):
+    return len(str(n)) + len(f"{n}")
+
+
+def powered(n):
+    return n**n if n > 0 else 0
+
+
+REFUSED = {
+    recursive: "'recursive' calls itself", without_result: "may end without a result", unbound: "'y' may have no value",
+    raising: "'raise' is not understood", listed: "is not understood", of_other: "in 'raising', line",
+    written: "is not used", digits: "the call 'str\\(n\\)' is not understood", powered: "powers that may be negative",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
+def test_what_is_refused_names_the_line(function):
+    with pytest.raises(bh.FallbackError, match=f"line \\d+: .*{REFUSED[function]}" if function is not of_other else REFUSED[function]) as caught:
+        bh.vectorize(function)(bh.arange(3))
+    line = int(str(caught.value).partition("line ")[2].partition(":")[0])
+    first = (raising if function is of_other else function).__code__.co_firstlineno
+    assert first <= line <= first + 4
+
+
+@pytest.mark.falls_back
+def test_what_is_refused_is_called_for_each_element():
+    same(bh.vectorize(recursive)(bh.arange(1, 5)), numpy.array([1, 2, 6, 24]))
+
+
+@pytest.mark.parametrize("stack", ["cpu", "opencl"])
+def test_stacks(stack):
+    numbers = numpy.arange(1, 200)
+    try:
+        with bh.using(stack):
+            x = bh.asarray(numbers)
+            values = [numpy.asarray(bh.vectorize(function)(x)) for function in (scalars.collatz, scalars.piecewise)]
+    except bh.Error as reason:
+        pytest.skip(f"no {stack}: {reason}")
+    # The arrays' stack counts, wherever they are used.
+    values += [numpy.asarray(bh.vectorize(function)(x)) for function in (scalars.collatz, scalars.piecewise)]
+    for function, value in zip((scalars.collatz, scalars.piecewise) * 2, values):
+        same(value, numpy.vectorize(function)(numbers))
+
+
+def test_traced_by_jit_where_no_loop_waits():
+    straight = bh.vectorize(scalars.piecewise)
+    twice = bh.jit(lambda x: straight(x) + straight(-x))
+    x = numpy.linspace(-3, 3, 9)
+    for _ in range(2):
+        same(twice(bh.asarray(x)), numpy.vectorize(scalars.piecewise)(x) + numpy.vectorize(scalars.piecewise)(-x))
+    assert twice.traces == 1
+    waiting = bh.vectorize(scalars.collatz)
+    with pytest.raises(bh.Error, match="traced function"):
+        bh.jit(lambda x: waiting(x))(bh.arange(1, 5))
+
+
+ENDLESS = """
+import bh, sys
+def endless(x):
+    while x > 0:
+        x = x + 1.0 if x < 5 else x
+    return x
+x = bh.arange(1.0, 1001.0)
+print("begun", flush=True)
+try:
+    bh.vectorize(endless)(x)
+except KeyboardInterrupt:
+    print("stopped", float(x.sum()))
+"""
+
+
+def test_endless_loops_are_stopped(tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.5)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert said == "stopped 500500.0\n" and process.returncode == 0
