@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _stream, _trace, _vectorize
+from bh import _parallel, _stream, _vectorize
 from conftest import same
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def test_table_of_coverage():
         assert "| missing |" not in line, line
 
 
-@pytest.mark.parametrize("module", [bh, _trace, _stream, _vectorize])
+@pytest.mark.parametrize("module", [bh, _parallel, _stream, _vectorize])
 def test_examples_in_documentation(module):
     failed, tried = doctest.testmod(module, extraglobs={"bh": bh})
     assert tried and not failed

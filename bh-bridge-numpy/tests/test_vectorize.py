@@ -202,8 +202,20 @@ def counted(x, y):
     return flags + True
 
 
+def costly_exits(x, y):
+    """What elements do as they leave is done behind the loop."""
+    for k in range(12):
+        if x > 6:
+            return math.sqrt(x) + math.sqrt(math.sqrt(abs(y))) * k / 3
+        for j in range(3):
+            if y + j > 5:
+                return math.sqrt(y) * math.sqrt(x * x) - j
+        x, y = x + abs(y) * 0.5 + 0.25, y * 1.25
+    return math.sqrt(abs(x))
+
+
 RULES = [and_or, chained, smallest, first_nan, rounded, divided, powers, several, else_of_while, else_of_for, steps, nested_loops, after_loop,
-    tuples, inner, without_side_effects, recurrence, counted]  # fmt: skip
+    tuples, inner, without_side_effects, recurrence, counted, costly_exits]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", RULES, ids=lambda function: function.__name__)

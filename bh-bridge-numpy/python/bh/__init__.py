@@ -51,10 +51,10 @@ else:
     from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
     from ._native import Error, Stack  # noqa: E402,F401
+    from ._parallel import parallel  # noqa: E402,F401
     from ._ranks import map_blocks, rank, ranks  # noqa: E402,F401
     from ._runtime import explain, fallback, flush, info, profile, threads, using, wait  # noqa: E402,F401
     from ._stream import stream  # noqa: E402,F401
-    from ._trace import parallel  # noqa: E402,F401
     from ._ufunc import ufunc  # noqa: E402,F401
     from ._vectorize import vectorize  # noqa: E402,F401
 

@@ -263,8 +263,7 @@ def _affine(array, key):
     for part, extent, step in zip(key, array.shape, array._stride):
         affine = hasattr(part, "factors")
         factors, offset = (part.factors, part.offset) if affine else ((0,) * len(shape), part + extent * (part < 0))
-        reach = [factor * (count - 1) for factor, count in zip(factors, shape)]
-        low, high = (offset + sum(f(0, r) for r in reach) for f in (min, max))
+        low, high = part.reach() if affine else (offset, offset)
         if 0 not in shape and not 0 <= low <= high < extent:
             raise IndexError(f"a subscript goes from {low} to {high} in an axis of size {extent}")
         start += offset * step

@@ -1,16 +1,12 @@
-"""Traced functions: scalar functions of Python that become array operations, and loops over indices that become views."""
+"""Traced functions: scalar functions of Python that become array operations as they run."""
 
 import math
 import types
 
 import numpy as np
 
-from . import _native
-from ._convert import asarray
 from ._search import where
 from ._ufunc import UFUNCS
-
-ndarray = _native.ndarray
 
 # Functions of `math` with the universal functions that do the same.
 _MATH = {
@@ -132,63 +128,3 @@ def traced(function):
     copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
     copy.__kwdefaults__ = function.__kwdefaults__
     return copy
-
-
-class Index:
-    """An index of a loop: a sum of multiples of the loop's counters and a number."""
-
-    __hash__ = None
-
-    def __init__(self, shape, factors, offset):
-        self.shape, self.factors, self.offset = shape, factors, offset
-
-    def _with(self, factors, offset):
-        return Index(self.shape, tuple(factors), offset)
-
-    def __add__(self, other):
-        if isinstance(other, Index):
-            return self._with((a + b for a, b in zip(self.factors, other.factors)), self.offset + other.offset)
-        return self._with(self.factors, self.offset + other) if isinstance(other, int) else self.values() + other
-
-    def __neg__(self):
-        return self * -1
-
-    def __sub__(self, other):
-        return self + -other
-
-    def __rsub__(self, other):
-        return -self + other
-
-    def __mul__(self, other):
-        if isinstance(other, int):
-            return self._with((factor * other for factor in self.factors), self.offset * other)
-        return self.values() * (other.values() if isinstance(other, Index) else other)
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def values(self):
-        """The index at each step of the loop, as an array."""
-        total = _native.full((), 4, self.offset)
-        for axis, (factor, extent) in enumerate(zip(self.factors, self.shape)):
-            numbers = _native.arange((extent,), 4, 0, factor)
-            total = total + _native.reshape(numbers, (extent,) + (1,) * (len(self.shape) - axis - 1))
-        return _native.broadcast_to(total, self.shape)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.values(), dtype)
-
-
-def parallel(function, shape):
-    """The array of this shape whose elements a function of the indices gives, all at once.
-
-    Arrays may be subscripted with sums of multiples of indices, which become views:
-
-        >>> a = bh.arange(5.0)
-        >>> bh.parallel(lambda i: a[i + 1] - a[i], 4)
-        array([1., 1., 1., 1.])
-    """
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    unit = lambda axis: tuple(int(axis == other) for other in range(len(shape)))
-    result = function(*(Index(shape, unit(axis), 0) for axis in range(len(shape))))
-    result = asarray(result.values() if isinstance(result, Index) else result)
-    return result if result.shape == shape and result.base is None else _native.cast(_native.broadcast_to(result, shape), result._code)

@@ -4,7 +4,11 @@ Statements become operations under a mask of the elements that come there. A loo
 becomes a function for some turns of it, which `loops.run` calls until no element is left.
 """
 
-from .ir import Assign, Block, Const, Count, If, Leave, Loop, Var, assigned, escapes, used, walk
+import collections
+
+import numpy as np
+
+from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Var, assigned, escapes, used, walk
 from .kinds import BOOL, concrete
 from .operations import OPERATIONS
 
@@ -21,13 +25,19 @@ class Emitter:
         self._lines, self._depth, self._serial = [], 1, 0
         self._mask, self._left, self._tracked = ALL, {}, set()
         self._bound = set(function.parameters)
+        # Variables that are sums of multiples of indices, beside which there is another one that tells these; which may be such.
+        self._sums, self._once = set(), _assigned_once(function.body)
+        self._stored = {one.table.name for one in walk(function.body) if type(one) is Store}
         self._has_loops = self._has_iteration = False
 
     def write(self):
         """The text of all functions; the last one gets the shape, the parameters and the tables, and returns the results."""
+        for axis, name in enumerate(self._function.parameters if self._function.indices else ()):
+            self._line(f"sum_{name} = index(shape, {axis})")
+            self._sums.add(name)
         self._statements(self._function.body)
-        results = "".join(f"spread({self._value(Var(name))}, {self._dtype(name)}, shape), " for name in self._function.results)
-        self._line(f"return {results}")
+        results = "".join(f"fresh({self._value(Var(name))}, {self._dtype(name)}, shape), " for name in self._function.results)
+        self._line(f"return ({results})")
         arguments = ", ".join(["shape", *self._function.parameters, *self._function.tables])
         self._finish("whole", arguments)
         return "\n".join(self.functions)
@@ -106,14 +116,47 @@ class Emitter:
             if self._mask is not ALL and statement.kept and target in self._bound:
                 text = f"where({self._mask}, {text}, {target})"
             self._line(f"{target} = {text}")
+            self._note_sum(statement)
         self._bound.add(target)
+
+    def _note_sum(self, statement):
+        """Notes a sum of multiples of indices."""
+        texts = [self._sum(arg) for arg in statement.args]
+        sign = _SUMS.get(statement.op)
+        indices = sum(text is not None and text.startswith("sum_") for text in texts)
+        if sign is None or None in texts or statement.target not in self._once or not indices or sign == "*" and indices > 1:
+            return
+        self._line(f"sum_{statement.target} = {sign.join(texts) if len(texts) > 1 else sign + texts[0]}")
+        self._sums.add(statement.target)
+
+    def _sum(self, value):
+        """A value as a sum of multiples of indices, or None."""
+        if type(value) is Const:
+            return self._value(value) if type(value.value) is int else None
+        if not self._known.varies(value):
+            return value.name
+        return f"sum_{value.name}" if value.name in self._sums else None
+
+    def _places(self, key):
+        """Subscripts as sums of multiples of indices, if all are such."""
+        texts = [self._sum(part) for part in key]
+        return f"({', '.join(texts)},)" if None not in texts and any(text.startswith("sum_") for text in texts) else "None"
+
+    def _store(self, statement):
+        mask = "None" if self._mask is ALL else self._mask
+        key = ", ".join(self._operand(part, _INT64) for part in statement.key)
+        value = self._operand(statement.value, statement.table.dtype)
+        self._line(f"save({statement.table.name}, {mask}, shape, {self._places(statement.key)}, ({key},), {value}, {statement.adds})")
+        self._has_loops = True
 
     def _operation(self, statement, inner):
         """An operation on arrays."""
         operands = [self._operand(arg, dtype) for arg, dtype in zip(statement.args, inner)]
         if statement.op == "load":
             mask = "None" if self._mask is ALL else self._mask
-            return f"load({statement.extra.name}, {mask}, {', '.join(operands)})"
+            text = f"load({statement.extra.name}, {mask}, {self._places(statement.args)}, {', '.join(operands)})"
+            # What is read is kept when the array changes.
+            return f"copied({text})" if statement.extra.name in self._stored else text
         return OPERATIONS[statement.op].text(operands, inner, statement.extra)
 
     def _common(self, statement):
@@ -227,10 +270,11 @@ class Emitter:
 
     def _turns(self, statement, state, reads, labels):
         """Writes the function for some turns of a loop, and returns the name of its plan."""
-        outer = self._lines, self._depth, self._mask, self._left, self._bound, self._has_loops, self._has_iteration
+        outer = self._lines, self._depth, self._mask, self._left, self._bound, self._has_loops, self._has_iteration, self._sums
         self._lines, self._depth, self._mask, self._has_loops, self._has_iteration = [], 2, "act", False, False
         self._left = self._left | {label: f"p_{label}" for label in labels}
-        self._bound = {*state, *reads}
+        # Elements that are left may have been moved together.
+        self._bound, self._sums = {*state, *reads}, set()
         masks = [f"p_{label}" for label in labels]
         if type(statement) is Count:
             self._index(statement)
@@ -254,7 +298,7 @@ class Emitter:
         self._finish(name, ", ".join(["turns", "base", "act", *state, *masks, *reads, *sorted(_tables(statement))]))
         dtypes = [concrete(self._known.known[one].kind) for one in state] + [BOOL] * len(masks)
         self.plans.append((name, dtypes, _work(statement.body), has_loops, has_iteration))
-        self._lines, self._depth, self._mask, self._left, self._bound, self._has_loops, self._has_iteration = outer
+        self._lines, self._depth, self._mask, self._left, self._bound, self._has_loops, self._has_iteration, self._sums = outer
         return f"plan{len(self.plans) - 1}"
 
     def _index(self, count):
@@ -274,8 +318,21 @@ _ELSEWHERE = "elsewhere"
 _MASKS = {ALL: "None", NONE: "False"}
 
 
+# Operations that make sums of multiples of sums.
+_SUMS = {"add": " + ", "subtract": " - ", "multiply": "*", "negative": "-", "copy": ""}
+_INT64 = np.dtype(np.int64)
+
+
+def _assigned_once(statements):
+    """The variables that one statement alone changes."""
+    counts = collections.Counter(one.target for one in walk(statements) if type(one) is Assign)
+    return {name for name, count in counts.items() if count == 1}
+
+
 def _tables(statement):
-    return {one.extra.name for one in walk([statement]) if type(one) is Assign and one.op == "load"}
+    """The names of the arrays that are subscripted."""
+    loaded = {one.extra.name for one in walk([statement]) if type(one) is Assign and one.op == "load"}
+    return loaded | {one.table.name for one in walk([statement]) if type(one) is Store}
 
 
 def _work(statements):
@@ -295,5 +352,5 @@ def _work(statements):
 
 _WRITERS = {
     Assign: Emitter._assign, If: Emitter._if, Block: Emitter._block, Loop: Emitter._run, Count: Emitter._count,
-    Leave: Emitter._leave,
+    Leave: Emitter._leave, Store: Emitter._store,
 }  # fmt: skip

@@ -256,13 +256,17 @@ class Expressions:
 
     def _loaded(self, array, key, line):
         """An element of an array."""
+        return self.operation("load", key, line, self.table(array, key, line))
+
+    def table(self, array, key, line):
+        """An array that is subscripted with this key."""
         if len(key) != array.value.ndim:
             raise Unsupported(f"{len(key)} subscripts of an array of {array.value.ndim} dimensions", line)
         name = next((name for name, known in self.tables.items() if known is array.value), None)
         if name is None:
             name = self.fresh("a")
             self.tables[name] = array.value
-        return self.operation("load", key, line, Table(name, array.value))
+        return Table(name, array.value)
 
     def _of_Lambda(self, node):
         return Static(self.local(node))

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from . import liveness
-from .ir import Assign, Block, Const, Count, If, Leave, Loop, Unsupported, Var, escapes
-from .kinds import BOOL, concrete, join, kind_of
+from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var, escapes
+from .kinds import BOOL, concrete, join, kind_of, letter
 from .operations import OPERATIONS
 
 
@@ -111,6 +113,16 @@ class Inference:
         self._walk(statement.body)
         self._apart = before or not serial
 
+    def _store(self, statement):
+        kinds = [self.kind(part) for part in (*statement.key, statement.value)]
+        if any(kind is None for kind in kinds):
+            return
+        *places, _ = map(letter, kinds)
+        if set(places) - {"i", "u"}:
+            raise Unsupported("subscripts have to be whole numbers", statement.line)
+        if not np.can_cast(concrete(kinds[-1]), statement.table.dtype, "same_kind"):
+            raise Unsupported(f"an element of type {statement.table.dtype} does not take {concrete(kinds[-1])}", statement.line)
+
     def _vary(self, statement):
         """What elements bring into a loop that ends for each at another time is theirs."""
         for name in statement.head:
@@ -129,7 +141,7 @@ def is_common(statement):
 
 _WALKS = {
     Assign: Inference._assign, If: Inference._if, Block: Inference._block, Loop: Inference._loop, Count: Inference._count,
-    Leave: lambda self, statement: None,
+    Leave: lambda self, statement: None, Store: Inference._store,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What functions of scalars are read into: variables, constants, and five kinds of statements."""
+"""What functions of scalars are read into: variables, constants, and six kinds of statements."""
 
 from dataclasses import dataclass
 
@@ -43,6 +43,17 @@ class Assign:
     extra: object = None
     live: bool = True
     kept: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Store:
+    """An element of an array gets a value, or, with `adds`, what it has and the value."""
+
+    table: object
+    key: tuple
+    value: object
+    adds: bool
+    line: int
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +121,7 @@ class Count:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A whole function: its results are the values of variables at its end."""
+    """A whole function: its results are the values of variables at its end. Parameters may be the indices of a loop over them."""
 
     name: str
     parameters: list
@@ -119,6 +130,7 @@ class Function:
     single: bool
     tables: dict
     line: int
+    indices: bool = False
 
 
 def parts(statement):
@@ -141,6 +153,8 @@ def values(statement):
     kind = type(statement)
     if kind is Assign:
         return statement.args
+    if kind is Store:
+        return (*statement.key, statement.value)
     if kind is If:
         return (statement.condition,)
     return (statement.start, statement.stop, statement.step) if kind is Count else ()

@@ -1,6 +1,6 @@
 """Which variables are needed where: by the element itself later on, and by elements that go another way meanwhile."""
 
-from .ir import Assign, Block, Count, If, Leave, Loop, Unsupported, Var, escapes, goes_on, values, walk
+from .ir import Assign, Block, Count, If, Leave, Loop, Store, Unsupported, Var, escapes, goes_on, values, walk
 
 
 def analyse(function):
@@ -59,6 +59,7 @@ def _count(statement, after, labels):
 _STATEMENTS = {
     Assign: _assign, If: _if, Block: _block, Loop: _loop, Count: _count,
     Leave: lambda statement, after, labels: labels[statement.label],
+    Store: lambda statement, after, labels: after | _reads(statement),
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """A function of the program, compiled for types of arguments when it is called with them."""
 
+import dataclasses
+
 import numpy as np
 
 from .. import _warnings
@@ -11,13 +13,15 @@ from .emitter import Emitter
 from .inference import infer
 from .ir import Unsupported
 from .loops import Plan, run
+from .sinking import sunk
 
 
 class Program:
     """A function as it is read now; `still_holds` tells whether what its names mean has changed."""
 
-    def __init__(self, function, given):
-        self._function, self._names = reader.read(function, given)
+    def __init__(self, function, given, indices=False):
+        read, self._names = reader.read(function, given, indices)
+        self._function = dataclasses.replace(read, body=sunk(read.body))
         self._compiled = {}
         self.single = self._function.single
 

@@ -3,10 +3,11 @@
 import ast
 import inspect
 
+from .. import _native
 from . import source
 from .expressions import Expressions
-from .ir import Assign, Block, Const, Count, Function, If, Leave, Loop, Unsupported, goes_on
-from .names import Names, Static, lifted
+from .ir import Assign, Block, Const, Count, Function, If, Leave, Loop, Store, Unsupported, goes_on
+from .names import Names, Static, is_array, lifted
 
 # Calls in calls of functions of the program.
 _DEEPEST = 40
@@ -51,8 +52,8 @@ class Local:
 class Reader(Expressions):
     """Reads a function and what it calls."""
 
-    def __init__(self, names):
-        self.names, self.tables = names, {}
+    def __init__(self, names, writes=False):
+        self.names, self.tables, self._writes = names, {}, writes
         self.scope, self.out, self._serial, self._locals, self._running = None, [], 0, {}, []
 
     def fresh(self, stem):
@@ -94,10 +95,7 @@ class Reader(Expressions):
             bind(scope)
             body = [ast.Return(tree.body, lineno=tree.body.lineno)] if isinstance(tree, ast.Lambda) else tree.body
             statements = self.captured(lambda: self.statements(body))
-            if goes_on(statements):
-                raise Unsupported(f"'{function.__name__}' may end without a result", tree.lineno)
-            if scope.result is _NOTHING:
-                raise Unsupported(f"'{function.__name__}' never ends", tree.lineno)
+            self._check_end(scope, statements)
             self.emit(Block(scope.label, statements, tree.lineno))
             return self._named(scope.result, f"{scope.prefix}result")
         except Unsupported as reason:
@@ -107,6 +105,17 @@ class Reader(Expressions):
         finally:
             self.scope = outer
             self._running.pop()
+
+    def _check_end(self, scope, statements):
+        """Fails where a function may end without the result that it has elsewhere; one that writes needs none."""
+        name, line = scope.function.__name__, scope.tree.lineno
+        ends = goes_on(statements)
+        if scope.result is _NOTHING and ends and self._writes:
+            scope.result = ()
+        if ends and scope.result != ():
+            raise Unsupported(f"'{name}' may end without a result", line)
+        if scope.result is _NOTHING:
+            raise Unsupported(f"'{name}' never ends", line)
 
     def called(self, function, args, keywords, line):
         """The result of a call with values as operands."""
@@ -163,7 +172,9 @@ class Reader(Expressions):
         pass
 
     def _read_Expr(self, node):
-        if not isinstance(node.value, ast.Constant):
+        if isinstance(node.value, ast.Call) and self._writes:
+            self.expression(node.value)
+        elif not isinstance(node.value, ast.Constant):
             raise Unsupported("an expression whose value is not used", node.lineno)
 
     def _read_Assign(self, node):
@@ -176,6 +187,11 @@ class Reader(Expressions):
             self._assign_to(node.target, self.expression(node.value))
 
     def _read_AugAssign(self, node):
+        if isinstance(node.target, ast.Subscript) and isinstance(node.op, (ast.Add, ast.Sub)):
+            value = self.expression(node.value)
+            value = value if isinstance(node.op, ast.Add) else self.operation("negative", (value,), node.lineno)
+            self._store_element(node.target, value, True)
+            return
         if not isinstance(node.target, ast.Name):
             raise Unsupported("an assignment to what is no variable", node.lineno)
         before = self.expression(ast.Name(node.target.id, ast.Load(), lineno=node.lineno))
@@ -192,8 +208,18 @@ class Reader(Expressions):
             value = [self._kept(part, line) for part in value]
             for part, inner in zip(target.elts, value):
                 self._assign_to(part, inner)
+        elif isinstance(target, ast.Subscript):
+            self._store_element(target, value, False)
         else:
             raise Unsupported("an assignment to what is no variable", line)
+
+    def _store_element(self, target, value, adds):
+        array, line = self.expression(target.value), target.lineno
+        if not self._writes or not is_array(array) or type(array.value) is not _native.ndarray:
+            raise Unsupported("an assignment to an element of what is no array of bh, or not in bh.parallel", line)
+        key = self.expression(target.slice)
+        key = tuple(self.number(part, line) for part in (key if type(key) is tuple else (key,)))
+        self.emit(Store(self.table(array, key, line), key, self.number(value, line), adds, line))
 
     def _kept(self, value, line):
         if type(value) is tuple:
@@ -201,9 +227,9 @@ class Reader(Expressions):
         return value if type(value) in (Static, Const) else self.operation("copy", (value,), line)
 
     def _read_Return(self, node):
-        if node.value is None:
+        if node.value is None and not self._writes:
             raise Unsupported("a return without a value", node.lineno)
-        value = self.expression(node.value)
+        value = self.expression(node.value) if node.value is not None else ()
         form = _form(value)
         if self.scope.result is _NOTHING:
             self.scope.result = form
@@ -313,10 +339,11 @@ def _signature(function):
     return inspect.Signature([kinds(one.arg, kind) for many, kind in listed for one in many])
 
 
-def read(function, given):
-    """The program of a function, of whose parameters those named are given; and what its names mean."""
+def read(function, given, indices=False):
+    """The program of a function, of whose parameters those named are given; and what its names mean. Functions of indices may
+    write to elements of arrays."""
     names = Names()
-    reader = Reader(names)
+    reader = Reader(names, indices)
 
     def bind(scope):
         parameters = inspect.signature(function).parameters
@@ -329,11 +356,12 @@ def read(function, given):
     try:
         result = reader.call(function, bind, None)
         values = result if type(result) is tuple else (result,)
-        if not values or any(type(value) is tuple for value in values):
+        if not values and not indices or any(type(value) is tuple for value in values):
             raise Unsupported("a result of tuples of tuples")
     except RecursionError:
         raise Unsupported("expressions nested too deeply") from None
     results = [value.name for value in values]
-    line = function.__code__.co_firstlineno
-    program = Function(function.__name__, [f"v_{name}" for name in given], reader.out, results, type(result) is not tuple, reader.tables, line)
+    parameters = [f"v_{name}" for name in given]
+    single, line = type(result) is not tuple, function.__code__.co_firstlineno
+    program = Function(function.__name__, parameters, reader.out, results, single, reader.tables, line, indices)
     return program, names

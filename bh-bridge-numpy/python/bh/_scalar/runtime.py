@@ -1,9 +1,12 @@
 """What the functions that the emitter writes call: operations on arrays and numbers of known types."""
 
+import math
+
 import numpy as np
 
 from .. import _native
 from .._convert import astype
+from .._indices import Index
 from .._types import CODE, BOOL
 from .._ufunc import UFUNCS
 
@@ -76,12 +79,79 @@ def complex_of(real, imaginary):
     return complex_of(array_of(real, float), array_of(imaginary, float))
 
 
-def load(table, mask, *key):
-    """Elements of an array. Where the mask is false, the subscripts may be any."""
+def index(shape, axis):
+    """The index of a loop over a shape."""
+    return Index(shape, tuple(int(axis == other) for other in range(len(shape))), 0)
+
+
+def load(table, mask, places, *key):
+    """Elements of an array; a view, where the subscripts are sums of multiples of indices. Where the mask is false, the
+    subscripts may be any."""
+    if places is not None or not any(type(part) is ndarray for part in key):
+        try:
+            return table[places or tuple(key)]
+        except IndexError:
+            # Some may be counted from the end, or may not be needed.
+            if mask is None and (places is None or not _may_be_from_end(table, places)):
+                raise
+    return table[_key(mask, key)]
+
+
+def _may_be_from_end(table, places):
+    """Are sums of multiples of indices beyond an array's ends only in that they are negative?"""
+    for place, extent in zip(places, table.shape):
+        reach = [place, place] if type(place) is not Index else place.reach()
+        if not -extent <= reach[0] or reach[1] >= extent:
+            return False
+    return True
+
+
+def _key(mask, key):
+    """Index arrays, which are 0 where the mask is false."""
+    key = key if mask is None else [where(mask, part, 0) for part in key]
+    return tuple(array_of(part, np.int64) for part in key)
+
+
+def copied(value):
+    """The value, whatever becomes of the array that it was read from."""
+    return _native.cast(value, value._code) if type(value) is ndarray else value
+
+
+def save(table, mask, shape, places, key, value, adds):
+    """Puts values at elements of an array, or adds them to these, one after the other."""
+    value = array_of(value, table.dtype)
+    if mask is None and places is not None and _are_apart(places, shape):
+        view = table[places]
+        value = _native.broadcast_to(value, view.shape)
+        _native.assign(view, UFUNCS["add"](view, value) if adds else value)
+        return
+    flat = lambda part: _native.reshape(_native.broadcast_to(array_of(part, np.int64), shape), (math.prod(shape),))
+    key, value = [flat(part) for part in key], flat(value)
     if mask is not None:
-        key = [where(mask, index, 0) for index in key]
-    key = [array_of(index, np.int64) for index in key]
-    return table[tuple(key)]
+        chosen = flat(as_mask(mask))
+        key, value = [part[chosen] for part in key], value[chosen]
+    if not value.size:
+        return
+    if adds:
+        UFUNCS["add"].at(table, tuple(key), value)
+    else:
+        table[tuple(key)] = value
+
+
+def _are_apart(places, shape):
+    """Does each index of a loop go to elements of its own, as it moves along a dimension of its own?"""
+    axes = []
+    for place in places:
+        if type(place) is Index:
+            axes.append([axis for axis, factor in enumerate(place.factors) if factor])
+    single = [found[0] for found in axes if len(found) == 1]
+    return {axis for axis, extent in enumerate(shape) if extent > 1} <= {*single}
+
+
+def fresh(value, dtype, shape):
+    """A result: an array with memory of its own."""
+    result = spread(value, dtype, shape)
+    return result if result is not value or result.base is None else _native.cast(result, result._code)
 
 
 def spread_view(value, shape):
@@ -118,5 +188,6 @@ def scope():
     names = {name: UFUNCS[name] for name in UFUNCS}
     names |= {dtype.name: dtype for dtype in CODE}
     names |= {function.__name__: function for function in (
-        cast, where, as_mask, inverse, both, either, rounded, part, complex_of, load, spread_view, spread, none, number)}  # fmt: skip
+        cast, where, as_mask, inverse, both, either, rounded, part, complex_of, index, load, copied, save, fresh, spread_view, spread,
+        none, number)}  # fmt: skip
     return names

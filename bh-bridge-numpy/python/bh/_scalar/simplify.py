@@ -3,7 +3,7 @@
 import dataclasses
 import operator
 
-from .ir import Assign, Block, Const, Count, If, Leave, Loop, Unsupported, Var
+from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var
 from .kinds import letter, literal
 
 _FOLDS = {
@@ -57,6 +57,10 @@ class _Simplification:
             except (ArithmeticError, ValueError, TypeError, Unsupported):
                 made.op, made.args = statement.op, args
         return [self._by_bits(made)]
+
+    def _store(self, statement):
+        key = tuple(map(self.value, statement.key))
+        return [Store(statement.table, key, self.value(statement.value), statement.adds, statement.line)]
 
     def _by_bits(self, statement):
         """Whole numbers divided by a power of two, which processors do faster by bits."""
@@ -140,4 +144,5 @@ class _Simplification:
 _SIMPLER = {
     Assign: _Simplification._assign, If: _Simplification._if, Block: _Simplification._block, Loop: _Simplification._loop,
     Count: _Simplification._count, Leave: lambda self, statement: [statement],
+    Store: _Simplification._store,
 }  # fmt: skip

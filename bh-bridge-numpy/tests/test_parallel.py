@@ -1,0 +1,214 @@
+"""`bh.parallel`: functions of indices, as if they were called for one index after the other."""
+
+import math
+import os
+
+import numpy
+import pytest
+import scalar_programs
+from conftest import same
+
+import bh
+
+# How many random functions are tried; more for longer runs.
+PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))
+
+
+def called(function, shape):
+    """What the function returns for each index, and what it writes."""
+    return numpy.array([function(*index) for index in numpy.ndindex(*shape)]).reshape(shape)
+
+
+def check(make, shape, *arrays):
+    """Compares the function that `make` makes of arrays: its result, and what becomes of the arrays."""
+    mine, expected = [bh.asarray(array) for array in arrays], [array.copy() for array in arrays]
+    result, reference = bh.parallel(make(*mine), shape), called(make(*expected), shape)
+    if result is not None:
+        same(result, reference)
+    for one, other in zip(mine, expected):
+        same(one, other)
+
+
+def product(a, b):
+    def element(i, j):
+        total = 0.0
+        for k in range(a.shape[1]):
+            total += a[i, k] * b[k, j]
+        return total
+
+    return element
+
+
+def triangle(a):
+    """A serial loop whose bounds are indices."""
+
+    def element(i, j):
+        total = 0.0
+        for k in range(j, i + 1):
+            if k % 2 and k != j:
+                continue
+            total += a[i, k]
+        return total
+
+    return element
+
+
+def smoothed(a):
+    """Branches at the borders: subscripts that are out of range are not used."""
+
+    def element(i, j):
+        if i == 0 or j == 0 or i == a.shape[0] - 1 or j == a.shape[1] - 1:
+            return a[i, j]
+        return (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]) * 0.25
+
+    return element
+
+
+def clamped(a):
+    return lambda i: a[max(i - 2, 0)] + a[min(i + 2, len(a) - 1)] + a[-i] + a[(i * i) % len(a)]
+
+
+def steps(a):
+    """How often a number is halved, by a loop that waits, with subscripts in it."""
+
+    def element(i):
+        x, n = a[i], 0
+        while x > 1:
+            x = x / 2 + a[n] * 0
+            n += 1
+        return n
+
+    return element
+
+
+MATRIX = numpy.arange(30.0).reshape(5, 6) % 7
+RESULTS = [(product, (5, 5), MATRIX, MATRIX.T.copy()), (triangle, (5, 5), MATRIX), (smoothed, (5, 6), MATRIX), (clamped, (30,), MATRIX.ravel()),
+    (steps, (30,), MATRIX.ravel())]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in RESULTS], ids=lambda value: getattr(value, "__name__", ""))
+def test_results(make, shape, arrays):
+    check(make, shape, *arrays)
+
+
+def imperfect(a, sums, largest):
+    """Statements around the inner loop."""
+
+    def row(i):
+        total, top = 0.0, -math.inf
+        for k in range(a.shape[1]):
+            total += a[i, k]
+            if a[i, k] > top:
+                top = a[i, k]
+        sums[i] = total
+        largest[i, 0] = top
+
+    return row
+
+
+def histogram(a, counts):
+    def count(i):
+        if a[i] != 3:
+            counts[int(a[i])] += 1
+            counts[0] -= 2
+
+    return count
+
+
+def swapped(a, b):
+    """What is read stays, although the array changes."""
+
+    def swap(i):
+        kept = a[i]
+        a[i] = b[i]
+        b[i] = kept
+
+    return swap
+
+
+def scattered(a, places):
+    """Of those that go to one place, the last one stays."""
+
+    def put(i, j):
+        if (i + j) % 3:
+            a[places[i], j % 2] = i * 10 + j
+        return i
+
+    return put
+
+
+def early(a):
+    def change(i):
+        if i % 2:
+            return
+        a[i] = -1.0
+        if i > 6:
+            return
+        a[i + 1] = 5.0
+
+    return change
+
+
+def in_loop(a):
+    """Assignments in a loop that waits."""
+
+    def change(i):
+        k = i
+        while a[k] < 100 and k < 3 * i:
+            a[k] += 50
+            k += 30
+
+    return change
+
+
+WRITES = [(imperfect, (5,), MATRIX, numpy.zeros(5), numpy.zeros((5, 2))), (histogram, (30,), MATRIX.ravel(), numpy.zeros(7, int)),
+    (swapped, (6,), MATRIX[0].copy(), MATRIX[1].copy()), (scattered, (4, 6), numpy.zeros((5, 2), int), numpy.array([4, 2, 4, 1])),
+    (early, (10,), numpy.zeros(12)), (in_loop, (30,), numpy.arange(120.0))]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in WRITES], ids=lambda value: getattr(value, "__name__", ""))
+def test_writes(make, shape, arrays):
+    check(make, shape, *arrays)
+
+
+def test_random_programs(tmp_path):
+    random = numpy.random.default_rng(4)
+    x, y, n = random.integers(-8, 9, 40) / 4, random.uniform(-3, 3, 40), random.integers(-2, 9, 40)
+    mine = tuple(map(bh.asarray, (x, y, n)))
+    for seed in range(3000, 3000 + PROGRAMS // 10):
+        function, text = scalar_programs.function(seed, tmp_path)
+        kernel = lambda x, y, n: lambda i: function(x[i * 3 % 40], y[39 - i], n[i])
+        expected = zip(*map(kernel(x, y, n), range(40)))
+        for one, other in zip(bh.parallel(kernel(*mine), 40), expected):
+            assert numpy.array_equal(numpy.asarray(one), other, equal_nan=True), (seed, text)
+
+
+def test_several_results_and_indices_as_results():
+    one, other = bh.parallel(lambda i, j: (i * 2 - j, i > j), (3, 4))
+    i, j = numpy.indices((3, 4))
+    same(one, i * 2 - j)
+    same(other, i > j)
+
+
+def test_subscripts_that_are_views():
+    a = bh.asarray(MATRIX)
+    assert "gather" not in str(bh.explain(bh.parallel(lambda i, j: a[i + 1, 5 - 2 * j] * a[i, j], (4, 3))))
+
+
+def test_subscripts_out_of_range():
+    a = bh.arange(5.0)
+    with pytest.raises(IndexError, match="out of range"):
+        numpy.asarray(bh.parallel(lambda i: a[i * i], 5))
+    with pytest.raises(IndexError, match="a subscript goes from 3 to 7 in an axis of size 5"):
+        bh.parallel(lambda i: a[i + 3], 5)
+    same(bh.parallel(lambda i: a[i - 3], 5), numpy.array([2.0, 3.0, 4.0, 0.0, 1.0]))
+
+
+def test_what_cannot_be_read_names_the_line():
+    def text(i):
+        if i > 1:
+            return str(i)
+        return i
+
+    with pytest.raises(TypeError, match="line \\d+: the call 'str\\(i\\)' is not understood"):
+        bh.parallel(text, 4)
