@@ -12,6 +12,7 @@ mod ranks;
 mod replay;
 mod run;
 mod serve;
+mod tune;
 
 use bh_core::Result;
 use clap::{Parser, Subcommand};
@@ -113,6 +114,15 @@ enum Command {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
+    /// Measures how fast the engines of a stack are that share arrays, and what each is to get
+    Tune {
+        /// The stack; by default the configured one
+        #[arg(long)]
+        stack: Option<String>,
+        /// Write the shares to this file, which the key weights of cluster can name
+        #[arg(long)]
+        write: Option<PathBuf>,
+    },
     /// Serves the program that rank 0 runs, as the other ranks of a cluster: mpirun -n 1 ./app : -n 3 bh serve
     Serve {
         /// The stack, of which the cluster manager is a part; by default the configured one
@@ -166,6 +176,7 @@ fn main() -> ExitCode {
         }
         Command::Replay { file, stack, text, elements } => replay::run(&file, stack.as_deref(), text, elements),
         Command::Check { stack, command } => compared::run(stack.as_deref(), &command),
+        Command::Tune { stack, write } => tune::run(stack.as_deref(), write.as_deref()),
         Command::Serve { stack } => serve::run(stack.as_deref()),
         Command::Run { profile, trace, report, live, stack, command } => {
             run::run(run::Wanted { profile, trace, report, live, stack }, &command)

@@ -271,15 +271,19 @@ impl Recorder {
             return Err(Error::new(status::ARGUMENT, "the context is started already"));
         }
         let executor = Executor::start(make, options.checks, options.dump.clone())?;
-        let (ids, evaluator, immediate, memory) = executor.with_backend(|backend| {
-            let memory = backend.capabilities().memory_bytes;
-            Ok((backend.base_ids(), backend.evaluator(), backend.immediate_calls(), memory))
+        let (ids, evaluator, immediate, own, device) = executor.with_backend(|backend| {
+            let (own, device) = (backend.capabilities().memory_bytes, backend.message("device memory").ok());
+            let device = device.and_then(|bytes| bytes.trim().parse::<u64>().ok());
+            Ok((backend.base_ids(), backend.evaluator(), backend.immediate_calls(), own, device))
         })?;
-        let maps = memory == 0 && !executor.is_affine();
+        let maps = own == 0 && !executor.is_affine();
+        // A batch may fill half of the host's.
+        let memory = device.unwrap_or(options.max_bytes.saturating_mul(2));
         let immediate = immediate.map(|(calls, services)| Immediate { calls, services });
         state.reset();
         state.builder.period.set(options.max_instructions, options.recipes != Recipes::Off);
-        state.running = Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, maps, options });
+        state.running =
+            Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, maps, memory, options });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         process::announce_exit();

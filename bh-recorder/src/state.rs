@@ -134,6 +134,8 @@ pub(crate) struct Running {
     pub(crate) immediate: Option<Immediate>,
     /// Arrays live in host memory, where maps of them cost nothing.
     pub(crate) maps: bool,
+    /// Bytes that arrays can be in, where the engines compute.
+    pub(crate) memory: u64,
     pub(crate) options: Options,
 }
 

@@ -9,6 +9,7 @@ mod scalars;
 mod traced;
 
 use crate::affinity::{Affinity, bind};
+use crate::domains::domains;
 use crate::exec::Workers;
 use crate::native::{self, Tier1};
 use crate::plan::{BatchPlans, BlockPlan, PlanCache, WindowPlan, plan_windows};
@@ -119,7 +120,7 @@ impl Component for Engine {
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
     }
 
-    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `forked`, and `extmethod-library ve-cpu NAME PATH`,
+    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `device count`, `device speed`, `forked`, and `extmethod-library ve-cpu NAME PATH`,
     /// which loads the method NAME from a library; hears `exiting`, and passes it on.
     fn message(&mut self, text: &str) -> Result<String> {
         let mut words = text.splitn(4, ' ');
@@ -136,6 +137,7 @@ impl Component for Engine {
                 self.machine.workers = start(&self.settings, self.host)?;
                 Ok("ok".into())
             }
+            (Some("device"), Some("count"), None, _) => Ok(domains().len().max(1).to_string()),
             // Operations in a nanosecond, roughly: vectors of eight at three gigahertz.
             (Some("device"), Some("speed"), None, _) => Ok((self.machine.workers.threads() * 24).to_string()),
             (Some("affinity"), None, ..) => Ok(self.settings.affinity.to_string()),

@@ -5,6 +5,7 @@
 
 mod affinity;
 mod block;
+mod domains;
 mod engine;
 mod exec;
 mod native;

@@ -1,6 +1,7 @@
 //! The engine's config keys.
 
 use crate::affinity::Affinity;
+use crate::domains::domains;
 use crate::primitives::Primitives;
 use crate::simd::Isa;
 use bh_core::abi::status;
@@ -91,7 +92,7 @@ impl Settings {
 
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
-        let threads = Settings::threads(&host.setting(&ve_cpu::THREADS)?)?;
+        let mut threads = Settings::threads(&host.setting(&ve_cpu::THREADS)?)?;
         let isa = match host.setting(&ve_cpu::ISA)?.as_str() {
             "" | "auto" => Isa::detect(),
             text => match Isa::from_name(text) {
@@ -105,8 +106,14 @@ impl Settings {
         };
         let divider =
             choice(host, &ve_cpu::DIVIDER, &[("auto", divider()), ("slow", Divider::Slow), ("fast", Divider::Fast)])?;
-        let affinity = Affinity::parse(&host.setting(&ve_cpu::AFFINITY)?)
+        let mut affinity = Affinity::parse(&host.setting(&ve_cpu::AFFINITY)?)
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
+        // One of several instances of a stack has the processors next to its part of the memory.
+        if let Some(number) = host.device_number()
+            && let Some(processors) = domains().into_iter().nth(number)
+        {
+            (threads, affinity) = (processors.len(), Affinity::List(processors));
+        }
         let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
         let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, cache)?;
         let share = bh_core::machine::STREAM_BYTES / bh_core::machine::processes() as u64;

@@ -124,7 +124,7 @@ pub(crate) fn list() -> Result<Vec<Facts>> {
 }
 
 /// The best of the devices that the key `device` asks for, or of all that are no processors, and its equals; the one at a
-/// place is alone.
+/// place is alone. `all` stands for all that are no processors, and a list for what its parts stand for, in its order.
 fn fitting<'a>(devices: &'a [Facts], wanted: Option<&str>) -> Vec<&'a Facts> {
     let best = |fits: &dyn Fn(&Facts) -> bool| {
         let fitting: Vec<&Facts> = devices.iter().filter(|facts| fits(facts)).collect();
@@ -133,8 +133,18 @@ fn fitting<'a>(devices: &'a [Facts], wanted: Option<&str>) -> Vec<&'a Facts> {
         fitting.into_iter().filter(|facts| Some(key(facts)) == most).collect()
     };
     let Some(text) = wanted else { return best(&|facts| facts.class != Class::Cpu) };
+    if text.contains(',') {
+        let mut found: Vec<&Facts> = Vec::new();
+        for facts in text.split(',').flat_map(|one| fitting(devices, Some(one.trim()))) {
+            if found.iter().all(|known| !std::ptr::eq(*known, facts)) {
+                found.push(facts);
+            }
+        }
+        return found;
+    }
     match (text.to_lowercase().as_str(), text.parse::<usize>()) {
         (_, Ok(index)) => devices.get(index).into_iter().collect(),
+        ("all", _) => devices.iter().filter(|facts| facts.class != Class::Cpu).collect(),
         ("gpu", _) => best(&|facts| facts.class == Class::Gpu),
         ("cpu", _) => best(&|facts| facts.class == Class::Cpu),
         ("accelerator", _) => best(&|facts| facts.class == Class::Accelerator),
@@ -206,6 +216,12 @@ mod tests {
         let twins = [cpu.clone(), facts("Card D", Class::Gpu, 9 << 30), all[3].clone()];
         let numbered = |number| choose(&twins, None, number).map(|facts| facts.name).unwrap();
         assert_eq!([numbered(0), numbered(1), numbered(2)], ["Card D", "Card C", "Card D"]);
+        let places = |wanted: &str| {
+            let place = |facts: &Facts| all.iter().position(|one| std::ptr::eq(one, facts)).unwrap();
+            fitting(&all, Some(wanted)).into_iter().map(place).collect::<Vec<usize>>()
+        };
+        assert_eq!([places("all"), places("3, 1"), places("gpu,0,card c")], [vec![1, 2, 3], vec![3, 1], vec![3, 0]]);
+        assert_eq!(places("7, x"), [0; 0]);
         let error = name(&all, Some("Card X")).unwrap_err().to_string();
         assert!(error.contains("'Card X'") && error.contains("3: Card C (GPU"), "{error}");
     }

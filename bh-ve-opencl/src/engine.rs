@@ -7,6 +7,7 @@ use crate::launch::Launcher;
 use crate::running::{Notes, Open, PLANS, open};
 use crate::settings::Settings;
 use crate::shared::Service;
+use crate::staging::Pinned;
 use crate::timing::Timing;
 use crate::whereabouts::{Place, Whereabouts};
 use crate::work::Work;
@@ -31,6 +32,8 @@ pub struct Engine {
     /// What the program asks of device memory.
     service: Arc<Service>,
     whereabouts: Whereabouts,
+    /// Memory that was asked for, as long as the engine lives.
+    pinned: Vec<Pinned>,
 }
 
 /// What is counted.
@@ -102,7 +105,7 @@ impl Component for Engine {
         let counters = Counters::new(&host);
         let service = Arc::new(Service::new(device.as_ref().map(|device| device.pool.clone())));
         let whereabouts = Whereabouts::default();
-        Ok(Engine { host, child, settings, device, absent, counters, service, whereabouts })
+        Ok(Engine { host, child, settings, device, absent, counters, service, whereabouts, pinned: Vec::new() })
     }
 
     fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
@@ -174,8 +177,10 @@ impl Component for Engine {
         Ok(own)
     }
 
-    /// Answers `devices`, `device count`, `device memory`, `device speed`, `where`, `explain FILE` and `extmethod-library opencl NAME FILE`, adds its device to `info`, waits at
-    /// `finish building` for kernels that are built beside the program, and passes everything else on.
+    /// Answers `devices`, `device count`, `device memory`, `device speed`, `where`, `explain FILE` and `extmethod-library opencl
+    /// NAME FILE`; gives memory that devices reach by themselves for `pinned memory BYTES`, and answers with its address; adds
+    /// its device to `info`, waits at `finish building` for kernels that are built beside the program, and passes everything
+    /// else on.
     fn message(&mut self, text: &str) -> Result<String> {
         let below = |engine: &mut Engine| engine.child.as_mut().map_or(Ok(String::new()), |child| child.message(text));
         match text {
@@ -220,6 +225,12 @@ impl Component for Engine {
                 below(self)
             }
             _ => {
+                if let (Some(bytes), Some(device)) = (text.strip_prefix("pinned memory "), &self.device) {
+                    let memory = bytes.trim().parse().ok().and_then(|bytes| Pinned::new(&device.pool.gpu, bytes));
+                    let address = memory.as_ref().map_or(String::new(), |memory| memory.address.to_string());
+                    self.pinned.extend(memory);
+                    return Ok(address);
+                }
                 if let (Some(file), Some(device)) = (text.strip_prefix("explain "), &self.device) {
                     return explain(device, &self.settings, self.child.is_some(), file);
                 }

@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// that puts them together would take longer.
 const GAPS: i64 = 4;
 
+/// From so many bytes on, elements with gaps between them are put together on the device, if they are to lie one after the other.
+const PACKED: usize = 1 << 20;
+
 /// Where elements lie in a buffer.
 struct Layout<'a> {
     start: i64,
@@ -110,7 +113,8 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
         memory.download_at(view.start() as usize * size, target)?;
         return Ok(len * size);
     }
-    if let Some((first, moved, bytes)) = span(dtype, view) {
+    let packs = is_dense(dtype, view, host) && len * size >= PACKED;
+    if let Some((first, moved, bytes)) = span(dtype, view).filter(|_| !packs) {
         let mut staged = vec![0u8; bytes];
         memory.download_at(first, &mut staged)?;
         // SAFETY: the moved view has its elements within the span.
@@ -118,6 +122,11 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
         return Ok(bytes);
     }
     let packed = clone(memory, dtype, view)?;
+    if is_dense(dtype, view, host) {
+        // SAFETY: dense elements of the caller's memory.
+        packed.download_at(0, unsafe { std::slice::from_raw_parts_mut(host.data(), len * size) })?;
+        return Ok(len * size);
+    }
     let mut staged = vec![0u8; len * size];
     packed.download_at(0, &mut staged)?;
     // SAFETY: as above, of dense elements.
@@ -134,14 +143,21 @@ pub(crate) unsafe fn write(memory: &Memory, dtype: DType, view: &View, host: &Ho
         return Ok(0);
     }
     let (size, len, dense) = (dtype.size(), view.len() as usize, dense(view)?);
-    let mut staged = vec![0u8; len * size];
-    // SAFETY: the staged bytes are the dense elements of the view.
-    unsafe { strided::store(dtype, &dense, staged.as_mut_ptr(), host) };
-    if view.is_contiguous() {
-        memory.upload_at(view.start() as usize * size, &staged)?;
+    let mut staged = Vec::new();
+    let elements = if is_dense(dtype, view, host) {
+        // SAFETY: dense elements of the caller's memory.
+        unsafe { std::slice::from_raw_parts(host.data(), len * size) }
     } else {
-        let packed = memory.pool.take(staged.len())?;
-        packed.upload(&staged)?;
+        staged.resize(len * size, 0u8);
+        // SAFETY: the staged bytes are the dense elements of the view.
+        unsafe { strided::store(dtype, &dense, staged.as_mut_ptr(), host) };
+        &staged
+    };
+    if view.is_contiguous() {
+        memory.upload_at(view.start() as usize * size, elements)?;
+    } else {
+        let packed = memory.pool.take(elements.len())?;
+        packed.upload(elements)?;
         copy(&memory.pool, dtype, (&packed, Layout::of(&dense)), (memory, Layout::of(view)))?;
     }
     Ok(len * size)

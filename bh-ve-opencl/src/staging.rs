@@ -17,10 +17,33 @@ pub(crate) struct Staging {
     bytes: usize,
 }
 
-struct Piece {
+/// Memory of the host that stays where it is, so that devices read and write it by themselves.
+pub(crate) struct Pinned {
     _buffer: Buffer<u8>,
     /// Where the buffer is mapped, as long as it lives.
-    address: usize,
+    pub(crate) address: usize,
+}
+
+impl Pinned {
+    /// So many bytes; none if the device has no such memory left.
+    pub(crate) fn new(gpu: &Gpu, bytes: usize) -> Option<Pinned> {
+        // SAFETY: no host memory is given.
+        let buffer = unsafe {
+            let flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+            Buffer::<u8>::create(&gpu.context, flags, bytes, std::ptr::null_mut()).ok()?
+        };
+        let mut address = std::ptr::null_mut();
+        // SAFETY: the buffer is mapped as a whole, and stays mapped until it is released.
+        unsafe {
+            let flags = CL_MAP_READ | CL_MAP_WRITE;
+            gpu.queue.enqueue_map_buffer(&buffer, 1, flags, 0, bytes, &mut address, &[]).ok()?;
+        }
+        Some(Pinned { _buffer: buffer, address: address.expose_provenance() })
+    }
+}
+
+struct Piece {
+    memory: Pinned,
     /// The upload that still reads it.
     busy: Option<Event>,
 }
@@ -28,7 +51,7 @@ struct Piece {
 impl Piece {
     fn slice(&mut self, bytes: usize) -> &mut [u8] {
         // SAFETY: the mapping has as many bytes as the buffer, and whoever has the piece has it alone.
-        unsafe { std::slice::from_raw_parts_mut(self.address as *mut u8, bytes) }
+        unsafe { std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(self.memory.address), bytes) }
     }
 
     /// Waits until nobody uses the piece.
@@ -40,20 +63,7 @@ impl Piece {
 impl Staging {
     /// Two pieces of so many bytes; none if the device has no such memory left.
     pub(crate) fn new(gpu: &Gpu, bytes: usize) -> Option<Staging> {
-        let piece = || {
-            // SAFETY: no host memory is given.
-            let buffer = unsafe {
-                let flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
-                Buffer::<u8>::create(&gpu.context, flags, bytes, std::ptr::null_mut()).ok()?
-            };
-            let mut address = std::ptr::null_mut();
-            // SAFETY: the buffer is mapped as a whole, and stays mapped until it is released.
-            unsafe {
-                let flags = CL_MAP_READ | CL_MAP_WRITE;
-                gpu.queue.enqueue_map_buffer(&buffer, 1, flags, 0, bytes, &mut address, &[]).ok()?;
-            }
-            Some(Piece { _buffer: buffer, address: address as usize, busy: None })
-        };
+        let piece = || Some(Piece { memory: Pinned::new(gpu, bytes)?, busy: None });
         Some(Staging { pieces: vec![piece()?, piece()?], bytes })
     }
 

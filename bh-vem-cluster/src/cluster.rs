@@ -5,6 +5,7 @@ use crate::command::memory::Memory;
 use crate::command::wire::Reader;
 use crate::lead::greeting::greeting;
 use crate::lead::launch::{MET, connect};
+use crate::lead::roster::{Roster, muster, shares};
 use crate::lead::serve::Server;
 use crate::lead::{Lead, Turn};
 use crate::plan::array::Piece;
@@ -17,6 +18,7 @@ use crate::run::figures::Figures;
 use crate::run::machine::Machine;
 use crate::run::region;
 use crate::run::staging::Staging;
+use crate::run::tune;
 use crate::transport::inprocess::InProcess;
 use crate::transport::{Port, Traffic, Transport, to_json};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
@@ -31,15 +33,15 @@ use bh_core::keys;
 use bh_core::stack::DESCRIPTION;
 use bh_core::strided;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::Ordering;
 
 /// The most lines of programs that are remembered for operations of one rank.
 const MOST_LINES: usize = 1000;
 
-/// A sibling that is slower than the fastest by more than this gets no share.
-const MOST_TIMES_SLOWER: f64 = 10.0;
+/// Ranks whose shares are shown, at most.
+const MOST_SHOWN: usize = 16;
 
 /// What a process ends with that an interrupt ends, as shells see it.
 const INTERRUPTED: i32 = 130;
@@ -61,6 +63,10 @@ pub struct Cluster {
     brought: BTreeMap<(String, u32, String), u64>,
     gathered: Counter,
     figures: Figures,
+    /// What the ranks have begun for the tickets that were given, in their order.
+    open: VecDeque<(u64, Vec<u64>)>,
+    /// The last ticket.
+    last: u64,
 }
 
 /// A base that the program has mapped.
@@ -82,38 +88,40 @@ impl Component for Cluster {
         }
         call::note(&host);
         let remote = connect(&host)?;
-        let asked = host.config(&keys::cluster::RANKS).or_else(|| host.config(&keys::cluster::WEIGHTS)).is_some();
-        let speeds = if remote.is_none() && children.len() > 1 && !asked { keep_the_fast(&mut children) } else { None };
-        let ranks = match &remote {
-            Some((remote, _)) => remote.ranks(),
-            // A rank for each sibling below.
-            None if host.config(&keys::cluster::RANKS).is_none() => children.len(),
-            None => host.setting(&keys::cluster::RANKS)?,
-        };
-        if ranks == 0 {
-            return Err(Error::of_key("ranks", "a whole number from 1", "0"));
-        }
-        if remote.is_some() && children.len() > 1 {
-            let text = "ranks of mpirun have one stack each: no siblings below vem-cluster";
-            return Err(Error::new(status::CONFIG, text));
-        }
-        let settings = settings(&host, ranks, speeds);
+        let counted = host.config(&keys::cluster::RANKS).is_some();
+        let keep_all = counted || host.config(&keys::cluster::WEIGHTS).is_some();
         let (mut lead, mut server) = (None, None);
-        let machine = match remote.filter(|_| ranks > 1) {
+        let machine = match remote.filter(|(remote, _)| remote.ranks() > 1) {
             Some((remote, _meeting)) if remote.rank() == 0 => {
-                let (settings, description) = (settings?, description(&host));
-                lead = Some(Lead::start(remote, &greeting(&settings, &description), &settings, &description)?);
+                let (line, description) = (line(&host)?, description(&host));
+                let speeds = muster(&mut children, keep_all);
+                let greeting = greeting(&line, &description);
+                let open = Command::Open(keep_all, description);
+                let (leads, roster) = Lead::start(remote, &greeting, &open, &speeds, |all| {
+                    let ranks = all.iter().map(Vec::len).sum();
+                    settings(&host, ranks, shares(all), keys::cluster::OVERLAP_BYTES.default())
+                })?;
+                lead = Some(leads);
                 MET.store(true, Ordering::Release);
-                Machine::remote(host, remote, settings, children)
+                Machine::remote(host, remote, roster, children)
             }
             Some((remote, meeting)) => {
-                let mine = settings.map(|settings| greeting(&settings, &description(&host)));
+                let mine = line(&host).map(|line| greeting(&line, &description(&host)));
                 server = Some(Server::new(host, remote, mine, meeting, children));
                 MET.store(true, Ordering::Release);
-                Machine::remote(host, remote, Settings::default(ranks), Vec::new())
+                let roster = Roster { settings: Settings::default(remote.ranks()), counts: vec![1; remote.ranks()] };
+                Machine::remote(host, remote, roster, Vec::new())
             }
             None => {
-                let settings = settings?;
+                let speeds = muster(&mut children, keep_all);
+                // A rank for each sibling below.
+                let ranks = if counted { host.setting(&keys::cluster::RANKS)? } else { children.len() };
+                if ranks == 0 {
+                    return Err(Error::of_key("ranks", "a whole number from 1", "0"));
+                }
+                // Nothing travels while siblings compute: their elements move before.
+                let overlap = if children.len() > 1 { u64::MAX } else { keys::cluster::OVERLAP_BYTES.default() };
+                let settings = settings(&host, ranks, shares(&[speeds]), overlap)?;
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
                 Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children)
             }
@@ -129,6 +137,8 @@ impl Component for Cluster {
             brought: BTreeMap::new(),
             gathered: host.counter("cluster.operations brought to one rank"),
             figures: Figures::new(&host),
+            open: VecDeque::new(),
+            last: 0,
         })
     }
 
@@ -185,11 +195,27 @@ impl Component for Cluster {
         }
         let outcome = self.machine.execute(shape, batch, &order);
         self.report(batch);
-        outcome.map(|()| Ticket::DONE)
+        outcome.map(|()| self.ticket())
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
-        self.machine.children[0].wait(ticket)
+        if self.is_single() {
+            return self.machine.children[0].wait(ticket);
+        }
+        let mut outcome = Ok(());
+        while let Some((_, marks)) = self.open.pop_front_if(|(number, _)| *number <= ticket.0) {
+            outcome = outcome.and(self.machine.wait(&marks));
+        }
+        self.count();
+        outcome
+    }
+
+    fn poll(&mut self, ticket: Ticket) -> Result<bool> {
+        if self.is_single() {
+            return self.machine.children[0].poll(ticket);
+        }
+        let last = self.open.iter().rev().find(|(number, _)| *number <= ticket.0);
+        last.map_or(Ok(true), |(_, marks)| self.machine.is_done(marks))
     }
 
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
@@ -318,6 +344,20 @@ impl Component for Cluster {
     fn message(&mut self, text: &str) -> Result<String> {
         match text {
             "cluster traffic" => self.traffic(),
+            "device memory" if !self.is_single() => {
+                let all = self.machine.children.iter_mut().map(|child| {
+                    child
+                        .message(text)?
+                        .trim()
+                        .parse::<u64>()
+                        .map_err(|_| Error::new(status::UNSUPPORTED, "it uses host memory"))
+                });
+                Ok(all.sum::<Result<u64>>().map_or(String::new(), |bytes| bytes.to_string()))
+            }
+            "cluster tune" => {
+                let measured = self.machine.children.iter_mut().map(|child| tune::measure(&self.host, child));
+                Ok(tune::file(&measured.collect::<Result<Vec<_>>>()?))
+            }
             "cluster ranks" => Ok(self.machine.port.ranks().to_string()),
             "cluster brought" => {
                 let line = |((file, line, name), count): (&(String, u32, String), &u64)| {
@@ -345,6 +385,9 @@ impl Component for Cluster {
                 let mut answers: Vec<String> =
                     children.iter_mut().map(|child| child.message(text)).collect::<Result<_>>()?;
                 answers.dedup();
+                if text == "info" && !self.is_single() {
+                    answers.insert(0, self.shares());
+                }
                 Ok(answers.join("\n"))
             }
         }
@@ -355,6 +398,24 @@ impl Cluster {
     /// Is there one rank only? It works as if there were no cluster.
     fn is_single(&self) -> bool {
         self.machine.port.ranks() == 1
+    }
+
+    /// A line about who gets how much.
+    fn shares(&self) -> String {
+        let (ranks, weights) = (self.machine.port.ranks(), self.machine.planner.settings.weights.as_slice());
+        let sum: f64 = weights.iter().sum();
+        let share = |rank: usize| weights.get(rank).map_or(100.0 / ranks as f64, |weight| 100.0 * weight / sum);
+        let each: Vec<String> = (0..ranks.min(MOST_SHOWN)).map(|rank| format!("{:.1}%", share(rank))).collect();
+        let more = if ranks > MOST_SHOWN { ", ..." } else { "" };
+        format!("cluster: {ranks} ranks, shares {}{more}", each.join(", "))
+    }
+
+    /// The ticket of what the ranks of this process have begun.
+    fn ticket(&mut self) -> Ticket {
+        let Some(marks) = self.machine.begun() else { return Ticket::DONE };
+        self.last += 1;
+        self.open.push_back((self.last, marks));
+        Ticket(self.last)
     }
 
     /// Tells the other processes what to do; while the turn lasts, no other context does.
@@ -371,7 +432,7 @@ impl Cluster {
         let _turn = self.tell(&Command::Traffic)?;
         let mut sent = self.machine.port.sent().to_vec();
         if self.lead.is_some() {
-            for rank in 1..self.machine.port.ranks() {
+            for rank in self.machine.port.hosted().end..self.machine.port.ranks() {
                 let bytes = self.machine.port.receive(0, rank)?;
                 let mut reader = Reader(&bytes);
                 let mut numbers = [0; 4];
@@ -565,35 +626,39 @@ fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
     }
 }
 
-/// How the configuration shares out work.
-fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>) -> Result<Settings> {
+/// How the configuration shares out work among ranks. `shares`: as fast as they are, if they differ.
+fn settings(host: &Host, ranks: usize, shares: Option<Vec<f64>>, overlap_bytes: u64) -> Result<Settings> {
+    let overlap_bytes = match host.config(&keys::cluster::OVERLAP_BYTES) {
+        Some(_) => host.setting(&keys::cluster::OVERLAP_BYTES)?,
+        None => overlap_bytes,
+    };
     Ok(Settings {
-        weights: weights(host, ranks, speeds)?,
+        weights: weights(host, ranks, shares)?,
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
-        overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
+        overlap_bytes,
     })
 }
 
-/// Those of the key, or as fast as the siblings are, or equal ones.
-fn weights(host: &Host, ranks: usize, speeds: Option<Vec<f64>>) -> Result<Weights> {
-    let Some(text) = host.config(&keys::cluster::WEIGHTS).filter(|text| !text.is_empty()) else {
-        return Ok(speeds.and_then(Weights::given).unwrap_or_else(|| Weights::even(ranks)));
+/// What a process's configuration says of shares, in a line that is equal where the settings are.
+fn line(host: &Host) -> Result<String> {
+    let settings = Settings {
+        weights: Weights::even(1),
+        small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
+        overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
+        overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
     };
-    let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
-    let weights = numbers.filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
-    weights.ok_or_else(|| Error::of_key("weights", &format!("{ranks} numbers from 0 that are not all 0"), &text))
+    Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default()))
 }
 
-/// What the siblings say of their speed, if they differ. Those that are much slower than the fastest one would only make it
-/// wait for messages: they are left out.
-fn keep_the_fast(siblings: &mut Vec<Child>) -> Option<Vec<f64>> {
-    let of = |child: &mut Child| child.message("device speed").ok()?.trim().parse().ok();
-    let speeds: Vec<f64> = siblings.iter_mut().map(of).collect::<Option<_>>()?;
-    let most = speeds.iter().copied().fold(0.0, f64::max);
-    let is_fast = |speed: &f64| speed * MOST_TIMES_SLOWER >= most;
-    let mut fast = speeds.iter().map(is_fast);
-    siblings.retain(|_| fast.next().unwrap_or(true));
-    let kept: Vec<f64> = speeds.iter().copied().filter(is_fast).collect();
-    kept.iter().any(|&speed| speed != most).then_some(kept)
+/// Those of the key, or the given ones, or equal ones.
+fn weights(host: &Host, ranks: usize, shares: Option<Vec<f64>>) -> Result<Weights> {
+    let Some(text) = host.config(&keys::cluster::WEIGHTS).filter(|text| !text.is_empty()) else {
+        let shares = shares.filter(|shares| shares.len() == ranks);
+        return Ok(shares.and_then(Weights::given).unwrap_or_else(|| Weights::even(ranks)));
+    };
+    let weights = tune::shares(&text).filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
+    weights.ok_or_else(|| {
+        Error::of_key("weights", &format!("{ranks} numbers from 0 that are not all 0, or a file with them"), &text)
+    })
 }

@@ -54,11 +54,18 @@ fn said(output: &Output) -> String {
 
 /// A cluster of the ranks that were started, on which arrays of more than `small` bytes are split.
 fn cluster(small: u64, more: &str) -> Stack {
-    let text = format!(
-        "[stacks]\nit = ['cluster', 'node', 've-interp']\n[components.cluster]\nsmall_bytes = {small}\n{more}\n"
-    );
+    let below = match siblings() {
+        1 => "'node', 've-interp'".to_owned(),
+        count => format!("[{}]", vec!["['node', 've-interp']"; count].join(", ")),
+    };
+    let text = format!("[stacks]\nit = ['cluster', {below}]\n[components.cluster]\nsmall_bytes = {small}\n{more}\n");
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How many stacks each process has.
+fn siblings() -> usize {
+    std::env::var("TEST_SIBLINGS").map_or(1, |count| count.parse().unwrap())
 }
 
 fn ranks_of(stack: &mut Stack) -> usize {
@@ -70,7 +77,11 @@ fn ranks_of(stack: &mut Stack) -> usize {
 fn suites_of_a_rank() {
     let variable = |name: &str| std::env::var(name).unwrap().parse::<usize>().unwrap();
     let (ranks, step, programs) = (variable("TEST_RANKS"), variable("TEST_STEP"), variable("TEST_PROGRAMS") as u64);
-    let mut stack = cluster(16, "part_bytes = 64");
+    let ranks = ranks * siblings();
+    // Uneven shares, if there are several stacks.
+    let weights = (0..ranks).map(|rank| (1 + rank % 3).to_string()).collect::<Vec<_>>().join(", ");
+    let weights = if siblings() > 1 { format!("weights = [{weights}]\n") } else { String::new() };
+    let mut stack = cluster(16, &format!("{weights}part_bytes = 64"));
     assert_eq!(ranks_of(&mut stack), ranks);
     let summary = conformance::run_sample(&mut stack, Opcode::ALL, step, &mut |_| {});
     let shown: Vec<&str> = summary.failures.iter().take(10).map(String::as_str).collect();
@@ -126,6 +137,17 @@ fn suites_on_ranks_equal_the_oracle() {
             // One rank alone is the same program as without a cluster, and each of several would be.
             assert_eq!(count, 1, "{} ranks with {}: {}", ranks, launcher.0, said(&output));
         }
+    }
+}
+
+#[test]
+fn suites_on_siblings_of_ranks_equal_the_oracle() {
+    let (step, programs) = if all() { ("1", "3000") } else { ("40", "60") };
+    for launcher in launchers() {
+        let given = [("TEST_RANKS", "2"), ("TEST_SIBLINGS", "3"), ("TEST_STEP", step), ("TEST_PROGRAMS", programs)];
+        let output = launch(launcher, 2, "suites_of_a_rank", &given);
+        assert!(output.status.success(), "{}: {}", launcher.0, said(&output));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("6 ranks: "), "{}: {}", launcher.0, said(&output));
     }
 }
 

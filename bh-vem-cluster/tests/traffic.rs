@@ -36,10 +36,13 @@ fn heat(program: &mut Program, grid: u32, shape: &[i64]) -> u32 {
 
 #[test]
 fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
-    for ranks in [2, 3, 4, 7, 64] {
+    let siblings = "[['node', 've-interp'], ['node', 've-interp'], ['fuser', 'node', 've-cpu']]";
+    for (ranks, below) in
+        [2, 3, 4, 7, 64].map(|ranks| (ranks, "'node', 've-interp'")).into_iter().chain([(3, siblings)])
+    {
         let shape = [(4 * ranks as i64).max(24), 10];
         let mut alone = cluster(1, 64);
-        let mut stack = cluster(ranks, 64);
+        let mut stack = cluster_on(below, ranks, 64);
         let mut results = Vec::new();
         for stack in [&mut alone, &mut stack] {
             let mut program = Program::new(stack);

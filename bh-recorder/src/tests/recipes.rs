@@ -219,6 +219,28 @@ fn who_was_dropped_unread_stays_a_recipe_until_asked_for() {
 }
 
 #[test]
+fn results_that_would_fill_the_memory_begin_as_recipes() {
+    // Two results of 1 MiB in memory of 8 or of 32.
+    for (max_bytes, [first, later]) in [(4 << 20, [2, 4]), (16 << 20, [0, 0])] {
+        let (recorder, _) = context(Options { max_bytes, immediate_bytes: 0, ..Options::default() });
+        let len = 1 << 17;
+        let a = array(&recorder, &[len], &vec![1.0; len as usize]);
+        let mut held = Vec::new();
+        for (step, made) in [(1.0, first), (2.0, later)] {
+            held = vec![scaled(&recorder, a, step), scaled(&recorder, a, 10.0 * step)];
+            let both = add(&recorder, held[0], held[1]);
+            let sum = recorder.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(both)], HERE).unwrap();
+            recorder.free(both).unwrap();
+            assert_eq!(recorder.read_scalar(sum).unwrap().to::<f64>(), 11.0 * step * len as f64);
+            assert_eq!(counts(&recorder), (made, 0));
+        }
+        // One that is asked for is made, and stored from then on.
+        assert_eq!(values(&recorder, held[1])[..2], [20.0, 20.0]);
+        assert_eq!(counts(&recorder), (later, u64::from(later > 0)));
+    }
+}
+
+#[test]
 fn small_results_and_those_of_other_modes_are_stored() {
     for (recipes, len) in [(Recipes::Off, 1 << 17), (Recipes::Auto, 1000)] {
         let (recorder, _) = lazy(recipes);

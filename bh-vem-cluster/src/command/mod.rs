@@ -37,8 +37,8 @@ pub enum Command {
     Home(Base),
     /// A number stands for an extension method.
     Method(String, u16),
-    /// A context begins, with these settings and on this stack, described as a configuration.
-    Open(Settings, String),
+    /// A context begins, on this stack, described as a configuration, or on all siblings of it, however slow.
+    Open(bool, String),
     /// Rank 0 wants to know what each rank has sent.
     Traffic,
     /// A command for the stacks below.
@@ -66,7 +66,7 @@ impl Memory {
             7 => Command::Home(base(&mut reader)?),
             8 => Command::Method(reader.text()?, reader.number()? as u16),
             9 => Command::Close,
-            10 => Command::Open(get_settings(&mut reader)?, reader.text()?),
+            10 => Command::Open(reader.number()? != 0, reader.text()?),
             11 => Command::Traffic,
             12 => Command::Message(reader.text()?),
             13 => Command::ReadView(base(&mut reader)?, get_view(&mut reader)?),
@@ -108,9 +108,8 @@ impl Memory {
             Command::Close => {
                 writer.number(9);
             }
-            Command::Open(settings, description) => {
-                put_settings(writer.number(10), settings);
-                writer.bytes(description.as_bytes());
+            Command::Open(keep_all, description) => {
+                writer.number(10).number(u64::from(*keep_all)).bytes(description.as_bytes());
             }
             Command::ReadView(base, view) => put_view(&mut writer, 13, base, view),
             Command::WriteView(base, view) => put_view(&mut writer, 14, base, view),
@@ -138,14 +137,16 @@ fn get_view(reader: &mut Reader<'_>) -> Result<View> {
     View::new(start, &shape, &stride).map_err(|_| strange())
 }
 
-fn put_settings(writer: &mut Writer, settings: &Settings) {
+/// Appends how work is shared out.
+pub fn put_settings(writer: &mut Writer, settings: &Settings) {
     writer.number(settings.small_bytes).number(settings.overlap_rows as u64).number(settings.overlap_bytes);
     // Equal ones are no more than a number.
     let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
     put_table(writer.number(settings.weights.ranks() as u64), &listed);
 }
 
-fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
+/// What [`put_settings`] wrote.
+pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let (small_bytes, overlap_rows, overlap_bytes) = (reader.number()?, reader.number()? as i64, reader.number()?);
     let ranks = reader.number()? as usize;
     let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
@@ -177,19 +178,20 @@ mod tests {
             Command::Adopt(base),
             Command::Home(base),
             Command::Method("matmul".into(), 0x4001),
-            Command::Open(
-                Settings {
-                    weights: Weights::given(vec![1.0, 0.5]).unwrap(),
-                    small_bytes: 4096,
-                    overlap_rows: 2,
-                    overlap_bytes: 0,
-                },
-                "[stacks]".into(),
-            ),
+            Command::Open(true, "[stacks]".into()),
             Command::Traffic,
             Command::Message("threads 2".into()),
             Command::Close,
         ];
+        let settings = Settings {
+            weights: Weights::given(vec![1.0, 0.5]).unwrap(),
+            small_bytes: 4096,
+            overlap_rows: 2,
+            overlap_bytes: 0,
+        };
+        let mut writer = Writer::default();
+        put_settings(&mut writer, &settings);
+        assert_eq!(get_settings(&mut Reader(&writer.0)).unwrap(), settings);
         for command in &commands {
             let bytes = here.put(command);
             assert_eq!(there.get(&bytes).unwrap(), *command);

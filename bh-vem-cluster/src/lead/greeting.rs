@@ -1,7 +1,6 @@
 //! What all processes must agree on before they work together. Rank 0's greeting goes down the tree of commands, and what
 //! differs comes back up, so that no rank hears of more than a few others.
 
-use crate::plan::settings::Settings;
 use crate::transport::remote::ENDED;
 use crate::transport::tree::{collect, leader, spread};
 use crate::transport::{Class, Port};
@@ -11,11 +10,11 @@ use bh_core::error::Result;
 const ANY: &str = "program: bh serve";
 
 /// What a process greets the others with, line by line: the version, the program, the settings and the first stack.
-pub fn greeting(settings: &Settings, description: &str) -> String {
+pub fn greeting(settings: &str, description: &str) -> String {
     let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let words: Vec<String> =
         line.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    format!("bh {}\nprogram: {}\n{}\n{description}", env!("CARGO_PKG_VERSION"), program(&words), settings.line())
+    format!("bh {}\nprogram: {}\n{}\n{description}", env!("CARGO_PKG_VERSION"), program(&words), settings)
 }
 
 /// The program of a command line: its name, and that of the file, the module or the text that an interpreter runs.
@@ -92,12 +91,10 @@ pub fn answer(port: &mut Port, mine: &Result<String>) -> Result<Met> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::layout::Weights;
 
     #[test]
     fn what_differs_is_named() {
-        let settings = Settings { weights: Weights::even(2), small_bytes: 16, overlap_rows: 2, overlap_bytes: 0 };
-        let here = greeting(&settings, "[stacks]\na = 1");
+        let here = greeting("small_bytes 16", "[stacks]\na = 1");
         assert_eq!(difference(&here, &here, 1), None);
         let version = env!("CARGO_PKG_VERSION");
         let other = here.replace(version, "9.9");
@@ -108,12 +105,6 @@ mod tests {
         let two = |program: &str| format!("bh 1\nprogram: {program}\nx");
         assert_eq!(difference(&two("a"), &two("bh serve"), 1), None);
         assert!(difference(&two("a"), &two("b"), 1).is_some());
-    }
-
-    #[test]
-    fn greetings_do_not_grow_with_ranks() {
-        let of = |ranks| greeting(&Settings::default(ranks), "[stacks]");
-        assert_eq!(of(2), of(16_384));
     }
 
     #[test]

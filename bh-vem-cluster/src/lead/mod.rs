@@ -3,12 +3,14 @@
 pub mod greeting;
 pub mod launch;
 pub mod meeting;
+pub mod roster;
 pub mod serve;
 
 use crate::command::Command;
 use crate::command::memory::Memory;
 use crate::command::wire::Writer;
 use crate::lead::greeting::verdict;
+use crate::lead::roster::{Roster, Speeds};
 use crate::plan::settings::Settings;
 use crate::transport::remote::Remote;
 use crate::transport::tree::spread;
@@ -38,7 +40,7 @@ pub struct Turn {
     pub sent: Traffic,
     /// What stands for the shape of the batch, if there is one.
     pub shape: u64,
-    _guard: MutexGuard<'static, Option<Result<Shared>>>,
+    guard: MutexGuard<'static, Option<Result<Shared>>>,
 }
 
 /// A context's way to the other processes.
@@ -49,13 +51,25 @@ pub struct Lead {
 
 impl Lead {
     /// A new context on rank 0. The first one greets the others.
-    pub fn start(remote: Remote, greeting: &str, settings: &Settings, description: &str) -> Result<Lead> {
+    /// `mine`: the speeds of its stacks. `settings` decides how work is shared out.
+    pub fn start(
+        remote: Remote,
+        greeting: &str,
+        open: &Command,
+        mine: &Speeds,
+        settings: impl FnOnce(&[Speeds]) -> Result<Settings>,
+    ) -> Result<(Lead, Roster)> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.get_or_insert_with(|| Shared::greet(remote, greeting));
         drop(shared);
         let mut lead = Lead { context: CONTEXTS.fetch_add(1, Ordering::Relaxed), remote };
-        drop(lead.tell(&Command::Open(settings.clone(), description.to_owned()))?);
-        Ok(lead)
+        let mut turn = lead.tell(open)?;
+        let roster = match turn.guard.as_mut() {
+            Some(Ok(shared)) => roster::call(&mut shared.port, mine, settings),
+            _ => Err(ended()),
+        };
+        drop(turn);
+        Ok((lead, roster?))
     }
 
     /// The process is to end with another code than it would.
@@ -87,7 +101,7 @@ impl Lead {
         writer.0.extend_from_slice(&bytes);
         spread(&mut shared.port, &writer.0)?;
         let sent = shared.port.sent()[0].since(&before);
-        Ok(Turn { sent, shape, _guard: guard })
+        Ok(Turn { sent, shape, guard })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::command::memory::Memory;
 use crate::command::wire::{Reader, Writer};
 use crate::lead::greeting::{Met, answer};
 use crate::lead::meeting::Meeting;
-use crate::plan::settings::Settings;
+use crate::lead::roster::{self, muster};
 use crate::run::figures::Figures;
 use crate::run::machine::Machine;
 use crate::transport::remote::{ENDED, Remote};
@@ -98,8 +98,9 @@ impl Server {
             spread(&mut port, &bytes)?;
             let number = Reader(&bytes).number()?;
             let command = memory.get(&bytes[8..])?;
-            if let Command::Open(settings, description) = &command {
-                contexts.insert(number, self.open(settings, description)?);
+            if let Command::Open(keep_all, description) = &command {
+                contexts.extend(self.open(&mut port, *keep_all, description)?.map(|context| (number, context)));
+                continue;
             }
             let context = contexts.get_mut(&number).ok_or_else(|| unknown(number))?;
             let machine = &mut context.machine;
@@ -108,11 +109,13 @@ impl Server {
             let _ = machine.obey(&command);
             match &command {
                 Command::Traffic => {
-                    let mut writer = Writer::default();
-                    for number in machine.port.sent()[0].numbers() {
-                        writer.number(number);
+                    for (rank, sent) in machine.port.hosted().zip(machine.port.sent().to_vec()) {
+                        let mut writer = Writer::default();
+                        for number in sent.numbers() {
+                            writer.number(number);
+                        }
+                        machine.port.send(Class::Control, rank, 0, writer.0)?;
                     }
-                    machine.port.send(Class::Control, me, 0, writer.0)?;
                 }
                 Command::Close => {
                     let ids: Vec<u64> = machine.planner.arrays.keys().copied().collect();
@@ -133,10 +136,11 @@ impl Server {
         }
     }
 
-    /// Begins a context: on this process's own stack if it is of the same kind and free, else on a new one.
-    fn open(&mut self, settings: &Settings, description: &str) -> Result<Context> {
+    /// Begins a context: on this process's own stack if it is of the same kind and free, else on a new one. None if rank 0 gives it
+    /// up.
+    fn open(&mut self, port: &mut Port, keep_all: bool, description: &str) -> Result<Option<Context>> {
         let same = self.greeting.as_ref().is_ok_and(|mine| mine.ends_with(&format!("\n{description}")));
-        let (below, children) = if same && !self.own.is_empty() {
+        let (below, mut children) = if same && !self.own.is_empty() {
             (None, std::mem::take(&mut self.own))
         } else {
             let config = Config::from_text("configuration of rank 0", description)?;
@@ -146,8 +150,10 @@ impl Server {
             let children = std::mem::take(&mut below.children);
             (Some(below), children)
         };
-        let machine = Machine::remote(self.host, self.remote, settings.clone(), children);
-        Ok(Context { machine, figures: Figures::new(&self.host), below })
+        let speeds = muster(&mut children, keep_all);
+        let Some(roster) = roster::answer(port, &speeds)? else { return Ok(None) };
+        let machine = Machine::remote(self.host, self.remote, roster, children);
+        Ok(Some(Context { machine, figures: Figures::new(&self.host), below }))
     }
 
     /// Ends a context; a stack of its own ends with it.

@@ -63,11 +63,6 @@ impl Weights {
         same && self.ranks == other.ranks
     }
 
-    /// Do all ranks get the same?
-    pub fn is_even(&self) -> bool {
-        self.uneven.is_none()
-    }
-
     /// By rank; none if all are equal.
     pub fn as_slice(&self) -> &[f64] {
         match self.uneven.as_deref() {

@@ -25,10 +25,10 @@ impl Settings {
         Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, overlap_bytes }
     }
 
-    /// One line, which is equal where the settings are.
-    pub fn line(&self) -> String {
-        let Settings { weights, small_bytes, overlap_rows, overlap_bytes } = self;
-        let weights = if weights.is_even() { "even".to_owned() } else { format!("{:?}", weights.as_slice()) };
+    /// One line, which is equal where the settings are. `weights` is what the configuration says of them.
+    pub fn line(&self, weights: &str) -> String {
+        let Settings { weights: _, small_bytes, overlap_rows, overlap_bytes } = self;
+        let weights = if weights.is_empty() { "by default" } else { weights };
         format!(
             "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, overlap_bytes {overlap_bytes}"
         )

@@ -26,16 +26,29 @@ impl Failures<'_> {
     }
 }
 
-/// The messages of a stage by sender and receiver.
-fn by_pair(transfers: &[Transfer]) -> BTreeMap<(usize, usize), Vec<&Transfer>> {
-    let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
-    for transfer in transfers {
-        pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
-    }
-    pairs
+/// What moves before a stage.
+#[derive(Clone, Copy)]
+struct Moves<'a> {
+    transfers: &'a [Transfer],
+    /// Between ranks of this process it goes past the messages.
+    carried: bool,
+}
+
+/// What moves before a stage of this number.
+fn moves<'a>(stages: &'a [Stage], carried: &[bool], number: usize) -> Moves<'a> {
+    Moves { transfers: &stages[number].transfers, carried: carried[number] }
 }
 
 impl Machine {
+    /// The messages of a stage by sender and receiver.
+    fn by_pair<'a>(&self, moves: Moves<'a>) -> BTreeMap<(usize, usize), Vec<&'a Transfer>> {
+        let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
+        for transfer in moves.transfers.iter().filter(|transfer| !(moves.carried && self.is_within(transfer))) {
+            pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
+        }
+        pairs
+    }
+
     /// Runs what is planned; returns the first failure of a rank of this process.
     pub fn run(&mut self, batch: &BatchRef<'_>) -> Option<Failure> {
         let mut stages = self.planner.take_stages();
@@ -46,23 +59,29 @@ impl Machine {
     /// Runs stages that are complete.
     pub(crate) fn run_stages(&mut self, batch: &BatchRef<'_>, stages: &mut [Stage]) -> Option<Failure> {
         let mut failures = Failures { batch, first: None };
+        let carried: Vec<bool> = stages.iter().map(|stage| self.carries(&stage.transfers)).collect();
         let mut sent = false;
-        if let Some(first) = stages.first() {
-            self.expect_data(&first.transfers, &mut failures);
+        if !stages.is_empty() {
+            self.expect_data(moves(stages, &carried, 0), &mut failures);
         }
         for number in 0..stages.len() {
             if !sent {
-                self.send_data(&stages[number].transfers, &mut failures);
+                self.send_data(moves(stages, &carried, number), &mut failures);
+            }
+            if carried[number]
+                && let Err(error) = self.carry(&stages[number].transfers)
+            {
+                failures.keep(None, error);
             }
             self.run_local(&mut stages[number].early, &mut failures);
-            self.receive_data(&stages[number].transfers, &mut failures);
-            if let Some(next) = stages.get(number + 1) {
-                self.expect_data(&next.transfers, &mut failures);
+            self.receive_data(moves(stages, &carried, number), &mut failures);
+            if number + 1 < stages.len() {
+                self.expect_data(moves(stages, &carried, number + 1), &mut failures);
             }
             // What the next stage sends leaves now, unless this one makes it.
             sent = stages.get(number + 1).is_some_and(|next| !self.makes(&stages[number].local, &next.transfers));
             if sent {
-                self.send_data(&stages[number + 1].transfers, &mut failures);
+                self.send_data(moves(stages, &carried, number + 1), &mut failures);
             }
             self.run_local(&mut stages[number].local, &mut failures);
         }
@@ -95,8 +114,8 @@ impl Machine {
     }
 
     /// Sends what moves in a stage, one message from rank to rank.
-    fn send_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
-        for ((from, to), transfers) in by_pair(transfers) {
+    fn send_data(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) {
+        for ((from, to), transfers) in self.by_pair(moves) {
             if !self.port.hosts(from) {
                 continue;
             }
@@ -116,11 +135,11 @@ impl Machine {
     }
 
     /// Makes room for what a stage receives, so that it can come while this process computes.
-    fn expect_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
+    fn expect_data(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) {
         if self.port.is_alone() {
             return;
         }
-        for ((from, to), transfers) in by_pair(transfers) {
+        for ((from, to), transfers) in self.by_pair(moves) {
             let bytes = transfers.iter().map(|transfer| transfer.target.bytes()).sum();
             if self.port.hosts(to)
                 && let Err(error) = self.port.expect(to, from, bytes)
@@ -131,8 +150,8 @@ impl Machine {
     }
 
     /// Receives what moves in a stage.
-    fn receive_data(&mut self, transfers: &[Transfer], failures: &mut Failures<'_>) {
-        for ((from, to), transfers) in by_pair(transfers) {
+    fn receive_data(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) {
+        for ((from, to), transfers) in self.by_pair(moves) {
             if !self.port.hosts(to) {
                 continue;
             }

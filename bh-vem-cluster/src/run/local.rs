@@ -3,30 +3,38 @@
 use crate::plan::stage::{LocalBatch, Place};
 use bh_bytecode::{Base, Batch, Constant, Instr, Opcode, Operand, View, base_flags};
 use bh_core::abi::{HostMemory, retire, status};
-use bh_core::component::{Child, Report};
+use bh_core::component::{Child, Report, Ticket};
 use bh_core::error::{Error, Result};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+
+/// The most batches that a stack has begun and not finished.
+const MOST_OPEN: usize = 16;
 
 /// One rank of this process.
 pub struct LocalRank {
     /// Bases that the stack below has heard of.
     known: HashSet<u64>,
     /// Have its engines memory of their own?
-    on_device: bool,
+    pub(crate) on_device: bool,
+    /// Batches that the stack has begun and nobody has waited for, by number.
+    open: VecDeque<(u64, Ticket)>,
+    /// How many batches it has begun so far.
+    begun: u64,
 }
 
 impl LocalRank {
     /// A rank above a stack whose engines have memory of their own, or have none.
     pub fn new(on_device: bool) -> LocalRank {
-        LocalRank { known: HashSet::new(), on_device }
+        LocalRank { known: HashSet::new(), on_device, open: VecDeque::new(), begun: 0 }
     }
 
-    /// Runs a batch on the stack below. The error says which instruction of the local batch failed, if that is known.
+    /// Runs a batch on the stack below, which may go on with it when this returns. The error says which instruction of the
+    /// local batch failed, if that is known.
     pub fn run(&mut self, child: &mut Child, local: &mut LocalBatch) -> Result<()> {
         if local.batch.instrs.is_empty() {
             return Ok(());
         }
-        if local.only_drops() {
+        if local.only_drops() && self.open.is_empty() {
             return self.drop_all(child, &local.batch.bases);
         }
         let batch = &mut local.batch;
@@ -44,7 +52,39 @@ impl LocalRank {
         if !signed {
             batch.sign();
         }
-        child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
+        let ticket = child.execute(&batch.as_ref(), &[], &mut Report::none())?;
+        self.opened(child, ticket)
+    }
+
+    /// Notes that the stack has begun something.
+    fn opened(&mut self, child: &mut Child, ticket: Ticket) -> Result<()> {
+        if ticket == Ticket::DONE {
+            return Ok(());
+        }
+        self.begun += 1;
+        self.open.push_back((self.begun, ticket));
+        let old = self.begun.saturating_sub(MOST_OPEN as u64);
+        self.wait(child, old)
+    }
+
+    /// How many batches the stack has begun; all of them if some are open, so that there is something to wait for.
+    pub fn mark(&self) -> Option<u64> {
+        (!self.open.is_empty()).then_some(self.begun)
+    }
+
+    /// Waits until the stack has finished the batches up to a number.
+    pub fn wait(&mut self, child: &mut Child, up_to: u64) -> Result<()> {
+        let mut outcome = Ok(());
+        while let Some((_, ticket)) = self.open.pop_front_if(|(number, _)| *number <= up_to) {
+            outcome = outcome.and(child.wait(ticket));
+        }
+        outcome
+    }
+
+    /// Would [`LocalRank::wait`] return at once?
+    pub fn is_done(&self, child: &mut Child, up_to: u64) -> Result<bool> {
+        let last = self.open.iter().rev().find(|(number, _)| *number <= up_to);
+        last.map_or(Ok(true), |(_, ticket)| child.poll(*ticket))
     }
 
     /// Drops data without a batch.
@@ -75,9 +115,16 @@ impl LocalRank {
             return Ok(());
         }
         self.know(&place.base);
-        let stride = dense(&place.view, size);
-        // SAFETY: the buffer was made for the view's elements, and the strides live through the call.
-        let memory = unsafe { HostMemory::new(into[first..].as_mut_ptr(), &stride) };
+        self.read(child, place, &mut into[first..])
+    }
+
+    /// Copies the elements of a place, one after the other.
+    pub fn read(&mut self, child: &mut Child, place: &Place, into: &mut [u8]) -> Result<()> {
+        debug_assert_eq!(into.len(), place.bytes());
+        self.know(&place.base);
+        let stride = dense(&place.view, place.base.dtype().size());
+        // SAFETY: the buffer has room for the view's elements, and the strides live through the call.
+        let memory = unsafe { HostMemory::new(into.as_mut_ptr(), &stride) };
         child.read(&place.base, &place.view, &memory)
     }
 
@@ -92,20 +139,29 @@ impl LocalRank {
         if bytes == 0 {
             return Ok(rest);
         }
-        if self.known.insert(place.base.id) && self.on_device && bytes < place.base.bytes() as usize {
-            clear(child, &place.base)?;
-        }
-        let stride = dense(&place.view, size);
-        // SAFETY: the message has the view's elements, which are only read, and the strides live through the call.
-        let memory = unsafe { HostMemory::new(mine.as_ptr().cast_mut(), &stride) };
-        child.write(&place.base, &place.view, &memory)?;
+        // SAFETY: the message has the view's elements, which are only read.
+        unsafe { self.write(child, place, mine.as_ptr(), &dense(&place.view, size))? };
         Ok(rest)
+    }
+
+    /// Overwrites the elements of a place with those behind an address, so many bytes from one to the next along each axis.
+    ///
+    /// # Safety
+    /// They must be readable, for all of the view.
+    pub unsafe fn write(&mut self, child: &mut Child, place: &Place, from: *const u8, stride: &[i64]) -> Result<()> {
+        if self.known.insert(place.base.id) && self.on_device && place.bytes() < place.base.bytes() as usize {
+            let ticket = clear(child, &place.base)?;
+            self.opened(child, ticket)?;
+        }
+        // SAFETY: promised by the caller; the strides live through the call, which only reads.
+        let memory = unsafe { HostMemory::new(from.cast_mut(), stride) };
+        child.write(&place.base, &place.view, &memory)
     }
 }
 
 /// Makes a base of zeros where an operation would write it. A part that came before would make it in host memory, and all of it
 /// would have to be brought to the device.
-fn clear(child: &mut Child, base: &Base) -> Result<()> {
+fn clear(child: &mut Child, base: &Base) -> Result<Ticket> {
     let mut batch = Batch::default();
     let place = batch.push_base(Base { flags: base_flags::BORN | base_flags::LIVE_OUT, ..*base });
     let whole = View::contiguous(&[base.len]).map_err(|error| Error::new(status::BATCH, error.0))?;
@@ -113,11 +169,11 @@ fn clear(child: &mut Child, base: &Base) -> Result<()> {
         (batch.push_view(place, &whole), batch.push_constant(Constant::from_bytes(base.dtype(), &[0; 16])));
     batch.push_instr(Instr::new(Opcode::Copy, &[Operand::view(whole), Operand::constant(zero)]));
     batch.sign();
-    child.execute(&batch.as_ref(), &[], &mut Report::none()).and_then(|ticket| child.wait(ticket))
+    child.execute(&batch.as_ref(), &[], &mut Report::none())
 }
 
 /// Strides in bytes of a view's elements, one after the other in C order.
-fn dense(view: &View, size: usize) -> Vec<i64> {
+pub(crate) fn dense(view: &View, size: usize) -> Vec<i64> {
     let mut step = size as i64;
     let mut stride: Vec<i64> = view
         .shape()

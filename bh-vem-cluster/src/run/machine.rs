@@ -1,15 +1,17 @@
 //! The machine: the ranks of this process with their planner, their stacks and their way to the others.
 
 use crate::command::Command;
+use crate::lead::roster::Roster;
 use crate::plan::boxes::{Span, span_of};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
-use crate::plan::settings::Settings;
 use crate::plan::stage::{LocalBatch, Place};
 use crate::plan::tall::{PRODUCT, QR};
 use crate::run::call::{self, Called};
+use crate::run::carry::Rooms;
 use crate::run::local::LocalRank;
 use crate::run::region::{COMMAND, Region};
+use crate::transport::crossing::Crossing;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
 use bh_bytecode::{Base, Opcode, View};
@@ -17,6 +19,9 @@ use bh_core::component::{Child, Host};
 use bh_core::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::Instant;
+
+/// Instructions for a device that are begun by one thread for all.
+const FEW_INSTRUCTIONS: usize = 200;
 
 /// Where the time of this process's ranks went, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +50,9 @@ pub struct Machine {
     pub region: Option<Region>,
     /// The function that is called next.
     pub called: Option<Called>,
-    locals: Vec<LocalRank>,
+    pub(crate) locals: Vec<LocalRank>,
+    /// Memory between ranks of this process.
+    pub(crate) rooms: Rooms,
     pub(crate) plans: Plans,
     /// How many batches found a plan that served before.
     pub planned_before: u64,
@@ -86,16 +93,50 @@ impl Machine {
             region: None,
             called: None,
             locals,
+            rooms: Rooms::default(),
             plans: Plans::default(),
             planned_before: 0,
         }
     }
 
-    /// The machine of one rank among processes.
-    pub fn remote(host: Host, remote: Remote, settings: Settings, children: Vec<Child>) -> Machine {
-        let hosted = remote.rank()..remote.rank() + 1;
-        let planner = Planner::new(remote.ranks(), hosted, settings, Box::new(move || host.new_base_id()));
-        Machine::new(planner, Port::new(Box::new(Wire::new(remote))), children)
+    /// The machine of one process among several.
+    pub fn remote(host: Host, remote: Remote, roster: Roster, children: Vec<Child>) -> Machine {
+        let wire: Box<dyn Transport> = match roster.counts.iter().all(|&count| count == 1) {
+            true => Box::new(Wire::new(remote)),
+            false => Box::new(Crossing::new(Box::new(remote), &roster.counts)),
+        };
+        let port = Port::new(wire);
+        let new_id = Box::new(move || host.new_base_id());
+        Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children)
+    }
+
+    /// What the stacks below have begun and nobody has waited for: the batches of each rank, by number.
+    pub fn begun(&self) -> Option<Vec<u64>> {
+        let marks = || self.locals.iter().map(|rank| rank.mark().unwrap_or_default()).collect();
+        self.locals.iter().any(|rank| rank.mark().is_some()).then(marks)
+    }
+
+    /// Waits for batches that [`Machine::begun`] has named.
+    pub fn wait(&mut self, marks: &[u64]) -> Result<()> {
+        let begin = Instant::now();
+        let mut outcome = Ok(());
+        for (place, &mark) in marks.iter().enumerate() {
+            let child = place % self.children.len();
+            outcome = outcome.and(self.locals[place].wait(&mut self.children[child], mark));
+        }
+        self.spent.compute += begin.elapsed().as_nanos() as u64;
+        outcome
+    }
+
+    /// Would [`Machine::wait`] return at once?
+    pub fn is_done(&mut self, marks: &[u64]) -> Result<bool> {
+        for (place, &mark) in marks.iter().enumerate() {
+            let child = place % self.children.len();
+            if !self.locals[place].is_done(&mut self.children[child], mark)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Notes that a base of a rank has data.
@@ -107,8 +148,11 @@ impl Machine {
     pub(crate) fn run_ranks(&mut self, batches: &mut [LocalBatch]) -> Vec<Result<()>> {
         let mut outcomes = vec![Ok(()); batches.len()];
         let stacks = self.children.len();
+        // Devices go on by themselves: little is begun sooner than others are woken.
+        let little = self.locals.iter().all(|rank| rank.on_device)
+            && batches.iter().all(|batch| batch.batch.instrs.len() <= FEW_INSTRUCTIONS);
         let ranks = self.locals.iter_mut().zip(batches.iter_mut().zip(&mut outcomes));
-        match &self.crew {
+        match self.crew.as_ref().filter(|_| !little) {
             Some(crew) => crew.in_place_scope(|scope| {
                 let mut ranks = self.children.iter_mut().zip(ranks);
                 let first = ranks.next();
@@ -225,6 +269,14 @@ impl Machine {
             let part = cuts.own(rank).meet(span);
             let piece = self.planner.piece(base.id, rank);
             let mut bytes = Vec::new();
+            if self.port.hosts(rank) && self.port.hosts(0) {
+                let place = Place::run(piece.base, part, piece.window)?;
+                self.port.note_message(rank, if rank == 0 { 0 } else { place.bytes() });
+                let (state, child) = self.rank(rank);
+                let read = state.read(child, &place, &mut into[part.low as usize * size..part.high as usize * size]);
+                self.local(read)?;
+                continue;
+            }
             if self.port.hosts(rank) {
                 let place = Place::run(piece.base, part, piece.window)?;
                 let (state, child) = self.rank(rank);
@@ -254,6 +306,14 @@ impl Machine {
                 continue;
             }
             let piece = self.planner.piece(base.id, rank);
+            if self.port.hosts(rank) && self.port.hosts(0) {
+                let place: Place = Place::run(piece.base, part, piece.window)?;
+                self.port.note_message(0, if rank == 0 { 0 } else { place.bytes() });
+                let (state, child) = self.rank(rank);
+                let written = state.unpack(child, &place, &from[part.low as usize * size..]).map(drop);
+                self.local(written)?;
+                continue;
+            }
             let mut bytes = Vec::new();
             if self.port.hosts(0) {
                 bytes = from[part.low as usize * size..part.high as usize * size].to_vec();

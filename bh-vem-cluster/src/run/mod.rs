@@ -1,6 +1,7 @@
 //! Runs what is planned for the ranks of this process.
 
 pub mod call;
+mod carry;
 mod dealing;
 pub mod execute;
 pub mod figures;
@@ -13,5 +14,6 @@ pub mod region;
 mod scan;
 mod search;
 pub mod staging;
+pub mod tune;
 pub mod views;
 mod wishes;

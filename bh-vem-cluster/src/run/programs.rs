@@ -11,7 +11,7 @@ use crate::run::call::is_call;
 use crate::run::machine::Machine;
 use crate::run::region::is_transfer;
 use crate::transport::Class;
-use crate::transport::tree::{collect, leader, spread};
+use crate::transport::tree::{above, collect, spread};
 use bh_bytecode::{Base, BatchRef};
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
@@ -130,12 +130,12 @@ impl Machine {
         if self.port.is_alone() {
             return Ok(mine);
         }
-        // Up the tree of ranks and down again.
+        // Up the tree of processes and down again.
         let me = self.port.hosted().start;
         let mut worst = collect(&mut self.port, mine, |all, bytes| Ok(first_of(all, wire::get_failure(bytes)?)))?;
-        if me != 0 {
-            self.port.send(Class::Control, me, leader(me), wire::put_failure(worst.as_ref()))?;
-            worst = wire::get_failure(&self.port.receive(me, leader(me))?)?;
+        if let Some(above) = above(&self.port) {
+            self.port.send(Class::Control, me, above, wire::put_failure(worst.as_ref()))?;
+            worst = wire::get_failure(&self.port.receive(me, above)?)?;
         }
         spread(&mut self.port, &wire::put_failure(worst.as_ref()))?;
         Ok(worst)

@@ -1,8 +1,8 @@
-//! Running sums over ranks, by the tree of ranks: each gets those of the ranks before it, and those of all.
+//! Running sums over ranks, by the tree of processes: each gets those of the ranks before it, and those of all.
 
 use crate::run::machine::Machine;
 use crate::transport::Class;
-use crate::transport::tree::{followers, leader};
+use crate::transport::tree::{above, below};
 use bh_core::error::Result;
 
 /// Sums over some ranks.
@@ -28,33 +28,31 @@ fn numbers(bytes: &[u8]) -> Vec<i64> {
 impl Machine {
     /// Sums of as many numbers of each rank; `mine` are those of the ranks of this process.
     pub fn scan(&mut self, mine: &[Vec<i64>]) -> Result<Sums> {
-        let zeros = vec![0; mine.first().map_or(0, Vec::len)];
-        if self.port.is_alone() {
-            let (mut before, mut all) = (Vec::with_capacity(mine.len()), zeros);
-            for own in mine {
-                before.push(all.clone());
-                add(&mut all, own);
-            }
-            return Ok(Sums { before, all });
+        let mut own = vec![0; mine.first().map_or(0, Vec::len)];
+        let mut before = Vec::with_capacity(mine.len());
+        for numbers in mine {
+            before.push(own.clone());
+            add(&mut own, numbers);
         }
-        let (me, ranks) = (self.port.hosted().start, self.port.ranks());
-        let (mut sum, mut others) = (mine[0].clone(), Vec::new());
-        for other in followers(me, ranks).rev() {
-            others.push((other, sum.clone()));
-            add(&mut sum, &numbers(&self.port.receive(me, other)?));
+        let (me, mut others) = (self.port.hosted().start, Vec::new());
+        let mut all = own;
+        for other in below(&self.port).into_iter().rev() {
+            others.push((other, all.clone()));
+            add(&mut all, &numbers(&self.port.receive(me, other)?));
         }
-        let (mut before, mut all) = (zeros, sum);
-        if me != 0 {
-            self.port.send(Class::Control, me, leader(me), to_bytes(&all))?;
-            let mut both = numbers(&self.port.receive(me, leader(me))?);
-            all = both.split_off(before.len());
-            before = both;
+        let mut earlier = vec![0; all.len()];
+        if let Some(above) = above(&self.port) {
+            self.port.send(Class::Control, me, above, to_bytes(&all))?;
+            let mut both = numbers(&self.port.receive(me, above)?);
+            all = both.split_off(earlier.len());
+            earlier = both;
         }
-        // Those with the most ranks behind them first.
+        // Those with the most processes behind them first.
         for (other, mut sum) in others.into_iter().rev() {
-            add(&mut sum, &before);
+            add(&mut sum, &earlier);
             self.port.send(Class::Control, me, other, to_bytes(&[sum, all.clone()].concat()))?;
         }
-        Ok(Sums { before: vec![before], all })
+        before.iter_mut().for_each(|sum| add(sum, &earlier));
+        Ok(Sums { before, all })
     }
 }

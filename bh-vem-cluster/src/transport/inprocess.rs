@@ -19,6 +19,13 @@ impl InProcess {
     }
 }
 
+impl InProcess {
+    /// Is there a message from a rank for another?
+    pub fn has(&self, at: usize, from: usize) -> bool {
+        self.queues.get(&(from, at)).is_some_and(|queue| !queue.is_empty())
+    }
+}
+
 impl Transport for InProcess {
     fn ranks(&self) -> usize {
         self.ranks
@@ -26,6 +33,10 @@ impl Transport for InProcess {
 
     fn hosted(&self) -> Range<usize> {
         0..self.ranks
+    }
+
+    fn processes(&self) -> Vec<usize> {
+        vec![0]
     }
 
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! How bytes get from rank to rank, and how many did.
 
+pub mod crossing;
 pub mod inprocess;
 pub mod remote;
 pub mod tree;
@@ -14,6 +15,11 @@ pub trait Transport: Send {
 
     /// The ranks that live in this process.
     fn hosted(&self) -> Range<usize>;
+
+    /// The first rank of each process; each has one rank, unless it is said otherwise.
+    fn processes(&self) -> Vec<usize> {
+        (0..self.ranks()).collect()
+    }
 
     /// Sends a message from a hosted rank. Does not wait for the receiver.
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()>;
@@ -95,14 +101,16 @@ pub fn to_json(traffic: impl Iterator<Item = (usize, Traffic)>) -> String {
 pub struct Port {
     wire: Box<dyn Transport>,
     hosted: Range<usize>,
+    /// The first rank of each process.
+    processes: Vec<usize>,
     sent: Vec<Traffic>,
 }
 
 impl Port {
     /// Nothing sent yet.
     pub fn new(wire: Box<dyn Transport>) -> Port {
-        let hosted = wire.hosted();
-        Port { wire, sent: vec![Traffic::default(); hosted.len()], hosted }
+        let (hosted, processes) = (wire.hosted(), wire.processes());
+        Port { wire, sent: vec![Traffic::default(); hosted.len()], hosted, processes }
     }
 
     /// How many ranks there are.
@@ -113,6 +121,16 @@ impl Port {
     /// The ranks that live in this process.
     pub fn hosted(&self) -> Range<usize> {
         self.hosted.clone()
+    }
+
+    /// The first rank of each process.
+    pub fn processes(&self) -> &[usize] {
+        &self.processes
+    }
+
+    /// The number of this process.
+    pub fn process(&self) -> usize {
+        self.processes.partition_point(|&first| first <= self.hosted.start) - 1
     }
 
     /// Does this process do the work of a rank?
@@ -149,6 +167,13 @@ impl Port {
     /// What each hosted rank has sent.
     pub fn sent(&self) -> &[Traffic] {
         &self.sent
+    }
+
+    /// Counts elements that moved past the messages, as the message that they would have been; none if there are none.
+    pub fn note_message(&mut self, from: usize, bytes: usize) {
+        if bytes > 0 {
+            self.sent[from - self.hosted.start].count(Class::Payload, bytes);
+        }
     }
 
     /// Counts what this process's rank sent by another way on behalf of this one.

@@ -6,7 +6,8 @@
 //! of recipes are arrays that the stack has. Whoever is about to change one has the recipes that read it recorded first.
 //! Small ones that the batch itself changes are copied in it before.
 //!
-//! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before.
+//! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before. Where the
+//! results of a batch that comes for the first time would take much of the memory, all of them begin as recipes.
 
 mod draft;
 mod told;
@@ -29,6 +30,8 @@ const COPIED_SHARE: u64 = 16;
 const MOST_SPARE: usize = 64;
 /// The most structures that are remembered.
 const REMEMBERED: usize = 1 << 16;
+/// Results of which nothing is known stay recipes where they would take this part of the memory or more.
+const SHORT_SHARE: u64 = 4;
 /// Inputs that only recipes keep alive may take this part of the recorder's limit of bytes.
 const KEPT_SHARE: u64 = 8;
 
@@ -146,9 +149,11 @@ impl State {
         scratch.dies.clear();
         scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
         scratch.chosen.clear();
+        let bytes: u64 = scratch.candidates.iter().map(|&at| batch.bases[at].bytes()).sum();
+        let short = self.running.as_ref().is_some_and(|running| bytes >= running.memory / SHORT_SHARE);
         for &at in &scratch.candidates {
             let key = mix(self.builder.computes, u64::from(scratch.first[at]));
-            if mode == Mode::Always || self.recipes.unread.get(&key) == Some(&true) {
+            if mode == Mode::Always || self.recipes.unread.get(&key).copied().unwrap_or(short) {
                 scratch.chosen.push((at, key));
                 scratch.dies[at] = true;
             } else {

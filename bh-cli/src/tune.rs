@@ -1,0 +1,29 @@
+//! `bh tune`: measures the engines of a stack once, and keeps the shares that follow.
+
+use bh_core::abi::status;
+use bh_core::config::Config;
+use bh_core::stack::Stack;
+use bh_core::{Error, Result};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Measures, prints what was found, and writes it to a file if one is named.
+pub fn run(stack: Option<&str>, file: Option<&Path>) -> Result<ExitCode> {
+    let config = Config::find()?;
+    let mut stack = Stack::load(&config, stack)?;
+    let found = stack.message("cluster tune")?;
+    if found.is_empty() {
+        let text = format!(
+            "stack '{}' shares nothing out: bh tune is for stacks with a cluster, such as gpus and all",
+            stack.name()
+        );
+        return Err(Error::new(status::ARGUMENT, text));
+    }
+    print!("{found}");
+    if let Some(file) = file {
+        let failed = |why| Error::new(status::FILE, format!("'{}' cannot be written: {why}", file.display()));
+        std::fs::write(file, &found).map_err(failed)?;
+        println!("use them with BH_CLUSTER_WEIGHTS={}, or as weights of [components.cluster]", file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

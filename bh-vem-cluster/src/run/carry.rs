@@ -1,0 +1,302 @@
+//! Moves elements between ranks of one process past the messages: straight between two stacks if one of them keeps its arrays in
+//! host memory, else through memory that both devices reach without the processor, in pieces, so that one is read while the
+//! piece before it is written.
+
+use crate::plan::boxes::span_of;
+use crate::plan::stage::{Place, Transfer};
+use crate::run::local::LocalRank;
+use crate::run::machine::{Machine, timed};
+use bh_bytecode::View;
+use bh_core::abi::{access, status};
+use bh_core::component::Child;
+use bh_core::error::{Error, Result};
+use rayon::ThreadPool;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a piece.
+const PIECE: usize = 8 << 20;
+/// Fewer bytes in all are moved by one thread: waking others would take longer.
+const SHARED_BYTES: usize = 256 << 10;
+
+/// Memory between two ranks: two pieces, which take turns.
+struct Room {
+    data: *mut u8,
+    /// The memory, where no engine gave it.
+    _own: Vec<u8>,
+}
+
+// SAFETY: the memory lives as long as the stacks below, and pieces are used by one thread at a time.
+unsafe impl Send for Room {}
+
+impl Room {
+    /// Asks an engine for memory that devices reach by themselves.
+    fn new(child: &mut Child) -> Room {
+        let address = child.message(&format!("pinned memory {}", 2 * PIECE)).ok();
+        let address = address.and_then(|text| text.trim().parse::<usize>().ok());
+        let mut own = vec![0; if address.is_some() { 0 } else { 2 * PIECE }];
+        let data = address.map_or(own.as_mut_ptr(), |address| std::ptr::with_exposed_provenance_mut(address));
+        Room { data, _own: own }
+    }
+
+    /// A piece, by the number of its turn.
+    fn piece(&self, turn: usize) -> *mut u8 {
+        // SAFETY: there are two.
+        unsafe { self.data.add(turn % 2 * PIECE) }
+    }
+}
+
+/// The memory between ranks, by sender and receiver.
+#[derive(Default)]
+pub(crate) struct Rooms(BTreeMap<(usize, usize), Room>);
+
+/// What moves from one rank to another: pieces, each a list of places on both sides.
+struct Load {
+    from: usize,
+    to: usize,
+    pieces: Vec<Vec<(Place, Place)>>,
+    room: [*mut u8; 2],
+}
+
+// SAFETY: while one thread fills a piece of the memory, nobody else touches it, and the other piece is read by one.
+unsafe impl Sync for Load {}
+
+/// Where a transfer's two views are cut so that no part has more bytes than a piece.
+fn cut(source: &Place, target: &Place, into: &mut Vec<(Place, Place)>) -> Result<()> {
+    if source.bytes() <= PIECE {
+        into.push((*source, *target));
+        return Ok(());
+    }
+    let shape = source.view.shape();
+    let dim = shape.iter().position(|&extent| extent > 1).unwrap_or_default();
+    let each = source.bytes() / shape[dim].max(1) as usize;
+    let rows = (PIECE / each.max(1)).max(1) as i64;
+    let part = |view: &View, first: i64| {
+        let part = view.slice(dim, Some(first), Some((first + rows).min(shape[dim])), 1);
+        part.map_err(|why| Error::new(status::BATCH, why.to_string()))
+    };
+    for first in (0..shape[dim]).step_by(rows as usize) {
+        let (source, target) = (
+            Place { base: source.base, view: part(&source.view, first)? },
+            Place { base: target.base, view: part(&target.view, first)? },
+        );
+        cut(&source, &target, into)?;
+    }
+    Ok(())
+}
+
+/// The pieces of some transfers from one rank to another.
+fn pieces(transfers: &[&Transfer]) -> Result<Vec<Vec<(Place, Place)>>> {
+    let mut all = Vec::new();
+    for transfer in transfers.iter().filter(|transfer| !transfer.source.view.is_empty()) {
+        cut(&transfer.source, &transfer.target, &mut all)?;
+    }
+    let (mut pieces, mut bytes) = (Vec::<Vec<(Place, Place)>>::new(), PIECE);
+    for pair in all {
+        bytes += pair.0.bytes();
+        match pieces.last_mut().filter(|_| bytes <= PIECE) {
+            Some(last) => last.push(pair),
+            None => {
+                bytes = pair.0.bytes();
+                pieces.push(vec![pair]);
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+/// Is something read that is written, too? Messages would keep what it was.
+fn overlap(transfers: &[&Transfer]) -> bool {
+    let meets = |one: &Place, other: &Place| {
+        one.base.id == other.base.id && !span_of(&one.view).meet(span_of(&other.view)).is_empty()
+    };
+    transfers.iter().any(|one| transfers.iter().any(|other| meets(&one.source, &other.target)))
+}
+
+impl Machine {
+    /// Do the transfers between ranks of this process go past the messages?
+    pub(crate) fn carries(&self, transfers: &[Transfer]) -> bool {
+        let within: Vec<&Transfer> = transfers.iter().filter(|transfer| self.is_within(transfer)).collect();
+        self.crew.is_some() && !within.is_empty() && !overlap(&within)
+    }
+
+    /// Do both ranks live in this process?
+    pub(crate) fn is_within(&self, transfer: &Transfer) -> bool {
+        self.port.hosts(transfer.from) && self.port.hosts(transfer.to)
+    }
+
+    /// Moves what goes from one rank of this process to another.
+    pub(crate) fn carry(&mut self, transfers: &[Transfer]) -> Result<()> {
+        let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
+        for transfer in transfers.iter().filter(|transfer| self.is_within(transfer)) {
+            pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
+        }
+        let mut spent = 0;
+        let outcome = timed(&mut spent, || self.carry_pairs(&pairs));
+        self.spent.pack += spent;
+        outcome
+    }
+
+    fn carry_pairs(&mut self, pairs: &BTreeMap<(usize, usize), Vec<&Transfer>>) -> Result<()> {
+        let mut loads = Vec::new();
+        let mut outcome = Ok(());
+        for (&(from, to), transfers) in pairs {
+            self.port.note_message(from, transfers.iter().map(|transfer| transfer.source.bytes()).sum());
+            if self.rank(from).0.on_device && self.rank(to).0.on_device {
+                if !self.rooms.0.contains_key(&(from, to)) {
+                    let room = Room::new(self.rank(from).1);
+                    self.rooms.0.insert((from, to), room);
+                }
+                let room = &self.rooms.0[&(from, to)];
+                loads.push(Load { from, to, pieces: pieces(transfers)?, room: [room.piece(0), room.piece(1)] });
+                continue;
+            }
+            for transfer in transfers {
+                outcome = outcome.and(self.carry_straight(transfer));
+            }
+        }
+        outcome.and(self.carry_loads(&loads))
+    }
+
+    /// Copies elements that are in host memory on one side at least.
+    fn carry_straight(&mut self, transfer: &Transfer) -> Result<()> {
+        let Transfer { from, to, source, target } = transfer;
+        if source.view.is_empty() {
+            return Ok(());
+        }
+        let size = source.base.dtype().size();
+        let bytes = |view: &View| view.stride().iter().map(|stride| stride * size as i64).collect::<Vec<i64>>();
+        let (state, child) = self.rank(*from);
+        state.know(&source.base);
+        if state.on_device {
+            let mut elements = vec![0; source.bytes()];
+            state.read(child, source, &mut elements)?;
+            let (state, child) = self.rank(*to);
+            return state.unpack(child, target, &elements).map(drop);
+        }
+        let data = child.map(&source.base, Some(&source.view), access::READ)?;
+        let (state, child) = self.rank(*to);
+        // SAFETY: the map shows the view's elements until it ends.
+        let written = unsafe {
+            let first = data.offset(source.view.start() as isize * size as isize);
+            state.write(child, target, first, &bytes(&source.view))
+        };
+        written.and(self.rank(*from).1.unmap(&source.base))
+    }
+
+    /// In each turn, every rank writes the pieces that were read for it in the turn before, and reads those for others.
+    fn carry_loads(&mut self, loads: &[Load]) -> Result<()> {
+        let turns = loads.iter().map(|load| load.pieces.len()).max().unwrap_or(0);
+        let places = loads.iter().flat_map(|load| load.pieces.iter().flatten());
+        let alone = places.map(|(source, _)| source.bytes()).sum::<usize>() < SHARED_BYTES;
+        let mut outcome = Ok(());
+        for turn in 0..if turns == 0 { 0 } else { turns + 1 } {
+            let crew = self.crew.as_ref().filter(|_| !alone);
+            let first = self.port.hosted().start;
+            let ranks = self.locals.iter_mut().zip(&mut self.children);
+            let work = |(place, (state, child)): (usize, (&mut LocalRank, &mut Child))| {
+                take_turn(first + place, turn, loads, state, child)
+            };
+            outcome = outcome.and(each(crew, ranks.enumerate(), &work));
+        }
+        outcome
+    }
+}
+
+/// Does something with each of some things, by the threads of a crew if there is one; the first failure. None stops the others.
+fn each<T: Send>(
+    crew: Option<&ThreadPool>,
+    mut things: impl Iterator<Item = T>,
+    work: &(impl Fn(T) -> Result<()> + Sync),
+) -> Result<()> {
+    let Some(crew) = crew else { return things.fold(Ok(()), |outcome, thing| outcome.and(work(thing))) };
+    let first = Mutex::new(Ok(()));
+    let keep = |outcome: Result<()>| {
+        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_ok() {
+            *first = outcome;
+        }
+    };
+    crew.in_place_scope(|scope| {
+        let own = things.next();
+        for thing in things {
+            let keep = &keep;
+            scope.spawn(move |_| keep(work(thing)));
+        }
+        own.into_iter().for_each(|thing| keep(work(thing)));
+    });
+    first.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A rank's part of a turn.
+fn take_turn(rank: usize, turn: usize, loads: &[Load], state: &mut LocalRank, child: &mut Child) -> Result<()> {
+    let mut outcome = Ok(());
+    let before = turn.checked_sub(1);
+    for load in loads.iter().filter(|load| load.to == rank) {
+        let Some((piece, turn)) = before.and_then(|turn| Some((load.pieces.get(turn)?, turn))) else { continue };
+        let bytes = piece.iter().map(|(_, target)| target.bytes()).sum();
+        // SAFETY: the rank that sends has filled the piece in the turn before, and leaves it alone in this one.
+        let mut rest = unsafe { std::slice::from_raw_parts(load.room[turn % 2], bytes) };
+        for (_, target) in piece {
+            match state.unpack(child, target, rest) {
+                Ok(after) => rest = after,
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+    }
+    for load in loads.iter().filter(|load| load.from == rank) {
+        let Some(piece) = load.pieces.get(turn) else { continue };
+        let bytes = piece.iter().map(|(source, _)| source.bytes()).sum();
+        // SAFETY: whoever gets the piece reads the other one in this turn.
+        let mut rest = unsafe { std::slice::from_raw_parts_mut(load.room[turn % 2], bytes) };
+        for (source, _) in piece {
+            let (mine, after) = rest.split_at_mut(source.bytes());
+            if let Err(error) = state.read(child, source, mine) {
+                // Zeros stand for what is lost.
+                mine.fill(0);
+                outcome = outcome.and(Err(error));
+            }
+            rest = after;
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::{Base, DType};
+
+    fn place(id: u64, start: i64, shape: &[i64], stride: &[i64]) -> Place {
+        Place { base: Base::new(id, DType::F64, 1 << 30), view: View::new(start, shape, stride).unwrap() }
+    }
+
+    #[test]
+    fn pieces_have_all_elements_and_fit_their_room() {
+        for (shape, stride) in
+            [(vec![5_000_000], vec![1]), (vec![3, 2_000_000], vec![4_000_000, 2]), (vec![2000, 700], vec![1000, 1])]
+        {
+            let (source, target) = (place(1, 7, &shape, &stride), place(2, 0, &shape, &stride));
+            let transfer = Transfer { from: 0, to: 1, source, target };
+            let found = pieces(&[&transfer, &transfer]).unwrap();
+            let bytes = |piece: &Vec<(Place, Place)>| piece.iter().map(|(source, _)| source.bytes()).sum::<usize>();
+            assert!(found.iter().all(|piece| bytes(piece) <= PIECE && !piece.is_empty()));
+            assert_eq!(found.iter().map(bytes).sum::<usize>(), 2 * source.bytes());
+            assert!(found.iter().flatten().all(|(source, target)| source.view.shape() == target.view.shape()));
+            assert!(found.iter().flatten().all(|(source, target)| source.view.start() - 7 == target.view.start()));
+        }
+    }
+
+    #[test]
+    fn what_is_read_and_written_goes_by_messages() {
+        let halo = Transfer { from: 0, to: 1, source: place(1, 90, &[10], &[1]), target: place(2, 0, &[10], &[1]) };
+        let back = |start| Transfer {
+            from: 1,
+            to: 0,
+            source: place(2, start, &[10], &[1]),
+            target: place(1, 100, &[10], &[1]),
+        };
+        assert!(!overlap(&[&halo, &back(10)]));
+        assert!(overlap(&[&halo, &back(5)]));
+    }
+}
