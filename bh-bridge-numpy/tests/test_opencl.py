@@ -53,3 +53,25 @@ def test_turns_of_a_loop_share_kernels_whatever_batches_they_are_in(tmp_path):
 def test_what_only_has_a_name_changes_no_result(tmp_path):
     plain, lazy = (kernels(tmp_path, "heat_equation", 60, 30, BH_RECORDER_RECIPES=mode)[1] for mode in ("off", "always"))
     assert lazy == pytest.approx(plain, rel=1e-12)
+
+
+def methods(count, **settings):
+    """What random calls of methods say, on the device alone."""
+    env = {**os.environ, "BH_STACK": "opencl-only", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_CACHE_DIR": "", **settings}
+    script = Path(__file__).with_name("random_methods.py")
+    done = subprocess.run([sys.executable, str(script), "0", str(count)], capture_output=True, text=True, env=env)
+    if "OpenCL" in done.stderr and done.returncode:
+        pytest.skip("there is no OpenCL")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("group", ["16", "256"])
+def test_methods_on_the_device_give_what_numpy_gives(group):
+    found = methods(60, BH_OPENCL_GROUP=group)
+    assert "60 calls, 0 differ" in found, found
+
+
+def test_methods_are_the_next_engines_if_the_device_is_not_to_run_them():
+    found = methods(20, BH_STACK="opencl", BH_OPENCL_METHODS="false", BH_OPENCL_SMALL_BYTES="0", BH_OPENCL_SMALL_OPERATIONS="0")
+    assert "20 calls, 0 differ" in found and "blocks unsupported" in found, found

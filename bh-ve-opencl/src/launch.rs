@@ -1,7 +1,7 @@
 //! Running a block: its memory is brought together, its kernels go into the queue.
 
 use crate::arrays::{Arrays, Lent};
-use crate::code::{Code, NOTE, Place};
+use crate::code::{Code, NOTE, Place, Why};
 use crate::memory::Memory;
 use crate::plan::BlockPlan;
 use crate::timing::Timing;
@@ -159,6 +159,17 @@ impl Launcher {
     }
 }
 
+/// The error of a noted number.
+fn error(why: &Why, bits: u64) -> Error {
+    match why {
+        Why::Index(signed, len) => {
+            let index = if *signed { (bits as i64).to_string() } else { bits.to_string() };
+            Error::new(status::BOUNDS, format!("index {index} is out of range for {len} elements"))
+        }
+        Why::Method(text) => Error::new(status::EXECUTION, text.replace("{}", &(bits as i64).to_string())),
+    }
+}
+
 /// Bytes of a kernel's notes.
 pub(crate) fn note_bytes(code: &Code) -> usize {
     code.failing.len() * NOTE * size_of::<u32>()
@@ -170,12 +181,10 @@ pub(crate) fn failed(code: &Code, note: &Memory, failures: &mut Vec<Failure>) ->
     note.download_at(0, &mut found)?;
     let words: Vec<u32> =
         found.chunks_exact(4).map(|it| u32::from_ne_bytes(it.try_into().unwrap_or_default())).collect();
-    for (noted, &(instr, signed, len)) in words.chunks_exact(NOTE).zip(&code.failing) {
-        if noted[0] != 0 && failures.iter().all(|(known, _)| *known != instr) {
+    for (noted, (instr, why)) in words.chunks_exact(NOTE).zip(&code.failing) {
+        if noted[0] != 0 && failures.iter().all(|(known, _)| known != instr) {
             let bits = u64::from(noted[1]) | u64::from(noted[2]) << 32;
-            let index = if signed { (bits as i64).to_string() } else { bits.to_string() };
-            let text = format!("index {index} is out of range for {len} elements");
-            failures.push((instr, Error::new(status::BOUNDS, text)));
+            failures.push((*instr, error(why, bits)));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ mod arrays;
 mod attachment;
 mod borrowed;
 mod code;
+mod compiler;
 mod device;
 mod engine;
 mod explain;

@@ -1,10 +1,10 @@
 //! What a block needs to run: its kernels, the bases that it uses and how, and its renames.
 
 use crate::code::{self, Place, Variant};
+use crate::compiler::Entry;
 use crate::engine::Counters;
 use crate::memory::Pool;
 use crate::methods::Methods;
-use crate::programs::Entry;
 use crate::regions::{Region, regions};
 use crate::settings::{Settings, Specialise};
 use crate::start::Launch;

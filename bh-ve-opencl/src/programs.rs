@@ -1,22 +1,19 @@
-//! Built kernels: by their text, in memory and on disk, and the threads that build them.
+//! A device in use, the kernels that are known for it, and the threads that build them.
 
+use crate::code;
+use crate::compiler::{Compiler, Entry};
 use crate::device::Facts;
 use bh_core::abi::status;
 use bh_core::kernel_store::KernelStore;
-use bh_core::kernel_trace::code_detail;
 use bh_core::threads::without_signals;
-use bh_core::{Counter, Error, Host, Result};
+use bh_core::{Error, Host, Result};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::device::Device;
-use opencl3::kernel::Kernel;
-use opencl3::program::Program;
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 /// A device in use: its context and its queue, on which everything happens in order.
 pub(crate) struct Gpu {
@@ -93,43 +90,6 @@ impl Gpu {
     }
 }
 
-/// A kernel's text, and the kernel once it is built.
-pub(crate) struct Entry {
-    pub(crate) text: String,
-    pub(crate) hash: u128,
-    built: OnceLock<std::result::Result<Built, String>>,
-    busy: AtomicUsize,
-}
-
-/// A built kernel.
-pub(crate) struct Built {
-    /// Its arguments are part of its state, so that only one can use it at a time.
-    pub(crate) kernel: Mutex<Prepared>,
-    _program: Program,
-}
-
-/// A number as a kernel's argument; none if it has not been set.
-pub(crate) type Value = Option<[u8; 16]>;
-
-/// A kernel with the arguments of its last launch.
-pub(crate) struct Prepared {
-    pub(crate) kernel: Kernel,
-    /// By argument; those that are buffers are always set.
-    pub(crate) values: Vec<Value>,
-}
-
-impl Entry {
-    /// Is it built, or known not to be buildable?
-    pub(crate) fn is_done(&self) -> bool {
-        self.built.get().is_some()
-    }
-
-    /// The kernel, if it is built and usable.
-    pub(crate) fn ready(&self) -> Option<&Built> {
-        self.built.get()?.as_ref().ok()
-    }
-}
-
 /// All kernels of an engine.
 #[derive(Clone)]
 pub(crate) struct Programs {
@@ -137,18 +97,13 @@ pub(crate) struct Programs {
 }
 
 struct Shared {
-    gpu: Arc<Gpu>,
-    options: String,
+    compiler: Compiler,
     contract: bool,
-    store: Option<KernelStore>,
-    dump: Option<PathBuf>,
     known: Mutex<HashMap<u128, Vec<Arc<Entry>>>>,
     builders: usize,
+    /// The most kernels of a program.
+    together: usize,
     later: Mutex<Later>,
-    built: Counter,
-    loaded: Counter,
-    nanoseconds: Counter,
-    host: Host,
 }
 
 /// The threads that build kernels beside the program.
@@ -161,6 +116,9 @@ struct Later {
     /// None is started any more.
     closed: bool,
 }
+
+/// The form of what is kept on disk.
+const STORED: &str = "programs of several kernels";
 
 /// What a choice is kept under; no kernel's text is like that.
 fn choice_key(name: u128) -> Vec<u8> {
@@ -181,30 +139,25 @@ impl Programs {
             options += " -cl-mad-enable -cl-no-signed-zeros -cl-unsafe-math-optimizations";
         }
         let facts = &gpu.facts;
-        let identity = format!("{}\n{}\n{}\n{options}", facts.name, facts.platform, facts.version);
+        let identity = format!("{}\n{}\n{}\n{options}\n{STORED}", facts.name, facts.platform, facts.version);
         let store = settings.cache_dir.clone();
         let store = store.and_then(|directory| KernelStore::new(directory, identity.into_bytes()));
+        let compiler = Compiler::new(gpu, options, store, settings.dump.clone(), host);
         Programs {
             shared: Arc::new(Shared {
-                options,
+                compiler,
                 contract: settings.fast_math,
-                store,
-                dump: settings.dump.clone(),
                 known: Mutex::default(),
                 builders: settings.builders,
+                together: settings.together,
                 later: Mutex::default(),
-                built: host.counter("kernels built"),
-                loaded: host.counter("kernels loaded"),
-                nanoseconds: host.counter("build_ns"),
-                host: *host,
-                gpu,
             }),
         }
     }
 
-    /// The entry of a text.
-    pub(crate) fn entry(&self, text: String) -> Arc<Entry> {
-        let text = if self.shared.contract { text.replace("FP_CONTRACT OFF", "FP_CONTRACT ON") } else { text };
+    /// The entry of a text, of which so many bytes at the end may be in a program with others.
+    pub(crate) fn entry(&self, text: String, own: usize) -> Arc<Entry> {
+        let text = if self.shared.contract { code::contracted(&text) } else { text };
         let hash = bh_bytecode::hash::hash_bytes(text.as_bytes());
         let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > KNOWN {
@@ -214,50 +167,47 @@ impl Programs {
         if let Some(entry) = entries.iter().find(|entry| entry.text == text) {
             return entry.clone();
         }
-        let entry = Arc::new(Entry { text, hash, built: OnceLock::new(), busy: AtomicUsize::new(0) });
+        let entry = Arc::new(Entry::new(text, own, hash));
         entries.push(entry.clone());
         entry
     }
 
     /// Is the kernel built, now that the disk has been asked for it?
     pub(crate) fn load_stored(&self, entry: &Entry) -> bool {
-        if entry.built.get().is_none()
-            && let Some(built) = self.shared.load(&entry.text)
-        {
-            // Somebody else may have been faster.
-            let _ = entry.built.set(Ok(built));
-        }
-        entry.ready().is_some()
+        self.shared.compiler.load(entry)
     }
 
     /// The number that was kept on disk for a name.
     pub(crate) fn choice(&self, name: u128) -> Option<usize> {
-        let kept = self.shared.store.as_ref()?.read(&choice_key(name))?;
+        let kept = self.shared.compiler.store.as_ref()?.read(&choice_key(name))?;
         std::str::from_utf8(&kept).ok()?.parse().ok()
     }
 
     /// Keeps a number for a name on disk.
     pub(crate) fn keep_choice(&self, name: u128, number: usize) {
-        if let Some(store) = &self.shared.store {
+        if let Some(store) = &self.shared.compiler.store {
             store.write(&choice_key(name), number.to_string().as_bytes());
         }
     }
 
-    /// Builds what is not built yet, side by side. Fails with the first failure.
+    /// Builds what is not built yet: some in a program, programs side by side. Fails with the first failure.
     pub(crate) fn build(&self, entries: &[Arc<Entry>]) -> Result<()> {
-        let missing: Vec<&Arc<Entry>> = entries.iter().filter(|entry| entry.built.get().is_none()).collect();
+        let shared = &self.shared;
+        let missing: Vec<Arc<Entry>> = entries.iter().filter(|entry| !shared.compiler.load(entry)).cloned().collect();
+        let programs = missing.len().div_ceil(shared.together);
+        let groups: Vec<&[Arc<Entry>]> = missing.chunks(missing.len().div_ceil(programs.max(1)).max(1)).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some(entry) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.shared.build(entry);
+            while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                shared.compiler.build(group, shared.contract);
             }
         };
-        match missing.len() {
+        match groups.len() {
             0 => {}
             1 => work(),
             many => {
                 std::thread::scope(|scope| {
-                    for _ in 1..many.min(self.shared.builders) {
+                    for _ in 1..many.min(shared.builders) {
                         // Whoever cannot be started leaves its work to the others.
                         let _ = without_signals(|| std::thread::Builder::new().spawn_scoped(scope, work));
                     }
@@ -265,29 +215,26 @@ impl Programs {
                 });
             }
         }
-        for entry in entries {
-            if let Some(Err(text)) = entry.built.get() {
-                return Err(Error::new(status::DEVICE, text.clone()));
-            }
+        match entries.iter().find_map(|entry| entry.failure()) {
+            Some(text) => Err(Error::new(status::DEVICE, text)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// Builds an entry beside the program, unless that has begun.
-    pub(crate) fn build_later(&self, entry: &Arc<Entry>) {
-        let mut later = self.shared.later();
-        if later.closed || entry.built.get().is_some() || entry.busy.swap(1, Ordering::Relaxed) == 1 {
+    /// Builds entries beside the program, but those for which that has begun.
+    pub(crate) fn build_later<'a>(&self, entries: impl IntoIterator<Item = &'a Arc<Entry>>) {
+        let shared = &self.shared;
+        let mut later = shared.later();
+        if later.closed {
             return;
         }
-        later.waiting.push_back(entry.clone());
-        if later.running >= self.shared.builders {
-            return;
-        }
+        later.waiting.extend(entries.into_iter().filter(|entry| entry.begins()).cloned());
         later.threads.retain(|thread| !thread.is_finished());
-        let shared = self.shared.clone();
-        let builder = std::thread::Builder::new().name("bh-opencl-build".into());
-        // Without a thread the kernel stays as it is, which is only slower.
-        if let Ok(thread) = without_signals(|| builder.spawn(move || shared.build_waiting())) {
+        while later.running < later.waiting.len().div_ceil(shared.together).min(shared.builders) {
+            let own = shared.clone();
+            let builder = std::thread::Builder::new().name("bh-opencl-build".into());
+            // Without a thread the kernels stay as they are, which is only slower.
+            let Ok(thread) = without_signals(|| builder.spawn(move || own.build_waiting())) else { return };
             later.running += 1;
             later.threads.push(thread);
         }
@@ -317,61 +264,14 @@ impl Shared {
     fn build_waiting(&self) {
         loop {
             let mut later = self.later();
-            let next = if later.closed { None } else { later.waiting.pop_front() };
-            let Some(entry) = next else {
+            let count = if later.closed { 0 } else { later.waiting.len().min(self.together) };
+            if count == 0 {
                 later.running -= 1;
                 return;
-            };
+            }
+            let group: Vec<Arc<Entry>> = later.waiting.drain(..count).collect();
             drop(later);
-            self.build(&entry);
+            self.compiler.build(&group, self.contract);
         }
-    }
-
-    fn build(&self, entry: &Entry) {
-        entry.built.get_or_init(|| {
-            let (begin, clock) = (Instant::now(), self.host.trace_clock());
-            let outcome = self.load(&entry.text).map_or_else(|| self.compile(&entry.text), Ok);
-            self.host.trace("compile", clock, &code_detail(&entry.text));
-            self.nanoseconds.add(begin.elapsed().as_nanos() as u64);
-            outcome
-        });
-    }
-
-    fn kernel(&self, program: Program) -> std::result::Result<Built, String> {
-        let kernel =
-            Kernel::create(&program, "bh").map_err(|why| format!("OpenCL: the kernel is not usable: {why}"))?;
-        Ok(Built { kernel: Mutex::new(Prepared { kernel, values: Vec::new() }), _program: program })
-    }
-
-    /// The kernel as it was stored.
-    fn load(&self, text: &str) -> Option<Built> {
-        let binary = self.store.as_ref()?.read(text.as_bytes())?;
-        let program = Program::create_and_build_from_binary(&self.gpu.context, &[&binary], "").ok()?;
-        let built = self.kernel(program).ok()?;
-        self.loaded.add(1);
-        Some(built)
-    }
-
-    fn compile(&self, text: &str) -> std::result::Result<Built, String> {
-        if let Some(directory) = &self.dump {
-            let file = directory.join(format!("{:032x}.cl", bh_bytecode::hash::hash_bytes(text.as_bytes())));
-            // A text that cannot be written is only not there to be read.
-            let _ = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(file, text));
-        }
-        let mut program = Program::create_from_source(&self.gpu.context, text)
-            .map_err(|why| format!("OpenCL: a program cannot be made: {why}"))?;
-        let device = self.gpu.facts.device();
-        if let Err(why) = program.build(&[device], &self.options) {
-            let log = program.get_build_log(device).unwrap_or_default();
-            let kernel = text.find("__kernel").map_or(text, |at| &text[at..]);
-            return Err(format!("OpenCL: building a kernel failed: {why}: {}\n{kernel}", log.trim()));
-        }
-        self.built.add(1);
-        if let (Some(store), Ok(binaries)) = (&self.store, program.get_binaries())
-            && let Some(binary) = binaries.first().filter(|binary| !binary.is_empty())
-        {
-            store.write(text.as_bytes(), binary);
-        }
-        self.kernel(program)
     }
 }

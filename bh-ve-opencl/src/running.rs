@@ -1,13 +1,14 @@
 //! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
 
 use crate::code::{Target, scatter};
+use crate::compiler::Entry;
 use crate::device::{self, Class, Facts};
 use crate::engine::Counters;
 use crate::launch::{Failure, Launcher};
 use crate::memory::Pool;
 use crate::methods::Methods;
 use crate::plan::BlockPlan;
-use crate::programs::{Entry, Gpu, Programs, failed};
+use crate::programs::{Gpu, Programs, failed};
 use crate::settings::Settings;
 use crate::stream::InPieces;
 use crate::tune::Tuner;
@@ -46,12 +47,13 @@ pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
     let target = target(&gpu.facts, settings);
     let tunes = settings.tunes(gpu.facts.class).filter(|_| context.is_null());
     settings.fault_after.into_iter().for_each(|kernels| gpu.lose_after(kernels));
+    let methods = Methods::new(settings.methods, gpu.facts.f64);
     let gpu = Arc::new(gpu);
     let programs = Programs::new(gpu.clone(), settings, host);
     let pool = Pool::new(gpu, programs, target, settings, host);
     Ok(Open {
         pool,
-        methods: Methods::default(),
+        methods,
         launcher: None,
         plans: Cache::new(PLANS),
         calls: HashMap::new(),
@@ -70,7 +72,8 @@ fn target(facts: &Facts, settings: &Settings) -> Target {
     let square = if facts.class == Class::Cpu { 2 } else { 8 };
     let halves = if facts.local_bytes >= 48 << 10 { 2 } else { 1 };
     let (groups, parameter_bytes) = (facts.units * (2048 / group).max(1), facts.parameter_bytes);
-    Target { group, groups, parameter_bytes, square, halves, placements: settings.placements }
+    let largest = if settings.group < 64 { group } else { 1 << facts.largest_group.ilog2() };
+    Target { group, largest, groups, parameter_bytes, square, halves, placements: settings.placements }
 }
 
 /// A device in use.
@@ -251,7 +254,7 @@ impl Open {
                 && settings.while_building
                 && meanwhile(batch, block, &entries, child, launcher)
             {
-                entries.iter().for_each(|entry| pool.programs.build_later(entry));
+                pool.programs.build_later(&entries);
                 elsewhere.push((block, Place::NotBuilt));
             } else {
                 missing.extend(entries);
@@ -261,7 +264,7 @@ impl Open {
         // What cannot be built fails in its turn.
         let built = pool.programs.build(&missing);
         // Kernels that nobody waits for come after those that are waited for.
-        later.iter().for_each(|entry| pool.programs.build_later(entry));
+        pool.programs.build_later(&later);
         for &block in blocks {
             enter_block(block);
             let mut turn =

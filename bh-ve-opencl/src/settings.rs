@@ -57,6 +57,10 @@ pub(crate) struct Settings {
     pub(crate) times: bool,
     /// Threads that build the kernels of a batch.
     pub(crate) builders: usize,
+    /// The most kernels that are built as one program.
+    pub(crate) together: usize,
+    /// Do methods but products run on the device, too?
+    pub(crate) methods: bool,
     /// May the next engine run blocks whose kernels are not built yet?
     pub(crate) while_building: bool,
     pub(crate) placements: Placements,
@@ -125,6 +129,8 @@ impl Settings {
             dump: text(&opencl::DUMP).map(PathBuf::from),
             profile,
             times: profile || host.trace_clock() != 0,
+            together: host.setting(&opencl::TOGETHER)?.max(1),
+            methods: host.setting(&opencl::METHODS)?,
             while_building,
             placements: placements(text(&opencl::PLACEMENTS).as_deref())?,
             tune,

@@ -1,8 +1,9 @@
 //! Setting a kernel's arguments and putting it into the queue.
 
 use crate::code::{Code, Place};
+use crate::compiler::{Entry, Prepared, Value};
 use crate::memory::Memory;
-use crate::programs::{Entry, Gpu, Prepared, Programs, Value, failed};
+use crate::programs::{Gpu, Programs, failed};
 use bh_bytecode::{Constant, DType};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -22,7 +23,7 @@ pub(crate) struct Launch {
 impl Launch {
     /// The launch of a kernel, which may have to be built yet.
     pub(crate) fn new(mut code: Code, programs: &Programs) -> Launch {
-        let entry = programs.entry(std::mem::take(&mut code.text));
+        let entry = programs.entry(std::mem::take(&mut code.text), code.own);
         Launch { code, entry, numbers: None }
     }
 

@@ -3,7 +3,8 @@
 //! a reduction is not among the choices.
 
 use crate::code::{Placement, Target};
-use crate::programs::{Entry, Programs};
+use crate::compiler::Entry;
+use crate::programs::Programs;
 use bh_core::{Counter, Host};
 use opencl3::event::{CL_COMPLETE, Event};
 use std::collections::HashMap;

@@ -565,6 +565,43 @@ fn kernels_are_kept_on_disk_for_the_next_process() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// Sums of arrays of different types and lengths: a kernel each.
+fn of_types() -> Program {
+    let mut build = Build::default();
+    for (len, dtype) in (100..).zip([DType::F64, DType::F32, DType::I64, DType::I32, DType::U8]) {
+        let bases = [build.base(dtype, len, true), build.base(dtype, len, true), build.base(dtype, len, false)];
+        let [a, b, result] = bases.map(|base| build.view(base, 0, &[len], &[1]));
+        build.push(Opcode::Add, &[result, a, b]);
+    }
+    build.program.unwrap()
+}
+
+#[test]
+fn kernels_of_a_batch_are_built_as_few_programs_and_each_is_found_on_disk() {
+    let _alone = alone();
+    let directory = std::env::temp_dir().join(format!("bh-opencl-together-{}", std::process::id()));
+    let keys = |together: usize, directory: &str| {
+        format!("specialise = 'off'\ntogether = {together}\ncache_dir = '{directory}'")
+    };
+    for (together, programs) in [(1, 5), (2, 3), (8, 1)] {
+        let Some(mut stack) = load("'opencl'", &keys(together, "")) else { return };
+        check(&mut stack, &of_types());
+        assert_eq!((count(&stack, "kernels built"), count(&stack, "programs built")), (5, programs));
+    }
+    let shared = directory.display().to_string();
+    let mut stack = load("'opencl'", &keys(8, &shared)).unwrap();
+    check(&mut stack, &of_types());
+    drop(stack);
+    // One of them alone, and what is there with what is not.
+    let mut again = load("'opencl'", &keys(8, &shared)).unwrap();
+    check(&mut again, &sums(2, 300));
+    assert_eq!((count(&again, "kernels built"), count(&again, "kernels loaded")), (0, 1));
+    check(&mut again, &heat(false));
+    check(&mut again, &of_types());
+    assert_eq!(count(&again, "kernels loaded"), 5);
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn kernels_with_their_sizes_in_the_text_give_the_same() {
     let _alone = alone();

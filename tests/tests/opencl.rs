@@ -68,6 +68,30 @@ fn devices_and_cores_share_the_work() {
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
 
+/// The stack `cluster-opencl` with two ranks in this process.
+#[test]
+fn ranks_of_a_cluster_have_a_device_each() {
+    let mut stack: Stack = match stacks::load("cluster-opencl") {
+        Ok(stack) => stack,
+        Err(error) => {
+            assert!(error.to_string().contains("OpenCL"), "{error}");
+            say(format_args!("left out: {error}"));
+            return;
+        }
+    };
+    assert_eq!(stack.message("cluster ranks").unwrap(), "2");
+    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, 20 * STEP, &mut |_| {});
+    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
+    let mut stacks = [stack];
+    for seed in 0..PROGRAMS / 4 {
+        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let [mut stack] = stacks;
+    let kernels = stack.stats().get("opencl.kernels").unwrap_or(0);
+    assert!(kernels > 0, "no kernel ran on a device");
+    assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
 /// Prints past the capture of the test harness: what was left out is part of the result.
 fn say(text: std::fmt::Arguments<'_>) {
     let mut output = std::io::stdout();

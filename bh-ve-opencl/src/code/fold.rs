@@ -58,6 +58,7 @@ mod tests {
 
     const TARGET: Target = Target {
         group: 256,
+        largest: 1024,
         groups: 1024,
         parameter_bytes: 1024,
         square: 8,

@@ -18,10 +18,11 @@ mod view;
 pub(crate) use choices::choices;
 pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
-pub(crate) use product::{is_product, product};
+pub(crate) use product::{Matrix, is_product, product, tiles};
 pub(crate) use scan::accumulate;
 pub(crate) use scatter::{Range, scatter, scatter_range};
 pub(crate) use stage::{stage, together};
+pub(crate) use view::is_wide;
 
 use bh_bytecode::c::{Dialect, complete};
 use bh_bytecode::{BatchRef, DType};
@@ -91,8 +92,9 @@ impl Placements {
 /// What the text may rely on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
-    /// Items of a work-group.
+    /// Items of a work-group, and the most that the device allows.
     pub(crate) group: usize,
+    pub(crate) largest: usize,
     /// Work-groups that fill the device, and some.
     pub(crate) groups: usize,
     /// Bytes of a kernel's arguments.
@@ -127,6 +129,8 @@ pub(crate) enum Place {
 pub(crate) struct Code {
     /// The complete text; its one kernel is `bh`.
     pub(crate) text: String,
+    /// Bytes at the end of the text without the types and functions that kernels of one program share; none if it shares none.
+    pub(crate) own: usize,
     pub(crate) places: Vec<Place>,
     pub(crate) constants: Vec<(DType, ConstantRef)>,
     /// Sizes, strides and offsets, if they are not in the text.
@@ -138,8 +142,17 @@ pub(crate) struct Code {
     /// Work-groups, and items of one.
     pub(crate) groups: usize,
     pub(crate) group: usize,
-    /// The instructions (indices in the batch) that may note a failure, by the number that they note.
-    pub(crate) failing: Vec<(u32, bool, i64)>,
+    /// The instructions (indices in the batch) that may note a failure, by the number that they note, and what that says.
+    pub(crate) failing: Vec<(u32, Why)>,
+}
+
+/// What a noted number says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is an index, signed or not, and out of range for so many elements.
+    Index(bool, i64),
+    /// A method fails for this reason, which may have the number in its text.
+    Method(String),
 }
 
 /// A parameter list and a body around which a kernel is made.
@@ -147,7 +160,7 @@ pub(crate) struct Writer {
     pub(crate) numbers: numbers::Numbers,
     places: Vec<(Place, DType, bool)>,
     constants: Vec<(DType, ConstantRef)>,
-    pub(crate) failing: Vec<(u32, bool, i64)>,
+    pub(crate) failing: Vec<(u32, Why)>,
 }
 
 impl Writer {
@@ -175,9 +188,9 @@ impl Writer {
         format!("c{at}")
     }
 
-    /// The number under which an instruction notes a failing index among so many elements.
-    pub(crate) fn failure(&mut self, instr: u32, signed: bool, len: i64) -> usize {
-        self.failing.push((instr, signed, len));
+    /// The number under which an instruction notes a failure.
+    pub(crate) fn failure(&mut self, instr: u32, why: Why) -> usize {
+        self.failing.push((instr, why));
         self.failing.len() - 1
     }
 
@@ -205,20 +218,22 @@ impl Writer {
         let numbers = self.numbers.values;
         let width = if self.numbers.wide { 8 } else { 4 };
         let packed = numbers.len() * width + bytes + 8 * self.places.len() > target.parameter_bytes * 3 / 4;
-        let mut named = String::new();
+        let (mut named, mut unnamed) = (String::new(), String::new());
         if packed {
             parameters.push(format!("__global const {index} *restrict numbers"));
             for at in 0..numbers.len() {
                 named += &format!("#define n{at} numbers[{at}]\n");
+                unnamed += &format!("#undef n{at}\n");
             }
         } else {
             parameters.extend((0..numbers.len()).map(|at| format!("const {index} n{at}")));
         }
         let parameters = parameters.join(", ");
         let text = format!(
-            "{named}__kernel __attribute__((reqd_work_group_size({group}, 1, 1)))\nvoid bh({parameters}) {{\n{body}}}\n"
+            "{named}__kernel __attribute__((reqd_work_group_size({group}, 1, 1)))\nvoid bh({parameters}) {{\n{body}}}\n{unnamed}"
         );
         Code {
+            own: text.len(),
             text: complete(Dialect::OpenCl, &text),
             places: self.places.into_iter().map(|(place, ..)| place).collect(),
             constants: self.constants,
@@ -235,8 +250,8 @@ impl Writer {
 /// Integers of the note of one instruction: whether an index failed, and the two halves of the first that did.
 pub(crate) const NOTE: usize = 3;
 
-/// The statement that notes an index if a condition holds and nobody has noted one for this instruction.
-fn note(condition: &str, notes: &str, failure: usize, index: &str) -> String {
+/// The statement that notes a number if a condition holds and nobody has noted one for this instruction.
+pub(crate) fn note(condition: &str, notes: &str, failure: usize, index: &str) -> String {
     let at = failure * NOTE;
     format!(
         "if ({condition} && atomic_cmpxchg({notes} + {at}, 0, 1) == 0) {{ {notes}[{}] = (int)(ulong){index}; \
@@ -246,10 +261,28 @@ fn note(condition: &str, notes: &str, failure: usize, index: &str) -> String {
     )
 }
 
+/// The text of a program of several kernels, `bh0`, `bh1` and so on, of which each is what [`Code::own`] counts.
+pub(crate) fn program<'a>(kernels: impl Iterator<Item = &'a str>) -> String {
+    let renamed = |(at, kernel)| format!("#define bh bh{at}\n{kernel}#undef bh\n");
+    complete(Dialect::OpenCl, &kernels.enumerate().map(renamed).collect::<String>())
+}
+
+/// A text whose products and sums the compiler may contract.
+pub(crate) fn contracted(text: &str) -> String {
+    text.replace("FP_CONTRACT OFF", "FP_CONTRACT ON")
+}
+
 /// The kernels of a block as text: without the functions that they call, for golden tests and reports.
 pub fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
-    let target =
-        Target { group: 256, groups: 64, parameter_bytes: 1024, square: 8, halves: 2, placements: Placements::USUAL };
+    let target = Target {
+        group: 256,
+        largest: 1024,
+        groups: 64,
+        parameter_bytes: 1024,
+        square: 8,
+        halves: 2,
+        placements: Placements::USUAL,
+    };
     let variant = if specialised { Variant::Specialised } else { Variant::Parameterised };
     let mut codes: Vec<Code> = Vec::new();
     match lower(batch, block) {

@@ -140,7 +140,7 @@ impl<'a> Part<'a> {
     fn gather(&mut self, source: u16, instr: u32, input: DType, output: DType, index: &str) -> String {
         let gather = &self.stage.parameters.gathers[source as usize];
         let signed = input == DType::I64;
-        let failure = self.writer.failure(instr, signed, gather.len);
+        let failure = self.writer.failure(instr, super::Why::Index(signed, gather.len));
         let notes = self.writer.buffer(Place::Failures, DType::I32, true);
         let name = format!("g{source}");
         // The source's numbers may be wide where those of the nest are not.

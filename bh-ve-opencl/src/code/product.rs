@@ -2,7 +2,7 @@
 //! registers. A product with a vector is a reduction like any other.
 
 use super::view::is_wide;
-use super::{Code, Placement, Target, Variant, Writer, stage};
+use super::{Code, Place, Placement, Target, Variant, Writer, stage};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
@@ -14,14 +14,15 @@ const DEPTH: usize = 8;
 const MOST_ITEMS: usize = 256;
 
 /// A factor or the product as a matrix.
-struct Matrix {
-    dtype: DType,
-    base: u32,
-    start: i64,
-    rows: i64,
-    columns: i64,
-    row_stride: i64,
-    column_stride: i64,
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix {
+    pub(crate) dtype: DType,
+    pub(crate) place: Place,
+    pub(crate) start: i64,
+    pub(crate) rows: i64,
+    pub(crate) columns: i64,
+    pub(crate) row_stride: i64,
+    pub(crate) column_stride: i64,
 }
 
 impl Matrix {
@@ -35,17 +36,25 @@ impl Matrix {
             (&[len], &[stride]) => (len, 1, stride, 0),
             _ => return None,
         };
-        let (base, start, dtype) = (record.base, record.start, batch.dtype(operand)?);
-        Some(Matrix { dtype, base, start, rows, columns, row_stride, column_stride })
+        let (place, start) = (Place::Of(BufferRef::Base(record.base)), record.start);
+        Some(Matrix { dtype: batch.dtype(operand)?, place, start, rows, columns, row_stride, column_stride })
     }
 
     /// The element at these indices.
     fn element(&self, writer: &mut Writer, row: &str, column: &str, writes: bool) -> String {
-        let buffer = writer.buffer(super::Place::Of(BufferRef::Base(self.base)), self.dtype, writes);
+        let buffer = writer.buffer(self.place, self.dtype, writes);
         let stride = |stride, extent| if extent == 1 { 0 } else { stride };
         let terms = [(stride(self.row_stride, self.rows), row), (stride(self.column_stride, self.columns), column)];
         let terms: Vec<(i64, String)> = terms.map(|(stride, name)| (stride, name.to_owned())).into();
         format!("{buffer}[{}]", writer.numbers.address(self.start, &terms))
+    }
+
+    /// The buffer of a view.
+    fn buffer(&self) -> BufferRef {
+        match self.place {
+            Place::Of(buffer) => buffer,
+            Place::Scratch(_) | Place::Failures => BufferRef::None,
+        }
     }
 
     /// Do neighbours of a row lie closer together than those of a column?
@@ -63,7 +72,7 @@ fn matrices(batch: &BatchRef<'_>, instr: u32) -> Option<[Matrix; 3]> {
     let out = Matrix::new(batch, out, vector)?;
     let fits = left.rows == out.rows && right.columns == out.columns && left.columns == right.rows;
     let alike = left.dtype == out.dtype && right.dtype == out.dtype;
-    (fits && alike && out.base != left.base && out.base != right.base).then_some([left, right, out])
+    (fits && alike && out.place != left.place && out.place != right.place).then_some([left, right, out])
 }
 
 /// Can the device do a product (index of the instruction in the batch)?
@@ -87,7 +96,7 @@ pub(crate) fn product(
     let few = left.columns == 0 || out.rows == 1 || out.columns == 1;
     match few {
         true => stage::stage(&fold(&left, &right, &out), target, variant, scratch),
-        false => vec![tiles(&left, &right, &out, target, variant, wide)],
+        false => vec![tiles([&left, &right, &out], false, target, variant, wide)],
     }
 }
 
@@ -123,7 +132,7 @@ fn fold(left: &Matrix, right: &Matrix, out: &Matrix) -> Stage {
     };
     let parameters = Parameters {
         extents: order.map(|at| dims[at].1).to_vec(),
-        buffers: [left, right, out].map(|matrix| BufferRef::Base(matrix.base)).to_vec(),
+        buffers: [left, right, out].map(Matrix::buffer).to_vec(),
         starts: [left, right, out].map(|matrix| matrix.start).to_vec(),
         strides: (0..3).flat_map(|matrix| order.map(|at| dims[at].2[matrix])).collect(),
         instrs: vec![0; 4],
@@ -153,8 +162,15 @@ fn add_product(dtype: DType, sum: &str, left: &str, right: &str) -> String {
     expression(Opcode::AddReduce, 0, dtype, dtype, &[sum, &product])
 }
 
-/// The product, tile by tile.
-fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: Variant, wide: bool) -> Code {
+/// The product of two matrices in a third one, or what that has less the product, tile by tile.
+pub(crate) fn tiles(
+    [left, right, out]: [&Matrix; 3],
+    less: bool,
+    target: &Target,
+    variant: Variant,
+    wide: bool,
+) -> Code {
+    let less = if less { "-" } else { "" };
     let dtype = out.dtype;
     let (name, side) = (type_name(dtype), side(dtype).min(target.square));
     // Where registers are few, unrolled loops are of no use.
@@ -236,7 +252,7 @@ fn tiles(left: &Matrix, right: &Matrix, out: &Matrix, target: &Target, variant: 
          sum[i][j] = {add};\n}}\n{turn}}}\n\
          {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) {{\n\
          const {index} row = first_row + y + i * {down}, column = first_column + x + j * {across};\n\
-         if (row < {m} && column < {n}) {out_element} = sum[i][j];\n}}\n",
+         if (row < {m} && column < {n}) {out_element} {less}= sum[i][j];\n}}\n",
         target.halves * half_a,
         target.halves * half_b,
     );

@@ -143,7 +143,7 @@ impl Scatter<'_> {
             }
         }
         if notes {
-            let failure = writer.failure(self.instr, self.index.dtype == DType::I64, whole);
+            let failure = writer.failure(self.instr, super::Why::Index(self.index.dtype == DType::I64, whole));
             let notes = writer.buffer(Place::Failures, DType::I32, true);
             text += &super::note("wanted && !inside", &notes, failure, "given");
         }

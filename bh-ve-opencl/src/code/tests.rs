@@ -97,6 +97,7 @@ fn a_product_through_local_memory() {
     let opcode = Opcode(Opcode::FIRST_EXTENSION);
     program.0.push_instr(Instr { outputs: 1, ..Instr::new(opcode, &[out, left, right]) });
     let target = Target {
+        largest: 1024,
         group: 256,
         groups: 64,
         parameter_bytes: 1024,
@@ -188,6 +189,7 @@ fn large_arrays_get_wide_indices_and_many_numbers_a_buffer() {
         program.push(Opcode::Add, 0, &[sum, sum, point]);
     }
     let target = Target {
+        largest: 1024,
         group: 256,
         groups: 64,
         parameter_bytes: 1024,

@@ -78,7 +78,7 @@ pub(super) fn indices(writer: &mut Writer, shape: &[i64], linear: &str, prefix: 
 }
 
 /// Do the indices of an instruction need 64 bits?
-pub(super) fn is_wide(batch: &BatchRef<'_>, operands: &[Operand]) -> bool {
+pub(crate) fn is_wide(batch: &BatchRef<'_>, operands: &[Operand]) -> bool {
     let views = operands.iter().filter_map(|operand| operand.as_view());
     let far = |view: u32| batch.views[view as usize].len.max(batch.base_of(view).map_or(0, |base| base.len));
     views.map(far).any(|len| len > 1 << 29)

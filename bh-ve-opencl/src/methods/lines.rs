@@ -1,0 +1,82 @@
+//! The lines of a view along its last axis, and where kernels of methods read and write.
+
+use crate::code::{Place, Writer};
+use bh_bytecode::{BatchRef, DType, Operand};
+use bh_kernel::BufferRef;
+
+/// The lines of a view along its last axis, or of dense memory between kernels.
+#[derive(Clone)]
+pub(super) struct Lines {
+    pub(super) dtype: DType,
+    place: Place,
+    start: i64,
+    /// Of the other axes, those that can be one joined.
+    shape: Vec<i64>,
+    stride: Vec<i64>,
+    /// Elements of a line, and how far they are apart.
+    pub(super) len: i64,
+    step: i64,
+}
+
+impl Lines {
+    /// The lines of a view; of one without dimensions, its element.
+    pub(super) fn new(batch: &BatchRef<'_>, operand: Operand) -> Option<Lines> {
+        let view = operand.as_view()?;
+        let record = &batch.views[view as usize];
+        let (shape, stride) = (batch.shape(view), batch.stride(view));
+        let ((len, outer), (step, outer_stride)) = match (shape.split_last(), stride.split_last()) {
+            (Some((len, outer)), Some((step, stride))) => ((*len, outer), (*step, stride)),
+            _ => ((1, shape), (1, stride)),
+        };
+        let (mut joined, mut strides): (Vec<i64>, Vec<i64>) = Default::default();
+        for (&extent, &stride) in outer.iter().zip(outer_stride).filter(|(extent, _)| **extent != 1) {
+            match (joined.last_mut(), strides.last_mut()) {
+                (Some(last), Some(step)) if *step == stride * extent => (*last, *step) = (*last * extent, stride),
+                _ => (joined.push(extent), strides.push(stride)).0,
+            }
+        }
+        let (place, dtype) = (Place::Of(BufferRef::Base(record.base)), batch.dtype(operand)?);
+        Some(Lines { dtype, place, start: record.start, shape: joined, stride: strides, len, step })
+    }
+
+    /// The elements of the one line as lines of one element each; none if there are several lines.
+    pub(super) fn turned(self) -> Option<Lines> {
+        let (len, step) = (self.len, self.step);
+        self.shape.is_empty().then(|| Lines { shape: vec![len], stride: vec![step], len: 1, step: 1, ..self })
+    }
+
+    /// Dense lines between kernels.
+    pub(super) fn between(place: Place, dtype: DType, count: i64, len: i64) -> Lines {
+        Lines { dtype, place, start: 0, shape: vec![count], stride: vec![len], len, step: 1 }
+    }
+
+    /// How many lines there are.
+    pub(super) fn count(&self) -> i64 {
+        self.shape.iter().product()
+    }
+
+    /// Are neighbouring lines closer together than neighbours of a line?
+    pub(super) fn is_across(&self) -> bool {
+        self.shape.last().is_some_and(|extent| *extent > 1)
+            && self.len > 1
+            && self.stride.last().is_some_and(|stride| stride.abs() < self.step.abs())
+    }
+
+    /// Statements that find where the line with the number `line` begins, as `name`.
+    pub(super) fn begin(&self, writer: &mut Writer, line: &str, name: &str) -> String {
+        let index = writer.index();
+        let names: Vec<String> = (0..self.shape.len()).map(|dim| format!("{name}_{dim}")).collect();
+        let terms: Vec<(i64, String)> = self.stride.iter().copied().zip(names.iter().cloned()).collect();
+        let text = writer.numbers.split(index, line, &self.shape, &names);
+        text + &format!("const {index} {name} = {};\n", writer.numbers.address(self.start, &terms))
+    }
+
+    /// The element `at` of the line that begins at `name`.
+    pub(super) fn element(&self, writer: &mut Writer, name: &str, at: &str, writes: bool) -> String {
+        let buffer = writer.buffer(self.place, self.dtype, writes);
+        match self.step {
+            1 => format!("{buffer}[{name} + ({at})]"),
+            step => format!("{buffer}[{name} + {} * ({at})]", writer.numbers.text(step)),
+        }
+    }
+}

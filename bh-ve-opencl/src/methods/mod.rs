@@ -1,0 +1,239 @@
+//! Extension methods on the device: matrix products, transforms, sorts, choices, factorisations, and kernels of the user.
+//!
+//! A user's kernel is a file of OpenCL C with a kernel of the method's name. Its arguments are one buffer for each operand,
+//! outputs first, and then `__global const long *views`, which has [`RECORD`] numbers for each operand: elements, offset of
+//! the first one in its buffer, dimensions, 16 extents, 16 strides. It runs with one item, or some more, for each element
+//! of the first output.
+
+mod choose;
+mod fourier;
+mod linear;
+mod lines;
+mod order;
+
+use crate::code::{self, Code, Place, Target, Variant};
+use bh_bytecode::methods::Form;
+use bh_bytecode::{BatchRef, DType, MAX_RANK, Opcode, Operand};
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_kernel::BufferRef;
+
+/// Numbers that describe an operand.
+const RECORD: usize = 3 + 2 * MAX_RANK;
+
+/// The methods that the device knows.
+pub(crate) struct Methods {
+    /// Do those that are no products run here, too?
+    wanted: bool,
+    /// Does the device have double precision?
+    f64: bool,
+    user: Vec<User>,
+    /// Names of methods that users load into other components.
+    elsewhere: Vec<String>,
+    known: Vec<(Opcode, Known)>,
+}
+
+struct User {
+    name: String,
+    text: String,
+}
+
+#[derive(Clone, Copy)]
+enum Known {
+    Shipped(&'static Shipped),
+    User(usize),
+}
+
+/// A method of ours.
+struct Shipped {
+    name: &'static str,
+    /// Is a call for the device, given the type of its first input?
+    takes: fn(DType) -> bool,
+    kernels: fn(&Call<'_, '_>) -> Option<Kernels>,
+}
+
+/// The kernels of a call, and the bytes of the memory between them.
+type Kernels = (Vec<Code>, Vec<usize>);
+
+/// A call of a method.
+struct Call<'a, 'b> {
+    batch: &'a BatchRef<'b>,
+    instr: u32,
+    target: &'a Target,
+    variant: Variant,
+    /// Does the device have double precision?
+    f64: bool,
+}
+
+/// All of them, products first.
+static SHIPPED: [Shipped; 13] = [
+    Shipped { name: "matmul", takes: |_| true, kernels: product },
+    Shipped { name: "fft", takes: |_| true, kernels: |call| fourier::transform(call, false) },
+    Shipped { name: "ifft", takes: |_| true, kernels: |call| fourier::transform(call, true) },
+    Shipped { name: "sort", takes: order::sorts, kernels: |call| order::sort(call, false) },
+    Shipped { name: "argsort", takes: order::sorts, kernels: |call| order::sort(call, true) },
+    Shipped { name: "searchsorted_left", takes: order::sorts, kernels: |call| order::search(call, true) },
+    Shipped { name: "searchsorted_right", takes: order::sorts, kernels: |call| order::search(call, false) },
+    Shipped { name: "count_nonzero", takes: |_| true, kernels: choose::count_nonzero },
+    Shipped { name: "flatnonzero", takes: |_| true, kernels: choose::choose },
+    Shipped { name: "compress", takes: |_| true, kernels: choose::choose },
+    Shipped { name: "lu", takes: DType::is_float, kernels: linear::lu },
+    Shipped { name: "solve", takes: DType::is_float, kernels: linear::solve },
+    Shipped { name: "cholesky", takes: DType::is_float, kernels: linear::cholesky },
+];
+
+fn product(call: &Call<'_, '_>) -> Option<Kernels> {
+    let mut scratch = Vec::new();
+    let fits = code::is_product(call.batch, call.instr);
+    fits.then(|| code::product(call.batch, call.instr, call.target, call.variant, &mut scratch))
+        .map(|all| (all, scratch))
+}
+
+impl Call<'_, '_> {
+    /// The type in which roots of unity are computed.
+    fn wide(&self) -> &'static str {
+        if self.f64 { "double" } else { "float" }
+    }
+}
+
+impl Methods {
+    /// Those of a device; `wanted`: others than products, too.
+    pub(crate) fn new(wanted: bool, f64: bool) -> Methods {
+        Methods { wanted, f64, user: Vec::new(), elsewhere: Vec::new(), known: Vec::new() }
+    }
+
+    /// Loads a user's kernel from a file.
+    pub(crate) fn load(&mut self, name: &str, file: &str) -> Result<()> {
+        let text = std::fs::read_to_string(file).map_err(|why| {
+            Error::new(status::FILE, format!("extension method '{name}': '{file}' cannot be read: {why}"))
+        })?;
+        if !text.contains("__kernel") || !text.contains(name) {
+            let text = format!("extension method '{name}': '{file}' has no kernel of this name");
+            return Err(Error::new(status::FILE, text));
+        }
+        // Kernels are found by one name.
+        let text = format!("#pragma OPENCL FP_CONTRACT OFF\n#define {name} bh\n{text}\n");
+        self.user.push(User { name: name.into(), text });
+        Ok(())
+    }
+
+    /// The user has loaded a method of this name into another component, which is meant then.
+    pub(crate) fn leave(&mut self, name: &str) {
+        self.elsewhere.push(name.into());
+    }
+
+    /// Learns the opcode of a method; false if there is none of this name.
+    pub(crate) fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
+        let user = self.user.iter().rposition(|method| method.name == name).map(Known::User);
+        let wanted = |shipped: &&Shipped| shipped.name == name && (self.wanted || name == SHIPPED[0].name);
+        let here = !self.elsewhere.iter().any(|other| other == name);
+        let own = SHIPPED.iter().find(wanted).filter(|_| here).map(Known::Shipped);
+        self.known.retain(|(number, _)| *number != opcode);
+        self.known.extend(user.or(own).map(|known| (opcode, known)));
+        user.or(own).is_some()
+    }
+
+    fn known(&self, batch: &BatchRef<'_>, instr: u32) -> Option<Known> {
+        let opcode = batch.instrs[instr as usize].opcode;
+        self.known.iter().find(|(number, _)| *number == opcode).map(|(_, known)| *known)
+    }
+
+    /// Can the device run this call?
+    pub(crate) fn takes(&self, batch: &BatchRef<'_>, instr: u32) -> bool {
+        match self.known(batch, instr) {
+            Some(Known::Shipped(shipped)) if shipped.name == SHIPPED[0].name => code::is_product(batch, instr),
+            Some(Known::Shipped(shipped)) => {
+                let first = batch.instrs[instr as usize].inputs().first();
+                let dtype = first.and_then(|operand| batch.dtype(*operand));
+                dtype.is_some_and(shipped.takes) && fits(batch, instr, shipped.name)
+            }
+            Some(Known::User(_)) => {
+                batch.instrs[instr as usize].operands().iter().all(|operand| operand.as_view().is_some())
+            }
+            None => false,
+        }
+    }
+
+    /// The kernels of a call; `scratch` gets the bytes of memory between them.
+    pub(crate) fn codes(
+        &self,
+        batch: &BatchRef<'_>,
+        instr: u32,
+        target: &Target,
+        variant: Variant,
+        scratch: &mut Vec<usize>,
+    ) -> Vec<Code> {
+        match self.known(batch, instr) {
+            Some(Known::Shipped(shipped)) => {
+                let (codes, bytes) = kernels(shipped, &Call { batch, instr, target, variant, f64: self.f64 });
+                *scratch = bytes;
+                codes
+            }
+            Some(Known::User(at)) => vec![call(batch, instr, target, &self.user[at].text)],
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Is a call as the method wants it, of views alone, and are its results in other memory than its inputs?
+fn fits(batch: &BatchRef<'_>, instr: u32, name: &str) -> bool {
+    let instr = &batch.instrs[instr as usize];
+    let Some(views) = instr.operands().iter().map(|operand| operand.as_view()).collect::<Option<Vec<u32>>>() else {
+        return false;
+    };
+    let base = |view: u32| batch.views[view as usize].base;
+    let (outputs, inputs) = views.split_at(usize::from(instr.outputs).min(views.len()));
+    let apart = |at: usize| {
+        let others = inputs.iter().chain(&outputs[at + 1..]);
+        others.copied().all(|other| base(other) != base(outputs[at]))
+    };
+    let form = |&view: &u32| {
+        let dtype = batch.base_of(view)?.dtype();
+        Some(Form { dtype, shape: batch.shape(view) })
+    };
+    let forms = |views: &[u32]| views.iter().map(form).collect::<Option<Vec<Form<'_>>>>();
+    let (Some(to), Some(from)) = (forms(outputs), forms(inputs)) else { return false };
+    (0..outputs.len()).all(apart) && bh_bytecode::methods::check(name, &to, &from).is_ok()
+}
+
+/// The kernels of a call of a method of ours, which the device takes.
+fn kernels(shipped: &Shipped, call: &Call<'_, '_>) -> Kernels {
+    let views = call.batch.instrs[call.instr as usize].operands();
+    let empty = |operand: &Operand| operand.as_view().is_some_and(|view| call.batch.views[view as usize].len == 0);
+    if shipped.name != SHIPPED[0].name && views.iter().all(empty) {
+        return Kernels::default();
+    }
+    (shipped.kernels)(call).unwrap_or_default()
+}
+
+/// A call of a user's kernel.
+fn call(batch: &BatchRef<'_>, instr: u32, target: &Target, text: &str) -> Code {
+    let views = batch.instrs[instr as usize].operands().iter().filter_map(|operand| operand.as_view());
+    let (mut places, mut numbers, mut items) = (Vec::new(), Vec::new(), 1);
+    for (number, view) in views.enumerate() {
+        let record = &batch.views[view as usize];
+        places.push(Place::Of(BufferRef::Base(record.base)));
+        let (shape, stride) = (batch.shape(view), batch.stride(view));
+        let mut described = vec![record.len, record.start, shape.len() as i64];
+        described.extend_from_slice(shape);
+        described.resize(3 + MAX_RANK, 1);
+        described.extend_from_slice(stride);
+        described.resize(RECORD, 0);
+        numbers.extend(described);
+        if number == 0 {
+            items = record.len.max(1);
+        }
+    }
+    Code {
+        text: text.to_owned(),
+        own: 0,
+        places,
+        constants: Vec::new(),
+        numbers,
+        wide: true,
+        packed: true,
+        groups: (items as u64).div_ceil(target.group as u64) as usize,
+        group: target.group,
+        failing: Vec::new(),
+    }
+}
