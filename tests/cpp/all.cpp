@@ -15,6 +15,7 @@
 #include "indexing.inc"
 #include "lifetimes.inc"
 #include "linear.inc"
+#include "loops.inc"
 #include "operators.inc"
 #include "paper.inc"
 #include "reductions.inc"

@@ -16,6 +16,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("statistics", "Order and counts"),
     ("linear_algebra", "Linear algebra"),
     ("functional", "Functions of your own"),
+    ("loops", "Choices, loops and folds"),
     ("traced", "Traced values"),
     ("iterate", "Access to elements"),
     ("context", "Contexts"),

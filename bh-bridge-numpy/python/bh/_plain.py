@@ -72,9 +72,14 @@ def live():
 
 
 def parallel(function, shape):
-    """The values of a function of indices, for all of them."""
+    """The values of a function of indices, called for one after the other."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return np.fromfunction(np.vectorize(function), shape, dtype=np.int64)
+    results = [function(*index) for index in np.ndindex(*shape)]
+    if results and results[0] is None:
+        return None
+    if results and isinstance(results[0], tuple):
+        return tuple(np.array(part).reshape(shape) for part in zip(*results))
+    return np.array(results).reshape(shape)
 
 
 def fold(function, initial, *arrays, axis=None, keepdims=False):
