@@ -214,8 +214,16 @@ def costly_exits(x, y):
     return math.sqrt(abs(x))
 
 
+def never_reached(x, y):
+    above = x > y
+    for k in range(1):
+        if 7 != 2:
+            return x - y
+    return x if above and k else y
+
+
 RULES = [and_or, chained, smallest, first_nan, rounded, divided, powers, several, else_of_while, else_of_for, steps, nested_loops, after_loop,
-    tuples, inner, without_side_effects, recurrence, counted, costly_exits]  # fmt: skip
+    tuples, inner, without_side_effects, recurrence, counted, costly_exits, never_reached]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", RULES, ids=lambda function: function.__name__)

@@ -12,6 +12,7 @@
 #include "errors.inc"
 #include "files.inc"
 #include "functions.inc"
+#include "graphs.inc"
 #include "indexing.inc"
 #include "lifetimes.inc"
 #include "linear.inc"

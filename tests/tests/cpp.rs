@@ -119,6 +119,7 @@ fn mistakes_are_refused_when_compiling_with_a_hint() {
         ("array_if.cpp", "bh::where"),
         ("complex_to_real.cpp", "bh::real"),
         ("selection_renamed.cpp", "x.fill(value)"),
+        ("task_with_state.cpp", "keeps no state"),
     ] {
         for compiler in ["g++", "clang++"] {
             let source = root().join("tests/cpp/fail").join(file);

@@ -3,7 +3,7 @@
 import dataclasses
 import operator
 
-from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var
+from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var, goes_on, values
 from .kinds import letter, literal
 
 _FOLDS = {
@@ -30,8 +30,11 @@ class _Simplification:
     def statements(self, statements):
         done = []
         for statement in statements:
+            if self._is_never_reached(statement):
+                self.changed = True
+                continue
             done += _SIMPLER[type(statement)](self, statement)
-            if done and type(done[-1]) in (Leave, Loop):
+            if done and not goes_on(done[-1:]):
                 # Nothing comes to what follows.
                 break
         return done
@@ -67,11 +70,15 @@ class _Simplification:
         if statement.op not in _BITS or type(statement.args[1]) is not Const or type(statement.args[0]) is Const:
             return statement
         divisor, kind = statement.args[1].value, self._inference.kind(statement.args[0])
-        if kind is not None and type(divisor) is int and divisor > 0 and not divisor & (divisor - 1) and letter(kind) in "iu":
+        if type(divisor) is int and divisor > 0 and not divisor & (divisor - 1) and letter(kind) in "iu":
             op, other = _BITS[statement.op]
             self.changed = True
             return Assign(statement.target, op, (statement.args[0], Const(other(divisor))), statement.line)
         return statement
+
+    def _is_never_reached(self, statement):
+        """Does it read a variable that no statement gives a value that comes here?"""
+        return any(self._inference.kind(value) is None for value in values(statement))
 
     def _if(self, statement):
         condition = self.value(statement.condition)
