@@ -6,7 +6,7 @@ import weakref
 import numexpr
 import numpy as np
 
-from .backends import NumPy
+from ._eager import NumPy
 
 _ARITHMETIC = {
     "add": "({} + {})", "subtract": "({} - {})", "multiply": "({} * {})", "divide": "({} / {})", "negative": "(-{})", "absolute": "abs({})",

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ._eager import NumPy
+
 GROUP = "bh.backends"
 
 
@@ -52,51 +54,6 @@ class Backend(Protocol):
 
     def flush(self) -> None:
         """Completes all work."""
-
-
-class NumPy:
-    """Everything in NumPy, at once."""
-
-    name = "numpy"
-
-    def empty(self, size, dtype):
-        """See `Backend`."""
-        return np.empty(size, dtype)
-
-    def view(self, memory, offset, shape, strides):
-        """See `Backend`."""
-        return np.ndarray(shape, memory.dtype, memory, offset * memory.itemsize, [stride * memory.itemsize for stride in strides])
-
-    def put(self, array, data):
-        """See `Backend`."""
-        array[...] = data
-
-    def get(self, array):
-        """See `Backend`."""
-        return array
-
-    def copy(self, out, array):
-        """See `Backend`."""
-        np.copyto(out, array, casting="unsafe")
-
-    def ufunc(self, name, out, *inputs):
-        """See `Backend`."""
-        getattr(np, name)(*inputs, out=out)
-
-    def reduce(self, name, out, array, axis):
-        """See `Backend`."""
-        getattr(np, name).reduce(array, axis=axis, out=out)
-
-    def accumulate(self, name, out, array, axis):
-        """See `Backend`."""
-        getattr(np, name).accumulate(array, axis=axis, out=out)
-
-    def method(self, name, out, *inputs):
-        """See `Backend`."""
-        out[...] = np.arange(out.size) if name == "arange" else getattr(np, name)(*inputs)
-
-    def flush(self):
-        """See `Backend`."""
 
 
 class Bh:
