@@ -9,6 +9,7 @@ import scalar_programs
 from conftest import same
 
 import bh
+from bh import _parallel
 
 # How many random functions are tried; more for longer runs.
 PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))
@@ -188,6 +189,29 @@ def test_several_results_and_indices_as_results():
     i, j = numpy.indices((3, 4))
     same(one, i * 2 - j)
     same(other, i > j)
+
+
+def test_functions_of_one_text_with_other_arrays():
+    def moved(a, b, c):
+        def put(i):
+            kept = a[i]
+            b[i] = 0.0
+            c[i] = kept + 1
+
+        bh.parallel(put, 3)
+        return c
+
+    one, other, third = bh.arange(3.0), bh.ones(3), bh.zeros(3)
+    read = len(_parallel._programs)
+    same(moved(one, other, third), numpy.arange(1.0, 4.0))
+    same(moved(third, one, other), numpy.arange(2.0, 5.0))
+    assert len(_parallel._programs) == read + 1
+    # One array where there were two, others where there was one, another form, and memory that is shared.
+    same(moved(other, other, third), numpy.arange(3.0, 6.0))
+    same(moved(third, one, other), numpy.arange(4.0, 7.0))
+    same(moved(bh.arange(5), bh.zeros(3), bh.zeros(3)), numpy.arange(1.0, 4.0))
+    whole = bh.arange(6.0)
+    same(moved(whole[1:4], whole[2:5], third), numpy.array([2.0, 3.0, 4.0]))
 
 
 def test_subscripts_that_are_views():

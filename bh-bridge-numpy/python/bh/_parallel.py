@@ -1,7 +1,6 @@
 """`bh.parallel`: a function of indices for all of them at once."""
 
 import types
-import weakref
 
 from . import _native
 from ._convert import asarray
@@ -10,8 +9,8 @@ from ._scalar.ir import Unsupported
 from ._scalar.program import Program
 from ._trace import Untraceable
 
-# What was read, by function and number of indices.
-_programs = weakref.WeakKeyDictionary()
+# What was read, and the most that is kept.
+_programs, _MOST = {}, 256
 
 
 def parallel(function, shape):
@@ -56,9 +55,13 @@ def _read(function, indices, shape):
     names = function.__code__.co_varnames[: function.__code__.co_argcount][: len(shape)]
     if len(names) != len(shape):
         raise Unsupported(f"it takes no {len(shape)} indices")
-    programs = _programs.setdefault(function, {})
-    program = programs.get(len(shape))
-    if program is None or not program.still_holds():
-        program = programs[len(shape)] = Program(function, names, indices=True)
-    results = program([index.values() for index in indices], shape)
+    # Functions of one text come again and again, with other arrays.
+    key = function.__code__, len(shape)
+    program = _programs.get(key)
+    if program is None or not program.still_holds(function):
+        program = Program(function, names, indices=True)
+        if len(_programs) >= _MOST:
+            _programs.clear()
+        _programs[key] = program
+    results = program(function, [index.values() for index in indices], shape)
     return (results if not program.single else results[0]) if results else None

@@ -78,12 +78,12 @@ class vectorize:
         given = dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
         program = self._program(tuple(given))
         shape = np.broadcast_shapes(*(value.shape for value in given.values()))
-        return program(list(given.values()), shape)
+        return program(self.pyfunc, list(given.values()), shape)
 
     def _program(self, names):
         """The function, read for a call with these arguments."""
         program = self._programs.get(names)
-        if program is None or not program.still_holds():
+        if program is None or not program.still_holds(self.pyfunc):
             program = self._programs[names] = Program(self.pyfunc, names)
         return program
 

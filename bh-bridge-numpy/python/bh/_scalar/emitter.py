@@ -9,7 +9,7 @@ import collections
 import numpy as np
 
 from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Var, assigned, escapes, used, walk
-from .kinds import BOOL, concrete
+from .kinds import BOOL, concrete, letter
 from .operations import OPERATIONS
 
 # The mask of all elements, and that of none.
@@ -133,6 +133,8 @@ class Emitter:
         """A value as a sum of multiples of indices, or None."""
         if type(value) is Const:
             return self._value(value) if type(value.value) is int else None
+        if letter(self._known.kind(value)) not in "iu":
+            return None
         if not self._known.varies(value):
             return value.name
         return f"sum_{value.name}" if value.name in self._sums else None
@@ -156,7 +158,7 @@ class Emitter:
             mask = "None" if self._mask is ALL else self._mask
             text = f"load({statement.extra.name}, {mask}, {self._places(statement.args)}, {', '.join(operands)})"
             # What is read is kept when the array changes.
-            return f"copied({text})" if statement.extra.name in self._stored else text
+            return f"copied({text}, {statement.extra.name}, [{', '.join(sorted(self._stored))}])" if self._stored else text
         return OPERATIONS[statement.op].text(operands, inner, statement.extra)
 
     def _common(self, statement):
@@ -262,7 +264,7 @@ class Emitter:
         masks = [_MASKS.get(self._left[label], self._left[label]) for label in labels]
         targets = [*state, *(f"p_{label}" for label in labels), end := self._fresh("m")]
         given = ", ".join([*state, *masks])
-        tables = ", ".join(sorted(_tables(statement)))
+        tables = ", ".join(self._tables(statement))
         self._line(f"{', '.join(targets)} = run({plan}, {_MASKS.get(self._mask, self._mask)}, shape, [{given}], [{', '.join(reads)}], [{tables}], {trips})")
         self._left.update((label, f"p_{label}") for label in labels)
         self._mask = end if counts else NONE
@@ -295,11 +297,16 @@ class Emitter:
         results = [f"spread({name}, {self._dtype(name)}, shape)" for name in state] + [f"spread({mask}, bool, shape)" for mask in masks]
         self._line(f"return {', '.join([*results, 'act', 'number(act)'])}")
         name = f"turns{len(self.plans)}"
-        self._finish(name, ", ".join(["turns", "base", "act", *state, *masks, *reads, *sorted(_tables(statement))]))
+        self._finish(name, ", ".join(["turns", "base", "act", *state, *masks, *reads, *self._tables(statement)]))
         dtypes = [concrete(self._known.known[one].kind) for one in state] + [BOOL] * len(masks)
         self.plans.append((name, dtypes, _work(statement.body), has_loops, has_iteration))
         self._lines, self._depth, self._mask, self._left, self._bound, self._has_loops, self._has_iteration, self._sums = outer
         return f"plan{len(self.plans) - 1}"
+
+    def _tables(self, statement):
+        """The names of the arrays that a loop needs."""
+        tables = {one.extra.name for one in walk([statement]) if type(one) is Assign and one.op == "load"}
+        return sorted(tables | self._stored)
 
     def _index(self, count):
         """The number of a turn of a loop over a range."""
@@ -317,7 +324,6 @@ class Emitter:
 _ELSEWHERE = "elsewhere"
 _MASKS = {ALL: "None", NONE: "False"}
 
-
 # Operations that make sums of multiples of sums.
 _SUMS = {"add": " + ", "subtract": " - ", "multiply": "*", "negative": "-", "copy": ""}
 _INT64 = np.dtype(np.int64)
@@ -327,12 +333,6 @@ def _assigned_once(statements):
     """The variables that one statement alone changes."""
     counts = collections.Counter(one.target for one in walk(statements) if type(one) is Assign)
     return {name for name, count in counts.items() if count == 1}
-
-
-def _tables(statement):
-    """The names of the arrays that are subscripted."""
-    loaded = {one.extra.name for one in walk([statement]) if type(one) is Assign and one.op == "load"}
-    return loaded | {one.table.name for one in walk([statement]) if type(one) is Store}
 
 
 def _work(statements):

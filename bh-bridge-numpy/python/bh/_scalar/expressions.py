@@ -262,10 +262,10 @@ class Expressions:
         """An array that is subscripted with this key."""
         if len(key) != array.value.ndim:
             raise Unsupported(f"{len(key)} subscripts of an array of {array.value.ndim} dimensions", line)
-        name = next((name for name, known in self.tables.items() if known is array.value), None)
+        name = next((name for name, known in self.arrays.items() if known is array.value), None)
         if name is None:
             name = self.fresh("a")
-            self.tables[name] = array.value
+            self.arrays[name], self.tables[name] = array.value, array if array.place is None else array.place
         return Table(name, array.value)
 
     def _of_Lambda(self, node):

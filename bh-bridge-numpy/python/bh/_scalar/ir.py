@@ -121,7 +121,8 @@ class Count:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A whole function: its results are the values of variables at its end. Parameters may be the indices of a loop over them."""
+    """A whole function: its results are the values of variables at its end. Parameters may be the indices of a loop over them.
+    `tables`: the arrays that are subscripted, or the places where they are looked up."""
 
     name: str
     parameters: list

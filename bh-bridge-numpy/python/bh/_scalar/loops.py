@@ -6,11 +6,11 @@ import numpy as np
 
 from .. import _native
 from .._jit import Jitted
-from .._types import BOOL
+from .._types import INT64
 from .runtime import array_of, number, spread
 
-# Operations that a function for some turns may have, and the most turns.
-_OPERATIONS, _TURNS = 256, 32
+# Operations that a function for some turns may have, and the most turns; the most operations of a turn that is worth a recording.
+_OPERATIONS, _TURNS, _LONGEST = 256, 32, 4096
 # What moving one array's elements together costs, in operations on each; and the fewest elements worth it.
 _MOVE, _FEW = 12, 4096
 
@@ -21,7 +21,7 @@ class Plan:
     def __init__(self, function, dtypes, work, has_loops, counts):
         # Loops in loops wait for elements, which recordings cannot repeat.
         self.turns = 1 if has_loops else max(1, min(_TURNS, _OPERATIONS // max(work, 1)))
-        self.call = function if has_loops else Jitted(function, frozenset(), frozenset())
+        self.call = function if has_loops or work > _LONGEST else Jitted(function, frozenset(), frozenset())
         self.dtypes, self.work, self.counts = dtypes, work, counts
 
 
@@ -39,7 +39,7 @@ def run(plan, mask, shape, state, reads, tables, trips):
             state, active, size = together.move(state, active, left, size)
             wasted = 0
         turns = plan.turns if trips is None else min(plan.turns, trips - done)
-        base = _native.full((), 4, done if plan.counts else 0)
+        base = _native.full((), INT64, done if plan.counts else 0)
         *state, active, count = plan.call(turns, base, active, *state, *together.reads, *tables)
         left, done = int(count), done + turns
         wasted += plan.work * turns * (size - left)
@@ -66,12 +66,12 @@ class _Together:
         state, active = [_flat(value) for value in state], _flat(active)
         (found,) = _nonzero(active)
         room = _room(left)
-        places = _native.full((room,), 4, 0)
+        places = _native.full((room,), INT64, 0)
         places[:left] = found
         self._place = places if self._place is None else self._place[places]
         self.reads = [read if read.size == 1 else read[places] for read in self.reads]
         self._used = left
-        return [value[places] for value in state], _native.arange((room,), 4, 0, 1) < left, room
+        return [value[places] for value in state], _native.arange((room,), INT64, 0, 1) < left, room
 
     def _store(self, values):
         """Puts values where they belong among those of all elements."""

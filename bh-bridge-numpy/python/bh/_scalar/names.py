@@ -9,15 +9,16 @@ from .ir import Const
 from .kinds import literal
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+_ARRAYS = (np.ndarray, _native.ndarray)
 
 
 class Static:
-    """Anything that is known while a function is read, such as another function."""
+    """Anything that is known while a function is read, such as another function. `place`: where an array was looked up."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "place")
 
-    def __init__(self, value):
-        self.value = value
+    def __init__(self, value, place=None):
+        self.value, self.place = value, place
 
     def __eq__(self, other):
         return type(other) is Static and self.value is other.value
@@ -25,48 +26,75 @@ class Static:
     __hash__ = None
 
 
-def lifted(value):
+def lifted(value, place=None):
     """A value of the program around: a number is a constant, and so are those of tuples."""
     if isinstance(value, _NUMBERS):
         return literal(value)
-    return tuple(map(lifted, value)) if type(value) is tuple else Static(value)
+    return tuple(map(lifted, value)) if type(value) is tuple else Static(value, place)
 
 
 def is_array(value):
     """May it be subscripted with what differs from element to element?"""
-    return type(value) is Static and isinstance(value.value, (np.ndarray, _native.ndarray))
+    return type(value) is Static and type(value.value) in _ARRAYS
 
 
 class Names:
-    """Looks names up, and knows whether they still mean the same."""
+    """Looks names of a function up, and knows whether they mean the same for another function of the same text. Arrays may be
+    others of the same form, but one where there was one, and several where there were several."""
 
-    def __init__(self):
+    def __init__(self, function):
+        self._function = function
+        # Owners (none: the function), names, and what was found: of an array the first place with the same one, and its form.
         self._seen = []
 
     def look_up(self, function, name):
         """What a name that is none of the function's own means."""
-        found = _find(function, name)
-        self._seen.append((function, name, found, _form(found)))
-        return lifted(found)
+        return self._note(None if function is self._function else function, name, _find(function, name))
 
     def attribute(self, value, name):
         """An attribute of what is known."""
-        found = getattr(value, name)
-        self._seen.append((value, name, found, _form(found)))
-        return lifted(found)
+        return self._note(value, name, getattr(value, name))
 
-    def still_hold(self):
-        """Does everything that was looked up mean what it meant?"""
+    def _note(self, owner, name, found):
+        self._seen.append((owner, name, found, _form(found)))
+        return lifted(found, len(self._seen) - 1)
+
+    def forget(self):
+        """Lets the function and the arrays go, which may be large."""
+        first = {}
+        for place, (owner, name, found, form) in enumerate(self._seen):
+            if form is not None:
+                self._seen[place] = owner, name, first.setdefault(id(found), place), form
+        self._function = None
+
+    def array(self, place, function):
+        """The array that a function has at a place."""
+        owner, name, _, _ = self._seen[place]
+        return _now(owner, name, function)
+
+    def still_hold(self, function):
+        """Does everything mean what it meant?"""
+        arrays = {}
         for owner, name, before, form in self._seen:
-            now = _find(owner, name) if hasattr(owner, "__code__") else getattr(owner, name, None)
-            if now is not before and not (isinstance(now, _NUMBERS) and Const(now) == lifted(before)) or _form(now) != form:
+            now = _now(owner, name, function)
+            if _form(now) != form:
                 return False
-        return True
+            if form is not None:
+                if arrays.setdefault(before, now) is not now:
+                    return False
+            elif now is not before and not (isinstance(now, _NUMBERS) and Const(now) == lifted(before)):
+                return False
+        return len(set(map(id, arrays.values()))) == len(arrays)
 
 
 def _form(value):
-    """What else of a value may change."""
-    return (value.shape, value.dtype) if isinstance(value, (np.ndarray, _native.ndarray)) else None
+    """What all arrays at a place have in common; None for other values."""
+    return (type(value), value.shape, value.dtype) if type(value) in _ARRAYS else None
+
+
+def _now(owner, name, function):
+    owner = function if owner is None else owner
+    return _find(owner, name) if hasattr(owner, "__code__") else getattr(owner, name, None)
 
 
 def _find(function, name):

@@ -6,7 +6,7 @@ from typing import Callable
 import numpy as np
 
 from .ir import Const, Unsupported
-from .kinds import BOOL, concrete, is_weak, join, kind_of, letter, number, resolve
+from .kinds import BOOL, concrete, is_weak, join, letter, number, resolve
 
 
 @dataclass(slots=True)
@@ -143,8 +143,8 @@ def _table():
     table["truth"] = Operation(_to(BOOL), lambda operands, kinds, extra: operands[0] if kinds[0] == BOOL else f"not_equal({operands[0]}, 0)")
     table["not"] = Operation(_to(BOOL), lambda operands, kinds, extra: f"inverse({operands[0]})" if kinds[0] == BOOL else f"equal({operands[0]}, 0)")
     table["select"] = Operation(_joined, _call("where"))
-    table["both"] = Operation(_joined, lambda operands, kinds, extra: f"both({', '.join(operands)})")
-    table["either"] = Operation(_joined, lambda operands, kinds, extra: f"either({', '.join(operands)})")
+    table["both"] = Operation(_joined, _call("both"))
+    table["either"] = Operation(_joined, _call("either"))
     table["min"] = Operation(_order, lambda operands, kinds, extra: "where(less({1}, {0}), {1}, {0})".format(*operands))
     table["max"] = Operation(_order, lambda operands, kinds, extra: "where(greater({1}, {0}), {1}, {0})".format(*operands))
     table["int"] = Operation(_to(int, "c"), lambda operands, kinds, extra: f"cast({operands[0]}, int64)")
@@ -156,16 +156,11 @@ def _table():
         table[name] = Operation(_to(int, "c"), _whole(name))
     table["real"] = Operation(_part, lambda operands, kinds, extra: f"part({operands[0]}, 'real')" if kinds[0].kind == "c" else operands[0])
     table["imag"] = Operation(_part, lambda operands, kinds, extra: f"part({operands[0]}, 'imag')" if kinds[0].kind == "c" else "0")
-    table["function"] = Operation(_function, lambda operands, kinds, extra: f"{extra}({', '.join(operands)})")
-    table["complex_function"] = Operation(_complex_function, lambda operands, kinds, extra: f"{extra}({', '.join(operands)})")
+    table["function"] = Operation(_function, lambda operands, kinds, extra: _call(extra)(operands, kinds, None))
+    table["complex_function"] = Operation(_complex_function, table["function"].text)
     table["iteration"] = Operation(lambda name, kinds, args, extra: ((), int), lambda operands, kinds, extra: "iteration")
     table["load"] = Operation(_load, None)
     return table
 
 
 OPERATIONS = _table()
-
-
-def kind_of_value(value, kinds):
-    """The type of a variable or constant; None while it is not known."""
-    return kind_of(value.value) if type(value) is Const else kinds.get(value.name)

@@ -17,7 +17,8 @@ from .sinking import sunk
 
 
 class Program:
-    """A function as it is read now; `still_holds` tells whether what its names mean has changed."""
+    """A function as it is read now; `still_holds` tells whether what its names mean has changed. It serves all functions of the same
+    text for which it holds."""
 
     def __init__(self, function, given, indices=False):
         read, self._names = reader.read(function, given, indices)
@@ -25,16 +26,17 @@ class Program:
         self._compiled = {}
         self.single = self._function.single
 
-    def still_holds(self):
+    def still_holds(self, function):
         """Does everything mean what it did?"""
-        return self._names.still_hold()
+        return self._names.still_hold(function)
 
-    def __call__(self, arrays, shape):
-        """The results of a call with these arrays, in this shape."""
+    def __call__(self, function, arrays, shape):
+        """The results of a call of the function with these arrays, in this shape."""
         whole = self._whole(tuple(array.dtype for array in arrays))
         if not arrays:
             raise Unsupported("no arguments")
-        operands = one_stack([*arrays, *map(native, self._function.tables.values())])
+        tables = [self._names.array(one, function) if type(one) is int else one.value for one in self._function.tables.values()]
+        operands = one_stack([*arrays, *map(native, tables)])
         with using(arrays[0]._stack), _warnings.errstate(all="ignore"):
             return whole(shape, *operands)
 

@@ -53,7 +53,7 @@ class Reader(Expressions):
     """Reads a function and what it calls."""
 
     def __init__(self, names, writes=False):
-        self.names, self.tables, self._writes = names, {}, writes
+        self.names, self.arrays, self.tables, self._writes = names, {}, {}, writes
         self.scope, self.out, self._serial, self._locals, self._running = None, [], 0, {}, []
 
     def fresh(self, stem):
@@ -342,7 +342,7 @@ def _signature(function):
 def read(function, given, indices=False):
     """The program of a function, of whose parameters those named are given; and what its names mean. Functions of indices may
     write to elements of arrays."""
-    names = Names()
+    names = Names(function)
     reader = Reader(names, indices)
 
     def bind(scope):
@@ -364,4 +364,5 @@ def read(function, given, indices=False):
     parameters = [f"v_{name}" for name in given]
     single, line = type(result) is not tuple, function.__code__.co_firstlineno
     program = Function(function.__name__, parameters, reader.out, results, single, reader.tables, line, indices)
+    names.forget()
     return program, names

@@ -112,9 +112,9 @@ def _key(mask, key):
     return tuple(array_of(part, np.int64) for part in key)
 
 
-def copied(value):
-    """The value, whatever becomes of the array that it was read from."""
-    return _native.cast(value, value._code) if type(value) is ndarray else value
+def copied(value, table, stored):
+    """What was read from an array, whatever becomes of those that are written to."""
+    return _native.cast(value, value._code) if any(other._memory == table._memory for other in stored) else value
 
 
 def save(table, mask, shape, places, key, value, adds):
