@@ -16,7 +16,9 @@ pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usi
     let elements = || inputs.iter().map(|form| product(form.shape)).fold(0, usize::saturating_add);
     let line = || inputs.first().and_then(|form| form.shape.last()).map_or(0, |&side| side.max(0) as usize);
     let needed = match name {
-        "solve" | "lu" | "cholesky" => elements().saturating_add(sides().max().unwrap_or(0)).saturating_add(FIXED),
+        "solve" | "lu" | "lu_panel" | "cholesky" => {
+            elements().saturating_add(sides().max().unwrap_or(0)).saturating_add(FIXED)
+        }
         "qr" | "eigh" | "eig" | "svd" => {
             let side = sides().max().unwrap_or(0);
             let squares = side.saturating_mul(side).saturating_mul(SQUARES);

@@ -53,6 +53,7 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("matmul", Shipped::AtOnce(multiply::matmul)),
     ("solve", Shipped::Plain(linear::solve)),
     ("lu", Shipped::Plain(linear::lu)),
+    ("lu_panel", Shipped::Plain(linear::lu_panel)),
     ("cholesky", Shipped::Plain(linear::cholesky)),
     ("qr", Shipped::Plain(linear::qr)),
     ("eigh", Shipped::Plain(linear::eigh)),

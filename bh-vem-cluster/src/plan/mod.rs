@@ -5,6 +5,7 @@ pub mod align;
 mod apart;
 pub mod array;
 pub mod boxes;
+pub mod columns;
 pub mod dealing;
 pub mod exchange;
 pub mod fetch;
@@ -12,6 +13,7 @@ pub mod fold;
 pub mod grid;
 pub mod held;
 pub mod layout;
+pub mod methods;
 pub mod near;
 pub mod operate;
 #[cfg(debug_assertions)]

@@ -54,6 +54,8 @@ pub struct Planner {
     pub(crate) copied: BTreeSet<u64>,
     /// Ranks can factor matrices of their own.
     pub factors: bool,
+    /// Ranks can solve linear systems of their own.
+    pub solves: bool,
     /// Instructions of the last program that were brought to one rank.
     pub(crate) gathered: Vec<u32>,
     /// How often a rank was looked at.
@@ -79,6 +81,7 @@ impl Planner {
             bordered_version: 0,
             copied: BTreeSet::new(),
             factors: false,
+            solves: false,
             gathered: Vec::new(),
             #[cfg(test)]
             looked: Default::default(),

@@ -1,7 +1,7 @@
 //! What ranks do for a part of a program: first data moves, then local batches run.
 
 use crate::plan::boxes::Span;
-use crate::plan::tall::{PRODUCT, QR};
+use crate::plan::methods;
 use bh_bytecode::batch::Extension;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
@@ -113,7 +113,7 @@ impl LocalBatch {
         self.batch.origins = program.origins.to_vec();
         self.batch.extensions = program.extensions.to_vec();
         self.batch.strings = program.strings.to_vec();
-        for (opcode, name) in [(QR, "qr"), (PRODUCT, "matmul")] {
+        for (opcode, name) in methods::ALL {
             if self.batch.instrs.iter().any(|instr| instr.opcode == opcode) {
                 let (name, name_len) = self.batch.push_string(name);
                 self.batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });

@@ -3,15 +3,12 @@
 
 use crate::plan::boxes::IndexBox;
 use crate::plan::fold::Own;
+use crate::plan::methods::{PRODUCT, QR};
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
-
-/// Numbers of the methods that ranks call of their own.
-pub const QR: Opcode = Opcode(u16::MAX - 1);
-pub const PRODUCT: Opcode = Opcode(u16::MAX - 2);
 
 /// So many triangles are joined at a time.
 const FAN_IN: usize = 8;

@@ -278,7 +278,7 @@ impl Machine {
     }
 
     /// Lets the stack of a rank do some instructions on places of its own; some of them are dropped then.
-    fn own(
+    pub(crate) fn own(
         &mut self,
         batch: &BatchRef<'_>,
         rank: usize,

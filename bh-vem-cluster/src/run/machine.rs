@@ -3,10 +3,10 @@
 use crate::command::Command;
 use crate::lead::roster::Roster;
 use crate::plan::boxes::{Span, span_of};
+use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, QR, SOLVE};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::stage::{LocalBatch, Place};
-use crate::plan::tall::{PRODUCT, QR};
 use crate::run::call::{self, Called};
 use crate::run::carry::Rooms;
 use crate::run::local::LocalRank;
@@ -231,6 +231,12 @@ impl Machine {
         };
         if ["qr", "svd"].contains(&name) {
             self.planner.factors = all("qr", QR)? && all("matmul", PRODUCT)?;
+        }
+        if ["solve", "lu", "cholesky"].contains(&name) {
+            let known = [("lu_panel", PANEL), ("solve", SOLVE), ("cholesky", CHOLESKY), ("matmul", PRODUCT)];
+            self.planner.solves = known
+                .into_iter()
+                .try_fold(true, |known, (name, opcode)| Ok::<_, Error>(all(name, opcode)? && known))?;
         }
         all(name, opcode)
     }

@@ -2,6 +2,7 @@
 
 pub mod call;
 mod carry;
+mod columns;
 mod dealing;
 pub mod execute;
 pub mod figures;

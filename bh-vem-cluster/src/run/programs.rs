@@ -2,6 +2,7 @@
 
 use crate::command::failure::{Failure, first_of};
 use crate::command::wire;
+use crate::plan::columns::Columns;
 use crate::plan::dealing::Dealing;
 use crate::plan::exchange::Exchange;
 use crate::plan::layout::covers;
@@ -20,6 +21,7 @@ use std::collections::HashMap;
 enum Between {
     Exchange(Box<Exchange>),
     Dealing(Box<Dealing>),
+    Columns(Box<Columns>),
 }
 
 impl Machine {
@@ -73,6 +75,7 @@ impl Machine {
                     let failed = match between {
                         Between::Exchange(exchange) => self.exchange(batch, index, &exchange),
                         Between::Dealing(dealing) => self.deal(batch, index, &dealing),
+                        Between::Columns(columns) => self.factor(batch, index, &columns),
                     };
                     if let Some(failure) = failed? {
                         keep(self.lose(batch, &order[..=position], failure));
@@ -110,10 +113,14 @@ impl Machine {
 
     /// How an instruction is done by what depends on data, if it is.
     fn plan_between(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Between>> {
-        Ok(match self.planner.plan_exchange(batch, index)? {
-            Some(exchange) => Some(Between::Exchange(Box::new(exchange))),
-            None => self.planner.plan_dealing(batch, index)?.map(|dealing| Between::Dealing(Box::new(dealing))),
-        })
+        if let Some(exchange) = self.planner.plan_exchange(batch, index)? {
+            return Ok(Some(Between::Exchange(Box::new(exchange))));
+        }
+        if let Some(dealing) = self.planner.plan_dealing(batch, index)? {
+            return Ok(Some(Between::Dealing(Box::new(dealing))));
+        }
+        let columns = self.planner.plan_columns(batch, index)?;
+        Ok(columns.map(|columns| Between::Columns(Box::new(columns))))
     }
 
     /// What goes wrong on one rank only at the end of a batch is not known to the others.

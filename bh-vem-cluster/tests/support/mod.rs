@@ -165,7 +165,8 @@ impl Program<'_> {
 
     /// The same with several outputs.
     pub fn method_into(&mut self, name: &str, outputs: &[Part], inputs: &[Part]) {
-        const NAMES: [&str; 7] = ["matmul", "sort", "argsort", "compress", "flatnonzero", "qr", "svd"];
+        const NAMES: [&str; 10] =
+            ["matmul", "sort", "argsort", "compress", "flatnonzero", "qr", "svd", "lu", "cholesky", "solve"];
         let number = NAMES.iter().position(|known| *known == name).expect("it is among these") as u16;
         let opcode = Opcode(Opcode::FIRST_EXTENSION + number);
         assert!(self.stack.extmethod(name, opcode).unwrap(), "no method '{name}'");

@@ -132,6 +132,33 @@ pub(crate) fn solve(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<(
 /// output the permutation: row `i` of the product is row `p[i]` of `a`.
 pub(crate) fn lu(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
+    lu_factors(call, threads)
+}
+
+/// The same of a matrix that may have more rows than columns: ranks of a cluster factor some of the columns of a larger one.
+pub(crate) fn lu_panel(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    let ([factors, order], [matrix]) = (call.outputs, call.inputs) else {
+        return Err(Error::new(status::ARGUMENT, "lu_panel: two outputs and an input"));
+    };
+    if !(matrix.dtype.is_float() || matrix.dtype.is_complex())
+        || factors.dtype != matrix.dtype
+        || order.dtype != DType::I64
+    {
+        return Err(Error::new(status::TYPE, "lu_panel: an inexact matrix, factors of its type, and an order"));
+    }
+    if !matches!(matrix.shape, &[rows, columns] if rows >= columns)
+        || factors.shape != matrix.shape
+        || order.shape != &matrix.shape[..1]
+    {
+        return Err(Error::new(
+            status::SHAPE,
+            "lu_panel: as many rows as columns, factors of this shape, and an order of the rows",
+        ));
+    }
+    lu_factors(call, threads)
+}
+
+fn lu_factors(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     let mut order = rows(call, call.inputs[0].shape[0] as usize)?;
     in_type!(call.inputs[0].dtype, T => {
         let mut factors = Matrix::<T>::read(call, &call.inputs[0])?;
