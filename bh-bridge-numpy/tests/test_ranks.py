@@ -135,6 +135,49 @@ print(np.profile()["cluster.operations brought to one rank"])
     assert sum("done by one rank" in line and "main.py:5" in line for line in done.stderr.splitlines()) >= 1, done.stderr
 
 
+def test_little_arrays_that_numpy_shares_are_read_by_all_ranks(tmp_path):
+    program = """
+import numpy, bh as np
+values, mask = np.arange(3000.0), np.arange(3000) % 2 == 0
+np.flush()
+shown = numpy.asarray(mask)
+assert float((mask * values).sum()) == 1499 * 3000 / 2
+shown[:10] = True
+want = numpy.arange(3000.0) * shown
+assert (numpy.asarray(mask * values) == want).all() and (numpy.asarray(mask[::-1] * values) == numpy.arange(3000.0) * shown[::-1]).all()
+print("equal")
+"""
+    assert simulated(tmp_path, program).stdout.strip() == "equal"
+
+
+TRANSFORMS = """
+import numpy, bh as np
+random = numpy.random.default_rng(3)
+for shape in [(1 << 17,), (1, 90_000), (66_000,)]:
+    line = random.random(shape) + 1j * random.random(shape)
+    for name in ["fft", "ifft"]:
+        a = np.array(line)
+        np.flush()
+        before = np.profile()
+        made = getattr(np.fft, name)(a)
+        np.flush()
+        after = np.profile()
+        assert after["cluster.operations brought to one rank"] == 0, shape
+        # There, between, and back.
+        assert after["cluster.bytes"] - before["cluster.bytes"] <= 3.5 * line.nbytes, shape
+        want = getattr(numpy.fft, name)(line)
+        assert made.shape == shape and numpy.allclose(numpy.asarray(made), want, rtol=1e-9, atol=1e-12 * abs(want).max()), (shape, name)
+assert numpy.allclose(np.fft.fft(np.arange(131101.0)), numpy.fft.fft(numpy.arange(131101.0)))
+print("equal")
+"""
+
+
+@pytest.mark.parametrize("name", [None, *THERE])
+def test_lines_are_transformed_by_all_ranks(tmp_path, name):
+    done = launched(name, tmp_path, TRANSFORMS) if name else simulated(tmp_path, TRANSFORMS)
+    assert done.stdout.strip() == "equal", done.stderr
+
+
 BLOCKS = """
 import bh as np, numpy
 a = np.arange(100_000.0).reshape(1000, 100)

@@ -34,6 +34,25 @@ fn heat(program: &mut Program, grid: u32, shape: &[i64]) -> u32 {
     delta
 }
 
+/// Generators write lines as a few long rows.
+#[test]
+fn a_line_that_is_written_in_a_few_rows_is_cut_between_elements() {
+    let mut stack = cluster(16, 64);
+    let mut program = Program::new(&mut stack);
+    let (line, other) = (program.zeros(&[8192]), program.zeros(&[8192]));
+    let rows = View::contiguous(&[2, 4096]).unwrap();
+    let source = program.grid(&[2, 4096], |index| index as f64);
+    program.run();
+    program.op(Opcode::Copy, (line, rows), &[program.all(source)]);
+    program.run();
+    let before = program.traffic();
+    program.op(Opcode::Add, program.all(other), &[program.all(line), program.all(line)]);
+    program.run();
+    assert_eq!((program.traffic() - before).bytes, 0, "the line lies as one of 16 ranks does");
+    assert_eq!(program.values(other)[4097], 2.0 * 4097.0);
+    program.end();
+}
+
 #[test]
 fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
     let siblings = "[['node', 've-interp'], ['node', 've-interp'], ['fuser', 'node', 've-cpu']]";

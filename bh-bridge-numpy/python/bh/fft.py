@@ -1,9 +1,11 @@
 """Discrete Fourier transforms, as in `numpy.fft`, by the stack's transform of complex numbers along the last axis."""
 
+from math import isqrt, pi
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from . import _imports, _namespace, _native
+from . import _imports, _namespace, _native, _ranks
 from ._convert import astype, native, warn
 from ._creation import arange
 from ._fallback import Fallback, falls_back
@@ -41,6 +43,33 @@ def _sized(a, n, axis):
     return result
 
 
+# Shorter lines are one rank's work.
+_SHARED_BYTES = 1 << 20
+_LEAST_ROWS = 16
+
+
+def _by_ranks(line, method):
+    """The transform of a line that several ranks have, as one of a matrix: along its columns, a factor for each element, along its
+    rows (Gentleman and Sande 1966). `None` for a line that is one rank's work."""
+    size = line.shape[-1]
+    if line.size != size or line.nbytes < _SHARED_BYTES or _ranks.ranks() == 1:
+        return None
+    rows = next(number for number in range(isqrt(size), 0, -1) if not size % number)
+    if rows < _LEAST_ROWS:
+        return None
+
+    def lines(matrix):
+        made = _native.empty(matrix.shape, line._code, _native.Stack(line._stack))
+        _native.extension(method, [made], [matrix])
+        return made
+
+    turned = lines(_native.transpose(_native.reshape(line, (rows, size // rows)), (1, 0)))
+    # Products of whole numbers below the size are exact.
+    angles = arange(size // rows)[:, None] * arange(rows) * ((-2 if method == "fft" else 2) * pi / size)
+    made = lines(_native.transpose(turned * astype(_u["exp"](angles * 1j), line.dtype), (1, 0)))
+    return _native.reshape(_native.transpose(made, (1, 0)), line.shape)
+
+
 def _transform(a, n, axis, norm, forward):
     if norm not in _NORMS:
         raise ValueError(f"Invalid norm value {norm}; should be \"backward\", \"ortho\" or \"forward\".")
@@ -50,10 +79,13 @@ def _transform(a, n, axis, norm, forward):
     size = a.shape[-1]
     if size < 1:
         raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
-    result = _native.empty(a.shape, a._code, _native.Stack(a._stack))
-    if result.size:
+    method = "fft" if forward else "ifft"
+    result = _by_ranks(a, method)
+    if result is None:
+        result = _native.empty(a.shape, a._code, _native.Stack(a._stack))
         try:
-            _native.extension("fft" if forward else "ifft", [result], [a])
+            if result.size:
+                _native.extension(method, [result], [a])
         except _native.Error:
             raise Fallback("no component of the stack transforms") from None
     # The stack's inverse has the factor 1/n.

@@ -111,6 +111,8 @@ impl Planner {
         let (instr, rank) = (&batch.instrs[index as usize], shares[number].0);
         let (line, from, width) = grid.part(shares, number, product.1.shape()[1]);
         let rows = rows_of(line);
+        // What other ranks do with each other is no part of this one's plan.
+        let near = line.iter().any(|(rank, _)| self.stages.hosts(*rank));
         let add = Own::new(batch, index, Opcode::Add, 3);
         let like = self.arrays[&product.0].base;
         let sum = dense(self, rank, &like, [rows.1, width])?;
@@ -118,6 +120,9 @@ impl Planner {
         for step in 0..groups {
             let (stage, group) = (steps.first + step, (number + step) % groups);
             let group = panels.chunks(grid.columns).nth(group).unwrap_or_default();
+            if !near && !group.iter().any(|panel| self.stages.hosts(panel.owner)) {
+                continue;
+            }
             let beside = self.bring_line(batch, index, left, (line, rank), group, stage)?;
             let below = self.bring_columns(batch, index, right, (group, rank), (from, width), stage)?;
             let block = if step == 0 { sum } else { dense(self, rank, &like, [rows.1, width])? };
@@ -154,6 +159,9 @@ impl Planner {
         let like = self.arrays[&id].base;
         let all = dense(self, rank, &like, [count, width])?;
         for &(owner, part) in line {
+            if !self.stages.hosts(owner) && !self.stages.hosts(rank) {
+                continue;
+            }
             let piece = self.piece(id, owner);
             let rows = IndexBox::whole(view.shape()).with(0, part.first()[0], part.extent()[0]);
             let source = Place { base: piece.base, view: rows.with(1, from, width).of(view, piece.window.low)? };
@@ -177,6 +185,9 @@ impl Planner {
         let like = self.arrays[&id].base;
         let all = dense(self, rank, &like, [count, width])?;
         for panel in panels {
+            if !self.stages.hosts(panel.owner) && !self.stages.hosts(rank) {
+                continue;
+            }
             let piece = self.piece(id, panel.owner);
             let source = Place { base: piece.base, view: panel.rows.with(1, from, width).of(view, piece.window.low)? };
             let (start, rows) = (panel.rows.first()[0] - first, panel.rows.extent()[0]);

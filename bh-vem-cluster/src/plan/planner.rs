@@ -19,6 +19,9 @@ use std::ops::Range;
 /// The most kinds of arrays whose borders are remembered.
 const MOST_KINDS: usize = 1024;
 
+/// A line is cut between rows if each rank has at least so many.
+const LEAST_ROWS: i64 = 8;
+
 /// Makes identities for bases of the hosted ranks.
 pub type NewId = Box<dyn FnMut() -> u64 + Send>;
 
@@ -316,7 +319,7 @@ impl Planner {
     /// The array of a base, made if it is not known; `view` is the one that it is first written through.
     pub(crate) fn array(&mut self, base: &Base, view: Option<&View>) -> &mut Array {
         if !self.arrays.contains_key(&base.id) {
-            let row = row_of(base, view);
+            let row = self.row_of_new(base, view);
             let small = base.bytes() <= self.settings.small_bytes;
             let cuts = match small {
                 true => Cuts::first(base.len, self.ranks),
@@ -326,6 +329,14 @@ impl Planner {
             self.arrays.insert(base.id, array);
         }
         self.arrays.get_mut(&base.id).expect("it was just made")
+    }
+
+    /// Elements per row of an array that is first written through this view. A line that is written in a few rows, as numbers of a
+    /// generator are, is cut between elements: with rows some ranks would get nothing.
+    fn row_of_new(&self, base: &Base, view: Option<&View>) -> i64 {
+        let row = row_of(base, view);
+        let is_line = base.row_hint <= 1 || base.row_hint >= base.len;
+        if is_line && base.len / row < LEAST_ROWS * self.ranks as i64 { 1 } else { row }
     }
 
     /// An array of zeros, with room where arrays like it needed some.
@@ -371,6 +382,8 @@ impl Planner {
         // What has come to rank 0 is its own from now on.
         array.wrote = array.wrote.max(array.arrived);
         (array.fixed, array.everywhere, array.extension) = (true, false, (0, 0));
+        // Others may have room for some of it only.
+        array.small = false;
         let others = array.pieces.split_off(&1).into_iter().collect();
         self.drop_copies(stage, others);
         Ok(piece)

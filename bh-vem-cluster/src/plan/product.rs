@@ -87,6 +87,9 @@ impl Planner {
             let stage = first + step;
             for (number, &(rank, part)) in shares.iter().enumerate() {
                 let panel = panels[(number + step) % panels.len()];
+                if !self.stages.hosts(rank) && !self.stages.hosts(panel.owner) {
+                    continue;
+                }
                 let (panel_place, arrived) = self.bring_panel((right, columns), panel, rank, stage)?;
                 let (from, count) = (panel.rows.first()[0], panel.rows.extent()[0]);
                 let piece = self.piece(left, rank);
@@ -117,5 +120,55 @@ impl Planner {
         self.reads(right, last);
         self.finish(target, out, last, false);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::layout::Weights;
+    use crate::plan::settings::Settings;
+    use bh_bytecode::batch::Extension;
+    use bh_bytecode::{Base, Batch, Instr, Operand};
+
+    /// What one of many ranks does for a product: so many transfers and instructions.
+    fn planned(ranks: usize, rank: usize, [rows, inner, columns]: [i64; 3]) -> [usize; 2] {
+        let mut batch = Batch::default();
+        let (name, name_len) = batch.push_string("matmul");
+        let opcode = Opcode(Opcode::FIRST_EXTENSION);
+        batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
+        let mut operand = |id: u64, shape: [i64; 2]| {
+            let base = Base { row_hint: shape[1], ..Base::new(id, DType::F64, shape[0] * shape[1]) };
+            let place = batch.push_base(base);
+            Operand::view(batch.push_view(place, &View::contiguous(&shape).unwrap()))
+        };
+        let operands = [operand(1, [rows, columns]), operand(2, [rows, inner]), operand(3, [inner, columns])];
+        batch.push_instr(Instr::new(opcode, &operands));
+        let settings = Settings { weights: Weights::even(ranks), ..Settings::default(ranks) };
+        let mut id = 100;
+        let new_id = move || {
+            id += 1;
+            id
+        };
+        let mut planner = Planner::new(ranks, rank..rank + 1, settings, Box::new(new_id));
+        planner.begin(&batch.as_ref(), &[0]);
+        planner.plan(&batch.as_ref(), 0).unwrap();
+        planner.end();
+        let stages = planner.take_stages();
+        let count = |of: &dyn Fn(&crate::plan::stage::Stage) -> usize| stages.iter().map(of).sum();
+        [count(&|stage| stage.transfers.len()), count(&|stage| stage.local[0].batch.instrs.len())]
+    }
+
+    #[test]
+    fn a_rank_plans_what_it_sends_gets_and_computes() {
+        // Panels of the right factor come from all ranks; on a grid, lines of ranks meet.
+        for ranks in [16usize, 256, 1024] {
+            let line = ranks.isqrt();
+            let [transfers, instrs] = planned(ranks, ranks / 2 + 1, [ranks as i64 * 2; 3]);
+            let limit = 2 * ranks + 4 * line * line + 4 * line;
+            assert!(transfers <= limit && instrs <= 8 * ranks, "{ranks} ranks: {transfers}, {instrs}");
+            let [transfers, _] = planned(ranks, 3, [ranks as i64 * 300, 16, ranks as i64]);
+            assert!(transfers <= limit, "{ranks} ranks: {transfers}");
+        }
     }
 }

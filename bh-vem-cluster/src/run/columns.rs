@@ -59,18 +59,16 @@ impl Machine {
         let dtype = columns.matrix[0].place.base.dtype();
         let order = (0..columns.rows).collect();
         let mut work = Work { machine: self, batch, index, columns, size: dtype.size(), dtype, order, failed: None };
-        match columns.sought {
-            Sought::Cholesky => work.cholesky()?,
-            Sought::Lu | Sought::Solution => work.lu()?,
-        }
-        if columns.sought == Sought::Solution && work.failed.is_none() {
+        work.factor()?;
+        let mut failed = work.agree()?;
+        if failed.is_none() && columns.sought == Sought::Solution {
             work.substitute()?;
+            failed = work.agree()?;
         }
-        let (failed, order) = (work.failed, work.order);
-        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
-        if let Some(failure) = self.agree(failed.map(failure))? {
+        let order = work.order;
+        if failed.is_some() {
             self.planner.drop_columns(columns);
-            return Ok(Some(failure));
+            return Ok(failed);
         }
         let blocks = if columns.sought == Sought::Solution { &columns.sides } else { &columns.matrix };
         self.planner.give_columns(&columns.outputs[0], blocks)?;
@@ -115,6 +113,21 @@ impl Machine {
 }
 
 impl Work<'_, '_> {
+    fn factor(&mut self) -> Result<()> {
+        match self.columns.sought {
+            Sought::Cholesky => self.cholesky(),
+            Sought::Lu | Sought::Solution => self.lu(),
+        }
+    }
+
+    /// The failure that counts for all ranks.
+    fn agree(&mut self) -> Result<Option<Failure>> {
+        let (batch, index) = (self.batch, self.index);
+        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        let failed = self.failed.clone().map(failure);
+        self.machine.agree(failed)
+    }
+
     /// Does this process do the work of a rank?
     fn hosts(&self, rank: usize) -> bool {
         self.machine.port.hosts(rank)
