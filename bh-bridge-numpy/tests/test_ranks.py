@@ -124,7 +124,7 @@ def test_what_one_rank_does_is_told_with_its_line(tmp_path):
 import bh as np
 a = np.arange(90_000.0).reshape(300, 300) + np.eye(300) * 1e6
 for _ in range(3):
-    x = np.linalg.solve(a, a)  # this line
+    x = np.linalg.eigvalsh(a)  # this line
     np.flush()
 print(np.doctor())
 print(np.profile()["cluster.operations brought to one rank"])
@@ -148,6 +148,41 @@ assert (numpy.asarray(mask * values) == want).all() and (numpy.asarray(mask[::-1
 print("equal")
 """
     assert simulated(tmp_path, program).stdout.strip() == "equal"
+
+
+SYSTEMS = """
+import numpy, bh as np
+r = numpy.random.default_rng(1)
+for n, kind in [(200, float), (150, complex), (300, numpy.float32)]:
+    a = (r.random((n, n)) + (1j * r.random((n, n)) if kind is complex else 0)).astype(kind)
+    b = r.random((n, 7)).astype(kind)
+    A, B = np.array(a), np.array(b)
+    limit = 2e-2 if kind is numpy.float32 else 1e-8
+    near = lambda x, y: numpy.allclose(numpy.asarray(x), y, rtol=limit, atol=limit)
+    assert near(np.linalg.solve(A, B), numpy.linalg.solve(a, b)), n
+    assert near(np.linalg.solve(A.T, B[:, 0]), numpy.linalg.solve(a.T, b[:, 0])), n
+    assert near(A @ np.linalg.inv(A), numpy.eye(n)), n
+    for found, want in zip(np.linalg.slogdet(A), numpy.linalg.slogdet(a)):
+        assert near(found, want), n
+    p = a @ a.conj().T + n * numpy.eye(n, dtype=kind)
+    P = np.array(p)
+    assert near(np.linalg.cholesky(P), numpy.linalg.cholesky(p)), n
+    for call, text in [(lambda: np.linalg.solve(0 * A, B), "Singular"), (lambda: np.linalg.cholesky(-P), "positive")]:
+        try:
+            call()
+        except np.linalg.LinAlgError as error:
+            assert text in str(error)
+        else:
+            raise AssertionError(text)
+assert np.profile()["cluster.operations brought to one rank"] == 0
+print("equal")
+"""
+
+
+@pytest.mark.parametrize("name", [None, *THERE])
+def test_systems_are_solved_by_all_ranks(tmp_path, name):
+    done = launched(name, tmp_path, SYSTEMS) if name else simulated(tmp_path, SYSTEMS)
+    assert done.stdout.strip() == "equal", done.stderr
 
 
 TRANSFORMS = """

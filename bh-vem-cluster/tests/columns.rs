@@ -148,7 +148,8 @@ fn what_moves_of_a_matrix_is_its_columns_and_what_ranks_need_of_them() {
             let (_, most) = outcome(&mut stack, &case);
             let matrix = (case.rows * case.rows * 8) as u64;
             // There and back, and no more of the blocks than a rank gets of them itself, on the average half of each.
-            let limit = 3 * matrix / ranks as u64 + matrix * 3 / 4;
+            // Where a few ranks have right sides, one of them hands more on.
+            let limit = 3 * matrix / ranks as u64 + matrix * 3 / 4 + if sides > 1 { matrix } else { 0 };
             assert!(most <= limit, "{method} on {ranks} ranks: {most} of {limit}");
             let program = Program::new(&mut stack);
             assert_eq!(program.count("cluster.operations brought to one rank"), 0, "{method} on {ranks} ranks");
