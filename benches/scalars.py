@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Functions of scalars with branches and loops, for all elements of arrays: bh.vectorize, Numba, and NumPy element by element.
 
-    benches/scalars.py [--elements 1000000] [--threads 2] [--runs 5] [--numpy 1000] [NAME...]
+    benches/scalars.py [--elements 1000000] [--threads 2] [--runs 5] [--numpy 1000] [--json FILE] [NAME...]
 
 Prints milliseconds a call (the median of runs of each system in turn, of results that are waited for) and how many times as fast as
 Numba bh is. Numba's is `@vectorize(target="parallel")`. `--numpy`: of how many elements NumPy's time is taken and results are compared.
 """
 
 import argparse
+import json
 import math
 import os
 import statistics
 import time
+from pathlib import Path
 
 import numpy
 
@@ -101,6 +103,29 @@ def collatz(n):
     return steps
 
 
+def sequences(n):
+    """The steps of several Collatz sequences: a loop in a loop."""
+    steps = 0
+    for k in range(1, n % 8 + 1):
+        m = n + k
+        while m != 1:
+            m = m // 2 if m % 2 == 0 else 3 * m + 1
+            steps += 1
+    return steps
+
+
+def digit_sum(n):
+    """The largest sum of digits among multiples: a short loop in a loop, and divisions of whole numbers."""
+    largest = 0
+    for k in range(1, 21):
+        m, digits = n * k, 0
+        while m:
+            digits += m % 10
+            m //= 10
+        largest = max(largest, digits)
+    return largest
+
+
 def divisor(a, b):
     """The greatest common divisor."""
     while b:
@@ -167,6 +192,8 @@ PROGRAMS = {
     kepler: (lambda random, count: (random.uniform(0, 6, count), random.uniform(0, 0.9, count)), "f8(f8,f8)"),
     bisection: (lambda random, count: (random.uniform(0, 1e5, count),), "f8(f8)"),
     collatz: (lambda random, count: (random.integers(1, 10**6, count),), "i8(i8)"),
+    sequences: (lambda random, count: (random.integers(1, 20000, count),), "i8(i8)"),
+    digit_sum: (lambda random, count: (random.integers(1, 20000, count),), "i8(i8)"),
     divisor: (lambda random, count: (random.integers(1, 10**9, count), random.integers(1, 10**9, count)), "i8(i8,i8)"),
     piecewise: (lambda random, count: (random.uniform(-3, 5, count),), "f8(f8)"),
     legendre: (lambda random, count: (random.uniform(-1, 1, count), random.integers(0, 30, count)), "f8(f8,i8)"),
@@ -206,7 +233,7 @@ def timed(call, arrays):
 
 
 def measured(function, given):
-    """A line of the table."""
+    """What is known of a program: milliseconds a call, and how many times as fast as Numba bh is."""
     make, signature = PROGRAMS[function]
     arrays = make(numpy.random.default_rng(1), given.elements)
     call, taken = of_bh(function)
@@ -222,9 +249,15 @@ def measured(function, given):
             raise SystemExit(f"{function.__name__}: {name} and NumPy DISAGREE")
     runs = [{name: timed(call, inputs[name]) for name, call in systems.items()} for _ in range(given.runs)]
     times = {name: statistics.median(run[name] for run in runs) for name in systems}
-    each = timed(slow, few) * given.elements / max(len(few[0]), 1)
-    ratio = f"{statistics.median(run['numba'] / run['bh'] for run in runs):8.2f}" if "numba" in times else "       -"
-    return f"{function.__name__:14}{each:12.1f}{times.get('numba', math.nan):10.2f}{times['bh']:10.2f}{ratio}"
+    times["numpy"] = timed(slow, few) * given.elements / max(len(few[0]), 1)
+    ratio = statistics.median(run["numba"] / run["bh"] for run in runs) if "numba" in times else None
+    return {"program": function.__name__, "ms": times, "ratio": ratio}
+
+
+def line(found):
+    """A line of the table."""
+    times = "".join(f"{found['ms'][name]:12.2f}" if name in found["ms"] else f"{'-':>12}" for name in ("numpy", "numba", "bh"))
+    return f"{found['program']:14}{times}" + (f"{found['ratio']:8.2f}" if found["ratio"] else f"{'-':>8}")
 
 
 def main():
@@ -234,13 +267,18 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--numpy", type=int, default=1000)
+    parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
     for name in ("BH_VE_CPU_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = str(given.threads)
-    print(f"{'ms a call':14}{'numpy':>12}{'numba':>10}{'bh':>10}{'ratio':>8}")
+    print(f"{'ms a call':14}{'numpy':>12}{'numba':>12}{'bh':>12}{'ratio':>8}")
+    programs = []
     for function in PROGRAMS:
         if not given.names or function.__name__ in given.names:
-            print(measured(function, given), flush=True)
+            programs.append(measured(function, given))
+            print(line(programs[-1]), flush=True)
+    if given.json:
+        Path(given.json).write_text(json.dumps({"elements": given.elements, "threads": given.threads, "programs": programs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ RUNS = {
     "report.py": [("--check", "")],
     "rivals.py": [("leibnitz_pi --runs 1 --turns 1 --threads 1 --json {out}/rivals.json", "")],
     "run.py": [("leibnitz_pi --runs 1 --most-runs 1 --numpy-runs 1 --json {out}/run.json --plot {out}/run.svg", "prefix")],
-    "scalars.py": [("--elements 100 --numpy 20 --runs 1", "")],
+    "scalars.py": [("--elements 100 --numpy 20 --runs 1 --json {out}/scalars.json", "")],
     "statements.py": [("--elements 100 --rounds 1 --json {out}/statements.json", "prefix")],
     "statements/small.py": [("--sizes 4", "")],
 }

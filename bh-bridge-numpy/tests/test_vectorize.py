@@ -15,6 +15,7 @@ import scalar_programs
 from conftest import same
 
 import bh
+from bh._scalar import program, reader
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 # How many random functions are tried; more for longer runs.
@@ -214,6 +215,38 @@ def costly_exits(x, y):
     return math.sqrt(abs(x))
 
 
+def inner_turns(x, y):
+    """Loops in loops, in both branches, that are left for several places."""
+    total, k = 0, 0
+    while k < 6:
+        k += 1
+        if x > 0:
+            m = k
+            while m != 1:
+                m = m // 2 if m % 2 == 0 else 3 * m + 1
+                total += 1
+                if total > 40:
+                    return total * 0.5
+                if m == 2 and y > 1:
+                    break
+            else:
+                total += 100
+        else:
+            for m in range(5):
+                if m > x + k:
+                    break
+                if y < m - 2:
+                    total -= 1
+                    continue
+                total += m
+            total += 7
+        for j in range(3):
+            if total % 5 == j:
+                break
+            total += j
+    return total + y
+
+
 def never_reached(x, y):
     above = x > y
     for k in range(1):
@@ -223,7 +256,8 @@ def never_reached(x, y):
 
 
 RULES = [and_or, chained, smallest, first_nan, rounded, divided, powers, several, else_of_while, else_of_for, steps, nested_loops, after_loop,
-    tuples, inner, without_side_effects, recurrence, counted, costly_exits, never_reached]  # fmt: skip
+    tuples, inner, without_side_effects, recurrence, counted, costly_exits, inner_turns,
+    never_reached]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", RULES, ids=lambda function: function.__name__)
@@ -231,6 +265,18 @@ def test_rules(function):
     x, y = (part.ravel() for part in numpy.meshgrid(numpy.arange(-3, 4) / 1.5, numpy.arange(-2, 4) / 1.25))
     otypes = [float, int] if function is several else None
     check(function, x, y, otypes=otypes, ulps=8 if function is powers else 0, check_type=function is not several)
+
+
+def test_loops_in_loops_are_one():
+    text = compiled(inner_turns, "f8", "f8")
+    # One loop that waits, and none in it.
+    assert text.count("run(plan") == 1 and text.count("def turns") == 1
+
+
+def compiled(function, *dtypes):
+    """The functions on arrays that are written for a function."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return program.compiled(reader.read(function, names)[0], dtypes)[1]
 
 
 def test_whole_numbers():

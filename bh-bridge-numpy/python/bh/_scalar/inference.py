@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import liveness
+from .flattening import flattened
 from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var, escapes
 from .kinds import BOOL, concrete, join, kind_of, letter
 from .operations import OPERATIONS
+from .simplify import simplified
 
 
 @dataclass(slots=True)
@@ -147,12 +149,15 @@ _WALKS = {
 
 def infer(function, kinds):
     """The function simplified by what is known of it, and the knowledge."""
-    from .simplify import simplified
-
+    liveness.analyse(function, check=True)
+    is_flat = False
     while True:
-        liveness.analyse(function)
         inference = Inference(function, kinds)
-        simpler, changed = simplified(function, inference)
+        other, changed = simplified(function, inference)
+        if not changed and not is_flat:
+            other, changed = flattened(function, inference)
+            is_flat = True
         if not changed:
             return function, inference
-        function = simpler
+        function = other
+        liveness.analyse(function)

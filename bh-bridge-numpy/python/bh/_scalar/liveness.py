@@ -3,10 +3,10 @@
 from .ir import Assign, Block, Count, If, Leave, Loop, Store, Unsupported, Var, escapes, goes_on, values, walk
 
 
-def analyse(function):
-    """Notes in the statements what is needed, and fails for variables that may have no value."""
+def analyse(function, check=False):
+    """Notes in the statements what is needed; with `check`, fails for variables that may have no value."""
     needed = _before(function.body, frozenset(function.results), {})
-    if missing := needed - set(function.parameters):
+    if check and (missing := needed - set(function.parameters)):
         name = min(missing)
         raise Unsupported(f"'{name.removeprefix('v_')}' may have no value", _first_use(function.body, name) or function.line)
     _keep(function.body, frozenset())

@@ -38,7 +38,9 @@ def run(plan, mask, shape, state, reads, tables, trips):
         if wasted > _MOVE * (len(state) + len(reads) + 2) * size and together.is_worth(left, size):
             state, active, size = together.move(state, active, left, size)
             wasted = 0
-        turns = plan.turns if trips is None else min(plan.turns, trips - done)
+        # Many loops are short for all elements.
+        turns = plan.turns if done else max(plan.turns // 4, 1)
+        turns = turns if trips is None else min(turns, trips - done)
         base = _native.full((), INT64, done if plan.counts else 0)
         *state, active, count = plan.call(turns, base, active, *state, *together.reads, *tables)
         left, done = int(count), done + turns

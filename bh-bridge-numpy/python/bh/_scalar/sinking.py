@@ -68,5 +68,9 @@ def _is_costly_exit(statements, own, within):
         return False
     if not all(type(one) is Assign for one in statements[:-1]):
         return False
-    cost = sum(_COSTS.get(one.op, 1) for one in statements[:-1])
-    return cost > _LEFT + _KEPT * len(used(statements) & own - assigned(statements))
+    return cost(statements[:-1]) > _LEFT + _KEPT * len(used(statements) & own - assigned(statements))
+
+
+def cost(statements):
+    """About what statements cost each time, beside additions."""
+    return sum(_COSTS.get(one.op, 1) for one in walk(statements) if type(one) is Assign)
