@@ -184,6 +184,10 @@ impl Stack {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{indent}{} ({}, {})", component.label, component.name, component.version);
             }
+            // What components say of themselves, such as the device.
+            for line in stack.message("info").unwrap_or_default().lines().filter(|line| !line.is_empty()) {
+                let _ = writeln!(text, "{line}");
+            }
             Ok(text)
         };
         py.detach(|| self.context.recorder.with_stack(describe)).map_err(exception)

@@ -35,8 +35,17 @@ def run(command, tmp_path, program, **variables):
     return subprocess.run([*command, sys.executable, "main.py"], capture_output=True, text=True, env=environment, timeout=120, cwd=tmp_path)
 
 
-def simulated(tmp_path, program):
-    (tmp_path / "simulated.toml").write_text(SIMULATED)
+SIBLINGS = """
+[stacks]
+default = "siblings"
+siblings = ["filter", "cluster", [["fuser", "node", "ve-cpu"], ["fuser", "node", "ve-cpu"], ["fuser", "node", "ve-cpu"]]]
+[components.cluster]
+weights = [1, 2, 1]
+"""
+
+
+def simulated(tmp_path, program, stacks=SIMULATED):
+    (tmp_path / "simulated.toml").write_text(stacks)
     done = run([], tmp_path, program, BH_CONFIG=str(tmp_path / "simulated.toml"))
     assert done.returncode == 0, done.stderr
     return done
@@ -46,6 +55,42 @@ def launched(name, tmp_path, program, ranks=3, **variables):
     variables |= {"BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES}
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return run([*LAUNCHERS[name], "-n", str(ranks)], tmp_path, program, **variables)
+
+
+ALL_KNOW = """
+import json, bh as np
+a = np.arange(90_000.0).reshape(300, 300) + np.eye(300) * 1e6
+x = np.linalg.solve(a, a)
+for _ in range(5):
+    a[1:-1] = (a[2:] + a[:-2]) / 2
+print(float(a.sum()), np.ranks())
+print(np.doctor())
+print(np.info())
+print(json.dumps(np.profile()))
+"""
+
+
+def test_siblings_are_in_profile_trace_information_and_findings(tmp_path):
+    alone = run([], tmp_path, ALL_KNOW, BH_STACK="cpu").stdout.splitlines()[0].split()
+    (tmp_path / "siblings.toml").write_text(SIBLINGS)
+    trace = tmp_path / "trace.json"
+    done = run([], tmp_path, ALL_KNOW, BH_CONFIG=str(tmp_path / "siblings.toml"), BH_TRACE=str(trace))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[0].split()[1] == "3", done.stderr
+    assert float(lines[0].split()[0]) == pytest.approx(float(alone[0]), rel=1e-12)
+    assert any("one rank's work" in line and "main.py:4" in line for line in lines), done.stdout
+    assert "cluster: 3 ranks, shares 25.0%, 50.0%, 25.0%" in done.stdout
+    counts = json.loads(lines[-1])
+    assert all(counts[f"ve-cpu{which}.kernels"] > 0 for which in ("", "#2", "#3")), counts
+    assert counts["cluster.bytes"] > 0 and counts["cluster.compute_ns"] > 0 and counts["cluster.pack_ns"] > 0
+    kernels = [event for event in json.loads(trace.read_text())["traceEvents"] if "ve-cpu" in json.dumps(event)]
+    assert kernels, trace.read_text()[:1000]
+
+
+@pytest.mark.parametrize("program", ["READS", "SLICES"])
+def test_siblings_read_and_write_what_is_asked(tmp_path, program):
+    done = simulated(tmp_path, globals()[program], SIBLINGS)
+    assert done.stdout.strip() == "equal" or sum(json.loads(done.stdout)[:3]) <= 1024 * 8 + 256 * 8 + 8, done.stdout
 
 
 READS = """

@@ -34,6 +34,37 @@ fn another_rounding_of_sums_is_told_with_its_line() {
     assert!(!is_right && told.contains("main.m:3: the array that 'add' writes"), "{told}");
 }
 
+/// Engines of a stack are measured, and the file with their shares serves as weights.
+#[test]
+fn shares_are_measured_once_and_used() {
+    let program = env!("CARGO_BIN_EXE_bh");
+    let built = || Path::new(program).parent().map(Path::to_path_buf).unwrap_or_default();
+    let libraries = std::env::var_os("BH_TEST_LIBRARIES").map_or_else(built, PathBuf::from);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune");
+    std::fs::create_dir_all(&folder).unwrap();
+    let stacks = "[stacks]\ntwo = ['filter', 'cluster', [['fuser', 'node', 've-cpu'], ['node', 've-interp']]]\n";
+    std::fs::write(folder.join("two.toml"), stacks).unwrap();
+    let run = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&folder).env("BH_LIBRARY_PATH", &libraries).env_remove("BH_STACK");
+        command.env("BH_CONFIG", folder.join("two.toml")).envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let (done, text) = run(&["tune", "--stack", "two", "--write", "shares"], &[]);
+    assert!(done && text.contains("BH_CLUSTER_WEIGHTS=shares"), "{text}");
+    let written = std::fs::read_to_string(folder.join("shares")).unwrap();
+    let shares: Vec<f64> = written.lines().last().unwrap().split(',').map(|share| share.parse().unwrap()).collect();
+    // The interpreter is much slower than the engine.
+    assert!(shares[0] == 1.0 && shares[1] < 0.5, "{written}");
+    let (_, text) = run(&["info"], &[("BH_CLUSTER_WEIGHTS", "shares")]);
+    let shown = format!("{:.1}%", 100.0 / (1.0 + shares[1]));
+    assert!(text.contains(&format!("cluster: 2 ranks, shares {shown}")), "{text}");
+    let (done, text) = run(&["tune", "--stack", "cpu"], &[("BH_CONFIG", "")]);
+    assert!(!done && text.contains("shares nothing out"), "{text}");
+}
+
 #[test]
 fn a_program_that_cannot_be_started_is_an_error() {
     let output = Command::new(env!("CARGO_BIN_EXE_bh")).args(["check", "--", "/nonexistent"]).output().unwrap();

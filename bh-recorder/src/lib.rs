@@ -228,6 +228,9 @@ impl SendPtr {
     }
 }
 
+/// A short batch on a device may hold so many times the bytes of another one.
+const STEP_SHARE: u64 = 4;
+
 impl Recorder {
     /// A context that is not started: everything but [`Recorder::start`] fails.
     pub fn new() -> Arc<Recorder> {
@@ -277,13 +280,23 @@ impl Recorder {
             Ok((backend.base_ids(), backend.evaluator(), backend.immediate_calls(), own, device))
         })?;
         let maps = own == 0 && !executor.is_affine();
+        // Arrays of a device that the rest of a step drops cost least if it is one batch.
+        let step_bytes = options.max_bytes.saturating_mul(if device.is_some() { STEP_SHARE } else { 1 });
         // A batch may fill half of the host's.
         let memory = device.unwrap_or(options.max_bytes.saturating_mul(2));
         let immediate = immediate.map(|(calls, services)| Immediate { calls, services });
         state.reset();
         state.builder.period.set(options.max_instructions, options.recipes != Recipes::Off);
-        state.running =
-            Some(Running { executor: Arc::new(executor), ids, evaluator, immediate, maps, memory, options });
+        state.running = Some(Running {
+            executor: Arc::new(executor),
+            ids,
+            evaluator,
+            immediate,
+            maps,
+            memory,
+            step_bytes,
+            options,
+        });
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         process::announce_exit();

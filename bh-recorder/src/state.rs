@@ -136,6 +136,8 @@ pub(crate) struct Running {
     pub(crate) maps: bool,
     /// Bytes that arrays can be in, where the engines compute.
     pub(crate) memory: u64,
+    /// Bytes of arrays that a short batch may hold, or one that waits for the end of a turn.
+    pub(crate) step_bytes: u64,
     pub(crate) options: Options,
 }
 
@@ -536,7 +538,7 @@ impl State {
         let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
-        let full = bytes >= options.max_bytes;
+        let full = bytes >= if limit::is_short(instructions) { running.step_bytes } else { options.max_bytes };
         if instructions < limit::shortest(options.max_instructions) && !full {
             return None;
         }
@@ -545,7 +547,8 @@ impl State {
         if instructions < most && !full {
             return None;
         }
-        let over = instructions >= 2 * options.max_instructions || bytes / 2 >= options.max_bytes;
+        let over = instructions >= 2 * options.max_instructions
+            || bytes >= running.step_bytes.max(options.max_bytes.saturating_mul(2));
         let period = &self.builder.period;
         let found = period.found().filter(|_| repeats);
         let looping = match period.found() {

@@ -190,8 +190,8 @@ impl Component for Engine {
             }),
             "device count" => Ok(device::count(self.settings.device.as_deref()).to_string()),
             "device memory" => match &self.device {
-                Some(device) => Ok(device.pool.limit.to_string()),
-                None => below(self),
+                Some(device) if !device.pool.gpu.is_lost() => Ok(device.pool.limit.to_string()),
+                _ => below(self),
             },
             "device speed" => match &self.device {
                 Some(device) => Ok(device.pool.gpu.facts.speed().to_string()),

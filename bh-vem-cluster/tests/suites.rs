@@ -16,9 +16,10 @@ fn cluster(ranks: usize, small: u64, more: &str) -> Stack {
     of_text("'node', 've-interp'", small, &ranks)
 }
 
-/// Arrays split over three stacks, which work at the same time.
+/// Arrays split over three stacks, which work at the same time. One has memory of its own and completes late.
 fn siblings(small: u64, more: &str) -> Stack {
-    of_text("[['node', 've-interp'], ['node', 've-interp'], ['node', 've-interp']]", small, more)
+    let below = "[['node', 've-interp'], ['node', 'shadow', 've-interp'], ['node', 've-interp']]";
+    of_text(below, small, &format!("{more}\n[components.shadow]\nrefuse = 0.3"))
 }
 
 fn of_text(below: &str, small: u64, keys: &str) -> Stack {

@@ -3,6 +3,8 @@
 mod support;
 
 use bh_bytecode::{Opcode, View};
+use bh_core::stack::Stack;
+use bh_tests::stacks;
 use support::{Program, cluster, cluster_on};
 
 /// The inside of a grid with a border of one, moved by so many rows, columns and so on.
@@ -106,6 +108,77 @@ fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_be
         if turn >= 3 {
             assert_eq!((kernels, plans, batches), (ranks + 1, 1, ranks + 1), "turn {turn}");
         }
+    }
+}
+
+/// Two devices, which are one processor, if there is OpenCL; `more` are keys of the second.
+fn two_devices(more: &str) -> Option<Stack> {
+    let device = "device = 'cpu'\nsmall_bytes = '0'\nsmall_operations = 0\n";
+    let text = format!(
+        "[stacks]\nit = ['cluster', [['fuser', 'node', 'opencl', 've-cpu'], ['fuser', 'node', 'second', 've-cpu']]]\n\
+         [components.cluster]\nsmall_bytes = 64\nweights = [1, 1]\n\
+         [components.opencl]\n{device}[components.second]\nlibrary = 'bh_ve_opencl'\n{device}{more}\n"
+    );
+    let config = stacks::from_text("cluster.toml", &text).unwrap();
+    let loaded = Stack::load(&config, Some("it"));
+    if let Err(error) = &loaded {
+        assert!(error.to_string().contains("OpenCL"), "{error}");
+        eprintln!("left out: {error}");
+    }
+    loaded.ok()
+}
+
+/// The share of a lost device moves to the other; what was on it is lost.
+#[test]
+fn a_lost_device_gets_nothing_more() {
+    let Some(mut stack) = two_devices("fault_after = 4\nspecialise = 'off'") else { return };
+    assert!(stack.message("info").unwrap().contains("shares 50.0%, 50.0%"));
+    let mut program = Program::new(&mut stack);
+    let (mut failed, mut right) = (0, 0);
+    for turn in 0..8 {
+        let grid = program.grid(&[40, 10], |index| (index + turn) as f64);
+        let twice = program.scale(grid, 2.0);
+        let sum = program.sum(program.all(twice));
+        match program.try_run().and_then(|()| program.try_value(sum)) {
+            Ok(value) => {
+                assert_eq!(value, (0..400).map(|index| 2.0 * (index + turn) as f64).sum::<f64>());
+                right += 1;
+            }
+            Err(error) => {
+                assert!(error.text.contains("is lost"), "{error}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 0 && failed <= 2 && right >= 6, "{failed} {right}");
+    let before = program.traffic();
+    let grid = program.grid(&[40, 10], |index| index as f64);
+    let twice = program.scale(grid, 2.0);
+    let sum = program.sum(program.all(twice));
+    program.try_run().unwrap();
+    assert_eq!(program.value(sum), 400.0 * 399.0);
+    assert_eq!((program.traffic() - before).bytes, 0);
+    assert!(stack.message("info").unwrap().contains("shares 100.0%, 0.0%"));
+}
+
+/// Two devices, which are one processor here: their borders travel in each turn, and nothing else.
+#[test]
+fn devices_of_a_process_exchange_no_more_than_borders() {
+    let Some(mut stack) = two_devices("") else { return };
+    let shape = [400, 300];
+    let mut program = Program::new(&mut stack);
+    let grid = program.grid(&shape, |index| index as f64 % 7.0);
+    program.run();
+    let names = ["opencl.upload_bytes", "second.upload_bytes", "opencl.download_bytes", "second.download_bytes"];
+    for turn in 0..6 {
+        let before = names.map(|name| program.count(name));
+        let delta = heat(&mut program, grid, &shape);
+        program.run();
+        let moved: [u64; 4] = std::array::from_fn(|place| program.count(names[place]) - before[place]);
+        assert!(program.value(delta) > 0.0);
+        // A row, and the sum of the second's part.
+        let row = shape[1] as u64 * 8;
+        assert!(turn < 3 || moved.iter().all(|bytes| (row - 16..=row + 16).contains(bytes)), "turn {turn}: {moved:?}");
     }
 }
 

@@ -30,6 +30,7 @@ NAMED = {
         f"cluster-even-{ranks}": {"cluster": {"ranks": ranks, "small_bytes": 100, "overlap_bytes": 64}, **_engine(threads=1, jit="off")}
         for ranks in (2, 3)
     },
+    "cluster-siblings": {"siblings": 3, "cluster": {"weights": [1, 2, 1], "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}},
     "opencl": {"opencl": {"device": "cpu", "group": 16, "small_bytes": 64, "small_operations": 8, "cache_dir": "", "while_building": "off"}},
 }  # fmt: skip
 
@@ -131,6 +132,9 @@ def configuration(stacks, recorder=None):
             if component in settings:
                 keys = "".join(f"{key} = {_value(value)}\n" for key, value in settings[component].items())
                 sections.append(f'[components.{label}]\nlibrary = "{LIBRARIES[component]}"\n{keys}')
+        if "siblings" in settings:
+            below = f"[{', '.join(items[2:])}]"
+            items = [*items[:2], f"[{', '.join([below] * settings['siblings'])}]"]
         lines.append(f"{name} = [{', '.join(items)}]")
     if "default" not in stacks:
         lines.append(f'default = "{next(iter(stacks))}"')

@@ -9,6 +9,12 @@ const ELEMENT_BYTES: u64 = 8;
 const SHORTER: usize = 4;
 const SHORTEST: usize = 256;
 
+/// Is a batch so short that it may be in the midst of a step, whose later operations drop what it holds?
+#[inline]
+pub(crate) fn is_short(operations: usize) -> bool {
+    operations < SHORTEST
+}
+
 /// The least that [`limit`] gives, if `most` is the most.
 #[inline]
 pub(crate) fn shortest(most: usize) -> usize {

@@ -78,6 +78,8 @@ pub(crate) struct Log {
     pub(crate) gate: Arc<Gate>,
     /// Memory is refused until a batch has run.
     pub(crate) short_of_memory: Arc<AtomicBool>,
+    /// Bytes of a device's memory, if there is one.
+    pub(crate) device: Option<u64>,
 }
 
 #[derive(Default)]
@@ -200,7 +202,10 @@ impl Backend for Fake {
     }
 
     fn message(&mut self, text: &str) -> Result<String> {
-        Ok(format!("you said {text}"))
+        match (text, self.log.device) {
+            ("device memory", Some(bytes)) => Ok(bytes.to_string()),
+            _ => Ok(format!("you said {text}")),
+        }
     }
 }
 

@@ -166,6 +166,22 @@ fn a_memory_limit_flushes() {
 }
 
 #[test]
+fn a_step_on_a_device_may_hold_more() {
+    for (device, cut) in [(None, true), (Some(1 << 30), false)] {
+        let log = Log { device, ..Log::default() };
+        let (recorder, seen) = (Recorder::new(), log.clone());
+        let options = Options { max_bytes: 1 << 20, ..Options::default() };
+        recorder.start(options, move || Ok(Box::new(Fake::new(seen)))).unwrap();
+        let arrays: Vec<_> =
+            (0..20).map(|_| recorder.full(Constant::from_value(1.0f64), &[1 << 14], HERE).unwrap()).collect();
+        recorder.sync().unwrap();
+        assert_eq!(lock(&log.batches).len() > 1, cut);
+        arrays.into_iter().for_each(|array| recorder.free(array).unwrap());
+        recorder.shutdown().unwrap();
+    }
+}
+
+#[test]
 fn new_memory_waits_for_what_is_given_up() {
     let (recorder, log) = context(Options::default());
     let large = || recorder.empty(DType::F64, &[1 << 17]).unwrap();

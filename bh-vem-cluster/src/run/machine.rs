@@ -3,6 +3,7 @@
 use crate::command::Command;
 use crate::lead::roster::Roster;
 use crate::plan::boxes::{Span, span_of};
+use crate::plan::layout::Weights;
 use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, QR, SOLVE};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
@@ -54,6 +55,8 @@ pub struct Machine {
     /// Memory between ranks of this process.
     pub(crate) rooms: Rooms,
     pub(crate) plans: Plans,
+    /// Shares have changed: earlier plans serve no more.
+    pub(crate) shared_anew: bool,
     /// How many batches found a plan that served before.
     pub planned_before: u64,
 }
@@ -95,6 +98,7 @@ impl Machine {
             locals,
             rooms: Rooms::default(),
             plans: Plans::default(),
+            shared_anew: false,
             planned_before: 0,
         }
     }
@@ -108,6 +112,28 @@ impl Machine {
         let port = Port::new(wire);
         let new_id = Box::new(move || host.new_base_id());
         Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children)
+    }
+
+    /// Gives stacks whose device is lost no share of what is made from now on, if others are left and all live in this process.
+    pub(crate) fn leave_lost_devices(&mut self) {
+        if !self.port.is_alone() || self.crew.is_none() {
+            return;
+        }
+        let weights = &mut self.planner.settings.weights;
+        let mut shares = match weights.as_slice() {
+            [] => vec![1.0; self.locals.len()],
+            shares => shares.to_vec(),
+        };
+        let mut changed = false;
+        for (share, (rank, child)) in shares.iter_mut().zip(self.locals.iter_mut().zip(&mut self.children)) {
+            if rank.on_device && !has_memory(child) {
+                (rank.on_device, *share, changed) = (false, 0.0, true);
+            }
+        }
+        if let (true, Some(left)) = (changed, Weights::given(shares)) {
+            *weights = left;
+            self.shared_anew = true;
+        }
     }
 
     /// What the stacks below have begun and nobody has waited for: the batches of each rank, by number.

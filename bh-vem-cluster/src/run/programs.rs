@@ -14,6 +14,7 @@ use crate::run::region::is_transfer;
 use crate::transport::Class;
 use crate::transport::tree::{above, collect, spread};
 use bh_bytecode::{Base, BatchRef};
+use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
 
@@ -40,7 +41,7 @@ impl Machine {
             }
             None => self.plan_and_run(batch, order, &mut plans),
         };
-        self.plans = plans;
+        self.plans = if std::mem::take(&mut self.shared_anew) { Plans::default() } else { plans };
         outcome
     }
 
@@ -152,6 +153,9 @@ impl Machine {
     /// was computed of that.
     fn lose(&mut self, batch: &BatchRef<'_>, order: &[u32], failure: Failure) -> Error {
         let Failure { instr, error } = failure;
+        if error.status == status::DEVICE {
+            self.leave_lost_devices();
+        }
         let mut lost: HashMap<u32, Error> = HashMap::new();
         for &index in order {
             let instruction = &batch.instrs[index as usize];

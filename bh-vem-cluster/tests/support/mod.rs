@@ -274,6 +274,12 @@ impl Program<'_> {
         self.values(array)[0]
     }
 
+    /// The one element of an array, unless it is lost.
+    pub fn try_value(&mut self, array: u32) -> Result<f64> {
+        let bytes = run::read(self.stack, &self.arrays[array as usize].0)?;
+        Ok(f64::from_ne_bytes(bytes.try_into().unwrap()))
+    }
+
     pub fn ranks(&mut self) -> usize {
         self.traffic().each.len()
     }
