@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Methods on a GPU: transforms, sorts, choices, factorisations and random numbers by bh, JAX and CuPy, on arrays of the device.
 
-    benches/methods_gpu.py [NAME...] [--scale N] [--runs N] [--systems bh,jax,cupy] [--json FILE]
+    benches/methods_gpu.py [NAME...] [--scale N] [--runs N] [--systems bh,jax,cupy] [--json FILE] [--table]
 
 Figures are milliseconds of a call, medians of `runs` calls after one that is not counted; `first` is that one. Each system
-runs in a process of its own, `bh` on the stack `opencl` unless BH_STACK names another. `--scale` divides the sizes.
+runs in a process of its own, `bh` on the stack `opencl` unless BH_STACK names another. `--scale` divides the sizes. `--table` writes the rows of the table in docs/opencl.md instead.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def inside(system, scale, runs, names):
             bh.flush()
             for result in results if isinstance(results, (list, tuple)) else [results]:
                 # An element is there when all is.
-                np.asarray(result.reshape(-1)[:1])
+                result.flat[0].item() if result.size else None
 
         module = bh
     for name, (make, call) in cases(scale).items():
@@ -124,6 +124,7 @@ def main():
     parser.add_argument("--systems", default="bh,jax,cupy")
     parser.add_argument("--inside")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     if args.inside:
         inside(args.inside, args.scale, args.runs, args.names)
@@ -138,7 +139,8 @@ def main():
         if done.returncode:
             print(f"{system}: {done.stderr.strip()[-400:]}", file=sys.stderr)
     for name, row in table.items():
-        print(json.dumps({"case": name, **row}), flush=True)
+        figures = [str(row.get(system, {}).get(key, "–")) for key in ("call", "first") for system in args.systems.split(",")]
+        print(f"| {' | '.join([name, *figures])} |" if args.table else json.dumps({"case": name, **row}), flush=True)
     if args.json:
         args.json.write_text(json.dumps(table, indent=1) + "\n")
     return 1 if any("error" in row.get("bh", {"error": 1}) for row in table.values()) else 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The papers' programs from their NumPy sources on a GPU: bh, JAX and CuPy in one run, first calls included.
 
-    benches/rivals_gpu.py [NAME...] [--runs N] [--steps N] [--json FILE]
+    benches/rivals_gpu.py [NAME...] [--runs N] [--steps N] [--json FILE] [--table]
 
 `bh` must be importable, and run on the stack `opencl`; of the others those that are. A program runs `steps` and three times
 as many steps; their difference is what steps take, without what a run takes once (uploads, downloads). `first` is what the
 first run of one step takes in a new process with empty caches, `again` in one that finds the caches of another; what
-importing takes is not in them. Figures are milliseconds, medians of all runs; bh's also have the kernels that were built.
+importing takes is not in them. `--table` writes the rows of the table in docs/opencl.md instead. Figures are milliseconds, medians of all runs; bh's also have the kernels that were built.
 """
 
 import argparse
@@ -136,6 +136,18 @@ def compare(row, systems, runs):
     return found
 
 
+def text(value):
+    """A figure with two digits or more."""
+    return "–" if value is None else f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 2 else f"{value:.2f}"
+
+
+def line(row, systems):
+    """The row of a table: steps, then first calls."""
+    name = f"{row['bench']} {row['n']}" + (", `f32`" if row["dtype"] == "float32" else "")
+    cells = [text(row[system].get(key)) for key in ("step", "first") for system in systems]
+    return f"| {' | '.join([name, *cells])} |"
+
+
 def main():
     if sys.argv[1:2] == ["--inside"]:
         system, name, n, dtype, steps, runs = sys.argv[2:]
@@ -147,6 +159,7 @@ def main():
     parser.add_argument("--steps", type=int, help="instead of the table's")
     parser.add_argument("--scale", type=int, default=1, help="divides the number of elements")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     systems = [system for system, module in SYSTEMS.items() if importlib.util.find_spec(module)]
     rows = []
@@ -155,7 +168,7 @@ def main():
             continue
         row = compare((name, n // args.scale, dtype, args.steps or steps), systems, args.runs)
         rows.append(row)
-        print(json.dumps(row), flush=True)
+        print(line(row, systems) if args.table else json.dumps(row), flush=True)
         if args.json:
             args.json.write_text(json.dumps({"programs": rows}, indent=1) + "\n")
     return 1 if any("error" in row.get("bh", {}) for row in rows) else 0

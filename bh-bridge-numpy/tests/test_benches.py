@@ -25,6 +25,7 @@ RUNS = {
     "graphs.py": [("", ""), ("stream --limit 4", "")],
     "jit.py": [("--operations 10 --elements 10 --seconds 0.01", "")],
     "loops.py": [("--sizes 6 --runs 2 --json {out}/loops.json", "prefix")],
+    "methods_gpu.py": [("--systems bh --scale 4096 --runs 1 --table", "")],
     "npbench.py": [("{suite} --seconds 0.01 --json {out}/npbench.json", "")],
     "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
     "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],

@@ -27,6 +27,8 @@ pub(crate) use view::is_wide;
 use bh_bytecode::c::{Dialect, complete};
 use bh_bytecode::{BatchRef, DType};
 use bh_kernel::{BufferRef, ConstantRef, Lowered, Special, lower};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// Where a kernel puts what it reads more than once, and other choices that change nothing but its speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,7 +236,7 @@ impl Writer {
         );
         Code {
             own: text.len(),
-            text: complete(Dialect::OpenCl, &text),
+            text: completed(&text),
             places: self.places.into_iter().map(|(place, ..)| place).collect(),
             constants: self.constants,
             numbers,
@@ -245,6 +247,27 @@ impl Writer {
             failing: self.failing,
         }
     }
+}
+
+/// Texts that are remembered with what they call.
+const TEXTS: usize = 64;
+
+/// The complete text of a kernel. Kernels of a method differ in their numbers alone, so that the last texts are remembered.
+fn completed(text: &str) -> String {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, String>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(whole) = known.get(text) {
+            return whole.clone();
+        }
+        if known.len() >= TEXTS {
+            known.clear();
+        }
+        let whole = complete(Dialect::OpenCl, text);
+        known.insert(text.into(), whole.clone());
+        whole
+    })
 }
 
 /// Integers of the note of one instruction: whether an index failed, and the two halves of the first that did.

@@ -13,7 +13,7 @@ const PRIMES: [i64; 6] = [2, 3, 5, 7, 11, 13];
 /// Bytes of the elements of a group, of which it has two copies.
 const LOCAL: i64 = 16 << 10;
 /// Elements of a line that a pass of several transforms together.
-const RADIX: i64 = 256;
+const RADIX: i64 = 320;
 /// Items of a group at most: each transforms some elements in registers.
 const ITEMS: usize = 128;
 /// Longer tables of roots are products of two short ones.
