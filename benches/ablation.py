@@ -38,12 +38,12 @@ SWITCHES = {
     "recipes": {"BH_RECORDER_RECIPES": "off"},
     "renames": {"BH_FUSER_RENAMES": "false"},
 }
-# Programs of one group: memory has room for so many at once.
+# Programs of one group: the number that memory has room for at once.
 GROUP = 12
 LOOPS = "loops"
 # Elements of a side, and runs of each loop, the first of which does not count.
 LOOP_SIZE, LOOP_RUNS = 300, 4
-# An optimisation is worth its code where it saves this much on so many programs.
+# An optimisation is worth its code where it saves this much on this number of programs.
 SAVES, PROGRAMS = 1.03, 2
 CHECKED = ["heat_equation", "row_norms"]
 

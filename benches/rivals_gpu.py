@@ -81,7 +81,7 @@ def prepared(name, system, n, dtype):
 
 
 def timed(make, run, finish, steps):
-    """Milliseconds of a run of so many steps."""
+    """Milliseconds of a run of `steps` steps."""
     state = make()
     finish(state)
     begin = time.perf_counter()

@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--most-runs", type=int, default=25, help="runs at most, where more are needed to know the ratio to 2%%")
     parser.add_argument("--control", action="store_true", help="time the twin against itself as well")
     parser.add_argument("--numpy-runs", type=int, default=5, help="runs of NumPy at most; 0 for none")
-    parser.add_argument("--numpy-seconds", type=float, default=10, help="no further run of NumPy after so many seconds")
+    parser.add_argument("--numpy-seconds", type=float, default=10, help="no further run of NumPy after this number of seconds")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
     parser.add_argument("--prebuilt", action="store_true", help="take the programs on bh as they are, compile twins only")
     parser.add_argument("--json", type=Path)

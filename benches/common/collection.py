@@ -80,7 +80,7 @@ def numpy_command(name):
 
 
 def environment_of(threads):
-    """The environment of a run with so many threads."""
+    """The environment of a run with a number of threads."""
     env = dict(os.environ)
     if prefix := env.get("BH_PREFIX"):
         # Programs that were compiled elsewhere find the libraries as well.

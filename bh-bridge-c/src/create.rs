@@ -3,6 +3,7 @@
 use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Context, bh_array, bh_context, context};
 use bh_bytecode::{Constant, DType, MAX_RANK, Opcode};
+use bh_compose::{linspace, steps};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Recorder};
@@ -175,7 +176,9 @@ pub unsafe extern "C" fn bh_arange(
                 with_place(|place| recorder.range(array, start as i64, step as i64, place))
             });
         }
-        line(self::context(context)?, dtype, count as i64, start, step)
+        let context = self::context(context)?;
+        let array = with_place(|place| steps(context.recorder, dtype, &[count as i64], (start, step), place))?;
+        Ok(context.array(array))
     })
 }
 
@@ -194,35 +197,9 @@ pub unsafe extern "C" fn bh_linspace(
     count: i64,
 ) -> bh_status {
     frame_out(out, || {
-        let context = self::context(context)?;
-        let dtype = self::dtype(dtype)?;
-        let step = if count > 1 { (stop - start) / (count - 1) as f64 } else { 0.0 };
-        let array = line(context, dtype, count, start, step)?;
-        if count > 1 {
-            // The last element is exact, as in NumPy.
-            let looked_up = handle::array(array, "out")?;
-            let last = context.recorder.derive(looked_up.id, |view| view.slice(0, Some(-1), None, 1))?;
-            let stop = Input::Constant(Constant::from_value(stop).cast(dtype));
-            with_place(|place| context.recorder.operate(Opcode::Copy, 0, last, &[stop], place))?;
-            context.recorder.free(last)?;
-        }
-        Ok(array)
-    })
-}
-
-/// start + i·step in a floating-point type.
-fn line(context: Context, dtype: DType, count: i64, start: f64, step: f64) -> Result<*mut bh_array> {
-    if !dtype.is_float() {
-        let text = format!("a range of fractions has a floating-point type, not {dtype}");
-        return Err(Error::new(status::TYPE, text));
-    }
-    let number = |value: f64| Input::Constant(Constant::from_value(value).cast(dtype));
-    filled(context, dtype, &[count], |recorder, array| {
-        with_place(|place| {
-            recorder.range(array, 0, 1, place)?;
-            recorder.operate(Opcode::Multiply, 0, array, &[Input::Array(array), number(step)], place)?;
-            recorder.operate(Opcode::Add, 0, array, &[Input::Array(array), number(start)], place)
-        })
+        let (context, dtype) = (self::context(context)?, self::dtype(dtype)?);
+        let array = with_place(|place| linspace(context.recorder, dtype, &[count], (start, stop), place))?;
+        Ok(context.array(array))
     })
 }
 

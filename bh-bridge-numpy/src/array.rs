@@ -2,8 +2,7 @@
 
 use crate::context::Shared;
 use crate::error::exception;
-use crate::operand;
-use crate::part::Link;
+use crate::numpy_types;
 use crate::shared_view::{SharedView, contiguous, made};
 use bh_bytecode::{DType, MAX_RANK, View};
 use bh_recorder::ArrayId;
@@ -12,6 +11,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What ties a part and its views to the complex array.
+pub struct Link {
+    /// The complex array.
+    pub whole: Py<Array>,
+    /// The part's own memory, as an array without a link.
+    pub elements: Py<Array>,
+    pub imaginary: bool,
+}
 
 /// An array of numbers that bh holds. Operations on it are recorded, and run when a result is looked at.
 #[pyclass(frozen, name = "ndarray", module = "bh", weakref)]
@@ -183,7 +191,7 @@ impl Array {
     pub fn check_writeable(&self) -> PyResult<()> {
         match (self.is_writeable(), self.is_scalar()) {
             (false, _) => Err(PyValueError::new_err("assignment destination is read-only")),
-            (_, true) if !crate::scalar::follows_array_api() => {
+            (_, true) if !crate::array_api::follows_array_api() => {
                 let text = format!("'numpy.{}' object does not support item assignment", self.dtype.numpy_name());
                 Err(PyTypeError::new_err(text))
             }
@@ -315,8 +323,8 @@ impl Array {
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.is_long_long() {
-            true => operand::long_long(py, self.dtype),
-            false => operand::numpy_dtype(py, self.dtype),
+            true => numpy_types::long_long(py, self.dtype),
+            false => numpy_types::numpy_dtype(py, self.dtype),
         }
     }
 
@@ -371,7 +379,7 @@ impl Array {
     #[getter(__class__)]
     fn class<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let this = slf.get();
-        if this.is_scalar() { operand::numpy_scalar(slf.py(), this.dtype) } else { Ok(slf.get_type().into_any()) }
+        if this.is_scalar() { numpy_types::numpy_scalar(slf.py(), this.dtype) } else { Ok(slf.get_type().into_any()) }
     }
 
     #[getter]

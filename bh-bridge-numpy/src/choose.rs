@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
-use crate::method::{Method, call};
+use crate::method::Method;
 use crate::operand::{Operand, classify};
 use crate::pick;
 use crate::shared_view::contiguous;
@@ -138,7 +138,7 @@ fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
     }
     let total = Array::empty(mask.context, DType::I64, &[])?;
     let recorded = with_location(py, |place| {
-        call(py, mask.context, Method::CountNonzero, total.id(), &[Input::Array(mask.id())], place)
+        mask.context.call(py, Method::CountNonzero, total.id(), &[Input::Array(mask.id())], place)
     })?;
     if !recorded {
         return Ok(None);
@@ -151,7 +151,7 @@ fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Ar
     let made = Array::empty(array.context, array.dtype, &[count])?;
     let inputs = [Input::Array(mask.id()), Input::Array(array.id())];
     let done =
-        count == 0 || with_location(py, |place| call(py, array.context, Method::Compress, made.id(), &inputs, place))?;
+        count == 0 || with_location(py, |place| array.context.call(py, Method::Compress, made.id(), &inputs, place))?;
     Ok(done.then_some(made))
 }
 
@@ -165,7 +165,7 @@ fn scattered_by_mask(py: Python<'_>, array: &Array, mask: &Array, (values, given
     }
     let (context, places) = (&array.context, Array::empty(array.context, DType::I64, &[given])?);
     with_location(py, |place| {
-        if !call(py, context, Method::Flatnonzero, places.id(), &[Input::Array(mask.id())], place)? {
+        if !context.call(py, Method::Flatnonzero, places.id(), &[Input::Array(mask.id())], place)? {
             return Ok(false);
         }
         let inputs = [values, Input::Array(places.id())];

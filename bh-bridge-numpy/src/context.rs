@@ -1,14 +1,15 @@
 //! Stacks of components as contexts: the current one, and what is asked of them.
 
-use crate::blocks;
+use crate::called;
 use crate::error::{exception, waiting};
-use crate::method::Methods;
+use crate::method::{Method, Methods};
 use bh_core::Result;
+use bh_core::abi::status;
 use bh_core::config::{Config, Item, Table};
 use bh_core::launcher::Launcher;
 use bh_core::services::Handles;
 use bh_core::stack::CALL;
-use bh_recorder::Recorder;
+use bh_recorder::{ArrayId, Input, Location, Recorder};
 use pyo3::prelude::*;
 use std::ffi::c_void;
 use std::fmt::Write;
@@ -25,6 +26,25 @@ pub struct Context {
     pub methods: Methods,
     /// Bytes, at most, of what is carried out where it is called.
     pub little: u64,
+}
+
+impl Context {
+    /// Records a call of a method. False if no component of the stack has it, or it does not take such arrays.
+    pub fn call(
+        &self,
+        py: Python<'_>,
+        method: Method,
+        out: ArrayId,
+        inputs: &[Input],
+        place: Location<'_>,
+    ) -> PyResult<bool> {
+        let Some(opcode) = self.methods.opcode(py, &self.recorder, method)? else { return Ok(false) };
+        match self.recorder.call_extension(opcode, &[out], inputs, place) {
+            Ok(()) => Ok(true),
+            Err(error) if [status::UNSUPPORTED, status::TYPE, status::SHAPE].contains(&error.status) => Ok(false),
+            Err(error) => Err(exception(error)),
+        }
+    }
 }
 
 /// Contexts are never dropped, as arrays may outlive everything.
@@ -74,7 +94,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
     }
     let start = || -> Result<Context> {
         let recorder = Recorder::new();
-        recorder.open_with(name, Handles::default().with(CALL, blocks::call as *mut c_void))?;
+        recorder.open_with(name, Handles::default().with(CALL, called::call as *mut c_void))?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         let little = recorder.immediate_bytes();
         Ok(Context { recorder, name, methods: Methods::default(), little })

@@ -1,9 +1,10 @@
 //! New arrays whose data is at hand at once.
 
 use crate::array::Array;
+use crate::call::{Call, Served};
 use crate::context::{self, Shared};
-use crate::function::{Call, Served};
-use crate::operand::{element_type, number};
+use crate::numpy_types::element_type;
+use crate::operand::number;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
 use bh_bytecode::{Constant, DType, MAX_RANK, View};

@@ -1,7 +1,7 @@
 //! Elements, rows and columns of arrays whose data is at hand.
 
 use crate::array::Array;
-use crate::function::{Call, Served};
+use crate::call::{Call, Served};
 use crate::operand::{Number, Operand, classify, code};
 use crate::scalar::{asked_by_program, numpy_scalar};
 use crate::strided::is_plain;

@@ -4,7 +4,7 @@
 use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
-use crate::operand::no_value;
+use crate::numpy_types::no_value;
 use crate::shared_view::contiguous;
 use bh_bytecode::{DType, Kind, Opcode, View};
 use bh_recorder::{Input, Location};

@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::context::Shared;
-use crate::operand::numpy_array;
+use crate::numpy_types::numpy_array;
 use crate::shared_view::contiguous;
 use bh_bytecode::DType;
 use bh_core::strided::{self, Side};
@@ -64,8 +64,8 @@ pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<
     }
 }
 
-/// Arguments with copies in the places of NumPy's arrays; `None` if there are none. Without an array of bh's among them, the copies
-/// belong to `context`.
+/// Arguments with copies in the places of NumPy's arrays; `None` if there are none. Without an array of bh's among them, the
+/// copies belong to `context`.
 pub fn arguments(py: Python<'_>, all: &[Py<PyAny>], context: Option<Shared>) -> Option<Vec<Py<PyAny>>> {
     let context = context_of(all.iter().map(|object| object.bind(py))).or(context)?;
     let mut found = false;

@@ -1,7 +1,7 @@
 //! Arrays of one type put together, of data that is at hand.
 
 use crate::array::Array;
-use crate::function::{Call, Served};
+use crate::call::{Call, Served};
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
 use bh_bytecode::View;

@@ -5,8 +5,11 @@
 
 mod arguments;
 mod array;
+mod array_api;
 mod blocks;
 mod buffer;
+mod call;
+mod called;
 mod choose;
 mod compose;
 mod composed;
@@ -24,6 +27,7 @@ mod location;
 mod method;
 mod moment;
 mod number;
+mod numpy_types;
 mod operand;
 mod order;
 mod part;
@@ -66,6 +70,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     protocol::register(module)?;
     choose::register(module)?;
     shortcut::register(module)?;
+    array_api::register(module)?;
     scalar::register(module)?;
     compose::register(module)?;
     transfer::register(module)?;

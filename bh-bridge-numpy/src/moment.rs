@@ -1,8 +1,8 @@
 //! Variances and standard deviations of all elements, by the operations that the package composes them of.
 
 use crate::array::Array;
+use crate::call::{Call, Served};
 use crate::fold::Given;
-use crate::function::{Call, Served};
 use crate::number::{Moments, moments};
 use crate::scalar::give;
 use bh_bytecode::DType;

@@ -1,8 +1,9 @@
 //! Vectors in order, and the places of extremes, of data that is at hand.
 
 use crate::array::Array;
-use crate::function::{Call, Served};
-use crate::scalar::{follows_array_api, numpy_scalar};
+use crate::array_api::follows_array_api;
+use crate::call::{Call, Served};
+use crate::scalar::numpy_scalar;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, hand_for};
 use bh_bytecode::{Constant, DType};

@@ -1,7 +1,7 @@
 //! Real and imaginary parts of complex arrays as views: each use reads the array as it is now, and what is written to them
 //! goes on to the array.
 
-use crate::array::Array;
+use crate::array::{Array, Link};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::shared_view::made;
@@ -24,15 +24,6 @@ fn set_part_store(store: Py<PyAny>) {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_part_store, module)?)?;
     module.add_function(wrap_pyfunction!(part, module)?)
-}
-
-/// What ties a part and its views to the complex array.
-pub struct Link {
-    /// The complex array.
-    pub whole: Py<Array>,
-    /// The part's own memory, as an array without a link.
-    elements: Py<Array>,
-    imaginary: bool,
 }
 
 impl Link {

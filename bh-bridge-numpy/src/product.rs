@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::error::exception;
 use crate::location::with_location;
-use crate::method::{Method, call};
+use crate::method::Method;
 use crate::shared_view::contiguous;
 use bh_bytecode::{DType, View};
 use bh_recorder::{Input, Location};
@@ -56,11 +56,11 @@ fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Opt
     let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
     // From here on it owns the handle.
     let result = Array::result(a.context, id, a.dtype, view);
-    let opcode = a.context.methods.opcode(py, a.context, Method::Matmul)?;
+    let opcode = a.context.methods.opcode(py, &a.context.recorder, Method::Matmul)?;
     if opcode.is_some_and(|opcode| a.context.recorder.method_at_hand(opcode, id, [a.id(), b.id()])) {
         return Ok(Some(result));
     }
     let factors = [Input::Array(a.id()), Input::Array(b.id())];
-    let done = with_location(py, |place| call(py, a.context, Method::Matmul, id, &factors, place))?;
+    let done = with_location(py, |place| a.context.call(py, Method::Matmul, id, &factors, place))?;
     Ok(done.then_some(result))
 }

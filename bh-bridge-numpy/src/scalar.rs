@@ -5,7 +5,8 @@
 //! dimensions is an array.
 
 use crate::array::Array;
-use crate::operand::numpy_dtype;
+use crate::array_api::follows_array_api;
+use crate::numpy_types::numpy_dtype;
 use bh_bytecode::Constant;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -14,7 +15,6 @@ use pyo3::types::{PyCapsule, PyDict, PyString};
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `PyArray_Scalar` of NumPy's C interface: a scalar with the value at an address, of a type given as a dtype.
 type Maker = unsafe extern "C" fn(*mut c_void, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
@@ -47,26 +47,7 @@ pub fn numpy_scalar<'py>(py: Python<'py>, value: &Constant) -> PyResult<Bound<'p
     unsafe { Bound::from_owned_ptr_or_err(py, maker(data, dtype.as_ptr(), std::ptr::null_mut())) }
 }
 
-/// Has anybody asked an array for its namespace?
-static ARRAY_API: AtomicBool = AtomicBool::new(false);
-
-/// From now on results without dimensions are arrays, which can be assigned to, whether they are at hand or not; or no longer.
-/// Says what was so far.
-#[pyfunction]
-fn follow_array_api(follow: bool) -> bool {
-    ARRAY_API.swap(follow, Ordering::Relaxed)
-}
-
-/// Does the program follow the array API?
-#[pyfunction]
-#[inline]
-pub fn follows_array_api() -> bool {
-    ARRAY_API.load(Ordering::Relaxed)
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(follow_array_api, module)?)?;
-    module.add_function(wrap_pyfunction!(follows_array_api, module)?)?;
     module.add_function(wrap_pyfunction!(scalar_at_hand, module)?)
 }
 

@@ -1,9 +1,9 @@
 //! Functions and methods that give other views of an array, or copies in another form.
 
 use crate::array::{Array, derive, window};
+use crate::call::{Call, Served};
 use crate::create::copied;
-use crate::function::{Call, Served};
-use crate::operand::element_type;
+use crate::numpy_types::element_type;
 use crate::record::{assignable, cast};
 use crate::scalar::is_in_program;
 use crate::sequence;

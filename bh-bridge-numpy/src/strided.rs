@@ -90,8 +90,8 @@ pub unsafe fn copy_elements<T: Copy>(to: Strided<'_>, from: Strided<'_>) {
     });
 }
 
-/// Access to what is at hand, for something that only moves the elements of these arrays or looks at each once: their data is made
-/// at hand, if nothing has to be waited for.
+/// Access to what is at hand, for something that only moves the elements of these arrays or looks at each once: their data is
+/// made at hand, if nothing has to be waited for.
 pub fn hand_for<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Option<Hand<'a>> {
     let recorder = &arrays.clone().next()?.context.recorder;
     let mut others = {

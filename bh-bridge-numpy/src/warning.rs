@@ -399,6 +399,6 @@ pub fn warn_of_cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyRes
     // That imaginary parts are lost is warned of elsewhere.
     let loses_part = array.borrow().dtype.is_complex() && !dtype.is_complex();
     let from = if loses_part { array.getattr("real")? } else { array.clone().into_any() };
-    let dtype = crate::operand::numpy_dtype(py, dtype)?;
+    let dtype = crate::numpy_types::numpy_dtype(py, dtype)?;
     again(py, &convert, PyTuple::new(py, [from, dtype])?)
 }

@@ -1,10 +1,11 @@
 //! Functions of whole arrays: folds, products, and what counts and chooses elements.
 
 use crate::array::{Array, derive};
+use crate::array_api::follows_array_api;
+use crate::call::{Call, Served};
 use crate::fold::{Given, fold};
-use crate::function::{Call, Served};
 use crate::pick;
-use crate::scalar::{follows_array_api, give};
+use crate::scalar::give;
 use crate::warning;
 use bh_bytecode::{DType, Opcode, View};
 use pyo3::exceptions::PyValueError;

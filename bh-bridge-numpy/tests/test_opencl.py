@@ -30,7 +30,7 @@ SETTINGS = {"DEVICE": "cpu", "SMALL_BYTES": "0", "SMALL_OPERATIONS": "0", "WHILE
 
 
 def kernels(tmp_path, name, n, steps, **settings):
-    """How many kernels a program of the benchmarks builds for so many steps, and its checksums."""
+    """How many kernels a program of the benchmarks builds in a number of steps, and its checksums."""
     if not (BENCHES / "rivals.py").exists():
         pytest.skip("the benchmarks are not here")
     file = tmp_path / "program.py"

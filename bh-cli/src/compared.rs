@@ -48,14 +48,14 @@ fn batches(directory: &Path) -> Result<Vec<PathBuf>> {
 /// What differs first, or how much was compared; and whether all is right.
 fn compared(files: &[PathBuf], stack: Option<&str>) -> Result<(String, bool)> {
     let mut stack = Stack::load(&Config::find()?, stack)?;
-    let (mut arrays, mut apart) = (0, 0);
+    let (mut arrays, mut skipped) = (0, 0);
     let progress = Progress::of(files.len() as u64);
     for (number, file) in files.iter().enumerate() {
         progress.show(number as u64, "batches compared");
         let dump = batch_file::read(file)?;
         let program = Program { memory: dump.memory(), batch: dump.batch };
         let Some((expected, writers)) = expected(&program) else {
-            apart += 1;
+            skipped += 1;
             continue;
         };
         for extension in &program.batch.extensions {
@@ -72,12 +72,12 @@ fn compared(files: &[PathBuf], stack: Option<&str>) -> Result<(String, bool)> {
         }
         arrays += expected.ids().len();
     }
-    let left = if apart > 0 {
-        format!("; {apart} batches with extension methods or errors are not compared")
+    let left = if skipped > 0 {
+        format!("; {skipped} batches with extension methods or errors are not compared")
     } else {
         String::new()
     };
-    Ok((format!("{} batches, {arrays} arrays, all as the interpreter has them{left}", files.len() - apart), true))
+    Ok((format!("{} batches, {arrays} arrays, all as the interpreter has them{left}", files.len() - skipped), true))
 }
 
 /// What the interpreter leaves, and for each base the last instruction that writes it; none if it cannot run the batch.
@@ -139,8 +139,8 @@ fn are_near(dtype: DType, right: &[u8], mine: &[u8]) -> bool {
     let modulus = |value: &c128| value.re.hypot(value.im);
     let largest = right.iter().map(modulus).filter(|size| size.is_finite()).fold(0.0, f64::max);
     right.iter().zip(&mine).all(|(right, mine)| {
-        let apart = modulus(&c128::new(right.re - mine.re, right.im - mine.im));
-        right == mine || modulus(right).is_nan() && modulus(mine).is_nan() || apart <= share * largest
+        let distance = modulus(&c128::new(right.re - mine.re, right.im - mine.im));
+        right == mine || modulus(right).is_nan() && modulus(mine).is_nan() || distance <= share * largest
     })
 }
 

@@ -1,5 +1,5 @@
 //! What several bridges compose of recorded operations, each composition at one place: the positions of extremes, rolled
-//! and joined arrays, unit matrices, normal numbers, and arrays in files.
+//! and joined arrays, unit matrices, numbers at equal distances, normal numbers, and arrays in files.
 //!
 //! Functions take arrays by number, and the place in the user's program that errors name. Results are new arrays, which the
 //! caller frees. Only functions on files wait.
@@ -10,9 +10,11 @@ mod join;
 mod npy;
 mod random;
 mod scope;
+mod spaced;
 
 pub use arrange::roll;
 pub use extreme::{Extreme, position_of_extreme};
 pub use join::{concatenate, eye, stack};
 pub use npy::{load, npy_shape, save};
 pub use random::normal;
+pub use spaced::{linspace, steps};

@@ -19,7 +19,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Notes an array that is freed at the end.
-    fn note(&self, array: ArrayId) -> ArrayId {
+    pub(crate) fn note(&self, array: ArrayId) -> ArrayId {
         self.temporaries.borrow_mut().push(array);
         array
     }

@@ -8,7 +8,7 @@ const LOOK_AT: usize = 64;
 const LOOK_CLOSELY: usize = 8;
 
 /// Writers and droppers of every base, in program order.
-pub struct Facts {
+pub struct Uses {
     writes: Vec<Vec<u32>>,
     reads: Vec<Vec<u32>>,
     drops: Vec<Vec<u32>>,
@@ -22,31 +22,31 @@ struct Patience {
     closely: usize,
 }
 
-impl Facts {
-    /// Collects the facts of a batch. They stay right while instructions only change what they read.
-    pub fn of(batch: &Batch) -> Facts {
+impl Uses {
+    /// Collects the uses of a batch. They stay right while instructions only change what they read.
+    pub fn of(batch: &Batch) -> Uses {
         let empty = vec![Vec::new(); batch.bases.len()];
         let reach = (0..batch.views.len() as u32).map(|view| reach(batch, view)).collect();
-        let mut facts = Facts { writes: empty.clone(), reads: empty.clone(), drops: empty, reach };
+        let mut uses = Uses { writes: empty.clone(), reads: empty.clone(), drops: empty, reach };
         for (index, instr) in batch.instrs.iter().enumerate() {
             for &operand in instr.outputs() {
                 if let Some(base) = base_of(batch, operand) {
-                    facts.writes[base as usize].push(index as u32);
+                    uses.writes[base as usize].push(index as u32);
                     if instr.opcode.reads_output() {
-                        facts.reads[base as usize].push(index as u32);
+                        uses.reads[base as usize].push(index as u32);
                     }
                 }
             }
             for &operand in instr.inputs() {
                 if let Some(base) = base_of(batch, operand) {
                     match instr.opcode {
-                        Opcode::Free | Opcode::Discard => facts.drops[base as usize].push(index as u32),
-                        _ => facts.reads[base as usize].push(index as u32),
+                        Opcode::Free | Opcode::Discard => uses.drops[base as usize].push(index as u32),
+                        _ => uses.reads[base as usize].push(index as u32),
                     }
                 }
             }
         }
-        facts
+        uses
     }
 
     /// Can the instructions `from..to` change the values under `view`? True as well when one of them drops the base.
@@ -108,7 +108,7 @@ impl Facts {
     }
 }
 
-impl Facts {
+impl Uses {
     /// Would reading a value at instruction `at` keep it for longer than anybody else does, though the base of `copy` keeps the
     /// same one in any case?
     pub fn would_be_kept(&self, batch: &Batch, value: u32, copy: u32, at: u32) -> bool {

@@ -118,18 +118,24 @@ impl Device {
 
     /// `first + i·step` as a row.
     pub fn range(&self, first: f64, step: f64, count: usize) -> Outcome<Matrix> {
-        let id = self.recorder.empty(DType::F64, &shape(1, count)?)?;
-        let matrix = self.fresh(id, 1, count, false);
+        let shape = shape(1, count)?;
         let whole = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
         if whole(first) && whole(step) {
-            self.with_place(|place| self.recorder.range(id, first as i64, step as i64, place))?;
+            let matrix = self.fresh(self.recorder.empty(DType::F64, &shape)?, 1, count, false);
+            self.with_place(|place| self.recorder.range(matrix.array.id(), first as i64, step as i64, place))?;
             return Ok(matrix);
         }
-        self.with_place(|place| self.recorder.range(id, 0, 1, place))?;
-        let scaled = self.apply(Opcode::Multiply, &[Item::Matrix(&matrix), Item::Number(step)])?;
-        let mut range = self.apply(Opcode::Add, &[Item::Matrix(&scaled), Item::Number(first)])?;
-        range.range = true;
-        Ok(range)
+        let made =
+            self.with_place(|place| bh_compose::steps(&self.recorder, DType::F64, &shape, (first, step), place))?;
+        Ok(Matrix { range: true, ..self.fresh(made, 1, count, false) })
+    }
+
+    /// Numbers at equal distances, both limits included, as a row.
+    pub fn linspace(&self, low: f64, high: f64, count: usize) -> Outcome<Matrix> {
+        let shape = shape(1, count)?;
+        let made =
+            self.with_place(|place| bh_compose::linspace(&self.recorder, DType::F64, &shape, (low, high), place))?;
+        Ok(self.fresh(made, 1, count, false))
     }
 
     /// Uniform numbers in [0, 1), or normal ones.

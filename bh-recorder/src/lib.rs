@@ -49,7 +49,7 @@ pub use array::handle::Array;
 pub use array::part::Subscript;
 pub use batch::recording::{Recording, Replayed};
 pub use data::memory::Lent;
-pub use data::{Data, Place, SharedData};
+pub use data::{Data, SharedData};
 pub use immediate::at_hand::Known;
 pub use immediate::hand::{Hand, MOVED};
 pub use process::inside::Inside;

@@ -5,7 +5,7 @@ mod support;
 use bh_bytecode::text;
 use support::{Driver, singletons};
 
-/// Runs so many different batches in turn, and gives how many had plans in each round.
+/// Runs `batches` different batches in turn, and gives how many had plans in each round.
 fn known(batches: u64, rounds: u64, plan_bytes: &str) -> Vec<u64> {
     let mut driver = Driver::new(&[("threads", "1"), ("jit", "off"), ("plan_bytes", plan_bytes)]).unwrap();
     driver.put(1, &vec![0; 8 * batches as usize]);

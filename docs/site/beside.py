@@ -9,7 +9,7 @@ import numpy
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 
-# Of a kernel: so many operations are shown.
+# The number of operations of a kernel that are shown.
 SHOWN = 12
 
 

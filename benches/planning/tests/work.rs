@@ -10,7 +10,7 @@ const GROWTH: f64 = 2.0;
 /// The sizes; unoptimised builds stop earlier.
 const SIZES: &[usize] = if cfg!(debug_assertions) { &[100, 1000, 3000] } else { &[100, 1000, 10_000] };
 
-/// `few`: so many steps for an operation are right in any case, as each search gives up after so many.
+/// `few`: this number of steps for an operation is right in any case, as each search gives up after it.
 fn check(stage: &str, few: f64) {
     let mut failures = Vec::new();
     for (family, make) in FAMILIES {

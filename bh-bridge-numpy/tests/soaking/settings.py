@@ -104,7 +104,7 @@ def pairwise_stacks():
 
 
 def turns(settings):
-    """On which share of the programs such a stack runs: one of so many, as compilers take long."""
+    """Of how many programs one runs on such a stack, as compilers take long."""
     if "opencl" in settings:
         return 200
     return 40 if settings.get("ve-cpu", {}).get("jit") == "on" else 1

@@ -5,7 +5,7 @@
 THRESHOLDS = (1, 8, 16, 32, 48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 # Lengths of rows and columns.
 SIDES = (1, 2, 4, 6, 8, 16, 32, 48, 64, 128)
-# The most elements of an array, and how often it is so many.
+# The most elements of an array, and how often it has that many.
 MOST = ((40, 70), (600, 22), (9000, 7), (66000, 1))
 
 

@@ -37,7 +37,7 @@ def _corner(draft):
 
 
 def _window(draft, name, count):
-    """So many elements of a line, the first and last ones most often, forwards or backwards, or every second one."""
+    """Some elements of a line, the first and last ones most often, forwards or backwards, or every second one."""
     random, length = draft.random, draft.shape(name)[0]
     step = 2 if 2 * count - 1 <= length and random.random() < 0.25 else 1
     reach = (count - 1) * step + 1

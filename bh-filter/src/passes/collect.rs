@@ -7,17 +7,17 @@
 //! under `reassociate` only. bool and complex numbers are left alone.
 
 use super::Options;
-use crate::analysis::{Facts, constant, may_read_beside, output, output_type};
+use crate::analysis::{Uses, constant, may_read_beside, output, output_type};
 use crate::losses::Losses;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
-    let facts = Facts::of(batch);
+    let uses = Uses::of(batch);
     let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
-        let Some((opcode, source, value)) = merged(batch, &facts, options, index) else { continue };
+        let Some((opcode, source, value)) = merged(batch, &uses, options, index) else { continue };
         if !losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, &[source]) {
             continue;
         }
@@ -32,18 +32,18 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
 }
 
 /// The operation that instruction `index` and the one before it come to.
-fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option<(Opcode, Operand, Constant)> {
+fn merged(batch: &Batch, uses: &Uses, options: &Options, index: u32) -> Option<(Opcode, Operand, Constant)> {
     let outer = batch.instrs[index as usize];
     let dtype = output_type(batch, &outer)?;
     if !(dtype.is_int() || dtype.is_float() && options.reassociate) {
         return None;
     }
     let (outer_opcode, between, outer_value) = with_constant(batch, &outer)?;
-    let inner_index = facts.definition(batch, between.as_view()?, index)?;
+    let inner_index = uses.definition(batch, between.as_view()?, index)?;
     let inner = batch.instrs[inner_index as usize];
     let (inner_opcode, source, inner_value) = with_constant(batch, &inner)?;
     let view = source.as_view()?;
-    if facts.changed(batch, view, inner_index, index)
+    if uses.changed(batch, view, inner_index, index)
         || !may_read_beside(batch, outer.opcode.kind(), output(&outer)?, view)
     {
         return None;

@@ -1,12 +1,12 @@
 //! Common subexpressions: an instruction that computes what an earlier one did becomes a copy of its result.
 //!
-//! *Proof.* Both have the same opcode, parameter, order of a fold, inputs (the same views and equal constants) and output type and shape;
-//! no input has changed since the earlier one read it, nor has its result, and the later output may stand beside that
-//! result. Then both compute the same values, bit for bit. Copies and fills themselves are left to `copies`; generators
+//! *Proof.* Both have the same opcode, parameter, order of a fold, inputs (the same views and equal constants) and output type
+//! and shape; no input has changed since the earlier one read it, nor has its result, and the later output may stand beside
+//! that result. Then both compute the same values, bit for bit. Copies and fills themselves are left to `copies`; generators
 //! count as having no memory input.
 
 use super::Options;
-use crate::analysis::{Facts, base_of, become_copy, may_read_beside, output};
+use crate::analysis::{Uses, base_of, become_copy, may_read_beside, output};
 use crate::losses::Losses;
 use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand};
 use std::collections::HashMap;
@@ -29,14 +29,14 @@ enum Input {
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
-    let facts = Facts::of(batch);
+    let uses = Uses::of(batch);
     let mut seen: HashMap<Key, u32> = HashMap::new();
     let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let instr = batch.instrs[index as usize];
         let Some(key) = key(batch, &instr) else { continue };
-        let found = seen.get(&key).and_then(|&earlier| Some((earlier, reusable(batch, &facts, earlier, index)?)));
+        let found = seen.get(&key).and_then(|&earlier| Some((earlier, reusable(batch, &uses, earlier, index)?)));
         let kept = found.filter(|&(earlier, result)| {
             let losses = losses.get_or_insert_with(|| Losses::of(batch));
             losses.keeps_as_copy(batch, index, earlier, Operand::view(result))
@@ -76,17 +76,17 @@ fn key(batch: &Batch, instr: &Instr) -> Option<Key> {
 }
 
 /// The result of instruction `earlier`, if `later` may take it over.
-fn reusable(batch: &Batch, facts: &Facts, earlier: u32, later: u32) -> Option<u32> {
+fn reusable(batch: &Batch, uses: &Uses, earlier: u32, later: u32) -> Option<u32> {
     let first = batch.instrs[earlier as usize];
     let result = output(&first)?;
     let unchanged = |operand: &Operand| match base_of(batch, *operand) {
-        Some(_) => operand.as_view().is_some_and(|view| !facts.changed(batch, view, earlier, later)),
+        Some(_) => operand.as_view().is_some_and(|view| !uses.changed(batch, view, earlier, later)),
         None => true,
     };
     let target = output(&batch.instrs[later as usize])?;
     let holds = target != result
         && first.inputs().iter().all(unchanged)
-        && !facts.changed(batch, result, earlier + 1, later)
+        && !uses.changed(batch, result, earlier + 1, later)
         && may_read_beside(batch, Kind::Elementwise, target, result);
     holds.then_some(result)
 }

@@ -8,13 +8,13 @@
 //! it. Instructions keep at least one array operand, and extension methods and scatters are left alone.
 
 use super::Options;
-use crate::analysis::{Facts, may_read_beside, output, output_type};
+use crate::analysis::{Uses, may_read_beside, output, output_type};
 use crate::losses::Losses;
 use bh_bytecode::{Batch, DType, Kind, Opcode, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
-    let facts = Facts::of(batch);
+    let uses = Uses::of(batch);
     let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
@@ -26,7 +26,7 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
             continue;
         }
         for place in instr.outputs as usize..instr.count as usize {
-            let source = original(batch, &facts, index, place).or_else(|| uncast(batch, &facts, index, place));
+            let source = original(batch, &uses, index, place).or_else(|| uncast(batch, &uses, index, place));
             let Some(source) = source else { continue };
             let mut next = batch.instrs[index as usize];
             next.operands[place] = source;
@@ -40,13 +40,13 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
 }
 
 /// What operand `place` of instruction `index` is a copy of.
-fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Operand> {
+fn original(batch: &Batch, uses: &Uses, index: u32, place: usize) -> Option<Operand> {
     let instr = batch.instrs[index as usize];
     let view = instr.operands[place].as_view()?;
     if batch.views[view as usize].base as usize >= batch.bases.len() {
         return None;
     }
-    let copy_index = facts.definition(batch, view, index)?;
+    let copy_index = uses.definition(batch, view, index)?;
     let copy = batch.instrs[copy_index as usize];
     let source = copy.operands[1];
     if copy.opcode != Opcode::Copy || batch.as_ref().dtype(source) != output_type(batch, &copy) {
@@ -54,10 +54,10 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
     }
     match source.as_view() {
         Some(original) => {
-            if facts.would_be_kept(batch, original, view, index) {
+            if uses.would_be_kept(batch, original, view, index) {
                 return None;
             }
-            let holds = !facts.changed(batch, original, copy_index, index)
+            let holds = !uses.changed(batch, original, copy_index, index)
                 && may_read_beside(batch, instr.opcode.kind(), output(&instr)?, original)
                 && !(instr.opcode == Opcode::Gather
                     && batch.views[output(&instr)? as usize].base == batch.views[original as usize].base);
@@ -75,13 +75,13 @@ fn original(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Op
 }
 
 /// For a cast back, where the value came from.
-fn uncast(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Operand> {
+fn uncast(batch: &Batch, uses: &Uses, index: u32, place: usize) -> Option<Operand> {
     let instr = batch.instrs[index as usize];
     if instr.opcode != Opcode::Copy {
         return None;
     }
     let view = instr.operands[place].as_view()?;
-    let there_index = facts.definition(batch, view, index)?;
+    let there_index = uses.definition(batch, view, index)?;
     let there = batch.instrs[there_index as usize];
     let source = there.operands[1];
     let original = source.as_view()?;
@@ -89,7 +89,7 @@ fn uncast(batch: &Batch, facts: &Facts, index: u32, place: usize) -> Option<Oper
     let holds = there.opcode == Opcode::Copy
         && output_type(batch, &instr) == Some(from)
         && holds_exactly(through, from)
-        && !facts.changed(batch, original, there_index, index)
+        && !uses.changed(batch, original, there_index, index)
         && may_read_beside(batch, instr.opcode.kind(), output(&instr)?, original);
     holds.then_some(source)
 }

@@ -7,7 +7,7 @@
 //! summed in another order, so they are rewritten under `reassociate` only. Small products are left to the fused kernel.
 
 use super::Options;
-use crate::analysis::{Facts, base_of, output, output_type};
+use crate::analysis::{Uses, base_of, output, output_type};
 use crate::losses::Losses;
 use bh_bytecode::{Batch, Instr, Opcode, Operand, View};
 
@@ -18,12 +18,12 @@ const LEAST_WORK: i64 = 32 * 32 * 32;
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let Some(opcode) = options.matmul else { return 0 };
     let mut changed = 0;
-    let (mut facts, mut losses) = (None, None);
+    let (mut uses, mut losses) = (None, None);
     for index in 0..batch.instrs.len() as u32 {
         if batch.instrs[index as usize].opcode != Opcode::AddReduce {
             continue;
         }
-        let known = facts.get_or_insert_with(|| Facts::of(batch));
+        let known = uses.get_or_insert_with(|| Uses::of(batch));
         let Some((out, a, b)) = product(batch, known, options, index) else { continue };
         let operands = [out, a, b].map(|(base, view)| Operand::view(batch.intern_view(base, &view)));
         if !losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, &operands[1..]) {
@@ -34,7 +34,7 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
         instr.origin = origin;
         batch.instrs[index as usize] = instr;
         changed += 1;
-        facts = None;
+        uses = None;
     }
     if changed > 0 && batch.as_ref().extension_name(opcode).is_none() {
         let (name, name_len) = batch.push_string("matmul");
@@ -46,7 +46,7 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
 type Matrix = (u32, View);
 
 /// The result and the two factors, as matrices, of the sum of products at `index`.
-fn product(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option<(Matrix, Matrix, Matrix)> {
+fn product(batch: &Batch, uses: &Uses, options: &Options, index: u32) -> Option<(Matrix, Matrix, Matrix)> {
     let sum = batch.instrs[index as usize];
     let dtype = output_type(batch, &sum)?;
     let between = sum.operands[1].as_view()?;
@@ -57,15 +57,15 @@ fn product(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Optio
     {
         return None;
     }
-    let product_index = facts.definition(batch, between, index)?;
+    let product_index = uses.definition(batch, between, index)?;
     let product = batch.instrs[product_index as usize];
     let (left, right) = (product.operands[1].as_view()?, product.operands[2].as_view()?);
     let out = output(&sum)?;
     let out_base = base_of(batch, Operand::view(out))?;
     let holds = product.opcode == Opcode::Multiply
-        && facts.is_read_only_by(batch, between, index)
+        && uses.is_read_only_by(batch, between, index)
         && [left, right].iter().all(|&view| {
-            !facts.changed(batch, view, product_index, index) && batch.views[view as usize].base != out_base
+            !uses.changed(batch, view, product_index, index) && batch.views[view as usize].base != out_base
         });
     if !holds {
         return None;

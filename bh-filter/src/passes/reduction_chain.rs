@@ -7,20 +7,20 @@
 //! that their order comes to. The merged reduction takes its elements in the order of the inner one.
 
 use super::Options;
-use crate::analysis::{Facts, may_read_beside, output, output_type};
+use crate::analysis::{Uses, may_read_beside, output, output_type};
 use crate::losses::Losses;
 use bh_bytecode::{Batch, DType, Kind, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let mut changed = 0;
-    let (mut facts, mut losses) = (None, None);
+    let (mut uses, mut losses) = (None, None);
     for index in 0..batch.instrs.len() as u32 {
         if batch.instrs[index as usize].opcode.kind() != Kind::Reduction {
             continue;
         }
         while let Some((source, axes, order)) =
-            merged(batch, facts.get_or_insert_with(|| Facts::of(batch)), options, index)
+            merged(batch, uses.get_or_insert_with(|| Uses::of(batch)), options, index)
         {
             if !losses.get_or_insert_with(|| Losses::of(batch)).keeps(batch, index, &[source]) {
                 break;
@@ -30,25 +30,25 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
             (instr.param, instr.order) = (axes, order);
             changed += 1;
             // Each merge changes who reads what.
-            facts = None;
+            uses = None;
         }
     }
     changed
 }
 
-fn merged(batch: &Batch, facts: &Facts, options: &Options, index: u32) -> Option<(Operand, u16, u16)> {
+fn merged(batch: &Batch, uses: &Uses, options: &Options, index: u32) -> Option<(Operand, u16, u16)> {
     let outer = batch.instrs[index as usize];
     if outer.opcode.kind() != Kind::Reduction || !order_is_free(output_type(batch, &outer)?, options) {
         return None;
     }
     let between = outer.operands[1].as_view()?;
-    let inner_index = facts.definition(batch, between, index)?;
+    let inner_index = uses.definition(batch, between, index)?;
     let inner = batch.instrs[inner_index as usize];
     let source = inner.operands[1].as_view()?;
     let holds = inner.opcode == outer.opcode
         && outer.inputs().len() == 1
-        && facts.is_read_only_by(batch, between, index)
-        && !facts.changed(batch, source, inner_index, index)
+        && uses.is_read_only_by(batch, between, index)
+        && !uses.changed(batch, source, inner_index, index)
         && may_read_beside(batch, outer.opcode.kind(), output(&outer)?, source);
     let rank = batch.views[source as usize].rank;
     holds.then(|| (inner.operands[1], combine_axes(inner.param, outer.param, rank), inner.order))

@@ -7,13 +7,13 @@
 //! floats have NaN, infinities and −0.0; x⁰ is 1, also for NaN; x∧x, x∨x, max(x,x), min(x,x) and where(m,x,x) are x.
 //! Complex numbers are left alone, as their products mix parts. For ¬¬x, and for −(−x) spelled 0−x for integers and (−0.0)−x
 //! for floats, which flips the sign alone, the inner value must still be what its definition gave, and so must x
-//! ([`Facts::definition`], [`Facts::changed`]). For floats, x/2ᵏ and x·2⁻ᵏ are the one number that lies nearest to the same
+//! ([`Uses::definition`], [`Uses::changed`]). For floats, x/2ᵏ and x·2⁻ᵏ are the one number that lies nearest to the same
 //! real number, as both powers are exact; k is from 1 to 4, which the structure of a batch tells ([`ConstantClass`]). Only
 //! the instruction itself changes; its output keeps its values, and is lost by the same causes as before: x·0 is 0 only where
 //! x cannot be lost, or the output is lost with it in any case.
 
 use super::Options;
-use crate::analysis::{Facts, become_copy, constant, erase, may_read_beside, output, output_type};
+use crate::analysis::{Uses, become_copy, constant, erase, may_read_beside, output, output_type};
 use crate::losses::Losses;
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, TypeSet};
@@ -27,7 +27,7 @@ enum Result {
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
-    let facts = Facts::of(batch);
+    let uses = Uses::of(batch);
     let mut losses = None;
     let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
@@ -35,7 +35,7 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
         let Some(dtype) = output_type(batch, &instr) else { continue };
         let found = neutral(batch, &instr, dtype)
             .or_else(|| same_operands(&instr, dtype))
-            .or_else(|| double_negation(batch, &facts, &instr, index))
+            .or_else(|| double_negation(batch, &uses, &instr, index))
             .or_else(|| power_of_two(batch, &instr, dtype));
         let found = found.filter(|found| {
             let losses = losses.get_or_insert_with(|| Losses::of(batch));
@@ -134,13 +134,13 @@ fn same_operands(instr: &Instr, dtype: DType) -> Option<Result> {
 }
 
 /// ¬¬x and −(−x), for negations that are their own inverse.
-fn double_negation(batch: &Batch, facts: &Facts, instr: &Instr, index: u32) -> Option<Result> {
-    let inner = facts.definition(batch, negated(batch, instr)?.as_view()?, index)?;
+fn double_negation(batch: &Batch, uses: &Uses, instr: &Instr, index: u32) -> Option<Result> {
+    let inner = uses.definition(batch, negated(batch, instr)?.as_view()?, index)?;
     let definition = batch.instrs[inner as usize];
     let source = negated(batch, &definition)?;
     let view = source.as_view()?;
     let holds = definition.opcode == instr.opcode
-        && !facts.changed(batch, view, inner, index)
+        && !uses.changed(batch, view, inner, index)
         && may_read_beside(batch, instr.opcode.kind(), output(instr)?, view);
     holds.then_some(Result::Copy(source))
 }

@@ -2,11 +2,10 @@
 
 use super::{extent, needs, number, sizes};
 use crate::arrange::join;
-use crate::device::{Device, Item};
+use crate::device::Device;
 use crate::operators::{identity, matrix};
 use crate::source::{Fault, Outcome};
 use crate::value::Value;
-use bh_bytecode::Opcode;
 
 pub fn filled(device: &Device, name: &str, arguments: &[Value]) -> Outcome<Value> {
     if let (Some(Value::Text(_)), "rand" | "randn") = (arguments.first(), name) {
@@ -112,12 +111,7 @@ pub fn linspace(device: &Device, arguments: &[Value]) -> Outcome<Value> {
     if count == 1 {
         return Ok(Value::Number(high));
     }
-    let mut line = device.range(0.0, 1.0, count)?;
-    line = device.apply(Opcode::Multiply, &[Item::Matrix(&line), Item::Number((high - low) / (count as f64 - 1.0))])?;
-    line = device.apply(Opcode::Add, &[Item::Matrix(&line), Item::Number(low)])?;
-    let last = device.window(&line, (0, 1, 1), (count as i64 - 1, 1, 1))?;
-    device.overwrite(&last, &Value::Number(high))?;
-    Ok(Value::Matrix(line))
+    Ok(Value::Matrix(device.linspace(low, high, count)?))
 }
 
 /// Rows or columns in the other order, as a view.

@@ -59,17 +59,17 @@ impl Draft {
         }
     }
 
-    /// The view from this start, in canonical form: legal, with at most as many elements as views may have. `apart`: its
+    /// The view from this start, in canonical form: legal, with at most as many elements as views may have. `distinct`: its
     /// elements are known to be at different offsets.
     #[inline]
-    pub(crate) fn finish(mut self, start: i64, apart: bool) -> SmallView {
-        self.seal(start, apart);
+    pub(crate) fn finish(mut self, start: i64, distinct: bool) -> SmallView {
+        self.seal(start, distinct);
         self.0
     }
 
     /// Works in place, so that the view is moved only once it is whole.
     #[inline]
-    fn seal(&mut self, start: i64, apart: bool) {
+    fn seal(&mut self, start: i64, distinct: bool) {
         let (shape, stride) = self.dims();
         let len: i64 = shape.iter().product();
         for (&extent, stride) in shape.iter().zip(&mut *stride) {
@@ -78,7 +78,7 @@ impl Draft {
             }
         }
         let in_c_order = goes_in_c_order(shape, stride);
-        let injective = apart || len <= 1 || is_contiguous(shape, stride) || is_injective(shape, stride);
+        let injective = distinct || len <= 1 || is_contiguous(shape, stride) || is_injective(shape, stride);
         let view = &mut self.0;
         view.start = if len == 0 { 0 } else { start };
         (view.len, view.injective, view.in_c_order) = (len, injective, in_c_order);
@@ -169,8 +169,8 @@ impl SmallView {
 
     /// The same view `elements` elements later; it has elements.
     pub(crate) fn shifted(self, elements: i64) -> SmallView {
-        let (start, apart) = (self.start + elements, self.injective);
-        Draft(self).finish(start, apart)
+        let (start, distinct) = (self.start + elements, self.injective);
+        Draft(self).finish(start, distinct)
     }
 
     #[inline]

@@ -5,7 +5,8 @@
 const ELEMENTS: u64 = 1 << 14;
 /// Bytes of an element, where only bytes are counted.
 const ELEMENT_BYTES: u64 = 8;
-/// A batch that does little and is not known to come again ends after this part of the most operations, but not before [`shortest`].
+/// A batch that does little and is not known to come again ends after this part of the most operations, but not before
+/// [`shortest`].
 const SHORTER: usize = 4;
 const SHORTEST: usize = 256;
 

@@ -5,7 +5,7 @@
 //! the recording keeps and the batch copies, so that what the function does with its copy changes nothing for later calls.
 
 use crate::batch::recording::Recording;
-use crate::data::{Place, dense_stride};
+use crate::data::dense_stride;
 use crate::process::patience::Patience;
 use crate::record::Input;
 use crate::state::State;
@@ -14,6 +14,7 @@ use crate::{ArrayId, Location, Recorder, SendPtr};
 use bh_bytecode::Opcode;
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
+use bh_core::strided::Side;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -102,7 +103,7 @@ impl Recorder {
         let (base, view, stride, source) = (held.base, held.view, &*stride, SendPtr(data.cast_mut()));
         let written = self.with_data(&held, &mut Patience::endless(), |data| {
             // SAFETY: promised by the caller.
-            unsafe { data.write(&base, &view, Place { data: source.get(), stride }) }
+            unsafe { data.write(&base, &view, Side { data: source.get(), stride }) }
         });
         self.let_go(held);
         let copied =

@@ -1,6 +1,6 @@
 //! Access to elements: reading, writing and mapping.
 
-use crate::data::{Data, Place, dense_stride, element_address};
+use crate::data::{Data, dense_stride, element_address};
 use crate::executor::Executor;
 use crate::immediate::settled::Direction;
 use crate::process::patience::Patience;
@@ -9,6 +9,7 @@ use crate::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::{Base, Constant, View};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
+use bh_core::strided::Side;
 use std::borrow::Cow;
 use std::sync::{Arc, MutexGuard};
 
@@ -74,7 +75,7 @@ impl Recorder {
         let (base, view) = (held.base, held.view);
         let result = self.with_data(&held, patience, |data| {
             // SAFETY: promised by the caller.
-            unsafe { data.read(&base, &view, Place { data: target.get(), stride }) }
+            unsafe { data.read(&base, &view, Side { data: target.get(), stride }) }
         });
         self.let_go(held);
         result
@@ -125,7 +126,7 @@ impl Recorder {
         let result = if view.is_injective() {
             self.with_data(&held, patience, |data| {
                 // SAFETY: promised by the caller.
-                unsafe { data.write(&base, &view, Place { data: source.get(), stride }) }
+                unsafe { data.write(&base, &view, Side { data: source.get(), stride }) }
             })
         } else {
             Err(Error::new(status::ARGUMENT, "write: the view maps several elements to one place"))

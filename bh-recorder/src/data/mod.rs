@@ -8,15 +8,6 @@ use bh_core::abi::{Adoption, Export, ExportRequest, access, status};
 use bh_core::error::{Error, Result};
 use bh_core::strided::{self, Side};
 
-/// A view in memory of the program: the address of element (0, …, 0), and strides in bytes.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// Valid for all elements while it is used.
-    pub data: *mut u8,
-    /// As many as the view has dimensions.
-    pub stride: &'a [i64],
-}
-
 /// The data of bases behind a stack.
 pub trait Data {
     /// Makes a base, or the part under `view`, accessible in host memory; returns the address of its element 0.
@@ -48,14 +39,12 @@ pub trait Data {
     ///
     /// # Safety
     /// `to` must be valid for writing all elements, and no part of the base's own memory.
-    unsafe fn read(&mut self, base: &Base, view: &View, to: Place<'_>) -> Result<()> {
+    unsafe fn read(&mut self, base: &Base, view: &View, to: Side<'_>) -> Result<()> {
         let mapped = self.map(base, Some(view), access::READ)?;
         let stride = byte_stride(base, view);
         let from = Side { data: element_address(mapped, base, view), stride: &stride };
         // SAFETY: the stack maps the view; the caller vouches for its own memory.
-        unsafe {
-            strided::copy(base.dtype(), view.shape(), Side { data: to.data, stride: to.stride }, from, false);
-        }
+        unsafe { strided::copy(base.dtype(), view.shape(), to, from, false) };
         self.unmap(base)
     }
 
@@ -63,16 +52,14 @@ pub trait Data {
     ///
     /// # Safety
     /// `from` must be valid for reading all elements, and no part of the base's own memory.
-    unsafe fn write(&mut self, base: &Base, view: &View, from: Place<'_>) -> Result<()> {
+    unsafe fn write(&mut self, base: &Base, view: &View, from: Side<'_>) -> Result<()> {
         let whole = view.len() == base.len;
         let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
         let mapped = self.map(base, Some(view), mode)?;
         let stride = byte_stride(base, view);
         let to = Side { data: element_address(mapped, base, view), stride: &stride };
         // SAFETY: the stack maps the view; the caller vouches for its own memory.
-        unsafe {
-            strided::copy(base.dtype(), view.shape(), to, Side { data: from.data, stride: from.stride }, true);
-        }
+        unsafe { strided::copy(base.dtype(), view.shape(), to, from, true) };
         self.unmap(base)
     }
 }

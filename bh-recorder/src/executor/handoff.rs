@@ -4,7 +4,7 @@
 use super::super::sync::{Condvar, Mutex, lock};
 use std::sync::{Arc, PoisonError};
 
-struct Place<T> {
+struct Slot<T> {
     content: Mutex<Content<T>>,
     changed: Condvar,
 }
@@ -17,15 +17,15 @@ enum Content<T> {
 }
 
 /// The end that gives. Dropped without a value, it lets the taker know.
-pub(crate) struct Giver<T>(Arc<Place<T>>);
+pub(crate) struct Giver<T>(Arc<Slot<T>>);
 
 /// The end that waits.
-pub(crate) struct Taker<T>(Arc<Place<T>>);
+pub(crate) struct Taker<T>(Arc<Slot<T>>);
 
 /// Both ends.
 pub(crate) fn handoff<T>() -> (Giver<T>, Taker<T>) {
-    let place = Arc::new(Place { content: Mutex::new(Content::Nothing), changed: Condvar::new() });
-    (Giver(place.clone()), Taker(place))
+    let slot = Arc::new(Slot { content: Mutex::new(Content::Nothing), changed: Condvar::new() });
+    (Giver(slot.clone()), Taker(slot))
 }
 
 impl<T> Giver<T> {

@@ -1,5 +1,5 @@
-//! When the recorder waits by itself: where many little operations in a row could not be carried out at once, as data of theirs is
-//! still to come from batches. Once it is there, those that follow can. Counts decide, never clocks.
+//! When the recorder waits by itself: where many little operations in a row could not be carried out at once, as data of theirs
+//! is still to come from batches. Once it is there, those that follow can. Counts decide, never clocks.
 
 use crate::state::State;
 

@@ -326,7 +326,8 @@ impl Recorder {
 }
 
 impl State {
-    /// Can an array's elements be given data at once? A base that has none, or that is overwritten as a whole, is settled for that.
+    /// Can an array's elements be given data at once? A base that has none, or that is overwritten as a whole, is settled for
+    /// that.
     fn takes_data(&mut self, handle: u32) -> bool {
         let (place, view) = (self.handles.at(handle).base, &self.handles.at(handle).view);
         if !view.injective || !self.is_free_standing(place) {

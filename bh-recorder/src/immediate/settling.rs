@@ -2,8 +2,8 @@
 //! a map of the stack's memory that is kept until a batch uses the base. Operations on small parts settle bases likewise, where
 //! that waits for nothing.
 
+use crate::data::Data;
 use crate::data::elements::Held;
-use crate::data::{Data, Place};
 use crate::immediate::part_that_counts;
 use crate::immediate::settled::{Home, Settled};
 use crate::process::patience::Patience;
@@ -14,6 +14,7 @@ use crate::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::{Constant, Kind, Opcode, View};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
+use bh_core::strided::Side;
 
 /// Asks the stack for a map, or a copy.
 type Mapping<'a> = dyn FnMut(&mut dyn Data) -> Result<Option<SendPtr>> + Send + 'a;
@@ -44,7 +45,7 @@ impl Recorder {
         let target = SendPtr(own.data());
         let read = reach(&mut |data| {
             // SAFETY: the memory is as large as the base.
-            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &stride })? };
+            unsafe { data.read(&base, &all, Side { data: target.get(), stride: &stride })? };
             Ok(Some(SendPtr(target.get())))
         })?;
         if read.is_none() {
@@ -116,7 +117,7 @@ impl Recorder {
         let (all, target) = (View::default(), SendPtr(bytes.as_mut_ptr()));
         let read = reach(&mut |data| {
             // SAFETY: an element has at most 16 bytes.
-            unsafe { data.read(&base, &all, Place { data: target.get(), stride: &[] })? };
+            unsafe { data.read(&base, &all, Side { data: target.get(), stride: &[] })? };
             Ok(Some(SendPtr(target.get())))
         })?;
         let mut state = self.state();

@@ -1,12 +1,13 @@
 //! What the recorder asks of the stack below it.
 
-use crate::data::{Data, Place, SharedData};
+use crate::data::{Data, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::services::Services;
 use bh_core::stack::{SharedTop, Stack};
+use bh_core::strided::Side;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -89,12 +90,12 @@ impl Data for Stack {
         Stack::pin(self, base, pinned)
     }
 
-    unsafe fn read(&mut self, base: &Base, view: &View, to: Place<'_>) -> Result<()> {
+    unsafe fn read(&mut self, base: &Base, view: &View, to: Side<'_>) -> Result<()> {
         // SAFETY: promised by the caller.
         Stack::read(self, base, view, &unsafe { HostMemory::new(to.data, to.stride) })
     }
 
-    unsafe fn write(&mut self, base: &Base, view: &View, from: Place<'_>) -> Result<()> {
+    unsafe fn write(&mut self, base: &Base, view: &View, from: Side<'_>) -> Result<()> {
         // SAFETY: promised by the caller.
         Stack::write(self, base, view, &unsafe { HostMemory::new(from.data, from.stride) })
     }
@@ -134,12 +135,12 @@ impl Data for Concurrent {
         self.0.pin(base, pinned)
     }
 
-    unsafe fn read(&mut self, base: &Base, view: &View, to: Place<'_>) -> Result<()> {
+    unsafe fn read(&mut self, base: &Base, view: &View, to: Side<'_>) -> Result<()> {
         // SAFETY: promised by the caller.
         self.0.read(base, view, &unsafe { HostMemory::new(to.data, to.stride) })
     }
 
-    unsafe fn write(&mut self, base: &Base, view: &View, from: Place<'_>) -> Result<()> {
+    unsafe fn write(&mut self, base: &Base, view: &View, from: Side<'_>) -> Result<()> {
         // SAFETY: promised by the caller.
         self.0.write(base, view, &unsafe { HostMemory::new(from.data, from.stride) })
     }

@@ -54,7 +54,7 @@ pub fn assembly(request: &Request) -> Result<String, String> {
 /// # Safety
 /// As [`Api::compile`] says: `request` is valid for `bytes` bytes, and the others for a value each.
 unsafe extern "C" fn compile_bytes(request: *const u8, bytes: usize, ok: *mut u32, length: *mut usize) -> *mut u8 {
-    // SAFETY: promised by the caller.
+    // SAFETY: the request has `bytes` bytes.
     let request = unsafe { std::slice::from_raw_parts(request, bytes) };
     let result = catch_unwind(|| match Request::decode(request) {
         Some(request) => compile(&request).map(|artifact| artifact.encode()),
@@ -63,7 +63,7 @@ unsafe extern "C" fn compile_bytes(request: *const u8, bytes: usize, ok: *mut u3
     let result = result.unwrap_or_else(|_| Err("the compiler panicked".to_owned()));
     let succeeded = result.is_ok();
     let data = result.unwrap_or_else(String::into_bytes).into_boxed_slice();
-    // SAFETY: promised by the caller.
+    // SAFETY: both places take a value.
     unsafe {
         ok.write(u32::from(succeeded));
         length.write(data.len());
@@ -74,7 +74,7 @@ unsafe extern "C" fn compile_bytes(request: *const u8, bytes: usize, ok: *mut u3
 /// # Safety
 /// `data` and `length` must be what [`compile_bytes`] gave.
 unsafe extern "C" fn free_bytes(data: *mut u8, length: usize) {
-    // SAFETY: promised by the caller.
+    // SAFETY: it is the box that [`compile_bytes`] gave away.
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(data, length)) });
 }
 

@@ -11,7 +11,8 @@ const PRODUCTS: i64 = 1 << 16;
 /// The most numbers that are known. Each component that calls a method gives it a number of its own.
 const NUMBERS: usize = 32;
 
-/// The numbers of the methods that may run at once: the number, and above it the method's place among those shipped and one. 0: free.
+/// The numbers of the methods that may run at once: the number, and above it the method's place among those shipped and one. 0:
+/// free.
 #[derive(Default)]
 pub struct AtOnce([AtomicU32; NUMBERS]);
 
@@ -60,7 +61,7 @@ fn products(outputs: &[Strided<'_>], inputs: &[Strided<'_>]) -> i64 {
 }
 
 /// No threads but the calling one.
-struct Alone;
+pub(crate) struct Alone;
 
 // SAFETY: it hands all numbers out once, and there is one for a call.
 unsafe impl Parallel for Alone {

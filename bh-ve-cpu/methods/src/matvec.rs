@@ -1,21 +1,78 @@
 //! Products of a matrix and a vector, whose time is that of reading the matrix. Each element of the result is a sum of its own,
 //! in an order that depends on the number of terms alone, so that it does not matter which part of the matrix a call gets.
 
-/// A matrix in memory, with strides in elements.
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// An element in memory that may begin at any byte.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<T> {
-    pub(crate) data: *const T,
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
-    pub(crate) row_stride: isize,
-    pub(crate) column_stride: isize,
+#[repr(C, packed)]
+pub(crate) struct Unaligned<T>(pub(crate) T);
+
+/// The rows of a matrix, or its columns, if the elements of each follow each other.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'a, T> {
+    data: *const Unaligned<T>,
+    count: usize,
+    length: usize,
+    stride: isize,
+    of: PhantomData<&'a T>,
 }
 
-/// A vector with the distance of its elements.
-#[derive(Clone, Copy)]
-pub(crate) struct Elements<T> {
-    pub(crate) data: *mut T,
-    pub(crate) stride: isize,
+impl<'a, T> Lines<'a, T> {
+    /// `count` lines of `length` elements that begin `stride` elements apart.
+    ///
+    /// # Safety
+    /// All elements must be there, and stay as they are, as long as this lives.
+    pub(crate) unsafe fn new(data: *const T, count: usize, length: usize, stride: isize) -> Lines<'a, T> {
+        Lines { data: data.cast(), count, length, stride, of: PhantomData }
+    }
+
+    #[inline(always)]
+    fn line(&self, number: usize) -> &'a [Unaligned<T>] {
+        assert!(number < self.count);
+        if self.length == 0 {
+            return &[];
+        }
+        let first = self.data.wrapping_offset(number as isize * self.stride);
+        // SAFETY: it is one of the lines that `new` was told of, and such elements have no alignment.
+        unsafe { std::slice::from_raw_parts(first, self.length) }
+    }
+}
+
+impl<'a, T: Copy> Lines<'a, T> {
+    /// All elements as one line.
+    pub(crate) fn joined(&self) -> Cow<'a, [Unaligned<T>]> {
+        if self.count * self.length > 0 && (self.stride == self.length as isize || self.count == 1) {
+            // SAFETY: the lines follow each other.
+            return Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.data, self.count * self.length) });
+        }
+        Cow::Owned((0..self.count).flat_map(|number| self.line(number)).copied().collect())
+    }
+}
+
+/// A vector to be written.
+pub(crate) struct Output<T> {
+    data: *mut Unaligned<T>,
+    count: usize,
+    stride: isize,
+}
+
+impl<T> Output<T> {
+    /// `count` elements, `stride` elements apart.
+    ///
+    /// # Safety
+    /// Nobody else may use these elements while this lives.
+    pub(crate) unsafe fn new(data: *mut T, count: usize, stride: isize) -> Output<T> {
+        Output { data: data.cast(), count, stride }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, number: usize, value: T) {
+        assert!(number < self.count);
+        // SAFETY: it is one of the elements that `new` was told of.
+        unsafe { self.data.wrapping_offset(number as isize * self.stride).write(Unaligned(value)) };
+    }
 }
 
 /// Terms of a row that are added side by side.
@@ -66,58 +123,38 @@ fn isa() -> Isa {
     Isa::Plain
 }
 
-/// Can the product be made here? The elements of each row, or of each column, must follow each other.
-pub(crate) fn suits<T>(matrix: Rows<T>) -> bool {
-    matrix.column_stride == 1 || matrix.row_stride == 1
-}
-
-/// `out = matrix · vector`, for a matrix that [`suits`]. The vector's elements follow each other.
-///
-/// # Safety
-/// The matrix, a vector of as many elements as it has columns, and an output of as many as it has rows must be valid, and the
-/// output apart from both.
-pub(crate) unsafe fn multiply<T: Float>(matrix: Rows<T>, vector: *const T, out: Elements<T>) {
-    // SAFETY: promised by the caller; the processor has what the versions need.
+/// The product of a matrix, given by its rows or its columns, and a vector of as many elements as it has columns.
+pub(crate) fn multiply<T: Float>(lines: Lines<'_, T>, are_rows: bool, vector: &[Unaligned<T>], out: Output<T>) {
+    // SAFETY: the processor has what each version needs.
     unsafe {
         match isa() {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => in_avx512(matrix, vector, out),
+            Isa::Avx512 => in_avx512(lines, are_rows, vector, out),
             #[cfg(target_arch = "x86_64")]
-            Isa::Fma => in_fma(matrix, vector, out),
-            _ => product::<T, false>(matrix, vector, out),
+            Isa::Fma => in_fma(lines, are_rows, vector, out),
+            _ => product::<T, false>(lines, are_rows, vector, out),
         }
     }
 }
 
-/// # Safety
-/// As [`multiply`], on a processor with these instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx2,fma")]
-unsafe fn in_avx512<T: Float>(matrix: Rows<T>, vector: *const T, out: Elements<T>) {
-    // SAFETY: promised by the caller.
-    unsafe { product::<T, true>(matrix, vector, out) }
+fn in_avx512<T: Float>(lines: Lines<'_, T>, are_rows: bool, vector: &[Unaligned<T>], out: Output<T>) {
+    product::<T, true>(lines, are_rows, vector, out);
 }
 
-/// # Safety
-/// As [`multiply`], on a processor with these instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn in_fma<T: Float>(matrix: Rows<T>, vector: *const T, out: Elements<T>) {
-    // SAFETY: promised by the caller.
-    unsafe { product::<T, true>(matrix, vector, out) }
+fn in_fma<T: Float>(lines: Lines<'_, T>, are_rows: bool, vector: &[Unaligned<T>], out: Output<T>) {
+    product::<T, true>(lines, are_rows, vector, out);
 }
 
-/// # Safety
-/// As [`multiply`].
 #[inline(always)]
-unsafe fn product<T: Float, const FUSED: bool>(matrix: Rows<T>, vector: *const T, out: Elements<T>) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        if matrix.column_stride == 1 {
-            by_rows::<T, FUSED>(matrix, vector, out);
-        } else {
-            by_columns::<T, FUSED>(matrix, vector, out);
-        }
+fn product<T: Float, const FUSED: bool>(lines: Lines<'_, T>, are_rows: bool, vector: &[Unaligned<T>], out: Output<T>) {
+    if are_rows {
+        by_rows::<T, FUSED>(lines, vector, out);
+    } else {
+        by_columns::<T, FUSED>(lines, vector, out);
     }
 }
 
@@ -127,61 +164,37 @@ fn add<T: Float, const FUSED: bool>(a: T, b: T, sum: T) -> T {
     if FUSED { a.fused(b, sum) } else { a * b + sum }
 }
 
-/// Sums of rows whose elements follow each other.
-///
-/// # Safety
-/// As [`multiply`].
+/// Sums of rows.
 #[inline(always)]
-unsafe fn by_rows<T: Float, const FUSED: bool>(matrix: Rows<T>, vector: *const T, out: Elements<T>) {
-    let row = |number: usize| matrix.data.wrapping_offset(number as isize * matrix.row_stride);
-    let put = |number: usize, sum: T| {
-        // SAFETY: promised by the caller.
-        unsafe { out.data.wrapping_offset(number as isize * out.stride).write_unaligned(sum) };
-    };
+fn by_rows<T: Float, const FUSED: bool>(rows: Lines<'_, T>, vector: &[Unaligned<T>], mut out: Output<T>) {
     let mut next = 0;
-    // SAFETY: promised by the caller.
-    unsafe {
-        while next + BESIDE <= matrix.rows {
-            let rows: [*const T; BESIDE] = std::array::from_fn(|beside| row(next + beside));
-            let sums = sums::<T, FUSED, BESIDE>(rows, vector, matrix.columns);
-            sums.into_iter().enumerate().for_each(|(beside, sum)| put(next + beside, sum));
-            next += BESIDE;
-        }
-        while next < matrix.rows {
-            let [sum] = sums::<T, FUSED, 1>([row(next)], vector, matrix.columns);
-            put(next, sum);
-            next += 1;
-        }
+    while next + BESIDE <= rows.count {
+        let sums = sums::<T, FUSED, BESIDE>(std::array::from_fn(|beside| rows.line(next + beside)), vector);
+        sums.into_iter().enumerate().for_each(|(beside, sum)| out.put(next + beside, sum));
+        next += BESIDE;
+    }
+    for number in next..rows.count {
+        let [sum] = sums::<T, FUSED, 1>([rows.line(number)], vector);
+        out.put(number, sum);
     }
 }
 
-/// The sums of products of some rows with a vector.
-///
-/// # Safety
-/// All must have `count` elements.
+/// The sums of products of some rows with a vector, all of one length.
 #[inline(always)]
-unsafe fn sums<T: Float, const FUSED: bool, const N: usize>(
-    rows: [*const T; N],
-    vector: *const T,
-    count: usize,
-) -> [T; N] {
+fn sums<T: Float, const FUSED: bool, const N: usize>(rows: [&[Unaligned<T>]; N], vector: &[Unaligned<T>]) -> [T; N] {
     let mut lanes = [[T::ZERO; LANES]; N];
-    let whole = count / LANES * LANES;
-    // SAFETY: promised by the caller.
-    unsafe {
-        for first in (0..whole).step_by(LANES) {
-            let factors = vector.add(first).cast::<[T; LANES]>().read_unaligned();
-            for (lanes, row) in lanes.iter_mut().zip(rows) {
-                let terms = row.add(first).cast::<[T; LANES]>().read_unaligned();
-                for ((lane, term), factor) in lanes.iter_mut().zip(terms).zip(factors) {
-                    *lane = add::<T, FUSED>(term, factor, *lane);
-                }
+    let (factors, last_factors) = vector.as_chunks::<LANES>();
+    let rows = rows.map(|row| row[..vector.len()].as_chunks::<LANES>());
+    for (number, factors) in factors.iter().enumerate() {
+        for (lanes, (terms, _)) in lanes.iter_mut().zip(&rows) {
+            for ((lane, term), factor) in lanes.iter_mut().zip(&terms[number]).zip(factors) {
+                *lane = add::<T, FUSED>(term.0, factor.0, *lane);
             }
         }
-        for (lanes, row) in lanes.iter_mut().zip(rows) {
-            for (lane, place) in lanes.iter_mut().zip(whole..count) {
-                *lane = add::<T, FUSED>(row.add(place).read_unaligned(), vector.add(place).read_unaligned(), *lane);
-            }
+    }
+    for (lanes, (_, terms)) in lanes.iter_mut().zip(&rows) {
+        for ((lane, term), factor) in lanes.iter_mut().zip(*terms).zip(last_factors) {
+            *lane = add::<T, FUSED>(term.0, factor.0, *lane);
         }
     }
     lanes.map(|mut lanes| {
@@ -196,40 +209,68 @@ unsafe fn sums<T: Float, const FUSED: bool, const N: usize>(
     })
 }
 
-/// Adds columns whose elements follow each other, one after the other.
-///
-/// # Safety
-/// As [`multiply`].
+/// Adds columns, one after the other.
 #[inline(always)]
-unsafe fn by_columns<T: Float, const FUSED: bool>(matrix: Rows<T>, vector: *const T, out: Elements<T>) {
+fn by_columns<T: Float, const FUSED: bool>(columns: Lines<'_, T>, vector: &[Unaligned<T>], mut out: Output<T>) {
     let mut block = [T::ZERO; BLOCK];
-    for first in (0..matrix.rows).step_by(BLOCK) {
-        let sums = &mut block[..BLOCK.min(matrix.rows - first)];
+    let vector = &vector[..columns.count];
+    for first in (0..columns.length).step_by(BLOCK) {
+        let sums = &mut block[..BLOCK.min(columns.length - first)];
         sums.fill(T::ZERO);
-        let column =
-            |number: usize| matrix.data.wrapping_add(first).wrapping_offset(number as isize * matrix.column_stride);
+        let rows = first..first + sums.len();
+        let part = |number: usize| &columns.line(number)[rows.clone()];
+        let (groups, rest) = vector.as_chunks::<BESIDE>();
         let mut next = 0;
-        // SAFETY: promised by the caller.
-        unsafe {
-            while next + BESIDE <= matrix.columns {
-                let columns: [*const T; BESIDE] = std::array::from_fn(|beside| column(next + beside));
-                let factors: [T; BESIDE] = std::array::from_fn(|beside| vector.add(next + beside).read_unaligned());
-                for (place, sum) in sums.iter_mut().enumerate() {
-                    for beside in 0..BESIDE {
-                        *sum = add::<T, FUSED>(columns[beside].add(place).read_unaligned(), factors[beside], *sum);
-                    }
+        for factors in groups {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|beside| part(next + beside));
+            let factors = factors.map(|factor| factor.0);
+            for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                for (term, factor) in [a.0, b.0, c.0, d.0].into_iter().zip(factors) {
+                    *sum = add::<T, FUSED>(term, factor, *sum);
                 }
-                next += BESIDE;
             }
-            while next < matrix.columns {
-                let (column, factor) = (column(next), vector.add(next).read_unaligned());
-                for (place, sum) in sums.iter_mut().enumerate() {
-                    *sum = add::<T, FUSED>(column.add(place).read_unaligned(), factor, *sum);
-                }
-                next += 1;
+            next += BESIDE;
+        }
+        for (number, factor) in (next..).zip(rest) {
+            for (sum, term) in sums.iter_mut().zip(part(number)) {
+                *sum = add::<T, FUSED>(term.0, factor.0, *sum);
             }
-            for (place, sum) in sums.iter().enumerate() {
-                out.data.wrapping_offset((first + place) as isize * out.stride).write_unaligned(*sum);
+        }
+        sums.iter().enumerate().for_each(|(place, &sum)| out.put(first + place, sum));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Elements that begin at an odd byte.
+    fn odd(elements: &[f64]) -> Vec<u8> {
+        std::iter::once(0).chain(elements.iter().flat_map(|element| element.to_ne_bytes())).collect()
+    }
+
+    #[test]
+    fn products_by_rows_and_by_columns_are_those_of_loops() {
+        for (rows, columns) in [(1, 1), (3, 40), (9, 16), (5, 0), (530, 3)] {
+            let matrix: Vec<f64> = (0..rows * columns).map(|at| (at * 7 % 13) as f64).collect();
+            let vector: Vec<f64> = (0..columns).map(|at| (at % 5) as f64 - 1.0).collect();
+            let row = |row: usize| (0..columns).map(|at| matrix[row * columns + at] * vector[at]).sum::<f64>();
+            let wanted: Vec<f64> = (0..rows).map(row).collect();
+            let turned: Vec<f64> =
+                (0..columns).flat_map(|at| (0..rows).map(move |row| row * columns + at)).map(|at| matrix[at]).collect();
+            for (elements, are_rows) in [(odd(&matrix), true), (odd(&turned), false)] {
+                let (count, length) = if are_rows { (rows, columns) } else { (columns, rows) };
+                let (vector, mut out) = (odd(&vector), vec![-1.0; 2 * rows]);
+                // SAFETY: all three have these elements.
+                let (lines, vector, result) = unsafe {
+                    (
+                        Lines::<f64>::new(elements[1..].as_ptr().cast(), count, length, length as isize),
+                        Lines::<f64>::new(vector[1..].as_ptr().cast(), columns, 1, 1),
+                        Output::new(out.as_mut_ptr(), rows, 2),
+                    )
+                };
+                multiply(lines, are_rows, &vector.joined(), result);
+                assert_eq!(out.iter().copied().step_by(2).collect::<Vec<f64>>(), wanted, "{rows}x{columns} {are_rows}");
             }
         }
     }

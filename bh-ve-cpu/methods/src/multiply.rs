@@ -124,7 +124,7 @@ pub(crate) fn matmul(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<
 /// # Safety
 /// The matrices must be valid and their shapes fit.
 unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
-    // SAFETY: promised by the caller.
+    // SAFETY: each version gets matrices with the elements of their shapes, which fit.
     unsafe {
         match dtype {
             DType::F32 if by_vector::<f32>(a, b, out) => return,
@@ -142,8 +142,8 @@ unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     }
 }
 
-/// The product if one of the factors is a vector, and the other one a matrix with lines in memory. False, and nothing has happened,
-/// if they are others.
+/// The product if one of the factors is a vector, and the other one a matrix with lines in memory. False, and nothing has
+/// happened, if they are others.
 ///
 /// # Safety
 /// As [`multiply`].
@@ -160,29 +160,24 @@ unsafe fn by_vector<T: matvec::Float>(a: Matrix, b: Matrix, out: Matrix) -> bool
         (1, _) => (turned(b), turned(a), turned(out)),
         _ => return false,
     };
-    let rows = matvec::Rows {
-        data: matrix.data.cast::<T>().cast_const(),
-        rows: matrix.rows as usize,
-        columns: matrix.columns as usize,
-        // A row or a column alone has no distance to others.
-        row_stride: if matrix.rows == 1 { matrix.columns as isize } else { matrix.row_stride },
-        column_stride: if matrix.columns == 1 { 1 } else { matrix.column_stride },
+    let (rows, columns) = (matrix.rows as usize, matrix.columns as usize);
+    // A row or a column alone has no distance to others.
+    let row_stride = if rows == 1 { matrix.columns as isize } else { matrix.row_stride };
+    let column_stride = if columns == 1 { 1 } else { matrix.column_stride };
+    let (count, length, stride) = match (row_stride, column_stride) {
+        (_, 1) => (rows, columns, row_stride),
+        (1, _) => (columns, rows, column_stride),
+        _ => return false,
     };
-    if !matvec::suits(rows) {
-        return false;
-    }
-    let out = matvec::Elements { data: out.data.cast::<T>(), stride: out.row_stride };
-    let first = vector.data.cast::<T>().cast_const();
-    // SAFETY: promised by the caller.
-    unsafe {
-        if vector.row_stride == 1 {
-            matvec::multiply(rows, first, out);
-        } else {
-            let element = |place: i64| first.wrapping_offset(place as isize * vector.row_stride).read_unaligned();
-            let dense: Vec<T> = (0..vector.rows).map(element).collect();
-            matvec::multiply(rows, dense.as_ptr(), out);
-        }
-    }
+    // SAFETY: the matrices have the elements of their shapes, and the output is apart from the factors.
+    let (lines, vector, out) = unsafe {
+        (
+            matvec::Lines::new(matrix.data.cast::<T>(), count, length, stride),
+            matvec::Lines::new(vector.data.cast::<T>(), columns, 1, vector.row_stride),
+            matvec::Output::new(out.data.cast::<T>(), rows, out.row_stride),
+        )
+    };
+    matvec::multiply(lines, column_stride == 1, &vector.joined(), out);
     true
 }
 
@@ -206,13 +201,13 @@ fn has_long_vectors() -> bool {
 /// As [`multiply`].
 unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, one: T) {
     // Sums begin with zero, as elsewhere: products of the library begin with a term, which may be a negative zero.
-    // SAFETY: promised by the caller; zeros are numbers.
+    // SAFETY: the output has the elements of its shape, and zeros are numbers.
     unsafe { clear::<T>(out) };
     let mut first = 0;
     loop {
         let terms = first..(first + TERMS).min(a.columns);
         let (left, right) = (a.columns(terms.clone(), size_of::<T>()), b.rows(terms.clone(), size_of::<T>()));
-        // SAFETY: promised by the caller.
+        // SAFETY: parts of matrices have the elements of their shapes; those of the sum are numbers by now.
         unsafe {
             gemm::gemm(
                 out.rows as usize,
@@ -252,7 +247,7 @@ unsafe fn clear<T>(out: Matrix) {
         let offset = row as isize * out.row_stride + column as isize * out.column_stride;
         out.data.cast::<T>().wrapping_offset(offset)
     };
-    // SAFETY: promised by the caller.
+    // SAFETY: each address is that of an element, for which zero bytes are a value.
     unsafe {
         if out.column_stride == 1 {
             (0..out.rows).for_each(|row| at(row, 0).write_bytes(0, out.columns as usize));
@@ -269,7 +264,7 @@ unsafe fn in_vectors(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     let (m, k, n) = (out.rows as usize, a.columns as usize, out.columns as usize);
     macro_rules! call {
         ($function:ident, $type:ty, $one:expr, $zero:expr $(, $flag:expr)*) => {
-            // SAFETY: promised by the caller.
+            // SAFETY: the matrices have the elements of their shapes, m by k, k by n and m by n.
             unsafe {
                 matrixmultiply::$function(
                     $($flag, $flag,)* m, k, n, $one,
@@ -300,7 +295,7 @@ unsafe fn plain<T: Arithmetic>(a: Matrix, b: Matrix, out: Matrix) {
         matrix.data.cast::<T>().wrapping_offset(offset)
     };
     let mut first = 0;
-    // SAFETY: promised by the caller.
+    // SAFETY: each address is that of an element of its matrix.
     unsafe {
         for row in 0..out.rows {
             (0..out.columns).for_each(|column| at(&out, row, column).write_unaligned(T::ZERO));

@@ -323,3 +323,57 @@ pub fn walk<const N: usize>(views: [&Strided<'_>; N], axes: usize) -> Walk<N> {
     let axis = |axis: usize| Loop { extent: views[0].shape[axis], steps: views.map(|view| view.stride[axis]) };
     Walk::merged((0..axes).map(axis))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::at_once::Alone;
+    use crate::parallel::share;
+
+    /// A view of elements, with its strides counted in them.
+    fn view<'a>(data: &mut [f64], first: usize, shape: &'a [i64], stride: &[isize]) -> Strided<'a> {
+        let layout = Layout { dtype: DType::F64, shape, stride: stride.iter().map(|stride| 8 * stride).collect() };
+        // SAFETY: the tests' views lie inside of their elements, which nothing else uses meanwhile.
+        unsafe { Strided::at_address(data[first..].as_mut_ptr().cast(), layout) }
+    }
+
+    const VIEWS: [(usize, [i64; 2], [isize; 2]); 5] =
+        [(0, [3, 4], [4, 1]), (0, [4, 3], [1, 4]), (8, [3, 4], [-4, 1]), (3, [3, 2], [4, -2]), (11, [3, 4], [-4, -1])];
+
+    #[test]
+    fn lines_are_read_and_written_wherever_they_lie() {
+        for (first, shape, stride) in VIEWS {
+            let mut elements: Vec<f64> = (0..12).map(f64::from).collect();
+            let mut copies = vec![-1.0; 12];
+            let (rows, length) = (shape[0], shape[1]);
+            let wanted: Vec<f64> = (0..rows as isize)
+                .flat_map(|row| (0..length as isize).map(move |column| (row, column)))
+                .map(|(row, column)| (first as isize + row * stride[0] + column * stride[1]) as f64)
+                .collect();
+            let (from, to) =
+                (view(&mut elements, first, &shape, &stride), view(&mut copies, 0, &shape, &[length as isize, 1]));
+            let (source, target) = (from.elements::<f64>(), to.output::<f64>());
+            share(&mut Alone, 1, (rows * length, length), &|shares| {
+                for mut own in shares {
+                    let line = own.numbers().start / length;
+                    target.put_line(&mut own, line, source.line(line));
+                }
+            });
+            assert_eq!(source.from(0).take(wanted.len()).collect::<Vec<f64>>(), wanted, "{shape:?} {stride:?}");
+            assert_eq!(copies[..wanted.len()], wanted, "{shape:?} {stride:?}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "are not all in")]
+    fn nobody_writes_what_others_have() {
+        let mut elements = vec![0.0; 12];
+        let out = view(&mut elements, 0, &[3, 4], &[4, 1]);
+        let target = out.output::<f64>();
+        share(&mut Alone, 1, (12, 4), &|shares| {
+            for mut own in shares {
+                target.put(&mut own, 11, 1.0);
+            }
+        });
+    }
+}

@@ -13,8 +13,8 @@ use bh_jit_abi::{Call, SCRATCH_BYTES};
 pub(crate) enum Folding<'a> {
     /// The program has no folds.
     None,
-    /// Sets of lanes, and their number, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of set
-    /// `r % sets`.
+    /// Sets of lanes, and their number, as [`Call::sets`] says: element `i` of the part of line `r` goes to lane `i % LANES` of
+    /// set `r % sets`.
     Lanes(&'a [*mut u8], usize),
     /// As many elements as the part of the line has: those of all lines, or those of one line after the other where there are
     /// sets of them, each with an accumulator for each fold.
@@ -95,7 +95,7 @@ impl<'a> BlockExecutor<'a> {
         folding: Folding<'_>,
     ) {
         let Some((code, native, scratch)) = self.code else {
-            // SAFETY: promised by the caller.
+            // SAFETY: the steps are inside the nest, and the accumulators have room.
             return unsafe { self.lines_in_blocks(positions, lines, first, steps, folding) };
         };
         let nest = &self.program.nest;
@@ -108,14 +108,14 @@ impl<'a> BlockExecutor<'a> {
                 for line in 0..lines {
                     self.seek(positions, line, first);
                     let folding = self.of_line(folding, line);
-                    // SAFETY: promised by the caller.
+                    // SAFETY: the line is inside the nest, and its accumulators have room.
                     unsafe { self.call(code, native, scratch, (steps, nest.row), folding) };
                 }
                 return;
             }
         };
         self.seek(positions, 0, first);
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows are inside the nest, and the accumulators have room.
         unsafe {
             self.repeat(native, scratch);
             self.call(code, native, scratch, rows, folding);
@@ -141,7 +141,7 @@ impl<'a> BlockExecutor<'a> {
             Some(ReductionTree::LongRows { per_line, .. }) => per_line > 1 && lines > 1 && 2 * steps <= nest.step,
             _ => false,
         };
-        // SAFETY: promised by the caller.
+        // SAFETY: the lines are inside the nest, and the accumulators have room.
         unsafe {
             match folding {
                 _ if follow => self.rows_in_blocks(positions, lines, first, steps, folding),
@@ -178,7 +178,7 @@ impl<'a> BlockExecutor<'a> {
             let position = &mut self.table[self.first_slot + slot];
             if *mark != *position {
                 *mark = *position;
-                // SAFETY: promised by the caller; there is room for as many rows as are joined.
+                // SAFETY: the slots are at a row; there is room for as many rows as are joined.
                 unsafe {
                     run(columns, to, *position, stride);
                     let (row, mut rows) = (columns * size, 1);
@@ -223,7 +223,7 @@ impl<'a> BlockExecutor<'a> {
             functions: code.functions(),
             scratch,
         };
-        // SAFETY: promised by the caller; the code was compiled for this program.
+        // SAFETY: the rows are inside the nest; the code was compiled for this program.
         unsafe { code.run(&call) };
     }
 

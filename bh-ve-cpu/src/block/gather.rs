@@ -80,7 +80,7 @@ pub(crate) unsafe fn gather(
     let mut result = Ok(());
     for from in (0..n).step_by(each.max(1)) {
         let (index, dst) = (index.wrapping_add(from * size_of::<i64>()), dst.wrapping_add(from * form.size));
-        // SAFETY: promised by the caller; the last row is a whole one.
+        // SAFETY: rows are inside of `index` and `dst`; the last one is whole.
         let row = unsafe {
             match form.size {
                 1 => run::<u8>(source, data, form, each, index, dst),
@@ -106,7 +106,7 @@ unsafe fn run<T: Copy + Default>(
     dst: *mut u8,
 ) -> Result<(), BadIndex> {
     let (index, dst, signed) = (index.cast::<i64>(), dst.cast::<T>(), form.signed);
-    // SAFETY: promised by the caller; offsets are those of elements of the source.
+    // SAFETY: offsets are those of elements of the source, and both sides have `n` elements.
     unsafe {
         let element = |at: i64| data.cast::<T>().offset(at as isize).read_unaligned();
         match source.stride[..] {
@@ -131,12 +131,12 @@ unsafe fn run_of(n: usize, index: *const i64, form: GatherForm, len: i64) -> Opt
     if n < RUN {
         return None;
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: there are `n` indices.
     let [first, last] = [0, n - 1].map(|i| unsafe { index.add(i).read_unaligned() });
     let [number, end] = [first, last].map(|bits| resolve(bits, form.signed, len).ok());
     // Most are no run by these two; nor is it one from negative ones on, which count from the end, to others.
     (end?.checked_sub(number?)? == n as i64 - 1).then_some(())?;
-    // SAFETY: promised by the caller.
+    // SAFETY: there are `n` indices.
     unsafe { (form.is_run)(n, index.cast()) }.then_some(number?)
 }
 
@@ -155,7 +155,7 @@ unsafe fn each<T: Copy + Default>(
 ) -> Result<(), BadIndex> {
     let mut result = Ok(());
     for i in 0..n {
-        // SAFETY: promised by the caller.
+        // SAFETY: there are `n` indices, and room for as many elements.
         unsafe {
             let value = match resolve(index.add(i).read_unaligned(), signed, len) {
                 Ok(number) => element(number),

@@ -67,7 +67,7 @@ fn merged(dims: impl Iterator<Item = (i64, isize)>) -> Walk<1> {
 /// The lines must be inside the nest, and nobody else may copy their margins.
 pub(crate) unsafe fn copy_margins(program: &Program, positions: &[*mut u8], lines: i64) {
     for margin in &program.margins {
-        // SAFETY: promised by the caller.
+        // SAFETY: the lines, and so their margins, are inside the nest, and nobody else copies these.
         unsafe {
             match margin.bytes {
                 4 => elements::<u32>(program, margin, positions, lines),
@@ -108,7 +108,7 @@ pub(crate) fn prefetch(address: *const u8) {
 #[inline]
 unsafe fn elements<T: Copy>(program: &Program, margin: &Margin, positions: &[*mut u8], lines: i64) {
     each(program, margin, positions, lines, |from, to| {
-        // SAFETY: promised by the caller.
+        // SAFETY: there is an element at both ends.
         unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) };
     });
 }

@@ -46,7 +46,7 @@ impl BlockExecutor<'_> {
                 |(start, plane): (*mut u8, isize), number: isize| start.wrapping_offset(number.wrapping_mul(plane));
             for number in 0..rows as isize {
                 let lanes = lanes.wrapping_add(number as usize % sets * LANES * fold.size);
-                // SAFETY: promised by the caller.
+                // SAFETY: the rows are inside the nest, and each has its set of lanes.
                 unsafe {
                     let count = (row * nest.row) as usize;
                     (fold.lanes)(count, lanes, at(a, number), at(b, number));
@@ -69,7 +69,7 @@ impl BlockExecutor<'_> {
     ) {
         let nest = &self.program.nest;
         let mut at = 0;
-        // SAFETY: promised by the caller.
+        // SAFETY: the steps are inside the nest, and the accumulators have room.
         unsafe {
             self.start_line(positions, line, first);
             while at < steps {
@@ -98,7 +98,7 @@ impl BlockExecutor<'_> {
         let per_block = self.program.nest.step / row;
         let elements = (row * self.program.nest.row) as usize;
         let mut at = 0;
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows are inside the nest, and a block has room for each.
         unsafe {
             self.start_line(positions, 0, first);
             while at < rows {
@@ -121,7 +121,7 @@ impl BlockExecutor<'_> {
     /// The block must have been computed.
     #[inline]
     unsafe fn fold(&self, folding: Folding<'_>, line: i64, (offset, from): (usize, usize), count: usize) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the block has been computed, and the accumulators have room for its elements.
         unsafe {
             match folding {
                 // Compiled code alone has results.
@@ -162,7 +162,7 @@ impl BlockExecutor<'_> {
             let position = self.table[slot as usize];
             if self.line_marks[index] != position {
                 self.line_marks[index] = position;
-                // SAFETY: promised by the caller.
+                // SAFETY: the positions are inside the buffers, and registers have room for a block.
                 unsafe { self.op(op, nest.step as usize, nest.block()) };
             }
         }
@@ -179,7 +179,7 @@ impl BlockExecutor<'_> {
     unsafe fn compute(&mut self, steps: i64) {
         let count = (steps * self.program.nest.row) as usize;
         for op in &self.program.ops {
-            // SAFETY: promised by the caller.
+            // SAFETY: the block is inside the line.
             unsafe { self.op(op, steps as usize, count) };
         }
     }
@@ -192,7 +192,7 @@ impl BlockExecutor<'_> {
     unsafe fn store(&mut self, steps: i64) {
         let count = (steps * self.program.nest.row) as usize;
         for op in &self.program.stores {
-            // SAFETY: promised by the caller.
+            // SAFETY: the block is inside the line, and has been computed.
             unsafe { self.op(op, steps as usize, count) };
         }
     }
@@ -206,7 +206,7 @@ impl BlockExecutor<'_> {
     /// All places must be valid for `count` elements in `steps` steps.
     #[inline]
     unsafe fn op(&self, op: &Op, steps: usize, count: usize) {
-        // SAFETY: promised by the caller.
+        // SAFETY: all places are valid for `count` elements in `steps` steps.
         unsafe {
             match *op {
                 Op::Prim { run, dst, args } => {

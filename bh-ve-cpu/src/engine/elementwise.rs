@@ -56,7 +56,7 @@ pub(super) unsafe fn elementwise(
     if run.is_none() && !copies {
         return false;
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: the operands hold the elements of the shape, of the types that the primitive was found by.
     unsafe { strided(primitives, run, shape, operands) };
     true
 }
@@ -81,13 +81,13 @@ pub(super) unsafe fn dense(
     let args = [1, 2, 3].map(|at: usize| operands[at.min(operands.len() - 1)].data.cast_const());
     let run = match (operands.len(), operands[1..].iter().position(single)) {
         (_, None) if opcode == Opcode::Copy && last.dtype == out.dtype => {
-            // SAFETY: promised by the caller.
+            // SAFETY: both hold `count` elements without gaps.
             unsafe { std::ptr::copy(args[0], out.data, count * out.dtype.size()) };
             return true;
         }
         (_, None) => primitives.elementwise(opcode, param, last.dtype, out.dtype),
         (2, Some(_)) if opcode == Opcode::Copy && last.dtype == out.dtype => {
-            // SAFETY: promised by the caller.
+            // SAFETY: the output holds `count` elements without gaps, and the input one.
             unsafe { primitives.fill(out.dtype.size())(count, out.data, args[0]) };
             return true;
         }
@@ -96,7 +96,7 @@ pub(super) unsafe fn dense(
         }
         _ => None,
     };
-    // SAFETY: promised by the caller.
+    // SAFETY: all operands hold `count` elements without gaps, but the single one.
     run.map(|run| unsafe { run(count, out.data, args[0], args[1], args[2]) }).is_some()
 }
 
@@ -128,7 +128,7 @@ pub(super) unsafe fn strided(primitives: Primitives, run: Option<PrimFn>, shape:
     let inner = walk.pop().unwrap_or(Loop { extent: 1, steps: sizes.map(|size| size as isize) });
     let row = Row { primitives, run, inner, sizes: &sizes[..operands.len()] };
     let mut buffers = Buffers::new();
-    // SAFETY: promised by the caller for each element of the views.
+    // SAFETY: the walk reaches elements of the operands only.
     walk.each(data, |at| unsafe { row.run(at, &mut buffers) });
 }
 
@@ -158,7 +158,7 @@ impl Row<'_> {
                 places[at] = if is_dense(at) { position(at) } else { buffers.0[at].as_mut_ptr().cast() };
                 // What stays the same along the row is still there.
                 if at > 0 && !is_dense(at) && (first == 0 || steps[at] != 0) {
-                    // SAFETY: promised by the caller; a buffer has room for a block of the largest type.
+                    // SAFETY: the row's elements are there; a buffer has room for a block of the largest type.
                     unsafe { self.primitives.gather_strided(size)(count, places[at], position(at), steps[at]) };
                 }
             }

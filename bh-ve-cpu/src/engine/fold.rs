@@ -57,7 +57,8 @@ fn is_one_chunk(shape: &[i64]) -> bool {
     (1..=if is_line { LINE } else { MOST }).contains(&shape.iter().product())
 }
 
-/// Can the axes of a bit mask be folded here, of an input of this shape? With a mask, all of a result's elements have to go to lanes.
+/// Can the axes of a bit mask be folded here, of an input of this shape? With a mask, all of a result's elements have to go to
+/// lanes.
 pub(super) fn fits(shape: &[i64], (reduced, order): (u16, u16), masked: bool) -> bool {
     is_one_chunk(shape) && (!masked || fold_axes(shape, reduced, &decoded(order, shape.len())).1)
 }
@@ -109,7 +110,7 @@ pub(super) unsafe fn fold(
         folded.push(Loop { extent: axis.extent, steps });
     }
     let has_rows = axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
-    // SAFETY: promised by the caller.
+    // SAFETY: the loops go over the axes of the operands, so that they reach elements only.
     unsafe {
         match in_lanes {
             true => folding.in_lanes(&kept, folded, at, has_rows),
@@ -150,7 +151,7 @@ impl Folding {
         let mut buffers = Blocks::new();
         let long = has_rows && row.extent >= LONG_ROW && !outer.loops().is_empty();
         kept.each(at, |at| {
-            // SAFETY: promised by the caller; there is room for the sets' lanes.
+            // SAFETY: the loops reach elements of the operands only; there is room for the sets' lanes.
             unsafe {
                 match long {
                     true => self.rows(sets, outer, &row, at, &mut buffers),
@@ -169,7 +170,7 @@ impl Folding {
     unsafe fn rows(&self, sets: *mut u8, outer: &Loops, row: &Loop<3>, at: Places, blocks: &mut Blocks) {
         let set = |number: usize| sets.wrapping_add(number % ROW_SETS * LANES * self.size);
         let mut number = 0;
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows are inside the operands, and each set has its lanes.
         unsafe {
             self.primitives.fill(self.size)(LANES * ROW_SETS, sets, self.identity.bits.as_ptr().cast());
             outer.each(at, |at| {
@@ -187,7 +188,7 @@ impl Folding {
     /// # Safety
     /// As [`Folding::in_lanes`].
     unsafe fn run(&self, lanes: *mut u8, outer: &Loops, row: &Loop<3>, at: Places, blocks: &mut Blocks) {
-        // SAFETY: promised by the caller; blocks are whole numbers of lanes.
+        // SAFETY: the rows are inside the operands; blocks are whole numbers of lanes.
         unsafe {
             self.primitives.fill(self.size)(LANES, lanes, self.identity.bits.as_ptr().cast());
             if outer.loops().is_empty() {
@@ -219,7 +220,7 @@ impl Folding {
     /// As [`Folding::in_lanes`].
     unsafe fn row(&self, lanes: *mut u8, row: &Loop<3>, at: Places, blocks: &mut Blocks) {
         let (count, follows) = (row.extent as usize, |step: isize| step == self.size as isize);
-        // SAFETY: promised by the caller.
+        // SAFETY: the row is inside the operands, and a block is loaded before it is folded.
         unsafe {
             match self.second {
                 Second::None if follows(row.steps[1]) => (self.into_lanes)(count, lanes, at[1], at[1]),
@@ -245,7 +246,7 @@ impl Folding {
         let [elements, seconds] = blocks.all();
         let elements = elements.wrapping_add(filled * self.size);
         let seconds = seconds.wrapping_add(filled * self.second_size);
-        // SAFETY: promised by the caller.
+        // SAFETY: the elements are inside the operands, and there is room for them behind the filled ones.
         unsafe {
             self.primitives.gather_strided(self.size)(count, elements, at[1], row.steps[1]);
             if self.second_size > 0 {
@@ -260,7 +261,7 @@ impl Folding {
     /// `count` elements must be there.
     unsafe fn fold_block(&self, lanes: *mut u8, blocks: &mut Blocks, count: usize) {
         let [elements, seconds] = blocks.all();
-        // SAFETY: promised by the caller.
+        // SAFETY: `count` elements are in each block that is read, and in the lanes.
         unsafe {
             if let Second::Mask(select) = self.second {
                 let mut others = Buffers::new();
@@ -290,7 +291,7 @@ impl Folding {
         let out = operand(0, at[0]);
         let identity = Elements { data: self.identity.bits.as_ptr().cast_mut().cast(), dtype, stride: &[] };
         let is_line = matches!(kept, [one] if one.steps[..2] == [self.size as isize; 2]);
-        // SAFETY: promised by the caller; there is a primitive for the combiner.
+        // SAFETY: the loops reach elements of the operands only; there is a primitive for the combiner.
         unsafe {
             elementwise(self.primitives, (Opcode::Copy, 0), shape, &[out, identity]);
             folded.each(at, |at| {

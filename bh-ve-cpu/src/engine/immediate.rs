@@ -19,23 +19,23 @@ pub(super) unsafe fn run(
     (methods, host): (&AtOnce, Host),
     operation: &ImmediateOperation,
 ) -> Result<bool> {
-    // SAFETY: promised by the caller.
+    // SAFETY: the table of operands is as the operation says.
     let operands = unsafe { operation.operands.as_slice() };
-    let (Some(opcode), Some(out)) = (Opcode::from_code(operation.opcode), operands.first()) else { return Ok(false) };
-    if operands.len() > OPERANDS {
+    let Some(opcode) = Opcode::from_code(operation.opcode) else { return Ok(false) };
+    if !(1..=OPERANDS).contains(&operands.len()) {
         return Ok(false);
     }
-    if opcode.is_extension() {
-        // SAFETY: promised by the caller.
-        return Ok(unsafe { method(methods, host, opcode, operands) });
-    }
     let none = Elements { data: std::ptr::null_mut(), dtype: DType::Bool, stride: &[] };
-    let (mut all, mut types) = ([none; OPERANDS], [DType::Bool; OPERANDS]);
+    let (mut all, mut types, mut shapes) = ([none; OPERANDS], [DType::Bool; OPERANDS], [&[][..]; OPERANDS]);
     for (at, operand) in operands.iter().enumerate() {
-        let Some(dtype) = u8::try_from(operand.dtype).ok().and_then(DType::from_code) else { return Ok(false) };
-        types[at] = dtype;
-        // SAFETY: promised by the caller.
-        all[at] = Elements { data: operand.data.cast(), dtype, stride: unsafe { stride(operand) } };
+        // SAFETY: the operand's lists have an entry for each dimension, and live as long as the operation.
+        let Some((elements, shape)) = (unsafe { given(operand) }) else { return Ok(false) };
+        (all[at], types[at], shapes[at]) = (elements, elements.dtype, shape);
+    }
+    let shapes = &shapes[..operands.len()];
+    if opcode.is_extension() {
+        // SAFETY: the operands are arrays that are lent for the call.
+        return Ok(unsafe { method(methods, host, opcode, all.iter().zip(shapes)) });
     }
     let (all, kind, param) = (&all[..operands.len()], opcode.kind(), operation.param);
     let inputs = match (kind, &types[1..operands.len()]) {
@@ -46,10 +46,10 @@ pub(super) unsafe fn run(
     if !opcode.check_types(types[0], inputs) {
         return Ok(false);
     }
-    // SAFETY: promised by the caller.
+    let own = |at: usize| shapes.get(at).copied().unwrap_or_default();
+    let shape = own(0);
+    // SAFETY: each operand holds the elements of its shape.
     unsafe {
-        let own = |at: usize| operands.get(at).map_or(&[][..], |operand| shape(operand));
-        let shape = shape(out);
         match kind {
             Kind::Elementwise if opcode == Opcode::Powi && !(2..=5).contains(&param) => Ok(false),
             Kind::Elementwise => {
@@ -66,21 +66,24 @@ pub(super) unsafe fn run(
     }
 }
 
-/// Runs an extension method.
+/// Runs an extension method on operands of an [`ImmediateOperation`] with their shapes.
 ///
 /// # Safety
 /// As [`run`].
-unsafe fn method(methods: &AtOnce, host: Host, opcode: Opcode, operands: &[MethodArray]) -> bool {
-    fn view(operand: &MethodArray) -> Option<Strided<'_>> {
-        let dtype = u8::try_from(operand.dtype).ok().and_then(DType::from_code)?;
-        // SAFETY: promised by the caller.
-        let (shape, stride) = unsafe { (shape(operand), stride(operand)) };
-        let stride = stride.iter().map(|&stride| stride as isize * dtype.size() as isize).collect();
-        // SAFETY: the operand describes an array that is lent for the call.
-        Some(unsafe { Strided::at_address(operand.data.cast(), Layout { dtype, shape, stride }) })
-    }
-    let views: Option<Vec<Strided<'_>>> = operands.iter().map(view).collect();
-    views.is_some_and(|views| methods.run(opcode, &views, host))
+unsafe fn method<'a>(
+    methods: &AtOnce,
+    host: Host,
+    opcode: Opcode,
+    operands: impl Iterator<Item = (&'a Elements<'a>, &'a &'a [i64])>,
+) -> bool {
+    let view = |(operand, shape): (&Elements<'_>, &&'a [i64])| {
+        let size = operand.dtype.size() as isize;
+        let stride = operand.stride.iter().map(|&stride| stride as isize * size).collect();
+        // SAFETY: the operand holds the elements of its shape during the call.
+        unsafe { Strided::at_address(operand.data, Layout { dtype: operand.dtype, shape, stride }) }
+    };
+    let views: Vec<Strided<'_>> = operands.map(view).collect();
+    methods.run(opcode, &views, host)
 }
 
 /// Makes the elements of an array without gaps from numbers one step apart.
@@ -95,7 +98,7 @@ unsafe fn generate(primitives: Primitives, opcode: Opcode, shape: &[i64], operan
         return false;
     }
     let count = shape.iter().product::<i64>() as usize;
-    // SAFETY: promised by the caller: the first number, and the key.
+    // SAFETY: the first number and the key are there, and the output has `count` elements without gaps.
     unsafe {
         let first = numbers.data.cast::<i64>().read_unaligned();
         match (opcode, key) {
@@ -111,23 +114,15 @@ unsafe fn generate(primitives: Primitives, opcode: Opcode, shape: &[i64], operan
     }
 }
 
+/// An operand and its shape; `None` if there is no such type.
+///
 /// # Safety
-/// The array's lists must have `rank` entries.
-unsafe fn shape(array: &MethodArray) -> &[i64] {
-    // SAFETY: promised by the caller.
-    unsafe { list(array.shape, array.rank) }
-}
-
-/// # Safety
-/// As [`shape`].
-unsafe fn stride(array: &MethodArray) -> &[i64] {
-    // SAFETY: promised by the caller.
-    unsafe { list(array.stride, array.rank) }
-}
-
-/// # Safety
-/// `data` must lead to `rank` numbers, which live as long as the result is used.
-unsafe fn list<'a>(data: *const i64, rank: u32) -> &'a [i64] {
-    // SAFETY: promised by the caller.
-    if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, rank as usize) } }
+/// The lists must have `rank` entries, which live as long as the result is used.
+unsafe fn given<'a>(array: &MethodArray) -> Option<(Elements<'a>, &'a [i64])> {
+    let (dtype, rank) = (u8::try_from(array.dtype).ok().and_then(DType::from_code)?, array.rank as usize);
+    let list = |data: *const i64| {
+        // SAFETY: there are `rank` numbers.
+        if rank == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, rank) } }
+    };
+    Some((Elements { data: array.data.cast(), dtype, stride: list(array.stride) }, list(array.shape)))
 }

@@ -36,7 +36,7 @@ impl<'a> Chosen<'a> {
     /// # Safety
     /// There must be an index.
     unsafe fn at(&self, index: *mut u8) -> std::result::Result<*mut u8, BadIndex> {
-        // SAFETY: promised by the caller.
+        // SAFETY: there is an index at the address.
         let number = resolve(unsafe { index.cast::<i64>().read_unaligned() }, self.signed, self.len)?;
         let steps = offset(self.shape, self.of.stride, number);
         Ok(self.of.data.wrapping_offset(steps as isize * self.of.dtype.size() as isize))
@@ -49,7 +49,7 @@ impl<'a> Chosen<'a> {
     unsafe fn check(&self, shape: &[i64], index: &Elements<'_>, mask: &Elements<'_>) -> Result<()> {
         let mut bad = None;
         each(shape, [index, mask], |[index, mask]| {
-            // SAFETY: promised by the caller.
+            // SAFETY: the walk goes over the masks and the indices.
             bad = unsafe { if *mask == 0 { None } else { self.at(index).err() } };
             bad.is_none()
         });
@@ -65,7 +65,7 @@ pub(super) unsafe fn gather(shape: &[i64], source_shape: &[i64], operands: &[Ele
     let [out, source, index] = operands else { return Ok(false) };
     let chosen = Chosen::new(source, source_shape, index);
     let size = out.dtype.size();
-    // SAFETY: promised by the caller.
+    // SAFETY: the walk goes over the output and the indices; chosen addresses are those of elements of the source.
     unsafe {
         chosen.check(shape, index, &always(&1))?;
         Ok(each(shape, [out, index], |[out, index]| {
@@ -92,7 +92,7 @@ pub(super) unsafe fn scatter(
     let chosen = Chosen::new(out, out_shape, index);
     let size = out.dtype.size();
     let adds = opcode == Opcode::ScatterAdd;
-    // SAFETY: promised by the caller; `out` has the type of the values.
+    // SAFETY: the walk goes over values, indices and masks; chosen addresses are those of elements of `out`, which has their type.
     unsafe {
         chosen.check(shape, index, mask)?;
         Ok(each(shape, [value, index, mask], |[value, index, mask]| {
@@ -118,7 +118,7 @@ fn always(yes: &u8) -> Elements<'static> {
 /// # Safety
 /// There must be elements of this type.
 unsafe fn add(dtype: DType, to: *mut u8, value: *const u8) {
-    // SAFETY: promised by the caller.
+    // SAFETY: both addresses are those of elements of this type.
     with_dtype!(dtype, T => unsafe {
         let sum = Arithmetic::add(to.cast::<T>().read_unaligned(), value.cast::<T>().read_unaligned());
         to.cast::<T>().write_unaligned(sum);
@@ -137,7 +137,7 @@ pub(super) unsafe fn accumulate(opcode: Opcode, axis: usize, shape: &[i64], oper
     let mut starts = [1i64; MAX_RANK];
     starts[..shape.len()].copy_from_slice(shape);
     starts[axis] = 1;
-    // SAFETY: promised by the caller.
+    // SAFETY: the walk goes over the beginnings of lines, and steps stay inside each.
     with_dtype!(out.dtype, T => unsafe {
         let (first, combine): (T, fn(T, T) -> T) = match opcode {
             Opcode::AddAccumulate => (Arithmetic::ZERO, Arithmetic::add),

@@ -37,7 +37,7 @@ impl ReductionRunner<'_> {
                 together = together.min((sets - set) as i64);
                 accumulators = &accumulators[set * folds..];
             }
-            // SAFETY: promised by the caller; the accumulators have room for these elements.
+            // SAFETY: the lines of the unit are inside the nest; the accumulators have room for these elements.
             unsafe { self.executor.lines(self.line, together, first_step, steps, Folding::Elements(accumulators)) };
             set = (set + together as usize) % sets;
             left -= together;
@@ -70,7 +70,7 @@ impl ReductionRunner<'_> {
             // All sets several times, or those from the current one on.
             let (times, steps) = if set == 0 && rows >= sets { (rows / sets, sets) } else { (1, rows.min(sets - set)) };
             let accumulators = &self.accumulators[set as usize * folds..][..folds];
-            // SAFETY: promised by the caller; the accumulators have room for the elements of these sets.
+            // SAFETY: the rows of the unit are inside the nest; the accumulators have room for the elements of these sets.
             unsafe { self.executor.lines(self.line, times, step, steps, Folding::Elements(accumulators)) };
             set = (set + steps) % sets;
             step += times * steps;

@@ -75,7 +75,7 @@ pub(super) unsafe fn write(
     let line = strides[nest.line_dim];
     let position = position.wrapping_offset(first_step as isize * line);
     let scatter = primitives.scatter_strided(fold.size);
-    // SAFETY: promised by the caller.
+    // SAFETY: `position` is the output's at the line, which has `count` elements from this step on.
     unsafe {
         match nest.row_dim() {
             _ if count == 1 => std::ptr::copy_nonoverlapping(results, position, fold.size),
@@ -105,7 +105,7 @@ pub(super) unsafe fn finish(bound: Bound<'_>, reduction: &Reduction, stored: Par
     let columns = workers.tasks(participants, work, (kept / COLUMN).max(1));
     workers.run(participants, columns as usize, |_, tasks| {
         while let Some(task) = tasks.take() {
-            // SAFETY: promised by the caller; the columns are disjoint.
+            // SAFETY: all partial results are there, and the columns are disjoint.
             unsafe { halve(program, reduction, stored, part(kept, columns, task as i64)) };
         }
     });
@@ -130,7 +130,7 @@ pub(super) unsafe fn finish_kept(
         return;
     }
     let elements = iterations.start * reduction.line_elements..iterations.end * reduction.line_elements;
-    // SAFETY: promised by the caller.
+    // SAFETY: all partial results of these iterations are there, and nobody else finishes them.
     unsafe {
         halve(bound.program, reduction, stored, elements);
         write_kept(bound, reduction, slots, stored, scratch, iterations);
@@ -164,8 +164,8 @@ unsafe fn write_kept(
     }
 }
 
-/// Folds the partial results of some kept elements by halving, into those of the first chunk: as many elements as the caches hold, before
-/// the next ones.
+/// Folds the partial results of some kept elements by halving, into those of the first chunk: as many elements as the caches
+/// hold, before the next ones.
 ///
 /// # Safety
 /// As [`finish`]; nobody else folds those of these elements.
@@ -174,7 +174,7 @@ unsafe fn halve(program: &Program, reduction: &Reduction, stored: Partials, elem
     let mut first = elements.start;
     while first < elements.end {
         let end = elements.end.min(first + each);
-        // SAFETY: promised by the caller.
+        // SAFETY: these elements' partial results are there, and nobody else folds them.
         unsafe { halve_block(program, reduction, stored, first..end) };
         first = end;
     }

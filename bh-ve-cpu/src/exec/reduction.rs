@@ -210,7 +210,7 @@ impl ReductionRunner<'_> {
         let nest = &program.nest;
         let (first, count) = reduction.chunks.chunk(unit.chunk);
         let (mut first_step, mut elements) = (0, reduction.line_elements);
-        // SAFETY: promised by the caller.
+        // SAFETY: the unit is inside the nest; its results go where nobody else writes.
         unsafe {
             match reduction.tree {
                 ReductionTree::KeptLines | ReductionTree::KeptColumns => {
@@ -267,7 +267,7 @@ impl ReductionRunner<'_> {
                 self.turn(LANES, turn);
                 turned = (turned + turn) % LANES;
             }
-            // SAFETY: promised by the caller.
+            // SAFETY: the lines of the unit are inside the nest, and there are lanes for each fold.
             unsafe {
                 self.executor.lines(self.line, 1, first_step, steps, Folding::Lanes(self.accumulators, ROW_SETS))
             };
@@ -297,7 +297,7 @@ impl ReductionRunner<'_> {
             };
             let together = ahead.min(left);
             fetch_margins(program, self.line, together);
-            // SAFETY: promised by the caller; programs with margins have lines of one row.
+            // SAFETY: the rows of the unit are inside the nest; programs with margins have lines of one row.
             unsafe {
                 self.executor.lines(
                     self.line,
@@ -332,7 +332,7 @@ impl ReductionRunner<'_> {
         for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
             let set = |number: usize| accumulator.wrapping_add(number * elements * fold.size);
             for (to, from) in [(0, 1), (2, 3), (0, 2)] {
-                // SAFETY: promised by the caller.
+                // SAFETY: the accumulators are four sets of `elements` elements.
                 unsafe { (fold.combine)(elements, set(to), set(to), set(from), set(from)) };
             }
         }

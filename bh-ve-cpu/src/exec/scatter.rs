@@ -34,7 +34,7 @@ pub(crate) unsafe fn scatter(
 ) {
     let mask = mask.filter(|_| opcode != Opcode::ScatterAdd);
     let scatter = Scatter { out, len: out.len(), step: out.step(), value, index, mask, failure };
-    // SAFETY: promised by the caller.
+    // SAFETY: the views are valid, and those of value, index and mask have one shape.
     with_dtype!(out.dtype, T => unsafe {
         match opcode {
             Opcode::ScatterAdd => scatter.run::<T>(workers, |old, new| old.add(new)),
@@ -75,7 +75,7 @@ impl Scatter<'_> {
         workers.run(parts, parts, |_, tasks| {
             while let Some(part) = tasks.take() {
                 let first = part as i64 * per_part;
-                // SAFETY: promised by the caller; parts are disjoint.
+                // SAFETY: parts are disjoint, and only this call uses the output.
                 unsafe { self.part(first..(first + per_part), &combine) };
             }
         });
@@ -95,7 +95,7 @@ impl Scatter<'_> {
             _ => (last, views.map(|view| view.stride[last])),
         };
         let length = index.shape[lines..].iter().product();
-        // SAFETY: promised by the caller.
+        // SAFETY: lines are inside the views; the part of the output is this participant's.
         walk(views, lines).each(views.map(Strided::data), |first| unsafe {
             match self.step {
                 Some(step) if mask.is_none() && elements.start == 0 && elements.end >= self.len => {
@@ -121,7 +121,7 @@ impl Scatter<'_> {
     ) {
         let (len, signed) = (self.len, self.index.dtype == DType::I64);
         let element = |number: i64| self.out.data().wrapping_offset(step.wrapping_mul(number as isize));
-        // SAFETY: promised by the caller for numbers of the line.
+        // SAFETY: the number is one of the line's.
         let index_at = |i: i64| unsafe {
             index.wrapping_offset(index_step.wrapping_mul(i as isize)).cast::<i64>().read_unaligned()
         };
@@ -130,7 +130,7 @@ impl Scatter<'_> {
             // Indices from the end, and bad ones, are few.
             let number = if (bits as u64) < len as u64 { Ok(bits) } else { resolve(bits, signed, len) };
             match number {
-                // SAFETY: promised by the caller; a resolved number is an element of `out`.
+                // SAFETY: the number is one of the line's, and a resolved one that of an element of `out`.
                 Ok(number) => unsafe {
                     let from = value.wrapping_offset(value_step.wrapping_mul(i as isize)).cast::<T>();
                     let to = element(number).cast::<T>();
@@ -171,7 +171,7 @@ impl Scatter<'_> {
         let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };
         for i in 0..length as isize {
             let at = |view: usize| first[view].wrapping_offset(steps[view].wrapping_mul(i));
-            // SAFETY: promised by the caller; a resolved number is an element of `out`.
+            // SAFETY: the number is one of the line's, and a resolved one that of an element of `out`.
             unsafe {
                 if (i as i64) < fetched
                     && let later = at(1).wrapping_offset(steps[1].wrapping_mul(AHEAD as isize))

@@ -21,7 +21,7 @@ impl ReductionRunner<'_> {
         };
         if !self.executor.joins() {
             self.clear(LANES * count as usize);
-            // SAFETY: promised by the caller; every line has a set of lanes, and a result.
+            // SAFETY: the lines are inside the nest; every line has a set of lanes, and a result.
             unsafe {
                 let folding = Folding::Lanes(self.accumulators, self.most);
                 self.executor.lines(kept, count, begin, elements, folding);
@@ -29,7 +29,7 @@ impl ReductionRunner<'_> {
             }
             return;
         }
-        // SAFETY: promised by the caller; the identity elements are there, and room for the results.
+        // SAFETY: the lines are inside the nest; the identity elements are there, and room for the results.
         unsafe {
             self.executor.lines(kept, count, begin, elements, Folding::Results(self.accumulators));
             for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {
@@ -64,7 +64,7 @@ impl ReductionRunner<'_> {
             let accumulators = &self.accumulators[number % used * program.folds.len()..];
             let folding = Folding::Lanes(&accumulators[..program.folds.len()], self.most.max(ROW_SETS));
             fetch_margins(program, self.line, results as i64);
-            // SAFETY: promised by the caller; each result has its lanes.
+            // SAFETY: the lines of all results are inside the nest; each result has its lanes.
             unsafe {
                 self.executor.lines(self.line, results as i64, 0, line, folding);
                 copy_margins(program, self.line, results as i64);
@@ -114,7 +114,7 @@ impl ReductionRunner<'_> {
             let (to, to_next) = self.place(kept, number, index, fold);
             for result in 0..results {
                 let lanes = accumulator.wrapping_add(result * LANES * fold.size);
-                // SAFETY: promised by the caller.
+                // SAFETY: there are as many results at these positions, and sets of lanes.
                 unsafe {
                     (fold.join)(lanes, lanes);
                     std::ptr::copy_nonoverlapping(lanes, to.wrapping_offset(result as isize * to_next), fold.size);

@@ -12,8 +12,8 @@ use bh_core::Result;
 use bh_kernel::Dim;
 use std::ops::Range;
 
-/// So many parts of the window are there for each participant, where parts have gaps between them: rows of gaps come from
-/// memory again, and who is late with a part leaves further ones to the others.
+/// Parts of the window for each participant, where parts have gaps between them. More parts share the work better, as a late
+/// participant takes fewer of them, but rows of gaps come from memory again.
 const PARTS: usize = 4;
 
 /// What all participants know.
@@ -79,7 +79,7 @@ pub(crate) unsafe fn run_window(
             && nest.program.nest.dims[0] == Dim::Reduced
         {
             let stored = window.stored(index, reduction);
-            // SAFETY: promised by the caller; all units have stored their partial results.
+            // SAFETY: all units have stored their partial results.
             unsafe {
                 let bound = Bound::new(&nest.program, binding, primitives);
                 partials::finish(bound, reduction, stored, workers);
@@ -220,13 +220,13 @@ impl Window<'_> {
             let fastest = compiled(joined)
                 || joined.program.nest.shape == LoopShape::Lines && !turn.nests.iter().map(nest).any(compiled);
             if fastest && turn.nests.iter().map(nest).all(begins_with) {
-                // SAFETY: promised by the caller.
+                // SAFETY: the turn comes after all that it depends on, and is this participant's.
                 unsafe { self.positions(scratch, self.plan.nests.len() + number, rows, own) };
                 return;
             }
         }
         for number in &turn.nests {
-            // SAFETY: promised by the caller.
+            // SAFETY: the turn comes after all that it depends on, and is this participant's.
             unsafe { self.positions(scratch, *number as usize, rows, positions(nest(number))) };
         }
     }
@@ -246,7 +246,7 @@ impl Window<'_> {
         for (index, nest) in self.plan.nests.iter().enumerate() {
             let at = |time: i64| time.clamp(0, nest.positions);
             let positions = at(rows.time - nest.late)..at(rows.time - nest.early);
-            // SAFETY: promised by the caller.
+            // SAFETY: all parts have run, and nobody else runs the gap.
             unsafe { self.positions(scratch, index, rows, positions) };
         }
     }
@@ -261,7 +261,7 @@ impl Window<'_> {
         while start < positions.end {
             // Until the end of the first ring; a single position is never beyond one.
             if positions.end - start == 1 {
-                // SAFETY: promised by the caller.
+                // SAFETY: all that the positions depend on has run, and nobody else runs them.
                 unsafe { self.consecutive(scratch, index, rows, start..positions.end) };
                 return;
             }
@@ -270,7 +270,7 @@ impl Window<'_> {
                 Some(height - (start + row).rem_euclid(height))
             });
             let end = rings.min().map_or(positions.end, |room| positions.end.min(start + room));
-            // SAFETY: promised by the caller.
+            // SAFETY: all that the positions depend on has run, and nobody else runs them.
             unsafe { self.consecutive(scratch, index, rows, start..end) };
             start = end;
         }
@@ -301,7 +301,7 @@ impl Window<'_> {
             None => slot,
         }));
         let (program, parts) = (&nest.program, &mut scratch.nest);
-        // SAFETY: promised by the caller; line buffers begin at these slots.
+        // SAFETY: all that the rows depend on has run; line buffers begin at these slots.
         unsafe {
             let bound = Bound::new(program, binding, self.primitives);
             match &program.loops {
@@ -338,7 +338,7 @@ unsafe fn copy(buffer: &LineBuffer, from: BufferRows, to: BufferRows, rows: &Ran
     let first = rows.start.max(to.time + buffer.gap.0);
     let end = rows.end.min(to.time + buffer.gap.1);
     for row in first..end {
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows are in the part's memory, and nobody else uses those of the gap.
         unsafe { std::ptr::copy_nonoverlapping(from.row(buffer, row), to.row(buffer, row), buffer.pitch as usize) };
     }
 }

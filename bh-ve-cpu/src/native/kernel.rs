@@ -91,7 +91,7 @@ impl Code {
     /// See [`KernelFn`].
     #[inline]
     pub(crate) unsafe fn run(&self, call: &Call) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the call is as the compiled function wants it.
         unsafe { (self.run)(call) }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct At<'c> {
 }
 
 /// Where something lies that is read: slot, row and element.
-pub(crate) type Place = (usize, i64, i64);
+pub(crate) type Position = (usize, i64, i64);
 
 /// What is known of the current vector.
 #[derive(Default)]
@@ -95,17 +95,17 @@ pub(crate) struct CurrentVector<'c> {
     /// The values of the steps, for each row.
     values: Vec<Vec<Option<Value<'c>>>>,
     /// What its rows have read.
-    loads: Vec<(Place, Value<'c>)>,
+    loads: Vec<(Position, Value<'c>)>,
 }
 
 impl<'c> CurrentVector<'c> {
     /// What was read from a place.
-    pub(crate) fn read(&self, place: Place) -> Option<Value<'c>> {
+    pub(crate) fn read(&self, place: Position) -> Option<Value<'c>> {
         self.loads.iter().find(|(known, _)| *known == place).map(|(_, value)| *value)
     }
 
     /// Keeps what is read from a place.
-    pub(crate) fn keep(&mut self, place: Place, value: Value<'c>) -> Value<'c> {
+    pub(crate) fn keep(&mut self, place: Position, value: Value<'c>) -> Value<'c> {
         self.loads.push((place, value));
         value
     }

@@ -12,8 +12,8 @@ use inkwell::IntPredicate as Int;
 const PREFETCH: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes on their way, for all rows.
 const FETCHED: usize = 8 << 10;
-/// From this number of rows on, they are fetched into the second-level cache: D3Q19 takes 5% less time than with the nearest one, the 27-point
-/// stencil 7%; few rows take more.
+/// From this number of rows on, they are fetched into the second-level cache: D3Q19 takes 5% less time than with the nearest
+/// one, the 27-point stencil 7%; few rows take more.
 const MANY: usize = 8;
 /// How far ahead memory is fetched where it is one row only: as far as it comes in the time between two calls.
 const FETCHED_ALONE: usize = 4 << 10;

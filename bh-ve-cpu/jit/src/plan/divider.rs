@@ -1,5 +1,5 @@
-//! What a kernel makes without the processor's divider: quotients whose divisors stay the same along a row, and square roots. The divider works while other instructions run, so that multiplications pay only as long as it
-//! would be the last to end.
+//! What a kernel makes without the processor's divider: quotients whose divisors stay the same along a row, and square roots.
+//! The divider works while other instructions run, so that multiplications pay only as long as it would be the last to end.
 
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Divider, Level, Request, Stride};

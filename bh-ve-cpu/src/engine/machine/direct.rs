@@ -145,7 +145,7 @@ unsafe fn operate(
         };
     }
     let all = &all[..operands.len()];
-    // SAFETY: promised by the caller; constants are single elements.
+    // SAFETY: views lie inside the memory of their bases; constants are single elements.
     let done = unsafe {
         match (instr.opcode.kind(), operands.get(1).and_then(|input| input.as_view())) {
             (Kind::Reduction, Some(input)) => {

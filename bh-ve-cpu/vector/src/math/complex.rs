@@ -64,7 +64,7 @@ pub(super) unsafe fn by_chunks<T: Number>(
     let mut parts = [[0.75; CHUNK]; 2];
     for first in (0..n).step_by(CHUNK) {
         let count = CHUNK.min(n - first);
-        // SAFETY: promised by the caller.
+        // SAFETY: the chunk ends at `n` or before.
         let numbers = unsafe { std::slice::from_raw_parts(numbers.add(first), count) };
         let [re, im] = &mut parts;
         for ((re, im), number) in re.iter_mut().zip(im).zip(numbers) {

@@ -99,7 +99,7 @@ struct OfOne<K, T>(PhantomData<fn(K) -> T>);
 impl<K: Unary, T: Lane> Entry for OfOne<K, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, ..]: [*const u8; 3]) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the blocks are as [`PrimFn`] says, and the level is available.
         unsafe {
             block::<V, T, 1>(
                 n,
@@ -119,7 +119,7 @@ struct OfTwo<K, T>(PhantomData<fn(K) -> T>);
 impl<K: Binary, T: Lane> Entry for OfTwo<K, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, b, _]: [*const u8; 3]) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the blocks are as [`PrimFn`] says, and the level is available.
         unsafe {
             block::<V, T, 2>(
                 n,

@@ -44,7 +44,7 @@ struct Modulus;
 impl Entry for Modulus {
     #[inline(always)]
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, ..]: [*const u8; 3]) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the blocks are as [`PrimFn`] says, and the level is available.
         unsafe {
             by_chunks::<c128>(
                 n,

@@ -41,7 +41,7 @@ impl<P: Pair, const SINGLE: bool> Entry for Rooted<P, SINGLE> {
     #[inline(always)]
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, operands: [*const u8; 3]) {
         let [a, b, c] = operands.map(|operand| operand.cast::<f64>());
-        // SAFETY: promised by the caller.
+        // SAFETY: the blocks are as [`PrimFn`] says, and the level is available.
         unsafe {
             if SINGLE {
                 let c = V::splat(if n > 0 { *c } else { 0.0 });

@@ -51,6 +51,69 @@ unsafe fn elements<'a, T>(n: usize, pointer: *const u8) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(pointer.cast(), n) }
 }
 
+/// What a kernel reads at an index.
+pub(super) trait Operand: 'static {
+    /// The type of what it reads.
+    type Element: Copy;
+    /// What holds it.
+    type Held<'a>: Copy;
+    /// Bytes from one index to the next.
+    const STEP: usize;
+
+    /// What a kernel of `n` results reads.
+    ///
+    /// # Safety
+    /// The pointer must be valid for `n` aligned elements, or for one where there is no step.
+    unsafe fn hold<'a>(n: usize, pointer: *const u8) -> Self::Held<'a>;
+
+    /// The element at an index.
+    ///
+    /// # Safety
+    /// The index must be below the `n` that it is held for.
+    unsafe fn at(held: Self::Held<'_>, i: usize) -> Self::Element;
+}
+
+/// Each element of a block.
+pub(super) struct Each<T>(PhantomData<fn() -> T>);
+
+impl<T: Copy + 'static> Operand for Each<T> {
+    type Element = T;
+    type Held<'a> = &'a [T];
+    const STEP: usize = size_of::<T>();
+
+    #[inline(always)]
+    unsafe fn hold<'a>(n: usize, pointer: *const u8) -> Self::Held<'a> {
+        // SAFETY: the pointer is valid for `n` elements.
+        unsafe { elements(n, pointer) }
+    }
+
+    #[inline(always)]
+    unsafe fn at(held: &[T], i: usize) -> T {
+        // SAFETY: the index is below the length.
+        unsafe { *held.get_unchecked(i) }
+    }
+}
+
+/// One element for all indices.
+pub(super) struct Single<T>(PhantomData<fn() -> T>);
+
+impl<T: Copy + 'static> Operand for Single<T> {
+    type Element = T;
+    type Held<'a> = T;
+    const STEP: usize = 0;
+
+    #[inline(always)]
+    unsafe fn hold<'a>(_: usize, pointer: *const u8) -> Self::Held<'a> {
+        // SAFETY: the pointer is valid for one element.
+        unsafe { *pointer.cast::<T>() }
+    }
+
+    #[inline(always)]
+    unsafe fn at(held: T, _: usize) -> T {
+        held
+    }
+}
+
 /// Kernels of one to three operands from functions of as many arguments.
 macro_rules! maps {
     ($($map:ident($($operand:tt: $type:ident),*) $steps:expr;)*) => {$(
@@ -59,32 +122,32 @@ macro_rules! maps {
 
         impl<F, O, $($type),*> Kernel for $map<F, O, $($type),*>
         where
-            F: Fn($($type),*) -> O + Copy + 'static,
+            F: Fn($($type::Element),*) -> O + Copy + 'static,
             O: Copy + 'static,
-            $($type: Copy + 'static,)*
+            $($type: Operand,)*
         {
             type Out = O;
-            type Operands<'a> = ($(&'a [$type],)*);
+            type Operands<'a> = ($($type::Held<'a>,)*);
             const STEPS: [usize; 3] = $steps;
 
             #[inline(always)]
             unsafe fn operands<'a>(n: usize, pointers: [*const u8; 3]) -> Self::Operands<'a> {
-                // SAFETY: the caller vouches for the pointers.
-                unsafe { ($(elements::<$type>(n, pointers[$operand]),)*) }
+                // SAFETY: each pointer is valid for what its operand reads.
+                unsafe { ($($type::hold(n, pointers[$operand]),)*) }
             }
 
             #[inline(always)]
             unsafe fn at(operands: Self::Operands<'_>, i: usize) -> O {
-                // SAFETY: the caller vouches for the index.
-                unsafe { function::<F>()($(*operands.$operand.get_unchecked(i)),*) }
+                // SAFETY: all operands are held for this index.
+                unsafe { function::<F>()($($type::at(operands.$operand, i)),*) }
             }
         }
     )*};
 }
 maps! {
-    Map1(0: A) [size_of::<A>(), 0, 0];
-    Map2(0: A, 1: B) [size_of::<A>(), size_of::<B>(), 0];
-    Map3(0: A, 1: B, 2: C) [size_of::<A>(), size_of::<B>(), size_of::<C>()];
+    Map1(0: A) [A::STEP, 0, 0];
+    Map2(0: A, 1: B) [A::STEP, B::STEP, 0];
+    Map3(0: A, 1: B, 2: C) [A::STEP, B::STEP, C::STEP];
 }
 
 /// A kernel of two operands and a result of one type, which may replace either operand without a detour.
@@ -93,7 +156,7 @@ pub(super) trait InPlace: Kernel {
     fn apply(a: Self::Out, b: Self::Out) -> Self::Out;
 }
 
-impl<F, T> InPlace for Map2<F, T, T, T>
+impl<F, T> InPlace for Map2<F, T, Each<T>, Each<T>>
 where
     F: Fn(T, T) -> T + Copy + 'static,
     T: Copy + 'static,
@@ -101,85 +164,6 @@ where
     #[inline(always)]
     fn apply(a: T, b: T) -> T {
         function::<F>()(a, b)
-    }
-}
-
-/// A function whose second argument is one constant for the block.
-pub(super) struct ConstantRight<F, O, A, B>(PhantomData<fn(F, A, B) -> O>);
-
-impl<F, O, A, B> Kernel for ConstantRight<F, O, A, B>
-where
-    F: Fn(A, B) -> O + Copy + 'static,
-    O: Copy + 'static,
-    A: Copy + 'static,
-    B: Copy + 'static,
-{
-    type Out = O;
-    type Operands<'a> = (&'a [A], B);
-    const STEPS: [usize; 3] = [size_of::<A>(), 0, 0];
-
-    #[inline(always)]
-    unsafe fn operands<'a>(n: usize, [a, b, _]: [*const u8; 3]) -> Self::Operands<'a> {
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { (elements(n, a), *b.cast::<B>()) }
-    }
-
-    #[inline(always)]
-    unsafe fn at((a, b): Self::Operands<'_>, i: usize) -> O {
-        // SAFETY: the caller vouches for the index.
-        function::<F>()(unsafe { *a.get_unchecked(i) }, b)
-    }
-}
-
-/// A function whose first argument is one constant for the block.
-pub(super) struct ConstantLeft<F, O, A, B>(PhantomData<fn(F, A, B) -> O>);
-
-impl<F, O, A, B> Kernel for ConstantLeft<F, O, A, B>
-where
-    F: Fn(A, B) -> O + Copy + 'static,
-    O: Copy + 'static,
-    A: Copy + 'static,
-    B: Copy + 'static,
-{
-    type Out = O;
-    type Operands<'a> = (A, &'a [B]);
-    const STEPS: [usize; 3] = [0, size_of::<B>(), 0];
-
-    #[inline(always)]
-    unsafe fn operands<'a>(n: usize, [a, b, _]: [*const u8; 3]) -> Self::Operands<'a> {
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { (*a.cast::<A>(), elements(n, b)) }
-    }
-
-    #[inline(always)]
-    unsafe fn at((a, b): Self::Operands<'_>, i: usize) -> O {
-        // SAFETY: the caller vouches for the index.
-        function::<F>()(a, unsafe { *b.get_unchecked(i) })
-    }
-}
-
-/// A function whose third argument is one constant for the block.
-pub(super) struct ConstantThird<F, T>(PhantomData<fn(F) -> T>);
-
-impl<F, T> Kernel for ConstantThird<F, T>
-where
-    F: Fn(T, T, T) -> T + Copy + 'static,
-    T: Copy + 'static,
-{
-    type Out = T;
-    type Operands<'a> = (&'a [T], &'a [T], T);
-    const STEPS: [usize; 3] = [size_of::<T>(), size_of::<T>(), 0];
-
-    #[inline(always)]
-    unsafe fn operands<'a>(n: usize, [a, b, c]: [*const u8; 3]) -> Self::Operands<'a> {
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { (elements(n, a), elements(n, b), *c.cast::<T>()) }
-    }
-
-    #[inline(always)]
-    unsafe fn at((a, b, c): Self::Operands<'_>, i: usize) -> T {
-        // SAFETY: the caller vouches for the index.
-        unsafe { function::<F>()(*a.get_unchecked(i), *b.get_unchecked(i), c) }
     }
 }
 
@@ -320,7 +304,7 @@ where
     A: Copy + 'static,
     O: Copy + 'static,
 {
-    Some(at_level::<Map1<F, O, A>>(isa))
+    Some(at_level::<Map1<F, O, Each<A>>>(isa))
 }
 
 /// A primitive of two operands.
@@ -331,7 +315,7 @@ where
     B: Copy + 'static,
     O: Copy + 'static,
 {
-    Some(at_level::<Map2<F, O, A, B>>(isa))
+    Some(at_level::<Map2<F, O, Each<A>, Each<B>>>(isa))
 }
 
 /// A primitive of two operands that often replaces one of them.
@@ -340,7 +324,7 @@ where
     F: Fn(T, T) -> T + Copy + 'static,
     T: Copy + 'static,
 {
-    Some(at_level!(isa, entry_in_place::<Map2<F, T, T, T>>))
+    Some(at_level!(isa, entry_in_place::<Map2<F, T, Each<T>, Each<T>>>))
 }
 
 /// A primitive of three operands.
@@ -352,7 +336,7 @@ where
     C: Copy + 'static,
     O: Copy + 'static,
 {
-    Some(at_level::<Map3<F, O, A, B, C>>(isa))
+    Some(at_level::<Map3<F, O, Each<A>, Each<B>, Each<C>>>(isa))
 }
 
 /// A primitive of two operands of which one is a single element.
@@ -364,9 +348,9 @@ where
     O: Copy + 'static,
 {
     Some(if constant_left {
-        at_level::<ConstantLeft<F, O, A, B>>(isa)
+        at_level::<Map2<F, O, Single<A>, Each<B>>>(isa)
     } else {
-        at_level::<ConstantRight<F, O, A, B>>(isa)
+        at_level::<Map2<F, O, Each<A>, Single<B>>>(isa)
     })
 }
 
@@ -376,7 +360,7 @@ where
     F: Fn(T, T, T) -> T + Copy + 'static,
     T: Copy + 'static,
 {
-    Some(at_level::<ConstantThird<F, T>>(isa))
+    Some(at_level::<Map3<F, T, Each<T>, Each<T>, Single<T>>>(isa))
 }
 
 /// The same for functions that do not gain from wider vectors: one version for all levels.

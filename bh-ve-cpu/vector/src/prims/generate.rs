@@ -30,7 +30,7 @@ const COMPARED: usize = 256;
 /// As [`RunFn`].
 #[inline(always)]
 unsafe fn is_run_block(n: usize, index: *const u8) -> bool {
-    // SAFETY: promised by the caller.
+    // SAFETY: there are `n` numbers.
     let at = |i: usize| unsafe { index.cast::<i64>().add(i).read_unaligned() };
     (0..n).step_by(COMPARED).all(|from| {
         let differs = |i: usize| at(i).wrapping_sub(at(0)) ^ i as i64;

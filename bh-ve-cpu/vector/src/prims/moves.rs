@@ -88,7 +88,7 @@ unsafe fn gather_block<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: 
 #[inline(always)]
 unsafe fn every<T: Copy, const STEP: isize>(out: &mut [MaybeUninit<T>], src: *const u8) {
     for (i, out) in out.iter_mut().enumerate() {
-        // SAFETY: promised by the caller.
+        // SAFETY: there is an element at every multiple of the stride.
         out.write(unsafe { *src.cast::<T>().offset(i as isize * STEP) });
     }
 }

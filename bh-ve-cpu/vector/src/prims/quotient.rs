@@ -198,12 +198,12 @@ unsafe extern "C" fn chunks<T: Wide, P: Part, const CONSTANT: bool>(
 ) {
     let (mut x, mut y) = ([T::ONE; CHUNK], [T::ONE; CHUNK]);
     if CONSTANT {
-        // SAFETY: promised by the caller.
+        // SAFETY: a constant is one element.
         y.fill(unsafe { *b.cast::<T>() });
     }
     for done in (0..n).step_by(CHUNK) {
         let count = CHUNK.min(n - done);
-        // SAFETY: promised by the caller. The operands are read before `dst`, which may be one of them, is written.
+        // SAFETY: the chunk ends at `n` or before. The operands are read before `dst`, which may be one of them, is written.
         unsafe {
             x.as_mut_ptr().copy_from_nonoverlapping(a.cast::<T>().add(done), count);
             if !CONSTANT {

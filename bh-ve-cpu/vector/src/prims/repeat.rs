@@ -20,7 +20,7 @@ pub fn repeat(size: usize) -> RepeatFn {
 /// # Safety
 /// As [`RepeatFn`].
 unsafe fn elements<T: Copy>(rows: usize, row: usize, dst: *mut u8, src: *const u8, stride: isize) {
-    // SAFETY: promised by the caller.
+    // SAFETY: both sides have the elements that [`RepeatFn`] says.
     unsafe {
         match row {
             2 => fixed::<T, 2>(rows, dst, src, stride),
@@ -50,7 +50,7 @@ unsafe fn elements<T: Copy>(rows: usize, row: usize, dst: *mut u8, src: *const u
 /// As [`RepeatFn`].
 unsafe fn fixed<T: Copy, const ROW: usize>(rows: usize, dst: *mut u8, src: *const u8, stride: isize) {
     for number in 0..rows {
-        // SAFETY: promised by the caller.
+        // SAFETY: both sides have the elements that [`RepeatFn`] says.
         unsafe {
             let value = src.offset(number as isize * stride).cast::<T>().read_unaligned();
             dst.cast::<[T; ROW]>().add(number).write_unaligned([value; ROW]);

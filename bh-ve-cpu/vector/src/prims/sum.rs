@@ -54,7 +54,7 @@ unsafe fn part<T: Number, const V: usize, const K: usize>(
     factor: Option<T>,
     out: *mut T,
 ) {
-    // SAFETY: promised by the caller.
+    // SAFETY: each term has the elements that are written.
     let load = |term: *const u8| unsafe { term.cast::<T>().add(at).cast::<Vectors<T, V, K>>().read_unaligned() };
     let mut sum = load(terms[0]);
     for &term in &terms[1..] {
@@ -72,7 +72,7 @@ unsafe fn part<T: Number, const V: usize, const K: usize>(
         if let Some(factor) = factor {
             vector = vector.map(|element| element.multiply(factor));
         }
-        // SAFETY: promised by the caller.
+        // SAFETY: there is room for `K` vectors.
         unsafe { out.add(number * V).cast::<[T; V]>().write_unaligned(vector) };
     }
 }
@@ -90,7 +90,7 @@ unsafe fn parts<T: Number, const V: usize, const K: usize>(
     factor: Option<T>,
 ) -> usize {
     while at + V * K <= n {
-        // SAFETY: promised by the caller; the part ends at `n` or before.
+        // SAFETY: the part ends at `n` or before.
         unsafe { part::<T, V, K>(at, terms, factor, dst.add(at)) };
         at += V * K;
     }
@@ -109,7 +109,7 @@ unsafe fn sum<T: Number, const V: usize>(
     count: usize,
     factor: *const u8,
 ) {
-    // SAFETY: promised by the caller; all parts end at `n` or before.
+    // SAFETY: there are `count` terms; all parts end at `n` or before.
     unsafe {
         let terms = std::slice::from_raw_parts(terms, count);
         let dst = dst.cast::<T>();
@@ -140,16 +140,16 @@ unsafe fn sum<T: Number, const V: usize>(
 /// As [`SumFn`].
 #[inline(always)]
 unsafe fn squares<T: Number, const N: usize>(n: usize, dst: *mut T, terms: *const *const u8, single: Option<T>) {
-    // SAFETY: promised by the caller.
+    // SAFETY: there are `N` terms.
     let blocks: [*const T; N] = std::array::from_fn(|term| unsafe { terms.add(term).read().cast() });
     for i in 0..n {
         let square = |block: *const T| {
-            // SAFETY: promised by the caller.
+            // SAFETY: each block has `n` elements.
             let element = unsafe { block.add(i).read() };
             element.multiply(element)
         };
         let sum = blocks[1..].iter().fold(square(blocks[0]), |sum, &block| sum.add(square(block)));
-        // SAFETY: promised by the caller; what is overwritten has been read.
+        // SAFETY: `dst` has `n` elements, and what is overwritten has been read.
         unsafe { dst.add(i).write(single.map_or(sum, |single| sum.add(single))) };
     }
 }
@@ -160,7 +160,7 @@ unsafe fn squares<T: Number, const N: usize>(n: usize, dst: *mut T, terms: *cons
 /// As [`SumFn`].
 #[inline(always)]
 unsafe fn sum_of_squares<T: Number>(n: usize, dst: *mut u8, terms: *const *const u8, count: usize, single: *const u8) {
-    // SAFETY: promised by the caller.
+    // SAFETY: `single` is null or an element, and there are `count` terms.
     unsafe {
         let single = (!single.is_null()).then(|| single.cast::<T>().read_unaligned());
         match count {

@@ -1,0 +1,84 @@
+//! NumPy's objects: types of elements, classes of scalars and arrays.
+
+use bh_bytecode::DType;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyType};
+use std::sync::OnceLock;
+
+/// NumPy's objects for the element types, in the order of their codes.
+struct NumpyTypes {
+    dtypes: Vec<Py<PyAny>>,
+    /// Its second names of integers of 64 bits: with a sign, and without one.
+    long_long: [Py<PyAny>; 2],
+    scalars: Vec<Py<PyAny>>,
+    /// What stands for an argument that is not given.
+    no_value: Py<PyAny>,
+    array: Py<PyAny>,
+}
+
+static NUMPY: OnceLock<NumpyTypes> = OnceLock::new();
+
+fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
+    if let Some(types) = NUMPY.get() {
+        return Ok(types);
+    }
+    let module = py.import("numpy")?;
+    let (mut dtypes, mut scalars) = (Vec::new(), Vec::new());
+    for dtype in DType::ALL {
+        let object = module.getattr("dtype")?.call1((dtype.numpy_name(),))?;
+        scalars.push(object.getattr("type")?.unbind());
+        dtypes.push(object.unbind());
+    }
+    let named = |name: &str| -> PyResult<Py<PyAny>> { Ok(module.getattr("dtype")?.call1((name,))?.unbind()) };
+    let long_long = [named("q")?, named("Q")?];
+    let no_value = module.getattr("_NoValue")?.unbind();
+    let array = module.getattr("ndarray")?.unbind();
+    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, long_long, scalars, no_value, array }))
+}
+
+/// NumPy's object for an element type.
+pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    Ok(numpy(py)?.dtypes[dtype as usize].bind(py).clone())
+}
+
+/// NumPy's second object for integers of 64 bits.
+pub fn long_long(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    Ok(numpy(py)?.long_long[usize::from(dtype == DType::U64)].bind(py).clone())
+}
+
+/// NumPy's class of scalars of an element type.
+pub fn numpy_scalar(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    Ok(numpy(py)?.scalars[dtype as usize].bind(py).clone())
+}
+
+/// The element type that one of NumPy's dtypes or classes of scalars, or a class of numbers of Python, names.
+pub fn element_type(object: &Bound<'_, PyAny>) -> Option<DType> {
+    let py = object.py();
+    let names = |kind: Bound<'_, PyType>| object.is(&kind);
+    match () {
+        () if names(py.get_type::<PyFloat>()) => return Some(DType::F64),
+        () if names(py.get_type::<PyInt>()) => return Some(DType::I64),
+        () if names(py.get_type::<PyBool>()) => return Some(DType::Bool),
+        () if names(py.get_type::<PyComplex>()) => return Some(DType::C128),
+        () => (),
+    }
+    let types = numpy(py).ok()?;
+    let same = |dtype: DType| object.is(&types.scalars[dtype as usize]) || object.is(&types.dtypes[dtype as usize]);
+    DType::ALL.into_iter().find(|&dtype| same(dtype))
+}
+
+/// NumPy's class of arrays.
+pub fn numpy_array(py: Python<'_>) -> PyResult<&Py<PyAny>> {
+    Ok(&numpy(py)?.array)
+}
+
+/// NumPy's object for an argument that is not given.
+pub fn no_value(py: Python<'_>) -> PyResult<&Py<PyAny>> {
+    Ok(&numpy(py)?.no_value)
+}
+
+/// The element type of a scalar of NumPy.
+pub fn scalar_type(object: &Bound<'_, PyAny>) -> Option<DType> {
+    let (scalars, kind) = (&numpy(object.py()).ok()?.scalars, object.get_type());
+    DType::ALL.into_iter().find(|&dtype| scalars[dtype as usize].is(&kind))
+}
