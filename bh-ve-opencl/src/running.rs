@@ -175,6 +175,9 @@ impl Open {
         if !instrs.iter().all(|&instr| self.runs(batch, instr)) {
             return Some(Place::Unsupported);
         }
+        if falls && instrs.iter().any(|&instr| self.methods.is_little(batch, instr)) {
+            return Some(Place::TooSmall);
+        }
         // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
         let several = instrs.iter().filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system()).count() > 1;
         let parted = || InPieces::of(batch, block, &self.pool).is_some();

@@ -82,6 +82,10 @@ static SHIPPED: [Shipped; 13] = [
     Shipped { name: "cholesky", takes: DType::is_float, kernels: linear::cholesky },
 ];
 
+/// Methods that factor a matrix, and the extent below which it is little.
+const FACTORS: [&str; 3] = ["lu", "solve", "cholesky"];
+const LITTLE: i64 = 256;
+
 fn product(call: &Call<'_, '_>) -> Option<Kernels> {
     let mut scratch = Vec::new();
     let fits = code::is_product(call.batch, call.instr);
@@ -152,6 +156,14 @@ impl Methods {
             }
             None => false,
         }
+    }
+
+    /// Is a call done sooner by an engine of processors, though its data is here? Factors of little matrices have many steps.
+    pub(crate) fn is_little(&self, batch: &BatchRef<'_>, instr: u32) -> bool {
+        let factors =
+            matches!(self.known(batch, instr), Some(Known::Shipped(shipped)) if FACTORS.contains(&shipped.name));
+        let first = batch.instrs[instr as usize].inputs().first().and_then(|operand| operand.as_view());
+        factors && first.is_some_and(|view| batch.shape(view).iter().all(|&extent| extent < LITTLE))
     }
 
     /// The kernels of a call; `scratch` gets the bytes of memory between them.
