@@ -75,9 +75,10 @@ impl Order {
     }
 
     /// Panics if a use that was planned before this one, of an element that either changes, comes after it, or if the base
-    /// is not there any more. Bases of other processes' ranks have no identity, and large ones would take long.
+    /// is not there any more. Bases of other processes' ranks have no identity, and large ones would take long, as would views that
+    /// repeat elements very often.
     fn note(&mut self, place: &Place, new: Use) {
-        if place.base.id == 0 || place.base.len > CHECKED {
+        if place.base.id == 0 || place.base.len.max(new.view.len()) > CHECKED {
             return;
         }
         let known = self.uses.entry(place.base.id).or_default();

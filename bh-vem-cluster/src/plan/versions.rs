@@ -194,6 +194,10 @@ impl Versions {
 
     /// Panics if a place of a rank is not a view of an array as it is now.
     pub fn expect(&self, array: &Array, view: &View, rank: usize, place: &Place) {
+        // A view may repeat a few elements very often.
+        if view.len() > MOST_ELEMENTS {
+            return;
+        }
         self.compare(array, rank, Some(&place.base), places(&place.view).zip(places(view)));
     }
 

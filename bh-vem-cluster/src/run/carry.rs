@@ -35,7 +35,7 @@ impl Room {
         let address = child.message(&format!("pinned memory {}", 2 * PIECE)).ok();
         let address = address.and_then(|text| text.trim().parse::<usize>().ok());
         let mut own = vec![0; if address.is_some() { 0 } else { 2 * PIECE }];
-        let data = address.map_or(own.as_mut_ptr(), |address| std::ptr::with_exposed_provenance_mut(address));
+        let data = address.map_or(own.as_mut_ptr(), std::ptr::with_exposed_provenance_mut);
         Room { data, _own: own }
     }
 
@@ -209,7 +209,12 @@ fn each<T: Send>(
     mut things: impl Iterator<Item = T>,
     work: &(impl Fn(T) -> Result<()> + Sync),
 ) -> Result<()> {
-    let Some(crew) = crew else { return things.fold(Ok(()), |outcome, thing| outcome.and(work(thing))) };
+    let Some(crew) = crew else {
+        // All are worked on, whatever fails.
+        let mut first = Ok(());
+        things.for_each(|thing| first = std::mem::replace(&mut first, Ok(())).and(work(thing)));
+        return first;
+    };
     let first = Mutex::new(Ok(()));
     let keep = |outcome: Result<()>| {
         let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
