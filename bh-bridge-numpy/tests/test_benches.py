@@ -37,7 +37,7 @@ RUNS = {
     "statements/small.py": [("--sizes 4", "")],
 }
 # Those that run elsewhere: the .NET and MiniMatlab ones in the tests of these, the others where there is a GPU.
-ELSEWHERE = {"fronts.py", "rivals_gpu.py"}
+ELSEWHERE = {"fronts.py", "methods_gpu.py", "rivals_gpu.py"}
 
 
 def scripts():
