@@ -204,6 +204,34 @@ impl Array {
         self.view.len()
     }
 
+    /// Do its elements lie side by side in the order of Fortran, which is not that of C?
+    pub fn is_in_fortran(&self) -> bool {
+        self.view.rank() > 1 && !self.view.is_contiguous() && self.view.reversed().is_contiguous()
+    }
+
+    /// Bytes from one element to the next in each dimension; of dimensions with one element, those of elements side by side.
+    pub fn strides_in_bytes(&self) -> Vec<i64> {
+        let (shape, size) = (self.view.shape(), self.dtype.size() as i64);
+        let mut strides: Vec<i64> = self.view.stride().iter().map(|stride| stride * size).collect();
+        if !shape.contains(&1) || shape.contains(&0) {
+            return strides;
+        }
+        let mut inner_first: Vec<usize> = (0..shape.len()).collect();
+        let long: Vec<i64> = inner_first.iter().filter(|axis| shape[**axis] > 1).map(|axis| strides[*axis]).collect();
+        if long.len() < 2 || !long.is_sorted() {
+            inner_first.reverse();
+        }
+        let first = inner_first.iter().find(|axis| shape[**axis] > 1);
+        let mut step = first.map_or(size, |axis| strides[*axis]);
+        for axis in inner_first {
+            if shape[axis] == 1 {
+                strides[axis] = step;
+            }
+            step = strides[axis] * shape[axis];
+        }
+        strides
+    }
+
     /// Is the memory its own, to be assigned to?
     pub fn is_shared(&self) -> bool {
         self.is_writeable() && !self.warns() && !self.is_scalar() && self.link.is_none()
@@ -290,9 +318,11 @@ impl Array {
     /// Bytes from one element to the next in each dimension.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        // As in NumPy, a new array without elements has none to go on to.
-        let size = if self.len() == 0 && self.base.is_none() { 0 } else { self.dtype.size() as i64 };
-        PyTuple::new(py, self.view.stride().iter().map(|stride| stride * size))
+        if self.len() == 0 && self.base.is_none() {
+            // As in NumPy, a new array without elements has none to go on to.
+            return PyTuple::new(py, vec![0; self.view.rank()]);
+        }
+        PyTuple::new(py, self.strides_in_bytes())
     }
 
     /// The number of dimensions.

@@ -63,7 +63,14 @@ pub fn format(dtype: DType) -> &'static CStr {
 fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>)> {
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
     if array.len() == 0 {
-        return Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty, None));
+        return match array.base.as_ref().map(|base| base.get()).filter(|base| base.len() > 0) {
+            // A part without elements has its place in the memory of the whole.
+            Some(base) => hold(py, base).map(|(data, hold, elsewhere)| {
+                let offset = (array.view.start() - base.view.start()) * array.dtype.size() as i64;
+                (data.wrapping_offset(offset as isize), hold, elsewhere)
+            }),
+            None => Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty, None)),
+        };
     }
     if !array.is_shared() {
         let (Held(lent), elsewhere) = settled(py, |patience| recorder.lend_with(id, patience).map(Held))?;
@@ -165,7 +172,7 @@ impl Array {
         check(&array, flags)?;
         let (data, hold, elsewhere) = hold(py, &array)?;
         let size = array.dtype.size() as i64;
-        let strides = array.view.stride().iter().map(|stride| stride * size);
+        let strides = array.strides_in_bytes().into_iter();
         let layout: Box<[ffi::Py_ssize_t]> =
             array.view.shape().iter().copied().chain(strides).map(|value| value as ffi::Py_ssize_t).collect();
         let (rank, bytes) = (array.view.rank(), array.len() * size);

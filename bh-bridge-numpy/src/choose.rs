@@ -50,6 +50,10 @@ fn check(array: &Array, key: &Array) -> PyResult<()> {
 
 /// Copies of the elements that a key chooses. `None` if the key needs Python.
 pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>> {
+    if key.is_in_fortran() {
+        // What it chooses is in its order.
+        return Ok(None);
+    }
     if key.dtype.is_int()
         && let Some(result) = pick::by_indices(array, key)
     {

@@ -10,7 +10,7 @@ use bh_bytecode::{DType, Kind, Opcode, View};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,36 @@ impl<'py> Given<'py> {
     }
 }
 
+/// The axis and `keepdims` of a fold's arguments behind the array; None if there is more than these to look at.
+pub fn plain_fold<'py>(
+    arguments: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<(Given<'py>, Given<'py>)>> {
+    const NAMES: [&str; 6] = ["axis", "dtype", "out", "keepdims", "initial", "where"];
+    let mut all: [Given<'py>; 6] = Default::default();
+    if arguments.len() > all.len() {
+        return Ok(None);
+    }
+    all.iter_mut().zip(arguments.iter()).for_each(|(place, given)| *place = Given::new(given));
+    for (name, given) in keywords.into_iter().flatten() {
+        let name = name.cast::<PyString>()?.to_string_lossy();
+        match NAMES.iter().position(|known| *known == name) {
+            Some(place) if place >= arguments.len() => all[place] = Given::new(given),
+            _ => return Ok(None),
+        }
+    }
+    let py = arguments.py();
+    let [axis, dtype, out, keepdims, initial, chosen] = all;
+    let plain = dtype.is_none() && out.is_none() && initial.is_no_value(py)? && chosen.is_no_value_or_true(py)?;
+    Ok(plain.then_some((axis, keepdims)))
+}
+
 impl Given<'_> {
+    /// Is it missing, or None?
+    fn is_none(&self) -> bool {
+        self.0.as_ref().is_none_or(|object| object.is_none())
+    }
+
     /// Is it missing, or what stands for that in NumPy?
     pub fn is_no_value(&self, py: Python<'_>) -> PyResult<bool> {
         let Some(object) = &self.0 else { return Ok(true) };
@@ -50,11 +79,6 @@ impl Given<'_> {
     fn flag(&self, missing: bool) -> Option<bool> {
         let Some(object) = &self.0 else { return Some(missing) };
         object.cast_exact::<PyBool>().ok().map(|flag| flag.is_true())
-    }
-
-    /// Adds it to the arguments by name of another call.
-    pub fn put(&self, keywords: &Bound<'_, PyDict>, name: &str) -> PyResult<()> {
-        self.0.as_ref().map_or(Ok(()), |object| keywords.set_item(name, object))
     }
 
     /// The axes as a bit mask, axis 0 if it is missing; `None` for what Python has to look at.

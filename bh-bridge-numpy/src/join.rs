@@ -36,6 +36,10 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
     if axis >= shape.len() || !all.iter().all(fits) || !views.iter().all(alike) {
         return None;
     }
+    if all.iter().all(|array| array.is_in_fortran()) {
+        // The result is in their order.
+        return None;
+    }
     let mut extents = shape.to_vec();
     extents[axis] = views.iter().map(|view| view.shape()[axis]).sum();
     let mut hand = hand_for(all.iter().map(|array| &**array))?;

@@ -5,7 +5,7 @@ use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
 use crate::context::Shared;
 use crate::error::exception;
-use crate::fold::{Folds, Given};
+use crate::fold::{Folds, Given, plain_fold};
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify};
 use crate::scalar::give;
@@ -136,31 +136,22 @@ impl Ufunc {
     }
 
     /// Folds the elements along axes with the function.
-    #[pyo3(signature = (array, axis=Given::default(), dtype=None, out=None, keepdims=Given::default(), initial=Given::default(), r#where=Given::default()))]
-    #[allow(clippy::too_many_arguments)] // They are NumPy's.
+    #[pyo3(signature = (array, *arguments, **keywords))]
     fn reduce<'py>(
         slf: &Bound<'py, Self>,
         array: &Bound<'py, PyAny>,
-        axis: Given<'py>,
-        dtype: Option<&Bound<'py, PyAny>>,
-        out: Option<&Bound<'py, PyAny>>,
-        keepdims: Given<'py>,
-        initial: Given<'py>,
-        r#where: Given<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let plain = dtype.is_none() && out.is_none() && initial.is_no_value(py)? && r#where.is_no_value_or_true(py)?;
-        if plain
-            && let Ok(array) = array.cast_exact::<Array>()
-            && let Some(result) = slf.get().reduced(py, array.get(), &axis, &keepdims)?
+        if let Ok(own) = array.cast_exact::<Array>()
+            && let Some((axis, keepdims)) = plain_fold(arguments, keywords)?
+            && let Some(result) = slf.get().reduced(py, own.get(), &axis, &keepdims)?
         {
             return give(py, result);
         }
-        let keywords = PyDict::new(py);
-        for (name, value) in [("axis", axis), ("keepdims", keepdims), ("initial", initial), ("where", r#where)] {
-            value.put(&keywords, name)?;
-        }
-        slf.call_method("_reduce", (array, dtype, out), Some(&keywords))
+        let all = PyTuple::new(py, std::iter::once(array.clone()).chain(arguments.iter()).collect::<Vec<_>>())?;
+        slf.call_method("_reduce", all, keywords)
     }
 
     /// Calls of the older form.

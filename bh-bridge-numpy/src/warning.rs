@@ -42,6 +42,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_warnings, module)?)?;
     module.add_function(wrap_pyfunction!(take_flags, module)?)?;
     module.add_function(wrap_pyfunction!(is_at_hand, module)?)?;
+    module.add_function(wrap_pyfunction!(meets_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(may_wait, module)?)?;
     module.add_function(wrap_pyfunction!(ask_for_errors, module)?)?;
     module.add_function(wrap_pyfunction!(errors_asked, module)?)?;
@@ -134,6 +135,12 @@ fn take_flags() -> u32 {
 fn is_at_hand(array: &Array) -> bool {
     let hand = array.context.recorder.hand();
     array.link.is_none() && hand.is_some_and(|hand| hand.data(array.anchor(), array.view.start()).is_some())
+}
+
+/// Is an array on a stack that shares its memory with the host?
+#[pyfunction]
+fn meets_hosts(array: &Array) -> bool {
+    array.link.is_none() && array.context.recorder.hand().is_some()
 }
 
 /// Bytes of the largest divisor that is waited for.

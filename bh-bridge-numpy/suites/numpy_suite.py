@@ -1,4 +1,4 @@
-"""`cargo xtask numpy-suite [numpy|cupy|scipy] [--only TEXT] [--list]`: others' tests, run with bh in NumPy's place.
+"""`cargo xtask numpy-suite [numpy|cupy|scipy] [--only TEXT] [--jobs N]`: others' tests, run with bh in NumPy's place.
 
 The tests of `numpy` are those of the installed NumPy; they are copied below the target directory, as `import numpy` means bh
 only in modules that are not installed. `cupy_suite.py` and `scipy_suite.py` say where the others come from. What fails with
@@ -7,6 +7,7 @@ NumPy itself does not count. `left.toml` names what is left, with its reason.
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -41,6 +42,7 @@ def arguments():
     parser.add_argument("--directory", type=pathlib.Path, required=True, help="where copies and results go")
     parser.add_argument("--list", action="store_true", help="print every failing test, by cause")
     parser.add_argument("--seconds", type=int, default=900, help="the most time for a file")
+    parser.add_argument("--jobs", type=int, default=1, help="files that run at a time")
     return parser.parse_args()
 
 
@@ -164,6 +166,20 @@ def report(counts, failures, options):
             print(f"        {test}  {reason.rpartition(' @ ')[2]}")
 
 
+def ran(files, options):
+    """Each file's outcomes, and which of its failures NumPy has too, as the files end; the longest begin first."""
+
+    def both(name):
+        outcomes = run_file("bh", files[name], options.directory / "bh" / f"{name.replace('/', '.')}.json", options.seconds)
+        failed = [test for test, (outcome, _) in outcomes.items() if outcome == "failed"]
+        return name, outcomes, fail_too(failed, name, files[name], options)
+
+    begun = sorted(files, key=lambda name: -files[name].stat().st_size) if options.jobs > 1 else files
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for future in concurrent.futures.as_completed([pool.submit(both, name) for name in begun]):
+            yield future.result()
+
+
 def main():
     """Runs the files, each in a process of its own."""
     options = arguments()
@@ -172,12 +188,9 @@ def main():
     # Without a file that makes this the root of the tests, pytest leaves out the fixtures of folders above theirs.
     (options.directory / "pytest.ini").write_text("[pytest]\n")
     counts, failures, totals = collections.Counter(), {}, {}
-    for name, file in SUITES[options.suite](options.directory).items():
-        if not re.search(options.only, name):
-            continue
-        outcomes = run_file("bh", file, options.directory / "bh" / f"{name.replace('/', '.')}.json", options.seconds)
+    files = {name: file for name, file in SUITES[options.suite](options.directory).items() if re.search(options.only, name)}
+    for name, outcomes, both in ran(files, options):
         failed = {test: reason for test, (outcome, reason) in outcomes.items() if outcome == "failed"}
-        both = fail_too(list(failed), name, file, options)
         counts.update(outcome for test, (outcome, _) in outcomes.items() if test not in failed)
         counts["failed"] += len(both)
         totals[name] = len(outcomes)
@@ -185,7 +198,7 @@ def main():
         print(f"{name}: {len(failed) - len(both)} of {len(outcomes)} fail on bh only", flush=True)
     report(counts, failures, options)
     (options.directory / "failures.json").write_text(json.dumps(failures, indent=0))
-    (options.directory / "table.md").write_text(table(totals, failures))
+    (options.directory / "table.md").write_text(table({name: totals[name] for name in files}, failures))
 
 
 if __name__ == "__main__":

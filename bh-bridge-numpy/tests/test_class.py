@@ -386,3 +386,11 @@ def test_methods_of_derived_classes_write_into_arrays():
     assert x.cumprod(out=out) is out and out.tolist() == [1, 2, 6]
     x.clip(2, None, out=out)
     assert out.tolist() == [2, 2, 3] and x.sum() == 6
+
+
+def test_functions_along_axes_give_classes_of_their_results():
+    class Own(bh.ndarray):
+        pass
+
+    made = bh.apply_along_axis(lambda row: (row[::-1] * row[1:, None]).view(Own), 0, bh.arange(18).reshape(6, 3))
+    assert type(made) is Own

@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 import bh
+from conftest import same
 from bh.random import MT19937, Generator
 
 MADE = {
@@ -255,3 +256,44 @@ def test_elements_that_share_memory_keep_the_last_value():
         return a.tolist()
 
     assert program(bh) == program(numpy)
+
+
+def test_what_is_chosen_or_joined_has_the_order_of_what_says_so():
+    for np in (bh, numpy):
+        a, key = np.arange(10), np.arange(10).reshape(5, 2).T
+        assert a[key].flags.f_contiguous and a.reshape(-1, 1)[key, 0].flags.f_contiguous and not a[key.copy("C")].flags.f_contiguous
+        assert a[key.tolist()].flags.c_contiguous and np.concatenate([key, key]).flags.f_contiguous
+        assert np.block([[key, key], [key, key]]).flags.f_contiguous and np.concatenate([key, key.copy("C")]).flags.c_contiguous
+    b = numpy.arange(24).reshape(2, 3, 4)
+    one, two = numpy.array([[0, 1], [1, 0]]).T, numpy.array([[2, 1], [0, 1]]).T
+    for key in ((one, two), (one, slice(None), two), (slice(None), two), (slice(1), two, two), (one, 1), (Ellipsis, two)):
+        same(bh.array(b)[tuple(bh.asarray(part) if isinstance(part, numpy.ndarray) else part for part in key)], b[key])
+    for axis in (0, 1, 2, -1):
+        same(bh.concatenate([bh.asarray(b).T, bh.asarray(b).T], axis), numpy.concatenate([b.T, b.T], axis))
+
+
+def test_any_order_asks_for_no_copy():
+    x = bh.arange(9).reshape(3, 3)[::2, ::2]
+    assert bh.array(x, copy=None, order="A") is x and bh.asarray(x, order="A") is x
+
+
+@pytest.mark.falls_back
+def test_functions_of_others_write_to_operands():
+    from numpy._core._operand_flag_tests import inplace_add
+
+    a, b = numpy.arange(16).reshape(4, 4), numpy.arange(9).reshape(3, 3)
+    mine = bh.array(a)
+    inplace_add(mine[:-1, :-1], bh.array(b))
+    inplace_add(a[:-1, :-1], b)
+    same(mine, a)
+
+
+def test_types_with_metadata_are_numpys():
+    kind = numpy.dtype(int, metadata={"of": 1})
+    for made in (bh.ones(3, kind), bh.zeros((2, 2), kind), bh.asarray(numpy.ones(3, kind)), bh.array([1, 2], kind)):
+        assert type(made) is numpy.ndarray and made.dtype.metadata == {"of": 1}
+
+
+def test_strides_are_warned_of_whatever_they_are():
+    with pytest.warns(DeprecationWarning), pytest.raises(TypeError):
+        bh.array(0).strides = None

@@ -1,6 +1,7 @@
 """Memory shared with other libraries: buffers, DLPack, and NumPy's results taken over."""
 
 import gc
+import pickle
 import warnings
 
 import numpy
@@ -157,3 +158,40 @@ def test_failures_of_what_nobody_reads_are_warned_of():
     with pytest.warns(RuntimeWarning, match="index 7 is out of range"):
         assert kept.tolist() == [1] * 3000
     assert kept.tolist() == [1] * 3000
+
+
+def test_arrays_are_pickled_in_buffers_of_their_own_memory():
+    x, buffers = bh.arange(6.0).reshape(2, 3), []
+    pickled = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    loaded = pickle.loads(pickled, buffers=buffers)
+    x[0, 0] = -1
+    assert type(loaded) is bh.ndarray and float(loaded[0, 0]) == -1
+    # Memory of others is copied.
+    assert pickle.loads(pickled, buffers=[bytes(buffers[0].raw())])[0, 0] == -1
+
+
+@pytest.mark.parametrize("make", [lambda a: a, lambda a: a.T, lambda a: a.transpose(1, 0, 2), lambda a: a[:, ::2], lambda a: a[:0], lambda a: a[0, 0, 0]])
+def test_pickles_of_any_order(make):
+    x = make(bh.arange(24.0).reshape(2, 3, 4))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        same(pickle.loads(pickle.dumps(x, protocol)), numpy.asarray(x))
+
+
+def test_buffers_of_dimensions_with_one_element_have_strides_of_what_lies_side_by_side():
+    x = bh.ones((1, 10, 10))
+    view = bh.lib.stride_tricks.as_strided(x, strides=(-1, 80, 8))
+    assert memoryview(view).strides == (800, 80, 8)
+
+
+def test_parts_without_elements_have_a_place():
+    x = bh.empty(100, "u1")
+    begin = x.__array_interface__["data"][0]
+    assert x[7:8][:-1].__array_interface__["data"][0] == begin + 7
+
+
+def test_files_of_python_2_are_warned_of(tmp_path):
+    path = tmp_path / "old.npy"
+    numpy.save(path, numpy.ones(2))
+    path.write_bytes(path.read_bytes().replace(b"(2,), }", b"(2L,),}"))
+    with pytest.warns(UserWarning, match="Python 2"):
+        same(bh.load(path), numpy.ones(2))

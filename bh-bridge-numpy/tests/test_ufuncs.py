@@ -237,3 +237,61 @@ def test_one_of_two_outputs_is_given():
         target = module.zeros(4, int)
         same(module.divmod(module.arange(4), 3, target)[1], numpy.arange(4) % 3)
         same(target, numpy.arange(4) // 3)
+
+
+def test_the_sign_of_nan_is_seen():
+    small = numpy.array([numpy.nan, -numpy.nan, 0.0, -0.0, 1.0, -numpy.inf], "f4")
+    large = numpy.tile(small, 20000)
+    for a in (small, large, large[::-7]):
+        same(bh.signbit(bh.array(a)), numpy.signbit(a))
+        same(bh.signbit(bh.array(a.astype("f8")).astype("f4") * 1), numpy.signbit(a.astype("f8").astype("f4") * 1))
+
+
+def test_dictionaries_of_functions_are_the_programs():
+    assert vars(bh.hypot).keys() <= {"__module__", "__qualname__", "__signature__"}
+    bh.hypot.note = 1
+    assert vars(bh.hypot)["note"] == 1 and bh.hypot.__name__ == "hypot"
+    del bh.hypot.note
+
+
+def test_methods_are_left_to_operands_with_functions_of_their_own():
+    class Other:
+        def __array_ufunc__(self, function, method, *inputs, **keywords):
+            return function, method, inputs, keywords
+
+    a = Other()
+    for call in (
+        lambda f: f.reduce(a, "axis", "dtype", "out", "keep"),
+        lambda f: f.reduce(a, axis=0, keepdims=True),
+        lambda f: f.reduce(a, 0, None, None, False),
+        lambda f: f.accumulate(a, 0, dtype="dtype"),
+        lambda f: f.reduceat(a, [4, 2], "axis"),
+        lambda f: f.outer(a, 42),
+        lambda f: f.outer(42, a),
+        lambda f: f.at(a, [4, 2], 3),
+    ):
+        assert call(bh.multiply) == call(numpy.multiply)
+    x = bh.arange(3.0)
+    assert x.__array_ufunc__(bh.add, "__call__", x, a) is NotImplemented
+    for call in (lambda f: f.reduce(1, (), None, ...), lambda f: f.accumulate([1], 0, None, ...)):
+        with pytest.raises(TypeError, match="only allowed as a keyword"):
+            call(bh.add)
+
+
+def test_folds_take_arguments_in_any_form():
+    a = numpy.arange(6.0).reshape(2, 3)
+    x = bh.array(a)
+    for call in (
+        lambda f, a: f.reduce(a),
+        lambda f, a: f.reduce(a, 1),
+        lambda f, a: f.reduce(a, axis=None),
+        lambda f, a: f.reduce(a, 1, None, None, True),
+        lambda f, a: f.reduce(a, keepdims=True, axis=(0, 1)),
+        lambda f, a: f.reduce(a, 0, "f4"),
+        lambda f, a: f.reduce(a, 0, initial=3),
+        lambda f, a: f.reduce(array=a, axis=0),
+    ):
+        same(call(bh.add, x), call(numpy.add, a))
+    for arguments, keywords in (((0, None, None, False, 1, True, 2), {}), ((0,), {"axis": 0}), ((), {"axes": 0}), ((0,), {"keep": 1})):
+        with pytest.raises(TypeError):
+            bh.add.reduce(x, *arguments, **keywords)

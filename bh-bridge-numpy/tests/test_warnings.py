@@ -158,3 +158,12 @@ def test_errors_are_asked_for_until_no_context_does():
     finally:
         assert np.seterr(**before)["invalid"] == "raise"
     assert np.isinf(1 / x)[0] and not bh._native.errors_asked()
+
+
+def test_numbers_beyond_single_precision_are_warned_of_where_they_are_chosen():
+    for np in (bh, numpy):
+        with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+            assert np.isinf(np.where([True, False], np.ones(2, "f4"), 1e150)).tolist() == [False, True]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.where([True], np.ones(1, "f4"), np.inf), np.where([True], np.ones(1), 1e150), np.where([True], 1e150, 2.0)

@@ -39,7 +39,7 @@ usage: cargo xtask COMMAND
   docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
-  numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list)
+  numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list, --jobs N)
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
   header [--check]             write what is made from tables: headers, .NET declarations, pages, the default configuration;
                                or verify that it is current

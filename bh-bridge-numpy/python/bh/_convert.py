@@ -133,10 +133,9 @@ def in_order(array, order, like=None):
 
 def _has_order(array, order):
     """Lies an array in this order in memory, or does the order ask for nothing?"""
-    if order == "K" or array.ndim < 2 and array._contiguous:
+    if order in ("A", "K"):
         return True
-    in_fortran = array.T._contiguous
-    return in_fortran if order == "F" else array._contiguous or order == "A" and in_fortran
+    return (array.T if order == "F" else array)._contiguous
 
 
 # NumPy's other names of what `copy` may be.

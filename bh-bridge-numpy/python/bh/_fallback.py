@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _native
 from ._layout import axes_in_memory
-from ._types import CODE
+from ._types import CODE, code_of
 
 ndarray = _native.ndarray
 
@@ -123,8 +123,8 @@ def overwrite(array, source):
 
 def from_numpy(array, new=False):
     """A copy of a NumPy array, or the array itself if bh lacks its type; `new`: its memory may be taken over."""
-    code = CODE.get(array.dtype)
-    if new and _is_fresh(array):
+    code = code_of(array.dtype)
+    if new and code is not None and _is_fresh(array):
         return _native.donate_buffer(array, code)
     if code is None or array.ndim > 16:
         return array
@@ -264,9 +264,10 @@ class _Shown:
         return self._given.get(id(result), (None, result))[1]
 
 
-def call_beside(function, args, kwargs, name, reason):
-    """Calls a universal function of NumPy with operands that decide what it does: they see the memory of bh's arrays."""
-    if holds_array(args) or holds_array(kwargs):
+def call_beside(function, args, kwargs, name="", reason=""):
+    """Calls a universal function, of NumPy's by this name, with operands that decide what it does, or that it may write to: both
+    see the memory of bh's arrays."""
+    if name and (holds_array(args) or holds_array(kwargs)):
         note(name, reason)
     shown = _Shown()
     show = lambda value: lower(shown(value))

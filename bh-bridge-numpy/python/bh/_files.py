@@ -2,6 +2,7 @@
 cluster by each rank."""
 
 import os
+import re
 
 import numpy as np
 
@@ -26,11 +27,17 @@ def save(file, arr, allow_pickle=True, *, part=...):
         np.save(file, _fallback.to_numpy(arr), allow_pickle)
 
 
+def _is_of_python2(file):
+    """Has a file's header whole numbers as Python 2 wrote them? NumPy warns of such files, which take longer to read."""
+    with open(file, "rb") as opened:
+        return re.search(rb"'shape': \(\d+L", opened.readline(10000)) is not None
+
+
 def load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="ASCII", *, max_header_size=10000, part=...):
     """The array in a file, or in a part of a dataset of `h5py` or `zarr`; archives, and types that bh lacks, are NumPy's."""
     if _datasets.is_dataset(file):
         return _datasets.load(file, part)
-    if mmap_mode is None and isinstance(file, (str, os.PathLike)) and isinstance(os.fspath(file), str):
+    if mmap_mode is None and isinstance(file, (str, os.PathLike)) and isinstance(os.fspath(file), str) and not _is_of_python2(file):
         try:
             return _native.load(os.fspath(file))
         except _native.Error:

@@ -1,14 +1,17 @@
 """Folds as methods of universal functions: reductions, accumulations, outer products, work at indices."""
 
+import functools
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native, _sorting, _warnings
 from ._axes import axes_of, deliver, mask_of
+from ._compositions import is_negative
 from ._convert import astype, lower_nested, mask_from, native
 from ._fallback import Fallback
 from ._joining import concatenate
-from ._operands import wraps_own
+from ._operands import overrides, wraps_own
 from ._parts import complex_of, part_of
 from ._types import BOOL, CODE, is_complex, is_inexact
 from ._ufunc import UFUNCS, ufunc
@@ -129,7 +132,7 @@ def _with_sign(function, result, array, axes, keepdims, initial, mask):
         made._scalar = result._scalar
         return made
 
-    negative = UFUNCS["logical_and"](UFUNCS["signbit"](array), array == 0)
+    negative = UFUNCS["logical_and"](is_negative(array._code, array), array == 0)
     kept = negative if mask is None else UFUNCS["logical_or"](negative, ~mask)
     all_negative = _native.fold("logical_and_reduce", kept, mask_of(axes), keepdims)
     made = _native.operate("where", [all_negative, _native.full((), array._code, -0.0), result])
@@ -313,7 +316,7 @@ def _reduceat(function, array, indices, axis, dtype, out):
     return deliver(result, out, "unsafe")
 
 
-def _any_reduce(function, array, dtype, out, axis=0, keepdims=False, initial=_NO_VALUE, where=True):
+def _any_reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
     """Any reduction that the table of known folds does not serve."""
     result = reduce(function, array, axis, dtype, out, keepdims, initial, where)
     if dtype is None and out is None and initial is _NO_VALUE and where is True:
@@ -321,5 +324,20 @@ def _any_reduce(function, array, dtype, out, axis=0, keepdims=False, initial=_NO
     return _fallback.given(result)
 
 
-ufunc._reduce = _any_reduce
-ufunc.accumulate, ufunc.outer, ufunc.at, ufunc.reduceat = accumulate, outer, at, reduceat
+def _left_to_operands(method, name):
+    """A method of universal functions that leaves calls to operands with universal functions of their own, as they are."""
+
+    @functools.wraps(method)
+    def call(function, *args, **kwargs):
+        if any(type(value) is not ndarray and overrides(value) for value in args):
+            return getattr(function._np, name)(*args, **kwargs)
+        if name.startswith(("reduce", "accumulate")) and any(value is ... for value in args):
+            raise TypeError("out=... is only allowed as a keyword argument.")
+        return method(function, *args, **kwargs)
+
+    return call
+
+
+ufunc._reduce = _left_to_operands(_any_reduce, "reduce")
+for _method in (accumulate, outer, at, reduceat):
+    setattr(ufunc, _method.__name__, _left_to_operands(_method, _method.__name__))

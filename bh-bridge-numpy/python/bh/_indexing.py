@@ -180,6 +180,17 @@ class _Key:
                 if not -extent <= index < extent:
                     raise IndexError(f"index {index} is out of bounds for axis {dim} with size {extent}")
 
+    def turn(self):
+        """Reverses the dimensions of index arrays that all are in Fortran's order, as what they choose is; how to reverse those
+        of the result, or None."""
+        wide = [index for index in self.arrays if index.ndim]
+        if not wide or not all(index.ndim > 1 and index.ndim == wide[0].ndim and index.T._contiguous and not index._contiguous for index in wide):
+            return None
+        self.arrays = [index.T for index in self.arrays]
+        joint, shape, begin = self.shapes()
+        end = begin + len(joint)
+        return [*range(begin), *reversed(range(begin, end)), *range(end, len(shape))]
+
     def shapes(self):
         """The shape that the index arrays broadcast to, that of the result, and where in it the former begins."""
         try:
@@ -286,13 +297,14 @@ def get(array, key):
             return parts.view
         if any(host is None and type(index) is ndarray and index._stack != array._stack for index, host in zip(parts.arrays, parts.hosts)):
             parts.arrays = [moved(index, array) for index in parts.arrays]
+        reversed_dims = parts.turn()
         flat, shape = parts.flat()
         if 0 in shape or parts.view.size == 0:
             if 0 not in shape:
                 raise IndexError("index is out of bounds for an axis with size 0")
             return _native.empty(shape, array._code)
         result = _native.operate("gather", [parts.view, flat])
-        return result
+        return result if reversed_dims is None else _native.transpose(result, reversed_dims)
     except _fallback.Fallback:
         return _fallback.call(operator.getitem, (array, key), {}, "indexing")
 

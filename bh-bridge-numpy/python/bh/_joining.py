@@ -60,6 +60,9 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     shape[axis] = sum(value.shape[axis] for value in arrays)
     kind = _joined_type(arrays, out.dtype if out is not None else dtype, casting)
     if out is None:
+        if builtins.all(value.ndim > 1 and value.T._contiguous and not value._contiguous for value in arrays):
+            # The result is in the order of the arrays: Fortran's.
+            return concatenate([value.T for value in arrays], rank - 1 - axis, dtype=kind, casting=casting).T
         return _native.concatenate([astype(moved(value, arrays[0]), kind) for value in arrays], axis)
     if type(out) is not ndarray:
         raise Fallback("the output is an array of NumPy")

@@ -1,6 +1,7 @@
 """The methods of arrays that are written in Python, and the special ones that other libraries call."""
 
 import itertools
+import pickle
 import sys
 import types
 import weakref
@@ -406,8 +407,8 @@ def __dlpack_device__(self):
 def __array_wrap__(self, array, context=None, return_scalar=False):
     if return_scalar and array.ndim == 0:
         return np.asarray(array)[()]
-    if isinstance(array, np.ma.MaskedArray):
-        # Without its mask it would be another one.
+    if _ufunc.decides(array):
+        # Without its class, such as with a mask, it would be another one.
         return array
     return _fallback.lift(array if type(array) is ndarray else np.asarray(array))
 
@@ -437,7 +438,13 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
     out = kwargs.get("out")
     if isinstance(out, tuple) and len(out) == 1:
         kwargs["out"] = out = out[0]
-    if mine is None or isinstance(out, np.ndarray) or isinstance(out, tuple) and any(isinstance(o, np.ndarray) for o in out):
+    if any(_ufunc.overrides(value) for value in inputs):
+        # As NumPy's arrays do, so that the other one is asked.
+        return NotImplemented
+    if mine is None:
+        # It may write to its operands.
+        return _fallback.call_beside(getattr(function, method), inputs, kwargs)
+    if isinstance(out, np.ndarray) or isinstance(out, tuple) and any(isinstance(o, np.ndarray) for o in out):
         return _fallback.deliver(getattr(function, method), inputs, kwargs, inputs[:1] if method == "at" else None)
     if any(_ufunc.defers(value) for value in inputs):
         return NotImplemented
@@ -469,28 +476,11 @@ def _matrix_transpose(self):
 _strides = ndarray.strides
 
 
-def _tidy_strides(self):
-    """Bytes from one element to the next in each dimension; of dimensions with one element, those of elements side by side."""
-    strides, shape = list(_strides.__get__(self)), self.shape
-    if 1 not in shape or 0 in shape:
-        return tuple(strides)
-    long = [stride for stride, extent in zip(strides, shape) if extent > 1]
-    inner_first = list(range(len(shape)))
-    if len(long) < 2 or long != sorted(long):
-        inner_first.reverse()
-    step = next((strides[axis] for axis in inner_first if shape[axis] > 1), self.itemsize)
-    for axis in inner_first:
-        if shape[axis] == 1:
-            strides[axis] = step
-        step = strides[axis] * shape[axis]
-    return tuple(strides)
-
-
 def _set_strides(self, strides):
     """Other strides in place, which NumPy warns of."""
+    warn("Setting the strides on a NumPy array has been deprecated in NumPy 2.4.", DeprecationWarning)
     if strides is None:
         raise TypeError("invalid strides")
-    warn("Setting the strides on a NumPy array has been deprecated in NumPy 2.4.", DeprecationWarning)
     from ._class import as_strided
 
     try:
@@ -502,7 +492,7 @@ def _set_strides(self, strides):
     self._become(made)
 
 
-ndarray.strides = property(_tidy_strides, _set_strides, doc=_strides.__doc__)
+ndarray.strides = property(_strides.__get__, _set_strides, doc=_strides.__doc__)
 ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
 ndarray.mT = property(_matrix_transpose)
@@ -563,12 +553,22 @@ def _rebuilt(parts, scalar):
 
 @method
 def __reduce_ex__(self, protocol):
-    value = to_numpy(self)
     inner_first = sorted(range(self.ndim), key=lambda axis: self._stride[axis])
-    if protocol >= 5 and dense([self.shape[axis] for axis in inner_first], [self._stride[axis] for axis in inner_first]):
-        return _unpickle, (value, self._scalar)
-    # As NumPy's, elements that do not lie side by side are not handed over in a buffer.
-    return _rebuilt, (value.__reduce__(), self._scalar)
+    lies_dense = dense([self.shape[axis] for axis in inner_first], [self._stride[axis] for axis in inner_first])
+    if protocol < 5 or not lies_dense:
+        # As NumPy's, elements that do not lie side by side are not handed over in a buffer.
+        return _rebuilt, (to_numpy(self).__reduce__(), self._scalar)
+    if self._scalar or self.size == 0 or not self._writeable:
+        return _unpickle, (to_numpy(self), self._scalar)
+    side_by_side = _native.transpose(self, inner_first[::-1])
+    return _of_buffer, (pickle.PickleBuffer(side_by_side), self.dtype, side_by_side.shape, np.argsort(inner_first[::-1]).tolist())
+
+
+def _of_buffer(buffer, dtype, shape, axes):
+    """The array whose memory a buffer is, or one with a copy of its elements."""
+    shown = np.frombuffer(buffer, dtype).reshape(shape).transpose(axes)
+    view = _fallback.shown_by(shown)
+    return _fallback.from_numpy(shown) if view is None else view
 
 
 from_functions(

@@ -1,11 +1,12 @@
 """Choosing, finding, sorting and rounding elements."""
 
+import math
 import operator
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from . import _fallback, _indexing, _native
+from . import _fallback, _indexing, _native, _warnings
 from ._axes import deliver
 from ._convert import assigned, astype, in_order, lower_nested, native
 from ._fallback import Fallback, falls_back
@@ -28,7 +29,16 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /):
     made = _native.select(condition, x, y)
     if made is None and x is _NO_VALUE and y is _NO_VALUE:
         return nonzero(condition)
-    return _where(condition, x, y) if made is None else made
+    result = _where(condition, x, y) if made is None else made
+    for number in (x, y):
+        if type(number) is float and abs(number) > _SINGLE and math.isfinite(number) and result.dtype in _SHORT:
+            _warnings.again(np.ndarray.astype, (np.array(number), result.dtype))
+    return result
+
+
+# The largest number of single precision, and the types that have it.
+_SINGLE = float(np.finfo(np.float32).max)
+_SHORT = (np.float16, np.float32, np.complex64)
 
 
 def _where(condition, x, y):

@@ -21,9 +21,12 @@ _CODE_OF = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128} | {dtyp
 
 
 def code_of(dtype):
-    """The code of a dtype (or what NumPy makes one of); None if bh lacks it."""
+    """The code of a dtype (or what NumPy makes one of); None if bh lacks it, as it does those with metadata."""
     code = _CODE_OF.get(dtype) if type(dtype) is type else None
-    return CODE.get(np.dtype(dtype)) if code is None else code
+    if code is not None:
+        return code
+    named = np.dtype(dtype)
+    return CODE.get(named) if named.metadata is None else None
 
 
 def is_complex(code):

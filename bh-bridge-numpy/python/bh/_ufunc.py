@@ -69,6 +69,8 @@ class _Documentation:
 
 class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     __doc__ = _Documentation()
+    # What programs look at, and may change, is in a dictionary beside these, as NumPy's is.
+    __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _learned _loops __dict__ __weakref__".split()
 
     def __new__(cls, function):
         return super().__new__(cls, function.nin, function)
@@ -76,7 +78,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     def __init__(self, function):
         self._np = self._bh_numpy = function
         self._learned = set()
-        self.__name__ = self.__qualname__ = function.__name__
+        self.__name__ = function.__name__
+        vars(self).update(function.__dict__)
         self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
         self.types, self.ntypes = function.types, function.ntypes
         self.identity, self.signature = function.identity, function.signature
@@ -85,7 +88,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     def __repr__(self):
         return f"<ufunc '{self.__name__}'>"
 
-    __signature__ = property(lambda self: self._np.__signature__)
+    __signature__ = property(lambda self: vars(self).setdefault("__signature__", self._np.__signature__))
 
     def __getattr__(self, name):
         # NumPy's own ways to its loops.
