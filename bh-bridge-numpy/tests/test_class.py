@@ -394,3 +394,9 @@ def test_functions_along_axes_give_classes_of_their_results():
 
     made = bh.apply_along_axis(lambda row: (row[::-1] * row[1:, None]).view(Own), 0, bh.arange(18).reshape(6, 3))
     assert type(made) is Own
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_matrices_give_the_programs_arrays():
+    rows, columns = bh.matrix([[0.0, 1.0], [2.0, 0.0]]).nonzero()
+    assert type(rows) is type(columns) is bh.ndarray and rows.tolist() == [0, 1]

@@ -103,3 +103,30 @@ def test_broadcast_knows_its_shape_before_the_elements():
         bh.broadcast(a, bh.zeros(2))
     with pytest.raises(ValueError):
         bh.broadcast(a, x=1)
+
+
+@pytest.mark.parametrize("expression", [
+    "np.repeat(np.arange(3), np.array([[2]]))", "np.repeat(np.arange(3), np.array([2], 'u8'))", "np.mean(np.array(1.0), axis=0)",
+    "np.std(np.array(1.0), axis=-1)", "np.average(np.array(1.0), axis=0)", "np.compress([True, False, True], np.zeros((2, 0)), axis=0)",
+])  # fmt: skip
+def test_what_numpy_refuses_is_refused(expression):
+    for np in (bh, numpy):
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            eval(expression)
+
+
+@pytest.mark.parametrize("expression", [
+    "np.clip(np.zeros(3, bool), 0, np.zeros(3, 'f4'))", "np.clip(np.zeros(3, bool), 0.5, np.zeros(3, 'f4'))",
+    "np.clip(np.zeros(3, 'i4'), np.zeros(3, 'f4'), 7)", "np.clip(np.arange(3, dtype='u1'), -1, np.ones(3, 'i1'))",
+    "np.linalg.norm(np.array(3), keepdims=True)", "np.kron(np.array(2), np.array(0.5))", "np.mean(np.array(2.0), axis=())",
+])  # fmt: skip
+def test_types_and_numbers_of_results(expression):
+    mine, theirs = (eval(expression) for np in (bh, numpy))
+    same(mine, theirs)
+    assert type(mine) is type(theirs) or type(mine) is bh.ndarray and mine.ndim
+
+
+@pytest.mark.falls_back
+def test_functions_for_each_element_give_types_that_bh_lacks():
+    squares = bh.vectorize(lambda x: x * x, otypes=[object])
+    assert squares(bh.arange(3.0)).tolist() == [0.0, 1.0, 4.0] and squares(bh.arange(3)).dtype == object

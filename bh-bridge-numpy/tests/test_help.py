@@ -36,3 +36,10 @@ def test_using_names_a_stack_for_arrays():
     assert inside.sum() == 3.0
     with pytest.raises(Exception, match="no-such"):
         bh.using("no-such")
+
+
+def test_parameters_are_those_of_numpys_function_in_c():
+    for name in ("concatenate", "empty_like"):
+        mine = getattr(bh, name)
+        assert mine.__wrapped__.__text_signature__ == getattr(np, name).__wrapped__.__text_signature__
+        assert inspect.signature(mine) == inspect.signature(getattr(np, name)) and not hasattr(mine, "__signature__")

@@ -66,5 +66,5 @@ def test_a_newer_numpy_is_warned_of():
 
 def test_libraries_beside_numpy_are_installed():
     beside = os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__)))
-    assert not bh._imports._is_own({"__name__": "library", "__file__": os.path.join(beside, "library.py")})
-    assert bh._imports._is_own({"__name__": "program", "__file__": "/program.py"})
+    assert not bh._imports.is_own({"__name__": "library", "__file__": os.path.join(beside, "library.py")})
+    assert bh._imports.is_own({"__name__": "program", "__file__": "/program.py"})

@@ -4,6 +4,7 @@ Many functions of NumPy are Python code over other functions of NumPy. They are 
 of NumPy's, so that their work stays in the stack. The code is NumPy's as it is installed; nothing of it is kept here.
 """
 
+import functools
 import types
 
 import numpy as np
@@ -35,6 +36,27 @@ class _ArrayClass(type):
 
 class _Array(metaclass=_ArrayClass):
     """Stands for the class of arrays, which NumPy's code asks values about."""
+
+
+class _Converter:
+    """NumPy's converter of arguments, for which bh's arrays are plain ones: what is made of them keeps its own class."""
+
+    def __init__(self, numpys, *values):
+        self._values, self._numpys = values, numpys(*values)
+
+    def __getattr__(self, name):
+        return getattr(self._numpys, name)
+
+    def __getitem__(self, place):
+        return self._numpys[place]
+
+    def __len__(self):
+        return len(self._values)
+
+    def wrap(self, result, /, to_scalar=None):
+        """The result as an instance of the class of an argument that asks for this."""
+        own = isinstance(result, np.ndarray) and all(type(value) is _native.ndarray for value in self._values)
+        return result if own else self._numpys.wrap(result, to_scalar=to_scalar)
 
 
 class _View:
@@ -77,6 +99,8 @@ def _globals(original, public, equivalent):
         left = getattr(mine, "_bh_kind", "") == "falls back"
         if mine is not None and not left:
             made[key] = mine
+        elif key == "_array_converter":
+            made[key] = functools.partial(_Converter, value)
         elif isinstance(value, types.ModuleType) and value.__name__.startswith("numpy"):
             made[key] = _View(value, public)
         elif inner is not None and inner.__module__ == name:

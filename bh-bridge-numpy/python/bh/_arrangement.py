@@ -61,8 +61,10 @@ def repeat(a, repeats, axis=None):
         a, axis = reshape(a, (-1,)), 0
     axis = normalize_axis_index(axis, a.ndim)
     counts = np.asarray(repeats)
-    if counts.dtype.kind not in "iub":
+    if not np.can_cast(counts.dtype, np.int64, "safe"):
         raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if counts.ndim > 1:
+        raise ValueError("object too deep for desired array")
     if counts.size == 1:
         count = int(counts.reshape(()))
         if count < 0:

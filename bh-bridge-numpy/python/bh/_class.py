@@ -5,11 +5,12 @@ with: what such a class overrides has no place in a batch.
 """
 
 import functools
+import sys
 import types
 
 import numpy as np
 
-from . import _creation, _fallback, _native
+from . import _creation, _fallback, _imports, _native
 from ._public import equivalent, public
 from ._types import code_of
 
@@ -171,8 +172,20 @@ def teach_masked():
     teach(np.ma.MaskedArray, "view", "round", "cumsum", "cumprod")
 
 
+def _lifted(method):
+    """A method of one of NumPy's derived classes that gives plain arrays: this package's, where code calls it whose NumPy this is."""
+
+    @functools.wraps(method)
+    def call(self, *arguments, **keywords):
+        result = method(self, *arguments, **keywords)
+        return _fallback.lift(result) if _imports.is_own(sys._getframe(1).f_globals) else result
+
+    return call
+
+
 for _kind in (np.matrix, np.memmap, np.recarray):
     teach(_kind, "view")
+np.matrix.nonzero = _lifted(np.matrix.nonzero)
 # Methods that write into an output.
 teach(Derived, *"all any argmax argmin clip compress cumprod cumsum dot max mean min prod round std sum take trace var".split())
 

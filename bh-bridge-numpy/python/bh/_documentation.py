@@ -7,6 +7,11 @@ HEADING = "In bh"
 
 def show_parameters(function, original):
     """Whoever asks for the parameters of a function gets those that NumPy tells of; `_own` has what it takes here."""
+    behind = getattr(original, "__wrapped__", None)
+    if getattr(behind, "__text_signature__", None):
+        # A function in C behind NumPy's dispatcher.
+        function._own, function.__wrapped__ = getattr(function, "__wrapped__", function), behind
+        return
     if not isinstance(function, types.FunctionType):
         return
     told, text = (getattr(original, name, None) for name in ("__signature__", "__text_signature__"))

@@ -101,11 +101,10 @@ def _is_fresh(array):
 
 def shown_by(array):
     """The array of bh whose memory an array of NumPy shows, as a view like that one; None where there is none."""
-    base = array.base
-    while base is not None and type(base) is not memoryview:
-        base = getattr(base, "base", None)
-    whole = None if base is None else base.obj
-    if type(whole) is not ndarray or not whole._writeable or CODE.get(array.dtype) != whole._code:
+    base, whole = None, array
+    while whole is not None and type(whole) is not ndarray:
+        base, whole = whole, whole.obj if type(whole) is memoryview else getattr(whole, "base", None)
+    if type(base) is not memoryview or whole is None or not whole._writeable or CODE.get(array.dtype) != whole._code:
         return None
     address = lambda one: one.__array_interface__["data"][0]
     offset, size = address(array) - address(np.asarray(base)), array.itemsize

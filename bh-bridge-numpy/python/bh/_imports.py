@@ -39,7 +39,7 @@ named, kept = set(), set()
 shown = set()
 
 
-def _is_own(scope):
+def is_own(scope):
     """Is this the scope of one of the program's own modules, or of a package that is named?"""
     if not scope:
         return False
@@ -65,9 +65,9 @@ def report():
 
 def _import(name, globals=None, locals=None, fromlist=(), level=0):
     # The parameters have the names of `__import__`'s own, by which some callers pass them.
-    if not level and name.partition(".")[0] in shown and _is_own(globals):
+    if not level and name.partition(".")[0] in shown and is_own(globals):
         return _Showing(_plain(name, globals, locals, fromlist, level))
-    if level or name.partition(".")[0] != "numpy" or not _is_own(globals):
+    if level or name.partition(".")[0] != "numpy" or not is_own(globals):
         return _plain(name, globals, locals, fromlist, level)
     if stand is not None:
         module = functools.reduce(getattr, name.split(".")[1:], stand)

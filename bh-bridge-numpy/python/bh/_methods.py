@@ -1,7 +1,6 @@
 """The methods of arrays that are written in Python, and the special ones that other libraries call."""
 
 import itertools
-import pickle
 import sys
 import types
 import weakref
@@ -353,6 +352,10 @@ def __reduce__(self):
 
 
 def _unpickle(value, scalar=False):
+    # The memory may be that of an array of this process.
+    view = None if scalar else _fallback.shown_by(value)
+    if view is not None:
+        return view
     result = _fallback.from_numpy(value)
     result._scalar = scalar
     return result
@@ -407,8 +410,8 @@ def __dlpack_device__(self):
 def __array_wrap__(self, array, context=None, return_scalar=False):
     if return_scalar and array.ndim == 0:
         return np.asarray(array)[()]
-    if _ufunc.decides(array):
-        # Without its class, such as with a mask, it would be another one.
+    if isinstance(array, np.ma.MaskedArray):
+        # Without its mask it would be another one.
         return array
     return _fallback.lift(array if type(array) is ndarray else np.asarray(array))
 
@@ -554,21 +557,11 @@ def _rebuilt(parts, scalar):
 @method
 def __reduce_ex__(self, protocol):
     inner_first = sorted(range(self.ndim), key=lambda axis: self._stride[axis])
-    lies_dense = dense([self.shape[axis] for axis in inner_first], [self._stride[axis] for axis in inner_first])
-    if protocol < 5 or not lies_dense:
-        # As NumPy's, elements that do not lie side by side are not handed over in a buffer.
-        return _rebuilt, (to_numpy(self).__reduce__(), self._scalar)
-    if self._scalar or self.size == 0 or not self._writeable:
-        return _unpickle, (to_numpy(self), self._scalar)
-    side_by_side = _native.transpose(self, inner_first[::-1])
-    return _of_buffer, (pickle.PickleBuffer(side_by_side), self.dtype, side_by_side.shape, np.argsort(inner_first[::-1]).tolist())
-
-
-def _of_buffer(buffer, dtype, shape, axes):
-    """The array whose memory a buffer is, or one with a copy of its elements."""
-    shown = np.frombuffer(buffer, dtype).reshape(shape).transpose(axes)
-    view = _fallback.shown_by(shown)
-    return _fallback.from_numpy(shown) if view is None else view
+    if protocol >= 5 and dense([self.shape[axis] for axis in inner_first], [self._stride[axis] for axis in inner_first]):
+        # NumPy hands the memory over in a buffer.
+        return _unpickle, (to_numpy(self) if self._scalar or not self._writeable else np.asarray(self), self._scalar)
+    # As NumPy's, elements that do not lie side by side are not handed over in a buffer.
+    return _rebuilt, (to_numpy(self).__reduce__(), self._scalar)
 
 
 from_functions(

@@ -239,6 +239,8 @@ def kron(a, b):
     a, b, code = _same_type(a, b)
     rank = max(a.ndim, b.ndim)
     one, two = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
+    if rank == 0:
+        return a * b
     a = reshape(a, tuple(part for extent in one for part in (extent, 1)))
     b = reshape(b, tuple(part for extent in two for part in (1, extent)))
     return reshape(a * b, tuple(x * y for x, y in zip(one, two)))

@@ -1,7 +1,7 @@
 """Sums, extremes, means and what else makes fewer elements of many."""
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _fallback, _native
 from ._arrangement import diagonal
@@ -142,15 +142,20 @@ def _mean_type(a, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The arithmetic mean over axes."""
     a = native(a)
+    axes = _axes_of_mean(a, axis)
     if is_inexact(a._code) and dtype is None and out is None and where is True and a.size and type(keepdims) is bool:
         total = _u["add"].reduce(a, axis, keepdims=keepdims)
         return _u["divide"](total, a.size // total.size)
-    axes = axes_of(axis, a.ndim)
     where = True if where is _NO_VALUE else where
     count = _count(a, axes, where)
     if _reaches(count, 0, where):
         _warn_of_nothing("Mean of empty slice", "scalar divide" if len(axes) == a.ndim and keepdims is not True else "divide")
     return deliver(_dropped(_center(a, axes, dtype, where, count), axes, keepdims), out, "unsafe")
+
+
+def _axes_of_mean(a, axis):
+    """The axes of a mean or variance, of which arrays without dimensions have none, unlike those of a sum."""
+    return axes_of(axis, a.ndim) if a.ndim or axis in (None, ()) else normalize_axis_tuple(axis, 0)
 
 
 def _reaches(count, limit, where):
@@ -189,7 +194,7 @@ def _variance(a, axis, dtype, ddof, where, mean_, correction):
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    axes = axes_of(axis, a.ndim)
+    axes = _axes_of_mean(a, axis)
     where = True if where is _NO_VALUE else where
     kind = _mean_type(a, dtype)
     count = _count(a, axes, where)
@@ -235,6 +240,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """The weighted mean over axes."""
     a = native(a)
+    _axes_of_mean(a, axis)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
         count = a.size / result.size if result.size else 0

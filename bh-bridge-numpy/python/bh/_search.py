@@ -15,7 +15,7 @@ from ._joining import stack
 from ._layout import axes_in_memory
 from ._manipulation import broadcast_arrays, reshape
 from ._parts import complex_of, part_of
-from ._types import BOOL, CODE, INT64, is_complex, is_inexact, is_integer
+from ._types import BOOL, CODE, INT64, WEAK, is_complex, is_inexact, is_integer
 from ._ufunc import UFUNCS, converted_to, operand_of
 
 ndarray = _native.ndarray
@@ -89,8 +89,11 @@ def compress(condition, a, axis=None, out=None):
     condition = native(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    numbers = _indexing.flatnonzero(astype(condition, bool))
-    return take(a, numbers, axis, out)
+    a = native(a)
+    extent = a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
+    if condition.size > extent and condition[extent:].any():
+        raise IndexError(f"index {extent} is out of bounds for axis {axis or 0} with size {extent}")
+    return take(a, _indexing.flatnonzero(astype(condition, bool)), axis, out)
 
 
 @falls_back
@@ -330,6 +333,11 @@ def clip(a, a_min=_NO_VALUE, a_max=_NO_VALUE, out=None, *, min=_NO_VALUE, max=_N
     elif min is not _NO_VALUE or max is not _NO_VALUE:
         raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
     a = native(a)
+    weak = [type(limit) in WEAK for limit in (a_min, a_max)]
+    if any(weak) and not all(weak) and a_min is not None and a_max is not None:
+        # A number gives way to the type of all others, not to the array's alone.
+        kinds = (type(limit) if is_weak else native(limit).dtype for limit, is_weak in zip((a_min, a_max), weak))
+        a = astype(a, np._core.umath.clip.resolve_dtypes((a.dtype, *kinds, None))[0])
     result = a
     if not _is_no_limit(a, a_min, "min"):
         result = _u["maximum"](result, a_min)

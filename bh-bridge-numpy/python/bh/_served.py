@@ -19,7 +19,11 @@ def served(name, function, method=False):
     """The function, or the method, with the native one before it."""
     ufunc = UFUNCS.get(PARTS.get(name))
     native = _native.Method(name, function, ufunc) if method else _native.Function(name, function, ufunc, _binds(name))
-    return functools.update_wrapper(native, function)
+    functools.update_wrapper(native, function)
+    if isinstance(behind := getattr(function, "__wrapped__", None), types.BuiltinFunctionType):
+        # Who asks for its parameters gets those of NumPy's.
+        native.__wrapped__ = behind
+    return native
 
 
 def unbound(name, function):

@@ -9,6 +9,7 @@ from ._convert import native
 from ._scalar.ir import Unsupported
 from ._scalar.program import Program
 from ._trace import Scalar, Untraceable, plain, traced
+from ._types import code_of
 
 
 class vectorize:
@@ -47,6 +48,8 @@ class vectorize:
             return self
         if self.excluded or self.signature or self.cache:
             return self._element_by_element(args, kwargs, "excluded arguments, a signature, or a number of calls that matters")
+        if self.otypes and any(code_of(kind) is None for kind in self.otypes):
+            return self._element_by_element(args, kwargs, "results of a type that bh lacks")
         if not self.otypes and not all(np.size(value) for value in (*args, *kwargs.values())):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         try:

@@ -109,7 +109,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if axis is None:
         if ord is None or ord in ("f", "fro") and x.ndim == 2 or ord == 2 and x.ndim == 1:
             result = _u["sqrt"](_square_sum(x, tuple(range(x.ndim))))
-            return reshape(result, (1,) * x.ndim) if keepdims else result
+            return reshape(result, (1,) * x.ndim) if keepdims and x.ndim else result
         axis = tuple(range(x.ndim))
     axis = axis if isinstance(axis, tuple) else (axis,)
     if len(axis) == 1:
