@@ -400,3 +400,7 @@ def test_functions_along_axes_give_classes_of_their_results():
 def test_matrices_give_the_programs_arrays():
     rows, columns = bh.matrix([[0.0, 1.0], [2.0, 0.0]]).nonzero()
     assert type(rows) is type(columns) is bh.ndarray and rows.tolist() == [0, 1]
+
+
+def test_functions_give_the_programs_arrays_of_its_arrays():
+    assert type(bh.unique(bh.array([5, 1, 5], "i1"))) is bh.ndarray and type(bh.unique(bh.array([], "i1"))) is bh.ndarray

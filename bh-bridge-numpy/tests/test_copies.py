@@ -305,3 +305,13 @@ def test_strides_are_warned_of_whatever_they_are():
 def test_arrays_are_filled_with_what_elements_are_converted_to(value, kind):
     expected = bh.array(value).astype(kind)
     assert bh.full(3, value, kind)[1] == bh.full_like(bh.zeros(3, kind), value)[2] == bh.full((2, 2), value, kind, "F")[0, 0] == expected
+
+
+def test_memory_of_others_is_not_looked_for_in_circles():
+    class Round(bytearray):
+        @property
+        def base(self):
+            return self
+
+    shown = numpy.frombuffer(memoryview(Round(16)), "f8")
+    same(bh.asarray(shown), shown)

@@ -55,7 +55,7 @@ class _Converter:
 
     def wrap(self, result, /, to_scalar=None):
         """The result as an instance of the class of an argument that asks for this."""
-        own = isinstance(result, np.ndarray) and all(type(value) is _native.ndarray for value in self._values)
+        own = isinstance(result, np.ndarray) and type(result) is not np.ndarray and all(type(value) is _native.ndarray for value in self._values)
         return result if own else self._numpys.wrap(result, to_scalar=to_scalar)
 
 

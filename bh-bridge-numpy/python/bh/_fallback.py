@@ -103,6 +103,9 @@ def shown_by(array):
     """The array of bh whose memory an array of NumPy shows, as a view like that one; None where there is none."""
     base, whole = None, array
     while whole is not None and type(whole) is not ndarray:
+        if type(base) is memoryview and not isinstance(whole, np.ndarray):
+            # Memory of another library, whose objects may go round in circles.
+            return None
         base, whole = whole, whole.obj if type(whole) is memoryview else getattr(whole, "base", None)
     if type(base) is not memoryview or whole is None or not whole._writeable or CODE.get(array.dtype) != whole._code:
         return None
