@@ -31,7 +31,7 @@ def test_programs_are_those_of_their_seeds():
     assert said == {f"{programs.program(11).text} {settings.pairwise_stacks()}\n"}
 
 
-@pytest.mark.parametrize("names", [["default", "full", "direct", "two-threads", "small-caches"], ["cluster-2", "cluster-3", "cluster-5"], ["compiled"]])
+@pytest.mark.parametrize("names", [["default", "full", "direct", "two-threads", "small-caches", "tiles"], ["cluster-2", "cluster-3", "cluster-5"], ["compiled"]])
 def test_random_programs(names, tmp_path):
     found = soak.Soak(tmp_path / "report.json")
     count = PROGRAMS if names != ["compiled"] else PROGRAMS // 10

@@ -8,11 +8,15 @@ use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
 use bh_bytecode::{BatchRef, DType};
-use bh_kernel::{Home, Lowered};
+use bh_kernel::{Home, Lowered, TileOptions};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// The part of the largest array whose rows are taken to fit a cache.
 const SHARE: i64 = 4;
+/// What tiles are taken to be for.
+const CACHE_BYTES: i64 = 768 << 10;
+const THREADS: i64 = 8;
 
 impl Reason {
     /// The reason in words; bases by the names of the text form.
@@ -204,7 +208,7 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String
     text + &explain_windows(batch)
 }
 
-/// Which kernels the CPU engine runs in lock-step if their arrays are large.
+/// Which kernels the CPU engine runs in tiles, or in lock-step, if their arrays are large.
 fn explain_windows(batch: &BatchRef<'_>) -> String {
     let largest = batch.bases.iter().map(|base| base.bytes()).max().unwrap_or(0);
     let figures = bh_kernel::figures(batch, (largest as i64 / SHARE).max(1));
@@ -212,8 +216,27 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
     let computes = |block: &u32| bh_kernel::lower(batch, *block) != Lowered::Nothing;
     let number = |block: u32| (0..block).filter(computes).count();
     let mut text = String::new();
+    let bytes = (largest as i64 / SHARE).clamp(1, CACHE_BYTES);
+    let options = TileOptions { bytes, threads: THREADS, kernels: None };
+    let tilings = bh_kernel::tilings(batch, &options, &figures.windows);
     // Writing to a string cannot fail.
-    for window in &figures.windows.found {
+    for tiling in &tilings {
+        let [rows, columns] = tiling.tile;
+        let first = number(tiling.blocks.start);
+        let _ = writeln!(
+            text,
+            "kernels {first} to {} run in tiles where arrays are large: {} loop nests, tiles of about {rows} rows and \
+             {columns} columns, {} bytes moved instead of {}",
+            first + tiling.kernels as usize - 1,
+            tiling.nests.len(),
+            tiling.bytes,
+            tiling.plain_bytes
+        );
+    }
+    let in_tiles = |blocks: &Range<u32>| {
+        tilings.iter().any(|tiling| tiling.blocks.start < blocks.end && blocks.start < tiling.blocks.end)
+    };
+    for window in figures.windows.found.iter().filter(|window| !in_tiles(&window.blocks)) {
         let rolling = window.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
         let (first, count) = (number(window.blocks.start), window.blocks.clone().filter(computes).count());
         let _ = writeln!(

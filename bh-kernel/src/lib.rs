@@ -17,6 +17,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tiles;
 mod uses;
 mod window;
 
@@ -27,8 +28,9 @@ pub use kernel::{
 pub use lower::{copy_stage, lower};
 pub use nest::{Axis, fold_axes};
 pub use text::describe;
+pub use tiles::{Reach, TileNest, TileOptions, TileRows, TileSlot, Tiling, tilings};
 pub use uses::{BaseUse, Uses};
 pub use window::{
     Apart, Figures, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows,
-    Turn, WindowOptions, figures, gcd, windows,
+    Turn, WindowOptions, figures, gcd, windows, windows_beside,
 };

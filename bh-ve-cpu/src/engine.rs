@@ -12,7 +12,7 @@ use crate::affinity::{Affinity, bind};
 use crate::domains::domains;
 use crate::exec::Workers;
 use crate::native::{self, Tier1};
-use crate::plan::{BatchPlans, BlockPlan, PlanCache, WindowPlan, plan_windows};
+use crate::plan::{BatchPlans, BlockPlan, PlanCache, TilePlan, WindowPlan, plan_windows};
 use crate::settings::{Jit, PlanningMode, Settings};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
@@ -42,6 +42,8 @@ pub struct Engine {
     margins: Counter,
     windows: Counter,
     window_kernels: Counter,
+    tilings: Counter,
+    tiled_kernels: Counter,
     saved_bytes: Counter,
     refused_windows: Counter,
     at_once: Counter,
@@ -70,6 +72,8 @@ impl Component for Engine {
             margins: host.counter("margins"),
             windows: host.counter("windows"),
             window_kernels: host.counter("kernels in windows"),
+            tilings: host.counter("tilings"),
+            tiled_kernels: host.counter("kernels in tiles"),
             saved_bytes: host.counter("bytes saved by windows"),
             refused_windows: host.counter("windows refused"),
             at_once: host.counter("kernels run at once"),
@@ -193,17 +197,21 @@ impl Component for Engine {
         let all = 0..batch.blocks.len() as u32;
         let whole = blocks.is_empty() || blocks.iter().copied().eq(all.clone());
         let BatchPlans { blocks: plans, windows } = plans;
-        let (mut rest, mut lowered): (&[WindowPlan], &mut [Option<Lowered>]) = (&[], &mut []);
+        let (mut rest, mut tilings): (&[WindowPlan], &[TilePlan]) = (&[], &[]);
+        let mut lowered: &mut [Option<Lowered>] = &mut [];
         if let (Some(bytes), true) = (self.settings.window_bytes, whole && level == Level::Full) {
             let machine = &mut self.machine;
             let planned = match windows {
                 Some(planned) => planned,
-                None => windows.insert(plan_windows(batch, bytes, machine.primitives, &mut machine.tier1)?),
+                None => {
+                    let tiles = self.settings.tiles(bytes);
+                    windows.insert(plan_windows(batch, bytes, tiles, machine.primitives, &mut machine.tier1)?)
+                }
             };
-            (rest, lowered) = (&planned.windows, &mut planned.lowered);
+            (rest, tilings, lowered) = (&planned.windows, &planned.tilings, &mut planned.lowered);
             self.refused_windows.add(planned.refused * count_if_run);
         }
-        // Blocks before this one have run in a window.
+        // Blocks before this one have run in a window, or in tiles.
         let mut done = 0;
         let (all, some) = if whole { (all, &[][..]) } else { (0..0, blocks) };
         for block in all.chain(some.iter().copied()) {
@@ -221,6 +229,19 @@ impl Component for Engine {
                     self.windows.add(count_if_run);
                     self.window_kernels.add(u64::from(window.blocks.end - window.blocks.start) * count_if_run);
                     self.saved_bytes.add(window.saved() * count_if_run);
+                }
+            }
+            if let [tiling, others @ ..] = tilings
+                && tiling.blocks.start == block
+            {
+                tilings = others;
+                let running = self.traced.tiling(batch, tiling);
+                if self.machine.tiling(&registry, batch, tiling)? {
+                    done = tiling.blocks.end;
+                    self.traced.end(running);
+                    self.tilings.add(count_if_run);
+                    self.tiled_kernels.add(u64::from(tiling.kernels) * count_if_run);
+                    self.saved_bytes.add(tiling.saved() * count_if_run);
                 }
             }
             if block >= done {

@@ -9,6 +9,7 @@ use bh_core::config::{Key, parse_size};
 use bh_core::keys::ve_cpu;
 use bh_core::{Error, Host, Result};
 use bh_jit_abi::Divider;
+use bh_kernel::TileOptions;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -35,6 +36,16 @@ pub(crate) enum Jit {
     On,
 }
 
+/// Which chains of kernels run tile by tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeTiles {
+    Off,
+    /// Those that the model gains from.
+    Auto,
+    /// All, of so many kernels at most.
+    Kernels(u32),
+}
+
 /// Values of the keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -47,6 +58,8 @@ pub(crate) struct Settings {
     pub(crate) affinity: Affinity,
     /// Bytes of rows that a sliding window may have in use; `None` if kernels run one after the other.
     pub(crate) window_bytes: Option<i64>,
+    /// Which chains of kernels run tile by tile.
+    pub(crate) time_tiles: TimeTiles,
     /// Do several operations become one primitive, where there is one?
     pub(crate) superinstructions: bool,
     /// Outputs of at least this many bytes are written past the caches.
@@ -90,6 +103,16 @@ impl Settings {
         Primitives { isa: self.isa, stream_bytes: self.stream_bytes, superinstructions: self.superinstructions }
     }
 
+    /// What tiles are to be, where windows have so many bytes.
+    pub(crate) fn tiles(&self, bytes: i64) -> Option<TileOptions> {
+        let kernels = match self.time_tiles {
+            TimeTiles::Off => return None,
+            TimeTiles::Auto => None,
+            TimeTiles::Kernels(kernels) => Some(kernels),
+        };
+        Some(TileOptions { bytes, threads: self.threads as i64, kernels })
+    }
+
     /// Reads and checks the keys.
     pub(crate) fn read(host: &Host) -> Result<Settings> {
         let mut threads = Settings::threads(&host.setting(&ve_cpu::THREADS)?)?;
@@ -120,6 +143,14 @@ impl Settings {
         let stream_bytes = bytes(host, &ve_cpu::STREAM_BYTES, 0..=u64::MAX, share)?;
         let plan_bytes = bytes(host, &ve_cpu::PLAN_BYTES, 0..=usize::MAX, PLAN_BYTES)?;
         let window_bytes = choice(host, &ve_cpu::WINDOWS, &[("auto", Some(window_bytes)), ("off", None)])?;
+        let time_tiles = match host.setting(&ve_cpu::TIME_TILES)?.as_str() {
+            "" | "auto" => TimeTiles::Auto,
+            "off" => TimeTiles::Off,
+            text => match text.parse() {
+                Ok(kernels @ 1..=1024) => TimeTiles::Kernels(kernels),
+                _ => return wrong("time_tiles", text, "auto, off or a number of kernels from 1 to 1024"),
+            },
+        };
         let superinstructions = choice(host, &ve_cpu::SUPERINSTRUCTIONS, &[("auto", true), ("off", false)])?;
         let modes = [("auto", PlanningMode::Auto), ("direct", PlanningMode::Direct), ("full", PlanningMode::Full)];
         let planning = choice(host, &ve_cpu::PLANNING, &modes)?;
@@ -141,6 +172,7 @@ impl Settings {
             divider,
             affinity,
             window_bytes,
+            time_tiles,
             superinstructions,
             stream_bytes,
             planning,

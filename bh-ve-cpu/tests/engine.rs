@@ -241,6 +241,8 @@ fn wrong_settings_are_refused() {
         ("windows", "on"),
         ("window_bytes", "much"),
         ("sweeps", "on"),
+        ("time_tiles", "0"),
+        ("time_tiles", "on"),
     ] {
         let error = Driver::new(&[(key, value)]).err().expect("refused");
         assert_eq!(error.status, status::CONFIG);

@@ -1,5 +1,6 @@
 //! Random chains: several kernels that read at shifted places what others of the batch write, or what others fold of the
-//! same rows, with and without windows, in small strips, on several thread counts. Results equal the oracle's, and each other's bit by bit.
+//! same rows, with and without windows and tiles, in small strips, on several thread counts. Results equal the oracle's, and
+//! each other's bit by bit.
 
 mod support;
 
@@ -94,6 +95,37 @@ fn plain() -> Driver {
 }
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::Singleton, Algorithm::Naive, Algorithm::Greedy];
+
+/// A driver that runs chains of so many kernels at most tile by tile.
+fn tiled(kernels: u32, threads: usize, bytes: &str) -> Driver {
+    let keys = [("threads", "1"), ("window_bytes", bytes), ("time_tiles", &kernels.to_string())];
+    let mut driver = Driver::new(&keys).unwrap();
+    driver.engine.message(&format!("threads {threads}")).unwrap();
+    driver
+}
+
+#[test]
+fn chains_in_tiles_equal_the_oracle() {
+    let mut drivers = [plain(), tiled(1, 2, "3000"), tiled(2, 1, "8000"), tiled(5, 2, "6000"), tiled(16, 3, "20000")];
+    for seed in 0..3000 {
+        let mut dice = Dice(seed ^ 66);
+        let rank = dice.pick(1, 3);
+        let mut shape: Vec<i64> = (0..rank).map(|_| dice.pick(3, 12)).collect();
+        shape[0] = dice.pick(5, 60) * if rank == 1 { 12 } else { 1 };
+        if rank == 2 && dice.chance(80) {
+            shape[1] = dice.pick(2, 130);
+        }
+        let program = stencil_chain(seed, &shape, dice.pick(2, 24) as usize);
+        compare(&mut drivers, (program, false), seed, ALGORITHMS[seed as usize % 3]);
+    }
+    for driver in &drivers[1..] {
+        let (tilings, kernels) = (driver.counter("tilings"), driver.counter("kernels in tiles"));
+        assert!(tilings > 1000 && kernels >= tilings, "{tilings} tilings of {kernels} kernels");
+    }
+    let deepest = &drivers[4];
+    assert!(deepest.counter("kernels in tiles") > 3 * deepest.counter("tilings"));
+    assert_eq!(drivers[0].counter("tilings"), 0);
+}
 
 #[test]
 fn small_chains_equal_the_oracle() {

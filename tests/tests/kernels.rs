@@ -59,7 +59,7 @@ fn number(line: &str, key: &str) -> u32 {
     digits.parse().unwrap_or_else(|_| panic!("'{key}' is no number in {line}"))
 }
 
-/// What the engine starts: a window counts once, however many kernels run in it.
+/// What the engine starts: a window or a tiling counts once, however many kernels run in it.
 fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     let mut command = Command::new(prefix().join("bin/bh"));
     command.args(["run", "--profile", "--"]).arg(program).arg(arguments[0]).arg(iterations.to_string()).arg("f64");
@@ -71,12 +71,14 @@ fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     let run = command.output().unwrap();
     assert!(run.status.success(), "{command:?}: {}", String::from_utf8_lossy(&run.stderr));
     let text = [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    // What never happened is not named.
     let counter = |name: &str| {
         let row = text.lines().find_map(|line| line.strip_prefix(&format!("ve-cpu.{name} ")));
-        let row = row.unwrap_or_else(|| panic!("no counter '{name}' in {text}"));
-        row.trim().parse::<i64>().unwrap_or_else(|_| panic!("'{name}' is no number in {text}"))
+        row.map_or(0, |row| row.trim().parse::<i64>().unwrap_or_else(|_| panic!("'{name}' is no number in {text}")))
     };
-    counter("kernels") - counter("kernels in windows") + counter("windows")
+    assert!(counter("kernels") > 0, "no kernels in {text}");
+    counter("kernels") - counter("kernels in windows") + counter("windows") - counter("kernels in tiles")
+        + counter("tilings")
 }
 
 /// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel; what is made

@@ -73,6 +73,7 @@ planning = "full"
 threads = 2
 jit = "off"
 window_bytes = 2000
+time_tiles = "16"
 "#;
 
 /// Kernels as large as they may be.

@@ -21,6 +21,7 @@ NAMED = {
     "direct": {"fuser": {"planning": "direct"}, "ve-cpu": {"planning": "direct", "threads": 1}},
     "linear": {"fuser": {"planning": "linear"}, "ve-cpu": {"threads": 1}},
     "small-caches": _engine(threads=1, jit="off", window_bytes=4096, stream_bytes=1024),
+    "tiles": _engine(threads=1, jit="off", window_bytes=4096, time_tiles="16"),
     "singleton": {"fuser": {"algorithm": "singleton", "planning": "full"}, "ve-cpu": {"threads": 1}},
     **{
         f"cluster-{ranks}": {"cluster": {"ranks": ranks, "weights": list(weights), "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}}
@@ -48,6 +49,7 @@ KEYS = {
     ("fuser", "cache_bytes"): (67108864, 0),
     ("ve-cpu", "threads"): (1, 2),
     ("ve-cpu", "windows"): ("auto", "off"),
+    ("ve-cpu", "time_tiles"): ("auto", "off", "2", "16"),
     ("ve-cpu", "superinstructions"): ("auto", "off"),
     ("ve-cpu", "planning"): ("auto", "direct", "full"),
     ("ve-cpu", "plan_bytes"): ("auto", "4KiB"),

@@ -225,6 +225,11 @@ const LEAST_EFFORT: usize = 20_000;
 
 /// The windows of a batch with a partition.
 pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWindows {
+    windows_beside(batch, options, &[])
+}
+
+/// The windows of a batch with a partition beside these blocks, which are in order.
+pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: &[Range<u32>]) -> SlidingWindows {
     let mut windows = SlidingWindows::default();
     let blocks = batch.blocks.len() as u32;
     if blocks < 2 || !worthwhile(batch, options.bytes) {
@@ -238,7 +243,13 @@ pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWind
             windows.apart.push((first, Apart::Effort));
             break;
         }
-        let outcome = longest(batch, &facts, options, first, blocks, &effort);
+        let next = taken.iter().find(|taken| first < taken.end);
+        if let Some(next) = next.filter(|next| next.contains(&first)) {
+            first = next.end;
+            continue;
+        }
+        let limit = next.map_or(blocks, |next| next.start);
+        let outcome = longest(batch, &facts, options, first, limit, &effort);
         first = match outcome {
             Ok(window) => {
                 let end = window.blocks.end;

@@ -1,6 +1,7 @@
 //! What is known about a stage before registers are numbered: how its slots are accessed, where each value lives, and
 //! which steps become one primitive.
 
+use super::WindowMemory;
 use crate::primitives::{LanesFn, PrimFn, Primitives, SumFn};
 use crate::shape::LoopNest;
 use bh_bytecode::{DType, Opcode};
@@ -82,8 +83,11 @@ pub(super) struct Analysis<'a> {
 }
 impl<'a> Analysis<'a> {
     /// Analyses a stage. Slots that are `resident` are never written past the caches.
-    pub(super) fn new(stage: &'a Stage, resident: &'a [bool], primitives: Primitives) -> Analysis<'a> {
-        let nest = LoopNest::new(&stage.kernel, &stage.parameters);
+    pub(super) fn new(stage: &'a Stage, memory: WindowMemory<'a>, primitives: Primitives) -> Analysis<'a> {
+        let (kernel, parameters) = (&stage.kernel, &stage.parameters);
+        let nest =
+            if memory.in_tile { LoopNest::in_tile(kernel, parameters) } else { LoopNest::new(kernel, parameters) };
+        let resident = memory.resident;
         let splat = vec![false; stage.kernel.constants.len()];
         let (values, forms, terms) = (Vec::new(), Vec::new(), Vec::new());
         let non_temporal_bytes = primitives.stream_bytes;

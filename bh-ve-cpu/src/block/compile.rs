@@ -32,6 +32,8 @@ pub(crate) struct WindowMemory<'a> {
     pub(crate) groups: &'a [u32],
     /// Must each row be complete before the next one begins?
     pub(crate) in_order: bool,
+    /// Is the nest one of a tile? Its first two dimensions are rows and columns, of which it does any part.
+    pub(crate) in_tile: bool,
 }
 
 /// [`compile`] for a nest of a sliding window.
@@ -41,8 +43,7 @@ pub(crate) fn compile_in_window(
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<Program> {
-    let mut compiler =
-        ProgramCompiler { analysis: Analysis::new(stage, memory.resident, primitives), primitives, memory };
+    let mut compiler = ProgramCompiler { analysis: Analysis::new(stage, memory, primitives), primitives, memory };
     let width = compiler.width();
     let (registers, places) = compiler.allocate();
     let splat = compiler.analysis.splat.iter().filter(|&&splat| splat).count();

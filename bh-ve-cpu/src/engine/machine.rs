@@ -7,13 +7,13 @@ mod lent;
 use crate::block::{Aligned, Binding, Bound, Program, taken};
 use crate::exec::{self, Workers};
 use crate::native::Tier1;
-use crate::plan::{BlockPlan, BlockWork, WindowPlan, temporary_bytes};
+use crate::plan::{BlockPlan, BlockWork, TilePlan, WindowPlan, temporary_bytes};
 use crate::primitives::Primitives;
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
-use bh_kernel::{BaseUse, BufferRef, Home, Special, Temporary};
+use bh_kernel::{BaseUse, BufferRef, Home, Special, Temporary, TileSlot};
 use bh_methods::{Methods, Strided};
 use held::Held;
 use lent::Lent;
@@ -265,6 +265,53 @@ impl Machine {
             exec::run(unsafe { Bound::new(program, binding, primitives) }, workers, partials)?;
         }
         Ok(())
+    }
+
+    /// Runs a tiling. False as [`Machine::window`] is.
+    pub(super) fn tiling(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<bool> {
+        let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
+        if lent.is_err() {
+            self.lent.clear();
+            self.fresh.clear();
+            return Ok(false);
+        }
+        self.run_tiles(batch, plan);
+        self.lent.clear();
+        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
+        Ok(true)
+    }
+
+    fn run_tiles(&mut self, batch: &BatchRef<'_>, plan: &TilePlan) {
+        if self.rehearse(|machine| machine.workers.threads() * taken(plan.row_bytes)) {
+            return;
+        }
+        let data = |slot: TileSlot| -> *mut u8 {
+            let memory = match slot {
+                TileSlot::Base(base) => {
+                    plan.bases.iter().position(|lent| lent.base == base).map(|at| self.lent[at].data())
+                }
+                TileSlot::Fresh(base) => {
+                    plan.renames.iter().position(|it| it.base == base).map(|at| self.fresh[at].data())
+                }
+                TileSlot::Rows(_) | TileSlot::Index => None,
+            };
+            memory.map_or(std::ptr::null_mut(), |data| data.cast::<u8>())
+        };
+        if self.bindings.len() < plan.nests.len() {
+            self.bindings.resize_with(plan.nests.len(), Binding::default);
+        }
+        for (binding, nest) in self.bindings.iter_mut().zip(&plan.nests) {
+            let program = &nest.program;
+            count_work(&mut self.tier1, program);
+            binding.slots.clear();
+            let slots = program.slots.iter().zip(&nest.slots);
+            binding.slots.extend(slots.map(|(slot, &home)| data(home).wrapping_offset(slot.start)));
+            binding.constants.clear();
+            binding.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
+        }
+        let bindings = &self.bindings[..plan.nests.len()];
+        // SAFETY: the registry lends the whole buffers of validated bases; rows of tiles have no address of their own.
+        unsafe { exec::run_tiles(plan, bindings, self.primitives, &mut self.workers) };
     }
 
     fn special(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, special: Special) -> Result<()> {

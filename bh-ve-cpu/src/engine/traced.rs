@@ -1,7 +1,7 @@
 //! What the trace says of kernels: each with its lines, what it moves, and how it ran.
 
 use crate::block::Program;
-use crate::plan::{BlockPlan, BlockWork, WindowPlan};
+use crate::plan::{BlockPlan, BlockWork, TilePlan, WindowPlan};
 use bh_bytecode::BatchRef;
 use bh_core::Host;
 use bh_core::kernel_trace::{Kernel, KernelTrace};
@@ -46,6 +46,15 @@ impl Traced {
             _ => "in blocks, in lock-step",
         };
         self.begin(batch, window.blocks.clone(), how, Some(window.moved()))
+    }
+
+    /// A tiling begins.
+    pub(super) fn tiling(&mut self, batch: &BatchRef<'_>, tiling: &TilePlan) -> Option<Running> {
+        let how = match how(tiling.nests.iter().map(|nest| &nest.program)) {
+            COMPILED => "compiled, in tiles",
+            _ => "in blocks, in tiles",
+        };
+        self.begin(batch, tiling.blocks.clone(), how, Some(tiling.moved()))
     }
 
     fn begin(&mut self, batch: &BatchRef<'_>, blocks: Range<u32>, how: &str, moved: Option<u64>) -> Option<Running> {

@@ -113,6 +113,35 @@ pub(super) unsafe fn run_part(
     runner.executor.finish();
 }
 
+/// Runs so many rows and columns, the iterations of the two outermost loops, of a nest of a tile, from where the slots are.
+///
+/// # Safety
+/// They must be inside the nest, and nobody else may run them.
+pub(super) unsafe fn run_box(
+    bound: Bound<'_>,
+    slots: &[*mut u8],
+    scratch: &mut NestScratch,
+    [rows, columns]: [i64; 2],
+) {
+    let nest = &bound.program.nest;
+    if nest.line_dim == 1 {
+        let mut executor = BlockExecutor::new(bound, &mut scratch.block);
+        // SAFETY: promised by the caller.
+        unsafe { executor.lines(slots, rows, 0, columns, Folding::None) };
+        return executor.finish();
+    }
+    let around = |dim: usize| match dim {
+        0 => rows,
+        1 => columns,
+        _ => nest.extents[dim],
+    };
+    let level = LoopLevel((0..nest.line_dim).map(|dim| (dim, around(dim))).collect());
+    let mut runner = LineRunner::new(bound, &level, slots, scratch);
+    // SAFETY: promised by the caller.
+    unsafe { runner.lines(0..level.count()) };
+    runner.executor.finish();
+}
+
 /// What a unit of a map is.
 enum UnitShape {
     Block,

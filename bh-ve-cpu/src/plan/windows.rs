@@ -2,6 +2,7 @@
 
 mod layout;
 
+use super::tiles::TilePlan;
 use crate::block::{Program, WindowMemory, compile, compile_in_window};
 use crate::native::Tier1;
 use crate::primitives::Primitives;
@@ -10,7 +11,7 @@ use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
 use bh_kernel::{Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingWindow, SlotMode, Stage};
-use bh_kernel::{SlidingNest, SlidingRename, SlidingWindows, WindowOptions};
+use bh_kernel::{SlidingNest, SlidingRename, SlidingWindows, TileOptions, WindowOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -105,35 +106,47 @@ pub(crate) struct WindowPlan {
     bytes: u64,
 }
 
-/// The sliding windows of a batch, planned.
+/// The sliding windows and tilings of a batch, planned.
 #[derive(Debug, Default)]
 pub(crate) struct WindowPlans {
     pub(crate) windows: Vec<WindowPlan>,
+    /// The chains that run tile by tile, beside these.
+    pub(crate) tilings: Vec<TilePlan>,
     /// Kernels that follow each other on common arrays and cannot run in lock-step.
     pub(crate) refused: u64,
     /// Blocks in no window that were lowered and are not planned yet, by block.
     pub(crate) lowered: Vec<Option<Lowered>>,
 }
 
-/// Plans the sliding windows of a batch.
+/// Plans the sliding windows and tilings of a batch.
 pub(crate) fn plan_windows(
     batch: &BatchRef<'_>,
     bytes: i64,
+    tiles: Option<TileOptions>,
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
-    let SlidingWindows { found, apart, lowered } =
-        bh_kernel::windows(batch, &WindowOptions { bytes, unit: &Reduction::rows_of });
+    let options = WindowOptions { bytes, unit: &Reduction::rows_of };
+    let mut windows = bh_kernel::windows(batch, &options);
+    let tilings = tiles.map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows));
+    let taken: Vec<Range<u32>> = tilings.iter().map(|tiling| tiling.blocks.clone()).collect();
+    if !taken.is_empty() {
+        windows = bh_kernel::windows_beside(batch, &options, &taken);
+    }
+    let SlidingWindows { found, apart, lowered } = windows;
     let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
     let refused = apart.iter().filter(refused).count() as u64;
     let windows = found.into_iter().map(|window| WindowPlan::new(batch, &lowered, window, primitives, tier1));
     let windows: Vec<WindowPlan> = windows.collect::<Result<_>>()?;
+    let tilings = tilings.into_iter().map(|tiling| TilePlan::new(batch, tiling, primitives, tier1));
+    let tilings: Vec<TilePlan> = tilings.collect::<Result<_>>()?;
     let mut lowered: Vec<Option<Lowered>> = lowered.into_iter().map(Some).collect();
-    for window in &windows {
-        let Range { start, end } = window.blocks;
-        lowered[start as usize..end as usize].fill_with(|| None);
+    for blocks in windows.iter().map(|window| &window.blocks).chain(&taken) {
+        if let Some(planned) = lowered.get_mut(blocks.start as usize..blocks.end as usize) {
+            planned.fill_with(|| None);
+        }
     }
-    Ok(WindowPlans { windows, refused, lowered })
+    Ok(WindowPlans { windows, tilings, refused, lowered })
 }
 
 /// The line buffers of a sliding window, and what nests need to know of them.
@@ -224,7 +237,7 @@ impl NestCompiler<'_> {
         let (buffers, groups) = (self.buffers, self.buffers.groups(&nest));
         let SlidingNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
         let resident: Vec<bool> = arrays.iter().map(|&array| buffers.is_resident(array)).collect();
-        let memory = WindowMemory { resident: &resident, groups: &groups, in_order };
+        let memory = WindowMemory { resident: &resident, groups: &groups, in_order, in_tile: false };
         let program = compile_in_window(&stage, memory, self.primitives, self.tier1);
         Ok(WindowNest {
             program: program.map_err(|error| self.located(&stage, error))?,

@@ -106,8 +106,18 @@ impl LoopShape {
 impl LoopNest {
     /// Chooses lines for a stage; [`LoopNest::set_block`] completes it.
     pub(crate) fn new(kernel: &Kernel, parameters: &Parameters) -> LoopNest {
+        LoopNest::of_shape(LoopShape::new(kernel, parameters), kernel, parameters)
+    }
+
+    /// [`LoopNest::new`] for a stage of a tile: lines do not run along its rows.
+    pub(crate) fn in_tile(kernel: &Kernel, parameters: &Parameters) -> LoopNest {
+        let shape = if parameters.extents.len() > 2 { LoopShape::new(kernel, parameters) } else { LoopShape::Lines };
+        LoopNest::of_shape(shape, kernel, parameters)
+    }
+
+    fn of_shape(shape: LoopShape, kernel: &Kernel, parameters: &Parameters) -> LoopNest {
         let (extents, dims, folded) = (parameters.extents.clone(), kernel.dims.clone(), parameters.folded.clone());
-        let (shape, last, columns) = (LoopShape::new(kernel, parameters), extents.len() - 1, parameters.columns);
+        let (last, columns) = (extents.len() - 1, parameters.columns);
         let is_long = |&row: &i64| row >= LONG_ROW && dims[last] == Dim::Reduced && columns == 0;
         let long_row = folded.last().copied().filter(is_long);
         let (line_dim, row) = if shape == LoopShape::Lines { (last, 1) } else { (last - 1, extents[last]) };

@@ -1,0 +1,409 @@
+//! Collecting a chain of blocks that may run tile by tile, with the arrays that their nests touch.
+
+use super::grid::{self, Grid, Place};
+use super::split::split;
+use crate::window::SlidingRename;
+use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
+use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::{BatchRef, Opcode, base_flags};
+
+/// The most nests of a chain.
+const NESTS: usize = 256;
+/// The most slots of its nests.
+const SLOTS: usize = 2048;
+
+/// The most rows, or columns, that lie between what a nest touches of one array at a time.
+const SPREAD: i64 = 64;
+
+/// The array of a slot that addresses no memory.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What must be known of all blocks before chains are collected.
+pub(super) struct Facts {
+    /// The stages of each block, with the copies of its renames; `None` if it takes no part, or if it is nothing but data management.
+    blocks: Vec<Block>,
+    grids: Vec<Grid>,
+    /// The last block that uses each base.
+    last_use: Vec<u32>,
+}
+
+/// A block of the batch.
+enum Block {
+    /// It computes nothing.
+    Nothing,
+    /// It cannot run in tiles.
+    Apart,
+    Stages(Vec<Stage>),
+}
+
+impl Facts {
+    pub(super) fn new(batch: &BatchRef<'_>) -> Facts {
+        let blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Facts::block(batch, block)).collect();
+        let stages = blocks.iter().flat_map(|block| match block {
+            Block::Stages(stages) => stages.as_slice(),
+            Block::Nothing | Block::Apart => &[],
+        });
+        let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
+        let grids = grid::grids(&lengths, stages);
+        let mut last_use = vec![0; batch.bases.len()];
+        for (index, block) in (0..).zip(batch.blocks) {
+            let mut use_of = |base: u32| {
+                if let Some(last) = last_use.get_mut(base as usize) {
+                    *last = index;
+                }
+            };
+            for instr in batch.block_instrs(block).iter().map(|&instr| &batch.instrs[instr as usize]) {
+                // Whoever asks for data needs it as much as who reads it.
+                if !instr.opcode.is_system() || instr.opcode == Opcode::Sync {
+                    let views = instr.operands().iter().filter_map(|operand| operand.as_view());
+                    views.for_each(|view| use_of(batch.views[view as usize].base));
+                }
+            }
+            for rename in batch.renames(block) {
+                use_of(rename.base);
+                use_of(rename.alias);
+            }
+        }
+        Facts { blocks, grids, last_use }
+    }
+
+    fn block(batch: &BatchRef<'_>, block: u32) -> Block {
+        let mut stages = match crate::lower(batch, block) {
+            Lowered::Nothing => return Block::Nothing,
+            Lowered::Loops(stages, temporaries) if temporaries.is_empty() => stages,
+            Lowered::Loops(..) | Lowered::Special(_) => return Block::Apart,
+        };
+        for rename in batch.renames(&batch.blocks[block as usize]) {
+            let (from, to) = (BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
+            stages.extend(batch.uncovered(rename).iter().map(|&view| crate::copy_stage(batch, view, from, to)));
+        }
+        let fits = |step: &Step| !matches!(step, Step::Gather { .. } | Step::Reduce { .. });
+        let fits = |stage: &Stage| stage.kernel.steps.iter().all(fits) && stage.parameters.iterations() > 0;
+        if stages.iter().all(fits) { Block::Stages(stages) } else { Block::Apart }
+    }
+}
+
+/// An array of a chain: a version of a base.
+pub(super) struct Array {
+    pub(super) base: u32,
+    pub(super) grid: Grid,
+    /// Bytes of an element.
+    pub(super) size: i64,
+    /// Made by a rename in the chain.
+    pub(super) fresh: bool,
+    /// A rename in the chain has put another one in its place.
+    pub(super) replaced: bool,
+    /// It becomes the other end of an alias.
+    pub(super) aliased: bool,
+    /// A nest writes it, or reads it.
+    pub(super) written: bool,
+    pub(super) read: bool,
+    /// Does it have elements that no nest has written where one reads them?
+    pub(super) needs_old: bool,
+    /// A nest touches it otherwise than row by row and column by column.
+    irregular: bool,
+    /// The boxes that nests have written, and the one that is all of it.
+    boxes: Vec<Area>,
+    pub(super) whole: bool,
+    /// Its first row and column, as all arrays of the chain count them.
+    pub(super) offset: Option<[i64; 2]>,
+}
+
+/// A nest of a chain.
+pub(super) struct Nest {
+    pub(super) block: u32,
+    pub(super) stage: Stage,
+    /// The array of each slot, or [`NONE`].
+    pub(super) arrays: Vec<u32>,
+    /// Where each slot is; `None` where it goes its own way.
+    pub(super) places: Vec<Option<Place>>,
+}
+
+/// A chain under construction.
+pub(super) struct Chain<'a> {
+    pub(super) batch: &'a BatchRef<'a>,
+    facts: &'a Facts,
+    pub(super) first: u32,
+    pub(super) end: u32,
+    pub(super) kernels: u32,
+    /// The last block that was taken in computes something.
+    pub(super) computed: bool,
+    /// No further block may follow.
+    pub(super) ends: bool,
+    slots: usize,
+    pub(super) nests: Vec<Nest>,
+    pub(super) arrays: Vec<Array>,
+    pub(super) renames: Vec<SlidingRename>,
+    /// The array that each base is now.
+    current: Vec<u32>,
+}
+
+impl<'a> Chain<'a> {
+    pub(super) fn new(batch: &'a BatchRef<'a>, facts: &'a Facts, first: u32) -> Chain<'a> {
+        Chain {
+            batch,
+            facts,
+            first,
+            end: first,
+            kernels: 0,
+            computed: false,
+            ends: false,
+            slots: 0,
+            nests: Vec::new(),
+            arrays: Vec::new(),
+            renames: Vec::new(),
+            current: vec![NONE; batch.bases.len()],
+        }
+    }
+
+    /// Takes in the next block, if it may.
+    pub(super) fn extend(&mut self) -> bool {
+        let facts = self.facts;
+        let (Some(block), false) = (facts.blocks.get(self.end as usize), self.ends) else { return false };
+        let record = &self.batch.blocks[self.end as usize];
+        self.computed = match block {
+            Block::Apart => return false,
+            Block::Nothing if self.nests.is_empty() => return false,
+            Block::Nothing => false,
+            Block::Stages(stages) => {
+                if !self.block(stages) {
+                    return false;
+                }
+                self.kernels += 1;
+                true
+            }
+        };
+        self.end += 1;
+        let last = |&instr: &u32| matches!(self.batch.instrs[instr as usize].opcode, Opcode::Free | Opcode::Sync);
+        self.ends = self.batch.block_instrs(record).iter().any(last)
+            || self.batch.renames(record).iter().any(|rename| rename.alias != NO_BASE)
+            || self.nests.len() >= NESTS
+            || self.slots >= SLOTS;
+        true
+    }
+
+    fn block(&mut self, stages: &[Stage]) -> bool {
+        let block = self.end;
+        let record = &self.batch.blocks[block as usize];
+        let mut fresh: Vec<(u32, u32)> = Vec::new();
+        for rename in self.batch.renames(record) {
+            // What the base was must be known before the new array takes its place.
+            self.known(rename.base);
+            fresh.push((rename.base, self.array(rename.base, true)));
+        }
+        for stage in stages {
+            if !self.nest(block, stage, &fresh) {
+                return false;
+            }
+        }
+        for rename in self.batch.renames(record) {
+            let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
+            self.renames.push(SlidingRename { base: rename.base, alias });
+        }
+        for (base, array) in fresh {
+            let old = std::mem::replace(&mut self.current[base as usize], array);
+            self.arrays[old as usize].replaced = true;
+            let aliased = self.renames.iter().any(|rename| rename.base == base && rename.alias.is_some());
+            self.arrays[array as usize].aliased = aliased;
+        }
+        true
+    }
+
+    fn array(&mut self, base: u32, fresh: bool) -> u32 {
+        self.arrays.push(Array {
+            base,
+            grid: self.facts.grids[base as usize],
+            size: self.batch.bases[base as usize].dtype().size() as i64,
+            fresh,
+            replaced: false,
+            aliased: false,
+            written: false,
+            read: false,
+            needs_old: false,
+            irregular: false,
+            boxes: Vec::new(),
+            whole: fresh,
+            offset: None,
+        });
+        (self.arrays.len() - 1) as u32
+    }
+
+    /// The array that a base is now.
+    fn known(&mut self, base: u32) -> u32 {
+        if self.current[base as usize] == NONE {
+            self.current[base as usize] = self.array(base, false);
+        }
+        self.current[base as usize]
+    }
+
+    /// Does the array's content end in the chain?
+    pub(super) fn dies(&self, array: &Array) -> bool {
+        let ends = self.batch.bases[array.base as usize].has(base_flags::DIES);
+        array.replaced || (ends && !array.aliased && self.facts.last_use[array.base as usize] < self.end)
+    }
+
+    /// Takes in a nest, or one for each array that it writes. False if it cannot run in tiles with the others.
+    fn nest(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> bool {
+        if let Some(nest) = self.placed(block, stage, fresh) {
+            self.take(nest);
+            return true;
+        }
+        let mut written: Vec<(u32, Area)> = Vec::new();
+        for part in split(stage) {
+            let Some(nest) = self.placed(block, &part, fresh) else { return false };
+            for (slot, &array) in nest.arrays.iter().enumerate().filter(|(_, array)| **array != NONE) {
+                let Some(own) = nest.places[slot].and_then(|place| area(&nest.stage, slot, place)) else {
+                    if self.arrays[array as usize].written {
+                        return false;
+                    }
+                    continue;
+                };
+                if nest.stage.kernel.slots[slot].mode.writes() {
+                    written.push((array, own));
+                } else if written.iter().any(|(other, there)| *other == array && meet(&own, there)) {
+                    // It must find what was there before.
+                    return false;
+                }
+            }
+            self.take(nest);
+        }
+        !written.is_empty()
+    }
+
+    /// A nest with the arrays of its slots and their places; `None` if it does not walk all that is written in one way.
+    fn placed(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Option<Nest> {
+        let slots = &stage.kernel.slots;
+        let arrays: Vec<u32> = stage
+            .parameters
+            .buffers
+            .iter()
+            .map(|&buffer| match buffer {
+                BufferRef::Base(base) => self.known(base),
+                BufferRef::Fresh(base) => fresh.iter().find(|known| known.0 == base).map_or(NONE, |known| known.1),
+                BufferRef::Temporary(_) | BufferRef::None => NONE,
+            })
+            .collect();
+        let guide = slots.iter().position(|slot| slot.mode == SlotMode::Write)?;
+        let grid = self.arrays.get(arrays[guide] as usize)?.grid;
+        let stage = grid::cut(stage, guide, grid)?;
+        let place = |slot: usize| {
+            let array = self.arrays.get(arrays[slot] as usize)?;
+            grid::place(&stage, slot, array.grid)
+        };
+        let places: Vec<Option<Place>> = (0..arrays.len()).map(place).collect();
+        for (slot, &number) in arrays.iter().enumerate() {
+            let Some(array) = self.arrays.get(number as usize) else { continue };
+            let own = || (0..arrays.len()).filter(|&other| arrays[other] == number);
+            if !array.written && !own().any(|other| slots[other].mode.writes()) {
+                continue;
+            }
+            // What is written is so row by row and column by column, by all nests.
+            let place = places[slot].filter(|_| !array.irregular)?;
+            let far =
+                |other: Place| (place.row - other.row).abs() > SPREAD || (place.column - other.column).abs() > SPREAD;
+            if own().filter_map(|other| places[other]).any(far) {
+                return None;
+            }
+        }
+        Some(Nest { block, stage, arrays, places })
+    }
+
+    fn take(&mut self, nest: Nest) {
+        self.slots += nest.arrays.len();
+        for (slot, &array) in nest.arrays.iter().enumerate() {
+            let Some(array) = self.arrays.get_mut(array as usize) else { continue };
+            array.irregular |= nest.places[slot].is_none();
+            array.written |= nest.stage.kernel.slots[slot].mode.writes();
+        }
+        self.shift(&nest);
+        self.note(&nest);
+        self.nests.push(nest);
+    }
+
+    /// Gives arrays that are new their place beside those that are known.
+    fn shift(&mut self, nest: &Nest) {
+        let slots = || nest.arrays.iter().zip(&nest.places).filter_map(|(&array, place)| Some((array, (*place)?)));
+        let place = |place: Place| [place.row, place.column];
+        let mut seen: Option<[(i64, i64); 2]> = None;
+        for (array, at) in slots() {
+            let Some(offset) = self.arrays[array as usize].offset else { continue };
+            let there = [0, 1].map(|axis| place(at)[axis] + offset[axis]);
+            let known = seen.unwrap_or(there.map(|there| (there, there)));
+            seen = Some([0, 1].map(|axis| (known[axis].0.min(there[axis]), known[axis].1.max(there[axis]))));
+        }
+        let middle = seen.map(|seen| seen.map(|(low, high)| (low + high).div_euclid(2)));
+        // Where nothing is known, arrays begin at one place.
+        for (array, at) in slots() {
+            let offset = middle.map_or([0, 0], |middle| [0, 1].map(|axis| middle[axis] - place(at)[axis]));
+            self.arrays[array as usize].offset.get_or_insert(offset);
+        }
+    }
+
+    /// Notes what a nest reads and writes of arrays that are written.
+    fn note(&mut self, nest: &Nest) {
+        for write in [false, true] {
+            for (slot, &array) in nest.arrays.iter().enumerate() {
+                let Some(array) = self.arrays.get_mut(array as usize) else { continue };
+                if nest.stage.kernel.slots[slot].mode.writes() != write {
+                    continue;
+                }
+                let area = nest.places[slot].and_then(|place| area(&nest.stage, slot, place));
+                if write {
+                    array.boxes.extend(area);
+                    let whole = [array.rows(self.batch), Some(array.columns()), Some(array.grid.column)];
+                    let covers = |area: Area| {
+                        area.iter().zip(whole).all(|(&(low, high), extent)| low == 0 && Some(high + 1) == extent)
+                    };
+                    array.whole |= area.is_some_and(covers);
+                } else {
+                    let inside = |area: &Area, other: &Area| {
+                        area.iter().zip(other).all(|(own, other)| own.0 >= other.0 && own.1 <= other.1)
+                    };
+                    let known = area.is_some_and(|area| array.boxes.iter().any(|other| inside(&area, other)));
+                    array.read = true;
+                    array.needs_old |= !array.fresh && !array.whole && !known;
+                }
+            }
+        }
+    }
+}
+
+impl Array {
+    /// Rows of it, if they are all of it.
+    pub(super) fn rows(&self, batch: &BatchRef<'_>) -> Option<i64> {
+        let len = batch.bases[self.base as usize].len;
+        (len % self.grid.row == 0).then_some(len / self.grid.row)
+    }
+
+    pub(super) fn columns(&self) -> i64 {
+        self.grid.row / self.grid.column
+    }
+}
+
+/// The first and last row, column and element of these.
+type Area = [(i64, i64); 3];
+
+/// Have two of them an element in common?
+fn meet(one: &Area, other: &Area) -> bool {
+    one.iter().zip(other).all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
+}
+
+/// The rows, columns and elements of these that a slot touches, each of them; `None` if there are gaps.
+fn area(stage: &Stage, slot: usize, place: Place) -> Option<Area> {
+    let parameters = &stage.parameters;
+    let (mut high, mut count) = (0, 1);
+    for (extent, stride) in parameters.extents.iter().zip(parameters.stride(slot)).skip(2) {
+        if *stride < 0 {
+            return None;
+        }
+        high += stride * (extent - 1);
+        count *= extent;
+    }
+    let line = |start: i64, extent: i64| (start, start + extent - 1);
+    let area = [
+        line(place.row, parameters.extents[0]),
+        line(place.column, parameters.extents[1]),
+        (place.rest, place.rest + high),
+    ];
+    (count == high + 1).then_some(area)
+}

@@ -1,0 +1,503 @@
+//! From a chain to a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it does.
+
+use super::chain::{Array, Chain, NONE, Nest};
+use super::model::Size;
+use super::{Reach, TileNest, TileRows, TileSlot, Tiling};
+use crate::window::SlidingRename;
+use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_bytecode::base_flags;
+use std::ops::Range;
+
+/// Where an array lives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// In memory: no nest writes it, or none reads it.
+    Base,
+    /// In the fresh buffer of its base.
+    Fresh,
+    /// In rows of the tile; its content is read from memory before, or goes there at the end.
+    Rows { load: bool, store: Option<TileSlot> },
+}
+
+/// A nest of the chain, or a copy between memory and rows.
+#[derive(Clone, Copy)]
+enum Source {
+    Nest(usize),
+    Load(usize),
+    Store(usize),
+}
+
+/// What a nest touches of an array.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) array: usize,
+    pub(super) write: bool,
+    /// Row and column at the first iteration.
+    pub(super) place: [i64; 2],
+}
+
+/// A nest under construction.
+pub(super) struct DraftNest {
+    source: Source,
+    pub(super) accesses: Vec<Access>,
+    pub(super) extents: [i64; 2],
+    /// Iterations within a row and a column.
+    pub(super) inner: i64,
+    /// Bytes of all arrays, each once if it is read and once if it is written, for an iteration of rows and columns.
+    pub(super) bytes: i64,
+    /// Lines of an iteration of the rows go along the columns.
+    pub(super) flat: bool,
+    late: i64,
+    pub(super) reach: [Reach; 2],
+}
+
+/// Rows and columns that are in use of an array.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    /// The first row, from the time, and how many more are kept.
+    pub(super) first: i64,
+    pub(super) kept: i64,
+    /// Columns beside those of the tile.
+    pub(super) columns: Reach,
+}
+
+/// A tiling of a chain before its sizes are chosen.
+pub(super) struct Draft {
+    pub(super) nests: Vec<DraftNest>,
+    pub(super) homes: Vec<Home>,
+    pub(super) uses: Vec<Option<Use>>,
+    pub(super) area: [Range<i64>; 2],
+    /// Elements of a column, and of its type, by array.
+    pub(super) columns: Vec<(i64, i64)>,
+}
+
+/// Drafts the tiling of a chain; `None` if there is none.
+pub(super) fn draft(chain: &Chain<'_>) -> Option<Draft> {
+    let mut homes = chain.arrays.iter().map(|array| home(chain, array)).collect::<Option<Vec<Home>>>()?;
+    loop {
+        let mut nests = order(chain, &homes)?;
+        lags(chain, &mut nests);
+        let nests = needs(chain, &homes, nests);
+        if !keep_apart(chain, &mut homes, &nests)? {
+            let uses = uses(chain, &nests);
+            let area = area(chain, &homes, &nests)?;
+            let columns = chain.arrays.iter().map(|array| (array.grid.column, array.size)).collect();
+            return Some(Draft { nests, homes, uses, area, columns });
+        }
+    }
+}
+
+/// Each element in memory is written by the one tile that it is in: what a nest writes that does more than that goes through
+/// rows. Says whether there was such an array.
+fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Option<bool> {
+    let mut found = false;
+    for nest in nests {
+        for access in nest.accesses.iter().filter(|access| access.write) {
+            let own = tile(&chain.arrays[access.array], access.place);
+            if !matches!(homes[access.array], Home::Rows { .. }) && nest.reach != own {
+                homes[access.array] = through_rows(chain, &chain.arrays[access.array])?;
+                found = true;
+            }
+        }
+    }
+    Some(found)
+}
+
+/// What a nest does that makes just the elements of the tile of an array that it is so far away from at its first iteration.
+fn tile(array: &Array, place: [i64; 2]) -> [Reach; 2] {
+    let offset = array.offset.unwrap_or_default();
+    [0, 1].map(|axis| Reach { low: 0, high: 0 }.shifted(-place[axis] - offset[axis]))
+}
+
+fn home(chain: &Chain<'_>, array: &Array) -> Option<Home> {
+    if !array.written {
+        return Some(Home::Base);
+    }
+    if chain.dies(array) {
+        return if array.needs_old {
+            loaded(chain, array, None)
+        } else {
+            Some(Home::Rows { load: false, store: None })
+        };
+    }
+    if array.read {
+        return through_rows(chain, array);
+    }
+    Some(if array.fresh { Home::Fresh } else { Home::Base })
+}
+
+/// The home of an array that lives on and goes through rows.
+fn through_rows(chain: &Chain<'_>, array: &Array) -> Option<Home> {
+    if chain.dies(array) {
+        return None;
+    }
+    let fresh = TileSlot::Fresh(array.base);
+    if array.fresh || !array.whole || array.needs_old {
+        // Other tiles may read what it was.
+        return loaded(chain, array, Some(fresh));
+    }
+    array.rows(chain.batch)?;
+    Some(Home::Rows { load: false, store: Some(TileSlot::Base(array.base)) })
+}
+
+fn loaded(chain: &Chain<'_>, array: &Array, store: Option<TileSlot>) -> Option<Home> {
+    array.rows(chain.batch)?;
+    let pinned = chain.batch.bases[array.base as usize].has(base_flags::PINNED);
+    (store.is_none() || !pinned).then_some(Home::Rows { load: !array.fresh, store })
+}
+
+/// All nests in order: what is read from memory comes before the first use, what goes there at the end.
+fn order(chain: &Chain<'_>, homes: &[Home]) -> Option<Vec<DraftNest>> {
+    let mut nests = Vec::with_capacity(chain.nests.len() + chain.arrays.len());
+    let mut known = vec![false; chain.arrays.len()];
+    for (number, nest) in chain.nests.iter().enumerate() {
+        for &array in nest.arrays.iter().filter(|&&array| array != NONE) {
+            let seen = std::mem::replace(&mut known[array as usize], true);
+            if !seen && matches!(homes[array as usize], Home::Rows { load: true, .. }) {
+                nests.push(copy(chain, array as usize, Source::Load(array as usize))?);
+            }
+        }
+        nests.push(of_chain(chain, number, nest));
+    }
+    for (array, home) in homes.iter().enumerate() {
+        if matches!(home, Home::Rows { store: Some(_), .. }) {
+            nests.push(copy(chain, array, Source::Store(array))?);
+        }
+    }
+    Some(nests)
+}
+
+/// Bytes of all arrays of a nest, each once if it is read and once if it is written.
+pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
+    let mut known: Vec<(u32, bool)> = Vec::with_capacity(nest.arrays.len());
+    for (slot, &array) in nest.arrays.iter().enumerate() {
+        let access = (array, nest.stage.kernel.slots[slot].mode.writes());
+        if array != NONE && nest.places[slot].is_some() && !known.contains(&access) {
+            known.push(access);
+        }
+    }
+    let size: i64 = known.iter().map(|(array, _)| chain.arrays[*array as usize].size).sum();
+    (size * nest.stage.parameters.iterations()) as u64
+}
+
+const NOWHERE: Reach = Reach { low: i64::MAX, high: i64::MIN };
+
+fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest) -> DraftNest {
+    let extents = &nest.stage.parameters.extents;
+    let mut accesses: Vec<Access> = Vec::with_capacity(nest.arrays.len());
+    for (slot, (&array, place)) in nest.arrays.iter().zip(&nest.places).enumerate() {
+        let (true, Some(place)) = (array != NONE, place) else { continue };
+        let write = nest.stage.kernel.slots[slot].mode.writes();
+        accesses.push(Access { array: array as usize, write, place: [place.row, place.column] });
+    }
+    let inner = extents[2..].iter().product::<i64>();
+    let bytes = bytes(chain, nest) as i64 / nest.stage.parameters.iterations() * inner;
+    let (flat, extents) = (extents.len() == 2, [extents[0], extents[1]]);
+    DraftNest { source: Source::Nest(number), accesses, extents, inner, bytes, flat, late: 0, reach: [NOWHERE; 2] }
+}
+
+fn copy(chain: &Chain<'_>, array: usize, source: Source) -> Option<DraftNest> {
+    let known = &chain.arrays[array];
+    let (extents, column) = ([known.rows(chain.batch)?, known.columns()], known.grid.column);
+    let accesses = vec![Access { array, write: matches!(source, Source::Load(_)), place: [0, 0] }];
+    let bytes = 2 * known.size * column;
+    Some(DraftNest { source, accesses, extents, inner: column, bytes, flat: column == 1, late: 0, reach: [NOWHERE; 2] })
+}
+
+/// How far nests lag: a row is touched by a nest no earlier than by those before it, where one of them writes.
+fn lags(chain: &Chain<'_>, nests: &mut [DraftNest]) {
+    // The last time at which a row was written, and read, less the row.
+    let mut times: Vec<(Option<i64>, Option<i64>)> = vec![(None, None); chain.arrays.len()];
+    for number in 0..nests.len() {
+        let nest = &nests[number];
+        let after = |access: &Access| {
+            let (written, read) = times[access.array];
+            let last = if access.write { written.max(read) } else { written };
+            last.map(|last| last + access.place[0])
+        };
+        let late = nest.accesses.iter().filter_map(after).max();
+        // What depends on nothing runs where the first nest to touch such a row is.
+        let late = match (late, nest.source) {
+            (None, Source::Load(array)) => first_use(&nests[number + 1..], array, &times, chain),
+            (late, _) => late.unwrap_or_else(|| begin(chain, nest)),
+        };
+        nests[number].late = late;
+        for access in &nests[number].accesses {
+            let (written, read) = &mut times[access.array];
+            let last = if access.write { written } else { read };
+            let time = late - access.place[0];
+            *last = Some(last.map_or(time, |known| known.max(time)));
+        }
+    }
+}
+
+/// The time, less the row, at which an array is read from memory: as early as the first nest that needs it would run without.
+fn first_use(nests: &[DraftNest], array: usize, times: &[(Option<i64>, Option<i64>)], chain: &Chain<'_>) -> i64 {
+    let Some(nest) = nests.iter().find(|nest| nest.accesses.iter().any(|access| access.array == array)) else {
+        return 0;
+    };
+    let after = |access: &Access| {
+        let (written, read) = times[access.array];
+        let last = if access.write { written.max(read) } else { written };
+        last.map(|last| last + access.place[0])
+    };
+    let late = nest.accesses.iter().filter_map(after).max().unwrap_or_else(|| begin(chain, nest));
+    let rows = nest.accesses.iter().filter(|access| access.array == array).map(|access| access.place[0]);
+    late - rows.max().unwrap_or(0)
+}
+
+/// Where a nest that depends on nothing runs: at the row that it touches first.
+fn begin(chain: &Chain<'_>, nest: &DraftNest) -> i64 {
+    let row = |access: &Access| access.place[0] + chain.arrays[access.array].offset.map_or(0, |offset| offset[0]);
+    nest.accesses.iter().map(row).max().unwrap_or(0)
+}
+
+/// What each nest must do for a tile, from the last one to the first. Nests that nobody needs anything of vanish.
+fn needs(chain: &Chain<'_>, homes: &[Home], mut nests: Vec<DraftNest>) -> Vec<DraftNest> {
+    let mut needed: Vec<Option<[Reach; 2]>> = vec![None; chain.arrays.len()];
+    for nest in nests.iter_mut().rev() {
+        let mut reach: Option<[Reach; 2]> = None;
+        let mut add = |more: [Reach; 2]| {
+            let known = reach.unwrap_or(more);
+            reach = Some([0, 1].map(|axis| known[axis].hull(more[axis])));
+        };
+        let tile = |place: [i64; 2], array: usize| tile(&chain.arrays[array], place);
+        for access in &nest.accesses {
+            match (nest.source, homes[access.array]) {
+                (Source::Store(array), _) => add(tile([0, 0], array)),
+                (_, Home::Rows { .. }) if access.write => {
+                    if let Some(needed) = needed[access.array] {
+                        add([0, 1].map(|axis| needed[axis].shifted(-access.place[axis])));
+                    }
+                }
+                (_, Home::Base | Home::Fresh) if access.write => add(tile(access.place, access.array)),
+                _ => {}
+            }
+        }
+        let Some(reach) = reach else { continue };
+        nest.reach = reach;
+        for access in nest.accesses.iter().filter(|access| !access.write) {
+            let more = [0, 1].map(|axis| reach[axis].shifted(access.place[axis]));
+            let known = needed[access.array].unwrap_or(more);
+            needed[access.array] = Some([0, 1].map(|axis| known[axis].hull(more[axis])));
+        }
+    }
+    nests.retain(|nest| nest.reach[0] != NOWHERE);
+    nests
+}
+
+/// The rows and columns in use of each array that nests go through row by row.
+fn uses(chain: &Chain<'_>, nests: &[DraftNest]) -> Vec<Option<Use>> {
+    let mut uses: Vec<Option<(Reach, Reach)>> = vec![None; chain.arrays.len()];
+    for nest in nests {
+        for access in &nest.accesses {
+            let row = access.place[0] - nest.late;
+            let (rows, columns) = (Reach { low: row, high: row }, nest.reach[1].shifted(access.place[1]));
+            let known = uses[access.array].unwrap_or((rows, columns));
+            uses[access.array] = Some((known.0.hull(rows), known.1.hull(columns)));
+        }
+    }
+    let finish = |(rows, columns): (Reach, Reach)| Use { first: rows.low, kept: rows.extra(), columns };
+    uses.into_iter().map(|known| known.map(finish)).collect()
+}
+
+/// All rows and columns that go to memory.
+fn area(chain: &Chain<'_>, homes: &[Home], nests: &[DraftNest]) -> Option<[Range<i64>; 2]> {
+    let mut area: Option<[Range<i64>; 2]> = None;
+    for nest in nests {
+        let store = matches!(nest.source, Source::Store(_));
+        let outputs = nest
+            .accesses
+            .iter()
+            .filter(|access| store || (access.write && !matches!(homes[access.array], Home::Rows { .. })));
+        for access in outputs {
+            let offset = chain.arrays[access.array].offset.unwrap_or_default();
+            let own = [0, 1].map(|axis| {
+                let start = access.place[axis] + offset[axis];
+                start..start + nest.extents[axis]
+            });
+            area = Some(match area {
+                None => own,
+                Some(known) => {
+                    [0, 1].map(|axis| known[axis].start.min(own[axis].start)..known[axis].end.max(own[axis].end))
+                }
+            });
+        }
+    }
+    area
+}
+
+impl Draft {
+    /// Is an array in rows of the tile?
+    pub(super) fn in_rows(&self, array: usize) -> bool {
+        matches!(self.homes[array], Home::Rows { .. })
+    }
+
+    /// Bytes to and from memory, in tiles of so many rows and columns.
+    pub(super) fn memory_bytes(&self, tile: [i64; 2]) -> f64 {
+        // What each array has read, and written: several nests find it in the caches.
+        let mut moved = vec![(0.0f64, 0.0f64); self.homes.len()];
+        for nest in &self.nests {
+            let more = |axis: usize| 1.0 + nest.reach[axis].extra() as f64 / tile[axis].max(1) as f64;
+            let area = (nest.extents[0] * nest.extents[1] * nest.inner) as f64;
+            for access in &nest.accesses {
+                let bytes = area * self.columns[access.array].1 as f64;
+                let (read, written) = &mut moved[access.array];
+                match (nest.source, self.in_rows(access.array)) {
+                    (Source::Nest(_), true) => {}
+                    (Source::Nest(_), false) if !access.write => *read = read.max(bytes * more(0) * more(1)),
+                    (Source::Load(_), _) => *read = bytes * more(0) * more(1),
+                    (Source::Nest(_) | Source::Store(_), _) => *written = written.max(bytes),
+                }
+            }
+        }
+        moved.iter().map(|(read, written)| read + written).sum()
+    }
+
+    /// Elements from row to row of an array in tiles of so many columns: whole lines of the caches, no power of two apart.
+    pub(super) fn pitch(&self, array: usize, columns: i64) -> i64 {
+        const LINE: i64 = 64;
+        const PAGE: i64 = 4096;
+        let (column, size) = self.columns[array];
+        let extra = self.uses[array].map_or(0, |used| used.columns.extra());
+        let bytes = ((columns + extra) * column * size + LINE - 1) / LINE * LINE;
+        (if bytes % PAGE == 0 { bytes + LINE } else { bytes }) / size
+    }
+
+    /// The tiling, with these sizes.
+    pub(super) fn finish(self, chain: &Chain<'_>, size: &Size, plain_bytes: u64) -> Tiling {
+        let mut numbers = vec![0; chain.arrays.len()];
+        let mut rows = Vec::new();
+        for array in 0..chain.arrays.len() {
+            let (Some(used), true) = (self.uses[array], self.in_rows(array)) else { continue };
+            numbers[array] = rows.len() as u32;
+            let (column, bytes) = self.columns[array];
+            rows.push(TileRows {
+                size: bytes as usize,
+                pitch: self.pitch(array, size.tile[1]),
+                column,
+                first: used.first,
+                kept: used.kept,
+                left: used.columns.low,
+            });
+        }
+        let finish = Finish { chain, draft: &self, numbers: &numbers, rows: &rows };
+        let nests = self.nests.iter().map(|nest| finish.nest(nest)).collect();
+        let mut renames: Vec<SlidingRename> = Vec::new();
+        for (array, home) in chain.arrays.iter().zip(&self.homes) {
+            let fresh = matches!(home, Home::Fresh | Home::Rows { store: Some(TileSlot::Fresh(_)), .. });
+            if fresh {
+                let alias = chain.renames.iter().rev().find(|rename| rename.base == array.base).and_then(|it| it.alias);
+                renames.push(SlidingRename { base: array.base, alias });
+            }
+        }
+        Tiling {
+            blocks: chain.first..chain.end,
+            kernels: chain.kernels,
+            nests,
+            renames,
+            area: self.area.clone(),
+            tile: size.tile,
+            strip: size.strip,
+            plain_bytes,
+            bytes: size.bytes,
+            in_use: size.in_use,
+            rows,
+        }
+    }
+}
+
+/// What completes nests.
+struct Finish<'a> {
+    chain: &'a Chain<'a>,
+    draft: &'a Draft,
+    /// The number of each array's rows.
+    numbers: &'a [u32],
+    rows: &'a [TileRows],
+}
+
+impl Finish<'_> {
+    fn nest(&self, nest: &DraftNest) -> TileNest {
+        let (stage, slots) = match nest.source {
+            Source::Nest(number) => self.of_chain(&self.chain.nests[number]),
+            Source::Load(array) => self.copy(array, TileSlot::Base(self.chain.arrays[array].base), true),
+            Source::Store(array) => {
+                let base = TileSlot::Base(self.chain.arrays[array].base);
+                let Home::Rows { store, .. } = self.draft.homes[array] else { unreachable!("only rows are stored") };
+                self.copy(array, store.unwrap_or(base), false)
+            }
+        };
+        let block = match nest.source {
+            Source::Nest(number) => self.chain.nests[number].block,
+            Source::Load(_) => self.chain.first,
+            Source::Store(_) => self.chain.end - 1,
+        };
+        TileNest { block, stage, slots, reach: nest.reach, late: nest.late }
+    }
+
+    fn of_chain(&self, nest: &Nest) -> (Stage, Vec<TileSlot>) {
+        let mut stage = nest.stage.clone();
+        let rank = stage.parameters.extents.len();
+        let mut slots = Vec::with_capacity(nest.arrays.len());
+        for (slot, (&number, place)) in nest.arrays.iter().zip(&nest.places).enumerate() {
+            let Some(array) = self.chain.arrays.get(number as usize) else {
+                slots.push(TileSlot::Index);
+                continue;
+            };
+            slots.push(match self.draft.homes[number as usize] {
+                Home::Base => TileSlot::Base(array.base),
+                Home::Fresh => TileSlot::Fresh(array.base),
+                Home::Rows { .. } => TileSlot::Rows(self.numbers[number as usize]),
+            });
+            if let (TileSlot::Rows(rows), Some(place)) = (slots[slot], place) {
+                let rows = &self.rows[rows as usize];
+                stage.parameters.starts[slot] = place.row * rows.pitch + place.column * rows.column + place.rest;
+                stage.parameters.strides[slot * rank] = rows.pitch;
+                stage.parameters.strides[slot * rank + 1] = rows.column;
+            }
+        }
+        // Where lines are columns, these are neighbours though a nest has one only.
+        for (slot, known) in stage.kernel.slots.iter_mut().enumerate().filter(|_| rank == 2) {
+            known.inner = match stage.parameters.strides[slot * rank + 1] {
+                0 => StrideClass::Zero,
+                1 => StrideClass::Unit,
+                _ => StrideClass::Other,
+            };
+        }
+        (stage, slots)
+    }
+
+    /// A copy of an array's rows from memory, or to it.
+    fn copy(&self, array: usize, memory: TileSlot, load: bool) -> (Stage, Vec<TileSlot>) {
+        let known = &self.chain.arrays[array];
+        let rows = &self.rows[self.numbers[array] as usize];
+        let column = known.grid.column;
+        let mut extents = vec![known.rows(self.chain.batch).unwrap_or(0), known.columns()];
+        let (mut there, mut here) = (vec![known.grid.row, column], vec![rows.pitch, column]);
+        if column > 1 {
+            [&mut extents, &mut there, &mut here]
+                .into_iter()
+                .zip([column, 1, 1])
+                .for_each(|(list, last)| list.push(last));
+        }
+        let dtype = self.chain.batch.bases[known.base as usize].dtype();
+        let slot = |mode, same_as| Slot { dtype, mode, inner: StrideClass::Unit, same_as };
+        let kernel = Kernel {
+            dims: vec![Dim::Kept; extents.len()],
+            slots: vec![slot(SlotMode::Read, 0), slot(SlotMode::Write, 1)],
+            constants: Vec::new(),
+            steps: vec![Step::Load { slot: 0 }, Step::Store { slot: 1, arg: Arg::Value(0) }],
+        };
+        let (from, to) = if load { (there, here) } else { (here, there) };
+        let parameters = Parameters {
+            extents,
+            buffers: vec![BufferRef::Base(known.base), BufferRef::Fresh(known.base)],
+            starts: vec![0, 0],
+            strides: [from, to].concat(),
+            instrs: vec![0, 0],
+            ..Parameters::default()
+        };
+        let own = TileSlot::Rows(self.numbers[array]);
+        (Stage { kernel, parameters }, if load { vec![memory, own] } else { vec![own, memory] })
+    }
+}

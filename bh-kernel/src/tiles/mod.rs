@@ -1,0 +1,223 @@
+//! Tiles in time: chains of kernels, as of several turns of a loop, run tile by tile, so that a tile of all arrays concerned
+//! stays in a cache for all of them.
+//!
+//! The rule knows views only. Arrays are cut into rows and columns (`grid`). A nest of the chain touches, at each iteration of
+//! its two outermost loops, one row and column of every array that the chain writes, at fixed distances. A tile is a
+//! box of what the chain leaves in memory. Backwards from there follows, for each nest, by how much the box that it must do
+//! is larger (`needs`): neighbouring tiles both do what lies there. What a tile makes on its way is in rows of its own,
+//! and no tile writes what another one reads: an array that the chain reads from memory and changes gets a fresh buffer, as a
+//! rename gives it. So tiles are free to run in any order, at the same time, and each element is made by the same operations of
+//! the same elements as in the plain order, bit by bit.
+//!
+//! Within a tile, nests run in lock-step along the rows, each so far behind those before it as rows that both touch
+//! demand (`lags`), so that only a few rows of each array are in use.
+//!
+//! What makes no element of its own from elements at fixed distances takes no part: folds, gathers, scatters, methods.
+
+mod chain;
+mod draft;
+mod grid;
+mod model;
+mod split;
+#[cfg(test)]
+mod tests;
+
+use crate::Stage;
+use crate::window::{SlidingRename, SlidingWindows};
+use bh_bytecode::{BatchRef, steps};
+use chain::{Chain, Facts};
+use std::ops::Range;
+
+/// What an engine wants of tiles.
+#[derive(Clone, Copy, Debug)]
+pub struct TileOptions {
+    /// Bytes of rows that a tile may have in use at once: what the nearest large cache holds.
+    pub bytes: i64,
+    /// Threads that tiles are for.
+    pub threads: i64,
+    /// Chains of so many kernels, wherever that is possible; `None`: of as many as the model gains from.
+    pub kernels: Option<u32>,
+}
+
+/// What a slot of a nest addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileSlot {
+    /// Nothing, or the numbers of an index view.
+    Index,
+    /// The buffer of a base.
+    Base(u32),
+    /// The fresh buffer of a base.
+    Fresh(u32),
+    /// The rows of a buffer of the tile.
+    Rows(u32),
+}
+
+/// The first and the last iteration of a nest in a tile are so far from the tile's first and last row, or column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// From the first one.
+    pub low: i64,
+    /// From the last one.
+    pub high: i64,
+}
+
+impl Reach {
+    /// The iterations, of so many, in a tile.
+    pub fn of(self, tile: &Range<i64>, iterations: i64) -> Range<i64> {
+        let start = (tile.start + self.low).clamp(0, iterations);
+        start..(tile.end + self.high).clamp(start, iterations)
+    }
+
+    fn hull(self, other: Reach) -> Reach {
+        Reach { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    fn shifted(self, by: i64) -> Reach {
+        Reach { low: self.low + by, high: self.high + by }
+    }
+
+    fn extra(self) -> i64 {
+        self.high - self.low
+    }
+}
+
+/// A nest of a chain: its first dimension walks rows, and its second one columns.
+#[derive(Clone, Debug)]
+pub struct TileNest {
+    /// The block that it belongs to.
+    pub block: u32,
+    /// The nest. Slots in rows of the tile are placed as if the array's first element were at address 0.
+    pub stage: Stage,
+    /// What each slot addresses.
+    pub slots: Vec<TileSlot>,
+    /// The rows and columns that it does.
+    pub reach: [Reach; 2],
+    /// At time `t` it has done its rows below `t - late`.
+    pub late: i64,
+}
+
+/// Rows that a tile has of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileRows {
+    /// Bytes of an element.
+    pub size: usize,
+    /// Elements from row to row, and from column to column.
+    pub pitch: i64,
+    /// See there.
+    pub column: i64,
+    /// The first row in use, from the time.
+    pub first: i64,
+    /// Rows that are needed again after a strip.
+    pub kept: i64,
+    /// The first column, from that of the tile.
+    pub left: i64,
+}
+
+/// A chain of kernels that runs tile by tile.
+#[derive(Clone, Debug)]
+pub struct Tiling {
+    /// The blocks of the partition that it carries out.
+    pub blocks: Range<u32>,
+    /// How many of them compute.
+    pub kernels: u32,
+    /// The nests, in order.
+    pub nests: Vec<TileNest>,
+    /// The rows that a tile has.
+    pub rows: Vec<TileRows>,
+    /// Bases that get fresh buffers, and their aliases.
+    pub renames: Vec<SlidingRename>,
+    /// What tiles cover, as rows and columns.
+    pub area: [Range<i64>; 2],
+    /// Rows and columns of a tile.
+    pub tile: [i64; 2],
+    /// Rows that a nest does before the next one has its turn.
+    pub strip: i64,
+    /// Bytes between memory and kernels if they ran one by one, and tile by tile.
+    pub plain_bytes: u64,
+    /// See there.
+    pub bytes: u64,
+    /// Bytes of rows in use.
+    pub in_use: u64,
+}
+
+/// How many nests the search for tilings may look at for each instruction of a batch, and in any case.
+const EFFORT: usize = 100;
+const LEAST_EFFORT: usize = 10_000;
+
+/// The tilings of a batch, in order, instead of windows or of kernels one by one.
+pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Vec<Tiling> {
+    let mut found = Vec::new();
+    let total: u64 = batch.bases.iter().map(|base| base.bytes()).sum();
+    if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
+        return found;
+    }
+    let facts = Facts::new(batch);
+    let blocks = batch.blocks.len() as u32;
+    let mut first = 0;
+    let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
+    while first < blocks && effort > 0 {
+        match longest(batch, &facts, options, windows, first, &mut effort) {
+            Some(tiling) => {
+                first = tiling.blocks.end;
+                found.push(tiling);
+            }
+            None => first += 1,
+        }
+    }
+    found
+}
+
+/// The chain from block `first` on that gains most.
+fn longest(
+    batch: &BatchRef<'_>,
+    facts: &Facts,
+    options: &TileOptions,
+    windows: &SlidingWindows,
+    first: u32,
+    effort: &mut usize,
+) -> Option<Tiling> {
+    let mut chain = Chain::new(batch, facts, first);
+    let mut best: Option<(f64, u32)> = None;
+    let mut costs = model::Running::default();
+    let mut later = 0;
+    while chain.extend() {
+        if !chain.computed {
+            continue;
+        }
+        let Some(draft) = draft::draft(&chain).filter(|_| *effort > 0) else { break };
+        steps::add(chain.nests.len());
+        *effort = effort.saturating_sub(chain.nests.len());
+        costs.block(&chain, windows);
+        let size = model::size(&draft, options);
+        if let Some(kernels) = options.kernels {
+            best = Some((0.0, chain.end));
+            if chain.kernels >= kernels {
+                break;
+            }
+            continue;
+        }
+        let Some(size) = size else { break };
+        let gain = size.cost / costs.plain;
+        if best.is_none_or(|(known, _)| gain < known * (1.0 - model::MORE_GAIN)) {
+            (best, later) = (Some((gain, chain.end)), 0);
+        } else if later == model::LATER {
+            break;
+        } else {
+            later += 1;
+        }
+        if chain.ends {
+            break;
+        }
+    }
+    let (gain, end) = best?;
+    if gain > model::LEAST_GAIN {
+        return None;
+    }
+    let (mut chain, mut costs) = (Chain::new(batch, facts, first), model::Running::default());
+    while chain.end < end && chain.extend() {
+        costs.block(&chain, windows);
+    }
+    let draft = draft::draft(&chain)?;
+    let size = model::size(&draft, options).or_else(|| options.kernels.map(|_| model::least(&draft, options)))?;
+    Some(draft.finish(&chain, &size, costs.bytes))
+}

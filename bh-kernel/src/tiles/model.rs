@@ -1,0 +1,130 @@
+//! What a tiling costs, and which sizes cost least: bytes to and from memory, bytes within the caches, calls. Counts only.
+
+use super::TileOptions;
+use super::chain::Chain;
+use super::draft::{self, Draft};
+use crate::window::SlidingWindows;
+
+/// A byte to or from memory costs as much as so many that a cache has.
+const MEMORY: f64 = 3.0;
+/// A byte that a sliding window spares costs as much as so many more.
+const WINDOW: f64 = 2.0;
+/// A call for a nest's part of a strip, and a line of that, cost as much as so many bytes of a cache.
+const CALL: f64 = 4000.0;
+const LINE: f64 = 1200.0;
+/// Tiles for each thread: who is late with one leaves others to the rest.
+const TILES: i64 = 4;
+/// Chains that cost more than this part of what their kernels cost one by one, or in windows, are no tiling.
+pub(super) const LEAST_GAIN: f64 = 0.8;
+/// A longer chain must gain so much more, as a part.
+pub(super) const MORE_GAIN: f64 = 0.01;
+/// So many kernels may follow that gain nothing before the search ends.
+pub(super) const LATER: u32 = 16;
+/// The most rows of a strip: longer calls gain nothing.
+const MOST_STRIP: i64 = 64;
+/// Bytes of a line of the caches.
+const LINE_BYTES: i64 = 64;
+/// The fewest bytes of a tile's row.
+const LEAST_ROW: i64 = 256;
+
+/// Sizes of tiles, and what they cost.
+pub(super) struct Size {
+    pub(super) tile: [i64; 2],
+    pub(super) strip: i64,
+    pub(super) cost: f64,
+    pub(super) bytes: u64,
+    pub(super) in_use: u64,
+}
+
+/// What the blocks of a chain cost without tiles.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Running {
+    pub(super) plain: f64,
+    pub(super) bytes: u64,
+    nests: usize,
+}
+
+impl Running {
+    /// Adds what the last block of a chain costs on its own, or in its window.
+    pub(super) fn block(&mut self, chain: &Chain<'_>, windows: &SlidingWindows) {
+        let block = chain.end - 1;
+        let window = windows.found.iter().find(|window| window.blocks.contains(&block));
+        let own: u64 = chain.nests[self.nests..].iter().map(|nest| draft::bytes(chain, nest)).sum();
+        let moved = window.map_or(own, |window| (window.bytes / window.blocks.len().max(1) as u64).min(own));
+        self.bytes += own;
+        // What a window spares comes from the nearest large cache, row by row.
+        self.plain += own as f64 + moved as f64 * MEMORY + (own - moved) as f64 * WINDOW;
+        self.nests = chain.nests.len();
+    }
+}
+
+/// The sizes of tiles that cost least; `None` if no rows in use fit.
+pub(super) fn size(draft: &Draft, options: &TileOptions) -> Option<Size> {
+    let columns = draft.area[1].end - draft.area[1].start;
+    let mut best: Option<Size> = None;
+    let mut width = columns;
+    loop {
+        if let Some(size) = of_width(draft, options, width)
+            && best.as_ref().is_none_or(|known| size.cost < known.cost)
+        {
+            best = Some(size);
+        }
+        // Whole lines of the caches, where columns are elements.
+        let next = (width / 2 + 7) / 8 * 8;
+        let next = if least_column(draft) < LINE_BYTES { next } else { width / 2 };
+        if width * least_column(draft) <= LEAST_ROW || next >= width || next == 0 {
+            return best;
+        }
+        width = next;
+    }
+}
+
+/// Small tiles, whether their rows fit or not.
+pub(super) fn least(draft: &Draft, options: &TileOptions) -> Size {
+    let columns = draft.area[1].end - draft.area[1].start;
+    let width = (LEAST_ROW / least_column(draft)).clamp(1, columns.max(1));
+    let unlimited = TileOptions { bytes: i64::MAX / 2, ..*options };
+    of_width(draft, &unlimited, width).unwrap_or_else(|| unreachable!("everything fits"))
+}
+
+/// Bytes of the smallest column.
+fn least_column(draft: &Draft) -> i64 {
+    draft.columns.iter().map(|(column, size)| column * size).min().unwrap_or(1)
+}
+
+/// What a tiling with tiles of so many columns costs.
+fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
+    let (rows, columns) = (draft.area[0].end - draft.area[0].start, draft.area[1].end - draft.area[1].start);
+    // Bytes of a row in use, and of those that are kept.
+    let (mut each, mut kept, mut moved) = (0, 0, 0);
+    for (array, used) in draft.uses.iter().enumerate() {
+        let Some(used) = used else { continue };
+        let row = draft.pitch(array, width).saturating_mul(draft.columns[array].1);
+        each += row;
+        kept += row.saturating_mul(used.kept);
+        moved += if draft.in_rows(array) { row.saturating_mul(used.kept) } else { 0 };
+    }
+    let strip = ((options.bytes - kept) / each.max(1)).min(MOST_STRIP);
+    if strip < 1 {
+        return None;
+    }
+    let across = (columns + width - 1) / width;
+    let most = draft.nests.iter().map(|nest| nest.reach[0].extra()).max().unwrap_or(0);
+    let parts = (TILES * options.threads + across - 1) / across;
+    let height = ((rows + parts - 1) / parts.max(1)).max(4 * most).clamp(1, rows.max(1));
+    let more = |extra: i64, own: i64| 1.0 + extra as f64 / own.max(1) as f64;
+    let (mut cached, mut calls) = (0.0, 0.0);
+    for nest in &draft.nests {
+        let area = (nest.extents[0] * nest.extents[1]) as f64;
+        let again = more(nest.reach[0].extra(), height) * more(nest.reach[1].extra(), width);
+        cached += area * nest.bytes as f64 * again;
+        let lines = if nest.flat { 1.0 } else { (nest.extents[1].min(width) * nest.inner) as f64 / 64.0 };
+        let strips = nest.extents[0] as f64 / strip as f64 * (nest.extents[1] as f64 / width as f64).ceil();
+        calls += strips * (CALL + LINE * lines * strip.min(nest.extents[0]) as f64);
+    }
+    let tiles = (rows as f64 / height as f64).max(1.0) * across as f64;
+    let strips = tiles * (height as f64 / strip as f64).max(1.0);
+    let bytes = draft.memory_bytes([height, width]);
+    let cost = MEMORY * bytes + cached + calls + strips * 2.0 * moved as f64;
+    Some(Size { tile: [height, width], strip, cost, bytes: bytes as u64, in_use: (kept + each * strip) as u64 })
+}

@@ -1,0 +1,179 @@
+//! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
+
+use super::{Reach, TileOptions, TileSlot, Tiling, tilings};
+use crate::window::SlidingWindows;
+use bh_bytecode::Batch;
+use bh_bytecode::text::parse;
+
+/// A batch with one kernel for each instruction.
+fn batch(text: &str) -> Batch {
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    for index in 0..batch.instrs.len() as u32 {
+        batch.push_block(&[index], &[]);
+    }
+    batch
+}
+
+/// Its tilings, with chains of so many kernels at most.
+fn tiled(batch: &Batch, kernels: u32) -> Vec<Tiling> {
+    let options = TileOptions { bytes: 4000, threads: 2, kernels: Some(kernels) };
+    tilings(&batch.as_ref(), &options, &SlidingWindows::default())
+}
+
+/// Three sums of the rows above and below, each of which renames the grid. Views from v3 on are what is left over.
+fn steps() -> Batch {
+    let text = "base b0 = f64[4000] id 1 live_out
+view v0 = b0 at 41 [98:40, 38:1]
+view v1 = b0 at 1 [98:40, 38:1]
+view v2 = b0 at 81 [98:40, 38:1]
+view v3 = b0 at 0 [40:1]
+view v4 = b0 at 3960 [40:1]
+view v5 = b0 at 40 [98:40]
+view v6 = b0 at 79 [98:40]
+i0: v0 = add v1, v2
+i1: v0 = add v1, v2
+i2: v0 = add v1, v2
+";
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    for index in 0..3 {
+        batch.push_block(&[index], &[]);
+        batch.push_rename(0, &[3, 4, 5, 6], None);
+    }
+    batch
+}
+
+#[test]
+fn each_step_lags_a_row_and_reaches_a_row_further() {
+    let found = tiled(&steps(), 3);
+    let [tiling] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((tiling.blocks.clone(), tiling.kernels, tiling.nests.len()), (0..3, 3, 15));
+    let nests = [0, 5, 10].map(|nest| &tiling.nests[nest]);
+    // The last one writes what is in the tile: its iterations begin at the second row and column.
+    assert_eq!(nests[2].reach, [Reach { low: -1, high: -1 }; 2]);
+    assert_eq!(nests[1].reach, [Reach { low: -2, high: 0 }, Reach { low: -1, high: -1 }]);
+    assert_eq!(nests[0].reach[0], Reach { low: -3, high: 1 });
+    assert_eq!((nests[1].late - nests[0].late, nests[2].late - nests[1].late), (1, 1));
+    // What is between the steps is in rows of the tile.
+    assert_eq!(nests[0].slots.iter().filter(|slot| **slot == TileSlot::Base(0)).count(), 2);
+    assert_eq!(nests[2].slots.last(), Some(&TileSlot::Fresh(0)));
+    assert_eq!((tiling.rows.len(), tiling.renames.len()), (2, 1));
+    assert!(tiling.rows.iter().all(|rows| rows.kept == 2), "{:?}", tiling.rows);
+    assert_eq!(tiling.area, [0..100, 0..40]);
+    let depths: Vec<u32> = tiled(&steps(), 2).iter().map(|tiling| tiling.kernels).collect();
+    assert_eq!(depths, [2, 1]);
+}
+
+#[test]
+fn what_is_read_and_changed_gets_a_fresh_buffer() {
+    let text = "base b0 = f64[4000] id 1 live_out
+base b1 = f64[4000] id 2 live_out
+base b2 = f64[3800] id 3 born dies
+view v0 = b0 at 41 [98:40, 38:1]
+view v1 = b0 at 42 [98:40, 38:1]
+view v2 = b1 at 41 [98:40, 38:1]
+view v3 = b1 at 1 [98:40, 38:1]
+view v4 = b2 at 0 [98:38, 38:1]
+i0: v2 = add v0, v1
+i1: v4 = add v2, v3
+i2: v0 = add v4, v4
+";
+    let found = tiled(&batch(text), 16);
+    let [tiling] = found.as_slice() else { panic!("{found:?}") };
+    // Both grids are read before, from memory, and written to fresh buffers afterwards.
+    let mut renamed: Vec<u32> = tiling.renames.iter().map(|rename| rename.base).collect();
+    renamed.sort_unstable();
+    assert_eq!((renamed, tiling.nests.len(), tiling.rows.len()), (vec![0, 1], 3 + 4, 3));
+    let writes_base = tiling.nests.iter().any(|nest| matches!(nest.slots.last(), Some(TileSlot::Base(_))));
+    assert!(!writes_base, "tiles would read what others write");
+}
+
+#[test]
+fn what_nobody_reads_is_written_where_it_lives() {
+    let text = "base b0 = f64[4000] id 1 live_out
+base b1 = f64[4000] id 2 live_out
+view v0 = b0 at 41 [98:40, 38:1]
+view v1 = b0 at 42 [98:40, 38:1]
+view v2 = b1 at 41 [98:40, 38:1]
+i0: v2 = add v0, v1
+";
+    let found = tiled(&batch(text), 16);
+    assert_eq!((found[0].rows.len(), found[0].renames.len(), found[0].nests.len()), (0, 0, 1));
+    assert_eq!(found[0].nests[0].slots, [TileSlot::Base(0), TileSlot::Base(0), TileSlot::Base(1)]);
+}
+
+#[test]
+fn what_neighbours_both_make_is_not_written_to_memory_twice() {
+    // A tile needs an element more of b2 than it has, so that its first nest makes one more of b0, too.
+    let text = "base b0 = i64[372] id 1 live_out
+base b1 = i64[371] id 2 live_out
+base b2 = i64[371] id 3 born live_out
+view v0 = b0 at 0 [371:1]
+view v1 = b1 at 0 [371:1]
+view v2 = b2 at 0 [371:1]
+view v3 = b0 at 1 [371:1]
+i0: v0 = copy v1
+i1: v2 = add v1, v1
+i2: v3 = copy v2
+";
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    batch.push_block(&[0, 1], &[]);
+    batch.push_block(&[2], &[]);
+    let found = tiled(&batch, 16);
+    let [tiling] = found.as_slice() else { panic!("{found:?}") };
+    for nest in &tiling.nests {
+        let writes = nest.stage.kernel.slots.iter().zip(&nest.slots).filter(|(slot, _)| slot.mode.writes());
+        let in_memory = |slot: &TileSlot| matches!(slot, TileSlot::Base(_) | TileSlot::Fresh(_));
+        assert!(!writes.into_iter().any(|(_, slot)| in_memory(slot)) || nest.reach[1].low == nest.reach[1].high);
+    }
+}
+
+#[test]
+fn sides_of_a_border_are_nests_of_their_own() {
+    // Rows and columns of a square grid have one shape, so that they may be one kernel.
+    let text = "base b0 = f64[1600] id 1 live_out
+base b1 = f64[1600] id 2 live_out
+base b2 = f64[1600] id 3 live_out
+view v0 = b0 at 1 [38:1]
+view v1 = b0 at 41 [38:1]
+view v2 = b0 at 1561 [38:1]
+view v3 = b0 at 1521 [38:1]
+view v4 = b1 at 40 [38:40]
+view v5 = b1 at 41 [38:40]
+view v6 = b0 at 41 [38:40, 38:1]
+view v7 = b1 at 41 [38:40, 38:1]
+view v8 = b2 at 41 [38:40, 38:1]
+i0: v0 = add v1, v1
+i1: v2 = add v3, v3
+i2: v4 = copy v5
+i3: v8 = add v6, v7
+";
+    let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
+    batch.push_block(&[0, 1, 2], &[]);
+    batch.push_block(&[3], &[]);
+    let found = tiled(&batch, 16);
+    let [tiling] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(tiling.blocks, 0..2);
+    let sides = tiling.nests.iter().filter(|nest| nest.stage.parameters.iterations() == 38);
+    assert_eq!(sides.count(), 3);
+    assert!(tiling.rows.iter().all(|rows| rows.kept < 3), "{:?}", tiling.rows);
+}
+
+#[test]
+fn chains_end_at_folds_and_where_rows_are_columns() {
+    let text = "base b0 = f64[1600] id 1 live_out
+base b1 = f64[1600] id 2 born live_out
+base b2 = f64[1600] id 3 born live_out
+base b3 = f64[1] id 4 born live_out
+view v0 = b0 at 0 [40:40, 39:1]
+view v1 = b1 at 0 [40:40, 39:1]
+view v2 = b1 at 0 [39:1, 40:40]
+view v3 = b2 at 0 [39:40, 40:1]
+view v4 = b3 at 0 []
+view v5 = b2 at 0 [1600:1]
+i0: v1 = add v0, v0
+i1: v3 = add v2, v2
+i2: v4 = add_reduce axes(0) v5
+";
+    let blocks: Vec<_> = tiled(&batch(text), 16).into_iter().map(|tiling| tiling.blocks).collect();
+    assert_eq!(blocks, [0..1, 1..2]);
+}

@@ -1,0 +1,126 @@
+//! Running a tiling: tiles in any order, at the same time, each strip by strip through all nests of the chain.
+
+use super::map;
+use super::scratch::Scratch;
+use super::workers::Workers;
+use crate::block::{Binding, Bound, Loops};
+use crate::plan::{TilePlan, TileProgram};
+use crate::primitives::Primitives;
+use bh_kernel::TileSlot;
+use std::ops::Range;
+
+/// What all participants know.
+struct Tiles<'a> {
+    plan: &'a TilePlan,
+    bindings: &'a [Binding],
+    primitives: Primitives,
+}
+
+/// A tile that runs: its rows and columns, and where its own rows of arrays are.
+struct Tile {
+    area: [Range<i64>; 2],
+    memory: *mut u8,
+}
+
+/// Runs the nests of a tiling.
+///
+/// # Safety
+/// The bindings must give valid memory, as for [`Bound::new`], for every slot that is not in rows of the tile, and place those
+/// as if their array's first element were at address 0.
+pub(crate) unsafe fn run_tiles(plan: &TilePlan, bindings: &[Binding], primitives: Primitives, workers: &mut Workers) {
+    let tiles = Tiles { plan, bindings, primitives };
+    let participants = workers.participants(plan.work());
+    workers.run(participants, plan.tiles() as usize, |scratch, tasks| {
+        while let Some(number) = tasks.take() {
+            let tile = Tile { area: plan.tile(number as i64), memory: scratch.rows.reserve(plan.row_bytes) };
+            // SAFETY: every tile is run once, and writes no memory that others read or write.
+            unsafe { tiles.run(scratch, &tile) };
+        }
+    });
+}
+
+impl Tiles<'_> {
+    /// Runs a tile.
+    ///
+    /// # Safety
+    /// Nobody else runs it.
+    unsafe fn run(&self, scratch: &mut Scratch, tile: &Tile) {
+        let plan = self.plan;
+        let rows = |nest: &TileProgram| nest.reach[0].of(&tile.area[0], nest.program.nest.extents[0]);
+        let columns = |nest: &TileProgram| nest.reach[1].of(&tile.area[1], nest.program.nest.extents[1]);
+        let busy = || plan.nests.iter().filter(|nest| !rows(nest).is_empty() && !columns(nest).is_empty());
+        let begin = busy().map(|nest| rows(nest).start + nest.late).min().unwrap_or(0);
+        let end = busy().map(|nest| rows(nest).end + nest.late).max().unwrap_or(0);
+        let mut time = begin;
+        while time < end {
+            let next = (time + plan.strip).min(end);
+            for (number, nest) in plan.nests.iter().enumerate() {
+                let (rows, columns) = (rows(nest), columns(nest));
+                let start = (time - nest.late).max(rows.start);
+                let part = start..(next - nest.late).min(rows.end);
+                if !part.is_empty() && !columns.is_empty() {
+                    // SAFETY: all that these rows depend on has run.
+                    unsafe { self.part(scratch, tile, number, time, [part, columns]) };
+                }
+            }
+            if next < end {
+                for (own, offset) in &plan.rows {
+                    let row = own.pitch as usize * own.size;
+                    let begin = tile.memory.wrapping_add(*offset);
+                    // SAFETY: the memory has the strip's rows and these.
+                    unsafe {
+                        std::ptr::copy(
+                            begin.wrapping_add((next - time) as usize * row),
+                            begin,
+                            own.kept as usize * row,
+                        );
+                    }
+                }
+            }
+            time = next;
+        }
+    }
+
+    /// Runs some rows and columns of a nest, in the strip that begins at a time.
+    ///
+    /// # Safety
+    /// All that they depend on must have run, and nobody else runs them in this tile.
+    unsafe fn part(
+        &self,
+        scratch: &mut Scratch,
+        tile: &Tile,
+        number: usize,
+        time: i64,
+        [rows, columns]: [Range<i64>; 2],
+    ) {
+        let (nest, binding) = (&self.plan.nests[number], &self.bindings[number]);
+        let mut slots = std::mem::take(&mut scratch.slots);
+        slots.clear();
+        let places = nest.slots.iter().zip(&nest.program.slots);
+        slots.extend(binding.slots.iter().zip(places).map(|(&slot, (&home, plan))| {
+            let begin = match home {
+                TileSlot::Rows(own) => {
+                    let (own, offset) = &self.plan.rows[own as usize];
+                    // The first row and column that are there.
+                    let elements = (time + own.first) * own.pitch + (tile.area[1].start + own.left) * own.column;
+                    let first = tile.memory.wrapping_add(*offset);
+                    first
+                        .wrapping_offset((elements as isize).wrapping_mul(own.size as isize).wrapping_neg())
+                        .wrapping_add(slot.addr())
+                }
+                TileSlot::Index | TileSlot::Base(_) | TileSlot::Fresh(_) => slot,
+            };
+            let (row, column) = (rows.start as isize, columns.start as isize);
+            begin.wrapping_offset(row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1])))
+        }));
+        // SAFETY: promised by the caller; the rows of the tile begin at these slots.
+        unsafe {
+            let bound = Bound::new(&nest.program, binding, self.primitives);
+            if let Loops::Map(_) = &nest.program.loops {
+                let counts = [rows.end - rows.start, columns.end - columns.start];
+                map::run_box(bound, &slots, &mut scratch.nest, counts);
+            }
+        }
+        scratch.slots = slots;
+    }
+}

@@ -1,0 +1,140 @@
+//! Planned tilings: the programs of chains of kernels that run tile by tile, and where the rows of a tile lie.
+
+use crate::block::{Program, WindowMemory, compile_in_window};
+use crate::native::Tier1;
+use crate::primitives::Primitives;
+use bh_bytecode::BatchRef;
+use bh_core::abi::access;
+use bh_core::{Error, Result};
+use bh_kernel::{BaseUse, Reach, SlidingRename, SlotMode, TileNest, TileRows, TileSlot, Tiling, Uses};
+use std::ops::Range;
+
+/// A nest of a chain.
+#[derive(Debug)]
+pub(crate) struct TileProgram {
+    pub(crate) program: Program,
+    /// What each slot addresses.
+    pub(crate) slots: Vec<TileSlot>,
+    /// The rows and columns that it does.
+    pub(crate) reach: [Reach; 2],
+    pub(crate) late: i64,
+}
+
+/// A tiling, planned.
+#[derive(Debug)]
+pub(crate) struct TilePlan {
+    pub(crate) blocks: Range<u32>,
+    pub(crate) nests: Vec<TileProgram>,
+    /// The rows of a tile, and where they begin in a participant's memory.
+    pub(crate) rows: Vec<(TileRows, usize)>,
+    pub(crate) row_bytes: usize,
+    pub(crate) area: [Range<i64>; 2],
+    pub(crate) tile: [i64; 2],
+    pub(crate) strip: i64,
+    /// Bases in memory.
+    pub(crate) bases: Vec<BaseUse>,
+    /// Bases that get fresh buffers.
+    pub(crate) renames: Vec<SlidingRename>,
+    /// Kernels of the chain.
+    pub(crate) kernels: u32,
+    plain_bytes: u64,
+    bytes: u64,
+}
+
+impl TilePlan {
+    pub(super) fn new(
+        batch: &BatchRef<'_>,
+        tiling: Tiling,
+        primitives: Primitives,
+        tier1: &mut Option<Tier1>,
+    ) -> Result<TilePlan> {
+        let bases = base_uses(batch, &tiling);
+        let (mut rows, mut row_bytes) = (Vec::with_capacity(tiling.rows.len()), 0);
+        for own in tiling.rows {
+            rows.push((own, row_bytes));
+            let height = (tiling.strip + own.kept) as usize;
+            // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
+            row_bytes += (height * own.pitch as usize * own.size).next_multiple_of(64) + 64;
+        }
+        let mut nests = Vec::with_capacity(tiling.nests.len());
+        for TileNest { stage, slots, reach, late, .. } in tiling.nests {
+            let in_memory = |slot: &TileSlot| matches!(slot, TileSlot::Base(_) | TileSlot::Fresh(_));
+            let resident: Vec<bool> = slots.iter().map(|slot| !in_memory(slot)).collect();
+            let memory = WindowMemory { resident: &resident, in_tile: true, ..WindowMemory::default() };
+            let program = compile_in_window(&stage, memory, primitives, tier1);
+            let first = stage.parameters.instrs.last().copied().unwrap_or(0);
+            let program = program.map_err(|error: Error| error.at_instr(batch, first))?;
+            nests.push(TileProgram { program, slots, reach, late });
+        }
+        Ok(TilePlan {
+            blocks: tiling.blocks,
+            nests,
+            rows,
+            row_bytes,
+            area: tiling.area,
+            tile: tiling.tile,
+            strip: tiling.strip,
+            bases,
+            renames: tiling.renames,
+            kernels: tiling.kernels,
+            plain_bytes: tiling.plain_bytes,
+            bytes: tiling.bytes,
+        })
+    }
+
+    /// Bytes that need not move.
+    pub(crate) fn saved(&self) -> u64 {
+        self.plain_bytes.saturating_sub(self.bytes)
+    }
+
+    /// Bytes that it moves.
+    pub(crate) fn moved(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The cost of a run, in units of one vectorised addition of an element.
+    pub(crate) fn work(&self) -> u64 {
+        self.nests.iter().map(|nest| nest.program.work()).sum()
+    }
+
+    /// How many tiles there are along an axis.
+    fn count(&self, axis: usize) -> i64 {
+        let length = self.area[axis].end - self.area[axis].start;
+        (length + self.tile[axis] - 1) / self.tile[axis]
+    }
+
+    /// How many tiles there are.
+    pub(crate) fn tiles(&self) -> i64 {
+        self.count(0) * self.count(1)
+    }
+
+    /// The rows and columns of a tile. Those of one row of tiles follow each other.
+    pub(crate) fn tile(&self, number: i64) -> [Range<i64>; 2] {
+        let across = self.count(1);
+        let range = |axis: usize, at: i64| {
+            let start = self.area[axis].start + at * self.tile[axis];
+            start..(start + self.tile[axis]).min(self.area[axis].end)
+        };
+        [range(0, number / across), range(1, number % across)]
+    }
+}
+
+/// The bases that live in memory, and how each is acquired.
+fn base_uses(batch: &BatchRef<'_>, tiling: &Tiling) -> Vec<BaseUse> {
+    let mut uses = Uses::default();
+    for nest in &tiling.nests {
+        for (slot, own) in nest.slots.iter().zip(&nest.stage.kernel.slots) {
+            let &TileSlot::Base(base) = slot else { continue };
+            let whole = nest.stage.parameters.iterations() == batch.bases[base as usize].len;
+            uses.add(
+                base,
+                match own.mode {
+                    SlotMode::Read | SlotMode::Index => access::READ,
+                    _ if whole => access::WRITE | access::DISCARD,
+                    _ => access::WRITE,
+                },
+            );
+        }
+    }
+    uses.into_vec()
+}
