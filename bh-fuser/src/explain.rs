@@ -10,7 +10,6 @@ use crate::relation::RelationCache;
 use bh_bytecode::{BatchRef, DType};
 use bh_kernel::{Home, Lowered, TileOptions};
 use std::fmt::Write;
-use std::ops::Range;
 
 /// The part of the largest array whose rows are taken to fit a cache.
 const SHARE: i64 = 4;
@@ -208,7 +207,7 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String
     text + &explain_windows(batch)
 }
 
-/// Which kernels the CPU engine runs in tiles, or in lock-step, if their arrays are large.
+/// Which kernels the CPU engine may run in tiles, and which it runs in lock-step, if their arrays are large.
 fn explain_windows(batch: &BatchRef<'_>) -> String {
     let largest = batch.bases.iter().map(|base| base.bytes()).max().unwrap_or(0);
     let figures = bh_kernel::figures(batch, (largest as i64 / SHARE).max(1));
@@ -225,7 +224,7 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
         let first = number(tiling.blocks.start);
         let _ = writeln!(
             text,
-            "kernels {first} to {} run in tiles where arrays are large: {} loop nests, tiles of about {rows} rows and \
+            "kernels {first} to {} may run in tiles where arrays are large (time_tiles): {} loop nests, tiles of about {rows} rows and \
              {columns} columns, {} bytes moved instead of {}",
             first + tiling.kernels as usize - 1,
             tiling.nests.len(),
@@ -233,10 +232,7 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
             tiling.plain_bytes
         );
     }
-    let in_tiles = |blocks: &Range<u32>| {
-        tilings.iter().any(|tiling| tiling.blocks.start < blocks.end && blocks.start < tiling.blocks.end)
-    };
-    for window in figures.windows.found.iter().filter(|window| !in_tiles(&window.blocks)) {
+    for window in &figures.windows.found {
         let rolling = window.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
         let (first, count) = (number(window.blocks.start), window.blocks.clone().filter(computes).count());
         let _ = writeln!(

@@ -144,8 +144,8 @@ impl Settings {
         let plan_bytes = bytes(host, &ve_cpu::PLAN_BYTES, 0..=usize::MAX, PLAN_BYTES)?;
         let window_bytes = choice(host, &ve_cpu::WINDOWS, &[("auto", Some(window_bytes)), ("off", None)])?;
         let time_tiles = match host.setting(&ve_cpu::TIME_TILES)?.as_str() {
-            "" | "auto" => TimeTiles::Auto,
-            "off" => TimeTiles::Off,
+            "auto" => TimeTiles::Auto,
+            "" | "off" => TimeTiles::Off,
             text => match text.parse() {
                 Ok(kernels @ 1..=1024) => TimeTiles::Kernels(kernels),
                 _ => return wrong("time_tiles", text, "auto, off or a number of kernels from 1 to 1024"),
