@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _fallback, _native
 from ._convert import native
-from ._scalar.ir import Unsupported
+from ._scalar.ir import Mistyped, Unsupported
 from ._scalar.program import Program
 from ._trace import Scalar, Untraceable, plain, traced
 from ._types import code_of
@@ -54,7 +54,7 @@ class vectorize:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         try:
             return self._finished(self._at_once(args, kwargs))
-        except _fallback.Fallback as reason:
+        except (_fallback.Fallback, Mistyped) as reason:
             return self._element_by_element(args, kwargs, str(reason))
         except Unsupported as reason:
             unread = str(reason)

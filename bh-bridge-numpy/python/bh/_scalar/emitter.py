@@ -36,7 +36,7 @@ class Emitter:
             self._line(f"sum_{name} = index(shape, {axis})")
             self._sums.add(name)
         self._statements(self._function.body)
-        results = "".join(f"fresh({self._value(Var(name))}, {self._dtype(name)}, shape), " for name in self._function.results)
+        results = "".join(f"fresh({self._value(Var(name))}, {concrete(self._known.known[name].told).name}, shape), " for name in self._function.results)
         self._line(f"return ({results})")
         arguments = ", ".join(["shape", *self._function.parameters, *self._function.tables])
         self._finish("whole", arguments)

@@ -81,6 +81,20 @@ def _sum(reader, args, line):
     return result
 
 
+def _of_math(name, function):
+    """A function of `math`: of floats, unless it is one of whole numbers."""
+    ufunc = getattr(np, name)
+
+    def call(reader, args, line):
+        if name in ("gcd", "lcm"):
+            return _op("int")(reader, (_op("function", name, 2, function)(reader, args, line),), line)
+        args = tuple(reader.operation("float", (arg,), line, None, float) for arg in args)
+        result = _op("function", name, ufunc.nin, function)(reader, args, line)
+        return reader.operation("truth", (result,), line, None, bool) if name.startswith("is") else result
+
+    return call
+
+
 def _length(reader, args, line):
     if len(args) == 1 and type(args[0]) is tuple:
         return Const(len(args[0]))
@@ -113,6 +127,7 @@ def _power(reader, args, line):
 
 
 def _log(reader, args, line):
+    args = [reader.operation("float", (arg,), line, None, float) for arg in args]
     logarithms = [reader.operation("function", (arg,), line, "log", math.log) for arg in args]
     if not 1 <= len(args) <= 2:
         raise Unsupported(f"'log' with {len(args)} arguments", line)
@@ -155,7 +170,7 @@ def _known():
     known |= {complex: _complex, divmod: _divmod, pow: _op("power", count=2, fold=pow), math.pow: _power, math.log: _log}
     for name, mine in _MATH.items():
         if (function := getattr(math, name, None)) is not None:
-            known[function] = _op("function", mine, getattr(np, mine).nin, function)
+            known[function] = _of_math(mine, function)
     for name in "floor ceil trunc".split():
         known[getattr(math, name)] = _op(name, fold=getattr(math, name))
     for name, mine in _CMATH.items():

@@ -7,16 +7,17 @@ import numpy as np
 from . import liveness
 from .flattening import flattened
 from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var, escapes
-from .kinds import BOOL, concrete, join, kind_of, letter
+from .kinds import BOOL, concrete, join, kind_of, letter, pythons
 from .operations import OPERATIONS
 from .simplify import simplified
 
 
 @dataclass(slots=True)
 class Known:
-    """Of a variable. `constant`: its only value, if all that it gets is one constant. `varies`: elements may differ."""
+    """Of a variable. `told`: its type where truth values are NumPy's, which results have. `constant`: its only value, if all that it gets is one constant. `varies`: elements may differ."""
 
     kind: object
+    told: object
     constant: object
     varies: bool
 
@@ -25,7 +26,7 @@ class Inference:
     """Finds what is known of the variables of a function, whose parameters have these types."""
 
     def __init__(self, function, kinds):
-        self.known = {name: Known(kind, None, True) for name, kind in kinds.items()}
+        self.known = {name: Known(pythons(kind), kind, None, True) for name, kind in kinds.items()}
         self._function = function
         # Are there elements that do not come here?
         self._apart = False
@@ -41,6 +42,10 @@ class Inference:
         found = self.known.get(value.name)
         return found and found.kind
 
+    def told(self, value):
+        """Its type where truth values are NumPy's."""
+        return kind_of(value.value) if type(value) is Const else self.known[value.name].told
+
     def varies(self, value):
         """May elements have other values?"""
         return type(value) is Var and (value.name not in self.known or self.known[value.name].varies)
@@ -53,15 +58,15 @@ class Inference:
         """Do all elements that come to a branch take the same way, and come out of it?"""
         return not self.varies(branch.condition) and not escapes([branch])
 
-    def _learn(self, name, kind, constant, varies):
+    def _learn(self, name, kind, told, constant, varies):
         before = self.known.get(name)
         if before is None:
-            self.known[name] = Known(kind, constant, varies)
+            self.known[name] = Known(kind, told, constant, varies)
             self._changed = True
             return
-        after = (join(before.kind, kind), constant if constant == before.constant else None, before.varies or varies)
-        if after != (before.kind, before.constant, before.varies):
-            before.kind, before.constant, before.varies = after
+        after = (join(before.kind, kind), join(before.told, told), constant if constant == before.constant else None, before.varies or varies)
+        if after != (before.kind, before.told, before.constant, before.varies):
+            before.kind, before.told, before.constant, before.varies = after
             self._changed = True
 
     def _walk(self, statements):
@@ -75,12 +80,13 @@ class Inference:
             return
         operation = OPERATIONS[statement.op]
         try:
-            _, kind = operation.rule(statement.op, kinds, statement.args, statement.extra)
+            told = operation.rule(statement.op, [self.told(arg) for arg in statement.args], statement.args, statement.extra)[1]
+            kind = pythons(operation.rule(statement.op, kinds, statement.args, statement.extra)[1])
         except Unsupported as reason:
-            raise Unsupported(str(reason), statement.line) from None
+            raise type(reason)(str(reason), statement.line) from None
         constant = statement.args[0] if statement.op == "copy" and type(statement.args[0]) is Const else None
         common = is_common(statement) and not any(map(self.varies, statement.args))
-        self._learn(statement.target, kind, constant, not common or self._apart and statement.kept)
+        self._learn(statement.target, kind, told, constant, not common or self._apart and statement.kept)
 
     def _if(self, statement):
         before = self._apart
@@ -108,7 +114,7 @@ class Inference:
             raise Unsupported("a range has whole numbers as bounds", statement.line)
         before, serial = self._apart, self.is_serial(statement)
         kind = join(join(kinds[0], kinds[2]), int)
-        self._learn(statement.index, int if kind == BOOL else kind, None, not serial)
+        self._learn(statement.index, kind, kind, None, not serial)
         if not serial:
             self._vary(statement)
             self._apart = True

@@ -10,6 +10,10 @@ class Unsupported(Exception):
         super().__init__(text if line is None else f"line {line}: {text}")
 
 
+class Mistyped(Unsupported):
+    """What Python or NumPy refuses for numbers of these types."""
+
+
 @dataclass(frozen=True, slots=True)
 class Var:
     """A variable; its name is one of Python's."""

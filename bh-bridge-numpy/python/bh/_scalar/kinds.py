@@ -1,19 +1,20 @@
-"""The types of values: NumPy's, and those of Python's own numbers, which give way to the types of arrays."""
+"""The types of values: NumPy's, and those of Python's own numbers, which give way to the types of arrays.
+
+Truth values are Python's where their values count, which are 0 and 1 in sums; NumPy's give sums that are truth values again.
+"""
 
 import numpy as np
 
 from .._types import CODE
-from .ir import Const, Unsupported
+from .ir import Const, Mistyped, Unsupported
 
 BOOL = np.dtype(bool)
-_PYTHONS = {int: np.dtype(np.int64), float: np.dtype(np.float64), complex: np.dtype(np.complex128)}
-_WEAK = {dtype: kind for kind, dtype in _PYTHONS.items()} | {BOOL: BOOL}
+_PYTHONS = {bool: BOOL, int: np.dtype(np.int64), float: np.dtype(np.float64), complex: np.dtype(np.complex128)}
+_WEAK = {dtype: kind for kind, dtype in _PYTHONS.items()}
 
 
 def kind_of(value):
     """The type of a constant."""
-    if isinstance(value, (bool, np.bool_)):
-        return BOOL
     if type(value) in _PYTHONS:
         return type(value)
     return np.dtype(type(value))
@@ -27,6 +28,11 @@ def is_weak(kind):
 def concrete(kind):
     """The type of elements that hold such values."""
     return _PYTHONS[kind] if is_weak(kind) else kind
+
+
+def pythons(kind):
+    """The type with Python's truth values for NumPy's."""
+    return bool if kind == BOOL else kind
 
 
 def letter(kind):
@@ -44,7 +50,7 @@ def join(one, other):
         one, other = other, one
     if is_weak(one):
         # A truth value is a whole number beside numbers.
-        return one if other == BOOL else known(np.result_type(other, one(0)))
+        return one if other == BOOL and one is not bool else known(np.result_type(other, one(0)))
     return known(np.promote_types(one, other))
 
 
@@ -55,18 +61,18 @@ def known(dtype):
     return dtype
 
 
-def number(kind):
-    """The type as that of a number: Python's truth values count as 0 and 1."""
-    return int if kind == BOOL else kind
+def numbers(kinds):
+    """The types as those of numbers: Python's truth values count as 0 and 1 among themselves."""
+    return [int if kind is bool else kind for kind in kinds] if all(map(is_weak, kinds)) else list(kinds)
 
 
 def resolve(ufunc, kinds):
     """The types in which a universal function works on operands of these types, and that of its result."""
     try:
-        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
+        loop = ufunc.resolve_dtypes((*(BOOL if kind is bool else kind for kind in kinds), *(None,) * ufunc.nout))
     except TypeError:
         names = ", ".join(concrete(kind).name for kind in kinds)
-        raise Unsupported(f"'{ufunc.__name__}' does not take {names}") from None
+        raise Mistyped(f"'{ufunc.__name__}' does not take {names}") from None
     result = known(loop[-1])
     weak = all(map(is_weak, kinds))
     return tuple(map(known, loop[: ufunc.nin])), _WEAK.get(result, result) if weak else result

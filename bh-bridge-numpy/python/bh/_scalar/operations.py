@@ -5,8 +5,8 @@ from typing import Callable
 
 import numpy as np
 
-from .ir import Const, Unsupported
-from .kinds import BOOL, concrete, is_weak, join, letter, number, resolve
+from .ir import Const, Mistyped, Unsupported
+from .kinds import BOOL, concrete, is_weak, join, letter, numbers, resolve
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Operation:
 
 def _numbers(name, kinds, args, extra):
     """A function of numbers: truth values are whole ones."""
-    return resolve(getattr(np, name), [number(kind) for kind in kinds])
+    return resolve(getattr(np, name), numbers(kinds))
 
 
 def _bits(name, kinds, args, extra):
@@ -30,19 +30,28 @@ def _bits(name, kinds, args, extra):
 
 def _comparison(name, kinds, args, extra):
     if name not in ("equal", "not_equal") and "c" in map(letter, kinds):
-        raise Unsupported("complex numbers have no order")
+        raise Mistyped("complex numbers have no order")
     common = concrete(join(*kinds))
-    return (common, common), BOOL
+    if common.kind in "iu" and not all(_fits(arg, common) for arg in args):
+        common = np.dtype(np.int64)
+        if np.uint64 in kinds or not all(_fits(arg, common) for arg in args):
+            raise Unsupported("comparisons of whole numbers beyond 64 bits")
+    return (common, common), bool if all(map(is_weak, kinds)) else BOOL
+
+
+def _fits(arg, dtype):
+    """May an operand be an element of this type of whole numbers, unless it is no constant?"""
+    return type(arg) is not Const or np.iinfo(dtype).min <= arg.value <= np.iinfo(dtype).max
 
 
 def _division(name, kinds, args, extra):
     if "c" in map(letter, kinds):
-        raise Unsupported("complex numbers have no whole quotients")
+        raise Mistyped("complex numbers have no whole quotients")
     return _numbers(name, kinds, args, extra)
 
 
 def _power(name, kinds, args, extra):
-    kinds = [number(kind) for kind in kinds]
+    kinds = numbers(kinds)
     if all(letter(kind) in "iu" for kind in kinds) and letter(kinds[1]) == "i":
         exponent = args[1]
         if type(exponent) is not Const:
@@ -63,13 +72,13 @@ def _joined(name, kinds, args, extra):
 
 def _order(name, kinds, args, extra):
     if "c" in map(letter, kinds):
-        raise Unsupported("complex numbers have no order")
+        raise Mistyped("complex numbers have no order")
     return _joined(name, kinds, args, extra)
 
 
 def _function(name, kinds, args, extra):
     """A universal function; those that give floats of whole numbers give double precision."""
-    ufunc, kinds = getattr(np, extra), [number(kind) for kind in kinds]
+    ufunc, kinds = getattr(np, extra), numbers(kinds)
     if all(letter(kind) in "iu" for kind in kinds):
         try:
             floats = ufunc.resolve_dtypes((*kinds, None))[-1].kind == "f"
@@ -85,7 +94,7 @@ def _complex_function(name, kinds, args, extra):
 
 
 def _part(name, kinds, args, extra):
-    kind = number(kinds[0])
+    (kind,) = numbers(kinds)
     if letter(kind) != "c":
         return (concrete(kind),), kind
     return (concrete(kind),), float if is_weak(kind) else np.empty(0, kind).real.dtype
@@ -100,8 +109,8 @@ def _made_complex(name, kinds, args, extra):
 def _to(kind, refuses=""):
     def rule(name, kinds, args, extra):
         if letter(kinds[0]) in refuses:
-            raise Unsupported(f"'{name}' of complex numbers")
-        return (concrete(kinds[0]),), kind
+            raise Mistyped(f"'{name}' of complex numbers")
+        return (concrete(kinds[0]),), extra or kind
 
     return rule
 
@@ -140,8 +149,8 @@ def _table():
         table[name] = Operation(_comparison, _call(name), sign)
     table["power"] = Operation(_power, _call("power"))
     table["copy"] = Operation(lambda name, kinds, args, extra: ((concrete(kinds[0]),), kinds[0]), lambda operands, kinds, extra: operands[0])
-    table["truth"] = Operation(_to(BOOL), lambda operands, kinds, extra: operands[0] if kinds[0] == BOOL else f"not_equal({operands[0]}, 0)")
-    table["not"] = Operation(_to(BOOL), lambda operands, kinds, extra: f"inverse({operands[0]})" if kinds[0] == BOOL else f"equal({operands[0]}, 0)")
+    table["truth"] = Operation(_to(bool), lambda operands, kinds, extra: operands[0] if kinds[0] == BOOL else f"not_equal({operands[0]}, 0)")
+    table["not"] = Operation(_to(bool), lambda operands, kinds, extra: f"inverse({operands[0]})" if kinds[0] == BOOL else f"equal({operands[0]}, 0)")
     table["select"] = Operation(_joined, _call("where"))
     table["both"] = Operation(_joined, _call("both"))
     table["either"] = Operation(_joined, _call("either"))
@@ -155,7 +164,7 @@ def _table():
     for name in "floor ceil trunc rint".split():
         table[name] = Operation(_to(int, "c"), _whole(name))
     table["real"] = Operation(_part, lambda operands, kinds, extra: f"part({operands[0]}, 'real')" if kinds[0].kind == "c" else operands[0])
-    table["imag"] = Operation(_part, lambda operands, kinds, extra: f"part({operands[0]}, 'imag')" if kinds[0].kind == "c" else "0")
+    table["imag"] = Operation(_part, lambda operands, kinds, extra: f"part({operands[0]}, 'imag')" if kinds[0].kind == "c" else f"cast(0, {kinds[0].name})")
     table["function"] = Operation(_function, lambda operands, kinds, extra: _call(extra)(operands, kinds, None))
     table["complex_function"] = Operation(_complex_function, table["function"].text)
     table["iteration"] = Operation(lambda name, kinds, args, extra: ((), int), lambda operands, kinds, extra: "iteration")

@@ -163,7 +163,7 @@ def spread(value, dtype, shape):
     """The value as an array of this type and shape; the mask of all is None."""
     value = True if value is None else value
     if type(value) is not ndarray:
-        return _native.full(shape, CODE[np.dtype(dtype)], value)
+        return _native.full(shape, CODE[np.dtype(dtype)], cast(value, dtype))
     value = astype(value, dtype)
     return value if value.shape == tuple(shape) and _is_dense(value) else _native.cast(_native.broadcast_to(value, shape), value._code)
 
