@@ -130,3 +130,31 @@ def test_types_and_numbers_of_results(expression):
 def test_functions_for_each_element_give_types_that_bh_lacks():
     squares = bh.vectorize(lambda x: x * x, otypes=[object])
     assert squares(bh.arange(3.0)).tolist() == [0.0, 1.0, 4.0] and squares(bh.arange(3)).dtype == object
+
+
+def test_brackets_make_arrays_of_bh():
+    a, v, w = numpy.ones((2, 3)), numpy.arange(3), numpy.ones(2, "f4")
+    made = lambda np, a, v, w: [
+        np.r_[a, a], np.c_[a, a], np.r_[1:3, v], np.r_["0,2", v, v], np.r_[v, 1, 2], np.r_[:3], np.r_["-1", a, a], np.r_[0:6:4j, 1j],
+        np.c_["0,2,0", v, v], np.r_[w, 1.5], np.mgrid[0:3, 0:2], *np.ogrid[-1:1:5j, 0:3:0.5], np.mgrid[-1:1:5j], np.mgrid[0:1:0.1],
+    ]  # fmt: skip
+    for mine, expected in zip(made(bh, bh.asarray(a), bh.asarray(v), bh.asarray(w)), made(numpy, a, v, w), strict=True):
+        assert type(mine) is bh.ndarray
+        same(mine, expected)
+    assert type(bh.r_["a; a"]) is numpy.matrix
+
+
+@pytest.mark.parametrize("name, args", [("hanning", (5,)), ("kaiser", (5, 2.0)), ("geomspace", (1, 9, 3)), ("tril_indices", (3,)), ("diag_indices", (3,))])
+def test_arrays_made_of_numbers_alone_are_bhs(name, args):
+    mine, expected = getattr(bh, name)(*args), getattr(numpy, name)(*args)
+    for one, other in zip(mine, expected, strict=True) if type(mine) is tuple else [(mine, expected)]:
+        assert type(one) is bh.ndarray
+        same(one, other)
+
+
+@pytest.mark.parametrize("name", ["nanpercentile", "nanquantile"])
+def test_quantiles_of_all_elements_are_arrays_of_bh(name):
+    x = numpy.array([[1.0, numpy.nan, 3.0], [4.0, 0.5, numpy.nan]])
+    mine = getattr(bh, name)(bh.asarray(x), [0.25, 0.5])
+    assert type(mine) is bh.ndarray
+    same(mine, getattr(numpy, name)(x, [0.25, 0.5]))

@@ -5,11 +5,12 @@ of NumPy's, so that their work stays in the stack. The code is NumPy's as it is 
 """
 
 import functools
+import sys
 import types
 
 import numpy as np
 
-from . import _native
+from . import _fallback, _native
 
 # Functions whose code meets nothing that bh lacks; tests compare each with NumPy's.
 NAMES = """
@@ -60,16 +61,23 @@ class _Converter:
 
 
 class _View:
-    """A module of NumPy with bh's functions in the place of those it shares with the public namespace."""
+    """A module of NumPy with bh's functions in the place of those it shares with the public namespace; its own inner functions
+    are adapted."""
 
-    def __init__(self, module, public):
-        self.__dict__["_module"] = module
-        self.__dict__["_public"] = public
+    def __init__(self, module, public, equivalent):
+        self.__dict__.update(_module=module, _public=public, _equivalent=equivalent)
 
     def __getattr__(self, name):
         if name in self._public:
             return self._public[name]
-        return getattr(self._module, name)
+        value = getattr(self._module, name)
+        mine = self._equivalent(value) if callable(value) else None
+        if mine is not None or not name.startswith("_"):
+            return value if mine is None else mine
+        inner = python_code(value)
+        if inner is None or inner.__module__ != self._module.__name__:
+            return value
+        return _copy(inner, _globals(inner.__globals__, self._public, self._equivalent))
 
 
 def adapt(function, public, equivalent):
@@ -102,7 +110,7 @@ def _globals(original, public, equivalent):
         elif key == "_array_converter":
             made[key] = functools.partial(_Converter, value)
         elif isinstance(value, types.ModuleType) and value.__name__.startswith("numpy"):
-            made[key] = _View(value, public)
+            made[key] = _View(value, public, equivalent)
         elif inner is not None and inner.__module__ == name:
             made[key] = _copy(inner, made)
         elif left and inner is not None and value.__name__ in NAMES:
@@ -110,6 +118,26 @@ def _globals(original, public, equivalent):
         elif left:
             made[key] = mine
     return made
+
+
+def adapt_brackets(original, public, equivalent):
+    """An object of NumPy that makes arrays of what stands in its brackets, as one that makes bh's."""
+    numpys = type(original)
+    code = numpys.__getitem__
+    joins = hasattr(numpys, "concatenate")
+    work = _fallback.falls_back(_copy(code, _globals(code.__globals__, public, equivalent)), code)
+
+    def getitem(self, key):
+        if joins and type(key) is str:
+            # Text names what the caller sees.
+            frame = sys._getframe(1)
+            return public["bmat"](key, frame.f_globals, frame.f_locals)
+        return work(self, key)
+
+    members = {"__slots__": (), "__getitem__": getitem, "__module__": numpys.__module__, "__doc__": numpys.__doc__}
+    if joins:
+        members["concatenate"] = staticmethod(public["concatenate"])
+    return type(numpys.__name__, (numpys,), members)()
 
 
 def python_code(function):

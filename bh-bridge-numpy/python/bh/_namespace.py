@@ -196,6 +196,8 @@ def build():
             made._bh_kind = "adapted"
             public[name] = made
             _register(original, made)
+    for name in ("mgrid", "ogrid", "r_", "c_"):
+        public[name] = _adapted.adapt_brackets(getattr(np, name), public, equivalent)
     for name, mine in public.items():
         # What the program sees under a name, which may be more than what is registered.
         if callable(mine) and mine is not (original := getattr(np, name, None)) and not isinstance(original, (type, np.ufunc)):
@@ -236,7 +238,7 @@ def guarded(adapted, original):
         if args and type(args[0]) is not ndarray and isinstance(args[0], (int, float, complex, np.generic)):
             if not (_fallback.holds_array(args) or _fallback.holds_array(kwargs)):
                 # Of numbers NumPy makes numbers.
-                return original(*args, **kwargs)
+                return _fallback.lift(original(*args, **kwargs))
         if any(map(_dispatches, (*args, *kwargs.values()))):
             return original(*args, **kwargs)
         if _fallback.decided(args) or _fallback.decided(kwargs.values()):
