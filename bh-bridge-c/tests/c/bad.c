@@ -97,7 +97,7 @@ static void arguments(void) {
     FAILS(bh_op(a, BH_OP_ADD, 0, 2, NULL), BH_STATUS_ARGUMENT, "'inputs' is null");
     FAILS(bh_op(a, BH_OP_RANGE, 0, 0, NULL), BH_STATUS_ARGUMENT, "range");
     FAILS(bh_extmethod("no such method", 1, &a, 1, inputs), BH_STATUS_UNSUPPORTED, "no such method");
-    FAILS(bh_extmethod("matmul", 1, &a, 1, inputs), BH_STATUS_ARGUMENT, "takes 2 inputs");
+    FAILS(bh_extmethod("matmul", 1, &a, 1, inputs), BH_STATUS_ARGUMENT, "takes out (m, n)");
     OK(bh_empty(&v, NULL, BH_TYPE_U8, 1, &endless));
     FAILS(bh_pin(v), BH_STATUS_MEMORY, "out of memory");
     OK(bh_free(v));

@@ -149,7 +149,7 @@ impl State {
         scratch.dies.clear();
         scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
         scratch.chosen.clear();
-        let bytes: u64 = scratch.candidates.iter().map(|&at| batch.bases[at].bytes()).sum();
+        let bytes = scratch.candidates.iter().map(|&at| batch.bases[at].bytes()).fold(0, u64::saturating_add);
         let short = self.running.as_ref().is_some_and(|running| bytes >= running.memory / SHORT_SHARE);
         for &at in &scratch.candidates {
             let key = mix(self.builder.computes, u64::from(scratch.first[at]));
@@ -422,7 +422,7 @@ impl State {
             let Some(recipe) = &entry.recipe else { return false };
             let inputs = recipe.inputs.iter().map(|&input| state.handles.at(input).base);
             inputs.clone().any(|input| input == place)
-                && inputs.map(|input| state.kept_by_recipe(input)).sum::<u64>() > entry.base.bytes()
+                && inputs.map(|input| state.kept_by_recipe(input)).fold(0, u64::saturating_add) > entry.base.bytes()
         };
         let readers: Vec<u32> = self.recipes.places.iter().copied().filter(|&one| wastes(self, one)).collect();
         readers.into_iter().for_each(|one| {

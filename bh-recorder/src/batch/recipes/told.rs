@@ -41,7 +41,7 @@ impl State {
             told.push(Told { file: file.clone(), line, results: 0, bytes: 0, made: 0 });
         }
         if let Some(one) = told.get_mut(recipe.told) {
-            (one.results, one.bytes) = (one.results + 1, one.bytes + bytes);
+            (one.results, one.bytes) = (one.results + 1, one.bytes.saturating_add(bytes));
         }
     }
 
