@@ -230,3 +230,28 @@ def test_functions_that_give_an_argument_back_give_the_array():
         assert stack_arrays((a,)) is a
         records = numpy.array([(1, 2), (4, 5)], "i4,i4")
         assert numpy.shares_memory(structured_to_unstructured(records), records)
+
+
+class WithMethods:
+    """An object with methods that functions of NumPy call."""
+
+    def __array__(self, dtype=None, copy=None):
+        return numpy.arange(3.0)
+
+    def __array_ufunc__(self, *args, **kwargs):
+        return NotImplemented
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: (name, args, kwargs)
+
+
+@pytest.mark.parametrize("name, args", [
+    *((name, ()) for name in """sum prod max min amax any all mean std var argmax argmin cumsum cumprod argsort squeeze transpose round
+    around nonzero""".split()), ("searchsorted", (1,)), ("reshape", ((3, 1),)), ("repeat", (2,)), ("take", ([0],)),
+    ("clip", (1, 2)), ("swapaxes", (0, 1)), ("choose", ([1],)), ("argpartition", (1,)),
+])  # fmt: skip
+def test_objects_with_methods_are_asked_by_functions(name, args):
+    mine = getattr(bh, name)(WithMethods(), *args)
+    assert mine == getattr(numpy, name)(WithMethods(), *args)

@@ -145,7 +145,15 @@ def lower(value):
         return {key: lower(part) for key, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind(*(lower(part) for part in value))
+    if hasattr(kind, "__getattr__") and not _is_of_package(kind):
+        # An object with any attribute that is asked for.
+        return value
     return getattr(value, "_bh_numpy", value)
+
+
+def _is_of_package(kind):
+    """Is it a class of this package?"""
+    return kind.__module__.partition(".")[0] == "bh"
 
 
 def lift(value):
@@ -381,14 +389,29 @@ def decided(values):
     return False
 
 
+# Functions that NumPy leaves to the method of this name, where an object of another class has it.
+METHODS = {
+    name: name for name in """mean std var argmax argmin cumsum cumprod argsort searchsorted reshape transpose squeeze repeat take clip round
+    nonzero swapaxes choose argpartition""".split()
+} | {"around": "round"}  # fmt: skip
+
+
+def has_own(value, method):
+    """Is it an object of another class that has this method?"""
+    kind = type(value)
+    if kind in _PLAIN or kind in (list, tuple) or isinstance(value, (np.ndarray, np.generic)) or _is_of_package(kind):
+        return False
+    return hasattr(value, method)
+
+
 def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
     name = function.__name__.rstrip("_")
-    original = original or getattr(np, name)
+    original, method = original or getattr(np, name), METHODS.get(name)
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if decided(args) or kwargs and decided(kwargs.values()):
+        if decided(args) or kwargs and decided(kwargs.values()) or method and args and has_own(args[0], method):
             return lift(original(*args, **kwargs))
         try:
             return given(function(*args, **kwargs))

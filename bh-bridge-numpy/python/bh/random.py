@@ -38,6 +38,9 @@ def _lifted(function):
     @functools.wraps(function)
     def draw(*args, **kwargs):
         refuse_in_trace("draws random numbers")
+        if not args and not kwargs:
+            # One number, most often.
+            return _fallback.lift(function())
         given = (*args, *kwargs.values())
         if function.__name__ != "permuted":
             _check_output(kwargs.get("out"))
