@@ -368,9 +368,9 @@ impl Draft {
     pub(super) fn finish(self, chain: &Chain<'_>, size: &Size, plain_bytes: u64) -> Tiling {
         let mut numbers = vec![0; chain.arrays.len()];
         let mut rows = Vec::new();
-        for array in 0..chain.arrays.len() {
+        for (array, number) in numbers.iter_mut().enumerate() {
             let (Some(used), true) = (self.uses[array], self.in_rows(array)) else { continue };
-            numbers[array] = rows.len() as u32;
+            *number = rows.len() as u32;
             let (column, bytes) = self.columns[array];
             rows.push(TileRows {
                 size: bytes as usize,
