@@ -25,6 +25,11 @@ histogram_bin_edges histogramdd histogram2d sort_complex apply_along_axis piecew
  poly polyfit roots
 """.split()
 
+# Those of them that make arrays of numbers alone.
+MAKERS = """
+blackman bartlett hanning hamming kaiser tril_indices triu_indices diag_indices mask_indices
+""".split()
+
 _modules = {}
 
 

@@ -230,12 +230,12 @@ def _described(function, original):
 
 def guarded(adapted, original):
     """An adapted function that leaves to NumPy what bh's functions cannot do, and arrays that decide what functions do."""
-    in_place = adapted.__name__ in IN_PLACE
+    in_place, makes = adapted.__name__ in IN_PLACE, adapted.__name__ in _adapted.MAKERS
     wrapped = _fallback.falls_back_in_place(adapted) if in_place else _fallback.falls_back(adapted, original)
 
     @functools.wraps(adapted)
     def wrapper(*args, **kwargs):
-        if args and type(args[0]) is not ndarray and isinstance(args[0], (int, float, complex, np.generic)):
+        if not makes and args and type(args[0]) is not ndarray and isinstance(args[0], (int, float, complex, np.generic)):
             if not (_fallback.holds_array(args) or _fallback.holds_array(kwargs)):
                 # Of numbers NumPy makes numbers.
                 return _fallback.lift(original(*args, **kwargs))
