@@ -255,3 +255,7 @@ class WithMethods:
 def test_objects_with_methods_are_asked_by_functions(name, args):
     mine = getattr(bh, name)(WithMethods(), *args)
     assert mine == getattr(numpy, name)(WithMethods(), *args)
+
+
+def test_numbers_are_close_to_each_other():
+    assert bh.isclose(1.0, 1.0 + 1e-12) is numpy.True_ and not bh.isclose(1, numpy.float32(2))

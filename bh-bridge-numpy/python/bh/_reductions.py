@@ -19,16 +19,16 @@ _NO_VALUE = np._NoValue
 _u = UFUNCS
 
 
-def _is_theirs(value, name):
-    """Is this a number, an array of a class that decides itself what functions do, or an object with a method of its own for it?"""
-    return decides(value) or isinstance(value, (int, float, complex, np.generic)) or _fallback.has_own(value, name)
+def _is_theirs(value):
+    """Is this a number, or an array of a class that decides itself what functions do?"""
+    return decides(value) or isinstance(value, (int, float, complex, np.generic))
 
 
 def _reduction(name, function, doc, typed=True):
     def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
-        if type(a) is not ndarray and _is_theirs(a, name):
+        if type(a) is not ndarray and (_is_theirs(a) or _fallback.has_own(a, name)):
             options = {"keepdims": keepdims or _NO_VALUE, "initial": initial, "where": _NO_VALUE if where is True else where}
             return _fallback.deliver(original, (a, axis), {"out": out, **options, **({"dtype": dtype} if typed else {})})
         return _fallback.given(_u[function].reduce(a, axis, dtype, out, keepdims, initial, where), 1 if typed else 2)
@@ -53,7 +53,7 @@ def _truth(name, function, doc):
     def test(a, axis=None, out=None, keepdims=False, *, where=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
-        if type(a) is not ndarray and _is_theirs(a, name):
+        if type(a) is not ndarray and (_is_theirs(a) or _fallback.has_own(a, name)):
             options = {"keepdims": keepdims or _NO_VALUE, "where": _NO_VALUE if where is True else where}
             return _fallback.deliver(getattr(np, name), (a, axis), {"out": out, **options})
         # What NumPy has to reduce, such as objects, becomes truth values first.
