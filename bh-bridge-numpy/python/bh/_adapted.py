@@ -139,7 +139,7 @@ def adapt_brackets(original, public, equivalent):
             return public["bmat"](key, frame.f_globals, frame.f_locals)
         return work(self, key)
 
-    members = {"__slots__": (), "__getitem__": getitem, "__module__": numpys.__module__, "__doc__": numpys.__doc__}
+    members = {"__slots__": (), "__getitem__": getitem, "_bh_kind": "adapted", "__module__": numpys.__module__, "__doc__": numpys.__doc__}
     if joins:
         members["concatenate"] = staticmethod(public["concatenate"])
     return type(numpys.__name__, (numpys,), members)()
