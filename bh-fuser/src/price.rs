@@ -20,13 +20,18 @@ pub struct Price {
 impl Price {
     /// The cost of the whole partition.
     pub fn total(&self) -> i64 {
-        self.blocks.iter().sum()
+        sum(self.blocks.iter().copied())
     }
 
     /// The cost without fusion.
     pub fn total_unfused(&self) -> i64 {
-        self.unfused.iter().sum()
+        sum(self.unfused.iter().copied())
     }
+}
+
+/// A sum of costs; the arrays of a batch may be larger than any memory.
+fn sum(costs: impl Iterator<Item = i64>) -> i64 {
+    costs.fold(0, i64::saturating_add)
 }
 
 /// Estimates the bytes that cross the memory bus in a batch without and with its partition.
@@ -59,7 +64,8 @@ fn price_with(batch: &BatchRef<'_>, facts: &Facts, relations: &mut RelationCache
             own.clear();
             rules.entries(instr, &mut own);
             let bases = own.chunk_by(|a, b| a.base == b.base);
-            unfused += kernel + bases.map(|group| rules.base_cost_if(group[0].base, group, false)).sum::<i64>();
+            let costs = bases.map(|group| rules.base_cost_if(group[0].base, group, false));
+            unfused = sum(costs.chain([kernel, unfused]));
         }
         entries.sort_by_key(|entry| (entry.base, entry.view));
         fold_entries(&mut entries);
@@ -71,7 +77,7 @@ fn price_with(batch: &BatchRef<'_>, facts: &Facts, relations: &mut RelationCache
             let base = group[0].base;
             rules.sums_cost(base, &Sums::of(facts, group), free.get(number, base) != NONE, renamed(base))
         });
-        price.blocks.push(if entries.is_empty() { 0 } else { cost.sum::<i64>() + kernel });
+        price.blocks.push(if entries.is_empty() { 0 } else { sum(cost.chain([kernel])) });
         price.unfused.push(unfused);
     }
     price

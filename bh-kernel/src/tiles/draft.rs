@@ -177,7 +177,7 @@ pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
         }
     }
     let size: i64 = known.iter().map(|(array, _)| chain.arrays[*array as usize].size).sum();
-    (size * nest.stage.parameters.iterations()) as u64
+    size.saturating_mul(nest.stage.parameters.iterations()) as u64
 }
 
 const NOWHERE: Reach = Reach { low: i64::MAX, high: i64::MIN };

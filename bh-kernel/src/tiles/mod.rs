@@ -147,7 +147,7 @@ const LEAST_EFFORT: usize = 10_000;
 /// The tilings of a batch, in order, instead of windows or of kernels one by one.
 pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Vec<Tiling> {
     let mut found = Vec::new();
-    let total: u64 = batch.bases.iter().map(|base| base.bytes()).sum();
+    let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
         return found;
     }

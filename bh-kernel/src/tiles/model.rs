@@ -49,7 +49,7 @@ impl Running {
     pub(super) fn block(&mut self, chain: &Chain<'_>, windows: &SlidingWindows) {
         let block = chain.end - 1;
         let window = windows.found.iter().find(|window| window.blocks.contains(&block));
-        let own: u64 = chain.nests[self.nests..].iter().map(|nest| draft::bytes(chain, nest)).sum();
+        let own = chain.nests[self.nests..].iter().map(|nest| draft::bytes(chain, nest)).fold(0, u64::saturating_add);
         let moved = window.map_or(own, |window| (window.bytes / window.blocks.len().max(1) as u64).min(own));
         self.bytes += own;
         // What a window spares comes from the nearest large cache, row by row.

@@ -293,6 +293,6 @@ fn longest(
 
 /// Do the arrays pass what the caches hold anyway?
 fn worthwhile(batch: &BatchRef<'_>, bytes: i64) -> bool {
-    let total: u64 = batch.bases.iter().map(|base| base.bytes()).sum();
+    let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
     total > bytes as u64
 }
