@@ -10,7 +10,7 @@ from ._convert import asarray, astype, called, check_device, decides, native, or
 
 from ._layout import axes_in_memory
 from ._manipulation import broadcast_arrays, moveaxis, swapaxes
-from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of, is_integer
+from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
@@ -55,7 +55,6 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     if dtype is None:
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     code = code_of(dtype)
-    value = _converted(value, code)
     if code is None or _is_deep(shape):
         return np.full(shape, _fallback.lower(value), dtype, order)
     if order in ("C", "c", None) and type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic)):
@@ -63,18 +62,8 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     return called(_filled(_made(shape, code, order), value), dtype)
 
 
-def _converted(value, code):
-    """The value; for a float beyond the integers of a type what elements of arrays are converted to, as an array."""
-    if isinstance(value, (float, np.floating)) and code is not None and is_integer(code):
-        limits = np.iinfo(CODE_TYPES[code])
-        if not limits.min <= value <= limits.max:
-            return astype(native(np.asarray(value)), CODE_TYPES[code])
-    return value
-
-
 def _filled(array, value):
     """The array with a value in all elements, converted without checks, as NumPy does here."""
-    value = _converted(value, array._code)
     if type(value) is int and value in (0, 1):
         _native.assign(array, value == 1)
         return array
