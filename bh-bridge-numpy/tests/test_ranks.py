@@ -60,7 +60,7 @@ def launched(name, tmp_path, program, ranks=3, **variables):
 ALL_KNOW = """
 import json, bh as np
 a = np.arange(90_000.0).reshape(300, 300) + np.eye(300) * 1e6
-x = np.linalg.solve(a, a)
+x = np.linalg.eigvals(a)
 for _ in range(5):
     a[1:-1] = (a[2:] + a[:-2]) / 2
 print(float(a.sum()), np.ranks())

@@ -37,7 +37,8 @@ def caught(function):
 class Wrapped:
     """An object that shows itself as an array, and decides what results are."""
 
-    __array_interface__ = numpy.arange(4.0).__array_interface__
+    elements = numpy.arange(4.0)
+    __array_interface__ = elements.__array_interface__
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
         return "wrapped", array.tolist()

@@ -150,9 +150,11 @@ impl State {
         scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
         scratch.chosen.clear();
         let bytes = scratch.candidates.iter().map(|&at| batch.bases[at].bytes()).fold(0, u64::saturating_add);
-        let short = self.running.as_ref().is_some_and(|running| bytes >= running.memory / SHORT_SHARE);
+        // What the memory does not hold by itself is an error, as it is where it is stored.
+        let most = self.running.as_ref().map(|running| running.memory).filter(|&memory| bytes >= memory / SHORT_SHARE);
         for &at in &scratch.candidates {
             let key = mix(self.builder.computes, u64::from(scratch.first[at]));
+            let short = most.is_some_and(|memory| batch.bases[at].bytes() <= memory);
             if mode == Mode::Always || self.recipes.unread.get(&key).copied().unwrap_or(short) {
                 scratch.chosen.push((at, key));
                 scratch.dies[at] = true;
