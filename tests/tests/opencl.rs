@@ -13,22 +13,9 @@ const PROGRAMS: u64 = 20;
 fn opencl_before_the_cpu() {
     let all = std::env::var("BH_TEST_OPENCL").is_ok_and(|text| text == "all");
     let (step, programs) = if all { (1, 2000) } else { (STEP, PROGRAMS) };
-    let mut stack: Stack = match stacks::load("opencl") {
-        Ok(stack) => stack,
-        Err(error) => {
-            assert!(error.to_string().contains("OpenCL"), "{error}");
-            say(format_args!("left out: {error}"));
-            return;
-        }
-    };
-    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, step, &mut |_| {});
-    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
+    let Some(stack) = loaded("opencl") else { return };
+    let (mut stack, summary) = checked(stack, step, programs);
     assert_eq!(summary.unsupported, 0, "{summary}");
-    let mut stacks = [stack];
-    for seed in 0..programs {
-        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
-    }
-    let [mut stack] = stacks;
     let stats = stack.stats();
     let count = |name: &str| stats.get(name).unwrap_or(0);
     let on_the_cpu = count("ve-cpu.kernels") + count("ve-cpu.kernels run at once");
@@ -42,24 +29,11 @@ fn opencl_before_the_cpu() {
 /// set, as CI's run of this test does.
 #[test]
 fn devices_and_cores_share_the_work() {
-    let mut stack: Stack = match stacks::load("opencl-siblings") {
-        Ok(stack) => stack,
-        Err(error) => {
-            assert!(error.to_string().contains("OpenCL"), "{error}");
-            say(format_args!("left out: {error}"));
-            return;
-        }
-    };
+    let Some(mut stack) = loaded("opencl-siblings") else { return };
     let siblings: usize = stack.message("cluster ranks").unwrap().parse().unwrap();
     let devices = std::env::var("POCL_DEVICES").map_or(1, |names| names.split_whitespace().count());
     assert_eq!(siblings, devices + 1);
-    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, 20 * STEP, &mut |_| {});
-    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
-    let mut stacks = [stack];
-    for seed in 0..PROGRAMS / 4 {
-        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
-    }
-    let [mut stack] = stacks;
+    let (mut stack, _) = checked(stack, 20 * STEP, PROGRAMS / 4);
     let stats = stack.stats();
     for sibling in 1..=devices {
         let label = if sibling == 1 { "opencl".to_owned() } else { format!("opencl#{sibling}") };
@@ -71,25 +45,34 @@ fn devices_and_cores_share_the_work() {
 /// The stack `cluster-opencl` with two ranks in this process.
 #[test]
 fn ranks_of_a_cluster_have_a_device_each() {
-    let mut stack: Stack = match stacks::load("cluster-opencl") {
-        Ok(stack) => stack,
-        Err(error) => {
-            assert!(error.to_string().contains("OpenCL"), "{error}");
-            say(format_args!("left out: {error}"));
-            return;
-        }
-    };
+    let Some(mut stack) = loaded("cluster-opencl") else { return };
     assert_eq!(stack.message("cluster ranks").unwrap(), "2");
-    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, 20 * STEP, &mut |_| {});
-    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
-    let mut stacks = [stack];
-    for seed in 0..PROGRAMS / 4 {
-        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
-    }
-    let [mut stack] = stacks;
+    let (mut stack, _) = checked(stack, 20 * STEP, PROGRAMS / 4);
     let kernels = stack.stats().get("opencl.kernels").unwrap_or(0);
     assert!(kernels > 0, "no kernel ran on a device");
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
+/// The stack, if there is a device for it.
+fn loaded(name: &str) -> Option<Stack> {
+    stacks::load(name)
+        .inspect_err(|error| {
+            assert!(error.to_string().contains("OpenCL"), "{error}");
+            say(format_args!("left out: {error}"));
+        })
+        .ok()
+}
+
+/// Runs each `step`-th case of the conformance suite, and random programs.
+fn checked(mut stack: Stack, step: usize, programs: u64) -> (Stack, conformance::Summary) {
+    let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, step, &mut |_| {});
+    assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
+    let mut stacks = [stack];
+    for seed in 0..programs {
+        random::check_seed(&mut stacks, seed).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let [stack] = stacks;
+    (stack, summary)
 }
 
 /// Prints past the capture of the test harness: what was left out is part of the result.

@@ -50,9 +50,9 @@ macro_rules! inexact {
 }
 inexact!(f32 c32, f64 c64);
 
-/// Evaluates an expression with the type of an array's elements.
-macro_rules! in_type {
-    ($dtype:expr, $T:ident => $body:expr) => {
+/// Evaluates an expression with the type of an array's elements; the complex ones of single and double precision are given.
+macro_rules! in_one_of {
+    ([$single:ty, $double:ty], $dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
             DType::F32 => {
                 type $T = f32;
@@ -63,38 +63,28 @@ macro_rules! in_type {
                 $body
             }
             DType::C64 => {
-                type $T = c32;
+                type $T = $single;
                 $body
             }
             _ => {
-                type $T = c64;
+                type $T = $double;
                 $body
             }
         }
     };
 }
 
+/// Evaluates an expression with the type of an array's elements, as the algorithms have them.
+macro_rules! in_type {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        in_one_of!([c32, c64], $dtype, $T => $body)
+    };
+}
+
 /// Evaluates an expression with the type of an array's elements, as arrays have them.
 macro_rules! in_parts {
     ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            DType::F32 => {
-                type $T = f32;
-                $body
-            }
-            DType::F64 => {
-                type $T = f64;
-                $body
-            }
-            DType::C64 => {
-                type $T = Complex<f32>;
-                $body
-            }
-            _ => {
-                type $T = Complex<f64>;
-                $body
-            }
-        }
+        in_one_of!([Complex<f32>, Complex<f64>], $dtype, $T => $body)
     };
 }
 
