@@ -86,9 +86,9 @@ impl<'a> BatchRef<'a> {
         self.string(extension.name, extension.name_len)
     }
 
-    /// The name of an operation, of extension methods too.
+    /// The name of an operation as people see it, of extension methods too.
     pub fn operation_name(&self, opcode: Opcode) -> &'a str {
-        self.extension_name(opcode).unwrap_or(opcode.name())
+        self.extension_name(opcode).map_or(opcode.name(), crate::methods::shown)
     }
 
     /// The attributes of a use of an extension method; empty for other instructions.

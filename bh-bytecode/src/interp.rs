@@ -185,7 +185,7 @@ impl Interpreter<'_> {
             self.execute_instr(batch, index).map_err(|message| InterpError {
                 instr: index,
                 origin: batch.origin(instr).map(|(file, line)| (file.to_string(), line)),
-                message: format!("{}: {message}", batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name())),
+                message: format!("{}: {message}", batch.operation_name(instr.opcode)),
             })?;
         }
         Ok(())

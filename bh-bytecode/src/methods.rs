@@ -315,6 +315,19 @@ fn lines(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
     !inputs[0].shape.is_empty() && outputs[0].shape == inputs[0].shape
 }
 
+/// What the names of scalar programs begin with: such a name is the program's whole text, in which its own name follows.
+pub const PROGRAM: &str = "program ";
+
+/// Is it a scalar program, which makes each element of its outputs of the elements of its inputs at the same place?
+pub fn is_program(name: &str) -> bool {
+    name.starts_with(PROGRAM)
+}
+
+/// A method's name as people see it: of a scalar program without its text.
+pub fn shown(name: &str) -> &str {
+    if is_program(name) { name.split_once(" (").map_or(name, |(head, _)| head) } else { name }
+}
+
 /// The method of this name, if it comes with bh.
 pub fn shipped(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
@@ -359,6 +372,13 @@ mod tests {
 
     fn form(dtype: DType, shape: &[i64]) -> Form<'_> {
         Form { dtype, shape }
+    }
+
+    #[test]
+    fn programs_are_shown_without_their_texts() {
+        assert_eq!(shown("program steps (i64) -> (i64) {}"), "program steps");
+        assert_eq!(["matmul", "program"].map(shown), ["matmul", "program"]);
+        assert!(is_program("program f (f64) -> (f64) {}") && !is_program("programs"));
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn first_difference(
         }
         let instr = &batch.instrs[writers[&base.id]];
         let place = batch.as_ref().origin(instr).map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
-        let name = batch.as_ref().extension_name(instr.opcode).unwrap_or(instr.opcode.name());
+        let name = batch.as_ref().operation_name(instr.opcode);
         Some(format!("{place}the array that '{name}' writes, {} of {} elements: {difference}", base.dtype(), base.len))
     })
 }

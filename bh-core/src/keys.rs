@@ -58,6 +58,9 @@ keys! {
         RECIPES "recipes": Recipes = "\"auto\"",
             "Results of a batch that nobody asked for when it ended are made when somebody does: auto (large ones that were dropped \
              unread when a batch like it came before), off, always. Results are the same to the last bit.";
+        PROGRAMS "programs": bool = "true",
+            "Functions of scalars with loops are one operation, which engines run element by element; else they are operations on whole \
+             arrays under masks.";
         CHECK "check": String = "[]",
             "Run operations one by one and look at what they do: \"nan\" finds those that make NaN or infinities of other numbers, \
              \"bounds\" finds indices out of range. Slow; for finding mistakes. BH_CHECK=nan,bounds is the same.";

@@ -149,7 +149,7 @@ pub fn why(batch: &BatchRef<'_>, options: &Options, a: u32, b: u32) -> Result<i6
 /// One instruction as text.
 pub(crate) fn describe(batch: &BatchRef<'_>, instr: u32) -> String {
     let record = &batch.instrs[instr as usize];
-    let name = batch.extension_name(record.opcode).unwrap_or(record.opcode.name());
+    let name = batch.operation_name(record.opcode);
     let operand = |operand: &bh_bytecode::Operand| match operand.as_view() {
         Some(view) => match batch.base_of(view) {
             Some(base) => {

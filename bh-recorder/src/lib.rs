@@ -104,6 +104,8 @@ pub struct Options {
     pub immediate_bytes: u64,
     /// Which results stay recipes.
     pub recipes: Recipes,
+    /// Are scalar programs recorded?
+    pub programs: bool,
     /// Each operation completes before it returns.
     pub eager: bool,
     /// What is checked of each operation; they then run one by one.
@@ -121,6 +123,7 @@ impl Default for Options {
             small_bytes: recorder::SMALL_BYTES.default().0 as u64,
             immediate_bytes: recorder::IMMEDIATE_BYTES.default().0 as u64,
             recipes: Recipes::default(),
+            programs: recorder::PROGRAMS.default(),
             eager: false,
             checks: Checks::default(),
             dump: None,
@@ -145,6 +148,7 @@ impl Options {
             small_bytes: number(&recorder::SMALL_BYTES)?,
             immediate_bytes: number(&recorder::IMMEDIATE_BYTES)?,
             recipes: config.core(&recorder::RECIPES)?,
+            programs: config.core(&recorder::PROGRAMS)?,
             eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0") || checks.any(),
             checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),

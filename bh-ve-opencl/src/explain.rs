@@ -42,7 +42,7 @@ fn lines(device: &Open, settings: &Settings, falls: bool, batch: &BatchRef<'_>, 
     let facts = &device.pool.gpu.facts;
     if let Some(refused) = work.find(|&instr| !device.runs(batch, instr)) {
         let opcode = batch.instrs[refused as usize].opcode;
-        let name = batch.extension_name(opcode).unwrap_or(opcode.name());
+        let name = batch.operation_name(opcode);
         let why = if facts.f64 { "it has no kernel for it there" } else { "it has none, or the device has no f64" };
         return vec![format!("{} because of i{refused} {name}: {why}", Place::Unsupported.text())];
     }

@@ -579,7 +579,7 @@ impl Cluster {
         for index in std::mem::take(&mut self.machine.planner.gathered) {
             self.gathered.add(1);
             let instr = &batch.instrs[index as usize];
-            let name = batch.extension_name(instr.opcode).unwrap_or(instr.opcode.name());
+            let name = batch.operation_name(instr.opcode);
             let (file, line) = batch.origin(instr).map_or(("", 0), |(file, line)| (file, line));
             let full = self.brought.len() >= MOST_LINES;
             let count = match self.brought.entry((file.to_owned(), line, name.to_owned())) {

@@ -4,6 +4,7 @@ use crate::record::{Input, Operation, Source};
 use crate::sync::lock;
 use crate::{ArrayId, Location, Recorder};
 use bh_bytecode::Opcode;
+use bh_bytecode::methods::{is_program, shown};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
@@ -77,6 +78,10 @@ impl Recorder {
         let _announcing = lock(&self.announcing);
         let (executor, known, count) = {
             let state = self.state();
+            let running = state.running.as_ref();
+            if is_program(name) && running.is_some_and(|running| !running.options.programs) {
+                return Err(Error::new(status::UNSUPPORTED, "scalar programs are switched off (recorder.programs)"));
+            }
             let known = state.extensions.iter().position(|known| known == name);
             (state.executor()?, known, state.extensions.len())
         };
@@ -84,7 +89,7 @@ impl Recorder {
         let number = position.and_then(|position| Opcode::FIRST_EXTENSION.checked_add(position));
         let opcode = Opcode(number.ok_or_else(|| Error::new(status::ARGUMENT, "too many extension methods"))?);
         if !executor.with_backend(|backend| backend.extmethod(name, opcode))? {
-            let text = format!("extension method '{name}': no component of this stack has it");
+            let text = format!("extension method '{}': no component of this stack has it", shown(name));
             return Err(Error::new(status::UNSUPPORTED, text));
         }
         if known.is_none() {

@@ -5,6 +5,7 @@ use crate::record::order::Layout;
 use crate::record::{Operation, Source};
 use crate::state::{Followup, State};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
+use bh_bytecode::methods::shown;
 use bh_bytecode::{Constant, DType, Instr, MAX_RANK, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -72,7 +73,7 @@ impl State {
         let opcode = operation.opcode;
         let name = (opcode.0 - Opcode::FIRST_EXTENSION) as usize;
         if outs.is_empty() || outs.len() + sources.len() > MAX_OPERANDS {
-            let name = &self.extensions[name];
+            let name = shown(&self.extensions[name]);
             let text = format!(
                 "{name}: {} outputs and {} inputs given; there must be an output and at most {MAX_OPERANDS} operands",
                 outs.len(),
@@ -83,7 +84,7 @@ impl State {
         for (position, &out) in outs.iter().enumerate() {
             self.check_writable(operation, out)?;
             if outs[..position].iter().any(|&other| self.needs_copy(out, other, true)) {
-                let name = &self.extensions[name];
+                let name = shown(&self.extensions[name]);
                 return Err(Error::new(status::ARGUMENT, format!("{name}: two outputs overlap")));
             }
         }
