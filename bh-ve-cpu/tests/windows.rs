@@ -96,7 +96,7 @@ fn plain() -> Driver {
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::Singleton, Algorithm::Naive, Algorithm::Greedy];
 
-/// A driver that runs chains of so many kernels at most tile by tile.
+/// A driver that runs chains of at most `kernels` kernels tile by tile.
 fn tiled(kernels: u32, threads: usize, bytes: &str) -> Driver {
     let keys = [("threads", "1"), ("window_bytes", bytes), ("time_tiles", &kernels.to_string())];
     let mut driver = Driver::new(&keys).unwrap();

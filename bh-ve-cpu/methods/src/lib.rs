@@ -16,8 +16,8 @@ mod user;
 mod view;
 
 pub use at_once::AtOnce;
-pub use parallel::Parallel;
-pub use view::{Layout, Strided, walk};
+pub use parallel::{Parallel, Share, share, share_between};
+pub use view::{Layout, Strided, ViewMut, ViewRef, walk};
 
 use bh_bytecode::Opcode;
 use bh_bytecode::methods::{self, Form, Misfit};

@@ -22,14 +22,14 @@ pub unsafe trait Parallel {
 }
 
 /// Numbers of elements that one participant may write, and nobody else while it has this. Only this module makes them.
-pub(crate) struct Share<'a> {
+pub struct Share<'a> {
     numbers: Range<i64>,
     set: PhantomData<&'a mut ()>,
 }
 
 impl Share<'_> {
     /// The numbers.
-    pub(crate) fn numbers(&self) -> Range<i64> {
+    pub fn numbers(&self) -> Range<i64> {
         self.numbers.clone()
     }
 
@@ -41,13 +41,13 @@ impl Share<'_> {
 }
 
 /// What takes shares until none is left.
-pub(crate) type Body<'a> = &'a (dyn for<'s> Fn(&mut dyn Iterator<Item = Share<'s>>) + Sync);
+pub type Body<'a> = &'a (dyn for<'s> Fn(&mut dyn Iterator<Item = Share<'s>>) + Sync);
 
 /// What takes shares with their places among all.
-pub(crate) type PlacedBody<'a> = &'a (dyn for<'s> Fn(&mut dyn Iterator<Item = (usize, Share<'s>)>) + Sync);
+pub type PlacedBody<'a> = &'a (dyn for<'s> Fn(&mut dyn Iterator<Item = (usize, Share<'s>)>) + Sync);
 
 /// Shares the numbers between neighbouring `borders` out.
-pub(crate) fn share_between(threads: &mut dyn Parallel, participants: usize, borders: &[i64], body: PlacedBody<'_>) {
+pub fn share_between(threads: &mut dyn Parallel, participants: usize, borders: &[i64], body: PlacedBody<'_>) {
     assert!(borders.is_sorted(), "shares would overlap");
     threads.run(participants, borders.len().saturating_sub(1), &|tasks| {
         body(&mut tasks.map(|task| (task, Share { numbers: borders[task]..borders[task + 1], set: PhantomData })));
@@ -55,7 +55,7 @@ pub(crate) fn share_between(threads: &mut dyn Parallel, participants: usize, bor
 }
 
 /// Shares the numbers below `count` out, `each` at a time.
-pub(crate) fn share(threads: &mut dyn Parallel, participants: usize, (count, each): (i64, i64), body: Body<'_>) {
+pub fn share(threads: &mut dyn Parallel, participants: usize, (count, each): (i64, i64), body: Body<'_>) {
     let shares = (count as u64).div_ceil(each.max(1) as u64) as usize;
     threads.run(participants, shares, &|tasks| {
         let numbers = |task: usize| task as i64 * each..((task as i64 + 1) * each).min(count);

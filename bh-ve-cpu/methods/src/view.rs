@@ -68,13 +68,12 @@ impl<'a> Strided<'a> {
         self.data
     }
 
-    /// The view of the first elements along an axis; `shape` is the shape without that.
-    pub fn first_along(&self, axis: usize, shape: &'a [i64]) -> Strided<'a> {
-        let others = || (0..self.shape.len()).filter(|&dim| dim != axis);
-        assert!(others().map(|dim| self.shape[dim]).eq(shape.iter().copied()) && self.shape[axis] > 0);
-        let stride = others().map(|dim| self.stride[dim]).collect();
-        let layout = Layout { dtype: self.dtype, shape, stride };
-        Strided { data: self.data, layout, is_constant: self.is_constant }
+    /// The view with an axis as the last one; `shape` is its shape.
+    pub fn with_last(&self, axis: usize, shape: &'a [i64]) -> Strided<'a> {
+        let order = || (0..self.shape.len()).filter(|&dim| dim != axis).chain([axis]);
+        assert!(order().map(|dim| self.shape[dim]).eq(shape.iter().copied()));
+        let stride = order().map(|dim| self.stride[dim]).collect();
+        Strided { data: self.data, layout: Layout { dtype: self.dtype, shape, stride }, is_constant: self.is_constant }
     }
 
     /// The number of elements.
@@ -134,8 +133,14 @@ impl<'a> Strided<'a> {
         self.shape.last().copied().unwrap_or(1)
     }
 
+    /// The address of an element of a line along the last axis, and the bytes to the next one.
+    fn along_last(&self, line: i64, element: i64) -> (*mut u8, isize) {
+        let stride = self.stride.last().copied().unwrap_or(0);
+        (self.at(line * self.line()).wrapping_offset(element as isize * stride), stride)
+    }
+
     /// The elements, to be read; they are of this type.
-    pub(crate) fn elements<T: Element>(&self) -> ViewRef<'_, T> {
+    pub fn elements<T: Element>(&self) -> ViewRef<'_, T> {
         assert_eq!(self.dtype, T::DTYPE);
         ViewRef { view: self, of: PhantomData }
     }
@@ -147,14 +152,14 @@ impl<'a> Strided<'a> {
     }
 
     /// The elements of an output, to be written; they are of this type.
-    pub(crate) fn output<T: Element>(&self) -> ViewMut<'_, T> {
+    pub fn output<T: Element>(&self) -> ViewMut<'_, T> {
         assert!(self.dtype == T::DTYPE && !self.is_constant);
         ViewMut { view: self, of: PhantomData }
     }
 }
 
 /// The elements of a view, to be read.
-pub(crate) struct ViewRef<'a, T> {
+pub struct ViewRef<'a, T> {
     view: &'a Strided<'a>,
     of: PhantomData<T>,
 }
@@ -177,11 +182,21 @@ impl<T: Element> ViewRef<'_, T> {
 
     /// The elements of a line along the last axis.
     pub(crate) fn line(&self, line: i64) -> impl Iterator<Item = T> {
-        let elements = self.view.line();
-        let (first, stride) = (self.view.at(line * elements), self.view.stride.last().copied().unwrap_or(0));
-        let address = move |element| first.wrapping_offset(element * stride).cast::<T>();
-        // SAFETY: the address is that of an element of the line, which are of this type.
-        (0..elements as isize).map(move |element| unsafe { address(element).read_unaligned() })
+        self.part(line, 0..self.view.line())
+    }
+
+    /// Some elements of a line along the last axis.
+    #[inline(always)]
+    pub fn part(&self, line: i64, elements: Range<i64>) -> impl Iterator<Item = T> {
+        let length = self.view.line();
+        assert!(0 <= elements.start && elements.end <= length);
+        let (mut at, stride) = self.view.along_last(line, elements.start);
+        (elements.start..elements.end).map(move |_| {
+            // SAFETY: the address is that of an element of the line, which are of this type.
+            let element = unsafe { at.cast::<T>().read_unaligned() };
+            at = at.wrapping_offset(stride);
+            element
+        })
     }
 
     /// Some elements whose numbers follow each other, if they do so in memory as those of a slice do.
@@ -218,7 +233,7 @@ impl<T: Element> Iterator for Elements<'_, T> {
 }
 
 /// The elements of an output, to be written by those who have them as a [`Share`].
-pub(crate) struct ViewMut<'a, T> {
+pub struct ViewMut<'a, T> {
     view: &'a Strided<'a>,
     of: PhantomData<T>,
 }
@@ -245,6 +260,29 @@ impl<T: Element> ViewMut<'_, T> {
         for (element, value) in (0..elements as isize).zip(values) {
             // SAFETY: the address is that of an element of the line, which nobody else has.
             unsafe { first.wrapping_offset(element * stride).cast::<T>().write_unaligned(value) };
+        }
+    }
+
+    /// Writes some elements of a line along the last axis, each made of the element at the same place of a view of this shape.
+    #[inline(always)]
+    pub fn make_part(
+        &self,
+        share: &mut Share<'_>,
+        line: i64,
+        elements: Range<i64>,
+        from: &ViewRef<'_, T>,
+        mut make: impl FnMut(T) -> T,
+    ) {
+        let length = self.view.line();
+        share.check(line * length + elements.start..line * length + elements.end);
+        assert!(0 <= elements.start && elements.end <= length && (line + 1) * length <= self.view.len());
+        assert_eq!(self.view.shape, from.view.shape);
+        let (mut to, stride) = self.view.along_last(line, elements.start);
+        let (mut at, from_stride) = from.view.along_last(line, elements.start);
+        for _ in elements {
+            // SAFETY: the addresses are those of elements of the line, of this type; nobody else has those of the output.
+            unsafe { to.cast::<T>().write_unaligned(make(at.cast::<T>().read_unaligned())) };
+            (to, at) = (to.wrapping_offset(stride), at.wrapping_offset(from_stride));
         }
     }
 
@@ -341,7 +379,7 @@ mod tests {
         [(0, [3, 4], [4, 1]), (0, [4, 3], [1, 4]), (8, [3, 4], [-4, 1]), (3, [3, 2], [4, -2]), (11, [3, 4], [-4, -1])];
 
     #[test]
-    fn lines_are_read_and_written_wherever_they_lie() {
+    fn parts_of_lines_are_read_and_written_wherever_they_lie() {
         for (first, shape, stride) in VIEWS {
             let mut elements: Vec<f64> = (0..12).map(f64::from).collect();
             let mut copies = vec![-1.0; 12];
@@ -356,12 +394,21 @@ mod tests {
             share(&mut Alone, 1, (rows * length, length), &|shares| {
                 for mut own in shares {
                     let line = own.numbers().start / length;
-                    target.put_line(&mut own, line, source.line(line));
+                    for part in [0..1, 1..length] {
+                        target.make_part(&mut own, line, part, &source, |value| value);
+                    }
                 }
             });
             assert_eq!(source.from(0).take(wanted.len()).collect::<Vec<f64>>(), wanted, "{shape:?} {stride:?}");
             assert_eq!(copies[..wanted.len()], wanted, "{shape:?} {stride:?}");
         }
+    }
+
+    #[test]
+    fn any_axis_may_be_the_last_one() {
+        let mut elements: Vec<f64> = (0..12).map(f64::from).collect();
+        let turned = view(&mut elements, 0, &[3, 4], &[4, 1]).with_last(0, &[4, 3]);
+        assert_eq!(turned.elements::<f64>().part(1, 0..3).collect::<Vec<f64>>(), [1.0, 5.0, 9.0]);
     }
 
     #[test]

@@ -338,12 +338,11 @@ impl Machine {
         match (special, views.as_slice()) {
             (Special::Accumulate(_), [out, input]) => {
                 let axis = instr.param.trailing_zeros() as usize;
-                // SAFETY: the views lie inside their bases; validation checked types, shapes and the axis.
-                unsafe { exec::accumulate(instr.opcode, out, input, axis, &mut self.workers) };
+                exec::accumulate(instr.opcode, out, input, axis, &mut self.workers);
             }
             (Special::Scatter(_), [out, value, index_view, mask @ ..]) => {
                 let failure = (&self.binding.failure, index);
-                // SAFETY: as above.
+                // SAFETY: the views lie inside their bases; validation checked types and shapes.
                 unsafe {
                     exec::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
                 }

@@ -70,8 +70,8 @@ pub(crate) struct LineBuffer {
     pub(crate) ring: Option<i64>,
 }
 
-/// Arrays of whose rows at least one part in so many is needed again after a strip are rings: else moving rows costs
-/// less than calls that end where a ring does.
+/// An array is a ring if at least one in `KEPT` of its rows is needed again after a strip: else moving rows costs less than
+/// calls that end where a ring does.
 const KEPT: i64 = 8;
 
 /// More threads make no kernel faster that memory limits.
@@ -161,7 +161,7 @@ struct LineBuffers {
 }
 
 impl LineBuffers {
-    /// Lays out the buffers; each begins so many bytes behind a line's beginning.
+    /// Lays out the buffers; `begins` has the bytes by which each begins behind a line's beginning.
     fn new(window: &SlidingWindow, begins: &[usize]) -> LineBuffers {
         let mut users = vec![0u32; window.arrays.len()];
         for nest in &window.nests {
@@ -315,7 +315,7 @@ impl WindowPlan {
         self.bytes
     }
 
-    /// Is it worth it with so many threads? If chunks are fewer, what is saved must outweigh the threads that have none.
+    /// Is it worth it with this number of threads? If chunks are fewer, what is saved must outweigh the threads that have none.
     pub(crate) fn pays(&self, threads: usize) -> bool {
         let (chunks, threads) = (self.borders.len() as u64 - 1, threads.min(BUSY) as u64);
         chunks >= threads || self.bytes.saturating_mul(threads) <= self.plain_bytes.saturating_mul(chunks)
