@@ -52,7 +52,7 @@ pub struct PartitionCache {
 }
 
 impl PartitionCache {
-    /// A cache of at most so many bytes. Without room for any it finds nothing, and holds the partition inserted last.
+    /// A cache of at most `most_bytes`. Without room for any partition it finds nothing, and holds the one inserted last.
     pub fn new(most_bytes: usize) -> PartitionCache {
         PartitionCache {
             structure: StructureKey::default(),
@@ -185,7 +185,7 @@ pub struct AssignmentCache {
 }
 
 impl AssignmentCache {
-    /// A cache of at most so many bytes.
+    /// A cache of at most `most_bytes`.
     pub fn new(most_bytes: usize) -> AssignmentCache {
         AssignmentCache { cache: Cache::new(most_bytes) }
     }

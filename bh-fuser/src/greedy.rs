@@ -19,7 +19,7 @@ const NEIGHBOURS: usize = 2;
 const LOOK_BACK: usize = 6;
 /// How many candidates are renewed after a fusion.
 const RENEWED: usize = 12;
-/// Blocks without common data are fused if their box has at most so many elements: then the start of a kernel counts.
+/// The most elements of a box for which blocks without common data are fused: there the start of a kernel counts.
 const SMALL_BOX: i64 = 1 << 18;
 /// How many earlier blocks such a block is tried with.
 const SMALL_TRIES: usize = 4;

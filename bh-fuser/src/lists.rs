@@ -19,7 +19,7 @@ pub struct Place {
 }
 
 impl Lists {
-    /// Empties the lists, of which there are so many now.
+    /// Empties all lists, and makes their number `lists`.
     pub fn reset(&mut self, lists: usize) {
         self.items.clear();
         for ends in [&mut self.head, &mut self.tail] {

@@ -9,7 +9,7 @@ use crate::facts::NONE;
 use crate::lists::Lists;
 use bh_bytecode::steps;
 
-/// A search for a path gives up after so many dependencies: then there may be one.
+/// The dependencies that a search for a path looks at. If it ends there, there may be a path.
 const PATH_BUDGET: usize = 512;
 /// The distance of labels at the begin.
 const ROOM: u64 = 1 << 32;
@@ -31,7 +31,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Program order of so many instructions, each a block.
+    /// Program order of `count` instructions, each a block.
     pub fn reset(&mut self, count: usize, dependencies: &Dependencies) {
         self.labels.clear();
         self.labels.extend((1..=count as u64).map(|at| at * ROOM));

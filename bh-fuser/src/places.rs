@@ -16,9 +16,9 @@ use bh_kernel::table::Table;
 pub const DEPTH: usize = 2;
 /// Bases of fewer views have a root only.
 const FEW: u32 = 6;
-/// Views that go through more than one part in so many of all values of a digit have no place in it.
+/// A view has no place in a digit if it goes through more than one in `PARTS` of the digit's values.
 const PARTS: i64 = 16;
-/// A grid has at most so many strides.
+/// The most strides of a grid.
 const STRIDES: usize = 6;
 
 /// A node: the last cells of the chains of its own accesses and of those of the nodes below, its own among them.

@@ -25,7 +25,7 @@ pub fn affordable(
     leaves_little(batch, options, base, written) && uncovered(batch, base, writes).is_some()
 }
 
-/// Is what a write of so many bytes leaves of a base small enough to be copied?
+/// Is what a write of `written` bytes leaves of a base small enough to be copied?
 pub fn leaves_little(batch: &BatchRef<'_>, options: &Options, base: u32, written: u64) -> bool {
     let rest = batch.bases[base as usize].bytes().saturating_sub(written);
     rest as u128 * 100 <= written as u128 * options.rename_percent as u128

@@ -9,7 +9,7 @@ use crate::deps::Dependencies;
 use crate::facts::{Class, NONE};
 use crate::legality::{Entry, Rules, Summary};
 
-/// Larger components are cut into windows of so many instructions.
+/// Instructions of a window. Larger components are cut into windows.
 pub const WINDOW: usize = 64;
 
 /// Partitions the batch: instructions with equal labels share a block.

@@ -317,8 +317,8 @@ pub struct Parameters {
     /// Extents of the folded axes, outermost first, before dimensions were merged: the same in every kernel that a
     /// reduction may share, and so what the order of its operations is to depend on.
     pub folded: Vec<i64>,
-    /// Kept elements inside of the folded ones, if they are so few and these so many that rows are to be folded into sets;
-    /// else 0. The same in every kernel, too; the kept elements are dimensions inside or outside of the folded ones.
+    /// The number of kept elements inside of the folded ones, if they are columns, whose rows are folded into sets; else 0.
+    /// The same in every kernel, too; the kept elements are dimensions inside or outside of the folded ones.
     pub columns: i64,
     /// Memory of each slot.
     pub buffers: Vec<BufferRef>,

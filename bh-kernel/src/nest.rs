@@ -11,8 +11,8 @@ use bh_bytecode::AxisOrder;
 /// loop each of them would read all lines of memory.
 const SHORT_FOLD: i64 = 8;
 const SHORT_ROW: i64 = 8;
-/// Fewer kept elements than this inside of at least so many folded ones are columns: their rows are folded into sets, so that
-/// several rows can be folded side by side.
+/// Fewer kept elements than `COLUMNS` inside of at least `ROWS` folded ones are columns: their rows are folded into sets, so
+/// that several rows can be folded side by side.
 const COLUMNS: i64 = 32;
 const ROWS: i64 = 128;
 /// So few columns are folded one after the other where rows have gaps: these would be loops of their own.

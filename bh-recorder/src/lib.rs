@@ -232,7 +232,7 @@ impl SendPtr {
     }
 }
 
-/// A short batch on a device may hold so many times the bytes of another one.
+/// How many times the bytes of another batch a short one on a device may hold.
 const STEP_SHARE: u64 = 4;
 
 impl Recorder {

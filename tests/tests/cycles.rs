@@ -45,7 +45,7 @@ fn cycle(recorder: &Recorder, array: ArrayId, batches: i64) {
     }
 }
 
-/// What was made in each of so many rounds.
+/// What was made in each of `count` rounds.
 fn rounds(planning: &str, count: usize) -> Vec<[u64; 3]> {
     let batches = if std::env::var_os("BH_TEST_ALL").is_some() { 10 * BATCHES } else { BATCHES };
     let recorder = recorder(planning);

@@ -11,7 +11,7 @@ use std::io::Write;
 const SIZES: [i64; 2] = [1_037, 10_007];
 /// Random chains and patterns. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
 const PROGRAMS: u64 = 3_000;
-/// One of so many expressions runs on compiled kernels and by itself; all of them with `BH_TEST_ALL`.
+/// One expression in `SAMPLE` runs on compiled kernels and by itself; all of them with `BH_TEST_ALL`.
 const SAMPLE: usize = 16;
 /// Expressions that share a batch.
 const TOGETHER: usize = 200;

@@ -12,15 +12,15 @@ use std::sync::Arc;
 const PROGRAMS: u64 = 1_400;
 /// Their instruction set. `BH_TEST_ISA` asks for another one.
 const ISA: &str = "auto";
-/// One of so many runs on stacks that fewer users have, too. `BH_TEST_OTHERS` asks for another share.
+/// One run in `OTHERS` is done on stacks that fewer users have, too. `BH_TEST_OTHERS` asks for another share.
 const OTHERS: u64 = 11;
-/// One of so many runs with compiled kernels, too. `BH_TEST_COMPILED` asks for another share.
+/// One run in `COMPILED` is done with compiled kernels, too. `BH_TEST_COMPILED` asks for another share.
 const COMPILED: u64 = 200;
-/// One of so many runs in batches of several lengths, too. `BH_TEST_CUT` asks for another share.
+/// One run in `CUT` is done in batches of several lengths, too. `BH_TEST_CUT` asks for another share.
 const CUT: u64 = 3;
-/// One of so many runs on a device with little memory, too, if it is exact. `BH_TEST_DEVICES` asks for another share.
+/// One run in `DEVICES` is done on a device with little memory, too, if it is exact. `BH_TEST_DEVICES` asks for another share.
 const DEVICES: u64 = 2;
-/// One of so many runs with operations at once, too. `BH_TEST_IMMEDIATE` asks for another share.
+/// One run in `IMMEDIATE` is done with operations at once, too. `BH_TEST_IMMEDIATE` asks for another share.
 const IMMEDIATE: u64 = 2;
 /// Parts that run side by side, each with recorders of its own.
 const PARTS: u64 = 2;

@@ -233,7 +233,8 @@ fn known_scalars_need_no_batch_and_mix_with_arrays() {
     recorder.shutdown().unwrap();
 }
 
-/// Runs 1,500 little operations that repeat nothing, in batches of at most so many: the numbers of batches, and what comes out.
+/// Runs 1,500 little operations that repeat nothing, in batches of at most `max_instructions`: the number of batches, and
+/// what comes out.
 fn little(max_instructions: usize) -> (u64, Vec<Constant>) {
     let (recorder, place) = (Recorder::new(), Location::UNKNOWN);
     let options = Options { max_instructions, immediate_bytes: 0, ..Options::default() };

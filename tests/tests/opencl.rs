@@ -5,7 +5,7 @@ use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
 use std::io::Write;
 
-/// One of so many cases of the conformance suite, and random programs.
+/// One case of the conformance suite in `STEP` runs, and this number of random programs.
 const STEP: usize = 211;
 const PROGRAMS: u64 = 20;
 

@@ -12,7 +12,7 @@ use std::io::Write;
 const PROGRAMS: u64 = 1_500;
 /// Programs for each other configuration, one after the other.
 const EACH: u64 = 3;
-/// One of so many pairs of keys; all of them with `BH_TEST_ALL`.
+/// One pair of keys in `PAIRS` is tried; all of them with `BH_TEST_ALL`.
 const PAIRS: usize = 12;
 /// Parts that run side by side, each with stacks of its own.
 const PARTS: usize = 2;

@@ -133,7 +133,7 @@ fn limits_lose_only_what_does_not_fit() {
     assert!(lost > PROGRAMS / 8 && whole > PROGRAMS / 8, "{lost} arrays are lost, {whole} programs run whole");
 }
 
-/// A batch over vectors of so many elements: some are there and go, one after the other, as new ones come.
+/// A batch over vectors of one length: some are there and go, one after the other, as new ones come.
 struct Vectors {
     batch: Batch,
 }

@@ -1,9 +1,9 @@
-//! The families: each makes a batch of about so many operations.
+//! The families: each makes a batch of about the number of operations asked for.
 
 use crate::{algebra, grids};
 use bh_bytecode::Batch;
 
-/// Makes a batch of about so many operations.
+/// Makes a batch of about as many operations as its argument says.
 pub type Maker = fn(usize) -> Batch;
 
 /// The families by name. Programs of one size whose batches grow, not programs whose arrays grow.

@@ -180,7 +180,7 @@ struct Lag {
     unit: i64,
 }
 
-/// A nest that none of so many following blocks join begins no chain: looking further would cost more than it finds.
+/// Blocks behind a nest that are tried. If none joins it, it begins no chain: looking further would cost more than it finds.
 const ALONE: u32 = 4;
 
 impl<'a> Chain<'a> {

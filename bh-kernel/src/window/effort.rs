@@ -19,7 +19,7 @@ impl Effort {
         self.left.set(self.left.get().saturating_sub(count));
     }
 
-    /// Counts so much if it is left; if not, all is used up.
+    /// Takes `count` off what is left; if that is not there, all is used up.
     pub(super) fn afford(&self, count: usize) -> bool {
         let enough = count < self.left.get();
         if enough {

@@ -10,7 +10,7 @@ use bh_bytecode::base_flags;
 
 /// The most chunks where nests lag.
 const CHUNKS: i64 = 32;
-/// A window must save one part in so many of the bytes.
+/// A window must save one part in `LEAST_GAIN` of the bytes.
 const LEAST_GAIN: u64 = 12;
 
 /// Completes a window, or says why there is none. The outer error is a block before which the chain must end.

@@ -36,7 +36,7 @@ struct Draft {
     united: Option<United>,
 }
 
-/// The turns of a chain's strips, which have so many times.
+/// The turns of a chain's strips of `strip` times.
 pub(super) fn turns(chain: &Chain<'_>, strip: i64) -> Vec<Turn> {
     let meetings = Meetings::new(chain, strip);
     let mut drafts: Vec<Draft> = Vec::new();
@@ -131,7 +131,7 @@ fn touches(chain: &Chain<'_>) -> Vec<Vec<Touch>> {
 }
 
 impl Touch {
-    /// May they touch the same rows in a strip of so many times, so that their order matters?
+    /// May they touch the same rows in a strip of `strip` times, so that their order matters?
     fn meets(&self, other: &Touch, strip: i64) -> bool {
         self.array == other.array
             && (self.write || other.write)

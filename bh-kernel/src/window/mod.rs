@@ -58,7 +58,7 @@ pub enum Home {
     /// In the fresh buffer of its base, which is renamed at the end.
     Fresh,
     /// A few rows at a time, in a buffer of the window. `first` is the first row, seen from the front of the window, and
-    /// `end` lies so many rows behind the strip at the front; between chunks, the rows from `gap.0` up to `gap.1`, seen
+    /// `end` is the number of rows behind the strip at the front; between chunks, the rows from `gap.0` up to `gap.1`, seen
     /// from the border, are needed after both chunks have run. An array that no nest uses lies in another one's place.
     Rolling {
         /// First row, from the front.

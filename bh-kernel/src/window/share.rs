@@ -39,7 +39,7 @@ impl Chain<'_> {
         array.accesses.iter().map(place).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Bytes of rows in use with strips of so many times.
+    /// Bytes of rows in use with strips of `strip` times.
     pub(super) fn bytes(&self, strip: i64) -> i64 {
         self.arrays.iter().filter_map(|array| self.rows(array, strip)).fold(0, i64::saturating_add)
     }

@@ -201,7 +201,7 @@ impl Union {
     }
 }
 
-/// The strides of a slot, and where it begins if the loops begin so many iterations further.
+/// The strides of a slot, and where it begins if each loop begins as many iterations further as `before` says.
 fn moved<'a>(part: Part<'a>, slot: usize, before: &[i64]) -> (&'a [i64], i64) {
     let parameters = &part.stage.parameters;
     let strides = parameters.stride(slot);

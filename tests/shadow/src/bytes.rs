@@ -28,7 +28,7 @@ unsafe impl Send for Adopted {}
 unsafe impl Sync for Adopted {}
 
 impl Bytes {
-    /// So many bytes of the application's.
+    /// Bytes of the application's.
     ///
     /// # Safety
     /// The adoption's memory must hold them, as its mode says.

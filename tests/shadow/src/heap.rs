@@ -1,4 +1,4 @@
-//! The device: a private heap of so many bytes, and one thread that carries out tasks in order.
+//! The device: a private heap of limited size, and one thread that carries out tasks in order.
 
 use crate::job::Job;
 use crate::slot::Slot;
@@ -79,7 +79,7 @@ impl Heap {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The registry has taken a copy of so many bytes.
+    /// The registry has taken a copy of `bytes` bytes.
     pub fn attached(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }

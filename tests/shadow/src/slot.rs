@@ -27,7 +27,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Room for so many bytes, which a task is going to fill.
+    /// Room for `bytes` bytes, which a task is going to fill.
     pub fn new(bytes: usize) -> Arc<Slot> {
         Slot::holding(Bytes::Own(vec![0; bytes]))
     }
