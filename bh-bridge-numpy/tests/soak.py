@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ def chosen(names):
     """The stacks that these names stand for."""
     pairs, found = settings.pairwise_stacks(), {}
     for name in names:
-        groups = {"pairwise": pairs, "cpu": _named(lambda one: "cluster" not in one and one != "opencl"), "cluster": _named(lambda one: "cluster" in one)}
+        groups = {"pairwise": pairs, "cpu": _named(lambda one: "cluster" not in one and "opencl" not in one), "cluster": _named(lambda one: "cluster" in one)}
         groups["all"] = {**groups["cpu"], **groups["cluster"], **pairs}
         found |= groups[name] if name in groups else {name: {**settings.NAMED, **pairs}[name]}
     return found
@@ -37,8 +38,8 @@ def _named(suits):
 class Soak:
     """What was run and found so far."""
 
-    def __init__(self, report):
-        self.report, self.runs, self.findings = report, {}, []
+    def __init__(self, report, launcher=""):
+        self.report, self.runs, self.findings, self.launcher = report, {}, [], shlex.split(launcher)
 
     def round(self, stacks, recorder, first, count, seconds, often=False):
         """Runs programs in a process of its own: all on the stacks that compile too, if `often`."""
@@ -46,7 +47,7 @@ class Soak:
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "config.toml"
             file.write_text(settings.configuration(stacks, recorder))
-            command = [sys.executable, "-W", "ignore", "-m", "soaking.worker", "--first", str(first), "--programs", str(count), "--seconds", str(seconds), *names]
+            command = [*self.launcher, sys.executable, "-W", "ignore", "-m", "soaking.worker", "--first", str(first), "--programs", str(count), "--seconds", str(seconds), *names]
             environment = {name: value for name, value in os.environ.items() if not name.startswith("BH_")}
             environment |= {"BH_CONFIG": str(file), "PYTHONPATH": os.pathsep.join(map(os.path.abspath, [HERE, *filter(None, sys.path)]))}
             with open(Path(directory) / "errors", "w+") as errors:
@@ -88,10 +89,11 @@ def main():
     parser.add_argument("--report", type=Path, default=Path("soak.json"))
     parser.add_argument("--together", type=int, default=24, help="stacks of one process")
     parser.add_argument("--round", type=int, default=200, help="programs of one process")
+    parser.add_argument("--launcher", default="", help="what starts each process, such as `mpirun -n 2`")
     parser.add_argument("--often", action="store_true", help="run stacks that compile on every program, not on a few")
     options = parser.parse_args()
     seed = random.randrange(1 << 40) if options.seed is None else options.seed
-    stacks, soak = chosen(options.stacks), Soak(options.report)
+    stacks, soak = chosen(options.stacks), Soak(options.report, options.launcher)
     end, number = time.monotonic() + 60 * options.minutes, 0
     while time.monotonic() < end:
         # Each round takes the next stacks: all come up equally often, with all settings of the recorder.

@@ -114,6 +114,9 @@ keys! {
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
         OVERLAP_ROWS "overlap_rows": u32 = "2",
             "The most rows of passing arrays that neighbours both compute rather than send.";
+        AHEAD_PERCENT "ahead_percent": u32 = "2",
+            "In batches of several turns of a loop, ranks get rows of neighbours for all turns at once and compute with them, as long \
+             as these are no more than so many percent of their own; 0 to send rows for each turn.";
         OVERLAP_BYTES "overlap_bytes": u64 = "262144",
             "A rank that gets this many bytes or more computes what needs none of them while they travel.";
         PART_BYTES "part_bytes": u64 = "1073741824",
@@ -136,6 +139,9 @@ keys! {
         THREADS "threads": String = "\"auto\"", "Threads that share a kernel: a number, or auto for all cores.";
         ISA "isa": String = "\"auto\"", "Instruction set: auto, avx512, avx2, sse2 or portable.";
         AFFINITY "affinity": String = "\"none\"", "Processors that the threads are bound to: none, auto, or a list of numbers.";
+        DOMAINS "domains": String = "\"auto\"",
+            "The processors of each engine that `ve-cpu*` stands for: auto (one for each part of the memory), or lists, as in \
+             0-7;8-15.";
         WINDOWS "windows" or "sweeps": String = "\"auto\"",
             "Run kernels that read at shifted places what others of the batch write in lock-step, row by row, so that what lies \
              between them stays in the caches: auto or off. Results are the same to the last bit.";

@@ -52,13 +52,22 @@ fn said(output: &Output) -> String {
     )
 }
 
-/// A cluster of the ranks that were started, on which arrays of more than `small` bytes are split.
+/// Keys with which little work goes to a device, too.
+const DEVICE: &str = "[components.opencl]\ndevice = 'cpu'\ngroup = 16\nsmall_bytes = 64\nsmall_operations = 8\n\
+                      cache_dir = ''\nwhile_building = 'off'\n";
+
+/// A cluster of the ranks that were started, on which arrays of more than `small` bytes are split. Run by hand with
+/// `TEST_DEVICE`, each rank has a device.
 fn cluster(small: u64, more: &str) -> Stack {
+    let on_device = std::env::var_os("TEST_DEVICE").is_some();
     let below = match siblings() {
+        _ if on_device => "'fuser', 'node', 'opencl', 've-cpu'".to_owned(),
         1 => "'node', 've-interp'".to_owned(),
         count => format!("[{}]", vec!["['node', 've-interp']"; count].join(", ")),
     };
-    let text = format!("[stacks]\nit = ['cluster', {below}]\n[components.cluster]\nsmall_bytes = {small}\n{more}\n");
+    let device = if on_device { DEVICE } else { "" };
+    let text =
+        format!("[stacks]\nit = ['cluster', {below}]\n{device}[components.cluster]\nsmall_bytes = {small}\n{more}\n");
     let config = stacks::from_text("cluster.toml", &text).unwrap();
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,6 +1,7 @@
 """Configurations that programs run on: the default one first, then named ones, then every key at every value, pairwise."""
 
 import itertools
+import os
 import random
 
 # Shares of the ranks of clusters.
@@ -9,6 +10,12 @@ RANKS = {2: (1, 3), 3: (2, 1, 4), 4: (1, 2, 3, 4), 5: (3, 1, 1, 5, 2), 6: (1, 1,
 
 def _engine(**keys):
     return {"fuser": {"planning": "full"}, "ve-cpu": {"planning": "full", **keys}}
+
+
+def _device():
+    """Keys with which little work goes to a device, too: to that which `BH_SOAK_DEVICE` names, or a processor."""
+    device = os.environ.get("BH_SOAK_DEVICE", "cpu")
+    return {"device": device, "group": 16, "small_bytes": 64, "small_operations": 8, "cache_dir": "", "while_building": "off"}
 
 
 # Stacks by name: the sections of components that get settings of their own.
@@ -32,7 +39,10 @@ NAMED = {
         for ranks in (2, 3)
     },
     "cluster-siblings": {"siblings": 3, "cluster": {"weights": [1, 2, 1], "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}},
-    "opencl": {"opencl": {"device": "cpu", "group": 16, "small_bytes": 64, "small_operations": 8, "cache_dir": "", "while_building": "off"}},
+    "opencl": {"opencl": _device()},
+    "opencl-siblings": {"siblings": "*", "cluster": {"small_bytes": 16}, "opencl": _device()},
+    # Two ranks in one process, or as many as a launcher starts.
+    "opencl-ranks": {"cluster": {"small_bytes": 16}, "opencl": _device()},
 }  # fmt: skip
 
 # Every key that must not change results, with values on both sides of what it decides. The first of each is the default.
@@ -134,7 +144,10 @@ def configuration(stacks, recorder=None):
             if component in settings:
                 keys = "".join(f"{key} = {_value(value)}\n" for key, value in settings[component].items())
                 sections.append(f'[components.{label}]\nlibrary = "{LIBRARIES[component]}"\n{keys}')
-        if "siblings" in settings:
+        if settings.get("siblings") == "*":
+            label = f"opencl-{name}"
+            items = [*items[:2], f"[[{', '.join(items[2:])}]]".replace(label, f"{label}*")]
+        elif "siblings" in settings:
             below = f"[{', '.join(items[2:])}]"
             items = [*items[:2], f"[{', '.join([below] * settings['siblings'])}]"]
         lines.append(f"{name} = [{', '.join(items)}]")
