@@ -9,6 +9,7 @@ use crate::sequence;
 use crate::shared_view::contiguous;
 use crate::strided::is_plain;
 use bh_bytecode::{DType, Opcode, TypeSet, View};
+use bh_core::abi::status;
 use bh_recorder::{ArrayId, Input, Known, Location};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,6 +29,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(operate_into, module)?)?;
     module.add_function(wrap_pyfunction!(fold, module)?)?;
     module.add_function(wrap_pyfunction!(extension, module)?)?;
+    module.add_function(wrap_pyfunction!(has_extension, module)?)?;
     module.add_function(wrap_pyfunction!(window, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
     module.add_function(wrap_pyfunction!(transpose, module)?)?;
@@ -282,6 +284,18 @@ fn fold(
 ) -> PyResult<Array> {
     let (array, mask) = (array.borrow(), mask.map(|mask| mask.borrow()));
     crate::fold::fold(py, &array, opcode_named(opcode)?, array.dtype, axes, keep, mask.as_deref())
+}
+
+/// Has the stack of an array an extension method of this name?
+#[pyfunction]
+fn has_extension(py: Python<'_>, name: &str, array: &Bound<'_, Array>) -> PyResult<bool> {
+    let array = array.borrow();
+    let recorder = &array.context.recorder;
+    match py.detach(|| recorder.extension(name)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.status == status::UNSUPPORTED => Ok(false),
+        Err(error) => Err(exception(error)),
+    }
 }
 
 /// Calls an extension method of a component on outputs and inputs.

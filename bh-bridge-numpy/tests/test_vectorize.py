@@ -15,7 +15,7 @@ import scalar_programs
 from conftest import same
 
 import bh
-from bh._scalar import program, reader
+from bh._scalar import program, reader, registers
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 # How many random functions are tried; more for longer runs.
@@ -57,6 +57,17 @@ def test_random_programs(tmp_path):
         mine = bh.vectorize(function, otypes=[float, int])(*map(bh.asarray, (x, y, n)))
         for one, other in zip(mine, expected):
             assert numpy.array_equal(numpy.asarray(one), other, equal_nan=True), (seed, text)
+
+
+@pytest.fixture
+def masked(monkeypatch):
+    """Loops are operations on whole arrays under masks, as where the stack has no scalar programs."""
+    monkeypatch.setattr(registers, "is_worth", lambda function: False)
+
+
+@pytest.mark.usefixtures("masked")
+def test_random_programs_under_masks(tmp_path):
+    test_random_programs(tmp_path)
 
 
 def test_random_programs_of_many_elements(tmp_path):
@@ -510,13 +521,21 @@ def test_stacks(stack):
         same(value, numpy.vectorize(function)(numbers))
 
 
-def test_traced_by_jit_where_no_loop_waits():
+def test_traced_by_jit():
     straight = bh.vectorize(scalars.piecewise)
     twice = bh.jit(lambda x: straight(x) + straight(-x))
     x = numpy.linspace(-3, 3, 9)
     for _ in range(2):
         same(twice(bh.asarray(x)), numpy.vectorize(scalars.piecewise)(x) + numpy.vectorize(scalars.piecewise)(-x))
     assert twice.traces == 1
+    waiting = bh.vectorize(scalars.collatz)
+    looped = bh.jit(lambda x: waiting(x))
+    for _ in range(2):
+        same(looped(bh.arange(1, 5)), numpy.vectorize(scalars.collatz)(numpy.arange(1, 5)))
+
+
+@pytest.mark.usefixtures("masked")
+def test_not_traced_by_jit_where_a_loop_waits():
     waiting = bh.vectorize(scalars.collatz)
     with pytest.raises(bh.Error, match="traced function"):
         bh.jit(lambda x: waiting(x))(bh.arange(1, 5))
@@ -531,7 +550,7 @@ def endless(x):
 x = bh.arange(1.0, 1001.0)
 print("begun", flush=True)
 try:
-    bh.vectorize(endless)(x)
+    print(bh.vectorize(endless)(x))
 except KeyboardInterrupt:
     print("stopped", float(x.sum()))
 """

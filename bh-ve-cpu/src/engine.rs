@@ -113,12 +113,13 @@ impl Component for Engine {
         let Some(block) = batch.blocks.get(block as usize) else { return false };
         batch.block_instrs(block).iter().all(|&index| {
             let opcode = batch.instrs[index as usize].opcode;
-            !opcode.is_extension() || self.machine.methods.knows(opcode)
+            !opcode.is_extension() || self.machine.programs.knows(opcode) || self.machine.methods.knows(opcode)
         })
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        if self.machine.methods.announce(name, opcode) {
+        let Machine { programs, methods, tier1, primitives, .. } = &mut self.machine;
+        if programs.announce(name, opcode, *primitives, tier1)? || methods.announce(name, opcode) {
             return Ok(true);
         }
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))

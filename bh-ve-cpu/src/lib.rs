@@ -1,7 +1,8 @@
 //! The CPU vector engine: runs fused kernels block by block on all cores.
 //!
 //! A batch's blocks and sliding windows become programs (`plan`), which are block operations on a loop nest (`block`) whose
-//! lines and fold trees `shape` decides; `native` has hot ones compiled, and `exec` runs them.
+//! lines and fold trees `shape` decides; `native` has hot ones compiled, and `exec` runs them. `programs` runs
+//! scalar programs.
 
 mod affinity;
 mod block;
@@ -11,6 +12,7 @@ mod exec;
 mod native;
 mod plan;
 mod primitives;
+mod programs;
 mod settings;
 mod shape;
 

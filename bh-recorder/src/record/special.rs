@@ -5,7 +5,7 @@ use crate::record::order::Layout;
 use crate::record::{Operation, Source};
 use crate::state::{Followup, State};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
-use bh_bytecode::methods::shown;
+use bh_bytecode::methods::{is_program, shown};
 use bh_bytecode::{Constant, DType, Instr, MAX_RANK, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -116,8 +116,9 @@ impl State {
             structure = mix(structure, self.handles.at(out).view.hash);
             *operand = Operand::view(self.intern(out));
             self.mark_written(out, Layout::default());
-            // Methods do more work per element than arithmetic does.
-            self.builder.work_bytes = self.builder.work_bytes.saturating_add(1 << 20);
+            // Methods do more work per element than arithmetic does, and what loops do nobody knows.
+            let work = if is_program(&self.extensions[name]) { 1 << 28 } else { 1 << 20 };
+            self.builder.work_bytes = self.builder.work_bytes.saturating_add(work);
             self.count_work(out);
         }
         self.builder.declare_extension(opcode, &self.extensions[name]);

@@ -20,6 +20,7 @@ impl Body {
             slots: Vec::new(),
             constants: Vec::new(),
             steps: Vec::new(),
+            program: String::new(),
         };
         Body(request, 0, DType::F64)
     }

@@ -14,11 +14,14 @@ mod memory;
 mod non_temporal;
 mod object;
 mod plan;
+mod program;
 mod reduction;
 mod statics;
 
-use bh_jit_abi::{Api, Artifact, Request, VERSION, fingerprint};
+use bh_jit_abi::{Api, Artifact, Function, Request, VERSION, fingerprint};
+use bh_scalar::Program;
 use inkwell::context::Context;
+use inkwell::module::Module;
 use inkwell::targets::FileType;
 use plan::Plan;
 use std::panic::catch_unwind;
@@ -26,28 +29,35 @@ use std::sync::LazyLock;
 
 /// Compiles a kernel; an error says what cannot be compiled.
 pub fn compile(request: &Request) -> Result<Artifact, String> {
-    let plan = Plan::new(request)?;
+    built(request, |module, functions| {
+        let object = object::compile(module, request.level, FileType::Object)?;
+        Ok(Artifact { functions, object })
+    })
+}
+
+/// What is made of the module of a request, and of the primitives that it calls.
+fn built<T>(
+    request: &Request,
+    make: impl FnOnce(&Module, Vec<Option<Function>>) -> Result<T, String>,
+) -> Result<T, String> {
     let context = Context::create();
+    if !request.program.is_empty() {
+        let (module, functions) = program::build(&context, request.level, &Program::parse(&request.program)?)?;
+        return make(&module, functions);
+    }
+    let plan = Plan::new(request)?;
     let module = kernel::build(&context, request, &plan)?;
-    let object = object::compile(&module, request.level, FileType::Object)?;
-    drop(module);
-    Ok(Artifact { functions: plan.functions, object })
+    make(&module, plan.functions.clone())
 }
 
 /// The kernel in LLVM's language, for people.
 pub fn text(request: &Request) -> Result<String, String> {
-    let plan = Plan::new(request)?;
-    let context = Context::create();
-    let module = kernel::build(&context, request, &plan)?;
-    Ok(module.print_to_string().to_string())
+    built(request, |module, _| Ok(module.print_to_string().to_string()))
 }
 
 /// The kernel in assembly language, for people.
 pub fn assembly(request: &Request) -> Result<String, String> {
-    let plan = Plan::new(request)?;
-    let context = Context::create();
-    let module = kernel::build(&context, request, &plan)?;
-    let bytes = object::compile(&module, request.level, FileType::Assembly)?;
+    let bytes = built(request, |module, _| object::compile(module, request.level, FileType::Assembly))?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
@@ -114,5 +124,6 @@ fn request(level: bh_jit_abi::Level, modes: &[bh_kernel::SlotMode], steps: Vec<b
         slots: modes.iter().map(slot).collect(),
         constants: Vec::new(),
         steps,
+        program: String::new(),
     }
 }

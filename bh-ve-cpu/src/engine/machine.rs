@@ -9,6 +9,7 @@ use crate::exec::{self, Workers};
 use crate::native::Tier1;
 use crate::plan::{BlockPlan, BlockWork, TilePlan, WindowPlan, temporary_bytes};
 use crate::primitives::Primitives;
+use crate::programs::Programs;
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::status;
@@ -24,6 +25,7 @@ pub(super) struct Machine {
     pub(super) tier1: Option<Tier1>,
     pub(super) workers: Workers,
     pub(super) methods: Methods,
+    pub(super) programs: Programs,
     /// Where the work memory of methods comes from.
     host: Host,
     binding: Binding,
@@ -50,6 +52,7 @@ impl Machine {
             tier1,
             workers,
             methods: Methods::default(),
+            programs: Programs::default(),
             host,
             binding: Binding::default(),
             partials: Aligned::empty(),
@@ -179,6 +182,9 @@ impl Machine {
             BlockWork::Programs(_, temporaries) => taken(temporaries.iter().map(temporary_bytes).sum()),
             BlockWork::Special(Special::Extension(index)) => {
                 let instr = &batch.instrs[*index as usize];
+                if let Some(bytes) = self.programs.work_bytes(instr.opcode) {
+                    return taken(bytes).saturating_mul(self.workers.threads());
+                }
                 let form = |&operand: &Operand| {
                     let shape = operand.as_view().map_or(&[][..], |view| batch.shape(view));
                     batch.dtype(operand).map(|dtype| Form { dtype, shape })
@@ -346,6 +352,11 @@ impl Machine {
                 unsafe {
                     exec::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
                 }
+            }
+            (Special::Extension(_), operands) if self.programs.knows(instr.opcode) => {
+                let tiers = (self.primitives, &mut self.tier1);
+                let result = self.programs.run(instr.opcode, operands, tiers, &mut self.workers);
+                result.map_err(|error| error.at_instr(batch, index))?;
             }
             (Special::Extension(_), operands) => {
                 let outputs = instr.outputs as usize;

@@ -17,6 +17,7 @@ mod workers;
 
 pub(crate) use accumulate::accumulate;
 pub(crate) use scatter::scatter;
+pub(crate) use scratch::Scratch;
 pub(crate) use tiles::run_tiles;
 pub(crate) use window::run_window;
 pub(crate) use workers::Workers;

@@ -117,6 +117,12 @@ impl Tier1 {
         self.shared.blocks_only.add(1);
     }
 
+    /// The kernel of a scalar program; `None` if the instruction set has none.
+    pub(crate) fn program(&mut self, text: &str) -> Option<Arc<NativeKernel>> {
+        let level = request::level(self.shared.primitives.isa)?;
+        Some(self.kernel(Request::of_program(level, text.to_owned())))
+    }
+
     /// The kernel of a request: programs that compute the same share it.
     pub(crate) fn kernel(&mut self, request: Request) -> Arc<NativeKernel> {
         self.clock += 1;
@@ -148,6 +154,13 @@ impl Tier1 {
         let worker = self.worker.get_or_insert_with(|| CompilerThread::start(Arc::clone(shared)));
         // Without the thread, which the system may have refused, the kernel stays as it is.
         let _ = worker.queue.send(Arc::downgrade(kernel));
+    }
+
+    /// Has a kernel compiled that has proved worth it, while the caller waits.
+    pub(crate) fn compile_now(&mut self, kernel: &NativeKernel) {
+        if kernel.code().is_none() {
+            self.shared.compile(kernel);
+        }
     }
 
     /// In a forked child: the thread is gone, and what it was doing is lost. What is compiled stays; nothing more will be.

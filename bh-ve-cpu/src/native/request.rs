@@ -81,6 +81,7 @@ pub(crate) fn request(
         slots,
         constants: kernel.constants.clone(),
         steps: kernel.steps.clone(),
+        program: String::new(),
     };
     let joins = nest.tree.is_some_and(ReductionTree::joins_lanes) && can_join(&request);
     Some(if joins { Request { folds: Folds::Results, ..request } } else { request })

@@ -1,4 +1,5 @@
-//! Extension methods on the device: matrix products, transforms, sorts, choices, factorisations, and kernels of the user.
+//! Extension methods on the device: matrix products, transforms, sorts, choices, factorisations, scalar programs, and kernels of
+//! the user.
 //!
 //! A user's kernel is a file of OpenCL C with a kernel of the method's name. Its arguments are one buffer for each operand,
 //! outputs first, and then `__global const long *views`, which has [`RECORD`] numbers for each operand: elements, offset of
@@ -10,6 +11,7 @@ mod fourier;
 mod linear;
 mod lines;
 mod order;
+mod program;
 
 use crate::code::{self, Code, Place, Target, Variant};
 use bh_bytecode::methods::Form;
@@ -17,6 +19,8 @@ use bh_bytecode::{BatchRef, DType, MAX_RANK, Opcode, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_kernel::BufferRef;
+use bh_scalar::Program;
+use std::sync::Arc;
 
 /// Numbers that describe an operand.
 const RECORD: usize = 3 + 2 * MAX_RANK;
@@ -38,9 +42,10 @@ struct User {
     text: String,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Known {
     Shipped(&'static Shipped),
+    Program(Arc<Program>),
     User(usize),
 }
 
@@ -132,14 +137,18 @@ impl Methods {
         let wanted = |shipped: &&Shipped| shipped.name == name && (self.wanted || name == SHIPPED[0].name);
         let here = !self.elsewhere.iter().any(|other| other == name);
         let own = SHIPPED.iter().find(wanted).filter(|_| here).map(Known::Shipped);
+        let program = Program::parse(name).ok().filter(|program| self.wanted && program::is_for(program, self.f64));
+        let program = program.map(|program| Known::Program(Arc::new(program)));
         self.known.retain(|(number, _)| *number != opcode);
-        self.known.extend(user.or(own).map(|known| (opcode, known)));
-        user.or(own).is_some()
+        let found = user.or(own).or(program);
+        let is_known = found.is_some();
+        self.known.extend(found.map(|known| (opcode, known)));
+        is_known
     }
 
-    fn known(&self, batch: &BatchRef<'_>, instr: u32) -> Option<Known> {
+    fn known(&self, batch: &BatchRef<'_>, instr: u32) -> Option<&Known> {
         let opcode = batch.instrs[instr as usize].opcode;
-        self.known.iter().find(|(number, _)| *number == opcode).map(|(_, known)| *known)
+        self.known.iter().find(|(number, _)| *number == opcode).map(|(_, known)| known)
     }
 
     /// Can the device run this call?
@@ -151,6 +160,7 @@ impl Methods {
                 let dtype = first.and_then(|operand| batch.dtype(*operand));
                 dtype.is_some_and(shipped.takes) && fits(batch, instr, shipped.name)
             }
+            Some(Known::Program(program)) => program::takes(batch, instr, program),
             Some(Known::User(_)) => {
                 batch.instrs[instr as usize].operands().iter().all(|operand| operand.as_view().is_some())
             }
@@ -181,7 +191,10 @@ impl Methods {
                 *scratch = bytes;
                 codes
             }
-            Some(Known::User(at)) => vec![call(batch, instr, target, &self.user[at].text)],
+            Some(Known::Program(program)) => {
+                program::kernel(batch, instr, program, target, variant).into_iter().collect()
+            }
+            Some(Known::User(at)) => vec![call(batch, instr, target, &self.user[*at].text)],
             None => Vec::new(),
         }
     }

@@ -7,7 +7,8 @@ use crate::plan::layout::covers;
 use crate::plan::near::{Crowd, Use};
 use crate::plan::planner::{Planned, Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
-use bh_bytecode::{BatchRef, Instr, Kind, Opcode, View};
+use bh_bytecode::methods::is_program;
+use bh_bytecode::{BatchRef, Instr, Kind, Opcode, Operand, View};
 use bh_core::error::Result;
 
 /// Which indices of an operand a box of the output needs: `operand` counts from the first input.
@@ -39,6 +40,7 @@ impl Planner {
             Kind::Extension if ["qr", "svd"].map(Some).contains(&batch.extension_name(instr.opcode)) => {
                 (self.factor_tall(batch, index)?, Planned::Risky)
             }
+            Kind::Extension if is_by_element(batch, instr) => (self.by_output(batch, index, same)?, Planned::Risky),
             Kind::Extension if is_by_line(batch, instr) => {
                 let last = shape(0).len() - 1;
                 let line: BoxOf<'_> = &|_, part| part.with(last, 0, shape(0)[last]);
@@ -83,18 +85,35 @@ impl Planner {
         self.know_inputs(batch, instr);
         let parts = match instr.opcode.kind() {
             Kind::Elementwise | Kind::Accumulate => self.input_parts(batch, instr),
-            Kind::Extension if is_by_line(batch, instr) => self.input_parts(batch, instr),
+            Kind::Extension if is_by_line(batch, instr) || is_by_element(batch, instr) => {
+                self.input_parts(batch, instr)
+            }
             Kind::Reduction => self.input_parts(batch, instr).and_then(|parts| parts.without(u32::from(instr.param))),
             _ => None,
         };
         let target = self.target(batch, index, output, parts.as_ref())?;
         let view = batch.view(output);
         let aim = Use { id: target, view: &view };
-        let crowd = match self.is_everywhere(batch, instr, target) {
+        let everywhere = self.is_everywhere(batch, instr, target);
+        let crowd = match everywhere {
             true => Crowd::everywhere(self.ranks()),
             false => self.crowd(batch, instr, aim, box_of),
         };
         let Some(shares) = self.some_shares(&crowd, aim) else { return Ok(false) };
+        let mut others = Vec::new();
+        for other in instr.outputs()[1..].iter().filter_map(|operand| operand.as_view()) {
+            let (id, view) = (self.target(batch, index, other, parts.as_ref())?, batch.view(other));
+            // Each rank makes the same part of all outputs, which all ranks know of each other.
+            let (one, own) = (&self.arrays[&id], &self.arrays[&target]);
+            let alike = view == batch.view(output)
+                && one.cuts == own.cuts
+                && (one.small, one.extension) == (own.small, own.extension)
+                && self.is_everywhere(batch, instr, id) == everywhere;
+            if !alike {
+                return Ok(false);
+            }
+            others.push((id, view));
+        }
         let axes = match instr.opcode.kind() {
             Kind::Accumulate => u32::from(instr.param),
             Kind::Extension if is_by_line(batch, instr) => 1 << (view.rank() - 1),
@@ -103,15 +122,15 @@ impl Planner {
         if !shares.iter().all(|(_, part)| part.is_whole(view.shape(), axes)) {
             return Ok(false);
         }
-        self.compute(batch, index, aim, (&crowd, &shares), box_of)
+        self.compute(batch, index, (aim, &others), (&crowd, &shares), box_of)
     }
 
-    /// Fetches the operands of shares and appends the instruction to the batches of their ranks.
+    /// Fetches the operands of shares and appends the instruction to the batches of their ranks; `others` are further outputs.
     fn compute(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
-        target: Use<'_>,
+        (target, others): (Use<'_>, &[(u64, View)]),
         (crowd, shares): (&Crowd, &[Share]),
         box_of: BoxOf<'_>,
     ) -> Result<bool> {
@@ -147,22 +166,27 @@ impl Planner {
             }
             inputs.push((*place, locals));
         }
-        // Fetching from the array that is written lasts until the elements are there.
-        stage = stage.max(self.after_use(target.id));
+        let written = || std::iter::once((target.id, target.view)).chain(others.iter().map(|(id, view)| (*id, view)));
+        // Fetching from the arrays that are written lasts until the elements are there.
+        stage = written().map(|(id, _)| self.after_use(id)).fold(stage, usize::max);
         for (number, (rank, part)) in mine.iter().enumerate() {
-            let piece = self.piece(target.id, *rank);
-            let own = Place { base: piece.base, view: part.of(target.view, piece.window.low)? };
-            let mut operands = vec![Local::Data(own)];
+            let mut operands = Vec::with_capacity(instr.operands().len());
+            for (id, view) in written() {
+                let piece = self.piece(id, *rank);
+                operands.push(Local::Data(Place { base: piece.base, view: part.of(view, piece.window.low)? }));
+            }
             operands.extend(instr.inputs().iter().map(|&operand| Local::Same(operand)));
             for (place, locals) in &inputs {
-                operands[1 + place] = locals[number];
+                operands[1 + others.len() + place] = locals[number];
             }
             self.stages.push(stage, *rank, instr, index, &operands);
         }
         for (_, id, _) in &sources {
             self.reads(*id, stage);
         }
-        self.finish(target.id, target.view, stage, crowd.everywhere);
+        for (id, view) in written() {
+            self.finish(id, view, stage, crowd.everywhere);
+        }
         Ok(true)
     }
 
@@ -316,6 +340,15 @@ impl Planner {
         self.finish(id, view, last, false);
         Ok(())
     }
+}
+
+/// Is it a scalar program, in other memory than what it reads?
+fn is_by_element(batch: &BatchRef<'_>, instr: &Instr) -> bool {
+    let base = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
+    let apart = |output: &Operand| instr.inputs().iter().all(|input| base(input) != base(output));
+    instr.opcode.is_extension()
+        && batch.extension_name(instr.opcode).is_some_and(is_program)
+        && instr.outputs().iter().all(apart)
 }
 
 /// Does a method make each line along the last axis of that line of its input?

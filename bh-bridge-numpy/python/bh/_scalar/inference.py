@@ -153,10 +153,10 @@ _WALKS = {
 }  # fmt: skip
 
 
-def infer(function, kinds):
-    """The function simplified by what is known of it, and the knowledge."""
+def infer(function, kinds, flat=True):
+    """The function simplified by what is known of it, and the knowledge. `flat`: loops in loops become one where they can."""
     liveness.analyse(function, check=True)
-    is_flat = False
+    is_flat = not flat
     while True:
         inference = Inference(function, kinds)
         other, changed = simplified(function, inference)

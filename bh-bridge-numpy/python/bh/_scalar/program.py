@@ -4,11 +4,12 @@ import dataclasses
 
 import numpy as np
 
-from .. import _warnings
+from .. import _native, _warnings
 from .._convert import native
 from .._runtime import using
+from .._types import CODE
 from .._ufunc import one_stack
-from . import reader, runtime
+from . import reader, registers, runtime
 from .emitter import Emitter
 from .inference import infer
 from .ir import Unsupported
@@ -23,7 +24,7 @@ class Program:
     def __init__(self, function, given, indices=False):
         read, self._names = reader.read(function, given, indices)
         self._function = dataclasses.replace(read, body=sunk(read.body))
-        self._compiled = {}
+        self._compiled, self._written = {}, {}
         self.single = self._function.single
 
     def still_holds(self, function):
@@ -32,13 +33,32 @@ class Program:
 
     def __call__(self, function, arrays, shape):
         """The results of a call of the function with these arrays, in this shape."""
-        whole = self._whole(tuple(array.dtype for array in arrays))
+        dtypes = tuple(array.dtype for array in arrays)
         if not arrays:
             raise Unsupported("no arguments")
+        if registers.is_worth(self._function) and (results := self._at_once(dtypes, one_stack(arrays), shape)) is not None:
+            return results
+        whole = self._whole(dtypes)
         tables = [self._names.array(one, function) if type(one) is int else one.value for one in self._function.tables.values()]
         operands = one_stack([*arrays, *map(native, tables)])
         with using(arrays[0]._stack), _warnings.errstate(all="ignore"):
             return whole(shape, *operands)
+
+    def _at_once(self, dtypes, arrays, shape):
+        """The results of one operation of the stack, if it has such; else None."""
+        if dtypes not in self._written:
+            try:
+                known = infer(self._function, dict(zip(self._function.parameters, dtypes)), flat=False)
+                self._written[dtypes] = registers.written(*known, dtypes)
+            except (registers.Unwritten, Unsupported):
+                self._written[dtypes] = None
+        text, kinds = self._written[dtypes] or (None, ())
+        if text is None or not _native.has_extension(text, arrays[0]):
+            return None
+        with using(arrays[0]._stack):
+            results = tuple(_native.empty(shape, CODE[kind]) for kind in kinds)
+        _native.extension(text, list(results), [_native.broadcast_to(array, shape) for array in arrays])
+        return results
 
     def _whole(self, dtypes):
         """The function on arrays of these types."""

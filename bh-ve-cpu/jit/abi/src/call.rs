@@ -3,6 +3,10 @@
 /// Bytes of scratch memory that a kernel may use.
 pub const SCRATCH_BYTES: usize = 48 << 10;
 
+/// Where in scratch memory the code of a scalar program finds how many turns all of its loops may have together, an `i64`: it
+/// leaves what is left of them, less than 0 if it gave up.
+pub const TURNS_AT: usize = 1024;
+
 /// Lanes that a row is folded into.
 pub const LANES: usize = 32;
 

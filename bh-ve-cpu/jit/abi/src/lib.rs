@@ -10,11 +10,11 @@ mod request;
 mod wire;
 
 pub use artifact::{Artifact, Function};
-pub use call::{Call, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES};
+pub use call::{Call, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES, TURNS_AT};
 pub use request::{Divider, Folds, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.
-pub const VERSION: u32 = 25;
+pub const VERSION: u32 = 26;
 
 /// The name of the one symbol that the compiler exports, of type [`EntryFn`].
 pub const ENTRY_SYMBOL: &str = "bh_ve_cpu_jit_entry";

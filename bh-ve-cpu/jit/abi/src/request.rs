@@ -154,9 +154,29 @@ pub struct Request {
     /// The body.
     #[serde(with = "steps")]
     pub steps: Vec<Step>,
+    /// The text of a scalar program, which is done instead of the body; empty for none. Slots are then its inputs and outputs,
+    /// one row of neighbours in memory.
+    pub program: String,
 }
 
 impl Request {
+    /// What compiles a scalar program.
+    pub fn of_program(level: Level, text: String) -> Request {
+        Request {
+            level,
+            divider: Divider::Fast,
+            fast_math: false,
+            in_order: false,
+            short: false,
+            repeat: 0,
+            folds: Folds::None,
+            slots: Vec::new(),
+            constants: Vec::new(),
+            steps: Vec::new(),
+            program: text,
+        }
+    }
+
     /// The bytes that [`Request::decode`] reads; equal requests have equal bytes.
     pub fn encode(&self) -> Vec<u8> {
         wire::encode(self)
@@ -238,6 +258,7 @@ mod tests {
                 Step::Random { slot: 1, key: Arg::Constant(0), output: DType::F32 },
                 Step::Reduce { opcode: Opcode::AddReduce, slot: 2, arg: Arg::Value(1) },
             ],
+            program: "program f (f64) -> (f64) with () { r1 = copy r0; }".into(),
         }
     }
 

@@ -22,17 +22,7 @@ use inkwell::module::Module;
 /// Builds the module of a kernel. An error says what cannot be compiled.
 pub(crate) fn build<'c>(context: &'c Context, request: &'c Request, plan: &'c Plan) -> Result<Module<'c>, String> {
     let b = Builder::new(context, "kernel");
-    // Vectors that find no register lie in the stack. Without `alignstack` they lie there as the caller's frame has it, mostly
-    // across two cache lines: a quarter of D3Q19's time, or nothing, from build to build.
-    let (align, bits, processor) = match request.level {
-        Level::Avx512 => (64, "512", "skylake-avx512"),
-        Level::Avx2 => (32, "256", "haswell"),
-    };
-    b.set_attribute("nounwind", 0);
-    b.set_attribute("alignstack", align);
-    b.set_text_attribute("prefer-vector-width", bits);
-    b.set_text_attribute("min-legal-vector-width", bits);
-    b.set_text_attribute("tune-cpu", processor);
+    set_attributes(&b, request.level);
     let parameters = Parameters::load(&b, request, plan);
     let mut kernel = Kernel {
         request,
@@ -47,6 +37,21 @@ pub(crate) fn build<'c>(context: &'c Context, request: &'c Request, plan: &'c Pl
     };
     function(&b, &mut kernel)?;
     Ok(b.finish())
+}
+
+/// How LLVM is to make code of a function.
+pub(crate) fn set_attributes(b: &Builder<'_>, level: Level) {
+    // Vectors that find no register lie in the stack. Without `alignstack` they lie there as the caller's frame has it, mostly
+    // across two cache lines: a quarter of D3Q19's time, or nothing, from build to build.
+    let (align, bits, processor) = match level {
+        Level::Avx512 => (64, "512", "skylake-avx512"),
+        Level::Avx2 => (32, "256", "haswell"),
+    };
+    b.set_attribute("nounwind", 0);
+    b.set_attribute("alignstack", align);
+    b.set_text_attribute("prefer-vector-width", bits);
+    b.set_text_attribute("min-legal-vector-width", bits);
+    b.set_text_attribute("tune-cpu", processor);
 }
 
 /// What is known of a kernel while it is built.

@@ -17,6 +17,7 @@ use lanes::evaluate;
 /// Where in scratch memory the second operand and the result of a call are.
 const SECOND: i64 = 256;
 const RESULT: i64 = 512;
+const THIRD: i64 = 768;
 
 /// Roughly how many instructions the function of an opcode is, built where it does not matter.
 pub(crate) fn instructions(probe: &Builder, level: Level, opcode: Opcode, single: bool) -> usize {
@@ -57,36 +58,65 @@ pub(crate) fn is_inlined(opcode: Opcode, dtype: DType) -> bool {
     dtype.is_float() && both.contains(&opcode) || dtype == DType::F64 && [Opcode::Exp, Opcode::Log].contains(&opcode)
 }
 
+/// What a vector of an operation needs besides its operands: memory for a call, and the lanes that count, if not all.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'c> {
+    pub(crate) scratch: Value<'c>,
+    pub(crate) width: u16,
+    pub(crate) mask: Option<Value<'c>>,
+}
+
 /// The function of an opcode; the one of the number `function` is its slow path.
 pub(crate) fn inlined<'c>(
     b: &Builder<'c>,
     kernel: &Kernel<'c>,
     function: u16,
     (opcode, dtype): (Opcode, DType),
-    [x, y, _]: [Value<'c>; 3],
+    operands: [Value<'c>; 3],
     at: &At<'c>,
+) -> Result<Value<'c>, String> {
+    let around = Around { scratch: kernel.parameters.scratch, width: at.width, mask: at.mask };
+    let function = kernel.parameters.functions[usize::from(function)];
+    ordinary(b, kernel.request.level, (opcode, dtype), operands, function, around)
+}
+
+/// The function of an opcode for ordinary lanes; where there are others, what `function` makes.
+pub(crate) fn ordinary<'c>(
+    b: &Builder<'c>,
+    level: Level,
+    (opcode, dtype): (Opcode, DType),
+    [x, y, _]: [Value<'c>; 3],
+    function: Value<'c>,
+    around: Around<'c>,
 ) -> Result<Value<'c>, String> {
     let single = dtype == DType::F32;
     let is_binary = opcode.info().inputs == 2;
     let widen = |value| if single { b.widen(value, Element::F64) } else { value };
     let first = widen(x);
     let second = if is_binary { widen(y) } else { first };
-    let result = evaluate(b, kernel.request.level, (opcode, single), (first, second));
+    let result = evaluate(b, level, (opcode, single), (first, second));
     let (result, special) = result.ok_or_else(|| format!("{opcode} of {dtype}"))?;
     let result = if single { b.narrow(result, Element::F32) } else { result };
     let Some(special) = special else { return Ok(result) };
-    Ok(unless_special(b, result, special, at.mask, || {
-        let (size, scratch) = (dtype.size(), kernel.parameters.scratch);
-        let [second, target] = [SECOND, RESULT].map(|place| b.byte(scratch, b.index(place)));
-        b.store(x, scratch, size);
-        if is_binary {
-            b.store(y, second, size);
-        }
-        let (width, none) = (b.index(at.width.into()), b.zero(Kind::POINTER));
-        let function = kernel.parameters.functions[usize::from(function)];
-        b.call_pointer(function, &[width, target, scratch, second, none]);
-        b.load(x.kind, target, size)
-    }))
+    let operands = if is_binary { &[x, y][..] } else { &[x] };
+    Ok(unless_special(b, result, special, around.mask, || called(b, function, operands, x.kind, around)))
+}
+
+/// What a block primitive makes of vectors as they are in memory.
+pub(crate) fn called<'c>(
+    b: &Builder<'c>,
+    function: Value<'c>,
+    operands: &[Value<'c>],
+    result: Kind,
+    around: Around<'c>,
+) -> Value<'c> {
+    let Around { scratch, width, .. } = around;
+    let [second, third, target] = [SECOND, THIRD, RESULT].map(|place| b.byte(scratch, b.index(place)));
+    for (operand, place) in operands.iter().zip([scratch, second, third]) {
+        b.store(*operand, place, 1);
+    }
+    b.call_pointer(function, &[b.index(width.into()), target, scratch, second, third]);
+    b.load(result, target, 1)
 }
 
 /// The root that a step makes, if it is made by multiplications: those of `bh-vector`, with the bits of the instruction.

@@ -1,0 +1,147 @@
+//! What programs mean: an element at a time, an operation at a time, by the reference interpreter of the opcode table.
+
+use crate::{Arg, Compute, Program, Statement};
+use bh_bytecode::interp::{ExtensionMethods, Memory, execute};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Operand, View, with_dtype};
+
+/// Why a program did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It took more operations than it was allowed to.
+    Late,
+    /// An operation failed.
+    Failed(String),
+}
+
+/// The outputs for one element.
+pub type Interpreted = Result<Vec<Constant>, Stopped>;
+
+/// Where an element goes on: behind the statements, or behind the block of this number around them.
+enum Way {
+    On,
+    Leaves(u16),
+}
+
+/// One element on its way through a program.
+struct Element<'a> {
+    program: &'a Program,
+    registers: Vec<Constant>,
+    left: u64,
+}
+
+impl Program {
+    /// The outputs that inputs of the program's types give, within a number of operations.
+    pub fn interpret(&self, inputs: &[Constant], operations: u64) -> Interpreted {
+        let mut registers: Vec<Constant> =
+            self.registers.iter().map(|&dtype| Constant::from_value(0i64).cast(dtype)).collect();
+        registers[..self.inputs].copy_from_slice(inputs);
+        let mut element = Element { program: self, registers, left: operations };
+        element.list(&self.body)?;
+        Ok(element.registers[self.inputs..self.inputs + self.outputs].to_vec())
+    }
+}
+
+impl Element<'_> {
+    fn list(&mut self, statements: &[Statement]) -> Result<Way, Stopped> {
+        for statement in statements {
+            let way = match statement {
+                Statement::Compute(compute) => {
+                    self.compute(compute)?;
+                    Way::On
+                }
+                Statement::If(condition, then, orelse) => {
+                    let holds = self.registers[usize::from(*condition)].to::<bool>();
+                    self.list(if holds { then } else { orelse })?
+                }
+                Statement::Block(body) => match self.list(body)? {
+                    Way::Leaves(0) => Way::On,
+                    Way::Leaves(block) => Way::Leaves(block - 1),
+                    Way::On => Way::On,
+                },
+                Statement::Loop(body) => loop {
+                    if let Way::Leaves(block) = self.list(body)? {
+                        break Way::Leaves(block);
+                    }
+                    self.count()?;
+                },
+                Statement::Leave(block) => Way::Leaves(*block),
+            };
+            if let Way::Leaves(_) = way {
+                return Ok(way);
+            }
+        }
+        Ok(Way::On)
+    }
+
+    fn count(&mut self) -> Result<(), Stopped> {
+        self.left = self.left.checked_sub(1).ok_or(Stopped::Late)?;
+        Ok(())
+    }
+
+    fn compute(&mut self, compute: &Compute) -> Result<(), Stopped> {
+        self.count()?;
+        let output = self.program.registers[usize::from(compute.target)];
+        let args = compute.args.iter().map(|arg| match *arg {
+            Arg::Register(register) => self.registers[usize::from(register)],
+            Arg::Constant(constant) => constant,
+        });
+        let result = one(compute, output, args).map_err(Stopped::Failed)?;
+        self.registers[usize::from(compute.target)] = result;
+        Ok(())
+    }
+}
+
+/// The result of an operation on one element.
+fn one(compute: &Compute, output: DType, args: impl Iterator<Item = Constant>) -> Result<Constant, String> {
+    let mut batch = Batch::default();
+    let base = batch.push_base(Base::new(1, output, 1));
+    let view = View::contiguous(&[1]).map_err(|error| error.to_string())?;
+    let mut operands = vec![Operand::view(batch.push_view(base, &view))];
+    operands.extend(args.map(|arg| Operand::constant(batch.push_constant(arg))));
+    let mut instr = Instr::new(compute.opcode, &operands);
+    instr.param = compute.param;
+    batch.push_instr(instr);
+    let mut memory = Memory::new();
+    execute(&batch.as_ref(), &mut memory).map_err(|error| error.message)?;
+    let bytes = memory.get(1).unwrap_or_default();
+    let mut whole = [0; 16];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    Ok(Constant::from_bytes(output, &whole))
+}
+
+/// Operations that an element may take when a batch is interpreted.
+const MOST: u64 = 10_000_000;
+
+/// The scalar programs, for the reference interpreter of batches.
+pub struct ScalarPrograms;
+
+impl ExtensionMethods for ScalarPrograms {
+    fn execute(&mut self, name: &str, batch: &BatchRef, instr: &Instr, memory: &mut Memory) -> Result<(), String> {
+        let program = Program::parse(name)?;
+        let count = instr
+            .outputs()
+            .first()
+            .and_then(|operand| operand.as_view())
+            .map_or(0, |view| batch.shape(view).iter().product::<i64>() as usize);
+        let mut inputs = Vec::new();
+        for (operand, &dtype) in instr.inputs().iter().zip(program.input_types()) {
+            let values: Vec<Constant> = with_dtype!(dtype, T => {
+                memory.load::<T>(batch, *operand, count)?.into_iter().map(Constant::from_value).collect()
+            });
+            inputs.push(values);
+        }
+        let mut results = vec![Vec::with_capacity(count); program.outputs];
+        for at in 0..count {
+            let element: Vec<Constant> = inputs.iter().map(|values| values[at]).collect();
+            let outputs = program.interpret(&element, MOST).map_err(|stopped| format!("{stopped:?}"))?;
+            results.iter_mut().zip(outputs).for_each(|(all, output)| all.push(output));
+        }
+        for ((operand, &dtype), values) in instr.outputs().iter().zip(program.output_types()).zip(results) {
+            with_dtype!(dtype, T => {
+                let values: Vec<T> = values.iter().map(Constant::to::<T>).collect();
+                memory.store(batch, *operand, &values)?;
+            });
+        }
+        Ok(())
+    }
+}

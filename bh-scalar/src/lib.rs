@@ -1,0 +1,183 @@
+//! Scalar programs: operations of the opcode table on typed registers, with branches and loops. One instruction applies a
+//! program to each element of its operands.
+//!
+//! A program travels as the name of an extension method, which is its text (see [`Program::parse`]), so that it has no
+//! pointers, is hashed and kept with batches, and crosses processes as they do. [`interpret`] is what it means.
+
+mod interpret;
+pub mod opencl;
+mod parse;
+mod print;
+pub mod random;
+mod validate;
+
+pub use interpret::{Interpreted, ScalarPrograms, Stopped};
+
+use bh_bytecode::{Constant, DType, Opcode};
+
+/// The most registers of a program, and the most blocks, loops and branches in each other.
+pub const MOST_REGISTERS: usize = 4096;
+/// See [`MOST_REGISTERS`].
+pub const DEEPEST: usize = 128;
+
+/// A program. Its registers are the inputs, then the outputs, then the others; all but the inputs begin as zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// What people call it: letters, digits and `_`.
+    pub name: String,
+    /// How many registers are inputs.
+    pub inputs: usize,
+    /// How many are outputs.
+    pub outputs: usize,
+    /// The types of all registers.
+    pub registers: Vec<DType>,
+    /// What it does.
+    pub body: Vec<Statement>,
+}
+
+/// A step of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// A register gets what an elementwise operation of the opcode table makes of operands.
+    Compute(Compute),
+    /// Statements for elements whose condition, a register, is true, and for the others.
+    If(u16, Vec<Statement>, Vec<Statement>),
+    /// Statements that may be left for what follows them.
+    Block(Vec<Statement>),
+    /// Statements that are repeated until they are left.
+    Loop(Vec<Statement>),
+    /// Goes on behind the block with this number: 0 is the innermost one around. It is the last of its list.
+    Leave(u16),
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compute {
+    /// The operation.
+    pub opcode: Opcode,
+    /// Its parameter, the exponent of POWI.
+    pub param: u16,
+    /// The register that gets the result.
+    pub target: u16,
+    /// The operands.
+    pub args: Vec<Arg>,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// A register.
+    Register(u16),
+    /// A number.
+    Constant(Constant),
+}
+
+impl Program {
+    /// The type of an operand.
+    pub fn dtype(&self, arg: Arg) -> DType {
+        match arg {
+            Arg::Register(register) => self.registers[usize::from(register)],
+            Arg::Constant(constant) => constant.dtype(),
+        }
+    }
+
+    /// The types of the inputs.
+    pub fn input_types(&self) -> &[DType] {
+        &self.registers[..self.inputs]
+    }
+
+    /// The types of the outputs.
+    pub fn output_types(&self) -> &[DType] {
+        &self.registers[self.inputs..self.inputs + self.outputs]
+    }
+
+    /// The types of the last operand and of the result of an operation, by which engines look operations up.
+    pub fn types_of(&self, compute: &Compute) -> (DType, DType) {
+        let output = self.registers[usize::from(compute.target)];
+        (compute.args.last().map_or(output, |arg| self.dtype(*arg)), output)
+    }
+
+    /// All operations.
+    pub fn operations(&self) -> impl Iterator<Item = &Compute> {
+        let mut rest: Vec<&Statement> = self.body.iter().collect();
+        std::iter::from_fn(move || {
+            loop {
+                match rest.pop()? {
+                    Statement::Compute(compute) => return Some(compute),
+                    Statement::If(_, then, orelse) => rest.extend(then.iter().chain(orelse)),
+                    Statement::Block(body) | Statement::Loop(body) => rest.extend(body),
+                    Statement::Leave(_) => {}
+                }
+            }
+        })
+    }
+}
+
+impl Statement {
+    /// The lists of statements in it.
+    pub fn parts(&self) -> [&[Statement]; 2] {
+        match self {
+            Statement::If(_, then, orelse) => [then, orelse],
+            Statement::Block(body) | Statement::Loop(body) => [body, &[]],
+            Statement::Compute(_) | Statement::Leave(_) => [&[], &[]],
+        }
+    }
+}
+
+/// May elements leave these statements for what is behind the block that is `outside` blocks around them, or further out?
+pub fn leaves(statements: &[Statement], outside: u16) -> bool {
+    statements.iter().any(|statement| match statement {
+        Statement::Leave(block) => *block >= outside,
+        Statement::Block(body) => leaves(body, outside + 1),
+        other => other.parts().iter().any(|part| leaves(part, outside)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use random::Numbers;
+
+    const STEPS: &str = "program steps (i64) -> (i64) with (bool i64 bool) { block { loop { r2 = not_equal r0 i64:1; \
+        if r2 { } else { leave 0 } r3 = remainder r0 i64:2; r4 = equal r3 i64:0; if r4 { r0 = floor_divide r0 i64:2; } \
+        else { r0 = multiply r0 i64:3; r0 = add r0 i64:1; } r1 = add r1 i64:1; } } }";
+
+    #[test]
+    fn programs_do_what_they_say() {
+        let program = Program::parse(STEPS).unwrap();
+        assert_eq!(program.to_string(), STEPS);
+        let steps = |n: i64| program.interpret(&[Constant::from_value(n)], 10_000).map(|all| all[0].to::<i64>());
+        assert_eq!([1, 2, 3, 27].map(steps), [Ok(0), Ok(1), Ok(7), Ok(111)]);
+        assert_eq!(steps(0), Err(Stopped::Late));
+    }
+
+    #[test]
+    fn random_programs_survive_printing_and_end() {
+        let types = [DType::F64, DType::I64, DType::Bool, DType::F32, DType::I32, DType::U8, DType::U64];
+        for seed in 0..300 {
+            let program = random::program(seed, &[DType::F64, DType::I64], &[DType::F64, DType::I64], &types);
+            let text = program.to_string();
+            assert_eq!(Program::parse(&text).as_ref(), Ok(&program), "{text}");
+            let mut numbers = Numbers::new(seed);
+            let inputs = [DType::F64, DType::I64].map(|dtype| numbers.constant(dtype));
+            assert!(program.interpret(&inputs, 100_000).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refused = |body: &str| Program::parse(&format!("program f (f64) -> (f64) with (bool) {body}")).unwrap_err();
+        assert_eq!(refused("{ r1 = add r0 i64:1; }"), "'r1 = add r0 i64:1;' does not fit the types");
+        assert_eq!(refused("{ r1 = add_reduce r0; }"), "'r1 = add_reduce r0;' does not fit the types");
+        assert_eq!(refused("{ r7 = copy r0; }"), "'r7 = copy r0;' names registers that do not exist");
+        assert_eq!(refused("{ leave 0 }"), "leave 0: there are 0 blocks around");
+        assert_eq!(refused("{ block { leave 0 r1 = copy r0; } }"), "statements behind one that leaves");
+        assert_eq!(refused("{ if r0 { } }"), "the condition r0 is no truth value");
+        assert_eq!(refused("{ block { loop { r1 = copy r0; } } }"), "a loop that nothing leaves");
+        assert_eq!(refused("{ r1 = copy f64:x; }"), "'f64:x' is no constant");
+        assert_eq!(refused("{ r2 = copy bool:2; }"), "'bool:2' is no constant");
+        assert_eq!(refused("{ block { } "), "the text ends where '}' should be");
+        assert!(refused(&"{ block ".repeat(1000)).contains("blocks in each other"));
+        assert!(Program::parse("program f-g (f64) -> (f64) with () { }").is_err());
+    }
+}

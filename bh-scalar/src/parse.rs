@@ -1,0 +1,146 @@
+//! Programs from text.
+
+use crate::{Arg, Compute, DEEPEST, Program, Statement};
+use bh_bytecode::methods::PROGRAM;
+use bh_bytecode::{Complex, Constant, DType, Opcode};
+
+/// What is read, word by word.
+struct Words<'a> {
+    words: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
+    depth: usize,
+}
+
+impl Program {
+    /// Reads a program from its text, as [`Program`]'s `Display` writes it, and checks it:
+    ///
+    /// ```text
+    /// program steps (i64) -> (i64) with (bool bool i64)
+    /// { block { loop { r2 = not_equal r0 i64:1; if r2 { } else { leave 0 } r1 = add r1 i64:1; … } } }
+    /// ```
+    pub fn parse(text: &str) -> Result<Program, String> {
+        let rest = text.strip_prefix(PROGRAM).ok_or("it does not begin with 'program'")?;
+        let mut words = Words { words: rest.split_ascii_whitespace().peekable(), depth: 0 };
+        let name = words.next("its name")?.to_owned();
+        let mut registers = words.types()?;
+        let inputs = registers.len();
+        words.expect("->")?;
+        registers.extend(words.types()?);
+        let outputs = registers.len() - inputs;
+        words.expect("with")?;
+        registers.extend(words.types()?);
+        let body = words.list()?;
+        if let Some(word) = words.words.next() {
+            return Err(format!("'{word}' behind the end"));
+        }
+        let program = Program { name, inputs, outputs, registers, body };
+        program.validate()?;
+        Ok(program)
+    }
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self, what: &str) -> Result<&'a str, String> {
+        self.words.next().ok_or_else(|| format!("the text ends where {what} should be"))
+    }
+
+    fn expect(&mut self, wanted: &str) -> Result<(), String> {
+        let word = self.next(&format!("'{wanted}'"))?;
+        if word == wanted { Ok(()) } else { Err(format!("'{word}' where '{wanted}' should be")) }
+    }
+
+    /// Types between parentheses.
+    fn types(&mut self) -> Result<Vec<DType>, String> {
+        let mut all = Vec::new();
+        let mut word = self.next("'('")?.strip_prefix('(').ok_or("types stand between parentheses")?;
+        loop {
+            let (name, ends) = word.strip_suffix(')').map_or((word, false), |name| (name, true));
+            if !name.is_empty() {
+                all.push(DType::from_name(name).ok_or_else(|| format!("there is no type '{name}'"))?);
+            }
+            if ends {
+                return Ok(all);
+            }
+            word = self.next("')'")?;
+        }
+    }
+
+    fn list(&mut self) -> Result<Vec<Statement>, String> {
+        self.expect("{")?;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("more than {DEEPEST} blocks in each other"));
+        }
+        let mut all = Vec::new();
+        loop {
+            match self.next("'}'")? {
+                "}" => break,
+                "if" => {
+                    let condition = register(self.next("a register")?)?;
+                    let then = self.list()?;
+                    let has_other = self.words.next_if_eq(&"else").is_some();
+                    all.push(Statement::If(condition, then, if has_other { self.list()? } else { Vec::new() }));
+                }
+                "block" => all.push(Statement::Block(self.list()?)),
+                "loop" => all.push(Statement::Loop(self.list()?)),
+                "leave" => {
+                    let word = self.next("a block's number")?;
+                    all.push(Statement::Leave(word.parse().map_err(|_| format!("'{word}' is no block's number"))?));
+                }
+                target => all.push(Statement::Compute(self.compute(register(target)?)?)),
+            }
+        }
+        self.depth -= 1;
+        Ok(all)
+    }
+
+    fn compute(&mut self, target: u16) -> Result<Compute, String> {
+        self.expect("=")?;
+        let word = self.next("an operation")?;
+        let (name, param) = match word.split_once('.') {
+            None => (word, 0),
+            Some((name, param)) => (name, param.parse().map_err(|_| format!("'{param}' is no parameter"))?),
+        };
+        let opcode = Opcode::from_name(name).ok_or_else(|| format!("there is no operation '{name}'"))?;
+        let mut args = Vec::new();
+        loop {
+            let word = self.next("an operand")?;
+            let (text, ends) = word.strip_suffix(';').map_or((word, false), |text| (text, true));
+            args.push(if text.contains(':') { Arg::Constant(constant(text)?) } else { Arg::Register(register(text)?) });
+            if ends {
+                return Ok(Compute { opcode, param, target, args });
+            }
+        }
+    }
+}
+
+fn register(word: &str) -> Result<u16, String> {
+    word.strip_prefix('r').and_then(|number| number.parse().ok()).ok_or_else(|| format!("'{word}' is no register"))
+}
+
+fn constant(text: &str) -> Result<Constant, String> {
+    let wrong = || format!("'{text}' is no constant");
+    let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+    let dtype = DType::from_name(name).ok_or_else(wrong)?;
+    let double = |text: &str| match text.strip_prefix('#') {
+        Some(bits) => u64::from_str_radix(bits, 16).ok().map(f64::from_bits),
+        None => text.parse().ok(),
+    };
+    let single = |text: &str| match text.strip_prefix('#') {
+        Some(bits) => u32::from_str_radix(bits, 16).ok().map(f32::from_bits),
+        None => text.parse().ok(),
+    };
+    let found = match dtype {
+        DType::F32 => single(value).map(Constant::from_value),
+        DType::F64 => double(value).map(Constant::from_value),
+        DType::C64 | DType::C128 => value.split_once(',').and_then(|(re, im)| match dtype {
+            DType::C64 => Some(Constant::from_value(Complex::new(single(re)?, single(im)?))),
+            _ => Some(Constant::from_value(Complex::new(double(re)?, double(im)?))),
+        }),
+        DType::U64 => value.parse::<u64>().ok().map(Constant::from_value),
+        _ => value.parse::<i64>().ok().map(|value| Constant::from_value(value).cast(dtype)).filter(|cast| {
+            // What does not fit the type is none of its numbers.
+            cast.to::<i64>().to_string() == value
+        }),
+    };
+    found.ok_or_else(wrong)
+}

@@ -1,0 +1,67 @@
+//! What a program has to fulfil.
+
+use crate::{Arg, Compute, MOST_REGISTERS, Program, Statement, leaves};
+use bh_bytecode::batch::MAX_OPERANDS;
+use bh_bytecode::{DType, Kind, Opcode};
+
+impl Program {
+    /// Checks everything that those who run programs rely on.
+    pub fn validate(&self) -> Result<(), String> {
+        let is_named = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if self.name.is_empty() || !self.name.chars().all(is_named) {
+            return Err(format!("'{}' is no name", self.name));
+        }
+        if self.inputs == 0 || self.outputs == 0 || self.inputs + self.outputs > MAX_OPERANDS {
+            return Err(format!("{} inputs and {} outputs", self.inputs, self.outputs));
+        }
+        if self.registers.len() < self.inputs + self.outputs || self.registers.len() > MOST_REGISTERS {
+            return Err(format!("{} registers", self.registers.len()));
+        }
+        self.list(&self.body, 0)
+    }
+
+    fn list(&self, statements: &[Statement], blocks: u16) -> Result<(), String> {
+        for (at, statement) in statements.iter().enumerate() {
+            match statement {
+                Statement::Compute(compute) => self.operation(compute)?,
+                Statement::If(condition, then, orelse) => {
+                    if self.registers.get(usize::from(*condition)) != Some(&DType::Bool) {
+                        return Err(format!("the condition r{condition} is no truth value"));
+                    }
+                    self.list(then, blocks)?;
+                    self.list(orelse, blocks)?;
+                }
+                Statement::Block(body) => self.list(body, blocks + 1)?,
+                Statement::Loop(body) if !leaves(body, 0) => return Err("a loop that nothing leaves".into()),
+                Statement::Loop(body) => self.list(body, blocks)?,
+                Statement::Leave(block) => {
+                    if *block >= blocks {
+                        return Err(format!("leave {block}: there are {blocks} blocks around"));
+                    }
+                    if at + 1 != statements.len() {
+                        return Err("statements behind one that leaves".into());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn operation(&self, compute: &Compute) -> Result<(), String> {
+        let known = |register: u16| self.registers.get(usize::from(register)).copied();
+        let dtype = |arg: &Arg| match *arg {
+            Arg::Register(register) => known(register),
+            Arg::Constant(constant) => Some(constant.dtype()),
+        };
+        let types: Option<Vec<DType>> = compute.args.iter().map(dtype).collect();
+        let (Some(output), Some(types)) = (known(compute.target), types) else {
+            return Err(format!("'{compute}' names registers that do not exist"));
+        };
+        let info = compute.opcode.info();
+        let fits = compute.opcode.kind() == Kind::Elementwise
+            && usize::from(info.inputs) == types.len()
+            && compute.opcode.check_types(output, &types);
+        let param = if compute.opcode == Opcode::Powi { 2..=5 } else { 0..=0 };
+        if fits && param.contains(&compute.param) { Ok(()) } else { Err(format!("'{compute}' does not fit the types")) }
+    }
+}

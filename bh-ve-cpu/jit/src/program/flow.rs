@@ -1,0 +1,338 @@
+//! Branches, blocks and loops of lanes under masks. What each register holds is known as a value at every point, so that
+//! nothing goes through memory; where ways meet, values meet.
+
+use super::operation::Operations;
+use super::scope::{keepers, temporaries};
+use crate::builder::{Block, Builder, Element, Kind, Value};
+use bh_jit_abi::Function;
+use bh_scalar::{Arg, Compute, Program, Statement, leaves};
+use inkwell::IntPredicate as Int;
+use std::collections::{BTreeSet, HashSet};
+
+/// Branches that cost no more than this many simple operations are done for all lanes, without a jump.
+const CHEAP: u32 = 8;
+
+/// Which lanes are at a point.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Mask<'c> {
+    /// All that the vector has.
+    All,
+    Some(Value<'c>),
+    Nobody,
+}
+
+/// What is known at a point.
+#[derive(Clone)]
+pub(super) struct State<'c> {
+    pub(super) registers: Vec<Value<'c>>,
+    pub(super) active: Mask<'c>,
+    /// For each block around, innermost last, who has left for what is behind it.
+    pub(super) exits: Vec<Exit<'c>>,
+}
+
+/// Who has left a block.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Exit<'c> {
+    /// All come back there that came to the block, so that nobody keeps count.
+    Uncounted,
+    Counted(Mask<'c>),
+}
+
+/// Builds the statements of a program.
+pub(super) struct Flow<'a, 'c> {
+    b: &'a Builder<'c>,
+    program: &'a Program,
+    pub(super) operations: Operations<'c>,
+    /// The lanes that the vector has.
+    all: Value<'c>,
+    temporary: Vec<bool>,
+    /// The operations that leave other lanes what they had.
+    keepers: HashSet<*const Compute>,
+    /// Where the turns are that are left to all loops.
+    turns: Value<'c>,
+}
+
+/// The end of a loop, for those who find nobody left in it.
+type Ends<'c> = Vec<(State<'c>, Block<'c>)>;
+
+impl<'a, 'c> Flow<'a, 'c> {
+    pub(super) fn new(
+        b: &'a Builder<'c>,
+        program: &'a Program,
+        operations: Operations<'c>,
+        (all, turns): (Value<'c>, Value<'c>),
+    ) -> Flow<'a, 'c> {
+        let (temporary, keepers) = (temporaries(program), keepers(program));
+        Flow { b, program, operations, all, temporary, keepers, turns }
+    }
+
+    pub(super) fn list(&mut self, state: &mut State<'c>, statements: &'a [Statement]) -> Result<(), String> {
+        for (at, statement) in statements.iter().enumerate() {
+            if state.active == Mask::Nobody {
+                break;
+            }
+            self.statement(state, statement)?;
+            let rest = &statements[at + 1..];
+            if leaves(std::slice::from_ref(statement), 0) && state.active != Mask::Nobody && cost(rest) > CHEAP {
+                // Nobody may be left for the rest.
+                let before = state.clone();
+                return self.unless_empty(state, before, |flow, state| flow.list(state, rest));
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds what lanes do, and jumps over it if there are none.
+    fn unless_empty(
+        &mut self,
+        state: &mut State<'c>,
+        otherwise: State<'c>,
+        build: impl FnOnce(&mut Self, &mut State<'c>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let any = self.any(state.active);
+        let ([some, join], skipped) = (self.b.blocks(["some", "join"]), self.b.current());
+        self.b.branch(any, (some, join));
+        self.b.begin(some);
+        build(self, state)?;
+        let end = self.b.current();
+        self.b.jump(join);
+        self.b.begin(join);
+        *state = self.meet(&[(otherwise, skipped), (state.clone(), end)]);
+        Ok(())
+    }
+
+    fn statement(&mut self, state: &mut State<'c>, statement: &'a Statement) -> Result<(), String> {
+        match statement {
+            Statement::Compute(compute) => self.compute(state, compute),
+            Statement::If(condition, then, orelse) => self.branch(state, *condition, then, orelse),
+            Statement::Block(body) => self.block(state, body),
+            Statement::Loop(body) => self.repeat(state, body),
+            Statement::Leave(block) => {
+                let place = state.exits.len() - 1 - usize::from(*block);
+                if let Exit::Counted(before) = state.exits[place] {
+                    state.exits[place] = Exit::Counted(self.or(before, state.active));
+                }
+                state.active = Mask::Nobody;
+                Ok(())
+            }
+        }
+    }
+
+    fn compute(&mut self, state: &mut State<'c>, compute: &Compute) -> Result<(), String> {
+        let value = |arg: &Arg| match arg {
+            Arg::Register(register) => state.registers[usize::from(*register)],
+            Arg::Constant(constant) => self.operations.constant(constant),
+        };
+        let operands: Vec<Value> = compute.args.iter().map(value).collect();
+        let (input, output) = self.program.types_of(compute);
+        let function = Function { opcode: compute.opcode, param: compute.param, input, output };
+        let mask = self.value(state.active);
+        let made = self.operations.compute(self.b, (compute, function), &operands, Some(mask))?;
+        let target = usize::from(compute.target);
+        state.registers[target] = match state.active {
+            Mask::Some(active) if self.keepers.contains(&std::ptr::from_ref(compute)) => {
+                self.b.select(active, made, state.registers[target])
+            }
+            _ => made,
+        };
+        Ok(())
+    }
+
+    fn branch(
+        &mut self,
+        state: &mut State<'c>,
+        condition: u16,
+        then: &'a [Statement],
+        orelse: &'a [Statement],
+    ) -> Result<(), String> {
+        let holds = state.registers[usize::from(condition)];
+        let entry = state.active;
+        let out = leaves(then, 0) || leaves(orelse, 0);
+        let mut ends = [Mask::Nobody; 2];
+        for (end, (part, condition)) in ends.iter_mut().zip([(then, holds), (orelse, self.b.not(holds))]) {
+            if part.is_empty() && !out {
+                continue;
+            }
+            state.active = self.and(entry, condition);
+            if cost(part) > CHEAP {
+                let before = state.clone();
+                self.unless_empty(state, before, |flow, state| flow.list(state, part))?;
+            } else {
+                self.list(state, part)?;
+            }
+            *end = state.active;
+        }
+        state.active = if out { self.or(ends[0], ends[1]) } else { entry };
+        Ok(())
+    }
+
+    fn block(&mut self, state: &mut State<'c>, body: &'a [Statement]) -> Result<(), String> {
+        let entry = state.active;
+        // Those who do not leave further out all come to its end.
+        let counted = leaves(body, 1);
+        state.exits.push(if counted { Exit::Counted(Mask::Nobody) } else { Exit::Uncounted });
+        self.list(state, body)?;
+        state.active = match state.exits.pop() {
+            Some(Exit::Counted(left)) => self.or(state.active, left),
+            _ => entry,
+        };
+        Ok(())
+    }
+
+    fn repeat(&mut self, state: &mut State<'c>, body: &'a [Statement]) -> Result<(), String> {
+        let b = self.b;
+        let [head, exit] = b.blocks(["loop", "left"]);
+        let entry = b.current();
+        state.active = Mask::Some(self.value(state.active));
+        let before = state.clone();
+        b.jump(head);
+        b.begin(head);
+        let mut changed = BTreeSet::new();
+        assigned(body, &mut changed);
+        let changed: Vec<usize> = changed.into_iter().filter(|register| !self.temporary[*register]).collect();
+        let active = b.phi(self.all.kind, &[(self.value(before.active), entry)]);
+        let registers: Vec<_> = changed
+            .iter()
+            .map(|&register| (register, b.phi(before.registers[register].kind, &[(before.registers[register], entry)])))
+            .collect();
+        let counts = before.exits.iter().enumerate().filter_map(|(place, exit)| match exit {
+            Exit::Counted(mask) if leaves(body, (before.exits.len() - 1 - place) as u16) => Some((place, *mask)),
+            _ => None,
+        });
+        let exits: Vec<_> =
+            counts.map(|(place, mask)| (place, b.phi(self.all.kind, &[(self.value(mask), entry)]))).collect();
+        state.active = Mask::Some(active.value);
+        registers.iter().for_each(|(register, phi)| state.registers[*register] = phi.value);
+        exits.iter().for_each(|(place, phi)| state.exits[*place] = Exit::Counted(Mask::Some(phi.value)));
+        let mut ends = Ends::new();
+        let tested = self.turn(state, body, (exit, &mut ends))?;
+        if state.active != Mask::Nobody {
+            let end = b.current();
+            active.add(self.value(state.active), end);
+            registers.iter().for_each(|(register, phi)| phi.add(state.registers[*register], end));
+            for (place, phi) in &exits {
+                let Exit::Counted(mask) = state.exits[*place] else { return Err("an exit is not counted".into()) };
+                phi.add(self.value(mask), end);
+            }
+            // Loops that never end are given up.
+            let left = b.sub(b.load(Kind::I64, self.turns, 8), b.index(1));
+            b.store(left, self.turns, 8);
+            let goes_on = b.compare(Int::SGE, left, b.index(0));
+            let goes_on = if tested { goes_on } else { b.and(goes_on, self.any(state.active)) };
+            ends.push((state.clone(), b.current()));
+            b.branch(goes_on, (head, exit));
+        } else {
+            ends.push((state.clone(), b.current()));
+            b.jump(exit);
+        }
+        b.begin(exit);
+        *state = self.meet(&ends);
+        state.active = Mask::Nobody;
+        Ok(())
+    }
+
+    /// The body of a loop. Where nobody may be left, it goes to the end of the loop. Returns whether somebody is left for sure.
+    fn turn(
+        &mut self,
+        state: &mut State<'c>,
+        body: &'a [Statement],
+        (exit, ends): (Block<'c>, &mut Ends<'c>),
+    ) -> Result<bool, String> {
+        let mut tested = false;
+        for (at, statement) in body.iter().enumerate() {
+            if state.active == Mask::Nobody {
+                break;
+            }
+            self.statement(state, statement)?;
+            let out = leaves(std::slice::from_ref(statement), 0);
+            tested &= !out;
+            if out && state.active != Mask::Nobody && cost(&body[at + 1..]) > 0 {
+                let (some, any) = (self.b.block("some"), self.any(state.active));
+                ends.push((state.clone(), self.b.current()));
+                self.b.branch(any, (some, exit));
+                self.b.begin(some);
+                tested = true;
+            }
+        }
+        Ok(tested)
+    }
+
+    /// What is known where ways meet.
+    fn meet(&self, ways: &[(State<'c>, Block<'c>)]) -> State<'c> {
+        let (first, _) = &ways[0];
+        let meet = |of: &dyn Fn(&State<'c>) -> Value<'c>| {
+            let value = of(first);
+            if ways.iter().all(|(state, _)| of(state) == value) {
+                return value;
+            }
+            let from: Vec<_> = ways.iter().map(|(state, block)| (of(state), *block)).collect();
+            self.b.phi(value.kind, &from).value
+        };
+        let registers = (0..first.registers.len()).map(|register| meet(&|state| state.registers[register])).collect();
+        let mask = |of: &dyn Fn(&State<'c>) -> Mask<'c>| {
+            let mask = of(first);
+            if ways.iter().all(|(state, _)| of(state) == mask) {
+                return mask;
+            }
+            Mask::Some(meet(&|state| self.value(of(state))))
+        };
+        let active = mask(&|state| state.active);
+        let exits = (0..first.exits.len()).map(|place| match first.exits[place] {
+            Exit::Uncounted => Exit::Uncounted,
+            Exit::Counted(_) => Exit::Counted(mask(&|state| match state.exits[place] {
+                Exit::Counted(mask) => mask,
+                Exit::Uncounted => Mask::Nobody,
+            })),
+        });
+        State { registers, active, exits: exits.collect() }
+    }
+
+    fn value(&self, mask: Mask<'c>) -> Value<'c> {
+        match mask {
+            Mask::All => self.all,
+            Mask::Some(value) => value,
+            Mask::Nobody => self.b.zero(Kind::vector(Element::Bit, self.all.lanes())),
+        }
+    }
+
+    fn any(&self, mask: Mask<'c>) -> Value<'c> {
+        self.b.any(self.value(mask))
+    }
+
+    fn and(&self, mask: Mask<'c>, condition: Value<'c>) -> Mask<'c> {
+        match mask {
+            Mask::Nobody => Mask::Nobody,
+            mask => Mask::Some(self.b.and(self.value(mask), condition)),
+        }
+    }
+
+    fn or(&self, one: Mask<'c>, other: Mask<'c>) -> Mask<'c> {
+        match (one, other) {
+            (Mask::Nobody, mask) | (mask, Mask::Nobody) => mask,
+            (Mask::All, _) | (_, Mask::All) => Mask::All,
+            (one, other) if one == other => one,
+            (one, other) => Mask::Some(self.b.or(self.value(one), self.value(other))),
+        }
+    }
+}
+
+/// About how many simple operations statements take at least.
+fn cost(statements: &[Statement]) -> u32 {
+    let all = statements.iter().map(|statement| match statement {
+        Statement::Compute(compute) => u32::from(compute.opcode.info().cost),
+        Statement::Loop(_) => 100,
+        Statement::Leave(_) => 0,
+        other => 1 + other.parts().into_iter().map(cost).sum::<u32>(),
+    });
+    all.sum()
+}
+
+/// The registers that statements set.
+fn assigned(statements: &[Statement], found: &mut BTreeSet<usize>) {
+    for statement in statements {
+        if let Statement::Compute(compute) = statement {
+            found.insert(usize::from(compute.target));
+        }
+        statement.parts().into_iter().for_each(|part| assigned(part, found));
+    }
+}

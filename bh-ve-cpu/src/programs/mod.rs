@@ -1,0 +1,258 @@
+//! Scalar programs: elements in blocks, each block by compiled code, or operation by operation under masks until that is there.
+//! Both have the same bits.
+
+mod blocks;
+mod operands;
+
+use crate::exec::{Scratch, Workers};
+use crate::native::{NativeKernel, Tier1};
+use crate::primitives::Primitives;
+use bh_bytecode::methods::is_program;
+use bh_bytecode::{Constant, DType, Opcode};
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_jit_abi::{Call, SCRATCH_BYTES, TURNS_AT};
+use bh_methods::Strided;
+use bh_scalar::{Arg, Program, Statement};
+use operands::{Operands, Side};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Elements of a block.
+const BLOCK: usize = 512;
+/// Bytes of an element, at most.
+const LARGEST: usize = 16;
+/// Units of work (about 0.04 ns) of a simple operation on an element; turns that a loop is expected to have.
+const OPERATION: u64 = 3;
+const TURNS: u64 = 16;
+/// Turns of all loops of a block together, by compiled code and by primitives, that are too many: they take some seconds at least.
+const MOST_TURNS: i64 = 1 << 33;
+const MOST_TURNS_OF_PRIMITIVES: i64 = 1 << 27;
+/// Turns after which a block is left to compiled code.
+const LONG: i64 = 1 << 14;
+
+/// The programs that the engine knows.
+#[derive(Default)]
+pub(crate) struct Programs {
+    known: Vec<(Opcode, Arc<Known>)>,
+}
+
+/// A program, ready to run.
+struct Known {
+    program: Program,
+    constants: Vec<Constant>,
+    native: Option<Arc<NativeKernel>>,
+    /// Units of an element.
+    work: u64,
+}
+
+impl Programs {
+    /// Learns the opcode of a program; false for other names, and for programs with operations that there are no primitives for.
+    pub(crate) fn announce(
+        &mut self,
+        name: &str,
+        opcode: Opcode,
+        primitives: Primitives,
+        tier1: &mut Option<Tier1>,
+    ) -> Result<bool> {
+        if !is_program(name) {
+            return Ok(false);
+        }
+        let program =
+            Program::parse(name).map_err(|why| Error::new(status::ARGUMENT, format!("scalar program: {why}")))?;
+        let has_primitive = |compute: &bh_scalar::Compute| {
+            let (input, output) = program.types_of(compute);
+            primitives.elementwise(compute.opcode, compute.param, input, output).is_some()
+        };
+        if !program.operations().all(has_primitive) {
+            return Ok(false);
+        }
+        let mut constants: Vec<Constant> = Vec::new();
+        for arg in program.operations().flat_map(|compute| &compute.args) {
+            if let Arg::Constant(constant) = arg
+                && !constants.contains(constant)
+            {
+                constants.push(*constant);
+            }
+        }
+        let work = (OPERATION * work(&program.body)).max(1);
+        let native = tier1.as_mut().and_then(|tier1| tier1.program(name));
+        self.known.retain(|(number, _)| *number != opcode);
+        self.known.push((opcode, Arc::new(Known { program, constants, native, work })));
+        Ok(true)
+    }
+
+    /// Is it the opcode of a program?
+    pub(crate) fn knows(&self, opcode: Opcode) -> bool {
+        self.find(opcode).is_some()
+    }
+
+    fn find(&self, opcode: Opcode) -> Option<&Arc<Known>> {
+        self.known.iter().find(|(number, _)| *number == opcode).map(|(_, known)| known)
+    }
+
+    /// Bytes of work memory of each thread, if it is the opcode of a program.
+    pub(crate) fn work_bytes(&self, opcode: Opcode) -> Option<usize> {
+        self.find(opcode).map(|known| known.bytes())
+    }
+
+    /// Runs the program with this opcode on outputs and inputs.
+    pub(crate) fn run(
+        &self,
+        opcode: Opcode,
+        operands: &[Strided<'_>],
+        (primitives, tier1): (Primitives, &mut Option<Tier1>),
+        workers: &mut Workers,
+    ) -> Result<()> {
+        let Some(known) = self.find(opcode).map(Arc::clone) else {
+            return Err(Error::new(status::UNSUPPORTED, "the CPU engine does not know the scalar program"));
+        };
+        let operands = Operands::new(&known.program, operands, primitives)?;
+        if operands.len == 0 {
+            return Ok(());
+        }
+        let units = known.work.saturating_mul(operands.len as u64);
+        if let (Some(native), Some(tier1)) = (&known.native, &mut *tier1) {
+            tier1.count(native, units);
+        }
+        let blocks = (operands.len as u64).div_ceil(BLOCK as u64) as i64;
+        let pass = Pass { known: &known, operands: &operands, primitives, units };
+        let first = if known.native.is_some() { LONG } else { MOST_TURNS_OF_PRIMITIVES };
+        let mut left = pass.run(blocks, |block| block, first, workers);
+        if let (Some(native), Some(tier1), false) = (&known.native, tier1, left.is_empty()) {
+            tier1.compile_now(native);
+            left = pass.run(left.len() as i64, |at| left[at as usize], MOST_TURNS_OF_PRIMITIVES, workers);
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        let text = format!("{}: a loop does not seem to end for some elements", known.program.name);
+        Err(Error::new(status::EXECUTION, text))
+    }
+}
+
+/// Blocks that are to be done.
+struct Pass<'a> {
+    known: &'a Known,
+    operands: &'a Operands<'a>,
+    primitives: Primitives,
+    /// The work of all blocks.
+    units: u64,
+}
+
+impl Pass<'_> {
+    /// Does the blocks that `numbers` numbers, each with so many turns at most by primitives. Returns those that have not ended.
+    fn run(&self, blocks: i64, numbers: impl Fn(i64) -> i64 + Sync, turns: i64, workers: &mut Workers) -> Vec<i64> {
+        let participants = workers.participants(self.units);
+        let tasks = workers.tasks(participants, self.units, blocks).max(1);
+        let each = (blocks as u64).div_ceil(tasks as u64) as i64;
+        let (left, gave_up) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        workers.run(participants, (blocks as u64).div_ceil(each as u64) as usize, |scratch, tasks| {
+            let mut participant = Participant::new(self, scratch);
+            while let Some(task) = tasks.take() {
+                for number in (task as i64 * each..((task as i64 + 1) * each).min(blocks)).map(&numbers) {
+                    // One loop without an end is enough.
+                    if gave_up.load(Ordering::Relaxed) || !participant.block(number * BLOCK as i64, turns) {
+                        left.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+                        gave_up.fetch_or(turns > LONG, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        left.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// About how many simple operations statements take for an element.
+fn work(statements: &[Statement]) -> u64 {
+    let all = statements.iter().map(|statement| match statement {
+        Statement::Compute(compute) => u64::from(compute.opcode.info().cost),
+        Statement::Loop(body) => work(body).saturating_mul(TURNS),
+        other => other.parts().into_iter().map(work).fold(1, u64::saturating_add),
+    });
+    all.fold(0, u64::saturating_add)
+}
+
+impl Known {
+    /// Registers and constants in blocks, one more for results under a mask, blocks of operands, and what compiled code needs.
+    fn bytes(&self) -> usize {
+        let operands = self.program.inputs + self.program.outputs;
+        let blocks = self.program.registers.len() + self.constants.len() + 1 + operands;
+        SCRATCH_BYTES + blocks * BLOCK * LARGEST
+    }
+
+    /// The types of registers and constants.
+    fn types(&self) -> impl Iterator<Item = DType> {
+        self.program.registers.iter().copied().chain(self.constants.iter().map(Constant::dtype))
+    }
+}
+
+/// What one participant works with: scratch memory for compiled code, then a block for each operand, then registers.
+struct Participant<'a> {
+    known: &'a Known,
+    operands: &'a Operands<'a>,
+    primitives: Primitives,
+    memory: *mut u8,
+    /// Where the operands of the current block are, inputs first.
+    slots: Vec<*mut u8>,
+    /// The blocks of the program's registers, once they are needed.
+    registers: Option<blocks::Registers<'a>>,
+}
+
+impl<'a> Participant<'a> {
+    fn new(pass: &Pass<'a>, scratch: &mut Scratch) -> Self {
+        let &Pass { known, operands, primitives, .. } = pass;
+        let memory = scratch.rows.reserve(known.bytes());
+        Participant { known, operands, primitives, memory, slots: Vec::new(), registers: None }
+    }
+
+    /// The elements from `first` on; false if loops have more turns than they may.
+    fn block(&mut self, first: i64, most: i64) -> bool {
+        let count = (self.operands.len - first).min(BLOCK as i64) as usize;
+        let room = |operand: usize| self.memory.wrapping_add(SCRATCH_BYTES + operand * BLOCK * LARGEST);
+        self.slots.clear();
+        for operand in 0..self.operands.count() {
+            // SAFETY: the elements are inside of the operand, and the block has room for as many.
+            self.slots.push(unsafe { self.operands.block(operand, first, count, room(operand)) });
+        }
+        let ends = match self.known.native.as_ref().and_then(|native| native.code()) {
+            Some(code) => {
+                let turns = self.memory.wrapping_add(TURNS_AT).cast::<i64>();
+                // SAFETY: it is in the scratch memory.
+                unsafe { turns.write(MOST_TURNS) };
+                let call = Call {
+                    rows: 1,
+                    count: count as i64,
+                    sets: 1,
+                    slots: self.slots.as_ptr(),
+                    inner: std::ptr::null(),
+                    outer: std::ptr::null(),
+                    constants: std::ptr::null(),
+                    accumulators: std::ptr::null(),
+                    functions: code.functions(),
+                    scratch: self.memory,
+                };
+                // SAFETY: the slots are the program's operands, of its types, with `count` elements each.
+                unsafe { code.run(&call) };
+                // SAFETY: as above.
+                unsafe { turns.read() >= 0 }
+            }
+            None => {
+                let memory = room(self.operands.count());
+                let registers = self.registers.get_or_insert_with(|| {
+                    // SAFETY: the memory behind the operands' blocks has room for all registers.
+                    unsafe { blocks::Registers::new(self.known, self.primitives, memory) }
+                });
+                // SAFETY: as above.
+                unsafe { registers.run(&self.slots, count, most) }
+            }
+        };
+        for operand in 0..self.operands.count() {
+            if ends && self.operands.side(operand) == Side::Output {
+                // SAFETY: as above; no other participant writes these elements.
+                unsafe { self.operands.store(operand, first, count, self.slots[operand]) };
+            }
+        }
+        ends
+    }
+}
