@@ -3,7 +3,7 @@
 use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Context, bh_array, bh_context, context};
 use bh_bytecode::{Constant, DType, MAX_RANK, Opcode};
-use bh_compose::{linspace, steps};
+use bh_compose::{Spacing, linspace, steps};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Recorder};
@@ -198,7 +198,8 @@ pub unsafe extern "C" fn bh_linspace(
 ) -> bh_status {
     frame_out(out, || {
         let (context, dtype) = (self::context(context)?, self::dtype(dtype)?);
-        let array = with_place(|place| linspace(context.recorder, dtype, &[count], (start, stop), place))?;
+        let spacing = Spacing { start, stop, count, endpoint: true };
+        let array = with_place(|place| linspace(context.recorder, dtype, &[count], spacing, place))?;
         Ok(context.array(array))
     })
 }

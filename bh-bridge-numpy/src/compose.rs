@@ -1,10 +1,11 @@
-//! Compositions that bridges share: positions of extremes, rolled and joined arrays, arrays in files.
+//! Compositions that bridges share: positions of extremes, rolled and joined arrays, numbers at equal distances, arrays in files.
 
 use crate::array::Array;
 use crate::context::{self, Shared, Stack};
 use crate::error::exception;
 use crate::location::with_location;
-use bh_compose::Extreme;
+use bh_bytecode::DType;
+use bh_compose::{Extreme, Spacing};
 use bh_recorder::{ArrayId, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(position_of_extreme, module)?)?;
     module.add_function(wrap_pyfunction!(roll, module)?)?;
     module.add_function(wrap_pyfunction!(concatenate, module)?)?;
+    module.add_function(wrap_pyfunction!(linspace, module)?)?;
     module.add_function(wrap_pyfunction!(save, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)
 }
@@ -49,6 +51,15 @@ fn roll(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
     let id = array.current(py)?;
     let record = |place: Location<'_>| bh_compose::roll(&array.context.recorder, id, &distances, place);
     described(array.context, with_location(py, record).map_err(exception)?)
+}
+
+/// So many numbers at equal distances. `endpoint`: the limit is the last one.
+#[pyfunction]
+fn linspace(py: Python<'_>, count: i64, start: f64, stop: f64, endpoint: bool) -> PyResult<Array> {
+    let context = context::current(py)?;
+    let spacing = Spacing { start, stop, count, endpoint };
+    let record = |place: Location<'_>| bh_compose::linspace(&context.recorder, DType::F64, &[count], spacing, place);
+    described(context, with_location(py, record).map_err(exception)?)
 }
 
 /// The place in the user's program, for a call that lets other threads run.

@@ -8,6 +8,7 @@ use crate::operand::number;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
 use bh_bytecode::{Constant, DType, MAX_RANK, View};
+use bh_compose::Spacing;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -137,37 +138,88 @@ pub fn empty_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     given(call.py(), Array::new_empty(context, dtype, view)?)
 }
 
-/// The whole numbers before one of them, as integers or, where that one is a float, as floats.
-pub fn arange<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some([stop]) = call.plain() else { return Ok(None) };
-    let (dtype, stop) = match stop.cast_exact::<PyFloat>() {
-        Ok(stop) => (DType::F64, stop.extract::<f64>()?.ceil()),
-        Err(_) => match extent(stop) {
-            Some(stop) => (DType::I64, stop as f64),
-            None => return Ok(None),
-        },
-    };
-    // Larger ones, and such that are no numbers, are not made at once.
-    if !(0.0..1e9).contains(&stop) {
-        return Ok(None);
+/// A number of Python, if it is a float, or an integer that is also a float.
+fn spaced(object: &Bound<'_, PyAny>) -> Option<f64> {
+    if object.is_exact_instance_of::<PyInt>() {
+        return object.extract::<i64>().ok().filter(|whole| whole.unsigned_abs() < 1 << 53).map(|whole| whole as f64);
     }
-    let Ok(view) = contiguous(&[stop as i64]) else { return Ok(None) };
-    numbered(call.py(), dtype, view)
+    object.is_exact_instance_of::<PyFloat>().then(|| object.extract().ok())?
 }
 
-fn numbered(py: Python<'_>, dtype: DType, view: Arc<View>) -> Served<'_> {
+/// The most numbers that are made at once.
+const MOST: f64 = 1e9;
+
+/// Evenly spaced numbers before a limit, as integers or, where one of those given is a float, as floats.
+pub fn arange<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (py, mut given) = (call.py(), [0.0, 0.0, 1.0]);
+    let places: &[usize] = match call.unnamed() {
+        Some([_]) => &[1],
+        Some([_, _]) => &[0, 1],
+        Some([_, _, _]) => &[0, 1, 2],
+        _ => return Ok(None),
+    };
+    let mut whole = true;
+    for (object, &place) in call.unnamed().unwrap_or_default().iter().zip(places) {
+        let Some(number) = spaced(object.bind(py)) else { return Ok(None) };
+        given[place] = number;
+        whole &= object.bind(py).is_exact_instance_of::<PyInt>();
+    }
+    let [start, stop, step] = given;
+    let quotient = (stop - start) / step;
+    // A quotient that underflows is one number.
+    let count = if quotient == 0.0 && stop != start {
+        f64::from(!quotient.is_sign_negative())
+    } else {
+        quotient.ceil().max(0.0)
+    };
+    if !given.iter().all(|number| number.is_finite()) || step == 0.0 || !(0.0..MOST).contains(&count) {
+        return Ok(None);
+    }
+    let count = count as i64;
+    if whole {
+        let (start, step) = (start as i64, step as i64);
+        return numbered(py, DType::I64, count, (0..count).map(|place| (start + place * step).cast_unsigned()));
+    }
+    // As NumPy: the second number tells the distance of the others.
+    let second = start + step;
+    let number = |place: i64| match place {
+        0 => start,
+        1 => second,
+        _ => start + place as f64 * (second - start),
+    };
+    numbered(py, DType::F64, count, (0..count).map(|place| number(place).to_bits()))
+}
+
+/// Numbers at equal distances between two limits, both included.
+pub fn linspace<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (start, stop, count) = match call.unnamed() {
+        Some([start, stop]) => (start, stop, Some(50)),
+        Some([start, stop, count]) => (start, stop, extent(count.bind(call.py()))),
+        _ => return Ok(None),
+    };
+    let (start, stop) = (spaced(start.bind(call.py())), spaced(stop.bind(call.py())));
+    let (Some(start), Some(stop), Some(count)) = (start, stop, count.filter(|&count| (count as f64) < MOST)) else {
+        return Ok(None);
+    };
+    let spacing = Spacing { start, stop, count, endpoint: true };
+    numbered(call.py(), DType::F64, count, spacing.numbers().map(f64::to_bits))
+}
+
+/// A new array of these elements, of eight bytes each.
+pub fn numbered(py: Python<'_>, dtype: DType, count: i64, bits: impl Iterator<Item = u64>) -> Served<'_> {
+    let Ok(view) = contiguous(&[count]) else { return Ok(None) };
+    shaped(py, dtype, view, bits)
+}
+
+/// As [`numbered`], of a view that lies in C's order.
+pub fn shaped(py: Python<'_>, dtype: DType, view: Arc<View>, bits: impl Iterator<Item = u64>) -> Served<'_> {
     let context = context::current(py)?;
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
         let Some((id, to)) = hand.make(dtype, view.shape(), &[]) else { return Ok(None) };
-        for place in 0..view.len() {
-            // SAFETY: there is room for all elements, of eight bytes, aligned.
-            unsafe {
-                match dtype {
-                    DType::F64 => *to.cast::<f64>().add(place as usize) = place as f64,
-                    _ => *to.cast::<i64>().add(place as usize) = place,
-                }
-            }
+        for (place, bits) in bits.take(view.len() as usize).enumerate() {
+            // SAFETY: there is room for all elements, of eight bytes.
+            unsafe { to.cast::<u64>().add(place).write(bits) };
         }
         id
     };
@@ -207,51 +259,21 @@ pub fn copy<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     copied.map_or(Ok(None), |copy| given(call.py(), copy))
 }
 
-/// A copy of an array, or an array of the numbers in a list.
+/// A copy of an array, or an array of the numbers in lists.
 pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
-    match source.cast_exact::<PyList>() {
-        Ok(list) => listed(call.py(), list),
-        Err(_) => copy(call),
+    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
+        return crate::listed::array(source);
     }
+    copy(call)
 }
 
-/// An array of numbers of Python that are all of one type.
-fn listed<'py>(py: Python<'py>, list: &Bound<'py, PyList>) -> Served<'py> {
-    let Ok(first) = list.get_item(0) else { return Ok(None) };
-    let kind = first.get_type();
-    let dtype = match () {
-        () if kind.is(py.get_type::<PyFloat>()) => DType::F64,
-        () if kind.is(py.get_type::<PyInt>()) => DType::I64,
-        () => return Ok(None),
-    };
-    let bits = |object: Bound<'py, PyAny>| {
-        if !object.get_type().is(&kind) {
-            return None;
-        }
-        match dtype {
-            DType::F64 => object.extract::<f64>().ok().map(f64::to_bits),
-            _ => object.extract::<i64>().ok().map(i64::cast_unsigned),
-        }
-    };
-    let values: Option<Vec<u64>> = list.iter().map(bits).collect();
-    let (Some(values), Ok(view)) = (values, contiguous(&[list.len() as i64])) else { return Ok(None) };
-    let context = context::current(py)?;
-    let id = {
-        let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
-        let Some((id, to)) = hand.make(dtype, view.shape(), &[]) else { return Ok(None) };
-        for (place, value) in values.iter().enumerate() {
-            // SAFETY: there is room for all elements, of eight bytes.
-            unsafe { to.cast::<u64>().add(place).write(*value) };
-        }
-        id
-    };
-    given(py, Array::new(context, id, dtype, view))
-}
-
-/// An array as it is.
+/// An array as it is, or an array of the numbers in lists.
 pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
+    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
+        return crate::listed::array(source);
+    }
     let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar());
     Ok(is_array.then(|| source.clone()))
 }

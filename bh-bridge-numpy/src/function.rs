@@ -14,7 +14,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 45] = [
+const SERVERS: [(&str, Server); 46] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -23,6 +23,7 @@ const SERVERS: [(&str, Server); 45] = [
     ("ones_like", crate::create::ones_like),
     ("empty_like", crate::create::empty_like),
     ("arange", crate::create::arange),
+    ("linspace", crate::create::linspace),
     ("array", crate::create::array),
     ("asarray", crate::create::asarray),
     ("asanyarray", crate::create::asarray),

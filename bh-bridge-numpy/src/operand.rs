@@ -112,6 +112,16 @@ pub fn classify<'a>(object: &'a Bound<'_, PyAny>) -> Option<(u8, Operand<'a>)> {
     Some((dtype as u8, Operand::Number(scalar(object, dtype)?)))
 }
 
+/// Is it a number of Python, or a scalar of NumPy of a type that arrays have?
+#[inline]
+pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    // Most scalars of NumPy are of classes derived from Python's.
+    object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyComplex>()
+        || scalar_type(object).is_some()
+}
+
 /// The class of what stands for numbers in a traced function.
 static SYMBOL: OnceLock<Py<PyAny>> = OnceLock::new();
 

@@ -7,7 +7,7 @@ use crate::context::Shared;
 use crate::error::exception;
 use crate::fold::{Folds, Given, plain_fold};
 use crate::location::with_location;
-use crate::operand::{Number, Operand, classify};
+use crate::operand::{Number, Operand, classify, is_number};
 use crate::scalar::give;
 use crate::shared_view::contiguous;
 use crate::warning::{self, Sign};
@@ -197,6 +197,11 @@ impl Ufunc {
     fn run<'py>(slf: &Bound<'py, Self>, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let (py, this, all, named) = (slf.py(), slf.get(), arguments.unnamed(), arguments.named());
         if all.len() == this.inputs && named == 0 {
+            if all.iter().all(|object| is_number(object.bind(py))) {
+                // Of numbers NumPy makes numbers.
+                let numbers = PyTuple::new(py, all.iter().map(|object| object.bind(py)))?;
+                return this.numpy.bind(py).call1(numbers);
+            }
             if let Some(result) = this.call_list(py, all)? {
                 return give(py, result);
             }

@@ -28,6 +28,28 @@ def test_plots(tmp_path):
     pyplot.close(figure)
 
 
+def test_minimizers_in_c_take_gradients():
+    optimize = pytest.importorskip("scipy.optimize")
+
+    def slope(x):
+        made = bh.zeros(3)
+        made[...] = 2 * (x - 1)
+        return made
+
+    for method in ("L-BFGS-B", "SLSQP", "TNC", "BFGS", "CG"):
+        found = optimize.minimize(lambda x: ((bh.asarray(x) - 1) ** 2).sum(), bh.zeros(3), jac=slope, method=method)
+        numpy.testing.assert_allclose(found.x, 1, atol=1e-4)
+
+
+def test_what_libraries_prepare_is_the_memory():
+    library = {"__name__": "library", "__file__": numpy.__file__, "np": numpy}
+    exec("def prepared(a): return np.atleast_1d(a), np.atleast_2d(a)", library)
+    mine = bh.arange(4.0)
+    for made in library["prepared"](mine):
+        assert type(made) is numpy.ndarray and numpy.shares_memory(made, numpy.asarray(mine))
+    assert type(numpy.atleast_1d(mine)) is bh.ndarray
+
+
 def test_images_of_scipy():
     ndimage = pytest.importorskip("scipy.ndimage")
     image = bh.arange(100.0).reshape(10, 10) % 7

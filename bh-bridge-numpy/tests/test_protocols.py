@@ -259,3 +259,38 @@ def test_objects_with_methods_are_asked_by_functions(name, args):
 
 def test_numbers_are_close_to_each_other():
     assert bh.isclose(1.0, 1.0 + 1e-12) is numpy.True_ and not bh.isclose(1, numpy.float32(2))
+
+
+class Measured:
+    """A number of units, which says itself what functions of NumPy do, and has no memory that they should see."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("the unit would be lost")
+
+    def __array_function__(self, function, types, args, kwargs):
+        strip = lambda value: value.value if type(value) is Measured else type(value)(map(strip, value)) if type(value) in (list, tuple) else value
+        result = function(*map(strip, args), **{name: strip(value) for name, value in kwargs.items()})
+        return type(result)(map(Measured, result)) if type(result) in (list, tuple) else Measured(result)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda np, q, a: np.append(q, q), lambda np, q, a: np.append(a, q), lambda np, q, a: np.append(q, a), lambda np, q, a: np.ravel(q),
+        lambda np, q, a: np.dot(q, a), lambda np, q, a: np.dot(a, q), lambda np, q, a: np.concatenate([a, q]), lambda np, q, a: np.where(a > 1, q, a),
+        lambda np, q, a: np.interp(1.5, q, a), lambda np, q, a: np.isin(a, q), lambda np, q, a: np.cross(q, a), lambda np, q, a: np.diff(q),
+        lambda np, q, a: np.meshgrid(q, a), lambda np, q, a: np.sum(q), lambda np, q, a: np.max(q, axis=0), lambda np, q, a: np.any(q),
+        lambda np, q, a: np.copy(q), lambda np, q, a: np.zeros_like(q), lambda np, q, a: np.full_like(q, 3), lambda np, q, a: np.linalg.norm(q),
+        lambda np, q, a: np.clip(q, 1, 2), lambda np, q, a: np.searchsorted(q, a), lambda np, q, a: np.median(q), lambda np, q, a: np.sort(q),
+        lambda np, q, a: np.broadcast_arrays(q, a), lambda np, q, a: np.einsum("i,i", q, a), lambda np, q, a: np.prod(q, keepdims=True),
+    ],
+)  # fmt: skip
+def test_classes_of_others_decide(call):
+    wanted = call(numpy, Measured(numpy.array([1.0, 2.0, 3.0])), numpy.array([2.0, 3.0, 4.0]))
+    made = call(bh, Measured(bh.array([1.0, 2.0, 3.0])), bh.array([2.0, 3.0, 4.0]))
+    for mine, theirs in zip(*((value if type(value) in (list, tuple) else (value,)) for value in (made, wanted))):
+        assert type(mine) is Measured
+        same(mine.value, theirs.value)

@@ -17,4 +17,4 @@ pub use extreme::{Extreme, position_of_extreme};
 pub use join::{concatenate, eye, stack};
 pub use npy::{load, npy_shape, save};
 pub use random::normal;
-pub use spaced::{linspace, steps};
+pub use spaced::{Spacing, linspace, steps};

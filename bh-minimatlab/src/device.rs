@@ -3,6 +3,7 @@
 use crate::source::{Fault, Outcome, Place, Source};
 use crate::value::{Matrix, Value};
 use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_compose::Spacing;
 use bh_recorder::{Array, ArrayId, Input, Location, Recorder};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -133,8 +134,8 @@ impl Device {
     /// Numbers at equal distances, both limits included, as a row.
     pub fn linspace(&self, low: f64, high: f64, count: usize) -> Outcome<Matrix> {
         let shape = shape(1, count)?;
-        let made =
-            self.with_place(|place| bh_compose::linspace(&self.recorder, DType::F64, &shape, (low, high), place))?;
+        let spacing = Spacing { start: low, stop: high, count: count as i64, endpoint: true };
+        let made = self.with_place(|place| bh_compose::linspace(&self.recorder, DType::F64, &shape, spacing, place))?;
         Ok(self.fresh(made, 1, count, false))
     }
 

@@ -18,7 +18,7 @@ nansum nanprod nanmin nanmax nanmean nanvar nancumsum nancumprod nanargmin nanar
 gradient trapezoid unwrap sinc i0 cov corrcoef rot90 block pad blackman bartlett hanning hamming kaiser
 polyval polyadd polysub polymul polyder polyint apply_over_axes insert delete vander logspace geomspace nan_to_num
 require isposinf isneginf iscomplex isreal real_if_close fix tril_indices triu_indices tril_indices_from triu_indices_from
-diag_indices diag_indices_from fill_diagonal mask_indices ix_ trim_zeros
+diag_indices diag_indices_from fill_diagonal mask_indices trim_zeros
 median nanmedian percentile quantile nanpercentile nanquantile
 union1d intersect1d setdiff1d setxor1d isin in1d unique unique_all unique_counts unique_inverse unique_values
 histogram_bin_edges histogramdd histogram2d sort_complex apply_along_axis piecewise

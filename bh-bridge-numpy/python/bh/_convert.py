@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from . import _native
+from . import _datasets, _native
 from ._fallback import Fallback, counts, from_host, from_numpy, holds_array, invoke, lower, shown_by, to_numpy
 from ._layout import axes_in_memory
 from ._types import CODE, INT64, UINT64, code_of
@@ -205,10 +205,8 @@ def _shown(value, dtype, copy):
         return None
     if hasattr(kind, "__array_interface__") or hasattr(kind, "__array_struct__"):
         return None
-    from ._datasets import is_dataset, load
-
-    if copy is not False and is_dataset(value):
-        made = load(value)
+    if copy is not False and _datasets.is_dataset(value):
+        made = _datasets.load(value)
         return (made, None) if type(made) is ndarray else None
     given, named = () if dtype is None else (np.dtype(dtype),), {} if copy is None else {"copy": copy}
     left = None

@@ -169,14 +169,16 @@ def arange(first=None, /, stop=None, step=1, dtype=None, *, start=None, device=N
     count = math.ceil(quotient) if quotient or stop == start else int(math.copysign(1, quotient) > 0)
     if not -1 < count < 2**62 or code < code_of(np.float32):
         return _fallback.lift(np.arange(start, stop, step, dtype))
-    # NumPy takes the step between the first two elements.
+    # NumPy takes the step between the first two elements, which are exact.
     kind = CODE_TYPES[code].type
     first, second = kind(start), kind(start + step)
-    result = _native.arange((max(count, 0),), code, 0, 1)
+    result = _native.arange((count,), code, 0, 1)
     if second - first != 1:
         result *= float(second - first)
-    if first != 0:
+    if first != 0 or second < 0:
         result += float(first)
+    if count > 1 and first + (second - first) != second:
+        result[1] = second
     return result
 
 
@@ -199,8 +201,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     kind = np.result_type(*(value.dtype if kind is None else kind for value, kind in zip((start, stop), kinds)), 1.0)
     if start.ndim == 0 and stop.ndim == 0 and kind == float:
         first, last = (float(value) for value in (start, stop))
-        numbers = _native.arange((num,), FLOAT64, 0, 1)
-        result, step = _spaced(numbers, first, last - first, parts, num, endpoint, last)
+        result = _native.linspace(num, first, last, bool(endpoint))
+        step = (last - first) / parts if parts > 0 else math.nan
     else:
         start, stop = astype(native(start), kind), astype(native(stop), kind)
         shape = np.broadcast_shapes(start.shape, stop.shape)
@@ -218,10 +220,10 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 def _spaced(numbers, first, span, parts, num, endpoint, last):
+    """Numbers between arrays, and their distances."""
     if parts > 0:
         step = span / parts
-        small = bool((step == 0).any()) if type(step) is ndarray else step == 0
-        result = (numbers / parts) * span if small else numbers * step
+        result = (numbers / parts) * span if (step == 0).any() else numbers * step
     else:
         step = math.nan
         result = numbers * span

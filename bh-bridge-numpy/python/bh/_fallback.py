@@ -370,12 +370,12 @@ def with_named_output(function, args, kwargs):
 
 
 # What classes without functions of their own have as `__array_function__`, and classes that have none.
-usual = {np.ndarray.__array_function__}
+usual = {np.ndarray.__array_function__, None}
 _PLAIN = {ndarray, np.ndarray, int, float, complex, bool, str, type(None), np.dtype, type, slice}
 
 
 def decided(values):
-    """Is there an array among the values, or in a list of them, whose class has functions of its own?"""
+    """Is there an array among the values, or in a list of them, whose class has functions of its own? It need not be one of NumPy's."""
     for value in values:
         kind = type(value)
         if kind in _PLAIN:
@@ -384,7 +384,7 @@ def decided(values):
             # Lists of numbers may be long; those of arrays are short.
             if decided(value[:64]):
                 return True
-        elif isinstance(value, np.ndarray) and kind.__array_function__ not in usual:
+        elif getattr(kind, "__array_function__", None) not in usual:
             return True
     return False
 
@@ -406,7 +406,7 @@ def has_own(value, method):
 
 def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
-    name = function.__name__.rstrip("_")
+    name = original.__name__ if original else function.__name__.rstrip("_")
     original, method = original or getattr(np, name), METHODS.get(name)
 
     @functools.wraps(function)

@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from . import _fallback, _native
+from . import _at_hand, _fallback, _native
 from ._convert import assigned, astype, lower_nested, moved, native
 from ._types import BOOL, INT64
 
@@ -289,7 +289,8 @@ def get(array, key):
     if isinstance(key, tuple) and type(key) is not tuple:
         return array[tuple(key)]
     try:
-        chosen = _compressed(array, key)
+        chosen = _at_hand.chosen(array, key)
+        chosen = _compressed(array, key) if chosen is None else chosen
         if chosen is not None:
             return chosen
         parts = _Key(array, key)

@@ -7,6 +7,7 @@ import types
 import numpy as np
 
 from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native, _warnings
+from ._at_hand import at_hand
 from ._broadcast import broadcast
 from ._public import by_object, equivalent, name_of, public
 from ._served import served, unbound
@@ -137,6 +138,22 @@ arange eye identity sum prod max min amax amin all any
 """.split()
 
 
+# Those of them that NumPy leaves to the class of their first argument.
+LIKE = "copy empty_like zeros_like ones_like full_like".split()
+
+
+def _left_to_class(function, original):
+    """The function, but of an object whose class has functions of its own NumPy's, which asks the class."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if args and type(args[0]) is not ndarray and _fallback.decided(args[:1]):
+            return _fallback.lift(original(*args, **kwargs))
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
 def native_functions():
     """The functions written in this package, by name."""
     own = {}
@@ -145,8 +162,10 @@ def native_functions():
             if name in IN_PLACE:
                 value = _fallback.falls_back_in_place(value)
             elif name not in DIRECT and not hasattr(value, "__wrapped__"):
-                value = _fallback.falls_back(value)
-            own[name] = value
+                value = _fallback.falls_back(value, getattr(np, name))
+            elif name in LIKE:
+                value = _left_to_class(value, getattr(np, name))
+            own[name] = at_hand(value, getattr(np, name))
     own["result_type"] = _result_type
     own["isscalar"] = _isscalar
     own["astype"] = _astype
@@ -192,6 +211,7 @@ def build():
         made = original is not None and _adapted.adapt(original, public, equivalent)
         if made:
             made = guarded(made, original)
+            made = at_hand(made, original)
             made._bh_numpy = original
             made._bh_kind = "adapted"
             public[name] = made

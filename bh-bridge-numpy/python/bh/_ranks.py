@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from . import _carried, _fallback, _native, _opened  # noqa: F401 - the last one for ranks that serve
+from ._types import INT64, code_of
 
 ndarray = _native.ndarray
 
@@ -93,15 +94,14 @@ def _whole(array):
 
 def _numbers(count):
     """The numbers of rows."""
-    from ._creation import arange
-
-    return arange(count, dtype=np.int64)
+    return _native.arange((count,), INT64, 0, 1)
 
 
 def _empty(shape, dtype):
-    from ._creation import empty
-
-    return empty(shape, dtype)
+    code = code_of(dtype)
+    if code is None:
+        raise TypeError(f"bh has no element type {dtype}")
+    return _native.empty(shape, code)
 
 
 def _call(packed, rank, blocks, own):

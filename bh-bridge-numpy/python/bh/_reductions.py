@@ -20,8 +20,14 @@ _u = UFUNCS
 
 
 def _is_theirs(value):
-    """Is this a number, or an array of a class that decides itself what functions do?"""
-    return decides(value) or isinstance(value, (int, float, complex, np.generic))
+    """Is this a number, or an object of a class that decides itself what functions do?"""
+    return decides(value) or isinstance(value, (int, float, complex, np.generic)) or _fallback.decided((value,))
+
+
+def _by_class(original, a, **options):
+    """A function of NumPy on what is not bh's, with what the call gave."""
+    usual = {"axis": None, "dtype": None, "out": None, "keepdims": False, "initial": _NO_VALUE, "where": True}
+    return _fallback.deliver(original, (a,), {name: value for name, value in options.items() if value is not usual[name]})
 
 
 def _reduction(name, function, doc, typed=True):
@@ -29,8 +35,7 @@ def _reduction(name, function, doc, typed=True):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
         if type(a) is not ndarray and (_is_theirs(a) or _fallback.has_own(a, name)):
-            options = {"keepdims": keepdims or _NO_VALUE, "initial": initial, "where": _NO_VALUE if where is True else where}
-            return _fallback.deliver(original, (a, axis), {"out": out, **options, **({"dtype": dtype} if typed else {})})
+            return _by_class(original, a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         return _fallback.given(_u[function].reduce(a, axis, dtype, out, keepdims, initial, where), 1 if typed else 2)
 
     def extreme(a, axis=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
@@ -54,8 +59,7 @@ def _truth(name, function, doc):
         keepdims = False if keepdims is _NO_VALUE else keepdims
         where = True if where is _NO_VALUE else where
         if type(a) is not ndarray and (_is_theirs(a) or _fallback.has_own(a, name)):
-            options = {"keepdims": keepdims or _NO_VALUE, "where": _NO_VALUE if where is True else where}
-            return _fallback.deliver(getattr(np, name), (a, axis), {"out": out, **options})
+            return _by_class(getattr(np, name), a, axis=axis, out=out, keepdims=keepdims, where=where)
         # What NumPy has to reduce, such as objects, becomes truth values first.
         kind = None if type(a) is ndarray else bool
         return _fallback.given(_u[function].reduce(a, axis, kind, out, keepdims, _NO_VALUE, where))

@@ -77,6 +77,21 @@ def argwhere(a):
     return stack(_indexing.nonzero(a), 1)
 
 
+def ix_(*args):
+    """Indices of each dimension as a view with as many dimensions as there are: together they choose a box."""
+    parts = []
+    for axis, part in enumerate(args):
+        if type(part) is not ndarray:
+            part = native(part)
+            part = part if part.size else astype(part, np.int64)
+        if part.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        if part._code == BOOL:
+            (part,) = _indexing.nonzero(part)
+        parts.append(_native.reshape(part, (1,) * axis + (part.size,) + (1,) * (len(args) - axis - 1)))
+    return tuple(parts)
+
+
 @falls_back
 def extract(condition, arr):
     """The elements for which a condition is true."""

@@ -1,0 +1,85 @@
+"""Functions, and advanced indexing, that NumPy carries out at once where all operands are little and at hand.
+
+Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
+operations that round in one way. So it does not matter when operands come to be at hand.
+"""
+
+import functools
+import sys
+
+import numpy as np
+
+from . import _native
+from ._fallback import lift, to_numpy
+
+ndarray = _native.ndarray
+
+# How many of a function's arguments may be arrays.
+_OPERANDS = {
+    "searchsorted": 2, "digitize": 2, "argwhere": 1, "bincount": 1, "repeat": 2, "append": 2, "lexsort": 1, "interp": 3, "histogram": 1,
+    "median": 1, "nanmedian": 1, "percentile": 2, "quantile": 2, "nanpercentile": 2, "nanquantile": 2, "polyval": 2, "gradient": 1, "pad": 2,
+    "insert": 3, "delete": 2, "union1d": 2, "intersect1d": 2, "setdiff1d": 2, "setxor1d": 2, "isin": 2,
+    "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
+}  # fmt: skip
+# The most elements of an operand.
+_MOST = 1024
+_NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
+# Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
+_WORDS = set("left right linear lower higher nearest midpoint constant edge reflect symmetric wrap".split())
+
+
+class _Later(Exception):
+    """Raised for what is not carried out at once."""
+
+
+def _operand(value):
+    """NumPy's form of an operand."""
+    kind = type(value)
+    if kind is ndarray:
+        if value.size > _MOST or not _native.is_at_hand(value):
+            raise _Later
+        made = to_numpy(value)
+        return made[()] if value._scalar else made
+    if kind in (list, tuple) and len(value) <= _MOST:
+        return kind(map(_operand, value))
+    return _option(value)
+
+
+def _option(value):
+    if type(value) in _NUMBERS or type(value) is str and value in _WORDS:
+        return value
+    raise _Later
+
+
+def chosen(array, key):
+    """What a key with arrays or lists of indices selects, as a new array; None if that is not carried out at once."""
+    parts = key if type(key) is tuple else (key,)
+    if not any(type(part) is list or type(part) is ndarray and part.ndim for part in parts):
+        return None
+    try:
+        indices = tuple(part if type(part) is slice or part is Ellipsis else _operand(part) for part in parts)
+        source = _operand(array)
+    except _Later:
+        return None
+    return lift(source[indices])
+
+
+def at_hand(function, original):
+    """The function; if it is one of these, by NumPy's at once where that is the same."""
+    operands = _OPERANDS.get(original.__name__)
+    if operands is None:
+        return function
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        try:
+            seen = [*map(_operand, args[:operands]), *map(_option, args[operands:])]
+            options = {name: _option(value) for name, value in kwargs.items()}
+        except _Later:
+            return function(*args, **kwargs)
+        # Compositions of this package, and users of the array API, get arrays also where NumPy makes numbers.
+        if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
+            return function(*args, **kwargs)
+        return lift(original(*seen, **options))
+
+    return wrapper

@@ -1,0 +1,95 @@
+//! Arrays of the numbers in lists and tuples, also nested ones, whose data is at hand at once.
+
+use crate::call::Served;
+use crate::create::shaped;
+use crate::numpy_types::scalar_type;
+use crate::shared_view::contiguous;
+use bh_bytecode::DType;
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+
+/// The most numbers that are looked at, and the deepest nesting.
+const MOST: usize = 1024;
+const DEEPEST: usize = 4;
+
+#[derive(Clone, Copy)]
+enum Number {
+    Whole(i64),
+    Float(f64),
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    numbers: Vec<Number>,
+    /// The lengths of the sequences at each depth.
+    shape: Vec<i64>,
+    /// At which depth numbers are.
+    rank: usize,
+}
+
+/// A number that makes an array of 64-bit integers or floats.
+fn number(object: &Bound<'_, PyAny>) -> Option<Number> {
+    if object.is_exact_instance_of::<PyFloat>() {
+        return object.extract().ok().map(Number::Float);
+    }
+    if object.is_exact_instance_of::<PyInt>() {
+        return object.extract().ok().map(Number::Whole);
+    }
+    match scalar_type(object)? {
+        DType::F64 => object.extract().ok().map(Number::Float),
+        DType::I64 => object.extract().ok().map(Number::Whole),
+        _ => None,
+    }
+}
+
+impl Found {
+    fn sequence(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
+        if let Ok(list) = object.cast_exact::<PyList>() {
+            return self.parts(list.len(), list.iter(), depth);
+        }
+        let tuple = object.cast_exact::<PyTuple>().ok()?;
+        self.parts(tuple.len(), tuple.iter(), depth)
+    }
+
+    /// `None` if it is no box of numbers.
+    fn parts<'py>(&mut self, count: usize, parts: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> Option<()> {
+        if depth == self.shape.len() && self.numbers.is_empty() && depth < DEEPEST {
+            self.shape.push(count as i64);
+        }
+        if self.shape.get(depth) != Some(&(count as i64)) || count == 0 {
+            return None;
+        }
+        for part in parts {
+            match number(&part) {
+                Some(number) if self.numbers.is_empty() || self.rank == depth + 1 => {
+                    self.rank = depth + 1;
+                    self.numbers.push(number);
+                }
+                Some(_) => return None,
+                None if self.rank == depth + 1 => return None,
+                None => self.sequence(&part, depth + 1)?,
+            }
+            if self.numbers.len() > MOST {
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+/// An array of the numbers in a list or tuple.
+pub fn array<'py>(source: &Bound<'py, PyAny>) -> Served<'py> {
+    let mut found = Found::default();
+    if found.sequence(source, 0).is_none() {
+        return Ok(None);
+    }
+    let Ok(view) = contiguous(&found.shape) else { return Ok(None) };
+    let whole = found.numbers.iter().all(|number| matches!(number, Number::Whole(_)));
+    let bits = found.numbers.into_iter().map(|number| match number {
+        Number::Whole(number) if whole => number.cast_unsigned(),
+        Number::Whole(number) => (number as f64).to_bits(),
+        Number::Float(number) => number.to_bits(),
+    });
+    shaped(source.py(), if whole { DType::I64 } else { DType::F64 }, view, bits)
+}

@@ -1,0 +1,130 @@
+"""Functions of little arrays at hand, which NumPy carries out, have the bits of what is recorded; arrays of the numbers in lists."""
+
+import numpy
+import pytest
+
+import bh
+from bh import _at_hand
+
+CALLS = {
+    "searchsorted": lambda np, a, b, i: np.searchsorted(np.sort(a), b, "right"),
+    "digitize": lambda np, a, b, i: np.digitize(a, np.sort(b)),
+    "argwhere": lambda np, a, b, i: np.argwhere(a > 0.5),
+    "bincount": lambda np, a, b, i: np.bincount(i),
+    "repeat": lambda np, a, b, i: (np.repeat(a, 3), a.repeat(2)),
+    "append": lambda np, a, b, i: np.append(a, b),
+    "lexsort": lambda np, a, b, i: np.lexsort((a, i)),
+    "interp": lambda np, a, b, i: (np.interp(b, np.sort(a), a), np.interp(0.5, np.sort(a), a, left=-1.0)),
+    "histogram": lambda np, a, b, i: np.histogram(a, 5),
+    "median": lambda np, a, b, i: (np.median(a), np.median(a, axis=0)),
+    "nanmedian": lambda np, a, b, i: np.nanmedian(a),
+    "percentile": lambda np, a, b, i: (np.percentile(a, 30), np.percentile(a, [1, 50.5])),
+    "quantile": lambda np, a, b, i: np.quantile(a, 0.3, method="nearest"),
+    "nanpercentile": lambda np, a, b, i: np.nanpercentile(a, 30),
+    "nanquantile": lambda np, a, b, i: np.nanquantile(a, 0.3),
+    "polyval": lambda np, a, b, i: (np.polyval(a, b), np.polyval([1.0, 2.0], a)),
+    "gradient": lambda np, a, b, i: np.gradient(np.append(a, b), 0.1),
+    "pad": lambda np, a, b, i: (np.pad(a, 2), np.pad(a, (1, 0), "edge")),
+    "insert": lambda np, a, b, i: np.insert(a, 1, 9.0),
+    "delete": lambda np, a, b, i: np.delete(a, 0),
+    "isin": lambda np, a, b, i: np.isin(i, [1, 3]),
+} | {
+    name: lambda np, a, b, i, name=name: getattr(np, name)(a, b) for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d")
+} | {
+    name: lambda np, a, b, i, name=name: getattr(np, name)(i) for name in ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
+}  # fmt: skip
+
+
+def bits(value):
+    """Types, shapes and bytes of what a call gave."""
+    if isinstance(value, tuple):
+        return [bits(part) for part in value]
+    host = numpy.asarray(value)
+    return host.dtype, host.shape, host.tobytes()
+
+
+@pytest.mark.parametrize("name", _at_hand._OPERANDS)
+def test_functions_have_the_bits_of_what_is_recorded(name, monkeypatch):
+    source = numpy.random.default_rng(5)
+    for turn in range(40):
+        size = int(source.integers(1, 40))
+        hosts = source.normal(size=size).round(turn % 3 + 1), source.normal(size=size), source.integers(0, 9, size)
+        at_once = bits(CALLS[name](bh, *map(bh.array, hosts)))
+        with monkeypatch.context() as patch:
+            patch.setattr(_at_hand, "_MOST", -1)
+            recorded = bits(CALLS[name](bh, *map(bh.array, hosts)))
+        assert at_once == recorded == bits(CALLS[name](numpy, *hosts)), hosts
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda np: np.ix_([0, 2], [1, 1]), lambda np: ([0, 2], [1, 3]), lambda np: (np.array([0, 2]), slice(1, None)), lambda np: (slice(None), np.array([[0], [1]])),
+        lambda np: (1, [0, -1]), lambda np: (..., [0]), lambda np: ([0], None, [1]), lambda np: ([True, False, True],), lambda np: np.array([9]), lambda np: [[0, 1], [1, 0]],
+        lambda np: (np.array([0, 1]), slice(None, None, -1), np.array([1, 0])), lambda np: (np.zeros((3, 4), bool),), lambda np: [], lambda np: np.array([0.5]),
+    ],
+)  # fmt: skip
+def test_indexing_has_the_bits_of_what_is_recorded(key, monkeypatch):
+    host = numpy.arange(24.0).reshape(3, 4, 2)
+
+    def taken(np, array):
+        try:
+            return bits(array[key(np)])
+        except IndexError:
+            return IndexError
+
+    at_once = taken(bh, bh.array(host))
+    with monkeypatch.context() as patch:
+        patch.setattr(_at_hand, "_MOST", -1)
+        assert at_once == taken(bh, bh.array(host)) == taken(numpy, host)
+
+
+def test_what_is_written_to_is_the_programs_own():
+    values, out = bh.array([3.0, 1.0, 2.0]), bh.array(0.0)
+    bh.median(values, out=out)
+    assert float(out) == 2.0
+    box = bh.ix_(values > 1, bh.array([0, 2]))
+    assert isinstance(box[0], bh._native.ndarray) and box[0].shape == (2, 1) and box[1].shape == (1, 2)
+
+
+def test_recordings_look_at_arrays_anew():
+    points, heights = bh.array([0.0, 1.0, 2.0]), bh.array([0.0, 10.0, 20.0])
+    step = bh.jit(lambda x: bh.interp(x, points, heights))
+    assert float(step(bh.array([0.5]))[0]) == 5.0
+    heights[...] = 1.0
+    assert float(step(bh.array([0.5]))[0]) == 1.0
+
+
+@pytest.mark.parametrize("make", ("array", "asarray"))
+@pytest.mark.parametrize(
+    "source",
+    [
+        [1, 2], (1.0, 2), [[1, 2.5], (3, 4)], ((1,), (2,)), [[[1.0]], [[2.0]]], [numpy.float64(1), 2], [[numpy.int64(1), 2]], [2**53 + 1, 1.0],
+        [], [[]], [[], []], [True, 1], [1, 2**63], [numpy.float32(1), 2.0], [1j, 2], [[1, 2], [3]], [1, [2]], [[1], 2], ["a"], [None], [-0.0],
+        [[1.0] * 40] * 40, [numpy.array([1.0, 2.0]), [3.0, 4.0]], [[[[[1]]]]],
+    ],
+    ids=range(24),
+)  # fmt: skip
+def test_lists(make, source):
+    try:
+        wanted = getattr(numpy, make)(source)
+    except ValueError:
+        with pytest.raises(ValueError):
+            getattr(bh, make)(source)
+        return
+    assert bits(getattr(bh, make)(source)) == bits(wanted)
+
+
+@pytest.mark.parametrize("count", (1, 7, 3000))
+def test_numbers_at_equal_distances(count):
+    source = numpy.random.default_rng(count)
+    for _ in range(50):
+        start, step = source.normal(size=2).round(2) + 1e-3
+        for call in (
+            lambda np: np.arange(start, start + step * (count - 0.5), step),
+            lambda np: np.arange(0, step * (count - 0.5), step),
+            lambda np: np.linspace(start, start + step, count),
+            lambda np: np.linspace(start, start + step, count, endpoint=False),
+            lambda np: np.linspace(0, 5e-324, count),
+        ):
+            assert bits(call(bh)) == bits(call(numpy))
