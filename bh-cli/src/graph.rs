@@ -49,6 +49,10 @@ pub fn explain(source: &Source<'_>, algorithm: Option<&str>, stack: Option<&str>
     print!("{}", explain::explain(&batch.as_ref(), &options, &asked));
     if let Some(mut stack) = asked_stack(&batch, stack)? {
         print!("{}", memory(&batch, &mut stack)?);
+        let shares = stack.message("cluster shares").unwrap_or_default();
+        if !shares.is_empty() {
+            println!("{shares}");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

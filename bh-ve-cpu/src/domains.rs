@@ -1,16 +1,27 @@
 //! Processors by the memory that they are next to.
 
 use crate::affinity::Affinity;
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
 use std::path::Path;
 
-/// The processors of each part of this machine's memory that this process may use; none if all memory is alike.
-pub(crate) fn domains() -> Vec<Vec<usize>> {
+/// The processors of each engine of a stack that has several: as the key `domains` lists them, or those next to each part of this
+/// machine's memory that this process may use. None if all memory is alike.
+pub(crate) fn domains(key: &str) -> Result<Vec<Vec<usize>>> {
+    if !["", "auto"].contains(&key) {
+        let lists = key.split(';').map(|list| match Affinity::parse(list.trim()) {
+            Ok(Affinity::List(processors)) => Ok(processors),
+            Ok(_) => Err(Error::of_key("domains", "auto, or lists of processors, as in 0-7;8-15", key)),
+            Err(text) => Err(Error::new(status::CONFIG, format!("config key 'domains': {text}"))),
+        });
+        return lists.collect();
+    }
     let found = of_tree(Path::new("/sys/devices/system/node"), &|list| match Affinity::parse(list) {
         Ok(Affinity::List(processors)) => processors,
         // Those that this process may not use are left out one by one.
         _ => each(list).filter(|number| Affinity::parse(&number.to_string()).is_ok()).collect(),
     });
-    if found.len() > 1 { found } else { Vec::new() }
+    Ok(if found.len() > 1 { found } else { Vec::new() })
 }
 
 /// The numbers of a list such as `0-3,8`.
@@ -39,6 +50,14 @@ fn of_tree(tree: &Path, usable: &dyn Fn(&str) -> Vec<usize>) -> Vec<Vec<usize>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_are_listed() {
+        assert_eq!(domains("0; 0").unwrap(), [[0], [0]]);
+        for wrong in ["none", "0;auto", "x"] {
+            assert!(domains(wrong).unwrap_err().text.contains("'domains'"), "{wrong}");
+        }
+    }
 
     #[test]
     fn processors_are_found_by_their_memory() {

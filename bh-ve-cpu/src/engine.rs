@@ -142,7 +142,9 @@ impl Component for Engine {
                 self.machine.workers = start(&self.settings, self.host)?;
                 Ok("ok".into())
             }
-            (Some("device"), Some("count"), None, _) => Ok(domains().len().max(1).to_string()),
+            (Some("device"), Some("count"), None, _) => {
+                Ok(domains(&self.host.setting(&keys::ve_cpu::DOMAINS)?)?.len().max(1).to_string())
+            }
             // Operations in a nanosecond, roughly: vectors of eight at three gigahertz.
             (Some("device"), Some("speed"), None, _) => Ok((self.machine.workers.threads() * 24).to_string()),
             (Some("affinity"), None, ..) => Ok(self.settings.affinity.to_string()),

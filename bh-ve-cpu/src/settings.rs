@@ -133,7 +133,7 @@ impl Settings {
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         // One of several instances of a stack has the processors next to its part of the memory.
         if let Some(number) = host.device_number()
-            && let Some(processors) = domains().into_iter().nth(number)
+            && let Some(processors) = domains(&host.setting(&ve_cpu::DOMAINS)?)?.into_iter().nth(number)
         {
             (threads, affinity) = (processors.len(), Affinity::List(processors));
         }

@@ -123,7 +123,9 @@ impl Component for Cluster {
                 let overlap = if children.len() > 1 { u64::MAX } else { keys::cluster::OVERLAP_BYTES.default() };
                 let settings = settings(&host, ranks, shares(&[speeds]), overlap)?;
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
-                Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children)
+                let mut machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
+                machine.heed_memory(keep_all);
+                machine
             }
         };
         Ok(Cluster {
@@ -358,6 +360,7 @@ impl Component for Cluster {
                 let measured = self.machine.children.iter_mut().map(|child| tune::measure(&self.host, child));
                 Ok(tune::file(&measured.collect::<Result<Vec<_>>>()?))
             }
+            "cluster shares" if !self.is_single() => Ok(self.shares()),
             "cluster ranks" => Ok(self.machine.port.ranks().to_string()),
             "cluster brought" => {
                 let line = |((file, line, name), count): (&(String, u32, String), &u64)| {
@@ -636,6 +639,7 @@ fn settings(host: &Host, ranks: usize, shares: Option<Vec<f64>>, overlap_bytes: 
         weights: weights(host, ranks, shares)?,
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
+        ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
         overlap_bytes,
     })
 }
@@ -646,6 +650,7 @@ fn line(host: &Host) -> Result<String> {
         weights: Weights::even(1),
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
+        ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
         overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
     };
     Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default()))

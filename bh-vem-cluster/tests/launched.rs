@@ -65,11 +65,12 @@ fn cluster(small: u64, more: &str) -> Stack {
         1 => "'node', 've-interp'".to_owned(),
         count => format!("[{}]", vec!["['node', 've-interp']"; count].join(", ")),
     };
-    let device = if on_device { DEVICE } else { "" };
+    // How far results may be from the oracle follows from the stack's name.
+    let (device, it) = if on_device { (DEVICE, "opencl-ranks") } else { ("", "it") };
     let text =
-        format!("[stacks]\nit = ['cluster', {below}]\n{device}[components.cluster]\nsmall_bytes = {small}\n{more}\n");
+        format!("[stacks]\n{it} = ['cluster', {below}]\n{device}[components.cluster]\nsmall_bytes = {small}\n{more}\n");
     let config = stacks::from_text("cluster.toml", &text).unwrap();
-    Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
+    Stack::load(&config, Some(it)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// How many stacks each process has.

@@ -55,9 +55,9 @@ fn random_programs_equal_the_oracle() {
     let mut stacks = vec![
         cluster(2, 0, ""),
         cluster(3, 16, "overlap_rows = 0\noverlap_bytes = 0"),
-        cluster(4, 64, "weights = [1, 2, 0.5, 1]"),
+        cluster(4, 64, "weights = [1, 2, 0.5, 1]\nahead_percent = 100"),
         cluster(5, 16, "weights = [0, 2, 0, 1, 0]"),
-        cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0"),
+        cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0\nahead_percent = 300"),
     ];
     if !launched() {
         stacks.push(siblings(16, "weights = [1, 2, 3]"));
@@ -75,10 +75,11 @@ fn uneven() -> Vec<Stack> {
     let shares = ["1", "2", "0.5", "0", "3", "0.1", "1", "0.7"];
     let stack = |ranks: usize| {
         let (small, rows) = ([0, 16, 64][ranks % 3], [2, 0, 5][ranks / 2 % 3]);
-        let weights = shares[..ranks].join(", ");
-        cluster(ranks, small, &format!("weights = [{weights}]\noverlap_rows = {rows}\noverlap_bytes = 0"))
+        let (weights, ahead) = (shares[..ranks].join(", "), [100, 0, 30][ranks % 3]);
+        let rows = format!("overlap_rows = {rows}\nahead_percent = {ahead}");
+        cluster(ranks, small, &format!("weights = [{weights}]\n{rows}\noverlap_bytes = 0"))
     };
-    let siblings = siblings(0, "weights = [3, 1, 2]\noverlap_bytes = 0");
+    let siblings = siblings(0, "weights = [3, 1, 2]\noverlap_bytes = 0\nahead_percent = 100");
     (2..=8).map(stack).chain([siblings]).collect()
 }
 

@@ -3,9 +3,7 @@
 mod support;
 
 use bh_bytecode::{Opcode, View};
-use bh_core::stack::Stack;
-use bh_tests::stacks;
-use support::{Program, cluster, cluster_on};
+use support::{Program, cluster, cluster_on, cluster_with, two_devices};
 
 /// The inside of a grid with a border of one, moved by so many rows, columns and so on.
 fn inner(shape: &[i64], moved: &[i64]) -> View {
@@ -91,6 +89,36 @@ fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
     }
 }
 
+/// As many bytes as turn by turn, in one message from each rank to each neighbour. The numbers of all turns go to the first rank.
+#[test]
+fn turns_of_one_batch_get_the_rows_for_all_at_once() {
+    let (ranks, turns, shape) = (4, 6, [400, 10]);
+    let mut found = Vec::new();
+    for percent in [0, 6] {
+        let mut stack = cluster_with("'node', 've-interp'", ranks as usize, 64, &format!("ahead_percent = {percent}"));
+        let mut program = Program::new(&mut stack);
+        let grid = program.grid(&shape, |index| index as f64 % 7.0);
+        program.run();
+        let mut deltas = Vec::new();
+        for batch in 0..3 {
+            let before = program.traffic();
+            let each: Vec<u32> = (0..turns).map(|_| heat(&mut program, grid, &shape)).collect();
+            program.run();
+            deltas.extend(each.into_iter().map(|delta| program.value(delta)));
+            let sent = program.traffic() - before;
+            let times = if percent == 0 { turns } else { 1 };
+            let (rows, numbers) = (pairs(ranks) * 2 * times, (ranks - 1) * turns);
+            if batch > 0 {
+                assert_eq!(sent.bytes, pairs(ranks) * 2 * turns * shape[1] as u64 * 8 + numbers * 8, "{percent}");
+                assert!((rows..=rows + numbers).contains(&sent.messages), "{percent}: {}", sent.messages);
+            }
+        }
+        found.push((deltas, program.values(grid)));
+        program.end();
+    }
+    assert_eq!(found[0], found[1]);
+}
+
 #[test]
 fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_before() {
     let (ranks, shape) = (4u64, [400, 300]);
@@ -111,60 +139,10 @@ fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_be
     }
 }
 
-/// Two devices, which are one processor, if there is OpenCL; `more` are keys of the second.
-fn two_devices(more: &str) -> Option<Stack> {
-    let device = "device = 'cpu'\nsmall_bytes = '0'\nsmall_operations = 0\n";
-    let text = format!(
-        "[stacks]\nit = ['cluster', [['fuser', 'node', 'opencl', 've-cpu'], ['fuser', 'node', 'second', 've-cpu']]]\n\
-         [components.cluster]\nsmall_bytes = 64\nweights = [1, 1]\n\
-         [components.opencl]\n{device}[components.second]\nlibrary = 'bh_ve_opencl'\n{device}{more}\n"
-    );
-    let config = stacks::from_text("cluster.toml", &text).unwrap();
-    let loaded = Stack::load(&config, Some("it"));
-    if let Err(error) = &loaded {
-        assert!(error.to_string().contains("OpenCL"), "{error}");
-        eprintln!("left out: {error}");
-    }
-    loaded.ok()
-}
-
-/// The share of a lost device moves to the other; what was on it is lost.
-#[test]
-fn a_lost_device_gets_nothing_more() {
-    let Some(mut stack) = two_devices("fault_after = 4\nspecialise = 'off'") else { return };
-    assert!(stack.message("info").unwrap().contains("shares 50.0%, 50.0%"));
-    let mut program = Program::new(&mut stack);
-    let (mut failed, mut right) = (0, 0);
-    for turn in 0..8 {
-        let grid = program.grid(&[40, 10], |index| (index + turn) as f64);
-        let twice = program.scale(grid, 2.0);
-        let sum = program.sum(program.all(twice));
-        match program.try_run().and_then(|()| program.try_value(sum)) {
-            Ok(value) => {
-                assert_eq!(value, (0..400).map(|index| 2.0 * (index + turn) as f64).sum::<f64>());
-                right += 1;
-            }
-            Err(error) => {
-                assert!(error.text.contains("is lost"), "{error}");
-                failed += 1;
-            }
-        }
-    }
-    assert!(failed > 0 && failed <= 2 && right >= 6, "{failed} {right}");
-    let before = program.traffic();
-    let grid = program.grid(&[40, 10], |index| index as f64);
-    let twice = program.scale(grid, 2.0);
-    let sum = program.sum(program.all(twice));
-    program.try_run().unwrap();
-    assert_eq!(program.value(sum), 400.0 * 399.0);
-    assert_eq!((program.traffic() - before).bytes, 0);
-    assert!(stack.message("info").unwrap().contains("shares 100.0%, 0.0%"));
-}
-
 /// Two devices, which are one processor here: their borders travel in each turn, and nothing else.
 #[test]
 fn devices_of_a_process_exchange_no_more_than_borders() {
-    let Some(mut stack) = two_devices("") else { return };
+    let Some(mut stack) = two_devices("weights = [1, 1]", "") else { return };
     let shape = [400, 300];
     let mut program = Program::new(&mut stack);
     let grid = program.grid(&shape, |index| index as f64 % 7.0);

@@ -35,10 +35,10 @@ NAMED = {
         for ranks, weights in RANKS.items()
     },
     **{
-        f"cluster-even-{ranks}": {"cluster": {"ranks": ranks, "small_bytes": 100, "overlap_bytes": 64}, **_engine(threads=1, jit="off")}
+        f"cluster-even-{ranks}": {"cluster": {"ranks": ranks, "small_bytes": 100, "overlap_bytes": 64, "ahead_percent": 100}, **_engine(threads=1, jit="off")}
         for ranks in (2, 3)
     },
-    "cluster-siblings": {"siblings": 3, "cluster": {"weights": [1, 2, 1], "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}},
+    "cluster-siblings": {"siblings": 3, "cluster": {"weights": [1, 2, 1], "small_bytes": 16, "ahead_percent": 50}, "ve-cpu": {"threads": 1, "jit": "off"}},
     "opencl": {"opencl": _device()},
     "opencl-siblings": {"siblings": "*", "cluster": {"small_bytes": 16}, "opencl": _device()},
     # Two ranks in one process, or as many as a launcher starts.

@@ -139,7 +139,8 @@ fn get_view(reader: &mut Reader<'_>) -> Result<View> {
 
 /// Appends how work is shared out.
 pub fn put_settings(writer: &mut Writer, settings: &Settings) {
-    writer.number(settings.small_bytes).number(settings.overlap_rows as u64).number(settings.overlap_bytes);
+    writer.number(settings.small_bytes).number(settings.overlap_rows as u64);
+    writer.number(settings.ahead_percent as u64).number(settings.overlap_bytes);
     // Equal ones are no more than a number.
     let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
     put_table(writer.number(settings.weights.ranks() as u64), &listed);
@@ -147,14 +148,15 @@ pub fn put_settings(writer: &mut Writer, settings: &Settings) {
 
 /// What [`put_settings`] wrote.
 pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
-    let (small_bytes, overlap_rows, overlap_bytes) = (reader.number()?, reader.number()? as i64, reader.number()?);
+    let (small_bytes, overlap_rows) = (reader.number()?, reader.number()? as i64);
+    let (ahead_percent, overlap_bytes) = (reader.number()? as i64, reader.number()?);
     let ranks = reader.number()? as usize;
     let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
     let weights = match weights.len() {
         0 => Weights::even(ranks),
         _ => Weights::given(weights).filter(|weights| weights.ranks() == ranks).ok_or_else(strange)?,
     };
-    Ok(Settings { weights, small_bytes, overlap_rows, overlap_bytes })
+    Ok(Settings { weights, small_bytes, overlap_rows, ahead_percent, overlap_bytes })
 }
 
 #[cfg(test)]
@@ -187,6 +189,7 @@ mod tests {
             weights: Weights::given(vec![1.0, 0.5]).unwrap(),
             small_bytes: 4096,
             overlap_rows: 2,
+            ahead_percent: 3,
             overlap_bytes: 0,
         };
         let mut writer = Writer::default();

@@ -1,5 +1,5 @@
 //! Looks ahead in a program: how arrays that it makes should be cut so that what they meet lies on the same rank, and how
-//! many rows of them ranks had better compute twice than send.
+//! many rows of them, and of those that it changes turn by turn, ranks had better compute twice than send.
 
 use crate::plan::array::Array;
 use crate::plan::boxes::{Span, rows_in, span_of};
@@ -14,6 +14,7 @@ pub struct Hints {
     cuts: HashMap<u32, Cuts>,
     extensions: HashMap<u32, (i64, i64)>,
     passing: HashSet<u32>,
+    ahead: HashMap<u32, (i64, i64)>,
 }
 
 impl Hints {
@@ -27,9 +28,16 @@ impl Hints {
         self.passing.contains(&base).then(|| self.extensions.get(&base).copied().unwrap_or((0, 0)))
     }
 
+    /// For an instruction that writes an array that lives on: the rows before and behind its own that each rank should write too,
+    /// as later ones read them.
+    pub fn ahead(&self, instr: u32) -> Option<(i64, i64)> {
+        self.ahead.get(&instr).copied()
+    }
+
     /// Walks through a program from its end.
     pub fn find(arrays: &HashMap<u64, Array>, settings: &Settings, batch: &BatchRef<'_>, order: &[u32]) -> Hints {
-        let mut walk = Walk { arrays, settings, batch, wanted: HashMap::new(), hints: Hints::default() };
+        let mut walk =
+            Walk { arrays, settings, batch, wanted: HashMap::new(), ahead: HashMap::new(), hints: Hints::default() };
         walk.find_passing(order);
         for &index in order.iter().rev() {
             let instr = &batch.instrs[index as usize];
@@ -47,6 +55,8 @@ struct Walk<'a> {
     batch: &'a BatchRef<'a>,
     /// How the readers seen so far want a base to be cut.
     wanted: HashMap<u32, Cuts>,
+    /// The rows around its own that the readers seen so far want each rank to have of a base that lives on.
+    ahead: HashMap<u32, (i64, i64)>,
     hints: Hints,
 }
 
@@ -83,8 +93,18 @@ impl Walk<'_> {
         let Some(output) = output else { return };
         let target = self.batch.views[output as usize].base;
         let whole = covers(self.batch, output);
+        let simple = matches!(instr.opcode.kind(), Kind::Elementwise | Kind::Generator);
+        let rows = self.ahead.get(&target).copied().filter(|_| simple);
+        if whole || !simple {
+            self.ahead.remove(&target);
+        }
         let Some(cuts) = self.cuts_of(target, whole) else { return };
         let view = self.batch.view(output);
+        if let Some(rows) = rows {
+            self.hints.ahead.insert(index, rows);
+        }
+        // What each rank computes beside its own.
+        let beside = self.hints.extensions.get(&target).copied().or(rows).unwrap_or_default();
         if whole {
             self.wanted.remove(&target);
             self.hints.cuts.insert(index, cuts.clone());
@@ -101,7 +121,7 @@ impl Walk<'_> {
             if let Some(parts) = parts {
                 self.ask(&parts, input, &source);
                 if instr.opcode.kind() == Kind::Elementwise {
-                    self.extend((target, &view, &cuts), input, &source);
+                    self.extend((target, &view, &cuts), beside, input, &source);
                 }
             }
         }
@@ -130,18 +150,21 @@ impl Walk<'_> {
         }
     }
 
-    /// A reader that computes its share of `target` reads rows of neighbours: the rank should compute those itself.
-    fn extend(&mut self, (target, view, cuts): (u32, &View, &Cuts), input: u32, source: &View) {
+    /// A reader that computes its share of `target`, and so many rows beside it, reads rows of neighbours: the rank should compute
+    /// those itself.
+    fn extend(
+        &mut self,
+        (target, view, cuts): (u32, &View, &Cuts),
+        (above, below): (i64, i64),
+        input: u32,
+        source: &View,
+    ) {
         let base = self.batch.views[input as usize].base;
-        let (true, Some(own), Some(dim)) =
-            (self.hints.passing.contains(&base), self.wanted.get(&base), outermost(view.shape()))
-        else {
-            return;
-        };
-        let record = &self.batch.bases[base as usize];
-        let row = row_of(record, Some(source));
-        let target_row = row_of(&self.batch.bases[target as usize], Some(view));
-        let (above, below) = self.hints.extensions.get(&target).copied().unwrap_or((0, 0));
+        let passing = self.hints.passing.contains(&base);
+        let own = if passing { self.wanted.get(&base).cloned() } else { self.cuts_of(base, false) };
+        let (Some(own), Some(dim)) = (own, outermost(view.shape())) else { return };
+        let row = self.row(base, source);
+        let target_row = self.row(target, view);
         let all = span_of(source);
         // The rows that a rank needs before and behind its own.
         let beyond = |rank: usize| {
@@ -158,15 +181,30 @@ impl Walk<'_> {
             let count = |elements: i64| (elements.max(0) + row - 1) / row;
             (count(here.low - low), count(high - here.high))
         };
-        let ranks = some_of(cuts, own, beyond);
+        let ranks = some_of(cuts, &own, beyond);
         let (up, down) = ranks
             .into_iter()
             .map(beyond)
             .fold((0, 0), |most, here: (i64, i64)| (most.0.max(here.0), most.1.max(here.1)));
-        if up.max(down) <= self.settings.overlap_rows {
-            let entry = self.hints.extensions.entry(base).or_default();
-            *entry = (entry.0.max(up), entry.1.max(down));
+        let (most, ahead) = (up.max(down), own.least_rows().saturating_mul(self.settings.ahead_percent) / 100);
+        let join = |rows: &mut (i64, i64)| *rows = (rows.0.max(up), rows.1.max(down));
+        if passing {
+            // What lies between two states of an array that lives on reaches beyond both.
+            if most <= self.settings.overlap_rows.max(2 * ahead) {
+                join(self.hints.extensions.entry(base).or_default());
+            }
+        } else if most > ahead {
+            // They are sent at this place, with what later readers want.
+            self.ahead.remove(&base);
+        } else if most > 0 {
+            join(self.ahead.entry(base).or_default());
         }
+    }
+
+    /// Elements per row of a base.
+    fn row(&self, base: u32, view: &View) -> i64 {
+        let record = &self.batch.bases[base as usize];
+        self.arrays.get(&record.id).map_or_else(|| row_of(record, Some(view)), |array| array.row)
     }
 }
 

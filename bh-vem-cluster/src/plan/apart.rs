@@ -237,6 +237,7 @@ fn ranks_that_plan_alone_plan_what_one_planner_does_for_all() {
             weights,
             small_bytes: [0, 16, 64][rng.below(3)],
             overlap_rows: rng.between(0, 3),
+            ahead_percent: [0, 50, 200][rng.below(3)],
             overlap_bytes: [0, 1 << 20][rng.below(2)],
         };
         let mut all = planner(ranks, 0..ranks, settings.clone());
@@ -301,7 +302,8 @@ fn heat(writer: &mut Writer, shape: [i64; 2]) -> Batch {
 /// Ranks that were looked at, messages planned, bytes kept for arrays, and words that describe them: of a new batch, and of one
 /// that comes again.
 fn effort(ranks: usize, rank: usize) -> [usize; 4] {
-    let settings = Settings { weights: Weights::even(ranks), small_bytes: 64, overlap_rows: 2, overlap_bytes: 1 << 20 };
+    let (weights, small_bytes, overlap_bytes) = (Weights::even(ranks), 64, 1 << 20);
+    let settings = Settings { weights, small_bytes, overlap_rows: 2, ahead_percent: 50, overlap_bytes };
     let mut planner = planner(ranks, rank..rank + 1, settings);
     let (mut writer, shape) = (Writer::default(), [8 * ranks as i64, 10]);
     let mut effort = [0; 4];

@@ -260,6 +260,52 @@ impl Array {
         size_of::<Array>() + self.cuts.bytes() + self.held.bytes() + self.rooms.bytes() + pieces + copies
     }
 
+    /// Lets each rank compute so many elements before and behind its own from now on; what ranks have and have room for stays. False,
+    /// and nothing is different, where some rank has no room for these elements, or does not have them. `fresh`: nobody has a
+    /// piece yet; `renewed`: all elements are about to be written, from other arrays.
+    pub fn reach_out(&mut self, extension: (i64, i64), fresh: bool, renewed: bool) -> bool {
+        let mut wide = Array { extension, ..self.clone() };
+        let none = Has::Around(0, 0);
+        let room = |ranks, has| if fresh { Some(none) } else { self.seen_from(&wide, ranks, has) };
+        let held = |ranks, has| self.seen_from(&wide, ranks, has).or(renewed.then_some(none));
+        let (Some(rooms), Some(held)) = (self.rooms.mapped(room), self.held.mapped(held)) else { return false };
+        (wide.rooms, wide.held) = (rooms, held);
+        *self = wide;
+        true
+    }
+
+    /// Ends [`Array::reach_out`].
+    pub fn draw_back(&mut self) {
+        let mut own = Array { extension: (0, 0), ..self.clone() };
+        let seen = |ranks, has| self.seen_from(&own, ranks, has);
+        let rooms = self.rooms.mapped(|ranks, has| seen(ranks, has).or(Some(has)));
+        let held = self.held.mapped(|ranks, has| seen(ranks, has).or(Some(Has::Around(0, 0))));
+        if let (Some(rooms), Some(held)) = (rooms, held) {
+            (own.rooms, own.held) = (rooms, held);
+            *self = own;
+        }
+    }
+
+    /// What some ranks have, from where another extension begins; `None` if that is less than what they compute there.
+    fn seen_from(&self, other: &Array, ranks: Range<usize>, has: Has) -> Option<Has> {
+        if ranks.len() == 1 {
+            let (rank, span) = (ranks.start, self.span(ranks.start, has));
+            let reach = other.reach(rank);
+            return (reach.is_empty() || span.contains(reach)).then(|| other.around(rank, span));
+        }
+        let margin = self.margin();
+        let (up, down) = match has {
+            Has::Around(up, down) => (up, down),
+            Has::Roomy if !self.small && !self.passing && self.cuts.least_rows() * self.cuts.step() >= 4 * margin => {
+                (margin, margin)
+            }
+            Has::Only(span) if ranks.clone().all(|rank| span.contains(other.reach(rank))) => return Some(has),
+            _ => return None,
+        };
+        let (up, down) = (up + self.extension.0 - other.extension.0, down + self.extension.1 - other.extension.1);
+        (up >= 0 && down >= 0).then_some(Has::Around(up, down))
+    }
+
     /// Notes that elements of this span changed where they belong: what ranks have of others is out of date.
     pub fn changed(&mut self, span: Span) {
         let runs: Vec<(Range<usize>, Has)> = self.held.within(0..self.cuts.ranks()).collect();

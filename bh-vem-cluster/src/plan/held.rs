@@ -88,6 +88,15 @@ impl Runs {
         self.runs.splice(from..to, all);
     }
 
+    /// What a function makes of what each run has; `None` if it does of one of them.
+    pub fn mapped(&self, one: impl Fn(Range<usize>, Has) -> Option<Has>) -> Option<Runs> {
+        let mut all = Runs::new(self.ranks, Has::Around(0, 0));
+        for (ranks, has) in self.within(0..self.ranks) {
+            all.set(ranks.clone(), one(ranks, has)?);
+        }
+        Some(all)
+    }
+
     /// Appends them to a description.
     pub fn describe(&self, words: &mut Vec<u64>) {
         words.push(self.runs.len() as u64);

@@ -24,6 +24,7 @@ pub mod partial;
 pub mod planner;
 pub mod plans;
 pub mod product;
+pub mod recut;
 pub mod round;
 pub mod settings;
 pub mod stage;

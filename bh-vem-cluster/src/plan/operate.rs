@@ -91,8 +91,49 @@ impl Planner {
             Kind::Reduction => self.input_parts(batch, instr).and_then(|parts| parts.without(u32::from(instr.param))),
             _ => None,
         };
+        let fresh = batch.base_of(output).is_some_and(|base| !self.arrays.contains_key(&base.id));
         let target = self.target(batch, index, output, parts.as_ref())?;
-        let view = batch.view(output);
+        match self.go_ahead(batch, index, target, fresh) {
+            None => self.by_reach(batch, index, (target, output), box_of),
+            Some(held) => {
+                let planned = self.by_reach(batch, index, (target, output), box_of);
+                if let Some(array) = self.arrays.get_mut(&target) {
+                    array.draw_back();
+                    if !matches!(planned, Ok(true)) {
+                        array.held = held;
+                    }
+                }
+                planned
+            }
+        }
+    }
+
+    /// Lets ranks write elements of their neighbours, too, that later instructions of the program read. What they had before; `None`
+    /// if they write their own.
+    fn go_ahead(&mut self, batch: &BatchRef<'_>, index: u32, target: u64, fresh: bool) -> Option<Runs> {
+        let (up, down) = self.hints.ahead(index)?;
+        let instr = &batch.instrs[index as usize];
+        let output = instr.outputs().first()?.as_view()?;
+        let base = |view: u32| batch.views[view as usize].base;
+        let mut inputs = instr.inputs().iter().filter_map(|operand| operand.as_view());
+        let reads = instr.opcode.reads_output() || inputs.any(|view| base(view) == base(output));
+        let array = self.arrays.get_mut(&target)?;
+        if array.small || array.fixed || array.passing || array.extension != (0, 0) || array.cuts.is_first() {
+            return None;
+        }
+        let (held, rows) = (array.held.clone(), (up * array.row, down * array.row));
+        array.reach_out(rows, fresh, covers(batch, output) && !reads).then_some(held)
+    }
+
+    /// Every rank computes what it owns of the output, or reaches of it.
+    fn by_reach(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        (target, output): (u64, u32),
+        box_of: BoxOf<'_>,
+    ) -> Result<bool> {
+        let (instr, view) = (&batch.instrs[index as usize], batch.view(output));
         let aim = Use { id: target, view: &view };
         let everywhere = self.is_everywhere(batch, instr, target);
         let crowd = match everywhere {

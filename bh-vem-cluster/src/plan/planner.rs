@@ -55,6 +55,8 @@ pub struct Planner {
     bordered_version: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
+    /// Factors of products of at most so many bytes come to all ranks as a whole, where they stay until they change.
+    pub keep_bytes: u64,
     /// Ranks can factor matrices of their own.
     pub factors: bool,
     /// Ranks can solve linear systems of their own.
@@ -83,6 +85,7 @@ impl Planner {
             bordered: HashSet::new(),
             bordered_version: 0,
             copied: BTreeSet::new(),
+            keep_bytes: 0,
             factors: false,
             solves: false,
             gathered: Vec::new(),

@@ -1,6 +1,7 @@
 //! Matrix products: rows of the product stay where they are, and the right factor comes by in panels of rows, each rank
 //! beginning with its own. No rank ever has more of it than its own rows and a panel. Where less moves on a grid of ranks,
-//! each rank gets a part of each panel only ([`crate::plan::grid`]).
+//! each rank gets a part of each panel only ([`crate::plan::grid`]). A factor that is small beside the memory of devices comes
+//! as a whole.
 
 use crate::plan::boxes::{IndexBox, span_of};
 use crate::plan::fold::Own;
@@ -43,6 +44,13 @@ impl Planner {
             return Ok(false);
         }
         let whole: Vec<Share> = shares.iter().map(|&(rank, _)| (rank, IndexBox::whole(right.1.shape()))).collect();
+        if self.arrays[&right.0].base.bytes() <= self.keep_bytes {
+            // It is here for the next product, too.
+            let at = self.fetchable(right.0);
+            if self.fetch(right.0, &right.1, &whole, at)?.is_ok() {
+                return Ok(false);
+            }
+        }
         if self.is_here(right.0, &right.1, &whole)? || !self.bring_rows((left.0, &left.1), &shares)? {
             return Ok(false);
         }

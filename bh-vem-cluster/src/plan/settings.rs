@@ -12,6 +12,8 @@ pub struct Settings {
     pub small_bytes: u64,
     /// Rows of passing arrays that ranks compute twice instead of sending them, at most.
     pub overlap_rows: i64,
+    /// Rows of kept arrays that ranks compute twice instead of getting them for each turn of a loop, in percent of their own.
+    pub ahead_percent: i64,
     /// Where a rank gets at least so many bytes, it computes what needs none of them meanwhile.
     pub overlap_bytes: u64,
 }
@@ -22,15 +24,17 @@ impl Settings {
         // Messages that are this long take longer than the further kernels that it costs to compute meanwhile.
         let overlap_bytes = cluster::OVERLAP_BYTES.default();
         let (small_bytes, overlap_rows) = (cluster::SMALL_BYTES.default(), cluster::OVERLAP_ROWS.default().into());
-        Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, overlap_bytes }
+        let ahead_percent = cluster::AHEAD_PERCENT.default().into();
+        Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, ahead_percent, overlap_bytes }
     }
 
     /// One line, which is equal where the settings are. `weights` is what the configuration says of them.
     pub fn line(&self, weights: &str) -> String {
-        let Settings { weights: _, small_bytes, overlap_rows, overlap_bytes } = self;
+        let Settings { weights: _, small_bytes, overlap_rows, ahead_percent, overlap_bytes } = self;
         let weights = if weights.is_empty() { "by default" } else { weights };
         format!(
-            "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, overlap_bytes {overlap_bytes}"
+            "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, ahead_percent {ahead_percent}, \
+             overlap_bytes {overlap_bytes}"
         )
     }
 }

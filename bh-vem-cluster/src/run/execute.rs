@@ -10,6 +10,9 @@ use bh_core::error::Error;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
+/// Bytes of an array that is a few numbers.
+const NUMBERS: u64 = 64;
+
 /// Keeps the first failure of a rank of this process.
 struct Failures<'a> {
     batch: &'a BatchRef<'a>,
@@ -74,6 +77,9 @@ impl Machine {
                 failures.keep(None, error);
             }
             self.run_local(&mut stages[number].early, &mut failures);
+            if carried[number] {
+                self.take_numbers_home(&stages[number], &mut failures);
+            }
             self.receive_data(moves(stages, &carried, number), &mut failures);
             if number + 1 < stages.len() {
                 self.expect_data(moves(stages, &carried, number + 1), &mut failures);
@@ -96,6 +102,24 @@ impl Machine {
             .map(|transfer| transfer.source.base.id)
             .collect();
         !sources.is_empty() && local.iter().any(|local| local.writes_any(&sources))
+    }
+
+    /// Where nothing is to be done but to join a few numbers that come from others, devices hand theirs over: the processor has them
+    /// then, for whoever asks next, and a device would take longer to begin than it does for all.
+    fn take_numbers_home(&mut self, stage: &Stage, failures: &mut Failures<'_>) {
+        let first = self.port.hosted().start;
+        for (place, local) in stage.local.iter().enumerate().filter(|(_, local)| local.has_numbers_alone()) {
+            let joins = |transfer: &Transfer| transfer.to == first + place && self.is_within(transfer);
+            if !stage.transfers.iter().any(joins) {
+                continue;
+            }
+            let (state, child) = self.rank(first + place);
+            if state.on_device
+                && let Err(error) = local.batch.bases.iter().try_for_each(|base| state.take_home(child, base))
+            {
+                failures.keep(None, error);
+            }
+        }
     }
 
     fn run_local(&mut self, local: &mut [LocalBatch], failures: &mut Failures<'_>) {
@@ -174,6 +198,11 @@ impl Machine {
 }
 
 impl LocalBatch {
+    /// Are all of its arrays a few bytes?
+    fn has_numbers_alone(&self) -> bool {
+        self.batch.bases.iter().all(|base| base.bytes() <= NUMBERS)
+    }
+
     /// Does an instruction write or drop one of these bases?
     fn writes_any(&self, bases: &HashSet<u64>) -> bool {
         let id = |view: u32| self.batch.bases.get(self.batch.views[view as usize].base as usize).map(|base| base.id);

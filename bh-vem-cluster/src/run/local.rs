@@ -2,7 +2,7 @@
 
 use crate::plan::stage::{LocalBatch, Place};
 use bh_bytecode::{Base, Batch, Constant, Instr, Opcode, Operand, View, base_flags};
-use bh_core::abi::{HostMemory, retire, status};
+use bh_core::abi::{HostMemory, access, retire, status};
 use bh_core::component::{Child, Report, Ticket};
 use bh_core::error::{Error, Result};
 use std::collections::{HashSet, VecDeque};
@@ -116,6 +116,15 @@ impl LocalRank {
         }
         self.know(&place.base);
         self.read(child, place, &mut into[first..])
+    }
+
+    /// Lets a base that the stack has be in host memory, and nowhere else.
+    pub fn take_home(&mut self, child: &mut Child, base: &Base) -> Result<()> {
+        if !self.known.contains(&base.id) {
+            return Ok(());
+        }
+        child.map(base, None, access::READ | access::WRITE)?;
+        child.unmap(base)
     }
 
     /// Copies the elements of a place, one after the other.

@@ -3,7 +3,6 @@
 use crate::command::Command;
 use crate::lead::roster::Roster;
 use crate::plan::boxes::{Span, span_of};
-use crate::plan::layout::Weights;
 use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, QR, SOLVE};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
@@ -12,6 +11,7 @@ use crate::run::call::{self, Called};
 use crate::run::carry::Rooms;
 use crate::run::local::LocalRank;
 use crate::run::region::{COMMAND, Region};
+use crate::run::shares::Shares;
 use crate::transport::crossing::Crossing;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
@@ -55,8 +55,7 @@ pub struct Machine {
     /// Memory between ranks of this process.
     pub(crate) rooms: Rooms,
     pub(crate) plans: Plans,
-    /// Shares have changed: earlier plans serve no more.
-    pub(crate) shared_anew: bool,
+    pub(crate) shares: Shares,
     /// How many batches found a plan that served before.
     pub planned_before: u64,
 }
@@ -75,15 +74,15 @@ fn crew(ranks: usize, stacks: usize) -> Option<ThreadPool> {
     (ranks > 1 && ranks <= stacks).then(|| threads.thread_name(|_| "bh-sibling".into()).build().ok())?
 }
 
-/// Have a stack's engines memory of their own?
-fn has_memory(child: &mut Child) -> bool {
-    child.message("device memory").is_ok_and(|bytes| !bytes.is_empty())
+/// The memory that a stack's engines have of their own.
+pub(crate) fn memory_of(child: &mut Child) -> Option<u64> {
+    child.message("device memory").ok()?.trim().parse().ok()
 }
 
 impl Machine {
     /// A machine without arrays.
     pub fn new(planner: Planner, port: Port, mut children: Vec<Child>) -> Machine {
-        let on_device: Vec<bool> = children.iter_mut().map(has_memory).collect();
+        let on_device: Vec<bool> = children.iter_mut().map(|child| memory_of(child).is_some()).collect();
         let ranks = on_device.iter().cycle().map(|&on_device| LocalRank::new(on_device));
         let locals: Vec<LocalRank> = ranks.take(port.hosted().len()).collect();
         let crew = crew(locals.len(), children.len());
@@ -98,7 +97,7 @@ impl Machine {
             locals,
             rooms: Rooms::default(),
             plans: Plans::default(),
-            shared_anew: false,
+            shares: Shares::default(),
             planned_before: 0,
         }
     }
@@ -112,28 +111,6 @@ impl Machine {
         let port = Port::new(wire);
         let new_id = Box::new(move || host.new_base_id());
         Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children)
-    }
-
-    /// Gives stacks whose device is lost no share of what is made from now on, if others are left and all live in this process.
-    pub(crate) fn leave_lost_devices(&mut self) {
-        if !self.port.is_alone() || self.crew.is_none() {
-            return;
-        }
-        let weights = &mut self.planner.settings.weights;
-        let mut shares = match weights.as_slice() {
-            [] => vec![1.0; self.locals.len()],
-            shares => shares.to_vec(),
-        };
-        let mut changed = false;
-        for (share, (rank, child)) in shares.iter_mut().zip(self.locals.iter_mut().zip(&mut self.children)) {
-            if rank.on_device && !has_memory(child) {
-                (rank.on_device, *share, changed) = (false, 0.0, true);
-            }
-        }
-        if let (true, Some(left)) = (changed, Weights::given(shares)) {
-            *weights = left;
-            self.shared_anew = true;
-        }
     }
 
     /// What the stacks below have begun and nobody has waited for: the batches of each rank, by number.

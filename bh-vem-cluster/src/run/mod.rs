@@ -14,6 +14,7 @@ pub mod programs;
 pub mod region;
 mod scan;
 mod search;
+pub mod shares;
 pub mod staging;
 pub mod tune;
 pub mod views;

@@ -29,6 +29,7 @@ impl Machine {
     /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost. Batches with equal
     /// instructions on equal views in equal order are of one shape.
     pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
+        self.share_for(batch);
         let mut plans = std::mem::take(&mut self.plans);
         // Only rank 0 asks for them.
         self.planner.gathered.clear();
@@ -41,7 +42,7 @@ impl Machine {
             }
             None => self.plan_and_run(batch, order, &mut plans),
         };
-        self.plans = if std::mem::take(&mut self.shared_anew) { Plans::default() } else { plans };
+        self.plans = plans;
         outcome
     }
 

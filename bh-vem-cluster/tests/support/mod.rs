@@ -32,6 +32,23 @@ pub fn cluster_with(below: &str, ranks: usize, small: u64, more: &str) -> Stack 
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Two devices, which are one processor, if there is OpenCL, with keys of the cluster and of the second.
+pub fn two_devices(keys: &str, second: &str) -> Option<Stack> {
+    let device = "device = 'cpu'\nsmall_bytes = '0'\nsmall_operations = 0\n";
+    let text = format!(
+        "[stacks]\nit = ['cluster', [['fuser', 'node', 'opencl', 've-cpu'], ['fuser', 'node', 'second', 've-cpu']]]\n\
+         [components.cluster]\nsmall_bytes = 64\n{keys}\n\
+         [components.opencl]\n{device}[components.second]\nlibrary = 'bh_ve_opencl'\n{device}{second}\n"
+    );
+    let config = stacks::from_text("cluster.toml", &text).unwrap();
+    let loaded = Stack::load(&config, Some("it"));
+    if let Err(error) = &loaded {
+        assert!(error.to_string().contains("OpenCL"), "{error}");
+        eprintln!("left out: {error}");
+    }
+    loaded.ok()
+}
+
 /// What ranks sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sent {

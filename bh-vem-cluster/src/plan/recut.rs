@@ -1,0 +1,59 @@
+//! Cuts arrays anew when shares have changed: what ranks get moves to them.
+
+use crate::plan::array::Piece;
+use crate::plan::boxes::Span;
+use crate::plan::held::{Has, Runs};
+use crate::plan::layout::Cuts;
+use crate::plan::planner::Planner;
+use bh_bytecode::{Base, Opcode};
+use bh_core::error::Result;
+use std::collections::HashMap;
+
+impl Planner {
+    /// The arrays that ranks share, in an order that does not depend on a hash table.
+    pub fn shared(&self) -> Vec<Base> {
+        let shared = self.arrays.values().filter(|array| !array.small && !array.fixed && array.lost.is_none());
+        let mut bases: Vec<Base> = shared.map(|array| array.base).collect();
+        bases.sort_by_key(|base| base.id);
+        bases
+    }
+
+    /// Lets an array be cut by the present weights; nothing is planned beside.
+    pub fn recut(&mut self, id: u64) -> Result<()> {
+        let array = &self.arrays[&id];
+        let cuts = Cuts::rows(array.base.len, array.row, &self.settings.weights);
+        if array.cuts == cuts {
+            return Ok(());
+        }
+        let at = self.fetchable(id);
+        let mut grown: HashMap<usize, Piece> = HashMap::new();
+        for rank in 0..self.ranks() {
+            let own = cuts.own(rank);
+            if !own.is_empty() && !self.arrays[&id].valid(rank).contains(own) {
+                self.widen(id, rank, own, at, &mut grown)?;
+            }
+        }
+        let (stage, ranks) = (self.after_use(id), self.ranks());
+        let Some(array) = self.arrays.get_mut(&id) else { return Ok(()) };
+        let had: Vec<(Span, Span)> = (0..ranks).map(|rank| (array.valid(rank), array.window(rank))).collect();
+        (array.cuts, array.extension, array.passing) = (cuts, (0, 0), false);
+        // What has come to a rank is its own from now on.
+        array.wrote = array.wrote.max(array.arrived);
+        (array.held, array.rooms) = (Runs::new(ranks, Has::Around(0, 0)), Runs::new(ranks, Has::Around(0, 0)));
+        let mut left = Vec::new();
+        for (rank, (valid, window)) in had.into_iter().enumerate() {
+            if array.cuts.own(rank).is_empty() {
+                left.extend(array.pieces.remove(&rank).map(|base| (rank, base)));
+                continue;
+            }
+            let (valid, window) = (array.around(rank, valid), array.around(rank, window));
+            array.held.set(rank..rank + 1, valid);
+            array.rooms.set(rank..rank + 1, window);
+        }
+        let copies = std::mem::take(&mut array.copies);
+        left.extend(copies.into_iter().map(|((rank, _), copy)| (rank, copy.base)));
+        left.sort_by_key(|(rank, base)| (*rank, base.id));
+        left.into_iter().for_each(|(rank, base)| self.stages.push_system(stage, rank, Opcode::Discard, &base));
+        Ok(())
+    }
+}

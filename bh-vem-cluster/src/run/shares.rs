@@ -1,0 +1,152 @@
+//! Who gets how much, as far as that changes while a program runs: where a device is lost, and where arrays would not fit a
+//! stack's memory. Only where all ranks live in this process, each on a stack of its own.
+
+use crate::plan::layout::Weights;
+use crate::plan::plans::Plans;
+use crate::run::machine::{Machine, memory_of};
+use bh_bytecode::{Base, BatchRef, base_flags};
+
+/// Arrays take so much of a stack's memory at most, in percent: the rest is for what operations need beside them.
+const MOST_PERCENT: u64 = 80;
+
+/// A factor that takes no more than one of so many parts of it stays.
+const KEPT: u64 = 8;
+
+/// What shares follow.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    /// The bytes that arrays may take on each rank; none if that changes nothing.
+    limits: Vec<u64>,
+    /// The shares that were asked for, where memory does not matter.
+    wanted: Vec<f64>,
+    /// Arrays of so many bytes fit.
+    fitting: u64,
+    /// How many arrays there were when that was looked at.
+    arrays: usize,
+    /// A device was lost: the shares from the next batch on.
+    next: Option<Weights>,
+}
+
+/// The bytes of each rank, shared out as is wanted as far as they fit; `None` if they do not.
+fn fitted(wanted: &[f64], limits: &[u64], total: u64) -> Option<Vec<f64>> {
+    let mut full = vec![false; wanted.len()];
+    loop {
+        let sum: f64 = wanted.iter().zip(&full).filter(|(_, full)| !**full).map(|(wanted, _)| wanted).sum();
+        let kept: f64 = limits.iter().zip(&full).filter(|(_, full)| **full).map(|(&limit, _)| limit as f64).sum();
+        let rest = total as f64 - kept;
+        if sum <= 0.0 {
+            return (rest <= 0.0).then(|| limits.iter().map(|&limit| limit as f64).collect());
+        }
+        let share = |rank: usize| if full[rank] { limits[rank] as f64 } else { rest * wanted[rank] / sum };
+        let shares: Vec<f64> = (0..wanted.len()).map(share).collect();
+        let too_much: Vec<usize> = (0..wanted.len()).filter(|&rank| shares[rank] > limits[rank] as f64).collect();
+        if too_much.is_empty() {
+            return Some(shares);
+        }
+        too_much.into_iter().for_each(|rank| full[rank] = true);
+    }
+}
+
+impl Machine {
+    /// Lets factors of products stay where stacks have memory for them, and shares respect that memory, unless they are given.
+    pub fn heed_memory(&mut self, given: bool) {
+        if self.crew.is_none() {
+            return;
+        }
+        let limits = self.children.iter_mut().map(|child| memory_of(child).map(|bytes| bytes / 100 * MOST_PERCENT));
+        let limits: Vec<Option<u64>> = limits.collect();
+        if limits.iter().all(Option::is_some) {
+            self.planner.keep_bytes = limits.iter().flatten().min().map_or(0, |limit| limit / KEPT);
+        }
+        if limits.iter().any(Option::is_some) && !given {
+            self.shares.wanted = self.weights();
+            self.shares.limits = limits.into_iter().map(|limit| limit.unwrap_or(u64::MAX / 2)).collect();
+        }
+    }
+
+    fn weights(&self) -> Vec<f64> {
+        match self.planner.settings.weights.as_slice() {
+            [] => vec![1.0; self.locals.len()],
+            shares => shares.to_vec(),
+        }
+    }
+
+    /// Gives stacks whose device is lost no share from the next batch on, if others are left and all live in this process.
+    pub(crate) fn leave_lost_devices(&mut self) {
+        if !self.port.is_alone() || self.crew.is_none() {
+            return;
+        }
+        let (mut shares, mut changed) = (self.weights(), false);
+        for (place, (rank, child)) in self.locals.iter_mut().zip(&mut self.children).enumerate() {
+            if rank.on_device && memory_of(child).is_none() {
+                (rank.on_device, shares[place], changed) = (false, 0.0, true);
+                if let Some(wanted) = self.shares.wanted.get_mut(place) {
+                    *wanted = 0.0;
+                }
+            }
+        }
+        if let (true, Some(left)) = (changed, Weights::given(shares)) {
+            self.shares.next = Some(left);
+        }
+    }
+
+    /// Changes the shares before a batch, if there is a reason.
+    pub(crate) fn share_for(&mut self, batch: &BatchRef<'_>) {
+        if let Some(weights) = self.shares.next.take() {
+            self.share_anew(weights);
+        }
+        if self.shares.limits.is_empty() {
+            return;
+        }
+        let (known, small) = (&self.planner.arrays, self.planner.settings.small_bytes);
+        let stays = |base: &&Base| !known.contains_key(&base.id) && !base.has(base_flags::DIES) && base.bytes() > small;
+        let new: u64 = batch.bases.iter().filter(stays).map(|base| base.bytes()).sum();
+        if new == 0 && known.len() == self.shares.arrays {
+            return;
+        }
+        self.shares.arrays = known.len();
+        let old: u64 = known.values().filter(|array| !array.small).map(|array| array.base.bytes()).sum();
+        let total = new.saturating_add(old);
+        if total <= self.shares.fitting {
+            return;
+        }
+        self.shares.fitting = total;
+        let Shares { limits, wanted, .. } = &self.shares;
+        let (now, fits) = (self.weights(), |share: (&f64, &u64)| *share.0 <= *share.1 as f64);
+        let sum: f64 = now.iter().sum();
+        let shares: Vec<f64> = now.iter().map(|weight| total as f64 * weight / sum).collect();
+        if shares.iter().zip(limits).all(fits) {
+            return;
+        }
+        // Some more, so that arrays do not move again for each new one.
+        let better = fitted(wanted, limits, total + total / 4).or_else(|| fitted(wanted, limits, total));
+        if let Some(weights) = better.and_then(Weights::given) {
+            self.share_anew(weights);
+        }
+    }
+
+    /// Shares out all arrays anew. What only a lost device had is lost.
+    fn share_anew(&mut self, weights: Weights) {
+        self.planner.settings.weights = weights;
+        self.plans = Plans::default();
+        for base in self.planner.shared() {
+            if let Err(error) = self.planner.recut(base.id).and_then(|()| self.settle()) {
+                self.planner.lose(&base, &error.unplaced());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted;
+
+    #[test]
+    fn shares_are_as_wanted_as_far_as_they_fit() {
+        assert_eq!(fitted(&[1.0, 1.0], &[80, 40], 60), Some(vec![30.0, 30.0]));
+        assert_eq!(fitted(&[1.0, 1.0], &[80, 40], 100), Some(vec![60.0, 40.0]));
+        assert_eq!(fitted(&[10.0, 1.0, 1.0], &[80, 40, 40], 150), Some(vec![80.0, 35.0, 35.0]));
+        assert_eq!(fitted(&[1.0, 0.0], &[80, 40], 100), None);
+        assert_eq!(fitted(&[1.0, 1.0], &[80, 40], 121), None);
+    }
+}
