@@ -15,7 +15,7 @@ import bh
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "heat_equation": (30, 5), "black_scholes": (1000, 3), "shallow_water": (20, 3), "nbody": (20, 2), "leibnitz_pi": (1000, 2),
-    "rosenbrock": (1000, 2), "stencil_27_point": (10, 2), "game_of_life": (20, 3), "gauss": (12, 2), "lu": (12, 2),
+    "rosenbrock": (1000, 2), "stencil_27_point": (10, 2), "game_of_life": (20, 3), "gauss": (12, 2), "lu": (12, 2), "heat_steps": (30, 5),
     "monte_carlo_options": (1000, 2), "nbody_collisions": (30, 2), "mvt": (30, 2), "mri_fhd": (30, 2),
 }  # fmt: skip
 

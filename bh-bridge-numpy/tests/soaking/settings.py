@@ -29,6 +29,13 @@ NAMED = {
     "linear": {"fuser": {"planning": "linear"}, "ve-cpu": {"threads": 1}},
     "small-caches": _engine(threads=1, jit="off", window_bytes=4096, stream_bytes=1024),
     "tiles": _engine(threads=1, jit="off", window_bytes=4096, time_tiles="16"),
+    **{
+        f"tiles-{depth}": {
+            "fuser": {"planning": "full", "max_block": block, "rename_percent": 400},
+            "ve-cpu": {"planning": "full", "threads": 2, "jit": "off", "window_bytes": size, "time_tiles": depth},
+        }
+        for depth, block, size in (("auto", 512, 2048), ("1", 512, 8192), ("2", 5, 2048), ("5", 512, 4096), ("16", 9, 16384))
+    },
     "singleton": {"fuser": {"algorithm": "singleton", "planning": "full"}, "ve-cpu": {"threads": 1}},
     **{
         f"cluster-{ranks}": {"cluster": {"ranks": ranks, "weights": list(weights), "small_bytes": 16}, "ve-cpu": {"threads": 1, "jit": "off"}}
