@@ -186,7 +186,7 @@ impl Walk<'_> {
             .into_iter()
             .map(beyond)
             .fold((0, 0), |most, here: (i64, i64)| (most.0.max(here.0), most.1.max(here.1)));
-        let (most, ahead) = (up.max(down), own.least_rows().saturating_mul(self.settings.ahead_percent) / 100);
+        let (most, ahead) = (up.max(down), own.fewest(row).saturating_mul(self.settings.ahead_percent) / 100);
         let join = |rows: &mut (i64, i64)| *rows = (rows.0.max(up), rows.1.max(down));
         if passing {
             // What lies between two states of an array that lives on reaches beyond both.

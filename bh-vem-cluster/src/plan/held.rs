@@ -27,6 +27,9 @@ impl Has {
     }
 }
 
+/// Ranks of a run that are no more work than one.
+const FEW: usize = 16;
+
 /// What the ranks have: the first rank of each run, in order, beginning with 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runs {
@@ -92,7 +95,12 @@ impl Runs {
     pub fn mapped(&self, one: impl Fn(Range<usize>, Has) -> Option<Has>) -> Option<Runs> {
         let mut all = Runs::new(self.ranks, Has::Around(0, 0));
         for (ranks, has) in self.within(0..self.ranks) {
-            all.set(ranks.clone(), one(ranks, has)?);
+            // Those at the ends of an array are seen one by one where that is little work.
+            let each = if ranks.len() <= FEW { 1 } else { ranks.len() };
+            for first in ranks.clone().step_by(each) {
+                let some = first..first + each;
+                all.set(some.clone(), one(some, has)?);
+            }
         }
         Some(all)
     }

@@ -328,6 +328,15 @@ impl Cuts {
         }
     }
 
+    /// The least rows of so many elements that a rank gets, as far as that is known.
+    pub fn fewest(&self, row: i64) -> i64 {
+        match self.least_rows() {
+            // The cut between two ranks is a number.
+            0 if self.0.ranks == 2 => self.own(0).len().min(self.own(1).len()) / row.max(1),
+            rows => rows,
+        }
+    }
+
     /// The rows that a rank gets where rows are shared out.
     pub fn rows_of(&self, rank: usize) -> i64 {
         match &self.0.inner {

@@ -94,9 +94,9 @@ impl Planner {
         let fresh = batch.base_of(output).is_some_and(|base| !self.arrays.contains_key(&base.id));
         let target = self.target(batch, index, output, parts.as_ref())?;
         match self.go_ahead(batch, index, target, fresh) {
-            None => self.by_reach(batch, index, (target, output), box_of),
+            None => self.by_reach(batch, index, (target, output), parts.as_ref(), box_of),
             Some(held) => {
-                let planned = self.by_reach(batch, index, (target, output), box_of);
+                let planned = self.by_reach(batch, index, (target, output), parts.as_ref(), box_of);
                 if let Some(array) = self.arrays.get_mut(&target) {
                     array.draw_back();
                     if !matches!(planned, Ok(true)) {
@@ -131,6 +131,7 @@ impl Planner {
         batch: &BatchRef<'_>,
         index: u32,
         (target, output): (u64, u32),
+        parts: Option<&Parts>,
         box_of: BoxOf<'_>,
     ) -> Result<bool> {
         let (instr, view) = (&batch.instrs[index as usize], batch.view(output));
@@ -143,7 +144,7 @@ impl Planner {
         let Some(shares) = self.some_shares(&crowd, aim) else { return Ok(false) };
         let mut others = Vec::new();
         for other in instr.outputs()[1..].iter().filter_map(|operand| operand.as_view()) {
-            let (id, view) = (self.target(batch, index, other, parts.as_ref())?, batch.view(other));
+            let (id, view) = (self.target(batch, index, other, parts)?, batch.view(other));
             // Each rank makes the same part of all outputs, which all ranks know of each other.
             let (one, own) = (&self.arrays[&id], &self.arrays[&target]);
             let alike = view == batch.view(output)
