@@ -217,19 +217,31 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
     let mut text = String::new();
     let bytes = (largest as i64 / SHARE).clamp(1, CACHE_BYTES);
     let options = TileOptions { bytes, threads: THREADS, kernels: None };
-    let tilings = bh_kernel::tilings(batch, &options, &figures.windows);
+    let tilings = bh_kernel::tilings(batch, &options, &bh_kernel::figures(batch, options.bytes).windows);
     // Writing to a string cannot fail.
-    for tiling in &tilings {
+    for (blocks, gain) in &tilings.declined {
+        let (first, count) = (number(blocks.start), blocks.clone().filter(computes).count());
+        if count < 2 {
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "kernels {first} to {} do not run in tiles: they would take about {gain:.2} of the time",
+            first + count - 1
+        );
+    }
+    for tiling in &tilings.found {
         let [rows, columns] = tiling.tile;
         let first = number(tiling.blocks.start);
         let _ = writeln!(
             text,
             "kernels {first} to {} may run in tiles where arrays are large (time_tiles): {} loop nests, tiles of about {rows} rows and \
-             {columns} columns, {} bytes moved instead of {}",
+             {columns} columns, {} bytes moved instead of {}, about {:.2} of the time",
             first + tiling.kernels as usize - 1,
             tiling.nests.len(),
             tiling.bytes,
-            tiling.plain_bytes
+            tiling.plain_bytes,
+            tiling.gain
         );
     }
     for window in &figures.windows.found {

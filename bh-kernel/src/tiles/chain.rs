@@ -1,6 +1,7 @@
 //! Collecting a chain of blocks that may run tile by tile, with the arrays that their nests touch.
 
 use super::grid::{self, Grid, Place};
+use super::moved::{self, Moved};
 use super::split::split;
 use crate::window::SlidingRename;
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
@@ -25,6 +26,16 @@ pub(super) struct Facts {
     grids: Vec<Grid>,
     /// The last block that uses each base.
     last_use: Vec<u32>,
+    /// Arrays that others are moved around in.
+    moved: Moved,
+}
+
+/// A stage of a block.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) stage: Stage,
+    /// By how many rows and columns what each slot reads lies elsewhere than its start says, going around at the ends.
+    pub(super) moved: Option<Vec<[i64; 2]>>,
 }
 
 /// A block of the batch.
@@ -33,18 +44,19 @@ enum Block {
     Nothing,
     /// It cannot run in tiles.
     Apart,
-    Stages(Vec<Stage>),
+    Stages(Vec<Part>),
 }
 
 impl Facts {
     pub(super) fn new(batch: &BatchRef<'_>) -> Facts {
-        let blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Facts::block(batch, block)).collect();
-        let stages = blocks.iter().flat_map(|block| match block {
-            Block::Stages(stages) => stages.as_slice(),
+        let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Facts::block(batch, block)).collect();
+        let parts = blocks.iter().flat_map(|block| match block {
+            Block::Stages(parts) => parts.as_slice(),
             Block::Nothing | Block::Apart => &[],
         });
         let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
-        let grids = grid::grids(&lengths, stages);
+        let grids = grid::grids(&lengths, parts.map(|part| &part.stage));
+        let moved = Facts::join(batch, &mut blocks, &grids, &lengths);
         let mut last_use = vec![0; batch.bases.len()];
         for (index, block) in (0..).zip(batch.blocks) {
             let mut use_of = |base: u32| {
@@ -64,7 +76,26 @@ impl Facts {
                 use_of(rename.alias);
             }
         }
-        Facts { blocks, grids, last_use }
+        Facts { blocks, grids, last_use, moved }
+    }
+
+    fn join(batch: &BatchRef<'_>, blocks: &mut [Block], grids: &[Grid], lengths: &[i64]) -> Moved {
+        let mut all: Vec<Option<Vec<Part>>> = Vec::with_capacity(blocks.len());
+        for (block, record) in blocks.iter_mut().zip(batch.blocks) {
+            all.push(match block {
+                // After a rename, arrays are others.
+                Block::Stages(parts) if batch.renames(record).is_empty() => Some(std::mem::take(parts)),
+                Block::Nothing => Some(Vec::new()),
+                Block::Stages(_) | Block::Apart => None,
+            });
+        }
+        let moved = moved::join(&mut all, grids, lengths);
+        for (block, parts) in blocks.iter_mut().zip(all) {
+            if let (Block::Stages(own), Some(parts)) = (block, parts) {
+                *own = parts;
+            }
+        }
+        moved
     }
 
     fn block(batch: &BatchRef<'_>, block: u32) -> Block {
@@ -79,7 +110,10 @@ impl Facts {
         }
         let fits = |step: &Step| !matches!(step, Step::Gather { .. } | Step::Reduce { .. });
         let fits = |stage: &Stage| stage.kernel.steps.iter().all(fits) && stage.parameters.iterations() > 0;
-        if stages.iter().all(fits) { Block::Stages(stages) } else { Block::Apart }
+        if !stages.iter().all(fits) {
+            return Block::Apart;
+        }
+        Block::Stages(stages.into_iter().map(|stage| Part { stage, moved: None }).collect())
     }
 }
 
@@ -102,6 +136,8 @@ pub(super) struct Array {
     pub(super) needs_old: bool,
     /// A nest touches it otherwise than row by row and column by column.
     irregular: bool,
+    /// A nest reads it moved around.
+    pub(super) around: bool,
     /// The boxes that nests have written, and the one that is all of it.
     boxes: Vec<Area>,
     pub(super) whole: bool,
@@ -117,6 +153,8 @@ pub(super) struct Nest {
     pub(super) arrays: Vec<u32>,
     /// Where each slot is; `None` where it goes its own way.
     pub(super) places: Vec<Option<Place>>,
+    /// See [`Part::moved`].
+    pub(super) moved: Option<Vec<[i64; 2]>>,
 }
 
 /// A chain under construction.
@@ -165,8 +203,8 @@ impl<'a> Chain<'a> {
             Block::Apart => return false,
             Block::Nothing if self.nests.is_empty() => return false,
             Block::Nothing => false,
-            Block::Stages(stages) => {
-                if !self.block(stages) {
+            Block::Stages(parts) => {
+                if !self.block(parts) {
                     return false;
                 }
                 self.kernels += 1;
@@ -182,7 +220,46 @@ impl<'a> Chain<'a> {
         true
     }
 
-    fn block(&mut self, stages: &[Stage]) -> bool {
+    /// Have some pieces of an array that is another one moved around been taken in, and others not?
+    pub(super) fn is_open(&self) -> bool {
+        self.nests.is_empty()
+            || self
+                .facts
+                .moved
+                .spans
+                .iter()
+                .any(|&(first, last)| (self.first.max(first)..last).contains(&(self.end - 1)))
+    }
+
+    /// On which axes do rows, or columns, go around?
+    pub(super) fn around(&self) -> [bool; 2] {
+        [0, 1].map(|axis| self.nests.iter().filter_map(|nest| nest.moved.as_ref()).flatten().any(|by| by[axis] != 0))
+    }
+
+    /// Are all nests of the chain as long as all of their arrays, from the first row or column on, where these go around?
+    pub(super) fn fits_around(&self) -> bool {
+        (0..2).filter(|&axis| self.around()[axis]).all(|axis| {
+            let mut length = None;
+            self.nests.iter().all(|nest| {
+                let extent = nest.stage.parameters.extents[axis];
+                nest.arrays.iter().zip(&nest.places).enumerate().all(|(slot, (&array, place))| {
+                    let (Some(array), Some(place)) = (self.arrays.get(array as usize), place) else { return true };
+                    let own = if axis == 0 { array.rows(self.batch) } else { Some(array.columns()) };
+                    let by = nest.moved.as_ref().map_or(0, |moved| moved[slot][axis]);
+                    let at = [place.row, place.column][axis] - by;
+                    at == 0 && own == Some(extent) && *length.get_or_insert(extent) == extent
+                })
+            })
+        })
+    }
+
+    /// The first row and column of an array, as all arrays of the chain count them.
+    pub(super) fn offset(&self, array: &Array) -> [i64; 2] {
+        let (offset, around) = (array.offset.unwrap_or_default(), self.around());
+        [0, 1].map(|axis| if around[axis] { 0 } else { offset[axis] })
+    }
+
+    fn block(&mut self, parts: &[Part]) -> bool {
         let block = self.end;
         let record = &self.batch.blocks[block as usize];
         let mut fresh: Vec<(u32, u32)> = Vec::new();
@@ -191,8 +268,8 @@ impl<'a> Chain<'a> {
             self.known(rename.base);
             fresh.push((rename.base, self.array(rename.base, true)));
         }
-        for stage in stages {
-            if !self.nest(block, stage, &fresh) {
+        for part in parts {
+            if !self.nest(block, part, &fresh) {
                 return false;
             }
         }
@@ -221,6 +298,7 @@ impl<'a> Chain<'a> {
             read: false,
             needs_old: false,
             irregular: false,
+            around: false,
             boxes: Vec::new(),
             whole: fresh,
             offset: None,
@@ -243,14 +321,16 @@ impl<'a> Chain<'a> {
     }
 
     /// Takes in a nest, or one for each array that it writes. False if it cannot run in tiles with the others.
-    fn nest(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> bool {
-        if let Some(nest) = self.placed(block, stage, fresh) {
+    fn nest(&mut self, block: u32, part: &Part, fresh: &[(u32, u32)]) -> bool {
+        if let Some(nest) = self.placed(block, &part.stage, part.moved.as_deref(), fresh) {
             self.take(nest);
             return true;
         }
         let mut written: Vec<(u32, Area)> = Vec::new();
-        for part in split(stage) {
-            let Some(nest) = self.placed(block, &part, fresh) else { return false };
+        for stage in split(&part.stage) {
+            let Some(nest) = self.placed(block, &stage, None, fresh).filter(|_| part.moved.is_none()) else {
+                return false;
+            };
             for (slot, &array) in nest.arrays.iter().enumerate().filter(|(_, array)| **array != NONE) {
                 let Some(own) = nest.places[slot].and_then(|place| area(&nest.stage, slot, place)) else {
                     if self.arrays[array as usize].written {
@@ -271,7 +351,7 @@ impl<'a> Chain<'a> {
     }
 
     /// A nest with the arrays of its slots and their places; `None` if it does not walk all that is written in one way.
-    fn placed(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Option<Nest> {
+    fn placed(&mut self, block: u32, stage: &Stage, moved: Option<&[[i64; 2]]>, fresh: &[(u32, u32)]) -> Option<Nest> {
         let slots = &stage.kernel.slots;
         let arrays: Vec<u32> = stage
             .parameters
@@ -288,7 +368,9 @@ impl<'a> Chain<'a> {
         let stage = grid::cut(stage, guide, grid)?;
         let place = |slot: usize| {
             let array = self.arrays.get(arrays[slot] as usize)?;
-            grid::place(&stage, slot, array.grid)
+            let place = grid::place(&stage, slot, array.grid)?;
+            let by = moved.map_or([0, 0], |moved| moved[slot]);
+            Some(Place { row: place.row + by[0], column: place.column + by[1], ..place })
         };
         let places: Vec<Option<Place>> = (0..arrays.len()).map(place).collect();
         for (slot, &number) in arrays.iter().enumerate() {
@@ -305,7 +387,7 @@ impl<'a> Chain<'a> {
                 return None;
             }
         }
-        Some(Nest { block, stage, arrays, places })
+        Some(Nest { block, stage, arrays, places, moved: moved.map(<[_]>::to_vec) })
     }
 
     fn take(&mut self, nest: Nest) {
@@ -314,6 +396,7 @@ impl<'a> Chain<'a> {
             let Some(array) = self.arrays.get_mut(array as usize) else { continue };
             array.irregular |= nest.places[slot].is_none();
             array.written |= nest.stage.kernel.slots[slot].mode.writes();
+            array.around |= nest.moved.as_ref().is_some_and(|moved| moved[slot] != [0, 0]);
         }
         self.shift(&nest);
         self.note(&nest);
@@ -381,15 +464,15 @@ impl Array {
 }
 
 /// The first and last row, column and element of these.
-type Area = [(i64, i64); 3];
+pub(super) type Area = [(i64, i64); 3];
 
 /// Have two of them an element in common?
-fn meet(one: &Area, other: &Area) -> bool {
+pub(super) fn meet(one: &Area, other: &Area) -> bool {
     one.iter().zip(other).all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
 }
 
 /// The rows, columns and elements of these that a slot touches, each of them; `None` if there are gaps.
-fn area(stage: &Stage, slot: usize, place: Place) -> Option<Area> {
+pub(super) fn area(stage: &Stage, slot: usize, place: Place) -> Option<Area> {
     let parameters = &stage.parameters;
     let (mut high, mut count) = (0, 1);
     for (extent, stride) in parameters.extents.iter().zip(parameters.stride(slot)).skip(2) {

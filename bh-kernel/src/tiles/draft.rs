@@ -1,7 +1,7 @@
 //! From a chain to a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it does.
 
 use super::chain::{Array, Chain, NONE, Nest};
-use super::model::Size;
+use super::model::{Running, Size};
 use super::{Reach, TileNest, TileRows, TileSlot, Tiling};
 use crate::window::SlidingRename;
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
@@ -45,10 +45,22 @@ pub(super) struct DraftNest {
     pub(super) inner: i64,
     /// Bytes of all arrays, each once if it is read and once if it is written, for an iteration of rows and columns.
     pub(super) bytes: i64,
+    /// What an iteration of rows and columns computes, in additions of a byte.
+    pub(super) arithmetic: i64,
+    pub(super) rows: Rows,
     /// Lines of an iteration of the rows go along the columns.
     pub(super) flat: bool,
     late: i64,
     pub(super) reach: [Reach; 2],
+}
+
+/// The rows that a nest touches at a time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rows {
+    /// Bytes of all of them.
+    pub(super) bytes: i64,
+    /// Bytes of an iteration that an earlier one has touched as another row.
+    pub(super) again: i64,
 }
 
 /// Rows and columns that are in use of an array.
@@ -73,6 +85,9 @@ pub(super) struct Draft {
 
 /// Drafts the tiling of a chain; `None` if there is none.
 pub(super) fn draft(chain: &Chain<'_>) -> Option<Draft> {
+    if !chain.fits_around() {
+        return None;
+    }
     let mut homes = chain.arrays.iter().map(|array| home(chain, array)).collect::<Option<Vec<Home>>>()?;
     loop {
         let mut nests = order(chain, &homes)?;
@@ -93,7 +108,7 @@ fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Opt
     let mut found = false;
     for nest in nests {
         for access in nest.accesses.iter().filter(|access| access.write) {
-            let own = tile(&chain.arrays[access.array], access.place);
+            let own = tile(chain, &chain.arrays[access.array], access.place);
             if !matches!(homes[access.array], Home::Rows { .. }) && nest.reach != own {
                 homes[access.array] = through_rows(chain, &chain.arrays[access.array])?;
                 found = true;
@@ -104,14 +119,15 @@ fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Opt
 }
 
 /// What a nest does that makes just the elements of the tile of an array that it is so far away from at its first iteration.
-fn tile(array: &Array, place: [i64; 2]) -> [Reach; 2] {
-    let offset = array.offset.unwrap_or_default();
+fn tile(chain: &Chain<'_>, array: &Array, place: [i64; 2]) -> [Reach; 2] {
+    let offset = chain.offset(array);
     [0, 1].map(|axis| Reach { low: 0, high: 0 }.shifted(-place[axis] - offset[axis]))
 }
 
 fn home(chain: &Chain<'_>, array: &Array) -> Option<Home> {
     if !array.written {
-        return Some(Home::Base);
+        // Rows have what goes around beside the array's own.
+        return if array.around { loaded(chain, array, None) } else { Some(Home::Base) };
     }
     if chain.dies(array) {
         return if array.needs_old {
@@ -180,6 +196,32 @@ pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
     size.saturating_mul(nest.stage.parameters.iterations()) as u64
 }
 
+/// What all iterations of a nest compute, in additions of a byte.
+pub(super) fn arithmetic(nest: &Nest) -> u64 {
+    let cost = |step: &Step| match *step {
+        Step::Compute { opcode, input, output, .. } => {
+            u64::from(opcode.info().cost) * input.size().max(output.size()) as u64
+        }
+        _ => 0,
+    };
+    let each: u64 = nest.stage.kernel.steps.iter().map(cost).sum();
+    each.saturating_mul(nest.stage.parameters.iterations() as u64)
+}
+
+/// The rows that a nest touches at a time.
+pub(super) fn rows(chain: &Chain<'_>, nest: &Nest) -> Rows {
+    let mut known: Vec<(u32, i64)> = Vec::with_capacity(nest.arrays.len());
+    let mut rows = Rows::default();
+    for (&array, place) in nest.arrays.iter().zip(&nest.places) {
+        let Some(place) = place.filter(|place| !known.contains(&(array, place.row))) else { continue };
+        let own = &chain.arrays[array as usize];
+        rows.bytes = rows.bytes.saturating_add(own.grid.row.saturating_mul(own.size));
+        rows.again += if known.iter().any(|(other, _)| *other == array) { own.size } else { 0 };
+        known.push((array, place.row));
+    }
+    rows
+}
+
 const NOWHERE: Reach = Reach { low: i64::MAX, high: i64::MIN };
 
 fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest) -> DraftNest {
@@ -191,17 +233,20 @@ fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest) -> DraftNest {
         accesses.push(Access { array: array as usize, write, place: [place.row, place.column] });
     }
     let inner = extents[2..].iter().product::<i64>();
-    let bytes = bytes(chain, nest) as i64 / nest.stage.parameters.iterations() * inner;
-    let (flat, extents) = (extents.len() == 2, [extents[0], extents[1]]);
-    DraftNest { source: Source::Nest(number), accesses, extents, inner, bytes, flat, late: 0, reach: [NOWHERE; 2] }
+    let each = |all: u64| all as i64 / nest.stage.parameters.iterations() * inner;
+    let (bytes, arithmetic) = (each(bytes(chain, nest)), each(arithmetic(nest)));
+    let (source, flat, extents) = (Source::Nest(number), extents.len() == 2, [extents[0], extents[1]]);
+    let rows = rows(chain, nest);
+    DraftNest { source, accesses, extents, inner, bytes, arithmetic, rows, flat, late: 0, reach: [NOWHERE; 2] }
 }
 
 fn copy(chain: &Chain<'_>, array: usize, source: Source) -> Option<DraftNest> {
     let known = &chain.arrays[array];
     let (extents, column) = ([known.rows(chain.batch)?, known.columns()], known.grid.column);
     let accesses = vec![Access { array, write: matches!(source, Source::Load(_)), place: [0, 0] }];
-    let bytes = 2 * known.size * column;
-    Some(DraftNest { source, accesses, extents, inner: column, bytes, flat: column == 1, late: 0, reach: [NOWHERE; 2] })
+    let (bytes, flat, reach) = (2 * known.size * column, column == 1, [NOWHERE; 2]);
+    let (arithmetic, rows) = (0, Rows::default());
+    Some(DraftNest { source, accesses, extents, inner: column, bytes, arithmetic, rows, flat, late: 0, reach })
 }
 
 /// How far nests lag: a row is touched by a nest no earlier than by those before it, where one of them writes.
@@ -248,7 +293,7 @@ fn first_use(nests: &[DraftNest], array: usize, times: &[(Option<i64>, Option<i6
 
 /// Where a nest that depends on nothing runs: at the row that it touches first.
 fn begin(chain: &Chain<'_>, nest: &DraftNest) -> i64 {
-    let row = |access: &Access| access.place[0] + chain.arrays[access.array].offset.map_or(0, |offset| offset[0]);
+    let row = |access: &Access| access.place[0] + chain.offset(&chain.arrays[access.array])[0];
     nest.accesses.iter().map(row).max().unwrap_or(0)
 }
 
@@ -261,7 +306,7 @@ fn needs(chain: &Chain<'_>, homes: &[Home], mut nests: Vec<DraftNest>) -> Vec<Dr
             let known = reach.unwrap_or(more);
             reach = Some([0, 1].map(|axis| known[axis].hull(more[axis])));
         };
-        let tile = |place: [i64; 2], array: usize| tile(&chain.arrays[array], place);
+        let tile = |place: [i64; 2], array: usize| tile(chain, &chain.arrays[array], place);
         for access in &nest.accesses {
             match (nest.source, homes[access.array]) {
                 (Source::Store(array), _) => add(tile([0, 0], array)),
@@ -311,7 +356,7 @@ fn area(chain: &Chain<'_>, homes: &[Home], nests: &[DraftNest]) -> Option<[Range
             .iter()
             .filter(|access| store || (access.write && !matches!(homes[access.array], Home::Rows { .. })));
         for access in outputs {
-            let offset = chain.arrays[access.array].offset.unwrap_or_default();
+            let offset = chain.offset(&chain.arrays[access.array]);
             let own = [0, 1].map(|axis| {
                 let start = access.place[axis] + offset[axis];
                 start..start + nest.extents[axis]
@@ -365,7 +410,7 @@ impl Draft {
     }
 
     /// The tiling, with these sizes.
-    pub(super) fn finish(self, chain: &Chain<'_>, size: &Size, plain_bytes: u64) -> Tiling {
+    pub(super) fn finish(self, chain: &Chain<'_>, size: &Size, plain: &Running) -> Tiling {
         let mut numbers = vec![0; chain.arrays.len()];
         let mut rows = Vec::new();
         for (array, number) in numbers.iter_mut().enumerate() {
@@ -397,11 +442,13 @@ impl Draft {
             nests,
             renames,
             area: self.area.clone(),
+            around: chain.around(),
             tile: size.tile,
             strip: size.strip,
-            plain_bytes,
+            plain_bytes: plain.bytes,
             bytes: size.bytes,
             in_use: size.in_use,
+            gain: size.cost / plain.cost,
             rows,
         }
     }

@@ -46,13 +46,38 @@ pub(super) fn grids<'a>(lengths: &[i64], stages: impl Iterator<Item = &'a Stage>
             grid.row = (*len).max(1);
         }
     }
-    for (base, _, stride) in stages.flat_map(strides) {
+    for (base, _, stride) in stages.clone().flat_map(strides) {
         let grid = &mut grids[base as usize];
         if stride > grid.column && stride < grid.row && grid.row % stride == 0 {
             grid.column = stride;
         }
     }
+    // What is only walked as a whole is cut like what it is made of, or what is made of it.
+    while stages.clone().filter(|stage| cut_alike(stage, lengths, &mut grids)).count() > 0 {}
     grids
+}
+
+/// Gives arrays that are one row the grid of another one that a stage walks in the same way. Says whether there was such an array.
+fn cut_alike(stage: &Stage, lengths: &[i64], grids: &mut [Grid]) -> bool {
+    let parameters = &stage.parameters;
+    let slot = |slot: usize| match parameters.buffers[slot] {
+        BufferRef::Base(base) | BufferRef::Fresh(base) => Some((base as usize, parameters.starts[slot])),
+        BufferRef::Temporary(_) | BufferRef::None => None,
+    };
+    let mut found = false;
+    for one in 0..parameters.buffers.len() {
+        let Some((base, start)) = slot(one).filter(|(base, _)| grids[*base].row == lengths[*base]) else { continue };
+        let alike = |other: &usize| {
+            let there = slot(*other).filter(|(there, begin)| lengths[*there] == lengths[base] && *begin == start);
+            parameters.stride(one) == parameters.stride(*other)
+                && there.is_some_and(|(there, _)| grids[there].row < lengths[there])
+        };
+        if let Some((there, _)) = (0..parameters.buffers.len()).find(alike).and_then(slot) {
+            grids[base] = grids[there];
+            found = true;
+        }
+    }
+    found
 }
 
 /// The dimensions of a stage while they are cut.

@@ -12,12 +12,16 @@
 //! Within a tile, nests run in lock-step along the rows, each so far behind those before it as rows that both touch
 //! demand (`lags`), so that only a few rows of each array are in use.
 //!
+//! Along an axis on which arrays are moved around (`moved`), a tile at an end has what comes from the other end in its rows, beside
+//! its own: rows and columns count on beyond both ends there.
+//!
 //! What makes no element of its own from elements at fixed distances takes no part: folds, gathers, scatters, methods.
 
 mod chain;
 mod draft;
 mod grid;
 mod model;
+mod moved;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -62,10 +66,14 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The iterations, of so many, in a tile.
-    pub fn of(self, tile: &Range<i64>, iterations: i64) -> Range<i64> {
-        let start = (tile.start + self.low).clamp(0, iterations);
-        start..(tile.end + self.high).clamp(start, iterations)
+    /// The iterations, of so many, in a tile; those before the first one and behind the last one too, if they go around.
+    pub fn of(self, tile: &Range<i64>, iterations: i64, around: bool) -> Range<i64> {
+        let (start, end) = (tile.start + self.low, tile.end + self.high);
+        if around {
+            return start..end.max(start);
+        }
+        let start = start.clamp(0, iterations);
+        start..end.clamp(start, iterations)
     }
 
     fn hull(self, other: Reach) -> Reach {
@@ -128,6 +136,8 @@ pub struct Tiling {
     pub renames: Vec<SlidingRename>,
     /// What tiles cover, as rows and columns.
     pub area: [Range<i64>; 2],
+    /// Do rows, and columns, go around: are those before the first one the last ones again?
+    pub around: [bool; 2],
     /// Rows and columns of a tile.
     pub tile: [i64; 2],
     /// Rows that a nest does before the next one has its turn.
@@ -138,18 +148,29 @@ pub struct Tiling {
     pub bytes: u64,
     /// Bytes of rows in use.
     pub in_use: u64,
+    /// What it costs, as a part of what its kernels cost otherwise.
+    pub gain: f64,
+}
+
+/// What tiles make of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct Tilings {
+    /// The tilings, in order.
+    pub found: Vec<Tiling>,
+    /// Chains that could run in tiles and gain too little, and what they would cost, as a part of what they cost otherwise.
+    pub declined: Vec<(Range<u32>, f64)>,
 }
 
 /// How many nests the search for tilings may look at for each instruction of a batch, and in any case.
 const EFFORT: usize = 100;
 const LEAST_EFFORT: usize = 10_000;
 
-/// The tilings of a batch, in order, instead of windows or of kernels one by one.
-pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Vec<Tiling> {
-    let mut found = Vec::new();
+/// The tilings of a batch, instead of windows or of kernels one by one.
+pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Tilings {
+    let mut all = Tilings::default();
     let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
-        return found;
+        return all;
     }
     let facts = Facts::new(batch);
     let blocks = batch.blocks.len() as u32;
@@ -157,17 +178,23 @@ pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWin
     let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
     while first < blocks && effort > 0 {
         match longest(batch, &facts, options, windows, first, &mut effort) {
-            Some(tiling) => {
+            Some(Ok(tiling)) => {
                 first = tiling.blocks.end;
-                found.push(tiling);
+                all.found.push(tiling);
+            }
+            Some(Err((blocks, gain))) => {
+                first += 1;
+                if all.declined.last().is_none_or(|(last, _)| last.end < blocks.end) {
+                    all.declined.push((blocks, gain));
+                }
             }
             None => first += 1,
         }
     }
-    found
+    all
 }
 
-/// The chain from block `first` on that gains most.
+/// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
 fn longest(
     batch: &BatchRef<'_>,
     facts: &Facts,
@@ -175,19 +202,19 @@ fn longest(
     windows: &SlidingWindows,
     first: u32,
     effort: &mut usize,
-) -> Option<Tiling> {
+) -> Option<Result<Tiling, (Range<u32>, f64)>> {
     let mut chain = Chain::new(batch, facts, first);
     let mut best: Option<(f64, u32)> = None;
     let mut costs = model::Running::default();
     let mut later = 0;
     while chain.extend() {
-        if !chain.computed {
+        if !chain.computed || chain.is_open() {
             continue;
         }
         let Some(draft) = draft::draft(&chain).filter(|_| *effort > 0) else { break };
         steps::add(chain.nests.len());
         *effort = effort.saturating_sub(chain.nests.len());
-        costs.block(&chain, windows);
+        costs.block(&chain, options, windows);
         let size = model::size(&draft, options);
         if let Some(kernels) = options.kernels {
             best = Some((0.0, chain.end));
@@ -197,7 +224,7 @@ fn longest(
             continue;
         }
         let Some(size) = size else { break };
-        let gain = size.cost / costs.plain;
+        let gain = size.cost / costs.cost;
         if best.is_none_or(|(known, _)| gain < known * (1.0 - model::MORE_GAIN)) {
             (best, later) = (Some((gain, chain.end)), 0);
         } else if later == model::LATER {
@@ -211,13 +238,13 @@ fn longest(
     }
     let (gain, end) = best?;
     if gain > model::LEAST_GAIN {
-        return None;
+        return Some(Err((first..end, gain)));
     }
     let (mut chain, mut costs) = (Chain::new(batch, facts, first), model::Running::default());
     while chain.end < end && chain.extend() {
-        costs.block(&chain, windows);
+        costs.block(&chain, options, windows);
     }
     let draft = draft::draft(&chain)?;
     let size = model::size(&draft, options).or_else(|| options.kernels.map(|_| model::least(&draft, options)))?;
-    Some(draft.finish(&chain, &size, costs.bytes))
+    Some(Ok(draft.finish(&chain, &size, &costs)))
 }

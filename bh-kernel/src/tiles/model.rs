@@ -5,10 +5,18 @@ use super::chain::Chain;
 use super::draft::{self, Draft};
 use crate::window::SlidingWindows;
 
-/// A byte to or from memory costs as much as so many that a cache has.
-const MEMORY: f64 = 3.0;
-/// A byte that a sliding window spares costs as much as so many more.
-const WINDOW: f64 = 2.0;
+/// An addition of a byte costs as much as so many bytes between a kernel and the cache.
+const ARITHMETIC: f64 = 0.5;
+/// A byte to or from memory, which all threads share, costs so many more for each thread, between these.
+const MEMORY: f64 = 0.55;
+const LEAST_MEMORY: f64 = 3.0;
+const MOST_MEMORY: f64 = 9.0;
+/// A byte of a row that was read before and no longer is in the nearest large cache, or, in two dimensions, in the small one of so many bytes.
+const AGAIN: f64 = 5.0;
+const NEAR: f64 = 2.5;
+const SMALL_CACHE: i64 = 32 << 10;
+/// Memory and kernels run at the same time; so much of the one that takes less is seen nevertheless.
+const SEEN: f64 = 0.3;
 /// A call for a nest's part of a strip, and a line of that, cost as much as so many bytes of a cache.
 const CALL: f64 = 4000.0;
 const LINE: f64 = 1200.0;
@@ -39,23 +47,47 @@ pub(super) struct Size {
 /// What the blocks of a chain cost without tiles.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Running {
-    pub(super) plain: f64,
+    pub(super) cost: f64,
     pub(super) bytes: u64,
     nests: usize,
 }
 
 impl Running {
     /// Adds what the last block of a chain costs on its own, or in its window.
-    pub(super) fn block(&mut self, chain: &Chain<'_>, windows: &SlidingWindows) {
+    pub(super) fn block(&mut self, chain: &Chain<'_>, options: &TileOptions, windows: &SlidingWindows) {
         let block = chain.end - 1;
         let window = windows.found.iter().find(|window| window.blocks.contains(&block));
-        let own = chain.nests[self.nests..].iter().map(|nest| draft::bytes(chain, nest)).fold(0, u64::saturating_add);
+        let nests = &chain.nests[self.nests..];
+        let own = nests.iter().map(|nest| draft::bytes(chain, nest)).fold(0, u64::saturating_add);
+        let arithmetic: u64 = nests.iter().map(draft::arithmetic).fold(0, u64::saturating_add);
         let moved = window.map_or(own, |window| (window.bytes / window.blocks.len().max(1) as u64).min(own));
         self.bytes += own;
-        // What a window spares comes from the nearest large cache, row by row.
-        self.plain += own as f64 + moved as f64 * MEMORY + (own - moved) as f64 * WINDOW;
+        let (mut far, mut near) = (0, 0);
+        for nest in nests {
+            let rows = draft::rows(chain, nest);
+            let again = rows.again.saturating_mul(nest.stage.parameters.iterations());
+            // A window's rows fit the large cache.
+            match rows.bytes {
+                bytes if bytes > options.bytes && window.is_none() => far += again,
+                bytes if bytes > SMALL_CACHE && nest.stage.parameters.extents.len() == 2 => near += again,
+                _ => {}
+            }
+        }
+        let memory = moved as f64 * memory(options) + far as f64 * AGAIN;
+        let kernels = own as f64 + near as f64 * NEAR + arithmetic as f64 * ARITHMETIC;
+        self.cost += together(memory, kernels);
         self.nests = chain.nests.len();
     }
+}
+
+/// What a byte to or from memory costs.
+fn memory(options: &TileOptions) -> f64 {
+    (MEMORY * options.threads as f64).clamp(LEAST_MEMORY, MOST_MEMORY)
+}
+
+/// The cost of memory and of kernels that run at the same time.
+fn together(memory: f64, kernels: f64) -> f64 {
+    memory.max(kernels) + SEEN * memory.min(kernels)
 }
 
 /// The sizes of tiles that cost least; `None` if no rows in use fit.
@@ -117,14 +149,21 @@ fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
     for nest in &draft.nests {
         let area = (nest.extents[0] * nest.extents[1]) as f64;
         let again = more(nest.reach[0].extra(), height) * more(nest.reach[1].extra(), width);
-        cached += area * nest.bytes as f64 * again;
+        let near =
+            if nest.flat && nest.rows.bytes / columns.max(1) * width > SMALL_CACHE { nest.rows.again } else { 0 };
+        let each = nest.bytes as f64 + near as f64 * NEAR + nest.arithmetic as f64 * ARITHMETIC;
+        cached += area * each * again;
         let lines = if nest.flat { 1.0 } else { (nest.extents[1].min(width) * nest.inner) as f64 / 64.0 };
         let strips = nest.extents[0] as f64 / strip as f64 * (nest.extents[1] as f64 / width as f64).ceil();
         calls += strips * (CALL + LINE * lines * strip.min(nest.extents[0]) as f64);
     }
-    let tiles = (rows as f64 / height as f64).max(1.0) * across as f64;
+    let tiles = ((rows + height - 1) / height * across) as f64;
     let strips = tiles * (height as f64 / strip as f64).max(1.0);
     let bytes = draft.memory_bytes([height, width]);
-    let cost = MEMORY * bytes + cached + calls + strips * 2.0 * moved as f64;
+    let kernels = cached + calls + strips * 2.0 * moved as f64;
+    // Who has no tile left waits for the others.
+    let threads = options.threads as f64;
+    let idle = (tiles / threads).ceil() * threads / tiles;
+    let cost = together(bytes * memory(options), kernels) * idle;
     Some(Size { tile: [height, width], strip, cost, bytes: bytes as u64, in_use: (kept + each * strip) as u64 })
 }

@@ -46,8 +46,11 @@ impl Tiles<'_> {
     /// Nobody else runs it.
     unsafe fn run(&self, scratch: &mut Scratch, tile: &Tile) {
         let plan = self.plan;
-        let rows = |nest: &TileProgram| nest.reach[0].of(&tile.area[0], nest.program.nest.extents[0]);
-        let columns = |nest: &TileProgram| nest.reach[1].of(&tile.area[1], nest.program.nest.extents[1]);
+        let reach = |nest: &TileProgram, axis: usize| {
+            nest.reach[axis].of(&tile.area[axis], nest.program.nest.extents[axis], plan.around[axis])
+        };
+        let rows = |nest: &TileProgram| reach(nest, 0);
+        let columns = |nest: &TileProgram| reach(nest, 1);
         let busy = || plan.nests.iter().filter(|nest| !rows(nest).is_empty() && !columns(nest).is_empty());
         let begin = busy().map(|nest| rows(nest).start + nest.late).min().unwrap_or(0);
         let end = busy().map(|nest| rows(nest).end + nest.late).max().unwrap_or(0);
@@ -59,8 +62,12 @@ impl Tiles<'_> {
                 let start = (time - nest.late).max(rows.start);
                 let part = start..(next - nest.late).min(rows.end);
                 if !part.is_empty() && !columns.is_empty() {
-                    // SAFETY: all that these rows depend on has run.
-                    unsafe { self.part(scratch, tile, number, time, [part, columns]) };
+                    for rows in self.pieces(number, 0, part) {
+                        for columns in self.pieces(number, 1, columns.clone()) {
+                            // SAFETY: all that these rows depend on has run.
+                            unsafe { self.part(scratch, tile, number, time, [rows.clone(), columns]) };
+                        }
+                    }
                 }
             }
             if next < end {
@@ -81,10 +88,22 @@ impl Tiles<'_> {
         }
     }
 
+    /// The pieces of a range of rows, or columns, that lie between the array's ends.
+    fn pieces(&self, number: usize, axis: usize, range: Range<i64>) -> impl Iterator<Item = Range<i64>> + use<> {
+        let length =
+            if self.plan.around[axis] { self.plan.nests[number].program.nest.extents[axis] } else { i64::MAX / 2 };
+        let (mut at, end) = (range.start, range.end);
+        std::iter::from_fn(move || {
+            let piece = at..end.min((at.div_euclid(length) + 1).saturating_mul(length));
+            at = piece.end;
+            (!piece.is_empty()).then_some(piece)
+        })
+    }
+
     /// Runs some rows and columns of a nest, in the strip that begins at a time.
     ///
     /// # Safety
-    /// All that they depend on must have run, and nobody else runs them in this tile.
+    /// All that they depend on must have run, nobody else runs them in this tile, and they lie between the array's ends.
     unsafe fn part(
         &self,
         scratch: &mut Scratch,
@@ -97,20 +116,25 @@ impl Tiles<'_> {
         let mut slots = std::mem::take(&mut scratch.slots);
         slots.clear();
         let places = nest.slots.iter().zip(&nest.program.slots);
+        // Memory has what goes around once.
+        let within = |axis: usize, at: i64| {
+            if self.plan.around[axis] { at.rem_euclid(nest.program.nest.extents[axis]) } else { at }
+        };
+        let (here, there) = ((rows.start, columns.start), (within(0, rows.start), within(1, columns.start)));
         slots.extend(binding.slots.iter().zip(places).map(|(&slot, (&home, plan))| {
-            let begin = match home {
+            let (begin, (row, column)) = match home {
                 TileSlot::Rows(own) => {
                     let (own, offset) = &self.plan.rows[own as usize];
                     // The first row and column that are there.
                     let elements = (time + own.first) * own.pitch + (tile.area[1].start + own.left) * own.column;
                     let first = tile.memory.wrapping_add(*offset);
-                    first
-                        .wrapping_offset((elements as isize).wrapping_mul(own.size as isize).wrapping_neg())
-                        .wrapping_add(slot.addr())
+                    let first =
+                        first.wrapping_offset((elements as isize).wrapping_mul(own.size as isize).wrapping_neg());
+                    (first.wrapping_add(slot.addr()), here)
                 }
-                TileSlot::Index | TileSlot::Base(_) | TileSlot::Fresh(_) => slot,
+                TileSlot::Index | TileSlot::Base(_) | TileSlot::Fresh(_) => (slot, there),
             };
-            let (row, column) = (rows.start as isize, columns.start as isize);
+            let (row, column) = (row as isize, column as isize);
             begin.wrapping_offset(row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1])))
         }));
         // SAFETY: promised by the caller; the rows of the tile begin at these slots.

@@ -29,6 +29,8 @@ pub(crate) struct TilePlan {
     pub(crate) rows: Vec<(TileRows, usize)>,
     pub(crate) row_bytes: usize,
     pub(crate) area: [Range<i64>; 2],
+    /// Do rows, and columns, go around?
+    pub(crate) around: [bool; 2],
     pub(crate) tile: [i64; 2],
     pub(crate) strip: i64,
     /// Bases in memory.
@@ -72,6 +74,7 @@ impl TilePlan {
             rows,
             row_bytes,
             area: tiling.area,
+            around: tiling.around,
             tile: tiling.tile,
             strip: tiling.strip,
             bases,

@@ -128,7 +128,7 @@ pub(crate) fn plan_windows(
 ) -> Result<WindowPlans> {
     let options = WindowOptions { bytes, unit: &Reduction::rows_of };
     let mut windows = bh_kernel::windows(batch, &options);
-    let tilings = tiles.map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows));
+    let tilings = tiles.map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows).found);
     let taken: Vec<Range<u32>> = tilings.iter().map(|tiling| tiling.blocks.clone()).collect();
     if !taken.is_empty() {
         windows = bh_kernel::windows_beside(batch, &options, &taken);
