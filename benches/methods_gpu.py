@@ -50,7 +50,7 @@ def cases(scale):
         "a[a > 0] 2^24": (lambda: [real(n)], lambda x, a: a[a > 0]),
         "nonzero 2^24": (lambda: [real(n)], lambda x, a: x.nonzero(a > 1)[0]),
         "median 2^24": (lambda: [real(n)], lambda x, a: x.median(a)),
-        "random 2^24": (lambda: [], lambda x: x.random.random(n)),
+        "random 2^24": (lambda: [], lambda x: x.random.default_rng(1).random(n)),
         "product 4096": (lambda: [real(side, side), real(side, side)], lambda x, a, b: a @ b),
         "solve 4096": (lambda: [real(side, side), real(side)], lambda x, a, b: x.linalg.solve(a, b)),
         "solve 1024": (lambda: [real(side // 4, side // 4), real(side // 4)], lambda x, a, b: x.linalg.solve(a, b)),
@@ -58,6 +58,8 @@ def cases(scale):
         "inv 2048": (lambda: [real(side // 2, side // 2)], lambda x, a: x.linalg.inv(a)),
         "det 2048": (lambda: [real(side // 2, side // 2) / 50], lambda x, a: x.linalg.det(a)),
         "qr 4096 x 512": (lambda: [real(side, side // 8)], lambda x, a: x.linalg.qr(a)[1]),
+        "distances of 2^18 points to 64 centres": (lambda: [real(n // 64, 16), real(64, 16)], lambda x, a, b: ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2)),
+        "512 inverses of 32": (lambda: [real(512 // scale + 1, 32, 32)], lambda x, a: x.linalg.inv(a)),
         "512 solves of 32": (lambda: [real(512 // scale + 1, 32, 32), real(512 // scale + 1, 32, 1)], lambda x, a, b: x.linalg.solve(a, b)),
     }
 

@@ -134,11 +134,73 @@ class Calls:
         return f"{name} {n} {kind} {sides}", right, None
 
 
+    def stacked(self):
+        """Factors of stacks of matrices, which may be one call each or one for many."""
+        n, count = self.source.choice([1, 2, 3, 5, 8, 16, 17, 31, 32, 40, 70, 90]), self.source.choice([1, 3, 15, 16, 17, 40])
+        kind, sides = self.source.choice(["f8", "f4"]), self.source.choice([1, 3, 20])
+        name = self.source.choice(["solve", "inv", "det", "cholesky", "shared", "singular"])
+        shape = (2, count // 2, n, n) if count % 2 == 0 and self.source.random() < 0.3 else (count, n, n)
+        a = (self.rng.standard_normal(shape) + 3 * numpy.sqrt(n) * numpy.eye(n)[self.rng.permutation(n)]).astype(kind)
+        b = self.rng.standard_normal((*shape[:-1], sides)).astype(kind)
+        bound = 1e-10 if kind == "f8" else 2e-3
+        close = lambda found, wanted: bool(numpy.allclose(numpy.asarray(found), wanted, rtol=bound, atol=bound * max(1e-30, numpy.abs(wanted).max())))
+        if name == "solve":
+            right = close(bh.linalg.solve(self.laid(a), self.laid(b)), numpy.linalg.solve(a, b))
+        elif name == "shared":
+            right = close(bh.linalg.solve(self.laid(a[..., :1, :, :]), self.laid(b)), numpy.linalg.solve(a[..., :1, :, :], b))
+        elif name in ("inv", "det"):
+            right = close(getattr(bh.linalg, name)(self.laid(a)), getattr(numpy.linalg, name)(a))
+        elif name == "cholesky":
+            a = (a @ numpy.swapaxes(a, -1, -2) / n + numpy.eye(n, dtype=kind)).astype(kind)
+            right = close(bh.linalg.cholesky(self.laid(a)), numpy.linalg.cholesky(a))
+        else:
+            a[(0,) * (a.ndim - 2)][n // 2] = 0
+            try:
+                bh.linalg.solve(self.laid(a), self.laid(b))
+                right = False
+            except numpy.linalg.LinAlgError:
+                right = True
+        return f"{name} of {shape} {kind} {sides}", right, None
+
+    def orthogonal(self):
+        m, n = (self.source.choice([1, 2, 5, 15, 16, 17, 33, 64, 100, 260]) for _ in range(2))
+        kind, mode = self.source.choice(["f8", "f8", "f4"]), self.source.choice(["reduced", "complete", "r"])
+        a = self.rng.standard_normal((m, n)).astype(kind)
+        if mode != "r" and self.source.random() < 0.3:
+            a[:, self.source.randrange(n)] = 0
+            a[self.source.randrange(m) :] *= kind == "f8" and 1e180 or 1e18
+        bound = (1e-13 if kind == "f8" else 1e-5) * (m + n)
+        size, found = numpy.abs(a).max() or 1, bh.linalg.qr(self.laid(a), mode)
+        q, r = numpy.linalg.qr(a) if mode == "r" else map(numpy.asarray, found)
+        r = numpy.asarray(found) if mode == "r" else r
+        unit = numpy.abs(q.T @ q - numpy.eye(q.shape[1])).max() <= bound
+        return f"qr {m} {n} {kind} {mode}", unit and numpy.abs(q @ (r / size) - a / size).max() <= bound and not numpy.tril(r, -1).any(), None
+
+    def product(self):
+        m, k, n = (self.source.choice([1, 2, 5, 16, 63, 64, 100, 128, 130, 257]) for _ in range(3))
+        kind = self.source.choice(["f8", "f8", "f4"])
+        a, b = self.rng.standard_normal((m, k)).astype(kind), self.rng.standard_normal((k, n)).astype(kind)
+        wanted, bound = a @ b, (1e-14 if kind == "f8" else 1e-5) * k
+        return f"product {m} {k} {n} {kind}", numpy.abs(numpy.asarray(self.laid(a) @ self.laid(b)) - wanted).max() <= bound * 10, None
+
+    def distances(self):
+        """Of points to some centres, which may lie in a table."""
+        d, k = self.source.choice([1, 2, 3, 7, 16]), self.source.choice([1, 2, 5, 13, 30, 64])
+        n, kind = self.source.choice([3, 300, 2000, 5000]), self.source.choice(["f8", "f4", "i4"])
+        points, centres = self.values((n, d), "i2").astype(kind) % 50, self.values((k, d), "i2").astype(kind) % 50
+        apart = lambda points, centres: ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+        found = numpy.asarray(apart(self.laid(points), self.laid(centres)))
+        return f"distances {n} {k} {d} {kind}", numpy.array_equal(found, apart(points, centres)), None
+
+
+KINDS = "fft sort argsort searchsorted choose linear stacked orthogonal product distances".split()
+
+
 def check(seed):
     """The call of a seed: what it is, and how far off if its result is wrong."""
     calls = Calls(seed)
     with numpy.errstate(all="ignore"):
-        text, right, error = getattr(calls, calls.source.choice(["fft", "sort", "argsort", "searchsorted", "choose", "linear"]))()
+        text, right, error = getattr(calls, calls.source.choice(KINDS))()
     return text, right, error
 
 

@@ -119,6 +119,17 @@ impl Arrays {
         self.known.get(&base.id).is_some_and(|known| known.memory.strong_count() > 0)
     }
 
+    /// Bytes that a base's copy on the device takes; 0 if there is none.
+    pub(crate) fn bytes_of(&self, base: u64) -> u64 {
+        let memory = self.known.get(&base).and_then(|known| known.memory.upgrade());
+        memory.map_or(0, |memory| memory.capacity())
+    }
+
+    /// Bytes of a base that came in parts.
+    pub(crate) fn parted_of(&self, base: u64) -> u64 {
+        self.parted.get(&base).copied().unwrap_or(0)
+    }
+
     /// The base's memory for this access, with its content if that is needed.
     pub(crate) fn lend(&mut self, base: &Base, mode: u32) -> Result<Lent> {
         if let Some(memory) = self.held.memory(base.id) {

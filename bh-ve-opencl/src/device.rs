@@ -40,6 +40,8 @@ pub(crate) struct Facts {
     pub(crate) parameter_bytes: usize,
     pub(crate) f64: bool,
     pub(crate) exact_division: bool,
+    /// Has it instructions of NVIDIA's ninth generation, which multiply matrices of f64?
+    pub(crate) matrix_units: bool,
 }
 
 impl Facts {
@@ -80,6 +82,7 @@ impl Facts {
             parameter_bytes: device.max_parameter_size()?,
             f64: device.double_fp_config().is_ok_and(|config| config != 0),
             exact_division: device.single_fp_config()? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
+            matrix_units: device.compute_capability_major_nv().is_ok_and(|major| (9..100).contains(&major)),
         })
     }
 }
@@ -196,6 +199,7 @@ mod tests {
             parameter_bytes: 1024,
             f64: true,
             exact_division: true,
+            matrix_units: false,
         }
     }
 

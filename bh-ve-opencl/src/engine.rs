@@ -12,7 +12,7 @@ use crate::timing::Timing;
 use crate::whereabouts::{Place, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::{Batch, BatchRef, Cache, Opcode};
-use bh_core::abi::{Capabilities, capability, kind, log_level, status};
+use bh_core::abi::{Capabilities, Prediction, capability, kind, log_level, status};
 use bh_core::component::SharedCalls;
 use bh_core::config::Row;
 use bh_core::keys;
@@ -267,6 +267,21 @@ impl Component for Engine {
         let notes = Notes { settings, counters, whereabouts };
         device.execute(batch, &blocks, child.as_mut(), notes, report)?;
         device.ticket()
+    }
+
+    /// The most bytes of the device's memory, which is not the registry's.
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        if batch.blocks.is_empty() && !batch.instrs.is_empty() {
+            let whole = with_blocks(batch);
+            return self.predict(&whole.as_ref(), &[]);
+        }
+        let Some(device) = &mut self.device else {
+            return self.child.as_mut().map_or_else(|| Ok(Prediction::default()), |child| child.predict(batch, blocks));
+        };
+        let all = if blocks.is_empty() { batch.blocks.len() } else { 0 };
+        let blocks: Vec<u32> = (0..all as u32).chain(blocks.iter().copied()).collect();
+        let peak_bytes = device.foretell(batch, &blocks, self.child.is_some());
+        Ok(Prediction { peak_bytes, ..Prediction::default() })
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {

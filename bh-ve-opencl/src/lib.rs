@@ -9,6 +9,7 @@ mod compiler;
 mod device;
 mod engine;
 mod explain;
+mod foretell;
 mod held;
 mod launch;
 mod memory;

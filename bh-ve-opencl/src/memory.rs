@@ -203,6 +203,11 @@ impl Memory {
         event.map(drop).map_err(|why| failed("copying on the device", why))
     }
 
+    /// Bytes that it takes of the pool.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity as u64
+    }
+
     /// OpenCL's handle.
     pub(crate) fn buffer(&self) -> &Buffer<u8> {
         self.buffer.as_ref().expect("a buffer is there until it is dropped")

@@ -1,9 +1,10 @@
 //! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
 
-use crate::code::{Target, scatter};
+use crate::code::{Placement, Target, scatter};
 use crate::compiler::Entry;
 use crate::device::{self, Class, Facts};
 use crate::engine::Counters;
+use crate::foretell::Foretold;
 use crate::launch::{Failure, Launcher};
 use crate::memory::Pool;
 use crate::methods::Methods;
@@ -73,7 +74,11 @@ fn target(facts: &Facts, settings: &Settings) -> Target {
     let halves = if facts.local_bytes >= 48 << 10 { 2 } else { 1 };
     let (groups, parameter_bytes) = (facts.units * (2048 / group).max(1), facts.parameter_bytes);
     let largest = if settings.group < 64 { group } else { 1 << facts.largest_group.ilog2() };
-    Target { group, largest, groups, parameter_bytes, square, halves, placements: settings.placements }
+    let placements = match facts.matrix_units {
+        true => settings.placements,
+        false => settings.placements.without(Placement::Units),
+    };
+    Target { group, largest, groups, parameter_bytes, square, halves, placements }
 }
 
 /// A device in use.
@@ -175,7 +180,7 @@ impl Open {
         if !instrs.iter().all(|&instr| self.runs(batch, instr)) {
             return Some(Place::Unsupported);
         }
-        if falls && instrs.iter().any(|&instr| self.methods.is_little(batch, instr)) {
+        if falls && self.methods.is_little(batch, block) {
             return Some(Place::TooSmall);
         }
         // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
@@ -195,6 +200,29 @@ impl Open {
         let used = |block: &u32| launcher.arrays.held.is_used(batch, *block);
         let refused = |block: u32| Some((block, self.refuses(batch, block, &Work::of(batch, block), true)?));
         blocks.iter().copied().filter(used).filter_map(refused).collect()
+    }
+
+    /// The most bytes of the device's memory that blocks will take at a time, beyond those in use; `falls`: there is a next
+    /// engine.
+    pub(crate) fn foretell(&mut self, batch: &BatchRef<'_>, blocks: &[u32], falls: bool) -> u64 {
+        let own = |block: u32| self.refuses(batch, block, &Work::of(batch, block), falls).is_none();
+        let own: Vec<bool> = (0..batch.blocks.len() as u32).map(own).collect();
+        let Open { pool, methods, launcher, plans, .. } = self;
+        let Some(launcher) = launcher else { return 0 };
+        let words = words(batch);
+        let mut known = plans.get(&Key::of_words(&words));
+        let mut foretold = Foretold::new(&launcher.arrays);
+        for run in methods.together(batch, blocks) {
+            if own[run[0] as usize] {
+                let kept = known.as_mut().and_then(|plans| plans[run[0] as usize].as_ref());
+                match kept.filter(|plan| plan.count == run.len()) {
+                    Some(plan) => foretold.run(batch, plan),
+                    None => foretold.run(batch, &BlockPlan::new(batch, run, pool, methods)),
+                }
+            }
+            run.iter().for_each(|&block| foretold.end(batch, block));
+        }
+        foretold.peak()
     }
 
     /// Puts blocks into the queue, or runs them elsewhere if they have to, or do better.
@@ -234,16 +262,19 @@ impl Open {
         let (mut missing, mut later): (Vec<Arc<Entry>>, Vec<Arc<Entry>>) = Default::default();
         let mut elsewhere: Vec<(u32, Place)> = Vec::new();
         launcher.arrays.settle_held()?;
-        for &block in blocks {
+        let runs = if sent.is_empty() { methods.together(batch, blocks) } else { blocks.chunks(1).collect() };
+        for &run in &runs {
+            let block = run[0];
             if let Some((_, place)) = sent.iter().find(|(sent, _)| *sent == block) {
                 elsewhere.push((block, *place));
                 continue;
             }
             let plan = &mut plans[block as usize];
-            let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, block, pool, methods));
+            plan.take_if(|plan| plan.count != run.len());
+            let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, run, pool, methods));
             let calls = calls.entry(plan.name).or_default();
             *calls = calls.saturating_add(1);
-            let (at, programs) = ((batch, block), &pool.programs);
+            let (at, programs) = ((batch, run), &pool.programs);
             let bytes = || Work::of(batch, block).bytes;
             if !plan.plain.all.is_empty() && tuner.begins(plan.name, *calls, bytes, programs) {
                 let ways = plan.ways(at, pool, methods);
@@ -268,10 +299,11 @@ impl Open {
         let built = pool.programs.build(&missing);
         // Kernels that nobody waits for come after those that are waited for.
         pool.programs.build_later(&later);
-        for &block in blocks {
+        for &run in &runs {
+            let block = run[0];
             enter_block(block);
-            let mut turn =
-                Turn { batch, block, pool, launcher, child: child.as_deref_mut(), counters, whereabouts, report };
+            let child = child.as_deref_mut();
+            let mut turn = Turn { batch, run, block, pool, launcher, child, counters, whereabouts, report };
             if let Some(&(_, place)) = elsewhere.iter().find(|(known, _)| *known == block) {
                 counters.count(place);
                 turn.whereabouts.note(batch, block, place);
@@ -285,13 +317,7 @@ impl Open {
                 tuner.ran(plan.name, watched);
             }
             let Some(failures) = outcome? else { continue };
-            for (instr, error) in failures {
-                if !turn.report.is_wanted() {
-                    return Err(error.at_instr(batch, instr).in_block(block));
-                }
-                turn.report.fail(block, instr, &error);
-            }
-            launcher.arrays.registry.block_done(batch, block);
+            turn.end(failures)?;
         }
         launcher.arrays.settle_held()?;
         match settings.profile {
@@ -329,9 +355,10 @@ pub(crate) struct Notes<'a> {
     pub(crate) whereabouts: &'a mut Whereabouts,
 }
 
-/// A block that is to run.
+/// Blocks that are to run together, of which the first one is planned.
 struct Turn<'a, 'b> {
     batch: &'a BatchRef<'b>,
+    run: &'a [u32],
     block: u32,
     pool: &'a Arc<Pool>,
     launcher: &'a mut Launcher,
@@ -385,10 +412,26 @@ impl Turn<'_, '_> {
         Ok(failures)
     }
 
-    /// Runs the block on the next engine, which retires it, too.
+    /// Tells of the instructions that failed, and retires the blocks.
+    fn end(&mut self, failures: Vec<Failure>) -> Result<()> {
+        let mut failures = failures.into_iter().peekable();
+        for &block in self.run {
+            let instrs = self.batch.block_instrs(&self.batch.blocks[block as usize]);
+            while let Some((instr, error)) = failures.next_if(|(instr, _)| instrs.contains(instr)) {
+                if !self.report.is_wanted() {
+                    return Err(error.at_instr(self.batch, instr).in_block(block));
+                }
+                self.report.fail(block, instr, &error);
+            }
+            self.launcher.arrays.registry.block_done(self.batch, block);
+        }
+        Ok(())
+    }
+
+    /// Runs the blocks on the next engine, which retires them, too.
     fn on_child(&mut self) -> Result<()> {
         let Some(child) = &mut self.child else { return Ok(()) };
-        let ticket = child.execute(self.batch, &[self.block], self.report)?;
+        let ticket = child.execute(self.batch, self.run, self.report)?;
         child.wait(ticket)
     }
 

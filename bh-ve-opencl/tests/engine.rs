@@ -242,6 +242,36 @@ fn random_programs_in_pieces_equal_the_oracle() {
 }
 
 #[test]
+fn device_memory_is_foretold_to_the_byte() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
+    let used = |stack: &mut Stack| {
+        let info = stack.message("info").unwrap();
+        let own = info.lines().find(|line| line.starts_with("OpenCL device")).unwrap();
+        own.split("; ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let options = Options { max_rank: 3, ..Options::default() };
+    let mut bytes = 0;
+    for seed in 0..8 {
+        // When a program comes again, its plans are there.
+        for time in 0..2 {
+            let random = program(seed, &options);
+            let batch = run::bring(&mut stack, &random).unwrap();
+            let before = used(&mut stack);
+            let foretold = stack.predict(&batch.as_ref(), &[]).unwrap().peak_bytes;
+            assert_eq!(used(&mut stack), before, "what is foretold takes nothing");
+            stack.services().stats().set("opencl.device peak_bytes", before);
+            stack.execute(&batch.as_ref(), &[]).and_then(|ticket| stack.wait(ticket)).unwrap();
+            let counted = count(&stack, "device peak_bytes") - before;
+            assert_eq!(foretold, counted, "seed {seed}, time {time}");
+            run::discard(&mut stack, &batch).unwrap();
+            bytes += counted;
+        }
+    }
+    assert!(bytes > 0);
+}
+
+#[test]
 fn the_next_engine_runs_what_is_not_built_yet() {
     let _alone = alone();
     let keys = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'auto'";
@@ -470,6 +500,45 @@ fn what_all_results_of_a_fold_read_comes_to_local_memory_and_changes_no_bit() {
                     assert_eq!(found[0].get(base.id), found[1].get(base.id), "{rows} {columns} {folded} {group}");
                 }
             }
+        }
+    }
+}
+
+/// Sums of squares of what points and centres are apart, both of `axes` elements; `turned`: centres lie axis by axis.
+fn distances(points: i64, centres: i64, axes: i64, turned: bool) -> Program {
+    let mut build = Build::default();
+    let shape = [points, centres, axes];
+    let (down, right) = (build.base(DType::F64, points * axes, true), build.base(DType::F64, centres * axes, true));
+    let down = build.view(down, 0, &shape, &[axes, 0, 1]);
+    let right = build.view(right, 0, &shape, &if turned { [0, 1, centres] } else { [0, axes, 1] });
+    let temporary = build.base(DType::F64, points * centres * axes, false);
+    build.program().batch.bases[temporary as usize].flags = base_flags::BORN | base_flags::DIES;
+    let temporary = build.view(temporary, 0, &shape, &[centres * axes, axes, 1]);
+    build.push(Opcode::Subtract, &[temporary, down, right]);
+    build.push(Opcode::Multiply, &[temporary, temporary, temporary]);
+    let base = build.base(DType::F64, points * centres, false);
+    let result = build.view(base, 0, &[points, centres], &[centres, 1]);
+    build.program().batch.push_instr(Instr { param: 0b100, ..Instr::new(Opcode::AddReduce, &[result, temporary]) });
+    build.push(Opcode::Discard, &[temporary]);
+    build.program.unwrap()
+}
+
+#[test]
+fn tables_that_neighbours_read_in_turn_come_to_local_memory_and_change_no_bit() {
+    let _alone = alone();
+    for (group, specialise) in [(16, "on"), (128, "off"), (128, "on")] {
+        let keys =
+            |placements: &str| format!("specialise = '{specialise}'\ncache_dir = ''\nplacements = '{placements}'");
+        let Some(mut plain) = load_with_groups(group, "'opencl'", &keys("unroll")) else { return };
+        let Some(mut tabled) = load_with_groups(group, "'opencl'", &keys("local,unroll")) else { return };
+        for (points, centres, axes, turned) in
+            [(3000, 13, 7, false), (3000, 13, 7, true), (5000, 2, 16, false), (9, 5, 3, false)]
+        {
+            let program = distances(points, centres, axes, turned);
+            check(&mut tabled, &program);
+            let found = [&mut plain, &mut tabled].map(|stack| run::run(stack, &program).unwrap());
+            let result = program.batch.bases.last().unwrap().id;
+            assert_eq!(found[0].get(result), found[1].get(result), "{points} {centres} {axes} {turned} {group}");
         }
     }
 }

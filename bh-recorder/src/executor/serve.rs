@@ -5,7 +5,7 @@ use super::queue::{Queue, Reach};
 use super::{Job, Shared, panic_error};
 use crate::process::floating::DefaultFloatState;
 use crate::process::inside::Inside;
-use crate::process::patience::Patience;
+use crate::process::patience::{Patience, longer};
 use bh_core::component::Ticket;
 use bh_core::error::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,7 +43,7 @@ impl Shared {
                 let look;
                 let wanted = queue.ticket_is_wanted();
                 (queue, look) = self.look_at_ticket(queue, wanted);
-                pause = if look == Look::Done { PAUSE.0 } else { (2 * pause).min(PAUSE.1) };
+                pause = if look == Look::Done { PAUSE.0 } else { longer(pause).min(PAUSE.1) };
                 // What came during the look found nobody asleep to wake.
                 let wanted = look == Look::Unknown && queue.ticket_is_wanted();
                 if look != Look::Done && !wanted && !queue.can_run() && !queue.has_call() {

@@ -9,6 +9,12 @@ const SLICE: Duration = Duration::from_millis(20);
 /// A thread that wants to be asked runs batches that write no more bytes than this itself.
 const LIGHT: u64 = 4 << 20;
 
+/// The pause that follows one of this length. Pauses are a small part of the time that has passed, so that little is waited for
+/// beyond the end of the work.
+pub(crate) fn longer(pause: Duration) -> Duration {
+    pause + pause / 8
+}
+
 /// How long a call waits for results.
 ///
 /// A call that waits may run batches on its own thread. With a callback it leaves long ones to the executor thread, and
@@ -49,7 +55,7 @@ impl<'a> Patience<'a> {
 
     /// A pause that grows from the first of two to the second.
     pub(crate) fn next_pause(&mut self, (first, most): (Duration, Duration)) -> Duration {
-        let pause = self.pause.map_or(first, |pause| (2 * pause).min(most));
+        let pause = self.pause.map_or(first, |pause| longer(pause).min(most));
         self.pause = Some(pause);
         pause
     }
@@ -63,5 +69,22 @@ impl<'a> Patience<'a> {
     pub(crate) fn check(&mut self) -> Result<()> {
         self.asked = Some(Instant::now());
         self.check.as_mut().map_or(Ok(()), |check| check())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_a_small_part_of_what_has_passed_and_reach_the_longest() {
+        let (first, most) = (Duration::from_micros(20), Duration::from_millis(1));
+        let (mut patience, mut passed) = (Patience::endless(), Duration::ZERO);
+        for _ in 0..100 {
+            let pause = patience.next_pause((first, most));
+            assert!(pause <= first + passed / 8, "{pause:?} after {passed:?}");
+            passed += pause;
+        }
+        assert_eq!(patience.next_pause((first, most)), most);
     }
 }

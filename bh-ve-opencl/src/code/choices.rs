@@ -2,6 +2,7 @@
 
 use super::common::Common;
 use super::stage::{reduction, shares_rows, unrolls};
+use super::table::Table;
 use super::turned::turns;
 use super::vector::vectors;
 use super::{Placement, Target};
@@ -26,6 +27,10 @@ pub(crate) fn choices(stage: &Stage, target: &Target) -> Vec<String> {
     };
     let shares = reduction(stage, target).filter(|_| reduces).map(|(.., fold)| Common::find(stage, target, &fold));
     let local = shares.map_or_else(|| turns(stage, target), |shares| shares.map(|common| common.count()));
+    let local = match Table::fold(stage, target) {
+        Some(_) => Table::placed(stage, target).map(|table| table.count()),
+        None => local,
+    };
     let unroll = match (&private, &local) {
         (_, Ok(_)) if !reduces => Err("elements come in tiles"),
         _ => unrolls(&stage.kernel, target),

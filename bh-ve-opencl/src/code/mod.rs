@@ -9,9 +9,11 @@ mod product;
 mod scan;
 mod scatter;
 mod stage;
+mod table;
 #[cfg(test)]
 mod tests;
 mod turned;
+mod units;
 mod vector;
 mod view;
 
@@ -41,16 +43,19 @@ pub(crate) enum Placement {
     Padding,
     /// Some elements by each item, so that several reads are on their way.
     Unroll,
+    /// Products of matrices of f64 by the matrix units of the device, if it has any.
+    Units,
     /// Loads and stores of some neighbours at once.
     Vector,
 }
 
 /// All placements with their names in the configuration.
-pub(crate) const PLACEMENTS: [(Placement, &str); 5] = [
+pub(crate) const PLACEMENTS: [(Placement, &str); 6] = [
     (Placement::Private, "private"),
     (Placement::Local, "local"),
     (Placement::Padding, "padding"),
     (Placement::Unroll, "unroll"),
+    (Placement::Units, "units"),
     (Placement::Vector, "vector"),
 ];
 

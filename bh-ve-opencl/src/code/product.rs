@@ -2,13 +2,13 @@
 //! registers. A product with a vector is a reduction like any other.
 
 use super::view::is_wide;
-use super::{Code, Place, Placement, Target, Variant, Writer, stage};
+use super::{Code, Place, Placement, Target, Variant, Writer, stage, units};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 
 /// Terms of the sums that are in local memory at a time.
-const DEPTH: usize = 8;
+pub(super) const DEPTH: usize = 8;
 
 /// Items of a group at most: each needs many registers.
 const MOST_ITEMS: usize = 256;
@@ -162,6 +162,15 @@ fn add_product(dtype: DType, sum: &str, left: &str, right: &str) -> String {
     expression(Opcode::AddReduce, 0, dtype, dtype, &[sum, &product])
 }
 
+/// What an item does of a tile: its place, its sums, how it adds the products of the terms in local memory, and the loop over
+/// its sums, each of which is a `value` with `row` and `column`.
+pub(super) struct Own {
+    pub(super) place: String,
+    pub(super) sums: String,
+    pub(super) add: String,
+    pub(super) each: String,
+}
+
 /// The product of two matrices in a third one, or what that has less the product, tile by tile.
 pub(crate) fn tiles(
     [left, right, out]: [&Matrix; 3],
@@ -181,6 +190,7 @@ pub(crate) fn tiles(
     let down = group / across;
     let (rows, columns) = (down * side, across * side);
     let zero = bh_bytecode::c::neutral(Opcode::AddReduce, dtype);
+    let units = units::fit(dtype, group, side, target);
     let mut writer = Writer::new(variant, wide);
     let index = writer.index();
     let [m, n, k] = [out.rows, out.columns, left.columns].map(|extent| writer.numbers.text(extent));
@@ -192,14 +202,14 @@ pub(crate) fn tiles(
     };
     let (left_line, left_term) = part(left.is_by_rows(), rows);
     let (right_line, right_term) = part(!right.is_by_rows(), columns);
-    let each = |lines: usize| (lines * DEPTH).div_ceil(group);
-    let (of_left, of_right) = (each(rows), each(columns));
+    let per_item = |lines: usize| (lines * DEPTH).div_ceil(group);
+    let (of_left, of_right) = (per_item(rows), per_item(columns));
     let left_element = left.element(&mut writer, "line", "term", false);
     let right_element = right.element(&mut writer, "term", "line", false);
     let out_element = out.element(&mut writer, "row", "column", true);
     // Two tiles take turns: one is filled while the other is read, with one barrier for each. Rows are one element longer
     // than they need to be, so that writes go to different banks.
-    let pad = usize::from(target.placements.has(Placement::Padding));
+    let pad = if units { units::PAD } else { usize::from(target.placements.has(Placement::Padding)) };
     let (pad_rows, pad_columns) = (rows + pad, columns + pad);
     let (half_a, half_b) = (DEPTH * pad_rows, DEPTH * pad_columns);
     let fetch = |count: usize, all: usize, line: &str, term: &str, first: &str, end: &str, element: &str, to: &str| {
@@ -234,25 +244,39 @@ pub(crate) fn tiles(
     };
     let turn = if target.halves == 2 { "tile ^= 1;\n" } else { "barrier(CLK_LOCAL_MEM_FENCE);\n" };
     let add = add_product(dtype, "sum[i][j]", "a[i]", "b[j]");
+    let own = match units {
+        true => units::own(half_a, half_b, pad_rows, pad_columns),
+        false => Own {
+            place,
+            sums: format!(
+                "{name} sum[{side}][{side}];\n{unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
+                 sum[i][j] = {zero};\n"
+            ),
+            add: format!(
+                "{unroll}for (int d = 0; d < {DEPTH}; d++) {{\n{name} a[{side}], b[{side}];\n\
+                 {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[tile * {half_a} + d * {pad_rows} + y + i * {down}];\n\
+                 {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[tile * {half_b} + d * {pad_columns} + x + j * {across}];\n\
+                 {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
+                 sum[i][j] = {add};\n}}\n"
+            ),
+            each: format!(
+                "{unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) {{\n\
+                 const {name} value = sum[i][j];\n\
+                 const {index} row = first_row + y + i * {down}, column = first_column + x + j * {across};\n"
+            ),
+        },
+    };
+    let Own { place, sums, add, each } = own;
     let body = format!(
         "__local {name} all_a[{}];\n__local {name} all_b[{}];\n\
          const int item = get_local_id(0), {place};\n\
          const {index} first_row = (get_group_id(0) / {tiles_across}) * {rows};\n\
          const {index} first_column = (get_group_id(0) % {tiles_across}) * {columns};\n\
-         {name} sum[{side}][{side}], next_a[{of_left}], next_b[{of_right}];\n\
-         {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
-         sum[i][j] = {zero};\n\
+         {name} next_a[{of_left}], next_b[{of_right}];\n{sums}\
          {index} t = 0;\nint tile = 0;\n{fetch_left}{fetch_right}\
          for (; t < {k};) {{\n{keep_left}{keep_right}barrier(CLK_LOCAL_MEM_FENCE);\nt += {DEPTH};\n\
-         if (t < {k}) {{\n{fetch_left}{fetch_right}}}\n\
-         {unroll}for (int d = 0; d < {DEPTH}; d++) {{\n{name} a[{side}], b[{side}];\n\
-         {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[tile * {half_a} + d * {pad_rows} + y + i * {down}];\n\
-         {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[tile * {half_b} + d * {pad_columns} + x + j * {across}];\n\
-         {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
-         sum[i][j] = {add};\n}}\n{turn}}}\n\
-         {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) {{\n\
-         const {index} row = first_row + y + i * {down}, column = first_column + x + j * {across};\n\
-         if (row < {m} && column < {n}) {out_element} {less}= sum[i][j];\n}}\n",
+         if (t < {k}) {{\n{fetch_left}{fetch_right}}}\n{add}{turn}}}\n\
+         {each}if (row < {m} && column < {n}) {out_element} {less}= value;\n}}\n",
         target.halves * half_a,
         target.halves * half_b,
     );

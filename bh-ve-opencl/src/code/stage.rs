@@ -2,6 +2,7 @@
 
 use super::common::Common;
 use super::part::{PARTIALS, Part, is_wide};
+use super::table::Table;
 use super::turned::turned;
 use super::vector::vector;
 use super::{Code, Fold, Place, Placement, Target, Variant, Writer};
@@ -48,7 +49,8 @@ pub(super) fn reduction(stage: &Stage, target: &Target) -> Option<(i64, i64, Fol
     let outputs: i64 = extents_of(stage, Dim::Kept).product();
     let each: i64 = extents_of(stage, Dim::Reduced).product();
     let inner = stage.kernel.dims.last() == Some(&Dim::Reduced);
-    (outputs > 0).then(|| (outputs, each, Fold::choose(target, outputs, each, inner)))
+    let alone = if inner { Table::fold(stage, target) } else { None };
+    (outputs > 0).then(|| (outputs, each, alone.unwrap_or_else(|| Fold::choose(target, outputs, each, inner))))
 }
 
 /// The reductions of a kernel: opcode, slot of the results, what is folded.
@@ -294,6 +296,10 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
         }
     }
     let common = Common::find(stage, target, &fold).ok();
+    let table = if Table::fold(stage, target) == Some(fold) { Table::placed(stage, target).ok() } else { None };
+    if let Some(table) = &table {
+        table.bring(&mut part, fold.group, index);
+    }
     text += &common.as_ref().map_or_else(String::new, |common| common.declare(stage));
     let (lane, result) = if fold.inner {
         (format!("item % {lanes}"), format!("item / {lanes}"))
@@ -376,6 +382,9 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
         part.body += "barrier(CLK_LOCAL_MEM_FENCE);\n";
     }
     part.body += "}\n";
-    let groups = tiles.min(MOST_GROUPS / splits as u64).max(1) * splits as u64;
+    let groups = match table {
+        Some(_) => Table::groups(tiles, target),
+        None => tiles.min(MOST_GROUPS / splits as u64).max(1) * splits as u64,
+    };
     part.writer.finish(target, groups as usize, fold.group, &part.body)
 }

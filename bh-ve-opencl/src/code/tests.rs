@@ -96,19 +96,22 @@ fn a_product_through_local_memory() {
     let [left, right, out] = [[100, 50], [50, 70], [100, 70]].map(|shape| program.array(DType::F64, &shape));
     let opcode = Opcode(Opcode::FIRST_EXTENSION);
     program.0.push_instr(Instr { outputs: 1, ..Instr::new(opcode, &[out, left, right]) });
-    let target = Target {
+    let usual = Target {
         largest: 1024,
         group: 256,
         groups: 64,
         parameter_bytes: 1024,
         square: 8,
         halves: 2,
-        placements: crate::code::Placements::ALL,
+        placements: crate::code::Placements::ALL.without(crate::code::Placement::Units),
     };
-    let codes = product(&program.0.as_ref(), 0, &target, Variant::Parameterised, &mut Vec::new());
-    let [code] = codes.as_slice() else { panic!("{} kernels", codes.len()) };
-    let kernel = code.text.find("__kernel").map_or("", |at| &code.text[at..]);
-    golden("product", &format!("// {} groups of {}\n{kernel}", code.groups, code.group));
+    let units = Target { placements: crate::code::Placements::ALL, ..usual };
+    for (name, target) in [("product", usual), ("product_by_units", units)] {
+        let codes = product(&program.0.as_ref(), 0, &target, Variant::Parameterised, &mut Vec::new());
+        let [code] = codes.as_slice() else { panic!("{} kernels", codes.len()) };
+        let kernel = code.text.find("__kernel").map_or("", |at| &code.text[at..]);
+        golden(name, &format!("// {} groups of {}\n{kernel}", code.groups, code.group));
+    }
 }
 
 #[test]

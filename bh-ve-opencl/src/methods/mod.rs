@@ -10,8 +10,11 @@ mod choose;
 mod fourier;
 mod linear;
 mod lines;
+mod little;
 mod order;
+mod orthogonal;
 mod program;
+mod stacks;
 
 use crate::code::{self, Code, Place, Target, Variant};
 use bh_bytecode::methods::Form;
@@ -71,7 +74,7 @@ struct Call<'a, 'b> {
 }
 
 /// All of them, products first.
-static SHIPPED: [Shipped; 13] = [
+static SHIPPED: [Shipped; 14] = [
     Shipped { name: "matmul", takes: |_| true, kernels: product },
     Shipped { name: "fft", takes: |_| true, kernels: |call| fourier::transform(call, false) },
     Shipped { name: "ifft", takes: |_| true, kernels: |call| fourier::transform(call, true) },
@@ -85,10 +88,12 @@ static SHIPPED: [Shipped; 13] = [
     Shipped { name: "lu", takes: DType::is_float, kernels: linear::lu },
     Shipped { name: "solve", takes: DType::is_float, kernels: linear::solve },
     Shipped { name: "cholesky", takes: DType::is_float, kernels: linear::cholesky },
+    Shipped { name: QR, takes: DType::is_float, kernels: orthogonal::qr },
 ];
 
-/// Methods that factor a matrix, and the extent below which it is little.
-const FACTORS: [&str; 3] = ["lu", "solve", "cholesky"];
+/// Methods that factor a matrix, of which the last one has no kernel for stacks, and the extent below which it is little.
+const FACTORS: [&str; 4] = ["lu", "solve", "cholesky", QR];
+const QR: &str = "qr";
 const LITTLE: i64 = 256;
 
 fn product(call: &Call<'_, '_>) -> Option<Kernels> {
@@ -169,11 +174,37 @@ impl Methods {
     }
 
     /// Is a call done sooner by an engine of processors, though its data is here? Factors of little matrices have many steps.
-    pub(crate) fn is_little(&self, batch: &BatchRef<'_>, instr: u32) -> bool {
-        let factors =
-            matches!(self.known(batch, instr), Some(Known::Shipped(shipped)) if FACTORS.contains(&shipped.name));
+    pub(crate) fn is_little(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let Some(name) = instrs.iter().find_map(|&instr| self.factors_little(batch, instr)) else { return false };
+        // Many calls are one kernel.
+        let few = || {
+            let after = stacks::length(batch, block..batch.blocks.len() as u32, stacks::FEW);
+            after + stacks::length(batch, (0..=block).rev(), stacks::FEW) <= stacks::FEW
+        };
+        name == QR || few()
+    }
+
+    /// The name of a method that factors a little matrix.
+    fn factors_little(&self, batch: &BatchRef<'_>, instr: u32) -> Option<&'static str> {
+        let Some(Known::Shipped(shipped)) = self.known(batch, instr) else { return None };
         let first = batch.instrs[instr as usize].inputs().first().and_then(|operand| operand.as_view());
-        factors && first.is_some_and(|view| batch.shape(view).iter().all(|&extent| extent < LITTLE))
+        let is_little = first.is_some_and(|view| batch.shape(view).iter().all(|&extent| extent < LITTLE));
+        (is_little && FACTORS.contains(&shipped.name)).then_some(shipped.name)
+    }
+
+    /// The blocks in parts that are one kernel each: calls for the matrices of a stack come together.
+    pub(crate) fn together<'a>(&self, batch: &BatchRef<'_>, blocks: &'a [u32]) -> Vec<&'a [u32]> {
+        let (mut left, mut found) = (blocks, Vec::with_capacity(blocks.len()));
+        while let [first, ..] = left {
+            let instrs = batch.block_instrs(&batch.blocks[*first as usize]);
+            let calls = instrs.iter().any(|&instr| self.factors_little(batch, instr).is_some_and(|name| name != QR));
+            let count = if calls { stacks::length(batch, left.iter().copied(), usize::MAX) } else { 1 };
+            let (these, rest) = left.split_at(if count < stacks::FEW { 1 } else { count });
+            found.push(these);
+            left = rest;
+        }
+        found
     }
 
     /// The kernels of a call; `scratch` gets the bytes of memory between them.
@@ -197,6 +228,21 @@ impl Methods {
             Some(Known::User(at)) => vec![call(batch, instr, target, &self.user[*at].text)],
             None => Vec::new(),
         }
+    }
+
+    /// The kernel of several calls that came [`Methods::together`], likewise.
+    pub(crate) fn codes_together(
+        &self,
+        batch: &BatchRef<'_>,
+        calls: &[u32],
+        target: &Target,
+        scratch: &mut Vec<usize>,
+    ) -> Vec<Code> {
+        let call = Call { batch, instr: calls[0], target, variant: Variant::Parameterised, f64: self.f64 };
+        let name = self.factors_little(batch, calls[0]).unwrap_or_default();
+        let (codes, bytes) = little::stack(&call, calls, name).unwrap_or_default();
+        *scratch = bytes;
+        codes
     }
 }
 

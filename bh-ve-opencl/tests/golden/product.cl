@@ -6,7 +6,8 @@ __local bh_f64 all_b[2064];
 const int item = get_local_id(0), lane = item % 32, warp = item / 32, x = warp % 2 * 8 + lane % 8, y = warp / 2 * 4 + lane / 8;
 const int first_row = (get_group_id(0) / n3) * 128;
 const int first_column = (get_group_id(0) % n3) * 128;
-bh_f64 sum[8][8], next_a[4], next_b[4];
+bh_f64 next_a[4], next_b[4];
+bh_f64 sum[8][8];
 #pragma unroll
 for (int i = 0; i < 8; i++)
 #pragma unroll
@@ -74,7 +75,8 @@ tile ^= 1;
 for (int i = 0; i < 8; i++)
 #pragma unroll
 for (int j = 0; j < 8; j++) {
+const bh_f64 value = sum[i][j];
 const int row = first_row + y + i * 16, column = first_column + x + j * 16;
-if (row < n0 && column < n1) b2[n8 + n9 * row + column] = sum[i][j];
+if (row < n0 && column < n1) b2[n8 + n9 * row + column] = value;
 }
 }
