@@ -1,7 +1,6 @@
 //! The operands of a program, block by block: where they lie if their elements are neighbours, else copies.
 
 use crate::primitives::Primitives;
-use bh_bytecode::DType;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_methods::Strided;
@@ -63,7 +62,7 @@ impl<'a> Operands<'a> {
     /// The place of the elements from `first` on, if they are neighbours.
     fn direct(&self, operand: usize, first: i64) -> Option<*mut u8> {
         let view = self.all[operand];
-        let size = size(view.dtype) as isize;
+        let size = view.dtype.size() as isize;
         let is_aligned = view.data().addr().is_multiple_of(view.dtype.real_part().size());
         (view.step() == Some(size) && is_aligned).then(|| view.data().wrapping_offset(first as isize * size))
     }
@@ -80,7 +79,7 @@ impl<'a> Operands<'a> {
             return data;
         }
         if self.side(operand) == Side::Input {
-            let size = size(self.all[operand].dtype);
+            let size = self.all[operand].dtype.size();
             let gather = self.primitives.gather_strided(size);
             // SAFETY: the runs are inside of the operand.
             self.runs(operand, first, count, |at, stride, run, data| unsafe {
@@ -98,7 +97,7 @@ impl<'a> Operands<'a> {
         if self.direct(operand, first).is_some() {
             return;
         }
-        let size = size(self.all[operand].dtype);
+        let size = self.all[operand].dtype.size();
         let scatter = self.primitives.scatter_strided(size);
         // SAFETY: as above.
         self.runs(operand, first, count, |at, stride, run, data| unsafe {
@@ -123,8 +122,4 @@ impl<'a> Operands<'a> {
             at += run;
         }
     }
-}
-
-fn size(dtype: DType) -> usize {
-    dtype.size()
 }

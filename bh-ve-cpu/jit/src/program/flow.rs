@@ -319,7 +319,7 @@ impl<'a, 'c> Flow<'a, 'c> {
 /// About how many simple operations statements take at least.
 fn cost(statements: &[Statement]) -> u32 {
     let all = statements.iter().map(|statement| match statement {
-        Statement::Compute(compute) => u32::from(compute.opcode.info().cost),
+        Statement::Compute(compute) => compute.opcode.info().cost,
         Statement::Loop(_) => 100,
         Statement::Leave(_) => 0,
         other => 1 + other.parts().into_iter().map(cost).sum::<u32>(),
