@@ -1,29 +1,26 @@
-//! What a context knows about its arrays, and how handles come to be views of the batch under construction.
+//! What a context knows about its arrays. The rooms of the crate say what becomes of it.
 
 use crate::array::shape::Shape;
 use crate::array::slab::{INDEX_BITS, Slab};
 use crate::array::small_view::SmallView;
 use crate::batch::builder::Builder;
-use crate::batch::limit;
 use crate::batch::recipes::{Recipe, Recipes};
 use crate::batch::slots::{Seen, Slots};
 use crate::batch::trace::Trace;
 use crate::batch::waiting::Waiting;
-use crate::executor::{Executor, Runner};
+use crate::executor::Executor;
 use crate::immediate::Immediate;
 use crate::immediate::little::Little;
 use crate::immediate::scalars::{Evaluator, Scalar};
 use crate::immediate::settled::Settled;
 use crate::immediate::spares::Spares;
 use crate::record::order::Layout;
-use crate::{ArrayId, ArrayInfo, Location, Options, Statistics};
-use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
-use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, base_flags};
+use crate::{ArrayId, ArrayInfo, Options, Statistics};
+use bh_bytecode::{Base, Batch, DType};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
-use bh_core::reserve;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 /// An array handle: a view on a base.
@@ -34,6 +31,24 @@ pub(crate) struct Handle {
     /// The view's index in the batch of this epoch.
     interned: u32,
     interned_epoch: u64,
+}
+
+impl Handle {
+    pub(crate) fn new(base: u32, view: SmallView) -> Handle {
+        Handle { base, view, interned: 0, interned_epoch: 0 }
+    }
+
+    /// The view's index in the batch of an epoch, if it has one.
+    #[inline]
+    pub(crate) fn interned(&self, epoch: u64) -> Option<u32> {
+        (self.interned_epoch == epoch).then_some(self.interned)
+    }
+
+    /// Notes the view's index in the batch of an epoch.
+    #[inline]
+    pub(crate) fn set_interned(&mut self, epoch: u64, index: u32) {
+        (self.interned, self.interned_epoch) = (index, epoch);
+    }
 }
 
 /// A base that at least one handle or running transfer refers to.
@@ -141,31 +156,6 @@ pub(crate) struct Running {
     pub(crate) options: Options,
 }
 
-/// A batch that was handed over, or the last one that was if there was nothing to hand over.
-#[must_use = "nobody may run the batch otherwise"]
-pub(crate) struct Submitted {
-    pub(crate) executor: Arc<Executor>,
-    /// What to wait for to see everything done.
-    pub(crate) epoch: u64,
-    pub(crate) runner: Option<Runner>,
-}
-
-impl Submitted {
-    /// Sees to it that the batch is run. Waits, helping, while too many are under way.
-    pub(crate) fn drive(&self) {
-        if let Some(runner) = self.runner {
-            self.executor.drive(runner, true);
-        }
-    }
-
-    /// As [`Submitted::drive`], but never waits for another batch.
-    pub(crate) fn start(&self) {
-        if let Some(runner) = self.runner {
-            self.executor.drive(runner, false);
-        }
-    }
-}
-
 /// What has to follow after something was recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Followup {
@@ -251,267 +241,6 @@ impl State {
         self.bases.at(self.handles.at(handle).base).base.dtype()
     }
 
-    /// A new array on a new base.
-    #[inline(always)]
-    pub(crate) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
-        let id = self.running()?.ids.fetch_add(1, Ordering::Relaxed);
-        let base = Base::checked(id, dtype, base_len).ok_or_else(|| too_large(dtype, base_len))?;
-        reserve::check()?;
-        let entry = BaseEntry {
-            base,
-            references: 0,
-            known: false,
-            slot: NO_SLOT,
-            index: 0,
-            epoch: 0,
-            written: 0,
-            pins: 0,
-            exported: false,
-            maps: 0,
-            mapped_for_writing: false,
-            layout: Layout::default(),
-            scalar: None,
-            settled: None,
-            relied_on: 0,
-            changes: 0,
-            recipe: None,
-            readers: 0,
-            watched: 0,
-        };
-        let base = self.bases.insert(entry).map_err(|_| too_many())?;
-        let handle = self.new_handle(base, view);
-        if handle.is_err() {
-            self.bases.remove(base);
-        }
-        handle
-    }
-
-    /// A new, contiguous array of a legal shape with `len` elements.
-    #[inline]
-    pub(crate) fn new_contiguous(&mut self, dtype: DType, shape: &[i64], len: i64) -> Result<u32> {
-        self.new_array(dtype, SmallView::contiguous(shape), len)
-    }
-
-    /// One more handle on a base.
-    #[inline(always)]
-    pub(crate) fn new_handle(&mut self, base: u32, view: SmallView) -> Result<u32> {
-        let handle = Handle { base, view, interned: 0, interned_epoch: 0 };
-        let index = self.handles.insert(handle).map_err(|_| too_many())?;
-        self.bases.at_mut(base).references += 1;
-        Ok(index)
-    }
-
-    /// Frees an array, if there is still one of this name.
-    #[inline]
-    pub(crate) fn free_now(&mut self, array: ArrayId) {
-        if let Ok(handle) = self.find(array)
-            && !self.postpones(array, handle)
-        {
-            self.give_up(handle);
-        }
-    }
-
-    /// Drops a handle, and the base with its last one.
-    #[inline]
-    pub(crate) fn release(&mut self, handle: u32) {
-        let base = self.handles.at(handle).base;
-        let entry = self.bases.at_mut(base);
-        let mapped = entry.maps > 0;
-        if mapped && entry.references == entry.maps + 1 {
-            // The last handle goes while the memory is mapped: nobody could end the maps later.
-            entry.references = 1;
-            let maps = std::mem::take(&mut entry.maps);
-            if entry.settled.is_none() {
-                self.builder.unmaps.push((entry.base, maps));
-            }
-        }
-        let (last, known) = (entry.references == 1, entry.known);
-        if last {
-            self.forget_value(base);
-            self.end_recipe(base, handle);
-        }
-        // A map ends before the batch under construction.
-        if last && known && (mapped || !self.discard_in_waiting(handle)) {
-            self.push_discard(handle);
-        }
-        self.handles.remove(handle);
-        self.drop_reference(base);
-    }
-
-    /// As [`State::release`], of a handle of the program's.
-    #[inline]
-    pub(crate) fn give_up(&mut self, handle: u32) {
-        let base = self.handles.at(handle).base;
-        let entry = self.bases.at(base);
-        let only_recipes = entry.readers > 0 && entry.references == entry.readers + 1;
-        self.release(handle);
-        if only_recipes {
-            self.make_wasteful_readers(base);
-        }
-    }
-
-    /// Drops a reference that is not, or no longer, a handle.
-    fn drop_reference(&mut self, base: u32) {
-        let entry = self.bases.at_mut(base);
-        entry.references -= 1;
-        if entry.references == 0 {
-            self.bases.remove(base);
-        }
-    }
-
-    fn push_discard(&mut self, handle: u32) {
-        let view = self.intern(handle);
-        let entry = self.bases.at(self.handles.at(handle).base);
-        let (index, born) = (entry.index as usize, entry.epoch);
-        debug_assert_eq!(born, self.builder.epoch);
-        let bytes = entry.base.bytes();
-        if entry.slot != NO_SLOT {
-            self.builder.freed_slots.push(entry.slot);
-        }
-        let base = &self.builder.batch.bases[index];
-        // What is born and dies in the batch is not held after its last use; what was there before is held until then.
-        self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(bytes);
-        let held = &mut self.builder.held_bytes;
-        if base.has(base_flags::BORN) {
-            *held = held.saturating_sub(bytes);
-        } else {
-            *held = held.saturating_add(bytes);
-            self.builder.freed_bytes = self.builder.freed_bytes.saturating_add(bytes);
-        }
-        let structure = self.handles.at(handle).view.hash;
-        self.builder.push_discard(index as u32, view, structure);
-    }
-
-    /// Asks for the base's data in the program's address space, if the pending batch writes it.
-    pub(crate) fn push_sync(&mut self, handle: u32) {
-        let base = self.handles.at(handle).base;
-        if self.bases.at(base).written == self.builder.epoch {
-            let view = self.intern(handle);
-            let structure = self.handles.at(handle).view.hash;
-            self.builder.push_instr(Instr::new(Opcode::Sync, &[Operand::view(view)]), structure);
-        }
-    }
-
-    /// The index of a base in the batch.
-    #[inline]
-    pub(crate) fn enter_base(&mut self, base: u32) -> u32 {
-        let epoch = self.builder.epoch;
-        let entry = self.bases.at_mut(base);
-        if entry.epoch != epoch {
-            if entry.watched != 0 {
-                self.recipes.note(std::mem::take(&mut entry.watched), false);
-            }
-            let mut record = entry.base;
-            if !entry.known {
-                record.flags |= base_flags::BORN;
-                entry.known = true;
-            }
-            entry.epoch = epoch;
-            entry.index = self.builder.push_base(record, entry.slot, base);
-        }
-        entry.index
-    }
-
-    /// The index of a handle's view in the batch.
-    #[inline]
-    pub(crate) fn intern(&mut self, handle: u32) -> u32 {
-        if self.unwritten > 0 {
-            self.settle(self.handles.at(handle).base);
-        }
-        let entry = self.handles.at(handle);
-        if entry.interned_epoch == self.builder.epoch {
-            return entry.interned;
-        }
-        let base = self.enter_base(entry.base);
-        let entry = self.handles.at_mut(handle);
-        entry.interned = self.builder.intern_view(base, &entry.view);
-        entry.interned_epoch = self.builder.epoch;
-        entry.interned
-    }
-
-    /// The index in the batch of another view on a handle's base.
-    pub(crate) fn intern_other(&mut self, handle: u32, view: &SmallView) -> u32 {
-        let base = self.handles.at(handle).base;
-        self.settle(base);
-        let base = self.enter_base(base);
-        self.builder.intern_view(base, view)
-    }
-
-    /// Notes that the pending batch writes a handle's base. The first writing view gives the base its row hint.
-    #[inline]
-    pub(crate) fn mark_written(&mut self, handle: u32, layout: Layout) {
-        let base = self.handles.at(handle).base;
-        self.forget_value(base);
-        if self.bases.at(base).readers > 0 {
-            self.make_readers(base);
-        }
-        let entry = self.bases.at_mut(base);
-        entry.layout = layout;
-        entry.written = self.builder.epoch;
-        if entry.base.row_hint == 0 {
-            self.hint_rows(handle);
-            let entry = self.bases.at(base);
-            self.builder.batch.bases[entry.index as usize].row_hint = entry.base.row_hint;
-        }
-    }
-
-    /// Gives a base that has no data yet its row hint, from the view that is to write it.
-    pub(crate) fn hint_rows(&mut self, handle: u32) {
-        let handle = self.handles.at(handle);
-        let entry = self.bases.at_mut(handle.base);
-        if entry.base.row_hint == 0 {
-            let row = handle.view.stride().first().map_or(0, |stride| stride.abs());
-            entry.base.row_hint = if row == 0 { entry.base.len.max(1) } else { row };
-        }
-    }
-
-    /// Appends an instruction on `handle`'s view and does the accounts.
-    #[inline]
-    pub(crate) fn push_instr(&mut self, instr: Instr, location: Location<'_>, structure: u64) {
-        let mut instr = instr;
-        instr.origin = self.builder.intern_origin(location);
-        self.recorded += 1;
-        self.builder.push_instr(instr, mix_line(structure, location.line));
-    }
-
-    /// Hands the pending batch over, as something of it is asked for or it is large. What else it makes may stay a recipe.
-    pub(crate) fn submit_part(&mut self) -> Result<Submitted> {
-        self.bound_recipes();
-        self.keep_recipes();
-        self.submit()
-    }
-
-    /// Hands the pending batch over, as everything is asked for.
-    pub(crate) fn submit_all(&mut self) -> Result<Submitted> {
-        self.make_all_recipes();
-        self.submit()
-    }
-
-    /// Hands what is pending, if there is something, to the executor. What is returned goes on once the lock is open.
-    pub(crate) fn submit(&mut self) -> Result<Submitted> {
-        let executor = self.executor()?;
-        let mut runner = self.end_wait(&executor)?;
-        if !self.builder.is_empty() {
-            let closed = self.close_batch();
-            runner = Some(self.hand_over(&executor, closed)?);
-        }
-        Ok(Submitted { executor, epoch: self.builder.epoch - 1, runner })
-    }
-
-    /// Gives the bases that live on behind the closed batch their slots: first those of bases that it ends, so that each turn
-    /// of a loop finds the same ones.
-    pub(crate) fn give_slots(&mut self) {
-        self.builder.freed_slots.drain(..).for_each(|slot| self.slots.free(slot));
-        let batch = &mut self.builder.batch;
-        for (at, slot) in batch.slots.iter_mut().enumerate() {
-            if *slot == NO_SLOT && !batch.bases[at].has(base_flags::DIES) {
-                *slot = self.slots.take();
-                self.bases.at_mut(self.builder.places[at]).slot = *slot;
-            }
-        }
-        batch.header.slot_count = self.slots.count();
-    }
-
     /// Now, if times are wanted.
     #[inline]
     pub(crate) fn clock(&self) -> Option<Instant> {
@@ -524,51 +253,6 @@ impl State {
         if let (Some(_), Some(running)) = (begin, &self.running) {
             running.executor.count("recorder.record_ns", begin);
         }
-    }
-
-    /// Submits when a limit is passed, at a turn of the program's loop if one is found.
-    #[inline]
-    pub(crate) fn check_limits(&mut self) -> Option<Submitted> {
-        if self.trace.is_some() && !self.outgrows_trace() {
-            return None;
-        }
-        if self.waiting.as_ref().is_some_and(|waiting| self.builder.batch.instrs.len() >= waiting.turn) {
-            return self.submit_waiting().ok();
-        }
-        let running = self.running.as_ref()?;
-        let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
-        let options = &running.options;
-        let full = bytes >= if limit::is_short(instructions) { running.step_bytes } else { options.max_bytes };
-        if instructions < limit::shortest(options.max_instructions) && !full {
-            return None;
-        }
-        let repeats = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
-        let most = limit::limit(instructions, self.builder.work_bytes, repeats, options.max_instructions);
-        if instructions < most && !full {
-            return None;
-        }
-        let over = instructions >= 2 * options.max_instructions
-            || bytes >= running.step_bytes.max(options.max_bytes.saturating_mul(2));
-        let period = &self.builder.period;
-        let found = period.found().filter(|_| repeats);
-        let looping = match period.found() {
-            Some(_) => repeats,
-            // A batch that ends in the middle of a turn stores all that the rest of the turn needs.
-            None => period.is_likely(),
-        };
-        let at_turn = looping && period.at_boundary();
-        if !over && looping && !at_turn {
-            return None;
-        }
-        if let Some(turn) = found
-            && at_turn
-            && !full
-            && self.wait_a_turn(turn)
-        {
-            return None;
-        }
-        // Only a context without an executor refuses, and that was ruled out above.
-        self.submit_part().ok()
     }
 
     /// Forgets everything but the generations of handles.
@@ -615,21 +299,4 @@ impl State {
     pub(crate) fn shape(&self, handle: u32) -> Shape {
         Shape::of(self.handles.at(handle).view.shape())
     }
-}
-
-#[inline]
-fn mix_line(structure: u64, line: u32) -> u64 {
-    crate::array::small_view::mix(structure, u64::from(line))
-}
-
-#[cold]
-fn too_many() -> Error {
-    Error::new(status::MEMORY, format!("more than {} arrays at one time", 1u64 << INDEX_BITS))
-}
-
-#[cold]
-fn too_large(dtype: DType, len: i64) -> Error {
-    let text =
-        format!("an array of {len} elements of type {} exceeds the limit of {MAX_BASE_BYTES} bytes", dtype.name());
-    Error::new(status::SHAPE, text)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod handle;
 pub(crate) mod later;
+mod lifetimes;
 pub(crate) mod part;
 pub(crate) mod shape;
 pub(crate) mod slab;

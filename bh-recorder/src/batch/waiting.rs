@@ -5,10 +5,11 @@
 //! as many instructions as a turn has, or until somebody asks for something of it, and what is dropped meanwhile without
 //! having been used again ends in it.
 
+use super::submit::Submitted;
 use crate::Recipes;
 use crate::batch::builder::close;
 use crate::executor::{Executor, Job, Runner};
-use crate::state::{State, Submitted};
+use crate::state::State;
 use bh_bytecode::batch::NO_SLOT;
 use bh_bytecode::planning::{Planning, Work};
 use bh_bytecode::{Instr, Opcode, Operand, ViewRec, base_flags};

@@ -1,0 +1,119 @@
+//! The batch under construction is handed over: when a limit is passed, and when something of it is asked for.
+
+use super::limit;
+use crate::executor::{Executor, Runner};
+use crate::state::State;
+use bh_bytecode::base_flags;
+use bh_bytecode::batch::NO_SLOT;
+use bh_core::error::Result;
+use std::sync::Arc;
+
+/// A batch that was handed over, or the last one that was if there was nothing to hand over.
+#[must_use = "nobody may run the batch otherwise"]
+pub(crate) struct Submitted {
+    pub(crate) executor: Arc<Executor>,
+    /// What to wait for to see everything done.
+    pub(crate) epoch: u64,
+    pub(crate) runner: Option<Runner>,
+}
+
+impl Submitted {
+    /// Sees to it that the batch is run. Waits, helping, while too many are under way.
+    pub(crate) fn drive(&self) {
+        if let Some(runner) = self.runner {
+            self.executor.drive(runner, true);
+        }
+    }
+
+    /// As [`Submitted::drive`], but never waits for another batch.
+    pub(crate) fn start(&self) {
+        if let Some(runner) = self.runner {
+            self.executor.drive(runner, false);
+        }
+    }
+}
+
+impl State {
+    /// Hands the pending batch over, as something of it is asked for or it is large. What else it makes may stay a recipe.
+    pub(crate) fn submit_part(&mut self) -> Result<Submitted> {
+        self.bound_recipes();
+        self.keep_recipes();
+        self.submit()
+    }
+
+    /// Hands the pending batch over, as everything is asked for.
+    pub(crate) fn submit_all(&mut self) -> Result<Submitted> {
+        self.make_all_recipes();
+        self.submit()
+    }
+
+    /// Hands what is pending, if there is something, to the executor. What is returned goes on once the lock is open.
+    pub(crate) fn submit(&mut self) -> Result<Submitted> {
+        let executor = self.executor()?;
+        let mut runner = self.end_wait(&executor)?;
+        if !self.builder.is_empty() {
+            let closed = self.close_batch();
+            runner = Some(self.hand_over(&executor, closed)?);
+        }
+        Ok(Submitted { executor, epoch: self.builder.epoch - 1, runner })
+    }
+
+    /// Gives the bases that live on behind the closed batch their slots: first those of bases that it ends, so that each turn
+    /// of a loop finds the same ones.
+    pub(crate) fn give_slots(&mut self) {
+        self.builder.freed_slots.drain(..).for_each(|slot| self.slots.free(slot));
+        let batch = &mut self.builder.batch;
+        for (at, slot) in batch.slots.iter_mut().enumerate() {
+            if *slot == NO_SLOT && !batch.bases[at].has(base_flags::DIES) {
+                *slot = self.slots.take();
+                self.bases.at_mut(self.builder.places[at]).slot = *slot;
+            }
+        }
+        batch.header.slot_count = self.slots.count();
+    }
+
+    /// Submits when a limit is passed, at a turn of the program's loop if one is found.
+    #[inline]
+    pub(crate) fn check_limits(&mut self) -> Option<Submitted> {
+        if self.trace.is_some() && !self.outgrows_trace() {
+            return None;
+        }
+        if self.waiting.as_ref().is_some_and(|waiting| self.builder.batch.instrs.len() >= waiting.turn) {
+            return self.submit_waiting().ok();
+        }
+        let running = self.running.as_ref()?;
+        let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
+        let options = &running.options;
+        let full = bytes >= if limit::is_short(instructions) { running.step_bytes } else { options.max_bytes };
+        if instructions < limit::shortest(options.max_instructions) && !full {
+            return None;
+        }
+        let repeats = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
+        let most = limit::limit(instructions, self.builder.work_bytes, repeats, options.max_instructions);
+        if instructions < most && !full {
+            return None;
+        }
+        let over = instructions >= 2 * options.max_instructions
+            || bytes >= running.step_bytes.max(options.max_bytes.saturating_mul(2));
+        let period = &self.builder.period;
+        let found = period.found().filter(|_| repeats);
+        let looping = match period.found() {
+            Some(_) => repeats,
+            // A batch that ends in the middle of a turn stores all that the rest of the turn needs.
+            None => period.is_likely(),
+        };
+        let at_turn = looping && period.at_boundary();
+        if !over && looping && !at_turn {
+            return None;
+        }
+        if let Some(turn) = found
+            && at_turn
+            && !full
+            && self.wait_a_turn(turn)
+        {
+            return None;
+        }
+        // Only a context without an executor refuses, and that was ruled out above.
+        self.submit_part().ok()
+    }
+}
