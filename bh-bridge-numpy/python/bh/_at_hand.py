@@ -41,7 +41,7 @@ def _operand(value):
         made = to_numpy(value)
         return made[()] if value._scalar else made
     if kind in (list, tuple) and len(value) <= _MOST:
-        return kind(map(_operand, value))
+        return value if _NUMBERS.issuperset(map(type, value)) else kind(map(_operand, value))
     return _option(value)
 
 
