@@ -24,8 +24,7 @@ impl Settings {
         // Messages that are this long take longer than the further kernels that it costs to compute meanwhile.
         let overlap_bytes = cluster::OVERLAP_BYTES.default();
         let (small_bytes, overlap_rows) = (cluster::SMALL_BYTES.default(), cluster::OVERLAP_ROWS.default().into());
-        let ahead_percent = cluster::AHEAD_PERCENT.default().into();
-        Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, ahead_percent, overlap_bytes }
+        Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, ahead_percent: 0, overlap_bytes }
     }
 
     /// One line, which is equal where the settings are. `weights` is what the configuration says of them.
