@@ -114,9 +114,9 @@ keys! {
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
         OVERLAP_ROWS "overlap_rows": u32 = "2",
             "The most rows of passing arrays that neighbours both compute rather than send.";
-        AHEAD_PERCENT "ahead_percent": u32 = "2",
+        AHEAD_PERCENT "ahead_percent": u32 = "0",
             "In batches of several turns of a loop, ranks get rows of neighbours for all turns at once and compute with them, as long \
-             as these are no more than so many percent of their own; 0 to send rows for each turn.";
+             as these are at most this percentage of their own; 0 to send rows for each turn.";
         OVERLAP_BYTES "overlap_bytes": u64 = "262144",
             "A rank that gets this many bytes or more computes what needs none of them while they travel.";
         PART_BYTES "part_bytes": u64 = "1073741824",

@@ -32,7 +32,7 @@ pub fn processes() -> usize {
     Launcher::find().map_or(1, |launcher| launcher.local_size)
 }
 
-/// Outputs of at least so many bytes, of all processes of a host together, are written past the caches. Smaller ones are likely
+/// Outputs of at least this many bytes, of all processes of a host together, are written past the caches. Smaller ones are likely
 /// to be read again while the last-level cache still has them: with grids of 32 MB, that cost a stencil half of its speed; with
 /// 512 MB it gained 40%.
 pub const STREAM_BYTES: u64 = 64 << 20;

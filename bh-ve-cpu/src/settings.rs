@@ -42,7 +42,7 @@ pub(crate) enum TimeTiles {
     Off,
     /// Those that the model gains from.
     Auto,
-    /// All, of so many kernels at most.
+    /// All, of this many kernels at most.
     Kernels(u32),
 }
 
@@ -103,7 +103,7 @@ impl Settings {
         Primitives { isa: self.isa, stream_bytes: self.stream_bytes, superinstructions: self.superinstructions }
     }
 
-    /// What tiles are to be, where windows have so many bytes.
+    /// What tiles are to be, where windows have this many bytes.
     pub(crate) fn tiles(&self, bytes: i64) -> Option<TileOptions> {
         let kernels = match self.time_tiles {
             TimeTiles::Off => return None,

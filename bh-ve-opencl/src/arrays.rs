@@ -35,7 +35,7 @@ struct Known {
     used: u64,
 }
 
-/// So many bases are remembered before those without a copy are forgotten.
+/// This many bases are remembered before those without a copy are forgotten.
 const KNOWN: usize = 4096;
 
 /// Memory of a base for a block, and what the registry has to hear before the block writes to it.

@@ -68,7 +68,7 @@ impl Gpu {
         Ok(Gpu { facts, context, queue, shares_queue: ordered, presence: Presence::default() })
     }
 
-    /// A buffer of the program, which must have so many bytes, be of this context, and be there to be read and written.
+    /// A buffer of the program, which must have this many bytes, be of this context, and be there to be read and written.
     ///
     /// # Safety
     /// `memory` must be a handle of OpenCL.

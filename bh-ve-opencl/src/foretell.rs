@@ -37,7 +37,7 @@ impl<'a> Foretold<'a> {
         self.changed.get(&id).copied().unwrap_or_else(|| self.arrays.bytes_of(id))
     }
 
-    /// A base gets memory of so many bytes, and has none but that.
+    /// A base gets memory of this many bytes, and has none but that.
     fn set(&mut self, id: u64, bytes: u64) {
         self.now = self.now + bytes - self.bytes_of(id);
         self.changed.insert(id, bytes);

@@ -78,7 +78,7 @@ impl Pool {
         Arc::new(Pool { gpu, programs, target, state: Mutex::default(), limit, piece, staging, allocations, peak })
     }
 
-    /// Runs `staged` with pinned memory if a transfer of so many bytes goes through it and there is some, else `direct`.
+    /// Runs `staged` with pinned memory if a transfer of this many bytes goes through it and there is some, else `direct`.
     fn transfer(
         &self,
         bytes: usize,
@@ -105,7 +105,7 @@ impl Pool {
         (state.used_bytes, state.free_bytes)
     }
 
-    /// A buffer of at least so many bytes. Fails if the limit would be passed or the device has none.
+    /// A buffer of at least this many bytes. Fails if the limit would be passed or the device has none.
     pub(crate) fn take(self: &Arc<Pool>, bytes: usize) -> Result<Memory> {
         let capacity = capacity(bytes);
         let mut state = self.lock();

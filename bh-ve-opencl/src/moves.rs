@@ -11,11 +11,11 @@ use bh_core::{Error, Result};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use std::sync::Arc;
 
-/// Elements that are read or written in rows with gaps, if the gaps are no more than so many times the elements: a kernel
+/// Elements that are read or written in rows with gaps, if the gaps are no more than this many times the elements: a kernel
 /// that puts them together would take longer.
 const GAPS: i64 = 4;
 
-/// From so many bytes on, elements with gaps between them are put together on the device, if they are to lie one after the other.
+/// From this many bytes on, elements with gaps between them are put together on the device, if they are to lie one after the other.
 const PACKED: usize = 1 << 20;
 
 /// Where elements lie in a buffer.

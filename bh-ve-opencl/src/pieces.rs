@@ -6,7 +6,7 @@ use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, 
 /// The most pieces of a nest; more would take longer than another engine.
 const MOST: usize = 4096;
 
-/// A part of a nest: so many iterations of each dimension, from these on.
+/// A part of a nest: this many iterations of each dimension, from these on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) offsets: Vec<i64>,

@@ -155,7 +155,7 @@ impl Programs {
         }
     }
 
-    /// The entry of a text, of which so many bytes at the end may be in a program with others.
+    /// The entry of a text, of which this many bytes at the end may be in a program with others.
     pub(crate) fn entry(&self, text: String, own: usize) -> Arc<Entry> {
         let text = if self.shared.contract { code::contracted(&text) } else { text };
         let hash = bh_bytecode::hash::hash_bytes(text.as_bytes());

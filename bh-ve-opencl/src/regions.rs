@@ -9,7 +9,7 @@ use bh_kernel::{BaseUse, BufferRef, SlotMode, Stage};
 
 /// Arrays of fewer bytes travel as a whole.
 const LEAST_BYTES: u64 = 1 << 20;
-/// And those of which a block reads more than one part of so many.
+/// And those of which a block reads more than one part in this many.
 const SHARE: u64 = 4;
 /// Shorter rows travel with what is between them.
 const ROW_BYTES: u64 = 256;

@@ -65,7 +65,7 @@ pub(crate) struct Settings {
     pub(crate) while_building: bool,
     pub(crate) placements: Placements,
     pub(crate) tune: Tune,
-    /// For tests: after so many kernels the device is as lost.
+    /// For tests: after this many kernels the device is as lost.
     pub(crate) fault_after: Option<u64>,
 }
 
@@ -141,7 +141,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// Is the way in which hot kernels are built on a device of this class to be measured? From so many bytes of a block on.
+    /// Is the way in which hot kernels are built on a device of this class to be measured? From this many bytes of a block on.
     pub(crate) fn tunes(&self, class: Class) -> Option<u64> {
         match self.tune {
             _ if self.specialise != Specialise::Auto => None,

@@ -25,7 +25,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// So many bytes; none if the device has no such memory left.
+    /// This many bytes; none if the device has no such memory left.
     pub(crate) fn new(gpu: &Gpu, bytes: usize) -> Option<Pinned> {
         // SAFETY: no host memory is given.
         let buffer = unsafe {
@@ -61,7 +61,7 @@ impl Piece {
 }
 
 impl Staging {
-    /// Two pieces of so many bytes; none if the device has no such memory left.
+    /// Two pieces of this many bytes; none if the device has no such memory left.
     pub(crate) fn new(gpu: &Gpu, bytes: usize) -> Option<Staging> {
         let piece = || Some(Piece { memory: Pinned::new(gpu, bytes)?, busy: None });
         Some(Staging { pieces: vec![piece()?, piece()?], bytes })

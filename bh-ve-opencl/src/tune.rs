@@ -34,7 +34,7 @@ pub(crate) const WAYS: [Way; 7] = [
 const CALLS: u32 = 16;
 /// Measured calls of each way.
 const REPEATS: u32 = 3;
-/// Another way than the usual one has to be so much faster, in percent.
+/// By how many percent another way than the usual one has to be faster.
 const GAIN: u64 = 3;
 /// Blocks that are remembered; beyond, measuring begins anew.
 const NAMES: usize = 1 << 12;
@@ -95,7 +95,7 @@ impl Tuner {
         Tuner { wanted, least_bytes, known: HashMap::new(), tuned, remembered }
     }
 
-    /// Is a block with so many bytes, called so often, to be tried? Asks the disk first.
+    /// Is a block with this many bytes, called so often, to be tried? Asks the disk first.
     pub(crate) fn begins(&mut self, name: u128, calls: u32, bytes: impl FnOnce() -> u64, programs: &Programs) -> bool {
         if !self.wanted || calls <= crate::plan::HOT || self.known.contains_key(&name) || bytes() < self.least_bytes {
             return false;

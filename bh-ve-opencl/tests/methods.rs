@@ -106,7 +106,7 @@ fn products_of_matrices_and_vectors() {
     assert!(count(&stack, "kernels") >= sizes.len() as u64);
 }
 
-/// Calls of `solve` for so many systems of `n` equations, whose matrices need exchanges of rows and whose solutions are whole
+/// Calls of `solve` for this many systems of `n` equations, whose matrices need exchanges of rows and whose solutions are whole
 /// numbers; the matrix with the number `singular` has a row of zeros. And the solutions.
 fn systems(stack: &mut Stack, count: i64, n: i64, singular: Option<i64>) -> (Program, Operand, Vec<i64>) {
     let mut program = Program { batch: Batch::default(), memory: Default::default() };

@@ -12,7 +12,7 @@ use bh_tests::{conformance, data, random, run, stacks};
 use std::io::Write;
 use support::alone;
 
-/// One of so many cases of the conformance suite is in the sample.
+/// One case of the conformance suite in this many is in the sample.
 const STEP: usize = 29;
 /// Random programs of the sample.
 const PROGRAMS: u64 = 60;

@@ -639,17 +639,9 @@ fn settings(host: &Host, ranks: usize, shares: Option<Vec<f64>>, overlap_bytes: 
         weights: weights(host, ranks, shares)?,
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
-        ahead_percent: ahead(host)?,
+        ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
         overlap_bytes,
     })
-}
-
-/// The rows that are computed ahead, if the configuration names them.
-fn ahead(host: &Host) -> Result<i64> {
-    match host.config(&keys::cluster::AHEAD_PERCENT) {
-        Some(_) => Ok(host.setting(&keys::cluster::AHEAD_PERCENT)?.into()),
-        None => Ok(0),
-    }
 }
 
 /// What a process's configuration says of shares, in a line that is equal where the settings are.
@@ -658,7 +650,7 @@ fn line(host: &Host) -> Result<String> {
         weights: Weights::even(1),
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
-        ahead_percent: ahead(host)?,
+        ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
         overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
     };
     Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default()))

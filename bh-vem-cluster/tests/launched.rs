@@ -30,7 +30,7 @@ fn launchers() -> Vec<(&'static str, &'static str)> {
     LAUNCHERS.iter().copied().filter(|(name, _)| there(name)).collect()
 }
 
-/// A command line of this program's tests, on so many ranks.
+/// A command line of this program's tests, on this many ranks.
 fn launch((name, program): (&str, &str), ranks: usize, test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(program);
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

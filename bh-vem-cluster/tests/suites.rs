@@ -83,7 +83,7 @@ fn uneven() -> Vec<Stack> {
     (2..=8).map(stack).chain([siblings]).collect()
 }
 
-/// Runs the programs of so many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is
+/// Runs the programs of this many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is
 /// cut, of its seed and the number of the clusters.
 fn equal_the_oracle(programs: u64, make: impl Fn(u64, u64) -> (Program, Cuts)) {
     let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());

@@ -5,7 +5,7 @@ mod support;
 use bh_bytecode::{Opcode, View};
 use support::{Program, cluster, cluster_on, cluster_with, two_devices};
 
-/// The inside of a grid with a border of one, moved by so many rows, columns and so on.
+/// The inside of a grid with a border of one, moved by this many rows, columns and so on.
 fn inner(shape: &[i64], moved: &[i64]) -> View {
     let mut view = View::contiguous(shape).unwrap();
     for (dim, &by) in moved.iter().enumerate() {

@@ -378,7 +378,7 @@ impl Draft {
         matches!(self.homes[array], Home::Rows { .. })
     }
 
-    /// Bytes to and from memory, in tiles of so many rows and columns.
+    /// Bytes to and from memory, in tiles of this many rows and columns.
     pub(super) fn memory_bytes(&self, tile: [i64; 2]) -> f64 {
         // What each array has read, and written: several nests find it in the caches.
         let mut moved = vec![(0.0f64, 0.0f64); self.homes.len()];
@@ -399,7 +399,7 @@ impl Draft {
         moved.iter().map(|(read, written)| read + written).sum()
     }
 
-    /// Elements from row to row of an array in tiles of so many columns: whole lines of the caches, no power of two apart.
+    /// Elements from row to row of an array in tiles of this many columns: whole lines of the caches, no power of two apart.
     pub(super) fn pitch(&self, array: usize, columns: i64) -> i64 {
         const LINE: i64 = 64;
         const PAGE: i64 = 4096;

@@ -2,7 +2,7 @@
 
 use crate::{BufferRef, Dim, SlotMode, Stage};
 
-/// How an array is cut: into rows of so many elements, and these into columns of so many.
+/// How an array is cut: into rows of this many elements, and these into columns of this many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     pub(super) row: i64,
@@ -30,7 +30,7 @@ fn strides(stage: &Stage) -> impl Iterator<Item = (u32, usize, i64)> + '_ {
     })
 }
 
-/// The grid of each base, of so many elements, that these stages walk. Rows are as far apart as the largest stride of an
+/// The grid of each base, of this many elements, that these stages walk. Rows are as far apart as the largest stride of an
 /// outermost loop is; columns as the largest one below that which divides it.
 pub(super) fn grids<'a>(lengths: &[i64], stages: impl Iterator<Item = &'a Stage> + Clone) -> Vec<Grid> {
     let mut grids = vec![Grid { row: 1, column: 1 }; lengths.len()];

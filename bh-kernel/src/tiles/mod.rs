@@ -39,7 +39,7 @@ pub struct TileOptions {
     pub bytes: i64,
     /// Threads that tiles are for.
     pub threads: i64,
-    /// Chains of so many kernels, wherever that is possible; `None`: of as many as the model gains from.
+    /// Chains of this many kernels, wherever that is possible; `None`: of as many as the model gains from.
     pub kernels: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The iterations, of so many, in a tile; those before the first one and behind the last one too, if they go around.
+    /// The iterations, of this many, in a tile; those before the first one and behind the last one too, if they go around.
     pub fn of(self, tile: &Range<i64>, iterations: i64, around: bool) -> Range<i64> {
         let (start, end) = (tile.start + self.low, tile.end + self.high);
         if around {

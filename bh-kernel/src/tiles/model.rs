@@ -5,28 +5,29 @@ use super::chain::Chain;
 use super::draft::{self, Draft};
 use crate::window::SlidingWindows;
 
-/// An addition of a byte costs as much as so many bytes between a kernel and the cache.
+/// An addition of a byte costs as much as this many bytes between a kernel and the cache.
 const ARITHMETIC: f64 = 0.5;
-/// A byte to or from memory, which all threads share, costs so many more for each thread, between these.
+/// A byte to or from memory, which all threads share, costs this many more for each thread, between these.
 const MEMORY: f64 = 0.55;
 const LEAST_MEMORY: f64 = 3.0;
 const MOST_MEMORY: f64 = 9.0;
-/// A byte of a row that was read before and no longer is in the nearest large cache, or, in two dimensions, in the small one of so many bytes.
+/// What a byte costs of a row that was read before and no longer is in the nearest large cache, or, in two dimensions, in the
+/// small one of this many bytes.
 const AGAIN: f64 = 5.0;
 const NEAR: f64 = 2.5;
 const SMALL_CACHE: i64 = 32 << 10;
-/// Memory and kernels run at the same time; so much of the one that takes less is seen nevertheless.
+/// Memory and kernels run at the same time; this part of the one that takes less is seen nevertheless.
 const SEEN: f64 = 0.3;
-/// A call for a nest's part of a strip, and a line of that, cost as much as so many bytes of a cache.
+/// A call for a nest's part of a strip, and a line of that, cost as much as this many bytes of a cache.
 const CALL: f64 = 4000.0;
 const LINE: f64 = 1200.0;
 /// Tiles for each thread: who is late with one leaves others to the rest.
 const TILES: i64 = 4;
 /// Chains that cost more than this part of what their kernels cost one by one, or in windows, are no tiling.
 pub(super) const LEAST_GAIN: f64 = 0.8;
-/// A longer chain must gain so much more, as a part.
+/// A longer chain must gain this part more.
 pub(super) const MORE_GAIN: f64 = 0.01;
-/// So many kernels may follow that gain nothing before the search ends.
+/// This many kernels may follow that gain nothing before the search ends.
 pub(super) const LATER: u32 = 16;
 /// The most rows of a strip: longer calls gain nothing.
 const MOST_STRIP: i64 = 64;
@@ -124,7 +125,7 @@ fn least_column(draft: &Draft) -> i64 {
     draft.columns.iter().map(|(column, size)| column * size).min().unwrap_or(1)
 }
 
-/// What a tiling with tiles of so many columns costs.
+/// What a tiling with tiles of this many columns costs.
 fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
     let (rows, columns) = (draft.area[0].end - draft.area[0].start, draft.area[1].end - draft.area[1].start);
     // Bytes of a row in use, and of those that are kept.

@@ -104,7 +104,7 @@ fn copies(stage: &Stage, block: u32, number: usize, grids: &[Grid], lengths: &[i
     parts.iter().enumerate().map(piece).collect()
 }
 
-/// The nest that makes all of an array of so many elements, if these pieces are all of it, from the same elements of one array.
+/// The nest that makes all of an array of this many elements, if these pieces are all of it, from the same elements of one array.
 fn complete(pieces: &[Piece], grid: Grid, length: i64) -> Option<Part> {
     let extents = [length / grid.row, grid.row / grid.column];
     let covered: i64 = pieces

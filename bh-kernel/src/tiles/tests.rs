@@ -14,7 +14,7 @@ fn batch(text: &str) -> Batch {
     batch
 }
 
-/// Its tilings, with chains of so many kernels at most.
+/// Its tilings, with chains of this many kernels at most.
 fn tiled(batch: &Batch, kernels: u32) -> Vec<Tiling> {
     let options = TileOptions { bytes: 4000, threads: 2, kernels: Some(kernels) };
     tilings(&batch.as_ref(), &options, &SlidingWindows::default()).found

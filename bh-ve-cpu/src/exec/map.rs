@@ -113,7 +113,7 @@ pub(super) unsafe fn run_part(
     runner.executor.finish();
 }
 
-/// Runs so many rows and columns, the iterations of the two outermost loops, of a nest of a tile, from where the slots are.
+/// Runs this many rows and columns, the iterations of the two outermost loops, of a nest of a tile, from where the slots are.
 ///
 /// # Safety
 /// They must be inside the nest, and nobody else may run them.

@@ -141,7 +141,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Does the blocks that `numbers` numbers, each with so many turns at most by primitives. Returns those that have not ended.
+    /// Does the blocks that `numbers` numbers, each with this many turns at most by primitives. Returns those that have not ended.
     fn run(&self, blocks: i64, numbers: impl Fn(i64) -> i64 + Sync, turns: i64, workers: &mut Workers) -> Vec<i64> {
         let participants = workers.participants(self.units);
         let tasks = workers.tasks(participants, self.units, blocks).max(1);

@@ -156,7 +156,7 @@ pub(crate) struct Code {
 /// What a noted number says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// It is an index, signed or not, and out of range for so many elements.
+    /// It is an index, signed or not, and out of range for this many elements.
     Index(bool, i64),
     /// A method fails for this reason, which may have the number in its text.
     Method(String),

@@ -144,7 +144,7 @@ fn fold(left: &Matrix, right: &Matrix, out: &Matrix) -> Stage {
 /// Items that run together: down and across a tile.
 const WARP: (usize, usize) = (4, 8);
 
-/// Results of an item: a square of so many.
+/// Results of an item: a square of this many.
 fn side(dtype: DType) -> usize {
     match dtype {
         DType::C128 => 2,

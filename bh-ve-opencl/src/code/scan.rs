@@ -7,7 +7,7 @@ use bh_bytecode::c::{expression, neutral, type_name};
 
 /// Rows of fewer elements are walked by one item.
 const SHORT: i64 = 64;
-/// So many rows keep a device busy with one item each.
+/// This many rows keep a device busy with one item each.
 const MANY: i64 = 8192;
 /// The most parts of a row.
 const PARTS: i64 = 1024;

@@ -22,7 +22,7 @@ const COUNTS: Place = Place::Scratch(4);
 /// Copies of operands that lie in the base that is written.
 const COPIES: u16 = 5;
 
-/// Which part of all elements the output of a scatter is: from this number on, of so many. Indices count all of them.
+/// Which part of all elements the output of a scatter is: from this number on, of this many. Indices count all of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     pub(crate) first: i64,

@@ -230,7 +230,7 @@ pub(crate) fn together(stages: &[Stage], target: &Target, variant: Variant) -> O
 
 /// Elements of an item, one after the other, where there are enough: several reads are on their way at once.
 const EACH: i64 = 4;
-/// So many times the items that fill the device are enough.
+/// This many times the items that fill the device are enough.
 const TURNS: i64 = 4;
 /// Longer bodies are not unrolled.
 const LONG: usize = 40;

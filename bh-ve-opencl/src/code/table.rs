@@ -85,7 +85,7 @@ impl Table {
         self.slots.len()
     }
 
-    /// Groups that work on so many tiles of results.
+    /// Groups that work on this many tiles of results.
     pub(super) fn groups(tiles: u64, target: &Target) -> u64 {
         tiles.min((TURNS * target.groups) as u64)
     }

@@ -13,7 +13,7 @@ const SIDE: usize = 128;
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
 
-/// Do tiles of these groups, whose items have a square of so many sums, suit the units?
+/// Do tiles of these groups, whose items have a square of this many sums, suit the units?
 pub(super) fn fit(dtype: DType, group: usize, side: usize, target: &Target) -> bool {
     let tile = side * 16 == SIDE && group == GROUP && target.halves == 2;
     tile && dtype == DType::F64 && target.placements.has(Placement::Units)

@@ -12,7 +12,7 @@ const BYTES: usize = 16;
 /// The most elements of a load.
 const MOST: usize = 4;
 
-/// OpenCL's name of a type of so many elements.
+/// OpenCL's name of a type of this many elements.
 fn vector_name(dtype: DType, width: i64) -> String {
     let name = match dtype {
         DType::I8 => "char",

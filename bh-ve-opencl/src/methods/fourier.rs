@@ -105,7 +105,7 @@ struct Table {
     first: i64,
 }
 
-/// The transforms of one element each of so many of a line, which a pass makes.
+/// The transforms of one element each of this many of a line, which a pass makes.
 struct Pass {
     radix: i64,
     /// Elements of a line, and the product of the radices of the passes before.
@@ -146,7 +146,7 @@ impl Plan<'_, '_, '_> {
         first
     }
 
-    /// An expression of the root with the number `at` of so many.
+    /// An expression of the root with the number `at` of this many.
     fn root(&mut self, writer: &mut Writer, of: i64, at: &str) -> String {
         let roots = writer.buffer(ROOTS, self.dtype, false);
         if of <= TABLE {

@@ -119,7 +119,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         Writer::new(Variant::Parameterised, true)
     }
 
-    /// A kernel with an item `u` for each of so many, whose body gets the name of the matrix.
+    /// A kernel with an item `u` for each of this many, whose body gets the name of the matrix.
     fn each(&mut self, total: i64, body: impl FnOnce(&mut Writer, &str) -> String) {
         if total == 0 {
             return;
@@ -230,7 +230,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         });
     }
 
-    /// A kernel with groups of items, of which each has the number `u`, at least so many.
+    /// A kernel with groups of items, of which each has the number `u`, at least this many.
     fn each_group(&mut self, total: i64, body: impl FnOnce(&mut Writer, &str) -> String) {
         let (mut writer, group) = (self.writer(), self.call.target.group);
         let work = writer.buffer(WORK, self.dtype, true);

@@ -194,7 +194,7 @@ pub(super) fn stack(call: &Call<'_, '_>, calls: &[u32], method: &str) -> Option<
     Some((vec![writer.finish(target, calls.len(), group, &body)], all_bytes))
 }
 
-/// Items of a group for a matrix of so many rows.
+/// Items of a group for a matrix of this many rows.
 fn items(target: &Target, n: i64) -> usize {
     let useful = (n.max(1) as u64).next_power_of_two().max(8) as usize * COLUMNS;
     target.group.min(ITEMS).min(useful)

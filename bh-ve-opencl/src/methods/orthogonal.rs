@@ -63,7 +63,7 @@ impl Factors<'_, '_, '_> {
         Writer::new(Variant::Parameterised, true)
     }
 
-    /// A kernel that joins elements of a view, of so many columns, with those of memory between kernels at the same place.
+    /// A kernel that joins elements of a view, of this many columns, with those of memory between kernels at the same place.
     fn copy(&mut self, lines: &Lines, place: Place, columns: i64, writes: bool, text: impl Fn(&str, &str) -> String) {
         let (total, rows, group) = (lines.count() * columns, self.rows, self.call.target.group);
         let mut writer = self.writer();

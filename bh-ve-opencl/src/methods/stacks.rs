@@ -2,7 +2,7 @@
 
 use bh_bytecode::BatchRef;
 
-/// So many calls at least are one kernel.
+/// This many calls at least are one kernel.
 pub(super) const FEW: usize = 16;
 /// Operands of a call at most.
 const OPERANDS: usize = 4;

@@ -10,7 +10,7 @@ pub fn load(below: &str, keys: &str) -> Option<Stack> {
     load_with_groups(16, below, keys)
 }
 
-/// As [`load`], with so many items in a group.
+/// As [`load`], with this many items in a group.
 pub fn load_with_groups(group: usize, below: &str, keys: &str) -> Option<Stack> {
     let text = format!(
         "[stacks]\nit = ['filter', 'fuser', 'node', {below}]\n[components.opencl]\ndevice = 'cpu'\ngroup = {group}\n{keys}\n"

@@ -63,7 +63,7 @@ pub struct TransportTable {
         owner: *mut c_void,
         release: ReleaseFn,
     ) -> i32,
-    /// The next message from a process will have so many bytes: they go to `data` as soon as they come, so that nothing waits
+    /// The next message from a process will have this many bytes: they go to `data` as soon as they come, so that nothing waits
     /// for `receive`, which follows; `take` does not. The memory must live until `receive` has returned `OK`, or for ever.
     /// Nothing else is expected from this process until then.
     pub expect: unsafe extern "C" fn(context: *mut c_void, from: u32, data: *mut u8, bytes: usize) -> i32,

@@ -89,7 +89,7 @@ struct Expected {
 pub enum Found {
     /// Nothing yet.
     Nothing,
-    /// A message of so many bytes, to be taken.
+    /// A message of this many bytes, to be taken.
     Message(usize),
     /// Rank 0's process has ended.
     End,
@@ -279,7 +279,7 @@ impl Messages {
             Some(Arriving::Parts { from, len }) if len == into.len() => {
                 for part in into.chunks_mut(self.part.max(8)) {
                     let (data, count, comm) = (part.as_mut_ptr().cast(), part.len() as c_int, self.comm);
-                    // SAFETY: the part has room for so many bytes.
+                    // SAFETY: the part has room for this many bytes.
                     let code = unsafe { ffi::MPI_Recv(data, count, ffi_byte(), from, PART, comm, status_ignore()) };
                     check(code, &format!("receiving {count} bytes from rank {from}"))?;
                 }
@@ -375,7 +375,7 @@ impl Options {
 /// Receives a message that was found.
 fn receive(mut message: ffi::MPI_Message, into: &mut [u8]) -> Result<(), String> {
     let (data, count) = (into.as_mut_ptr().cast(), into.len() as c_int);
-    // SAFETY: the slice has room for so many bytes, and the message was found and not received yet.
+    // SAFETY: the slice has room for this many bytes, and the message was found and not received yet.
     check(unsafe { ffi::MPI_Mrecv(data, count, ffi_byte(), &mut message, status_ignore()) }, "receiving a message")
 }
 

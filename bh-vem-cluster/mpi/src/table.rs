@@ -226,7 +226,7 @@ unsafe extern "C" fn take(context: *mut c_void, data: *mut u8, bytes: usize) -> 
     let transport = unsafe { transport(context) };
     let into: &mut [u8] = match bytes {
         0 => &mut [],
-        // SAFETY: the caller has room for so many bytes.
+        // SAFETY: the caller has room for this many bytes.
         _ => unsafe { std::slice::from_raw_parts_mut(data, bytes) },
     };
     transport.done(transport.owner.messages().take(into))

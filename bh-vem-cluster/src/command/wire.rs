@@ -97,7 +97,7 @@ pub fn get_table<T: Plain>(reader: &mut Reader<'_>) -> Result<Vec<T>> {
     let bytes = reader.bytes()?;
     let count = bytes.len() / size_of::<T>();
     let mut table = Vec::<T>::with_capacity(count);
-    // SAFETY: every pattern of bits is a record, and there is room for so many.
+    // SAFETY: every pattern of bits is a record, and there is room for this many.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), table.as_mut_ptr().cast(), count * size_of::<T>());
         table.set_len(count);

@@ -150,7 +150,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A reader that computes its share of `target`, and so many rows beside it, reads rows of neighbours: the rank should compute
+    /// A reader that computes its share of `target`, and this many rows beside it, reads rows of neighbours: the rank should compute
     /// those itself.
     fn extend(
         &mut self,

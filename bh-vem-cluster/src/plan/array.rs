@@ -260,7 +260,7 @@ impl Array {
         size_of::<Array>() + self.cuts.bytes() + self.held.bytes() + self.rooms.bytes() + pieces + copies
     }
 
-    /// Lets each rank compute so many elements before and behind its own from now on; what ranks have and have room for stays. False,
+    /// Lets each rank compute this many elements before and behind its own from now on; what ranks have and have room for stays. False,
     /// and nothing is different, where some rank has no room for these elements, or does not have them. `fresh`: nobody has a
     /// piece yet; `renewed`: all elements are about to be written, from other arrays.
     pub fn reach_out(&mut self, extension: (i64, i64), fresh: bool, renewed: bool) -> bool {
@@ -319,7 +319,7 @@ impl Array {
         }
     }
 
-    /// The same for ranks that have so many elements around what they compute. Where borders lie in the span or beside it on all
+    /// The same for ranks that have this many elements around what they compute. Where borders lie in the span or beside it on all
     /// of them, they are seen to at once.
     fn trim(&mut self, ranks: Range<usize>, (up, down): (i64, i64), span: Span) {
         let (first, last) = (self.reach(ranks.start), self.reach(ranks.end - 1));

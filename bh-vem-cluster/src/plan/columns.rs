@@ -9,7 +9,7 @@ use bh_bytecode::{BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// A matrix has about so many blocks, as far as these are neither narrow nor wide.
+/// A matrix has about this many blocks, as far as these are neither narrow nor wide.
 const BLOCKS: i64 = 32;
 const NARROW: i64 = 8;
 const WIDE: i64 = 128;

@@ -11,7 +11,7 @@ use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// So many results are combined on one rank at a time: few, that messages to it do not wait for each other, but enough that a
+/// This many results are combined on one rank at a time: few, that messages to it do not wait for each other, but enough that a
 /// handful of ranks need one step. A power of two, so that the tree of results is the same as with two.
 const FAN_IN: usize = 16;
 

@@ -11,7 +11,7 @@ use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// The ranks of a product in lines of so many: those of a line compute the same rows, and each some of the columns. As many
+/// The ranks of a product in lines of this many: those of a line compute the same rows, and each some of the columns. As many
 /// panels are multiplied at a time: what a rank gets of the left factor is then as large as what it has of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {

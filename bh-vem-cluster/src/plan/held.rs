@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Elements of an array that a rank has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Has {
-    /// What it computes, and so many elements before and behind that, as far as there are.
+    /// What it computes, and this many elements before and behind that, as far as there are.
     Around(i64, i64),
     /// What it computes, with the room that neighbours are likely to ask for.
     Roomy,
@@ -38,7 +38,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// All of so many ranks have the same.
+    /// All of this many ranks have the same.
     pub fn new(ranks: usize, has: Has) -> Runs {
         Runs { ranks, runs: vec![(0, has)] }
     }

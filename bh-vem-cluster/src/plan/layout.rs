@@ -269,7 +269,7 @@ impl Cuts {
         self.0.ranks
     }
 
-    /// Are they all between rows of so many elements?
+    /// Are they all between rows of this many elements?
     pub fn are_between(&self, row: i64) -> bool {
         let between = |number: i64| number % row == 0;
         let straight = match &self.0.inner {
@@ -328,7 +328,7 @@ impl Cuts {
         }
     }
 
-    /// The least rows of so many elements that a rank gets, as far as that is known.
+    /// The least rows of this many elements that a rank gets, as far as that is known.
     pub fn fewest(&self, row: i64) -> i64 {
         match self.least_rows() {
             // The cut between two ranks is a number.

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Fewer ranks are looked at one by one.
 const LEAST_ALIKE: usize = 3;
 
-/// More ranks than so many that differ from the others are looked at one by one, with all others.
+/// More than this many ranks that differ from the others are looked at one by one, with all others.
 const MOST_APART: usize = 16;
 
 /// The ranks that compute an operation's output.
@@ -194,7 +194,7 @@ impl Planner {
         }
     }
 
-    /// Have all ranks so many elements that pieces grow alike?
+    /// Have all ranks this many elements that pieces grow alike?
     fn is_large(&self, id: u64) -> bool {
         let array = &self.arrays[&id];
         array.passing || array.cuts.least_rows() * array.cuts.step() >= 4 * array.margin()

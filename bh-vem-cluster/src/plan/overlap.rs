@@ -14,7 +14,7 @@ const MOST_SPANS: usize = 8;
 /// Makes identities for bases.
 type NewBase<'a> = &'a mut dyn FnMut() -> u64;
 
-/// Splits the local batches of stages in which a rank gets at least so many bytes. Bases up to number `old` may have data.
+/// Splits the local batches of stages in which a rank gets at least this many bytes. Bases up to number `old` may have data.
 pub fn overlap(stages: &mut [Stage], hosted: &Range<usize>, (least_bytes, old): (u64, u64), new_base: NewBase<'_>) {
     let mut seen: HashSet<u64> = HashSet::new();
     for stage in stages {
@@ -95,7 +95,7 @@ struct Use {
 enum Cut {
     /// All of it at one time.
     All(usize),
-    /// The indices of a dimension that can be early, of so many.
+    /// The indices of a dimension that can be early, of this many.
     Rows { dim: usize, early: Span, extent: i64 },
 }
 

@@ -10,7 +10,7 @@ use crate::plan::stage::Local;
 use bh_bytecode::{BatchRef, DType, Opcode, Operand, View};
 use bh_core::error::Result;
 
-/// A product by parts is so many times as large as its factor at most, as each rank has one.
+/// A product by parts is this many times as large as its factor at most, as each rank has one.
 const LEAST_GAIN: i64 = 4;
 
 /// An operand of what ranks do.

@@ -19,7 +19,7 @@ use std::ops::Range;
 /// The most kinds of arrays whose borders are remembered.
 const MOST_KINDS: usize = 1024;
 
-/// A line is cut between rows if each rank has at least so many.
+/// A line is cut between rows if each rank has at least this many.
 const LEAST_ROWS: i64 = 8;
 
 /// Makes identities for bases of the hosted ranks.
@@ -55,7 +55,7 @@ pub struct Planner {
     bordered_version: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
-    /// Factors of products of at most so many bytes come to all ranks as a whole, where they stay until they change.
+    /// Factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change.
     pub keep_bytes: u64,
     /// Ranks can factor matrices of their own.
     pub factors: bool,
@@ -69,7 +69,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// A planner for so many ranks, of which this process does the work of `hosted`.
+    /// A planner for this many ranks, of which this process does the work of `hosted`.
     pub fn new(ranks: usize, hosted: Range<usize>, settings: Settings, new_id: NewId) -> Planner {
         let complete = hosted.len() == ranks;
         Planner {

@@ -139,7 +139,7 @@ mod tests {
     use bh_bytecode::batch::Extension;
     use bh_bytecode::{Base, Batch, Instr, Operand};
 
-    /// What one of many ranks does for a product: so many transfers and instructions.
+    /// What one of many ranks does for a product: this many transfers and instructions.
     fn planned(ranks: usize, rank: usize, [rows, inner, columns]: [i64; 3]) -> [usize; 2] {
         let mut batch = Batch::default();
         let (name, name_len) = batch.push_string("matmul");

@@ -8,7 +8,7 @@ use crate::plan::stage::{Place, Transfer};
 use bh_bytecode::View;
 use bh_core::error::Result;
 
-/// In each step, so many times as many ranks have the array.
+/// In each step, this many times as many ranks have the array.
 const FAN_OUT: usize = 4;
 
 impl Planner {

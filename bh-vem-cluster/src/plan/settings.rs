@@ -8,13 +8,13 @@ use bh_core::keys::cluster;
 pub struct Settings {
     /// By rank.
     pub weights: Weights,
-    /// Arrays of at most so many bytes are on rank 0 and, as far as they are needed, on the others.
+    /// Arrays of at most this many bytes are on rank 0 and, as far as they are needed, on the others.
     pub small_bytes: u64,
     /// Rows of passing arrays that ranks compute twice instead of sending them, at most.
     pub overlap_rows: i64,
     /// Rows of kept arrays that ranks compute twice instead of getting them for each turn of a loop, in percent of their own.
     pub ahead_percent: i64,
-    /// Where a rank gets at least so many bytes, it computes what needs none of them meanwhile.
+    /// Where a rank gets at least this many bytes, it computes what needs none of them meanwhile.
     pub overlap_bytes: u64,
 }
 

@@ -10,7 +10,7 @@ use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// So many triangles are joined at a time.
+/// This many triangles are joined at a time.
 const FAN_IN: usize = 8;
 
 /// An operand: the number of its view, its array, and the view.

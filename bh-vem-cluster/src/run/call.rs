@@ -160,7 +160,7 @@ impl Machine {
 /// Calls the bridge's function.
 fn answer(request: &[u8]) -> Result<Vec<u8>> {
     unsafe extern "C" fn append(answer: *mut c_void, data: *const u8, bytes: usize) {
-        // SAFETY: the answer is the vector below, and the data has so many bytes.
+        // SAFETY: the answer is the vector below, and the data has this many bytes.
         unsafe { (*answer.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(data, bytes)) };
     }
     let function = FUNCTION.load(Ordering::Acquire);

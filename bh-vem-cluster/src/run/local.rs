@@ -153,7 +153,7 @@ impl LocalRank {
         Ok(rest)
     }
 
-    /// Overwrites the elements of a place with those behind an address, so many bytes from one to the next along each axis.
+    /// Overwrites the elements of a place with those behind an address, this many bytes from one to the next along each axis.
     ///
     /// # Safety
     /// They must be readable, for all of the view.

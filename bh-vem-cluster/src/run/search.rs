@@ -3,7 +3,7 @@
 
 use crate::run::keys::Keys;
 
-/// So many parts of what is left are told apart at a time.
+/// This many parts of what is left are told apart at a time.
 const PARTS: u64 = 16;
 
 /// The places of a line, and the lowest and highest number that the element there may have.

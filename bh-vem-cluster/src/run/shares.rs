@@ -6,10 +6,10 @@ use crate::plan::plans::Plans;
 use crate::run::machine::{Machine, memory_of};
 use bh_bytecode::{Base, BatchRef, base_flags};
 
-/// Arrays take so much of a stack's memory at most, in percent: the rest is for what operations need beside them.
+/// The most that arrays take of a stack's memory, in percent: the rest is for what operations need beside them.
 const MOST_PERCENT: u64 = 80;
 
-/// A factor that takes no more than one of so many parts of it stays.
+/// A factor that takes no more than one part in this many of it stays.
 const KEPT: u64 = 8;
 
 /// What shares follow.
@@ -19,7 +19,7 @@ pub(crate) struct Shares {
     limits: Vec<u64>,
     /// The shares that were asked for, where memory does not matter.
     wanted: Vec<f64>,
-    /// Arrays of so many bytes fit.
+    /// Arrays of this many bytes fit.
     fitting: u64,
     /// How many arrays there were when that was looked at.
     arrays: usize,

@@ -13,7 +13,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Queues between so many ranks.
+    /// Queues between this many ranks.
     pub fn new(ranks: usize) -> InProcess {
         InProcess { ranks, queues: HashMap::new() }
     }

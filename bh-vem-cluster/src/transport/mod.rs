@@ -24,7 +24,7 @@ pub trait Transport: Send {
     /// Sends a message from a hosted rank. Does not wait for the receiver.
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()>;
 
-    /// The next message from a rank to a hosted one will have so many bytes: room for it may be made ready.
+    /// The next message from a rank to a hosted one will have this many bytes: room for it may be made ready.
     fn expect(&mut self, _at: usize, _from: usize, _bytes: usize) -> Result<()> {
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Port {
         self.wire.send(from, to, bytes)
     }
 
-    /// The next message from a rank to a hosted one will have so many bytes, and nothing else is received before it.
+    /// The next message from a rank to a hosted one will have this many bytes, and nothing else is received before it.
     pub fn expect(&mut self, at: usize, from: usize, bytes: usize) -> Result<()> {
         self.wire.expect(at, from, bytes)
     }
