@@ -6,7 +6,7 @@ use crate::memory::{Memory, Pool};
 use crate::regions::Region;
 use crate::shared::Space;
 use bh_bytecode::{Base, View};
-use bh_core::abi::{access, status};
+use bh_core::abi::{Residency, access, status};
 use bh_core::component::Loan;
 use bh_core::{Counter, Host, Registry, Result};
 use std::collections::HashMap;
@@ -264,11 +264,14 @@ impl Arrays {
         }
         let bytes = base.bytes() as usize;
         let memory = Arc::new(self.take(bytes)?);
-        let loan = self.registry.acquire(base, access::READ)?;
-        // SAFETY: the loan holds the whole base until it is released.
-        let outcome = self.upload(&memory, unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), bytes) });
-        drop(loan);
-        outcome?;
+        if is_nowhere(self.registry.residency(base)) {
+            // What nobody wrote reads as zeros.
+            memory.clear(bytes)?;
+        } else {
+            let loan = self.registry.acquire(base, access::READ)?;
+            // SAFETY: the loan holds the whole base until it is released.
+            self.upload(&memory, unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), bytes) })?;
+        }
         self.attach(base, memory.clone(), false)?;
         self.used(base, &memory);
         Ok(memory)
@@ -309,4 +312,9 @@ impl Arrays {
         // SAFETY: the counters live for ever.
         unsafe { self.registry.attach_copy(base, self.space, memory, exclusive, self.counters) }
     }
+}
+
+/// Does nobody have values of a base?
+fn is_nowhere(found: Residency) -> bool {
+    (found.host, found.spaces, found.alias, found.lost) == (0, 0, 0, 0)
 }

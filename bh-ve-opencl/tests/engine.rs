@@ -597,6 +597,19 @@ fn what_is_read_of_a_large_array_travels_and_no_more() {
 }
 
 #[test]
+fn what_nobody_wrote_does_not_travel() {
+    let _alone = alone();
+    let mut build = Build::default();
+    let (source, grid) = (build.base(DType::F64, 500, true), build.base(DType::F64, 10_000, false));
+    let inside = [build.view(grid, 100, &[500], &[2]), build.view(source, 0, &[500], &[1])];
+    build.push(Opcode::Copy, &inside);
+    let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
+    // The oracle has zeros around what is written.
+    check(&mut stack, &build.program.unwrap());
+    assert_eq!((count(&stack, "upload_bytes"), count(&stack, "download_bytes")), (4_000, 80_000));
+}
+
+#[test]
 fn large_transfers_go_through_pinned_memory_piece_by_piece() {
     let _alone = alone();
     // Arrays of 66 KB in pieces of 4 KiB, the last of which is not full.

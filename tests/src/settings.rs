@@ -80,13 +80,14 @@ mod tests {
     use bh_core::keys::SECTIONS;
 
     /// Keys of these components that have no values here: what they change is not the way to a result, but the result itself,
-    /// files, memory, or a time limit of a search that is not in use.
+    /// files, memory, processors, or a time limit of a search that is not in use.
     const APART: &[(&str, &str)] = &[
         ("filter", "reassociate"),
         ("fuser", "optimal_steps"),
         ("fuser", "cache_dir"),
         ("fuser", "graph_dir"),
         ("ve-cpu", "affinity"),
+        ("ve-cpu", "domains"),
         ("ve-cpu", "jit_kernels"),
         ("ve-cpu", "jit_cache_dir"),
         ("ve-cpu", "jit_library"),
