@@ -36,7 +36,6 @@ planning = "full"
 threads = 1
 jit = "off"
 windows = "off"
-time_tiles = "off"
 "#;
 
 /// As users have it, but for kernels that are compiled behind the test's back.
