@@ -491,10 +491,11 @@ impl Finish<'_> {
                 slots.push(TileSlot::Index);
                 continue;
             };
-            slots.push(match self.draft.homes[number as usize] {
-                Home::Base => TileSlot::Base(array.base),
-                Home::Fresh => TileSlot::Fresh(array.base),
-                Home::Rows { .. } => TileSlot::Rows(self.numbers[number as usize]),
+            slots.push(match (place, self.draft.homes[number as usize]) {
+                // What goes its own way reads an array that no nest writes: memory has all of it.
+                (None, _) | (_, Home::Base) => TileSlot::Base(array.base),
+                (_, Home::Fresh) => TileSlot::Fresh(array.base),
+                (_, Home::Rows { .. }) => TileSlot::Rows(self.numbers[number as usize]),
             });
             if let (TileSlot::Rows(rows), Some(place)) = (slots[slot], place) {
                 let rows = &self.rows[rows as usize];

@@ -1,6 +1,6 @@
 //! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
 
-use super::{Reach, TileOptions, TileSlot, Tiling, tilings};
+use super::{Reach, TileNest, TileOptions, TileSlot, Tiling, tilings};
 use crate::window::SlidingWindows;
 use bh_bytecode::Batch;
 use bh_bytecode::text::parse;
@@ -232,4 +232,34 @@ fn pieces_of_which_one_changes_in_between_are_no_array_that_was_moved() {
     batch.instrs[1].operands[0] = batch.instrs[1].operands[1];
     let found = tiled(&batch, 16);
     assert!(found.iter().all(|tiling| !tiling.around[1] || tiling.blocks.start > 2), "{found:?}");
+}
+
+#[test]
+fn what_goes_around_is_read_backwards_in_memory() {
+    let text = "base b0 = f64[1600] id 1 live_out
+base b1 = f64[1600] id 2 born dies
+base b2 = f64[1600] id 3 born live_out
+base b3 = f64[1600] id 4 born live_out
+view v0 = b2 at 0 [1600:1]
+view v1 = b0 at 1599 [1600:-1]
+view v2 = b0 at 0 [1600:1]
+view v3 = b1 at 1 [40:40, 39:1]
+view v4 = b0 at 0 [40:40, 39:1]
+view v5 = b1 at 0 [40:40]
+view v6 = b0 at 39 [40:40]
+view v7 = b3 at 0 [1600:1]
+view v8 = b1 at 0 [1600:1]
+i0: v0 = add v1, v2
+i1: v3 = copy v4
+i2: v5 = copy v6
+i3: v7 = add v2, v8
+";
+    let found = tiled(&batch(text), 16);
+    let [tiling] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((tiling.blocks.clone(), tiling.around), (0..4, [false, true]));
+    // The nest of the first block reads the grid backwards, and in rows of the tile.
+    let backwards = |nest: &&TileNest| nest.stage.parameters.strides.contains(&-1);
+    let nest = tiling.nests.iter().find(backwards).unwrap();
+    let grid = tiling.nests.iter().find_map(|nest| nest.slots.iter().find(|slot| matches!(slot, TileSlot::Rows(_))));
+    assert!(nest.slots.contains(&TileSlot::Base(0)) && nest.slots.contains(grid.unwrap()), "{nest:?}");
 }
