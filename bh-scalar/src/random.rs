@@ -1,7 +1,13 @@
-//! Random programs with nested branches, blocks and loops that end, of operations with the same bits everywhere.
+//! Programs for tests: one that is known, and random ones with nested branches, blocks and loops that end, of operations with the
+//! same bits everywhere.
 
 use crate::{Arg, Compute, Program, Statement};
 use bh_bytecode::{Constant, DType, Opcode};
+
+/// How many steps Collatz's rule takes from a number to 1, as a text: a loop that ends elsewhere for each element.
+pub const STEPS: &str = "program steps (i64) -> (i64) with (bool i64 bool) { block { loop { r2 = not_equal r0 i64:1; \
+    if r2 { } else { leave 0 } r3 = remainder r0 i64:2; r4 = equal r3 i64:0; if r4 { r0 = floor_divide r0 i64:2; } \
+    else { r0 = multiply r0 i64:3; r0 = add r0 i64:1; } r1 = add r1 i64:1; } } }";
 
 /// The types of a program's registers, in turn.
 const TYPES: [DType; 7] = [DType::F64, DType::I64, DType::Bool, DType::F32, DType::I32, DType::U8, DType::U64];

@@ -1,5 +1,8 @@
 //! The component: feeds programs to the machine and answers for its arrays on rank 0.
 
+mod configured;
+mod data;
+
 use crate::command::Command;
 use crate::command::memory::Memory;
 use crate::command::wire::Reader;
@@ -8,16 +11,12 @@ use crate::lead::launch::{MET, connect};
 use crate::lead::roster::{Roster, muster, shares};
 use crate::lead::serve::Server;
 use crate::lead::{Lead, Turn};
-use crate::plan::array::Piece;
-use crate::plan::boxes::{Span, span_of};
-use crate::plan::layout::Weights;
 use crate::plan::planner::Planner;
 use crate::plan::settings::Settings;
 use crate::run::call;
 use crate::run::figures::Figures;
 use crate::run::machine::Machine;
 use crate::run::region;
-use crate::run::staging::Staging;
 use crate::run::tune;
 use crate::transport::inprocess::InProcess;
 use crate::transport::{Port, Traffic, Transport, to_json};
@@ -30,11 +29,11 @@ use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Tick
 use bh_core::config::Row;
 use bh_core::error::{Error, Result};
 use bh_core::keys;
-use bh_core::stack::DESCRIPTION;
 use bh_core::strided;
+use configured::{description, line, settings};
+use data::Mapped;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ffi::{CStr, c_char};
 use std::sync::atomic::Ordering;
 
 /// The most lines of programs that are remembered for operations of one rank.
@@ -67,14 +66,6 @@ pub struct Cluster {
     open: VecDeque<(u64, Vec<u64>)>,
     /// The last ticket.
     last: u64,
-}
-
-/// A base that the program has mapped.
-enum Mapped {
-    /// The memory of rank 0's piece.
-    Piece { piece: Piece, maps: u32, changes: bool },
-    /// Memory of this component. Dropped by the program while mapped?
-    Staged(Staging),
 }
 
 impl Component for Cluster {
@@ -448,134 +439,6 @@ impl Cluster {
         Ok(to_json(sent.into_iter().enumerate()))
     }
 
-    /// Brings an array to rank 0's memory, where it stays.
-    fn bring_home(&mut self, base: &Base) -> Result<Piece> {
-        let _turn = self.tell(&Command::Home(*base))?;
-        let piece = self.machine.planner.bring_home(base)?;
-        self.machine.settle()?;
-        self.machine.know(0, &piece.base);
-        Ok(piece)
-    }
-
-    /// Copies the elements of a view of an array that is on several ranks to the program's memory. False where that takes a map.
-    fn read_directly(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<bool> {
-        if self.is_whole(base) || self.mapped.contains_key(&base.id) {
-            return Ok(false);
-        }
-        let Some(parts) = self.machine.planner.parts_of_view(base, view, false) else { return Ok(false) };
-        let _turn = self.tell(&Command::ReadView(*base, *view))?;
-        let outcome = self.machine.read_view(base, view, &parts, Some(memory));
-        self.count();
-        outcome.map(|()| true)
-    }
-
-    /// The same the other way, of a view that is not all of the array.
-    fn write_directly(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<bool> {
-        if self.is_whole(base) || self.mapped.contains_key(&base.id) || view.len() == base.len {
-            return Ok(false);
-        }
-        let Some(parts) = self.machine.planner.parts_of_view(base, view, true) else { return Ok(false) };
-        let _turn = self.tell(&Command::WriteView(*base, *view))?;
-        let outcome = self.machine.write_view(base, view, &parts, Some(memory));
-        self.count();
-        outcome.map(|()| true)
-    }
-
-    /// Is all of an array in rank 0's memory, or not known?
-    fn is_whole(&self, base: &Base) -> bool {
-        self.machine.planner.arrays.get(&base.id).is_none_or(|array| array.fixed || array.cuts.is_first())
-    }
-
-    fn map_base(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
-        let discards = mode & access::DISCARD != 0;
-        let changes = mode & (access::WRITE | access::DISCARD) != 0;
-        let all = Span::new(0, base.len);
-        let span = if discards { all } else { view.map_or(all, span_of) };
-        // What is known here is known to all ranks.
-        let known = self.machine.planner.arrays.contains_key(&base.id);
-        let turn = if known { None } else { self.tell(&Command::Know(*base))? };
-        let array = self.machine.planner.array(base, None);
-        if let Some(error) = array.lost.clone().filter(|_| !discards) {
-            return Err(error);
-        }
-        let home = array.fixed || array.cuts.is_first() && !discards;
-        if home && !matches!(self.mapped.get(&base.id), Some(Mapped::Staged(_))) {
-            drop(turn);
-            if discards {
-                let _turn = self.tell(&Command::Renew(*base))?;
-                self.machine.planner.renew(base, all)?;
-            }
-            let piece = self.machine.planner.piece(base.id, 0);
-            self.machine.know(0, &piece.base);
-            let data = self.machine.children[0].map(&piece.base, view, mode)?;
-            let entry = self.mapped.entry(base.id).or_insert(Mapped::Piece { piece, maps: 0, changes: false });
-            if let Mapped::Piece { maps, changes: before, .. } = entry {
-                *maps += 1;
-                *before |= changes;
-            }
-            return Ok(data);
-        }
-        drop(turn);
-        if !self.mapped.contains_key(&base.id) {
-            self.mapped.insert(base.id, Mapped::Staged(Staging::new(self.host, base)?));
-        }
-        let Some(Mapped::Staged(staging)) = self.mapped.get_mut(&base.id) else {
-            return Err(Error::new(status::ARGUMENT, format!("map: base {} is mapped in another way", base.id)));
-        };
-        if discards {
-            staging.filled = all;
-        } else if !staging.filled.contains(span) {
-            let wanted = staging.filled.join(span);
-            let command = Command::Read(*base, wanted);
-            let turn = self.lead.as_mut().map(|lead| lead.tell(&command)).transpose()?;
-            if let Some(turn) = &turn {
-                self.machine.port.note(&turn.sent);
-            }
-            if let Err(error) = self.machine.read(base, wanted, staging.bytes()) {
-                if staging.maps == 0 {
-                    self.mapped.remove(&base.id);
-                }
-                return Err(error);
-            }
-            staging.filled = wanted;
-        }
-        staging.maps += 1;
-        if changes {
-            staging.changed = staging.changed.join(span);
-        }
-        Ok(staging.address())
-    }
-
-    fn unmap_base(&mut self, base: &Base) -> Result<()> {
-        let last = match self.mapped.get_mut(&base.id) {
-            None => return Err(Error::new(status::ARGUMENT, format!("unmap: base {} is not mapped", base.id))),
-            Some(Mapped::Staged(staging)) => &mut staging.maps,
-            Some(Mapped::Piece { maps, .. }) => maps,
-        };
-        *last -= 1;
-        if *last > 0 {
-            return Ok(());
-        }
-        match self.mapped.remove(&base.id) {
-            Some(Mapped::Piece { piece, changes, .. }) => {
-                if changes && self.machine.planner.arrays.contains_key(&base.id) {
-                    let _turn = self.tell(&Command::Changed(*base))?;
-                    self.machine.changed(base)?;
-                }
-                self.machine.children[0].unmap(&piece.base)
-            }
-            Some(Mapped::Staged(mut staging)) => {
-                let span = staging.changed;
-                if span.is_empty() || !self.machine.planner.arrays.contains_key(&base.id) {
-                    return Ok(());
-                }
-                let _turn = self.tell(&Command::Write(*base, span))?;
-                self.machine.write(base, span, staging.bytes())
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Counts what was sent, and warns once of each line whose operation has no distributed form.
     fn report(&mut self, batch: &BatchRef<'_>) {
         self.count();
@@ -611,59 +474,10 @@ impl Drop for Cluster {
     }
 }
 
-/// The stack that this component is part of, as a configuration.
-fn description(host: &Host) -> String {
-    let text = host.handle(DESCRIPTION).cast_const().cast::<c_char>();
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: the stack keeps the text as long as its components, and ends it with NUL.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
 /// The instructions of a batch, or of some blocks of it, in the order in which they are to run.
 fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
     match blocks {
         [] => (0..batch.instrs.len() as u32).collect(),
         _ => blocks.iter().flat_map(|&block| batch.block_instrs(&batch.blocks[block as usize])).copied().collect(),
     }
-}
-
-/// How the configuration shares out work among ranks. `shares`: as fast as they are, if they differ.
-fn settings(host: &Host, ranks: usize, shares: Option<Vec<f64>>, overlap_bytes: u64) -> Result<Settings> {
-    let overlap_bytes = match host.config(&keys::cluster::OVERLAP_BYTES) {
-        Some(_) => host.setting(&keys::cluster::OVERLAP_BYTES)?,
-        None => overlap_bytes,
-    };
-    Ok(Settings {
-        weights: weights(host, ranks, shares)?,
-        small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
-        overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
-        ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
-        overlap_bytes,
-    })
-}
-
-/// What a process's configuration says of shares, in a line that is equal where the settings are.
-fn line(host: &Host) -> Result<String> {
-    let settings = Settings {
-        weights: Weights::even(1),
-        small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
-        overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
-        ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
-        overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
-    };
-    Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default()))
-}
-
-/// Those of the key, or the given ones, or equal ones.
-fn weights(host: &Host, ranks: usize, shares: Option<Vec<f64>>) -> Result<Weights> {
-    let Some(text) = host.config(&keys::cluster::WEIGHTS).filter(|text| !text.is_empty()) else {
-        let shares = shares.filter(|shares| shares.len() == ranks);
-        return Ok(shares.and_then(Weights::given).unwrap_or_else(|| Weights::even(ranks)));
-    };
-    let weights = tune::shares(&text).filter(|numbers| numbers.len() == ranks).and_then(Weights::given);
-    weights.ok_or_else(|| {
-        Error::of_key("weights", &format!("{ranks} numbers from 0 that are not all 0, or a file with them"), &text)
-    })
 }

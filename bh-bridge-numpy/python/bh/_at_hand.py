@@ -72,13 +72,13 @@ def at_hand(function, original):
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
+        # Compositions of this package, and users of the array API, get arrays also where NumPy makes numbers.
+        if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
+            return function(*args, **kwargs)
         try:
             seen = [*map(_operand, args[:operands]), *map(_option, args[operands:])]
             options = {name: _option(value) for name, value in kwargs.items()}
         except _Later:
-            return function(*args, **kwargs)
-        # Compositions of this package, and users of the array API, get arrays also where NumPy makes numbers.
-        if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
             return function(*args, **kwargs)
         return lift(original(*seen, **options))
 

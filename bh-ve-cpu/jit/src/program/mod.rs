@@ -86,11 +86,7 @@ fn in_memory<'c>(b: &Builder<'c>, dtype: DType, value: Value<'c>) -> Value<'c> {
 mod tests {
     use bh_bytecode::DType;
     use bh_jit_abi::{Level, Request};
-    use bh_scalar::random::program;
-
-    const STEPS: &str = "program steps (i64) -> (i64) with (bool i64 bool) { block { loop { r2 = not_equal r0 i64:1; \
-        if r2 { } else { leave 0 } r3 = remainder r0 i64:2; r4 = equal r3 i64:0; if r4 { r0 = floor_divide r0 i64:2; } \
-        else { r0 = multiply r0 i64:3; r0 = add r0 i64:1; } r1 = add r1 i64:1; } } }";
+    use bh_scalar::random::{STEPS, program};
 
     #[test]
     fn loops_are_registers_and_a_mask() {
