@@ -154,18 +154,18 @@ def test_full_and_empty_queues_are_counted():
     taken = threading.Event()
 
     def source():
-        yield from pieces(6)
+        yield from pieces(8)
         assert taken.wait(60)
         yield from pieces(1)
 
     going = iter(graph := bh.source(source) >> bh.task(lambda x: x + 1, stack="numpy", name="f"))
     found = [next(going)]
-    # Six pieces do not fit, so the source is held up before this one goes on.
+    # One piece is here, one in the task, and four fit the queues: the source is held up with the rest before this one goes on.
     time.sleep(0.3)
-    found += [next(going) for _ in range(5)]
+    found += [next(going) for _ in range(7)]
     taken.set()
     found += list(going)
-    assert len(found) == 7
+    assert len(found) == 9
     assert graph.counters["source 'source'"]["held"] >= 1 and graph.counters["task 'f'"]["starved"] >= 1
 
 
