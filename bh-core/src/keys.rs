@@ -216,6 +216,10 @@ keys! {
              of neighbours). Results are the same.";
         TUNE "tune": String = "\"auto\"",
             "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
+        TIME_TILES "time_tiles": String = "\"auto\"",
+            "Run chains of kernels, as of several turns of a loop, tile by tile of the arrays, so that what lies between them stays in \
+             registers and local memory: auto (where that takes less, when they have come several times), off, or the most kernels of a \
+             chain, at once and wherever that is possible. Results are the same to the last bit.";
         METHODS "methods": bool = "true",
             "Transforms, sorts, searches, choices by masks and factorisations run on the device; else they go to the next engine.";
         FAULT_AFTER "fault_after": u64 = "0",
