@@ -119,6 +119,9 @@ keys! {
              as these are at most this percentage of their own; 0 to send rows for each turn.";
         OVERLAP_BYTES "overlap_bytes": u64 = "262144",
             "A rank that gets this many bytes or more computes what needs none of them while they travel.";
+        SIDE_BY_SIDE "side_by_side": bool = "true",
+            "Siblings go on with what does not depend on an operation that may fail, and share out operations that one of them does \
+             alone, so that several are done at once; false for one after the other, all by the first.";
         PART_BYTES "part_bytes": u64 = "1073741824",
             "The most bytes that one call of MPI gets; longer messages are parted.";
         MEET_SECONDS "meet_seconds": u64 = "30",
