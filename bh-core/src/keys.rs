@@ -148,7 +148,7 @@ keys! {
         WINDOWS "windows" or "sweeps": String = "\"auto\"",
             "Run kernels that read at shifted places what others of the batch write in lock-step, row by row, so that what lies \
              between them stays in the caches: auto or off. Results are the same to the last bit.";
-        TIME_TILES "time_tiles": String = "\"off\"",
+        TIME_TILES "time_tiles": String = "\"auto\"",
             "Run chains of kernels, as of several turns of a loop, tile by tile of the arrays, so that a tile stays in the caches for \
              all of them: auto (where that moves less), off, or the most kernels of a chain, wherever that is possible. Results are the \
              same to the last bit.";

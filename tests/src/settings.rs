@@ -14,7 +14,7 @@ const KEYS: &[(&str, &str, &[&str])] = &[
     ("ve-cpu", "threads", &["1", "2", "5"]),
     ("ve-cpu", "isa", &["'portable'", "'sse2'"]),
     ("ve-cpu", "windows", &["'off'"]),
-    ("ve-cpu", "time_tiles", &["'auto'", "'2'", "'16'"]),
+    ("ve-cpu", "time_tiles", &["'off'", "'2'", "'16'"]),
     ("ve-cpu", "superinstructions", &["'off'"]),
     ("ve-cpu", "planning", &["'direct'", "'full'"]),
     ("ve-cpu", "plan_bytes", &["0"]),

@@ -36,6 +36,7 @@ planning = "full"
 threads = 1
 jit = "off"
 windows = "off"
+time_tiles = "off"
 "#;
 
 /// As users have it, but for kernels that are compiled behind the test's back.

@@ -66,7 +66,7 @@ KEYS = {
     ("fuser", "cache_bytes"): (67108864, 0),
     ("ve-cpu", "threads"): (1, 2),
     ("ve-cpu", "windows"): ("auto", "off"),
-    ("ve-cpu", "time_tiles"): ("off", "auto", "2", "16"),
+    ("ve-cpu", "time_tiles"): ("auto", "off", "2", "16"),
     ("ve-cpu", "superinstructions"): ("auto", "off"),
     ("ve-cpu", "planning"): ("auto", "direct", "full"),
     ("ve-cpu", "plan_bytes"): ("auto", "4KiB"),
