@@ -318,9 +318,17 @@ fn lines(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
 /// What the names of scalar programs begin with: such a name is the program's whole text, in which its own name follows.
 pub const PROGRAM: &str = "program ";
 
-/// Is it a scalar program, which makes each element of its outputs of the elements of its inputs at the same place?
+/// What stands before the list of arrays that a scalar program reads at subscripts, if it does.
+pub const READS: &str = " reads (";
+
+/// Is it a scalar program?
 pub fn is_program(name: &str) -> bool {
     name.starts_with(PROGRAM)
+}
+
+/// Is it a scalar program that makes each element of its outputs of the elements of its inputs at the same place?
+pub fn is_by_element(name: &str) -> bool {
+    is_program(name) && !name.contains(READS)
 }
 
 /// A method's name as people see it: of a scalar program without its text.
@@ -379,6 +387,8 @@ mod tests {
         assert_eq!(shown("program steps (i64) -> (i64) {}"), "program steps");
         assert_eq!(["matmul", "program"].map(shown), ["matmul", "program"]);
         assert!(is_program("program f (f64) -> (f64) {}") && !is_program("programs"));
+        let reading = "program f (f64) -> (f64) with () reads (a:f64:1) {}";
+        assert!(is_by_element("program f (f64) -> (f64) {}") && is_program(reading) && !is_by_element(reading));
     }
 
     #[test]

@@ -71,7 +71,7 @@ keys! {
     /// The filter.
     pub mod filter = "filter" {
         PASSES "passes": String =
-            "[\"simplify\", \"collect\", \"reduction-chain\", \"matmul\", \"common\", \"copies\", \"dead-code\"]",
+            "[\"simplify\", \"collect\", \"reduction-chain\", \"matmul\", \"common\", \"copies\", \"programs\", \"dead-code\"]",
             "The rewriting passes in their order. Diagnostic passes can be put in between: \"print\", \"price\".";
         REASSOCIATE "reassociate": bool = "false",
             "Also rewrite floating-point expressions in ways that change their rounding.";

@@ -64,7 +64,7 @@ impl Component for Filter {
         let reassociate = host.setting(&filter::REASSOCIATE)?;
         let silent = steps.iter().all(|step| matches!(step, Step::Rewrite { .. }));
         Ok(Filter {
-            options: Options { reassociate, matmul: None },
+            options: Options { reassociate, ..Options::default() },
             silent,
             steps,
             child,
@@ -123,7 +123,12 @@ impl Filter {
         self.misses.add(1);
         self.ask_for_matmul()?;
         copy_into(batch, &mut self.scratch);
-        let (changed, by_value) = self.rewrite();
+        let (mut changed, mut by_value) = self.rewrite();
+        while !self.announce_programs()? {
+            // A program that the stack below refuses is not made again.
+            copy_into(batch, &mut self.scratch);
+            (changed, by_value) = self.rewrite();
+        }
         self.host.trace("filter", begin, "rewritten");
         // What was written down above, if the batch did not bring it.
         let key = Key::new(batch.structure().unwrap_or(self.structure.as_ref()), &self.classes);
@@ -154,6 +159,12 @@ impl Filter {
             }
         }
         (total, by_value)
+    }
+
+    /// Tells the stack below of programs that are new; says whether it takes all of them.
+    fn announce_programs(&mut self) -> Result<bool> {
+        let Filter { options, child, .. } = self;
+        options.programs.announce(|text, opcode| child.extmethod(text, opcode))
     }
 
     /// Learns once whether the stack below has the method that `matmul` rewrites to.

@@ -59,6 +59,13 @@ impl Losses {
         self.causes(batch, at, instr.inputs(), failing) == self.causes(batch, at, &[result], None)
     }
 
+    /// Does instruction `at` lose its results by the same causes if it does what the one at `earlier` did, which may fail, and
+    /// reads `inputs`?
+    pub fn keeps_with(&mut self, batch: &Batch, at: u32, earlier: u32, inputs: &[Operand]) -> bool {
+        let instr = &batch.instrs[at as usize];
+        self.causes(batch, at, instr.inputs(), None) == self.causes(batch, at, inputs, Some(earlier))
+    }
+
     /// Do the arrays that instruction `at` writes to stay as lost as they were?
     pub fn leaves(&self, batch: &Batch, at: u32) -> bool {
         let outputs = batch.instrs[at as usize].outputs();

@@ -39,7 +39,7 @@ fn changes(pass: &str, instrs: &[&str]) -> bool {
 
 fn run(pass: &str, batch: &mut Batch) -> bool {
     let pass = ALL.iter().find(|known| known.name == pass).unwrap();
-    (pass.run)(batch, &Options { reassociate: false, matmul: None }) > 0
+    (pass.run)(batch, &Options::default()) > 0
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What programs mean: an element at a time, an operation at a time, by the reference interpreter of the opcode table.
 
-use crate::{Arg, Compute, Program, Statement};
+use crate::{Arg, Compute, Load, Program, Statement};
 use bh_bytecode::interp::{ExtensionMethods, Memory, execute};
+use bh_bytecode::subscript::indexed;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Operand, View, with_dtype};
 
 /// Why a program did not come to its end.
@@ -22,9 +23,18 @@ enum Way {
     Leaves(u16),
 }
 
+/// The elements of a table, in C order.
+pub struct Elements {
+    /// The table's extents.
+    pub shape: Vec<i64>,
+    /// Its elements.
+    pub values: Vec<Constant>,
+}
+
 /// One element on its way through a program.
 struct Element<'a> {
     program: &'a Program,
+    tables: &'a [Elements],
     registers: Vec<Constant>,
     left: u64,
 }
@@ -32,10 +42,15 @@ struct Element<'a> {
 impl Program {
     /// The outputs that inputs of the program's types give, within a number of operations.
     pub fn interpret(&self, inputs: &[Constant], operations: u64) -> Interpreted {
+        self.interpret_with(inputs, &[], operations)
+    }
+
+    /// As [`Program::interpret`], with the elements of its tables.
+    pub fn interpret_with(&self, inputs: &[Constant], tables: &[Elements], operations: u64) -> Interpreted {
         let mut registers: Vec<Constant> =
             self.registers.iter().map(|&dtype| Constant::from_value(0i64).cast(dtype)).collect();
         registers[..self.inputs].copy_from_slice(inputs);
-        let mut element = Element { program: self, registers, left: operations };
+        let mut element = Element { program: self, tables, registers, left: operations };
         element.list(&self.body)?;
         Ok(element.registers[self.inputs..self.inputs + self.outputs].to_vec())
     }
@@ -47,6 +62,10 @@ impl Element<'_> {
             let way = match statement {
                 Statement::Compute(compute) => {
                     self.compute(compute)?;
+                    Way::On
+                }
+                Statement::Load(load) => {
+                    self.load(load)?;
                     Way::On
                 }
                 Statement::If(condition, then, orelse) => {
@@ -78,13 +97,30 @@ impl Element<'_> {
         Ok(())
     }
 
+    fn value(&self, arg: Arg) -> Constant {
+        match arg {
+            Arg::Register(register) => self.registers[usize::from(register)],
+            Arg::Constant(constant) => constant,
+        }
+    }
+
+    fn load(&mut self, load: &Load) -> Result<(), Stopped> {
+        self.count()?;
+        let table = &self.tables[usize::from(load.table)];
+        let mut place = 0;
+        for (dimension, (&extent, &arg)) in table.shape.iter().zip(&load.subscripts).enumerate() {
+            let subscript = self.value(arg).to::<i64>();
+            let wrong = || Stopped::Failed(self.program.out_of_range(load.table, dimension, subscript, extent));
+            place = place * extent + indexed(extent, subscript).ok_or_else(wrong)?;
+        }
+        self.registers[usize::from(load.target)] = table.values[place as usize];
+        Ok(())
+    }
+
     fn compute(&mut self, compute: &Compute) -> Result<(), Stopped> {
         self.count()?;
         let output = self.program.registers[usize::from(compute.target)];
-        let args = compute.args.iter().map(|arg| match *arg {
-            Arg::Register(register) => self.registers[usize::from(register)],
-            Arg::Constant(constant) => constant,
-        });
+        let args = compute.args.iter().map(|arg| self.value(*arg));
         let result = one(compute, output, args).map_err(Stopped::Failed)?;
         self.registers[usize::from(compute.target)] = result;
         Ok(())
@@ -123,17 +159,27 @@ impl ExtensionMethods for ScalarPrograms {
             .first()
             .and_then(|operand| operand.as_view())
             .map_or(0, |view| batch.shape(view).iter().product::<i64>() as usize);
-        let mut inputs = Vec::new();
-        for (operand, &dtype) in instr.inputs().iter().zip(program.input_types()) {
-            let values: Vec<Constant> = with_dtype!(dtype, T => {
-                memory.load::<T>(batch, *operand, count)?.into_iter().map(Constant::from_value).collect()
-            });
-            inputs.push(values);
-        }
+        let mut load = |operand: Operand, dtype: DType, count: usize| -> Result<Vec<Constant>, String> {
+            Ok(with_dtype!(dtype, T => {
+                memory.load::<T>(batch, operand, count)?.into_iter().map(Constant::from_value).collect()
+            }))
+        };
+        let (given, tables) = instr.inputs().split_at(program.inputs.min(instr.inputs().len()));
+        let inputs = given.iter().zip(program.input_types()).map(|(&operand, &dtype)| load(operand, dtype, count));
+        let inputs = inputs.collect::<Result<Vec<_>, String>>()?;
+        let tables = tables.iter().zip(&program.tables).map(|(&operand, table)| {
+            let shape = operand.as_view().map_or_else(Vec::new, |view| batch.shape(view).to_vec());
+            let values = load(operand, table.dtype, shape.iter().product::<i64>() as usize)?;
+            Ok(Elements { shape, values })
+        });
+        let tables = tables.collect::<Result<Vec<_>, String>>()?;
         let mut results = vec![Vec::with_capacity(count); program.outputs];
         for at in 0..count {
             let element: Vec<Constant> = inputs.iter().map(|values| values[at]).collect();
-            let outputs = program.interpret(&element, MOST).map_err(|stopped| format!("{stopped:?}"))?;
+            let outputs = program.interpret_with(&element, &tables, MOST).map_err(|stopped| match stopped {
+                Stopped::Late => format!("{}: a loop does not seem to end for some elements", program.name),
+                Stopped::Failed(text) => text,
+            })?;
             results.iter_mut().zip(outputs).for_each(|(all, output)| all.push(output));
         }
         for ((operand, &dtype), values) in instr.outputs().iter().zip(program.output_types()).zip(results) {

@@ -4,6 +4,7 @@
 //! A program travels as the name of an extension method, which is its text (see [`Program::parse`]), so that it has no
 //! pointers, is hashed and kept with batches, and crosses processes as they do. [`interpret`] is what it means.
 
+pub mod fuse;
 mod interpret;
 pub mod opencl;
 mod parse;
@@ -11,7 +12,7 @@ mod print;
 pub mod random;
 mod validate;
 
-pub use interpret::{Interpreted, ScalarPrograms, Stopped};
+pub use interpret::{Elements, Interpreted, ScalarPrograms, Stopped};
 
 use bh_bytecode::{Constant, DType, Opcode};
 
@@ -31,8 +32,21 @@ pub struct Program {
     pub outputs: usize,
     /// The types of all registers.
     pub registers: Vec<DType>,
+    /// Arrays whose elements it reads at subscripts, which are operands behind the inputs.
+    pub tables: Vec<Table>,
     /// What it does.
     pub body: Vec<Statement>,
+}
+
+/// An array that elements are read from at subscripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What people call it.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Its dimensions.
+    pub rank: usize,
 }
 
 /// A step of a program.
@@ -40,6 +54,8 @@ pub struct Program {
 pub enum Statement {
     /// A register gets what an elementwise operation of the opcode table makes of operands.
     Compute(Compute),
+    /// A register gets an element of a table.
+    Load(Load),
     /// Statements for elements whose condition, a register, is true, and for the others.
     If(u16, Vec<Statement>, Vec<Statement>),
     /// Statements that may be left for what follows them.
@@ -61,6 +77,17 @@ pub struct Compute {
     pub target: u16,
     /// The operands.
     pub args: Vec<Arg>,
+}
+
+/// An element of a table, by whole numbers; negative ones count from the end. What is not there is an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The register that gets the element.
+    pub target: u16,
+    /// Which table it is of.
+    pub table: u16,
+    /// The subscripts, `i64`, one for each dimension.
+    pub subscripts: Vec<Arg>,
 }
 
 /// An operand.
@@ -99,17 +126,56 @@ impl Program {
 
     /// All operations.
     pub fn operations(&self) -> impl Iterator<Item = &Compute> {
+        self.statements().filter_map(|statement| match statement {
+            Statement::Compute(compute) => Some(compute),
+            _ => None,
+        })
+    }
+
+    /// All elements of tables that are read.
+    pub fn loads(&self) -> impl Iterator<Item = &Load> {
+        self.statements().filter_map(|statement| match statement {
+            Statement::Load(load) => Some(load),
+            _ => None,
+        })
+    }
+
+    /// Has it loops?
+    pub fn has_loops(&self) -> bool {
+        self.statements().any(|statement| matches!(statement, Statement::Loop(_)))
+    }
+
+    /// The constants among all operands, each once.
+    pub fn constants(&self) -> Vec<Constant> {
+        let mut found = Vec::new();
+        let args = self.operations().flat_map(|compute| &compute.args);
+        for arg in args.chain(self.loads().flat_map(|load| &load.subscripts)) {
+            if let Arg::Constant(constant) = arg
+                && !found.contains(constant)
+            {
+                found.push(*constant);
+            }
+        }
+        found
+    }
+
+    /// All statements, also those in others.
+    pub fn statements(&self) -> impl Iterator<Item = &Statement> {
         let mut rest: Vec<&Statement> = self.body.iter().collect();
         std::iter::from_fn(move || {
-            loop {
-                match rest.pop()? {
-                    Statement::Compute(compute) => return Some(compute),
-                    Statement::If(_, then, orelse) => rest.extend(then.iter().chain(orelse)),
-                    Statement::Block(body) | Statement::Loop(body) => rest.extend(body),
-                    Statement::Leave(_) => {}
-                }
-            }
+            let next = rest.pop()?;
+            rest.extend(next.parts().into_iter().flatten());
+            Some(next)
         })
+    }
+
+    /// The error of a subscript that a table does not have.
+    pub fn out_of_range(&self, table: u16, dimension: usize, subscript: impl std::fmt::Display, extent: i64) -> String {
+        let known = self.tables.get(usize::from(table)).map_or("", |table| &table.name);
+        format!(
+            "{}: index {subscript} is out of range for dimension {dimension} of '{known}' of extent {extent}",
+            self.name
+        )
     }
 }
 
@@ -119,7 +185,7 @@ impl Statement {
         match self {
             Statement::If(_, then, orelse) => [then, orelse],
             Statement::Block(body) | Statement::Loop(body) => [body, &[]],
-            Statement::Compute(_) | Statement::Leave(_) => [&[], &[]],
+            Statement::Compute(_) | Statement::Load(_) | Statement::Leave(_) => [&[], &[]],
         }
     }
 }
@@ -149,9 +215,8 @@ mod tests {
 
     #[test]
     fn random_programs_survive_printing_and_end() {
-        let types = [DType::F64, DType::I64, DType::Bool, DType::F32, DType::I32, DType::U8, DType::U64];
         for seed in 0..300 {
-            let program = random::program(seed, &[DType::F64, DType::I64], &[DType::F64, DType::I64], &types);
+            let program = random::program(seed, &[DType::F64, DType::I64], &[DType::F64, DType::I64], &random::TYPES);
             let text = program.to_string();
             assert_eq!(Program::parse(&text).as_ref(), Ok(&program), "{text}");
             let mut numbers = Numbers::new(seed);

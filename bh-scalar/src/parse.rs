@@ -1,6 +1,6 @@
 //! Programs from text.
 
-use crate::{Arg, Compute, DEEPEST, Program, Statement};
+use crate::{Arg, Compute, DEEPEST, Load, Program, Statement, Table};
 use bh_bytecode::methods::PROGRAM;
 use bh_bytecode::{Complex, Constant, DType, Opcode};
 
@@ -28,11 +28,12 @@ impl Program {
         let outputs = registers.len() - inputs;
         words.expect("with")?;
         registers.extend(words.types()?);
+        let tables = if words.words.next_if_eq(&"reads").is_some() { words.tables()? } else { Vec::new() };
         let body = words.list()?;
         if let Some(word) = words.words.next() {
             return Err(format!("'{word}' behind the end"));
         }
-        let program = Program { name, inputs, outputs, registers, body };
+        let program = Program { name, inputs, outputs, registers, tables, body };
         program.validate()?;
         Ok(program)
     }
@@ -50,12 +51,26 @@ impl<'a> Words<'a> {
 
     /// Types between parentheses.
     fn types(&mut self) -> Result<Vec<DType>, String> {
+        self.between(dtype)
+    }
+
+    /// Tables between parentheses: name, type and dimensions of each.
+    fn tables(&mut self) -> Result<Vec<Table>, String> {
+        self.between(|word| {
+            let mut parts = word.split(':');
+            let (name, of, rank) = (parts.next(), parts.next(), parts.next());
+            let rank = rank.and_then(|rank| rank.parse().ok()).ok_or_else(|| format!("'{word}' is no table"))?;
+            Ok(Table { name: name.unwrap_or_default().into(), dtype: dtype(of.unwrap_or_default())?, rank })
+        })
+    }
+
+    fn between<T>(&mut self, each: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
         let mut all = Vec::new();
         let mut word = self.next("'('")?.strip_prefix('(').ok_or("types stand between parentheses")?;
         loop {
             let (name, ends) = word.strip_suffix(')').map_or((word, false), |name| (name, true));
             if !name.is_empty() {
-                all.push(DType::from_name(name).ok_or_else(|| format!("there is no type '{name}'"))?);
+                all.push(each(name)?);
             }
             if ends {
                 return Ok(all);
@@ -86,31 +101,43 @@ impl<'a> Words<'a> {
                     let word = self.next("a block's number")?;
                     all.push(Statement::Leave(word.parse().map_err(|_| format!("'{word}' is no block's number"))?));
                 }
-                target => all.push(Statement::Compute(self.compute(register(target)?)?)),
+                target => all.push(self.operation(register(target)?)?),
             }
         }
         self.depth -= 1;
         Ok(all)
     }
 
-    fn compute(&mut self, target: u16) -> Result<Compute, String> {
+    fn operation(&mut self, target: u16) -> Result<Statement, String> {
         self.expect("=")?;
         let word = self.next("an operation")?;
+        if let Some(table) = word.strip_prefix('t').and_then(|number| number.parse().ok()) {
+            return Ok(Statement::Load(Load { target, table, subscripts: self.args()? }));
+        }
         let (name, param) = match word.split_once('.') {
             None => (word, 0),
             Some((name, param)) => (name, param.parse().map_err(|_| format!("'{param}' is no parameter"))?),
         };
         let opcode = Opcode::from_name(name).ok_or_else(|| format!("there is no operation '{name}'"))?;
+        Ok(Statement::Compute(Compute { opcode, param, target, args: self.args()? }))
+    }
+
+    /// Operands up to the end of the statement.
+    fn args(&mut self) -> Result<Vec<Arg>, String> {
         let mut args = Vec::new();
         loop {
             let word = self.next("an operand")?;
             let (text, ends) = word.strip_suffix(';').map_or((word, false), |text| (text, true));
             args.push(if text.contains(':') { Arg::Constant(constant(text)?) } else { Arg::Register(register(text)?) });
             if ends {
-                return Ok(Compute { opcode, param, target, args });
+                return Ok(args);
             }
         }
     }
+}
+
+fn dtype(name: &str) -> Result<DType, String> {
+    DType::from_name(name).ok_or_else(|| format!("there is no type '{name}'"))
 }
 
 fn register(word: &str) -> Result<u16, String> {

@@ -1,7 +1,7 @@
 //! Programs as text.
 
-use crate::{Arg, Compute, Program, Statement};
-use bh_bytecode::methods::PROGRAM;
+use crate::{Arg, Compute, Program, Statement, Table};
+use bh_bytecode::methods::{PROGRAM, READS};
 use bh_bytecode::{Complex, Constant, DType};
 use std::fmt::{Display, Formatter, Result, Write};
 
@@ -10,7 +10,12 @@ impl Display for Program {
         let types = |all: &[DType]| all.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(" ");
         let (inputs, outputs) = (types(self.input_types()), types(self.output_types()));
         write!(f, "{PROGRAM}{} ({inputs}) -> ({outputs}) with ", self.name)?;
-        write!(f, "({}) ", types(&self.registers[self.inputs + self.outputs..]))?;
+        write!(f, "({})", types(&self.registers[self.inputs + self.outputs..]))?;
+        if !self.tables.is_empty() {
+            let one = |table: &Table| format!("{}:{}:{}", table.name, table.dtype.name(), table.rank);
+            write!(f, "{READS}{})", self.tables.iter().map(one).collect::<Vec<_>>().join(" "))?;
+        }
+        f.write_char(' ')?;
         list(f, &self.body)
     }
 }
@@ -20,6 +25,10 @@ fn list(f: &mut Formatter<'_>, statements: &[Statement]) -> Result {
     for statement in statements {
         match statement {
             Statement::Compute(compute) => write!(f, "{compute}")?,
+            Statement::Load(load) => {
+                write!(f, "r{} = t{}", load.target, load.table)?;
+                args(f, &load.subscripts)?;
+            }
             Statement::If(condition, then, orelse) => {
                 write!(f, "if r{condition} ")?;
                 list(f, then)?;
@@ -45,14 +54,19 @@ impl Display for Compute {
         if self.param != 0 {
             write!(f, ".{}", self.param)?;
         }
-        for arg in &self.args {
-            match arg {
-                Arg::Register(register) => write!(f, " r{register}")?,
-                Arg::Constant(constant) => write!(f, " {}", number(constant))?,
-            }
-        }
-        f.write_char(';')
+        args(f, &self.args)
     }
+}
+
+/// Operands, and the end of the statement.
+fn args(f: &mut Formatter<'_>, all: &[Arg]) -> Result {
+    for arg in all {
+        match arg {
+            Arg::Register(register) => write!(f, " r{register}")?,
+            Arg::Constant(constant) => write!(f, " {}", number(constant))?,
+        }
+    }
+    f.write_char(';')
 }
 
 /// A constant with its type: `f64:0.5`, `i8:-3`, `bool:1`, `c64:1.0,2.0`; what is no number by its bits.

@@ -2,7 +2,7 @@
 //! same bits everywhere.
 
 use crate::{Arg, Compute, Program, Statement};
-use bh_bytecode::{Constant, DType, Opcode};
+use bh_bytecode::{Complex, Constant, DType, Opcode};
 
 /// How many steps Collatz's rule takes from a number to 1, as a text: a loop that ends elsewhere for each element.
 pub const STEPS: &str = "program steps (i64) -> (i64) with (bool i64 bool) { block { loop { r2 = not_equal r0 i64:1; \
@@ -10,7 +10,8 @@ pub const STEPS: &str = "program steps (i64) -> (i64) with (bool i64 bool) { blo
     else { r0 = multiply r0 i64:3; r0 = add r0 i64:1; } r1 = add r1 i64:1; } } }";
 
 /// The types of a program's registers, in turn.
-const TYPES: [DType; 7] = [DType::F64, DType::I64, DType::Bool, DType::F32, DType::I32, DType::U8, DType::U64];
+pub const TYPES: [DType; 9] =
+    [DType::F64, DType::I64, DType::Bool, DType::C128, DType::F32, DType::I32, DType::U8, DType::U64, DType::C64];
 /// Registers of each type that statements use.
 const EACH: usize = 3;
 
@@ -34,7 +35,9 @@ const BINARY: [Opcode; 15] = [
 ];
 const TESTS: [Opcode; 6] =
     [Opcode::Less, Opcode::LessEqual, Opcode::Greater, Opcode::GreaterEqual, Opcode::Equal, Opcode::NotEqual];
-const UNARY: [Opcode; 9] = [
+const PARTS: [Opcode; 2] = [Opcode::Real, Opcode::Imag];
+const UNARY: [Opcode; 10] = [
+    Opcode::Conj,
     Opcode::Absolute,
     Opcode::Sign,
     Opcode::Sqrt,
@@ -79,6 +82,10 @@ impl Numbers {
         let wholes = [0, 1, -1, 2, 3, 7, 10, -5, 100, i64::MAX, i64::MIN, 1 << 33];
         match dtype {
             DType::F32 | DType::F64 => Constant::from_value(self.pick(&floats)).cast(dtype),
+            DType::C64 | DType::C128 => {
+                let [re, im] = [0, 1].map(|_| self.pick(&floats));
+                Constant::from_value(Complex::new(re, im)).cast(dtype)
+            }
             _ => Constant::from_value(self.pick(&wholes)).cast(dtype),
         }
     }
@@ -109,7 +116,7 @@ pub fn program(seed: u64, inputs: &[DType], outputs: &[DType], types: &[DType]) 
         }
     }
     let name = format!("random_{seed}");
-    Program { name, inputs: inputs.len(), outputs: outputs.len(), registers: maker.registers, body }
+    Program { name, inputs: inputs.len(), outputs: outputs.len(), registers: maker.registers, tables: Vec::new(), body }
 }
 
 fn compute(opcode: Opcode, target: u16, args: Vec<Arg>) -> Statement {
@@ -185,11 +192,15 @@ impl Maker {
                 0..4 => (self.numbers.pick(&BINARY), vec![dtype, dtype]),
                 4 if dtype == DType::Bool => (self.numbers.pick(&TESTS), vec![other, other]),
                 4 => (Opcode::Where, vec![DType::Bool, dtype, dtype]),
+                5 if dtype.is_float() && self.numbers.below(2) == 0 => (self.numbers.pick(&PARTS), vec![other]),
                 5 => (self.numbers.pick(&UNARY), vec![dtype]),
                 6 => (Opcode::Copy, vec![other]),
                 _ => (Opcode::Copy, vec![dtype]),
             };
-            if opcode.check_types(dtype, &inputs)
+            // Other functions of complex numbers differ in their last bits.
+            let exact = !dtype.is_complex() || ![Opcode::Sign, Opcode::Sqrt].contains(&opcode);
+            if exact
+                && opcode.check_types(dtype, &inputs)
                 && inputs.iter().all(|dtype| self.registers[..self.own].contains(dtype))
             {
                 let args = inputs.iter().map(|&dtype| self.arg(dtype)).collect();

@@ -1,8 +1,8 @@
 //! What a program has to fulfil.
 
-use crate::{Arg, Compute, MOST_REGISTERS, Program, Statement, leaves};
+use crate::{Arg, Compute, Load, MOST_REGISTERS, Program, Statement, leaves};
 use bh_bytecode::batch::MAX_OPERANDS;
-use bh_bytecode::{DType, Kind, Opcode};
+use bh_bytecode::{DType, Kind, MAX_RANK, Opcode};
 
 impl Program {
     /// Checks everything that those who run programs rely on.
@@ -11,8 +11,13 @@ impl Program {
         if self.name.is_empty() || !self.name.chars().all(is_named) {
             return Err(format!("'{}' is no name", self.name));
         }
-        if self.inputs == 0 || self.outputs == 0 || self.inputs + self.outputs > MAX_OPERANDS {
-            return Err(format!("{} inputs and {} outputs", self.inputs, self.outputs));
+        if self.inputs == 0 || self.outputs == 0 || self.inputs + self.outputs + self.tables.len() > MAX_OPERANDS {
+            return Err(format!("{} inputs, {} outputs and {} tables", self.inputs, self.outputs, self.tables.len()));
+        }
+        if let Some(table) = self.tables.iter().find(|table| {
+            table.name.is_empty() || !table.name.chars().all(is_named) || !(1..=MAX_RANK).contains(&table.rank)
+        }) {
+            return Err(format!("the table '{}' of {} dimensions", table.name, table.rank));
         }
         if self.registers.len() < self.inputs + self.outputs || self.registers.len() > MOST_REGISTERS {
             return Err(format!("{} registers", self.registers.len()));
@@ -24,6 +29,7 @@ impl Program {
         for (at, statement) in statements.iter().enumerate() {
             match statement {
                 Statement::Compute(compute) => self.operation(compute)?,
+                Statement::Load(load) => self.element(load)?,
                 Statement::If(condition, then, orelse) => {
                     if self.registers.get(usize::from(*condition)) != Some(&DType::Bool) {
                         return Err(format!("the condition r{condition} is no truth value"));
@@ -47,14 +53,29 @@ impl Program {
         Ok(())
     }
 
-    fn operation(&self, compute: &Compute) -> Result<(), String> {
-        let known = |register: u16| self.registers.get(usize::from(register)).copied();
+    fn known(&self, register: u16) -> Option<DType> {
+        self.registers.get(usize::from(register)).copied()
+    }
+
+    fn types(&self, args: &[Arg]) -> Option<Vec<DType>> {
         let dtype = |arg: &Arg| match *arg {
-            Arg::Register(register) => known(register),
+            Arg::Register(register) => self.known(register),
             Arg::Constant(constant) => Some(constant.dtype()),
         };
-        let types: Option<Vec<DType>> = compute.args.iter().map(dtype).collect();
-        let (Some(output), Some(types)) = (known(compute.target), types) else {
+        args.iter().map(dtype).collect()
+    }
+
+    fn element(&self, load: &Load) -> Result<(), String> {
+        let wrong = || format!("an element of the table t{} does not fit", load.table);
+        let table = self.tables.get(usize::from(load.table)).ok_or_else(wrong)?;
+        let subscripts = self.types(&load.subscripts).ok_or_else(wrong)?;
+        let fits = subscripts.len() == table.rank && subscripts.iter().all(|dtype| *dtype == DType::I64);
+        if fits && self.known(load.target) == Some(table.dtype) { Ok(()) } else { Err(wrong()) }
+    }
+
+    fn operation(&self, compute: &Compute) -> Result<(), String> {
+        let types = self.types(&compute.args);
+        let (Some(output), Some(types)) = (self.known(compute.target), types) else {
             return Err(format!("'{compute}' names registers that do not exist"));
         };
         let info = compute.opcode.info();

@@ -58,7 +58,7 @@ impl Subject {
         let batch = self.batch.as_ref();
         match stage {
             "filter" => {
-                let options = passes::Options { reassociate: false, matmul: None };
+                let options = passes::Options::default();
                 let mut batch = input.unwrap_or_default();
                 for pass in passes::ALL {
                     (pass.run)(&mut batch, &options);

@@ -127,7 +127,7 @@ mod tests {
              view v2 = b2 at 0 [4:1]\ni0: v1 = copy v0\ni1: v2 = copy v1\n"
         );
         let mut batch = text::parse(&words).unwrap();
-        run(&mut batch, &Options { reassociate: false, matmul: None });
+        run(&mut batch, &Options::default());
         batch.instrs[1].operands[1] == batch.instrs[0].operands[1]
     }
 
@@ -152,7 +152,7 @@ mod tests {
                  i0: v1 = sqrt v2\ni1: v0 = copy v1\ni2: v2 = add v0, v0\n{later}"
             );
             let mut batch = text::parse(&words).unwrap();
-            run(&mut batch, &Options { reassociate: false, matmul: None });
+            run(&mut batch, &Options::default());
             batch.instrs[2].operands[1] == batch.instrs[1].operands[1]
         };
         assert!(!forwarded("", ""));

@@ -7,17 +7,23 @@ mod common;
 mod copies;
 mod dead_code;
 mod matmul;
+mod programs;
 mod reduction_chain;
 mod simplify;
+
+pub use programs::Made;
 
 use bh_bytecode::{Batch, Opcode};
 
 /// What passes are told besides the batch.
+#[derive(Default)]
 pub struct Options {
     /// May floating-point operations be regrouped?
     pub reassociate: bool,
     /// The opcode of the `matmul` extension method, if the stack below has it.
     pub matmul: Option<Opcode>,
+    /// Scalar programs that passes made.
+    pub programs: Made,
 }
 
 /// A pass.
@@ -38,6 +44,7 @@ pub static ALL: &[Pass] = &[
     Pass { name: "matmul", run: matmul::run, by_value: false },
     Pass { name: "common", run: common::run, by_value: true },
     Pass { name: "copies", run: copies::run, by_value: false },
+    Pass { name: "programs", run: programs::run, by_value: false },
     Pass { name: "dead-code", run: dead_code::run, by_value: false },
 ];
 

@@ -191,7 +191,7 @@ mod tests {
         for instr in &mut batch.instrs {
             *instr = Instr::new(Opcode::Subtract, &[instr.operands[0], zero, instr.operands[1]]);
         }
-        run(&mut batch, &Options { reassociate: false, matmul: None });
+        run(&mut batch, &Options::default());
         assert_eq!(batch.instrs[0].opcode, Opcode::Subtract);
         let last = batch.instrs[1];
         assert!(last.opcode == Opcode::Subtract || last.operands[1] == batch.instrs[0].operands[2]);
@@ -221,7 +221,7 @@ mod tests {
             let mut batch = text::parse(&words).unwrap();
             let constant = batch.push_constant(Constant::from_value(divisor).cast(dtype));
             batch.instrs[0].operands[2] = Operand::constant(constant);
-            run(&mut batch, &Options { reassociate: false, matmul: None });
+            run(&mut batch, &Options::default());
             let instr = batch.instrs[0];
             (instr.opcode, constant_of(&batch, instr).to::<f64>())
         };

@@ -1,14 +1,17 @@
 //! Programs by block primitives: each register is a block, and what some elements do is done for all of a block and kept
 //! under a mask.
 
-use super::{BLOCK, Known, LARGEST};
+use super::operands::Operands;
+use super::{BLOCK, End, Known, LARGEST};
 use crate::primitives::Primitives;
+use bh_bytecode::subscript::indexed;
 use bh_bytecode::{DType, Opcode};
-use bh_scalar::{Arg, Compute, Statement, leaves};
+use bh_scalar::{Arg, Compute, Load, Statement, leaves};
 
 /// The registers of a program in blocks.
 pub(super) struct Registers<'a> {
     known: &'a Known,
+    operands: &'a Operands<'a>,
     primitives: Primitives,
     memory: *mut u8,
     count: usize,
@@ -16,6 +19,8 @@ pub(super) struct Registers<'a> {
     exits: Vec<Mask>,
     /// The turns that are left to all loops.
     turns: i64,
+    /// What failed.
+    failure: Option<String>,
 }
 
 /// Which elements of a block are at a point.
@@ -35,8 +40,14 @@ impl Mask {
 impl<'a> Registers<'a> {
     /// # Safety
     /// `memory` has room for a block of each register, of each constant, and one more.
-    pub(super) unsafe fn new(known: &'a Known, primitives: Primitives, memory: *mut u8) -> Registers<'a> {
-        let registers = Registers { known, primitives, memory, count: 0, exits: Vec::new(), turns: 0 };
+    pub(super) unsafe fn new(
+        known: &'a Known,
+        operands: &'a Operands<'a>,
+        primitives: Primitives,
+        memory: *mut u8,
+    ) -> Registers<'a> {
+        let (exits, failure) = (Vec::new(), None);
+        let registers = Registers { known, operands, primitives, memory, count: 0, exits, turns: 0, failure };
         let first = known.program.registers.len();
         for (at, constant) in known.constants.iter().enumerate() {
             let fill = primitives.fill(constant.dtype().size());
@@ -50,12 +61,11 @@ impl<'a> Registers<'a> {
         self.memory.wrapping_add(register * BLOCK * LARGEST)
     }
 
-    /// Runs the program on `count` elements of operands, inputs first; false if its loops have more than
-    /// `most` turns together.
+    /// Runs the program on `count` elements of operands, inputs first, whose loops may have `most` turns together.
     ///
     /// # Safety
     /// The operands have as many elements, of the program's types; outputs may be written.
-    pub(super) unsafe fn run(&mut self, operands: &[*mut u8], count: usize, most: i64) -> bool {
+    pub(super) unsafe fn run(&mut self, operands: &[*mut u8], count: usize, most: i64) -> End {
         self.count = count;
         let program = &self.known.program;
         for (register, dtype) in self.known.types().enumerate().take(program.registers.len()) {
@@ -76,13 +86,18 @@ impl<'a> Registers<'a> {
             // SAFETY: promised by the caller.
             unsafe { operands[output].copy_from_nonoverlapping(self.place(output), count * dtype.size()) };
         }
-        self.turns >= 0
+        match self.failure.take() {
+            Some(text) => End::Failed(text),
+            None if self.turns >= 0 => End::Reached,
+            None => End::Late,
+        }
     }
 
     fn list(&mut self, statements: &'a [Statement], active: &mut Mask) {
         for statement in statements {
             match statement {
                 Statement::Compute(compute) => self.compute(compute, active),
+                Statement::Load(load) => self.load(load, active),
                 Statement::If(condition, then, orelse) => self.branch(*condition, [then, orelse], active),
                 Statement::Block(body) => {
                     self.exits.push(Mask([false; BLOCK]));
@@ -128,18 +143,45 @@ impl<'a> Registers<'a> {
         *active = one;
     }
 
+    /// Where the block of an operand is.
+    fn operand(&self, arg: &Arg) -> *mut u8 {
+        match arg {
+            Arg::Register(register) => self.place(usize::from(*register)),
+            Arg::Constant(constant) => {
+                let at = self.known.constants.iter().position(|known| known == constant).unwrap_or(0);
+                self.place(self.known.program.registers.len() + at)
+            }
+        }
+    }
+
+    /// Reads elements of a table. Where one is not there, all loops end.
+    fn load(&mut self, load: &Load, active: &Mask) {
+        let table = self.operands.tables[usize::from(load.table)];
+        let (size, target) = (table.dtype.size(), self.place(usize::from(load.target)));
+        for at in (0..self.count).filter(|at| active.0[*at]) {
+            let mut data = table.data();
+            for (dimension, arg) in load.subscripts.iter().enumerate() {
+                // SAFETY: subscripts are blocks of `i64`.
+                let subscript = unsafe { self.operand(arg).cast::<i64>().add(at).read() };
+                let extent = table.shape[dimension];
+                let Some(place) = indexed(extent, subscript) else {
+                    let text = || self.known.program.out_of_range(load.table, dimension, subscript, extent);
+                    self.failure = Some(self.failure.take().unwrap_or_else(text));
+                    self.turns = -1;
+                    return;
+                };
+                data = data.wrapping_offset(place as isize * table.stride[dimension]);
+            }
+            // SAFETY: the subscripts are within the table, and the register has room for a block of its type.
+            unsafe { target.add(at * size).copy_from_nonoverlapping(data, size) };
+        }
+    }
+
     fn compute(&mut self, compute: &Compute, active: &Mask) {
         let (input, output) = self.known.program.types_of(compute);
         let first = self.known.program.registers.len();
-        let place = |arg: Option<&Arg>| match arg {
-            Some(Arg::Register(register)) => self.place(usize::from(*register)),
-            Some(Arg::Constant(constant)) => {
-                let at = self.known.constants.iter().position(|known| known == constant).unwrap_or(0);
-                self.place(first + at)
-            }
-            None => std::ptr::null_mut(),
-        };
-        let [a, b, c] = [0, 1, 2].map(|at| place(compute.args.get(at)).cast_const());
+        let [a, b, c] =
+            [0, 1, 2].map(|at| compute.args.get(at).map_or(std::ptr::null(), |arg| self.operand(arg).cast_const()));
         let target = self.place(usize::from(compute.target));
         let all = active.0[..self.count].iter().all(|active| *active);
         let made = if all { target } else { self.place(first + self.known.constants.len()) };

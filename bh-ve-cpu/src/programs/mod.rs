@@ -11,11 +11,11 @@ use bh_bytecode::methods::is_program;
 use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_jit_abi::{Call, SCRATCH_BYTES, TURNS_AT};
+use bh_jit_abi::{Call, FAILURE_AT, FAILURE_LANES, Failure, SCRATCH_BYTES, TURNS_AT};
 use bh_methods::Strided;
-use bh_scalar::{Arg, Program, Statement};
+use bh_scalar::{Program, Statement};
 use operands::{Operands, Side};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Elements of a block.
@@ -24,6 +24,7 @@ const BLOCK: usize = 512;
 const LARGEST: usize = 16;
 /// Units of work (about 0.04 ns) of a simple operation on an element; turns that a loop is expected to have.
 const OPERATION: u64 = 3;
+const LOAD: u64 = 4;
 const TURNS: u64 = 16;
 /// Turns of all loops of a block together, by compiled code and by primitives, that are too many: they take some seconds at least.
 const MOST_TURNS: i64 = 1 << 33;
@@ -67,14 +68,7 @@ impl Programs {
         if !program.operations().all(has_primitive) {
             return Ok(false);
         }
-        let mut constants: Vec<Constant> = Vec::new();
-        for arg in program.operations().flat_map(|compute| &compute.args) {
-            if let Arg::Constant(constant) = arg
-                && !constants.contains(constant)
-            {
-                constants.push(*constant);
-            }
-        }
+        let constants = program.constants();
         let work = (OPERATION * work(&program.body)).max(1);
         let native = tier1.as_mut().and_then(|tier1| tier1.program(name));
         self.known.retain(|(number, _)| *number != opcode);
@@ -118,10 +112,10 @@ impl Programs {
         let blocks = (operands.len as u64).div_ceil(BLOCK as u64) as i64;
         let pass = Pass { known: &known, operands: &operands, primitives, units };
         let first = if known.native.is_some() { LONG } else { MOST_TURNS_OF_PRIMITIVES };
-        let mut left = pass.run(blocks, |block| block, first, workers);
+        let mut left = pass.run(blocks, |block| block, first, workers)?;
         if let (Some(native), Some(tier1), false) = (&known.native, tier1, left.is_empty()) {
             tier1.compile_now(native);
-            left = pass.run(left.len() as i64, |at| left[at as usize], MOST_TURNS_OF_PRIMITIVES, workers);
+            left = pass.run(left.len() as i64, |at| left[at as usize], MOST_TURNS_OF_PRIMITIVES, workers)?;
         }
         if left.is_empty() {
             return Ok(());
@@ -141,32 +135,68 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Does the blocks that `numbers` numbers, each with this many turns at most by primitives. Returns those that have not ended.
-    fn run(&self, blocks: i64, numbers: impl Fn(i64) -> i64 + Sync, turns: i64, workers: &mut Workers) -> Vec<i64> {
+    /// Does the blocks that `numbers` numbers, each with this many turns at most by primitives. Returns those that have not ended;
+    /// fails with the first subscript that is out of range.
+    fn run(
+        &self,
+        blocks: i64,
+        numbers: impl Fn(i64) -> i64 + Sync,
+        turns: i64,
+        workers: &mut Workers,
+    ) -> Result<Vec<i64>> {
         let participants = workers.participants(self.units);
         let tasks = workers.tasks(participants, self.units, blocks).max(1);
         let each = (blocks as u64).div_ceil(tasks as u64) as i64;
         let (left, gave_up) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        let (failed, first) = (Mutex::new(None), AtomicI64::new(i64::MAX));
         workers.run(participants, (blocks as u64).div_ceil(each as u64) as usize, |scratch, tasks| {
             let mut participant = Participant::new(self, scratch);
             while let Some(task) = tasks.take() {
                 for number in (task as i64 * each..((task as i64 + 1) * each).min(blocks)).map(&numbers) {
+                    if number > first.load(Ordering::Relaxed) {
+                        continue;
+                    }
                     // One loop without an end is enough.
-                    if gave_up.load(Ordering::Relaxed) || !participant.block(number * BLOCK as i64, turns) {
-                        left.lock().unwrap_or_else(PoisonError::into_inner).push(number);
-                        gave_up.fetch_or(turns > LONG, Ordering::Relaxed);
+                    let gives_up = gave_up.load(Ordering::Relaxed);
+                    let end = if gives_up { End::Late } else { participant.block(number * BLOCK as i64, turns) };
+                    match end {
+                        End::Reached => {}
+                        End::Late => {
+                            left.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+                            gave_up.fetch_or(turns > LONG, Ordering::Relaxed);
+                        }
+                        End::Failed(text) => {
+                            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                            if failed.as_ref().is_none_or(|(other, _)| *other > number) {
+                                *failed = Some((number, text));
+                                first.store(number, Ordering::Relaxed);
+                            }
+                        }
                     }
                 }
             }
         });
-        left.into_inner().unwrap_or_else(PoisonError::into_inner)
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, text)) => Err(Error::new(status::BOUNDS, text)),
+            None => Ok(left.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
     }
+}
+
+/// How a block of elements ended.
+enum End {
+    Reached,
+    /// Its loops have more turns than they may.
+    Late,
+    /// A subscript is out of range, as the text says.
+    Failed(String),
 }
 
 /// About how many simple operations statements take for an element.
 fn work(statements: &[Statement]) -> u64 {
     let all = statements.iter().map(|statement| match statement {
         Statement::Compute(compute) => u64::from(compute.opcode.info().cost),
+        Statement::Load(_) => LOAD,
         Statement::Loop(body) => work(body).saturating_mul(TURNS),
         other => other.parts().into_iter().map(work).fold(1, u64::saturating_add),
     });
@@ -206,8 +236,8 @@ impl<'a> Participant<'a> {
         Participant { known, operands, primitives, memory, slots: Vec::new(), registers: None }
     }
 
-    /// The elements from `first` on; false if loops have more turns than they may.
-    fn block(&mut self, first: i64, most: i64) -> bool {
+    /// The elements from `first` on.
+    fn block(&mut self, first: i64, most: i64) -> End {
         let count = (self.operands.len - first).min(BLOCK as i64) as usize;
         let room = |operand: usize| self.memory.wrapping_add(SCRATCH_BYTES + operand * BLOCK * LARGEST);
         self.slots.clear();
@@ -215,17 +245,22 @@ impl<'a> Participant<'a> {
             // SAFETY: the elements are inside of the operand, and the block has room for as many.
             self.slots.push(unsafe { self.operands.block(operand, first, count, room(operand)) });
         }
-        let ends = match self.known.native.as_ref().and_then(|native| native.code()) {
+        self.slots.extend(self.operands.tables.iter().map(|table| table.data()));
+        let end = match self.known.native.as_ref().and_then(|native| native.code()) {
             Some(code) => {
                 let turns = self.memory.wrapping_add(TURNS_AT).cast::<i64>();
-                // SAFETY: it is in the scratch memory.
-                unsafe { turns.write(MOST_TURNS) };
+                let failure = self.memory.wrapping_add(FAILURE_AT).cast::<Failure>();
+                // SAFETY: both are in the scratch memory, at addresses that fit them.
+                unsafe {
+                    turns.write(MOST_TURNS);
+                    (&raw mut (*failure).table).write(0);
+                }
                 let call = Call {
                     rows: 1,
                     count: count as i64,
                     sets: 1,
                     slots: self.slots.as_ptr(),
-                    inner: std::ptr::null(),
+                    inner: self.operands.numbers.as_ptr(),
                     outer: std::ptr::null(),
                     constants: std::ptr::null(),
                     accumulators: std::ptr::null(),
@@ -234,25 +269,39 @@ impl<'a> Participant<'a> {
                 };
                 // SAFETY: the slots are the program's operands, of its types, with `count` elements each.
                 unsafe { code.run(&call) };
-                // SAFETY: as above.
-                unsafe { turns.read() >= 0 }
+                // SAFETY: as above; the code has written all of a failure whose table is not 0.
+                unsafe {
+                    match (&raw const (*failure).table).read() {
+                        0 if turns.read() >= 0 => End::Reached,
+                        0 => End::Late,
+                        _ => End::Failed(self.text(&*failure)),
+                    }
+                }
             }
             None => {
                 let memory = room(self.operands.count());
                 let registers = self.registers.get_or_insert_with(|| {
                     // SAFETY: the memory behind the operands' blocks has room for all registers.
-                    unsafe { blocks::Registers::new(self.known, self.primitives, memory) }
+                    unsafe { blocks::Registers::new(self.known, self.operands, self.primitives, memory) }
                 });
                 // SAFETY: as above.
                 unsafe { registers.run(&self.slots, count, most) }
             }
         };
         for operand in 0..self.operands.count() {
-            if ends && self.operands.side(operand) == Side::Output {
+            if matches!(end, End::Reached) && self.operands.side(operand) == Side::Output {
                 // SAFETY: as above; no other participant writes these elements.
                 unsafe { self.operands.store(operand, first, count, self.slots[operand]) };
             }
         }
-        ends
+        end
+    }
+
+    /// What a failure of compiled code says.
+    fn text(&self, failure: &Failure) -> String {
+        let lane = (0..FAILURE_LANES).find(|lane| failure.lanes[*lane] != 0).unwrap_or(0);
+        let (table, dimension) = ((failure.table - 1) as usize, failure.dimensions[lane] as usize);
+        let extent = self.operands.tables[table].shape[dimension];
+        self.known.program.out_of_range(table as u16, dimension, failure.subscripts[lane], extent)
     }
 }

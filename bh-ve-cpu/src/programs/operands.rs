@@ -20,6 +20,9 @@ pub(super) struct Operands<'a> {
     primitives: Primitives,
     /// Elements of each.
     pub(super) len: i64,
+    /// Arrays that are read at subscripts; of each, its extents, then its strides in bytes.
+    pub(super) tables: Vec<&'a Strided<'a>>,
+    pub(super) numbers: Vec<i64>,
 }
 
 // SAFETY: participants write elements of their own blocks alone, and nobody else has the outputs.
@@ -29,10 +32,13 @@ impl<'a> Operands<'a> {
     /// Operands that fit a program: all have the outputs' shape, or are constants.
     pub(super) fn new(program: &Program, given: &'a [Strided<'a>], primitives: Primitives) -> Result<Operands<'a>> {
         let name = &program.name;
-        if given.len() != program.inputs + program.outputs {
-            let text = format!("{name}: {} operands, not {}", given.len(), program.inputs + program.outputs);
+        let count = program.inputs + program.outputs;
+        if given.len() != count + program.tables.len() {
+            let text = format!("{name}: {} operands, not {}", given.len(), count + program.tables.len());
             return Err(Error::new(status::ARGUMENT, text));
         }
+        let (given, tables) = given.split_at(count);
+        let tables = tables_of(program, tables)?;
         let (outputs, inputs) = given.split_at(program.outputs);
         let all: Vec<&Strided<'_>> = inputs.iter().chain(outputs).collect();
         for (view, dtype) in all.iter().zip(&program.registers) {
@@ -48,7 +54,9 @@ impl<'a> Operands<'a> {
             return Err(Error::new(status::SHAPE, format!("{name}: operands of shapes {}", shapes.join(", "))));
         }
         let len = outputs[0].len();
-        Ok(Operands { all, inputs: program.inputs, primitives, len })
+        let strides = |table: &&Strided<'_>| table.stride.iter().map(|&stride| stride as i64).collect::<Vec<i64>>();
+        let numbers = tables.iter().flat_map(|table| [table.shape.to_vec(), strides(table)].concat()).collect();
+        Ok(Operands { all, inputs: program.inputs, primitives, len, tables, numbers })
     }
 
     pub(super) fn count(&self) -> usize {
@@ -122,4 +130,19 @@ impl<'a> Operands<'a> {
             at += run;
         }
     }
+}
+
+/// Tables of a program's types and dimensions.
+fn tables_of<'a>(program: &Program, given: &'a [Strided<'a>]) -> Result<Vec<&'a Strided<'a>>> {
+    for (view, table) in given.iter().zip(&program.tables) {
+        let (dtype, rank) = (view.dtype, view.shape.len());
+        if dtype != table.dtype || rank != table.rank {
+            let text = format!(
+                "{}: '{}' of {dtype} with {rank} dimensions where {} with {} should be",
+                program.name, table.name, table.dtype, table.rank
+            );
+            return Err(Error::new(status::TYPE, text));
+        }
+    }
+    Ok(given.iter().collect())
 }

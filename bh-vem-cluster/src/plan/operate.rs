@@ -7,7 +7,7 @@ use crate::plan::layout::covers;
 use crate::plan::near::{Crowd, Use};
 use crate::plan::planner::{Planned, Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
-use bh_bytecode::methods::is_program;
+use bh_bytecode::methods;
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, Operand, View};
 use bh_core::error::Result;
 
@@ -389,7 +389,7 @@ fn is_by_element(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     let base = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
     let apart = |output: &Operand| instr.inputs().iter().all(|input| base(input) != base(output));
     instr.opcode.is_extension()
-        && batch.extension_name(instr.opcode).is_some_and(is_program)
+        && batch.extension_name(instr.opcode).is_some_and(methods::is_by_element)
         && instr.outputs().iter().all(apart)
 }
 

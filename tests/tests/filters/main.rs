@@ -88,7 +88,7 @@ fn intermediates_read_after_constant_collection_keep_their_values() {
     let program = Program { batch: text::parse(COLLECTED).unwrap(), memory: Memory::new() };
     let collect = ALL.iter().find(|pass| pass.name == "collect").unwrap().run;
     let mut rewritten = program.batch.clone();
-    assert_eq!(collect(&mut rewritten, &Options { reassociate: false, matmul: None }), 1);
+    assert_eq!(collect(&mut rewritten, &Options::default()), 1);
     let all: Vec<&str> = ALL.iter().map(|pass| pass.name).collect();
     let oracle = program.oracle().unwrap();
     for passes in ["collect", "collect,dead-code", &all.join(",")] {
@@ -113,7 +113,7 @@ fn matrix_products_are_found_where_they_are_and_only_there() {
         for reassociate in [false, true] {
             let wanted = flaw == Flaw::None && (dtype.is_int() || reassociate);
             let mut rewritten = batch.clone();
-            let changed = pass(&mut rewritten, &Options { reassociate, matmul: Some(method) });
+            let changed = pass(&mut rewritten, &Options { reassociate, matmul: Some(method), ..Options::default() });
             assert_eq!(changed, usize::from(wanted), "seed {seed}, {flaw:?}, {dtype}, reassociate {reassociate}");
         }
         let oracle = candidate.program.oracle().unwrap();

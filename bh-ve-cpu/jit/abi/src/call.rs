@@ -7,6 +7,26 @@ pub const SCRATCH_BYTES: usize = 48 << 10;
 /// leaves what is left of them, less than 0 if it gave up.
 pub const TURNS_AT: usize = 1024;
 
+/// Where in scratch memory that code notes an element of a table that is not there, a [`Failure`] whose table was 0 before.
+pub const FAILURE_AT: usize = 2048;
+
+/// Lanes of a [`Failure`], at most.
+pub const FAILURE_LANES: usize = 16;
+
+/// Subscripts that are out of range for a table.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// The number of the table and one more; 0 for none.
+    pub table: i64,
+    /// Not 0 for lanes whose subscript is out of range.
+    pub lanes: [i64; FAILURE_LANES],
+    /// Their subscripts, and what dimensions these are for.
+    pub subscripts: [i64; FAILURE_LANES],
+    /// See `subscripts`.
+    pub dimensions: [i64; FAILURE_LANES],
+}
+
 /// Lanes that a row is folded into.
 pub const LANES: usize = 32;
 
@@ -33,7 +53,8 @@ pub struct Call {
     pub sets: i64,
     /// The position of each slot's first element; for index views, the first number.
     pub slots: *const *mut u8,
-    /// The stride of each slot from element to element, in bytes (in numbers, for index views).
+    /// The stride of each slot from element to element, in bytes (in numbers, for index views). For scalar programs: of each
+    /// table its extents, then its strides in bytes.
     pub inner: *const i64,
     /// The stride of each slot from row to row.
     pub outer: *const i64,

@@ -10,7 +10,9 @@ mod request;
 mod wire;
 
 pub use artifact::{Artifact, Function};
-pub use call::{Call, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES, TURNS_AT};
+pub use call::{
+    Call, FAILURE_AT, FAILURE_LANES, Failure, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES, TURNS_AT,
+};
 pub use request::{Divider, Folds, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
 
 /// The version of everything in this crate.

@@ -3,9 +3,10 @@
 
 use super::operation::Operations;
 use super::scope::{keepers, temporaries};
+use super::tables::Tables;
 use crate::builder::{Block, Builder, Element, Kind, Value};
 use bh_jit_abi::Function;
-use bh_scalar::{Arg, Compute, Program, Statement, leaves};
+use bh_scalar::{Arg, Compute, Load, Program, Statement, leaves};
 use inkwell::IntPredicate as Int;
 use std::collections::{BTreeSet, HashSet};
 
@@ -43,6 +44,7 @@ pub(super) struct Flow<'a, 'c> {
     b: &'a Builder<'c>,
     program: &'a Program,
     pub(super) operations: Operations<'c>,
+    tables: Tables<'c>,
     /// The lanes that the vector has.
     all: Value<'c>,
     temporary: Vec<bool>,
@@ -59,11 +61,11 @@ impl<'a, 'c> Flow<'a, 'c> {
     pub(super) fn new(
         b: &'a Builder<'c>,
         program: &'a Program,
-        operations: Operations<'c>,
+        (operations, tables): (Operations<'c>, Tables<'c>),
         (all, turns): (Value<'c>, Value<'c>),
     ) -> Flow<'a, 'c> {
         let (temporary, keepers) = (temporaries(program), keepers(program));
-        Flow { b, program, operations, all, temporary, keepers, turns }
+        Flow { b, program, operations, tables, all, temporary, keepers, turns }
     }
 
     pub(super) fn list(&mut self, state: &mut State<'c>, statements: &'a [Statement]) -> Result<(), String> {
@@ -104,6 +106,10 @@ impl<'a, 'c> Flow<'a, 'c> {
     fn statement(&mut self, state: &mut State<'c>, statement: &'a Statement) -> Result<(), String> {
         match statement {
             Statement::Compute(compute) => self.compute(state, compute),
+            Statement::Load(load) => {
+                self.load(state, load);
+                Ok(())
+            }
             Statement::If(condition, then, orelse) => self.branch(state, *condition, then, orelse),
             Statement::Block(body) => self.block(state, body),
             Statement::Loop(body) => self.repeat(state, body),
@@ -119,11 +125,7 @@ impl<'a, 'c> Flow<'a, 'c> {
     }
 
     fn compute(&mut self, state: &mut State<'c>, compute: &Compute) -> Result<(), String> {
-        let value = |arg: &Arg| match arg {
-            Arg::Register(register) => state.registers[usize::from(*register)],
-            Arg::Constant(constant) => self.operations.constant(constant),
-        };
-        let operands: Vec<Value> = compute.args.iter().map(value).collect();
+        let operands: Vec<Value> = compute.args.iter().map(|arg| self.operand(state, arg)).collect();
         let (input, output) = self.program.types_of(compute);
         let function = Function { opcode: compute.opcode, param: compute.param, input, output };
         let mask = self.value(state.active);
@@ -131,11 +133,34 @@ impl<'a, 'c> Flow<'a, 'c> {
         let target = usize::from(compute.target);
         state.registers[target] = match state.active {
             Mask::Some(active) if self.keepers.contains(&std::ptr::from_ref(compute)) => {
-                self.b.select(active, made, state.registers[target])
+                self.kept(active, made, state.registers[target])
             }
             _ => made,
         };
         Ok(())
+    }
+
+    fn operand(&self, state: &State<'c>, arg: &Arg) -> Value<'c> {
+        match arg {
+            Arg::Register(register) => state.registers[usize::from(*register)],
+            Arg::Constant(constant) => self.operations.constant(constant),
+        }
+    }
+
+    /// What lanes have of a register that gets a value in some of them.
+    fn kept(&self, active: Value<'c>, made: Value<'c>, before: Value<'c>) -> Value<'c> {
+        let is_complex = made.lanes() > active.lanes();
+        self.b.select(if is_complex { self.b.concatenate(active, active) } else { active }, made, before)
+    }
+
+    fn load(&mut self, state: &mut State<'c>, load: &Load) {
+        let subscripts: Vec<Value> = load.subscripts.iter().map(|arg| self.operand(state, arg)).collect();
+        let made = self.tables.load(self.b, load, &subscripts, (self.value(state.active), self.turns));
+        let target = usize::from(load.target);
+        state.registers[target] = match state.active {
+            Mask::Some(active) => self.kept(active, made, state.registers[target]),
+            _ => made,
+        };
     }
 
     fn branch(
@@ -320,6 +345,7 @@ impl<'a, 'c> Flow<'a, 'c> {
 fn cost(statements: &[Statement]) -> u32 {
     let all = statements.iter().map(|statement| match statement {
         Statement::Compute(compute) => compute.opcode.info().cost,
+        Statement::Load(_) => 10,
         Statement::Loop(_) => 100,
         Statement::Leave(_) => 0,
         other => 1 + other.parts().into_iter().map(cost).sum::<u32>(),
@@ -330,8 +356,10 @@ fn cost(statements: &[Statement]) -> u32 {
 /// The registers that statements set.
 fn assigned(statements: &[Statement], found: &mut BTreeSet<usize>) {
     for statement in statements {
-        if let Statement::Compute(compute) = statement {
-            found.insert(usize::from(compute.target));
+        match statement {
+            Statement::Compute(compute) => _ = found.insert(usize::from(compute.target)),
+            Statement::Load(load) => _ = found.insert(usize::from(load.target)),
+            _ => {}
         }
         statement.parts().into_iter().for_each(|part| assigned(part, found));
     }

@@ -4,17 +4,19 @@
 mod flow;
 mod operation;
 mod scope;
+mod tables;
 
 use crate::builder::{Builder, Element, Kind, Phi, Value};
 use crate::kernel::set_attributes;
-use bh_bytecode::DType;
+use crate::memory::{load_packed, pack, store_packed, unpack};
 use bh_jit_abi::{Function, Level, TURNS_AT};
 use bh_scalar::Program;
 use flow::{Flow, Mask, State};
 use inkwell::IntPredicate as Int;
 use inkwell::context::Context;
 use inkwell::module::Module;
-use operation::{Operations, in_registers};
+use operation::Operations;
+use tables::Tables;
 
 /// Lanes: vectors of 64-bit elements are two registers, so that a chain of operations waits for half as long.
 fn lanes(level: Level) -> u16 {
@@ -30,19 +32,17 @@ pub(crate) fn build<'c>(
     level: Level,
     program: &Program,
 ) -> Result<(Module<'c>, Vec<Option<Function>>), String> {
-    if program.registers.iter().any(|dtype| dtype.is_complex()) {
-        return Err("programs of complex numbers are not compiled".into());
-    }
     let b = Builder::new(context, "kernel");
     set_attributes(&b, level);
     let width = lanes(level);
     let call = b.argument();
     let field = |at: i64, kind| b.load(kind, b.byte(call, b.index(8 * at)), 8);
     let count = field(1, Kind::I64);
-    let [slots, functions, scratch] = [3, 8, 9].map(|at| field(at, Kind::POINTER));
+    let [slots, numbers, functions, scratch] = [3, 4, 8, 9].map(|at| field(at, Kind::POINTER));
     let places: Vec<Value> = (0..program.inputs + program.outputs)
         .map(|at| b.load(Kind::POINTER, b.byte(slots, b.index(8 * at as i64)), 8))
         .collect();
+    let tables = Tables::new(&b, program, width, (slots, numbers, scratch));
     let probe = Builder::new(context, "probe");
     let operations = Operations::new(&b, &probe, (level, width), program, functions, scratch);
     let [turn, exit] = b.blocks(["elements", "exit"]);
@@ -57,16 +57,15 @@ pub(crate) fn build<'c>(
         program.registers.iter().map(|dtype| b.zero(Kind::registers(*dtype, width))).collect();
     for (register, &dtype) in program.input_types().iter().enumerate() {
         let address = b.element(places[register], dtype, first.value);
-        let loaded = b.load_masked(Kind::memory(dtype, width), address, dtype.size(), tail);
-        registers[register] = in_registers(&b, dtype, loaded);
+        registers[register] = unpack(&b, dtype, load_packed(&b, dtype, address, width, Some(tail)));
     }
-    let mut flow = Flow::new(&b, program, operations, (tail, b.byte(scratch, b.index(TURNS_AT as i64))));
+    let mut flow = Flow::new(&b, program, (operations, tables), (tail, b.byte(scratch, b.index(TURNS_AT as i64))));
     let mut state = State { registers, active: Mask::All, exits: Vec::new() };
     flow.list(&mut state, &program.body)?;
     for (at, &dtype) in program.output_types().iter().enumerate() {
         let register = program.inputs + at;
         let address = b.element(places[register], dtype, first.value);
-        b.store_masked(in_memory(&b, dtype, state.registers[register]), address, dtype.size(), tail);
+        store_packed(&b, dtype, pack(&b, dtype, state.registers[register]), address, Some(tail));
     }
     let next = b.add(first.value, b.index(width.into()));
     first.add(next, b.current());
@@ -75,11 +74,6 @@ pub(crate) fn build<'c>(
     b.end();
     let functions = flow.operations.functions();
     Ok((b.finish(), functions))
-}
-
-/// A vector as it lies in memory.
-fn in_memory<'c>(b: &Builder<'c>, dtype: DType, value: Value<'c>) -> Value<'c> {
-    if dtype == DType::Bool { b.extend(value, Element::I8) } else { value }
 }
 
 #[cfg(test)]
@@ -97,7 +91,7 @@ mod tests {
 
     #[test]
     fn random_programs_are_code() {
-        let types = [DType::F64, DType::I64, DType::Bool, DType::F32, DType::I32, DType::U8, DType::U64];
+        let types = bh_scalar::random::TYPES;
         for seed in 0..60 {
             let text = program(seed, &[DType::F64, DType::I64], &[DType::F64, DType::Bool], &types).to_string();
             for level in [Level::Avx2, Level::Avx512] {

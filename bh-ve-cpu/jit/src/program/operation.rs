@@ -1,13 +1,13 @@
 //! The operations of a program on vectors.
 
-use super::in_memory;
 use crate::arithmetic::{Operation, is_signed};
 use crate::builder::{Builder, Element, Kind, Value};
-use crate::mathematics::{self, Around};
+use crate::complex;
+use crate::mathematics::{self, Around, either, modulus_of_all, square_of_modulus};
+use crate::memory::{pack, unpack};
 use bh_bytecode::{Constant, DType, Opcode};
 use bh_jit_abi::{Function, Level};
 use bh_scalar::{Arg, Compute, Program};
-use inkwell::IntPredicate as Int;
 use std::collections::HashMap;
 
 /// What operations need, made before the first element.
@@ -17,11 +17,6 @@ pub(super) struct Operations<'c> {
     scratch: Value<'c>,
     constants: HashMap<Constant, Value<'c>>,
     functions: Vec<(Function, Value<'c>)>,
-}
-
-/// A vector that was read from memory.
-pub(super) fn in_registers<'c>(b: &Builder<'c>, dtype: DType, value: Value<'c>) -> Value<'c> {
-    if dtype == DType::Bool { b.compare(Int::NE, value, b.zero(value.kind)) } else { value }
 }
 
 impl<'c> Operations<'c> {
@@ -34,12 +29,8 @@ impl<'c> Operations<'c> {
         scratch: Value<'c>,
     ) -> Operations<'c> {
         let mut all = Operations { level, width, scratch, constants: HashMap::new(), functions: Vec::new() };
+        all.constants = program.constants().into_iter().map(|it| (it, vector(b, &it, width))).collect();
         for compute in program.operations() {
-            for arg in &compute.args {
-                if let Arg::Constant(constant) = arg {
-                    all.constants.entry(*constant).or_insert_with(|| vector(b, constant, width));
-                }
-            }
             let (input, output) = program.types_of(compute);
             let function = Function { opcode: compute.opcode, param: compute.param, input, output };
             let known = all.functions.iter().any(|(known, _)| *known == function);
@@ -84,6 +75,9 @@ impl<'c> Operations<'c> {
             return Ok(made);
         }
         let Function { opcode, input, output, .. } = function;
+        if opcode == Opcode::Absolute && input == DType::C128 {
+            return Ok(self.modulus(b, operands[0], mask));
+        }
         let around = Around { scratch: self.scratch, width: self.width, mask };
         let called = self.functions.iter().find(|(known, _)| *known == function).map(|(_, address)| *address);
         let first = operands[0];
@@ -97,11 +91,19 @@ impl<'c> Operations<'c> {
                 // All operands but the mask of a choice have one type.
                 let dtype = |at: usize| if opcode == Opcode::Where && at == 0 { DType::Bool } else { input };
                 let stored: Vec<Value> =
-                    operands.iter().enumerate().map(|(at, value)| in_memory(b, dtype(at), *value)).collect();
+                    operands.iter().enumerate().map(|(at, value)| pack(b, dtype(at), *value)).collect();
                 let result = mathematics::called(b, address, &stored, Kind::memory(output, self.width), around);
-                Ok(in_registers(b, output, result))
+                Ok(unpack(b, output, result))
             }
         }
+    }
+
+    /// The root of the sum of the parts' squares, unless that has left the range in any lane.
+    fn modulus(&self, b: &Builder<'c>, x: Value<'c>, mask: Option<Value<'c>>) -> Value<'c> {
+        let parts = complex::split(b, x);
+        let [square, special] = square_of_modulus(b, self.level, parts);
+        let root = || b.intrinsic("sqrt", &[square]);
+        either(b, special, mask, root, || modulus_of_all(b, self.level, parts, square))
     }
 
     /// Shifts by a number of bits; quotients and remainders of whole numbers by powers of two are such, and bits.
@@ -135,13 +137,22 @@ impl<'c> Operations<'c> {
 fn vector<'c>(b: &Builder<'c>, constant: &Constant, width: u16) -> Value<'c> {
     let kind = Kind::registers(constant.dtype(), width);
     match constant.dtype() {
-        DType::F32 | DType::F64 => {
-            // By its bits, so that what is no number stays what it is.
-            let wide = constant.dtype() == DType::F64;
-            let bits = Kind::vector(if wide { Element::I64 } else { Element::I32 }, width);
-            b.freeze(b.bitcast(b.constant(bits, constant.bits[0] as i64), kind))
+        DType::F32 | DType::F64 => float(b, kind, constant.bits[0]),
+        DType::C64 | DType::C128 => {
+            let half = Kind::registers(constant.dtype().real_part(), width);
+            let [re, im] = match constant.dtype() {
+                DType::C64 => [constant.bits[0] & u64::from(u32::MAX), constant.bits[0] >> 32],
+                _ => constant.bits,
+            };
+            b.concatenate(float(b, half, re), float(b, half, im))
         }
         DType::U64 => b.splat(kind, constant.to::<u64>() as i64),
         _ => b.splat(kind, constant.to::<i64>()),
     }
+}
+
+/// A number by its bits, so that what is none stays what it is.
+fn float<'c>(b: &Builder<'c>, kind: Kind, bits: u64) -> Value<'c> {
+    let whole = kind.with(if kind.element == Element::F64 { Element::I64 } else { Element::I32 });
+    b.freeze(b.bitcast(b.constant(whole, bits as i64), kind))
 }

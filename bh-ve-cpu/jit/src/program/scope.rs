@@ -12,6 +12,7 @@ pub(super) fn temporaries(program: &Program) -> Vec<bool> {
     for compute in program.operations() {
         scopes.sets[usize::from(compute.target)] += 1;
     }
+    program.loads().for_each(|load| scopes.sets[usize::from(load.target)] += 1);
     scopes.list(&program.body);
     scopes.other.iter().zip(&scopes.sets).map(|(other, sets)| !other && *sets == 1).collect()
 }
@@ -36,13 +37,14 @@ impl Scopes {
         for statement in statements {
             match statement {
                 Statement::Compute(compute) => {
-                    for arg in &compute.args {
-                        if let Arg::Register(register) = *arg {
-                            self.uses(register);
-                        }
-                    }
+                    registers(&compute.args).for_each(|register| self.uses(register));
                     self.there[usize::from(compute.target)] = true;
                     own.push(usize::from(compute.target));
+                }
+                Statement::Load(load) => {
+                    registers(&load.subscripts).for_each(|register| self.uses(register));
+                    self.there[usize::from(load.target)] = true;
+                    own.push(usize::from(load.target));
                 }
                 Statement::If(condition, ..) => self.uses(*condition),
                 _ => {}
@@ -51,6 +53,14 @@ impl Scopes {
         }
         own.into_iter().for_each(|register| self.there[register] = false);
     }
+}
+
+/// The registers among operands.
+fn registers(args: &[Arg]) -> impl Iterator<Item = u16> {
+    args.iter().filter_map(|arg| match *arg {
+        Arg::Register(register) => Some(register),
+        Arg::Constant(_) => None,
+    })
 }
 
 /// Registers.
@@ -81,10 +91,13 @@ impl Needs {
             Statement::Compute(compute) => {
                 let mut needed = after.clone();
                 needed.remove(&compute.target);
-                needed.extend(compute.args.iter().filter_map(|arg| match *arg {
-                    Arg::Register(register) => Some(register),
-                    Arg::Constant(_) => None,
-                }));
+                needed.extend(registers(&compute.args));
+                needed
+            }
+            Statement::Load(load) => {
+                let mut needed = after.clone();
+                needed.remove(&load.target);
+                needed.extend(registers(&load.subscripts));
                 needed
             }
             Statement::If(condition, then, orelse) => {
@@ -145,7 +158,7 @@ impl Needs {
                     let head = self.head(body);
                     self.note(body, &head, needed);
                 }
-                Statement::Compute(_) | Statement::Leave(_) => {}
+                Statement::Compute(_) | Statement::Load(_) | Statement::Leave(_) => {}
             }
         }
     }
