@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 STAGE = ROOT / ".stage"
 sys.path.insert(0, str(ROOT / "benches/common"))
+import fresh
 
 # Program, n, type, steps, milliseconds of a step that the traffic alone takes on a card that copies 4267 GB/s (None: bound
 # by computing), and those of plain kernels written by hand.
@@ -61,23 +62,15 @@ def programs():
     return sorted({row[0] for row in TABLE + SELECTED} | set(MORE))
 
 
-def enable_driver():
-    """Tells libOpenCL of NVIDIA's driver where nobody has."""
-    vendors = Path("/etc/OpenCL/vendors")
-    if not list(vendors.glob("*.icd")) and os.access("/etc", os.W_OK):
-        vendors.mkdir(parents=True, exist_ok=True)
-        (vendors / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
-
-
 def environment(**more):
     """The environment of all that runs: the staged installation, kernels kept in a folder of their own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BH_")}
     return {**kept, "LD_LIBRARY_PATH": str(STAGE / "lib"), "BH_STACK": "opencl", "BH_OPENCL_CACHE_DIR": str(CACHE), **more}
 
 
-def step(program, n, dtype, steps, warm=True, limit=120, **more):
-    """One run of a program: its line and standard error."""
-    words = [str(STAGE / "benches" / program), str(n), str(steps), dtype, *(["--warm"] if warm else [])]
+def step(program, n, dtype, steps, warm=True, limit=120, under=(), **more):
+    """One run of a program, perhaps under another one: its line and standard error."""
+    words = [*map(str, under), str(STAGE / "benches" / program), str(n), str(steps), dtype, *(["--warm"] if warm else [])]
     begin = time.perf_counter()
     try:
         run = subprocess.run(words, capture_output=True, text=True, env=environment(**more), timeout=limit)
@@ -263,9 +256,10 @@ def profile(out, figures, only):
     """Kernels' texts and the profile of each program."""
     (out / "profile").mkdir(exist_ok=True)
     for name, n, dtype, steps, *_ in chosen(only):
-        keys = {"BH_PROFILE": "1", "BH_OPENCL_PROFILE": "true", "BH_OPENCL_DUMP": str(out / "kernels" / f"{name}-{dtype}")}
+        under = (STAGE / "bin/bh", "run", "--profile", "--")
+        keys = {"BH_OPENCL_PROFILE": "true", "BH_OPENCL_DUMP": str(out / "kernels" / f"{name}-{dtype}")}
         with tempfile.TemporaryDirectory() as empty:
-            line, text = step(name, n, dtype, steps, BH_OPENCL_CACHE_DIR=empty, **keys)
+            line, text = step(name, n, dtype, steps, under=under, BH_OPENCL_CACHE_DIR=empty, **keys)
         (out / "profile" / f"{name}-{dtype}.txt").write_text(f"{line}\n{text}")
         told = [text for text in text.splitlines() if "opencl." in text]
         print(f"-- {name} {dtype}, {steps} steps twice", *told, sep="\n   ", flush=True)
@@ -284,7 +278,7 @@ def main():
         return 0
     if unknown := [part for part in args.parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    enable_driver()
+    fresh.enable_driver()
     args.out = args.out.resolve()
     args.out.mkdir(parents=True, exist_ok=True)
     figures, good = {}, True

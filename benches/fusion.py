@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """What fusion gains: partition costs, kernels and run times of the programs of the fusion paper's Table I by algorithm.
 
-    BH_PREFIX=DIR BH_PARTITION_COSTS=PROGRAM benches/fusion.py [--json FILE] [--plot FILE] [--size small|full] [NAME...]
+    BH_PREFIX=DIR BH_PARTITION_COSTS=PROGRAM benches/fusion.py [--json FILE] [--plot FILE] [--size small|middle|full] [NAME...]
 
 PROGRAM is the built example `partition_costs` of bh-fuser. The costs are those of the batches as recorded at small size, in
 bytes of the distinct views of each kernel; those of the paper's figure 3 are in elements of eight bytes. The run times are
-seconds with the partition cache warm (a second run in the process), cold (the first), and without one. If
+seconds with the partition cache warm (a second run in the process), cold (the first), and without one. Size `middle` lies between
+the other two; with `--processor` they are processor time, for machines that others use as well. If
 BH_PARTITION_TIMES names what `cargo bench -p bh-fuser` printed, the growth of the partitioning time is reported too. The
 picture goes beside the JSON file if no name is given. Greedy may cost at most 5% more than what optimal finishes with.
 """
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -64,16 +66,24 @@ def recorded(program, binary):
         return partition_costs([folder])[folder]
 
 
+def extent(program, size):
+    """n and iterations; `middle` is the geometric mean of the two sizes, and even, with the iterations of the one that has more."""
+    if size != "middle":
+        return program[size]
+    (small, some), (full, other) = program["small"], program["full"]
+    return 2 * round(math.sqrt(small * full) / 2), max(some, other)
+
+
 def run_times(program, binary, algorithm, args):
     """Median seconds by cache use, and kernels per iteration when warm."""
-    n, iters = program[args.size]
+    n, iters = extent(program, args.size)
     result = {}
     for use, warm, more in (("warm", True, {}), ("cold", False, {}), ("none", True, {"BH_FUSER_CACHE_BYTES": "0"})):
         lines = [
-            collection.run_once([binary], n, iters, "f64", warm=warm, environment=settings(algorithm, **more), limit=args.limit)
+            collection.run_once([binary], n, iters, "f64", warm=warm, threads=args.threads, environment=settings(algorithm, **more), limit=args.limit)
             for _ in range(args.runs)
         ]
-        result[use] = statistics.median(line["seconds"] for line in lines)
+        result[use] = statistics.median(line["processor" if args.processor else "seconds"] for line in lines)
         if use == "warm":
             result["kernels_per_iteration"] = lines[-1]["kernels"] / iters
     return result
@@ -104,7 +114,9 @@ def too_dear(programs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--size", choices=["small", "full"], default="small", help="size of the timed runs")
+    parser.add_argument("--size", choices=["small", "middle", "full"], default="small", help="size of the timed runs")
+    parser.add_argument("--threads", type=int, help="threads of the timed runs")
+    parser.add_argument("--processor", action="store_true", help="processor time of the runs instead of time")
     parser.add_argument("--runs", type=int, default=3, help="runs of which the median counts; 0 for costs alone, which repeat exactly")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
     parser.add_argument("--json", type=Path)

@@ -4,8 +4,8 @@
     benches/report.py [--check]
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
-are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), and of `device.py` with the
-figures of other systems on the same card (gpu).
+are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise),
+`by_hand.py` (by_hand), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+import fusion_plot
 import svg
 
 HERE = Path(__file__).resolve().parent
@@ -151,6 +152,70 @@ def fusion_costs():
     return table(["program", *ALGORITHMS], rows)
 
 
+def fusion_times():
+    rows = []
+    for name, found in read("fusion")["programs"].items():
+        rows.append([name, *(" / ".join(number(1e3 * found[way]["seconds"][use]) for use in ("warm", "cold", "none")) for way in ALGORITHMS)])
+    return table(["program", *ALGORITHMS], rows)
+
+
+# Times as fast with kernels that were selected as with dynamic ones, in the paper: by card and type, for each of the six programs.
+SELECTED = {
+    "GTX 680, double": (1.05, 1.06, 1.14, 1.64, 0.99, 0.95), "GTX 680, single": (1.01, 1.02, 1.01, 2.49, 1.00, 0.97),
+    "HD 7970, double": (1.00, 1.00, 1.19, 1.02, 1.00, 1.00), "HD 7970, single": (1.01, 1.24, 2.18, 1.80, 1.00, 1.01),
+}  # fmt: skip
+SIX = {"stencil_1d": "1D stencil", "stencil_2d": "2D", "stencil_3d": "3D", "stencil_4d": "4D", "gauss": "Gauss", "lu": "LU"}
+WAYS = ["dynamic", "fixed", "selected"]
+
+
+def specialised(dtype):
+    """The three ways of each of the six programs that were measured with a type."""
+    return {row["program"]: row["ways"] for row in read("specialise")["programs"] if row["dtype"] == dtype}
+
+
+def selected():
+    rows = [[card, *(f"{value:.2f}" for value in values)] for card, values in SELECTED.items()]
+    for dtype, words in (("f64", "double"), ("f32", "single")):
+        for column, what in (("application", ""), ("kernels", ", kernels alone")):
+            for way in ("selected", "fixed"):
+                found = specialised(dtype)
+                gains = [found[name]["dynamic"][column] / found[name][way][column] if name in found else None for name in SIX]
+                rows.append([f"bh, H100, {words}{what}, {way}", *(f"{gain:.2f}" if gain else "" for gain in gains)])
+    return table(["", *SIX.values()], rows)
+
+
+def specialise():
+    rows = []
+    for row in read("specialise")["programs"]:
+        ways = row["ways"]
+        cells = [number(1e3 * ways[way][column]) for column in ("application", "kernels", "compile") for way in WAYS]
+        rows.append([f"{row['program']} {row['n']} × {row['steps']}", row["dtype"], *cells, " / ".join(f"{ways[way]['built']:.0f}" for way in WAYS)])
+    titles = [f"{what}, {way}" for what in ("all", "kernels", "compiler") for way in WAYS]
+    return table(["program", "type", *titles, "kernels built"], rows)
+
+
+def by_hand(name):
+    letter = TOLD[name][0]
+    rows = []
+    for row in read("by_hand")["programs"]:
+        if letter in row["papers"]:
+            times = [number(row[field] and 1e3 * row[field]) for field in ("by_hand", "vendor", "bh", "kernels")]
+            rows.append([row["program"], *times, number(row["by_hand"] / row["bh"])])
+    return table(["program", "by hand ms", "cuBLAS ms", "bh ms", "its kernels ms", "by hand / bh"], rows)
+
+
+by_hand_jit4opencl, by_hand_firepile, by_hand_affine, by_hand_lime = (lambda name=name: by_hand(name) for name in TOLD)
+
+
+def breakdown():
+    phases = ("analysis", "compile", "transfer", "kernels")
+    rows = []
+    for row in read("by_hand")["programs"]:
+        if "J" in row["papers"]:
+            rows.append([row["program"], number(1e3 * row["first"]), *(number(1e3 * row["phases"][phase]) for phase in phases)])
+    return table(["program", "first run ms", *phases], rows)
+
+
 def placements():
     found = read("gpu")["placements"]
     rows = [[name, *(number(1e3 * lines[name]) for lines in found.values())] for name in found["none"]]
@@ -191,7 +256,12 @@ def against_c():
     return bars(sorted(rows, key=lambda row: -row[1][0]), [("bh, times as fast as C", COLOURS["bh"])], 0.1, 6, (0.1, 0.2, 0.5, 1, 2, 5))
 
 
-PICTURES = {"performance.svg": against_numpy, "performance-c.svg": against_c}
+def fusion_picture():
+    """Run times of the fusion paper's programs by algorithm and use of the cache."""
+    return fusion_plot.page(None, read("fusion")["programs"])
+
+
+PICTURES = {"fusion.svg": fusion_picture, "performance.svg": against_numpy, "performance-c.svg": against_c}
 
 
 def filled(page):

@@ -80,6 +80,13 @@ static inline double bench_now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+/* Processor time of the process, all threads: what a run took where others share the machine. */
+static inline double bench_processor(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 /* Uninitialised memory on huge pages. Successive blocks start at different cache sets, because programs that walk many
  * arrays in step would otherwise keep evicting their own lines. The process keeps it until it ends. */
 static inline void *bench_alloc(size_t bytes) {
@@ -119,10 +126,11 @@ static inline double bench_weight(int64_t index) {
 }
 
 static inline void bench_print(const char *name, const bench_args *args, const char *stack, int threads, double seconds,
-                        const double *checksums, int count) {
+                        double processor, const double *checksums, int count) {
     printf("{\"bench\":\"%s\",\"n\":%lld,\"iters\":%lld,\"dtype\":\"%s\",\"threads\":%d,\"stack\":\"%s\",\"seconds\":%.9f,"
-           "\"checksum\":[",
-           name, (long long)args->n, (long long)args->iters, args->single ? "f32" : "f64", threads, stack, seconds);
+           "\"processor\":%.9f,\"checksum\":[",
+           name, (long long)args->n, (long long)args->iters, args->single ? "f32" : "f64", threads, stack, seconds,
+           processor);
     for (int i = 0; i < count; i++)
         printf("%s%.17g", i ? "," : "", checksums[i]);
     printf("]}\n");

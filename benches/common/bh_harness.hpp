@@ -15,7 +15,9 @@
 #include <algorithm>
 #include <bh.hpp>
 #include <cmath>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -90,21 +92,42 @@ const std::int64_t warm_steps = 4;
 /// steps take.
 inline void finish_building() { bh::message("finish building"); }
 
+/// Counters of the runtime that BENCH_COUNTERS names, with commas between: what they grew by from one moment to another.
+class counters {
+    std::vector<std::pair<std::string, std::uint64_t>> begun_;
+
+public:
+    counters() {
+        const char *names = std::getenv("BENCH_COUNTERS");
+        for (std::istringstream rest(names ? names : ""); std::getline(rest, begun_.emplace_back().first, ',');) {}
+        begun_.pop_back();
+        for (auto &[name, value] : begun_) value = bh::counter(name);
+    }
+    /// As the value of an entry in a line; a counter that did not exist yet began at 0.
+    std::string text() const {
+        std::string found;
+        for (const auto &[name, value] : begun_)
+            found += (found.empty() ? "\"" : ",\"") + name + "\":" + std::to_string(bh::counter(name) - value);
+        return "{" + found + "}";
+    }
+};
+
 /// Runs a program once and prints its line.
 template <class Program> void measure_once(Program &program, const char *name, const bench_args &args) {
+    const counters counted;
     const std::uint64_t kernels = bh::counter("fuser.kernels"), batches = bh::counter("fuser.batches");
-    const double start = bench_now();
+    const double start = bench_now(), processor_start = bench_processor();
     program.run(args.iters);
     settle();
-    const double seconds = bench_now() - start;
+    const double seconds = bench_now() - start, processor = bench_processor() - processor_start;
     const auto used_kernels = static_cast<long long>(bh::counter("fuser.kernels") - kernels);
     const auto used_batches = static_cast<long long>(bh::counter("fuser.batches") - batches);
     const char *stack = std::getenv("BH_STACK");
     std::printf("{\"bench\":\"%s\",\"n\":%lld,\"iters\":%lld,\"dtype\":\"%s\",\"threads\":%d,\"stack\":\"%s\",\"seconds\":%.9f,"
-                "\"kernels\":%lld,\"batches\":%lld,\"peak_bytes\":%llu,\"checksum\":[",
+                "\"processor\":%.9f,\"kernels\":%lld,\"batches\":%lld,\"peak_bytes\":%llu,\"counters\":%s,\"checksum\":[",
                 name, (long long)args.n, (long long)args.iters, args.single ? "f32" : "f64", threads(),
-                stack && *stack ? stack : "bh", seconds, used_kernels, used_batches,
-                (unsigned long long)bh::memory::usage().peak);
+                stack && *stack ? stack : "bh", seconds, processor, used_kernels, used_batches,
+                (unsigned long long)bh::memory::usage().peak, counted.text().c_str());
     const char *separator = "";
     for (double value : program.checksums()) {
         std::printf("%s%.17g", separator, value);

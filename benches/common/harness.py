@@ -48,11 +48,11 @@ def main(name, setup, run):
     if args.warm:
         run(setup(args.n, dtype), args.iters)()
     state = setup(args.n, dtype)
-    start = time.perf_counter()
+    start, processor_start = time.perf_counter(), time.process_time()
     result = run(state, args.iters)
     # Where `numpy` is a system that records, the work has to be done by now.
     getattr(np, "flush", lambda: None)()
-    seconds = time.perf_counter() - start
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor_start
     print(
         json.dumps(
             {
@@ -63,6 +63,7 @@ def main(name, setup, run):
                 "threads": 1,
                 "stack": "numpy",
                 "seconds": seconds,
+                "processor": processor,
                 "checksum": [float(value) for value in result()],
             }
         )

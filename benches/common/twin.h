@@ -58,11 +58,11 @@ static inline void twin_share(int64_t begin, int64_t end, int64_t *first, int64_
             fill_##type(&state, args.n);                                                                               \
             if (!bench_wait(&args, "run"))                                                                             \
                 break;                                                                                                 \
-            double start = bench_now();                                                                                \
+            double start = bench_now(), processor_start = bench_processor();                                           \
             run_##type(&state, args.n, args.iters);                                                                    \
-            double seconds = bench_now() - start;                                                                      \
+            double seconds = bench_now() - start, processor = bench_processor() - processor_start;                     \
             int count = checksums_##type(&state, args.n, checksums);                                                   \
-            bench_print(TWIN_NAME, &args, "twin", omp_get_max_threads(), seconds, checksums, count);                   \
+            bench_print(TWIN_NAME, &args, "twin", omp_get_max_threads(), seconds, processor, checksums, count);        \
         }                                                                                                              \
     } while (0)
 

@@ -1,9 +1,10 @@
 // The programs that the papers on GPU compilers measure, each at one of their sizes: `bh RUNS [NAME...]` prints a JSON line
-// for each, with the seconds of the first run and of the fastest of the others. A run ends when its result is in host memory.
+// for each, with the seconds of the first run and of the fastest of the others, and with what the counters of BENCH_COUNTERS grew
+// by in the first and in the last run. A run ends when its result is in host memory.
 //
 //   J  X. Li, Jit4OpenCL: a compiler from Python to OpenCL (2010)       F  D. White, Firepile (2014)
 //   A  Baskaran et al., affine loop nests for GPUs (TR78, 2007)         L  Dubach et al., Lime (PLDI 2012)
-#include "../common/bh_harness.hpp"
+#include "../common/repulsion.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -232,9 +233,20 @@ template <class T> static double series() {
     array<T> out = empty<T>({2, pairs});
     out(0, all) = sum(height(newaxis, all) * cos(angle), 1), out(1, all) = sum(height(newaxis, all) * sin(angle), 1);
     return read(out);
-}
-static double series_f32() { return series<float>(); }
+}static double series_f32() { return series<float>(); }
 static double series_f64() { return series<double>(); }
+
+// L: two-electron repulsion integrals, 1,024 pairs of shells with each other, 81 quartets an integral.
+static double rpes() {
+    const auto part = [](int which) {
+        const double start = bench_now();
+        floats side = bench::repulsion_side<float>(1024, which);
+        making += bench_now() - start;
+        return side;
+    };
+    static const floats side[5] = {part(0), part(1), part(2), part(3), part(4)};
+    return read(bench::repulsion(side));
+}
 
 struct named {
     const char *name, *papers;
@@ -251,6 +263,7 @@ static const named programs[] = {
     PROGRAM(mv_8192, "A"),             PROGRAM(tmv_8192, "A"),           PROGRAM(mvt_8192, "A"),
     PROGRAM(fdtd_2d, "A"),             PROGRAM(mri_q, "AL"),             PROGRAM(mosaic, "L"),
     PROGRAM(crypt, "L"),               PROGRAM(series_f32, "L"),         PROGRAM(series_f64, "L"),
+    PROGRAM(rpes, "L"),
 };
 
 int main(int argc, char **argv) {
@@ -261,12 +274,15 @@ int main(int argc, char **argv) {
             const auto same = [&](const char *wanted) { return std::strcmp(wanted, one.name) == 0; };
             if (argc > 2 && std::none_of(argv + 2, argv + argc, same)) continue;
             double first = 0, later = 0;
+            std::string counted_first, counted_last;
             for (std::int64_t run = 0; run < runs; run++) {
+                const bench::counters counted;
                 const double start = bench_now();
                 making = 0;
                 one.program();
                 const double seconds = bench_now() - start - making;
-                if (run == 0) first = seconds;
+                counted_last = counted.text();
+                if (run == 0) first = seconds, counted_first = counted_last;
                 else later = later == 0 ? seconds : std::min(later, seconds);
                 const char *stack = std::getenv("BH_STACK");
                 if (stack && std::strncmp(stack, "opencl", 6) == 0) bench::finish_building();
@@ -274,8 +290,8 @@ int main(int argc, char **argv) {
             summing = true;
             const double checksum = one.program();
             summing = false;
-            std::printf("{\"program\":\"%s\",\"papers\":\"%s\",\"first\":%.9f,\"later\":%.9f,\"checksum\":%.17g}\n", one.name, one.papers,
-                        first, later, checksum);
+            std::printf("{\"program\":\"%s\",\"papers\":\"%s\",\"first\":%.9f,\"later\":%.9f,\"counters\":[%s,%s],\"checksum\":%.17g}\n", one.name,
+                        one.papers, first, later, counted_first.c_str(), counted_last.c_str(), checksum);
             std::fflush(stdout);
         }
     } catch (const bh::error &error) {

@@ -17,7 +17,8 @@ RUNS = {
     "ablation.py": [("--check", "prefix")],
     "access.py": [("--sizes 16,32 --strides 1,3 --elements 1000 --rounds 1 --json {out}/access.json", "")],
     "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small snakes_and_ladders", "")],
-    "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd", "cc"), ("mvt --dtype f64", "prefix")],
+    "by_hand.py": [("--device cpu --runs 1 nbody_768 --json {out}/by_hand.json", "prefix pocl")],
+    "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd rpes", "cc"), ("mvt rpes --dtype f64", "prefix")],
     "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
     "device.py": [("--programs", "")],
     "factorisations.py": [("--sizes 8 --runs 1 solve", "prefix")],
@@ -33,6 +34,7 @@ RUNS = {
     "rivals.py": [("leibnitz_pi --runs 1 --turns 1 --threads 1 --json {out}/rivals.json", "")],
     "run.py": [("leibnitz_pi --runs 1 --most-runs 1 --numpy-runs 1 --json {out}/run.json --plot {out}/run.svg", "prefix")],
     "scalars.py": [("--elements 100 --numpy 20 --runs 1 --json {out}/scalars.json", "")],
+    "specialise.py": [("--device cpu --size tiny --dtype f64 --json {out}/specialise.json", "prefix pocl")],
     "statements.py": [("--elements 100 --rounds 1 --json {out}/statements.json", "prefix")],
     "statements/small.py": [("--sizes 4", "")],
 }
@@ -58,7 +60,7 @@ def test_help(script):
 def missing(needs, prefix):
     """What a run needs and is not here."""
     for need in needs.split():
-        there = {"cc": shutil.which("cc"), "mpirun": shutil.which("mpirun"), "prefix": prefix and shutil.which("g++")}
+        there = {"cc": shutil.which("cc"), "mpirun": shutil.which("mpirun"), "prefix": prefix and shutil.which("g++"), "pocl": Path("/etc/OpenCL/vendors/pocl.icd").exists()}
         if not there.get(need, (LIBRARIES / need).exists() and need not in there):
             return need
     return None
