@@ -11,7 +11,7 @@ import pytest
 
 from bh._layer import numpy_on
 from bh.backends import backend
-from soaking import judge, programs
+from soaking import functions, judge, programs
 from soaking.draft import data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,7 +220,7 @@ def test_random_programs(which, monkeypatch):
         program = programs.program(seed)
         code = compile(program.text, "<program>", "exec")
         np = numpy_on(device["Backend"]() if which == "device" else which)
-        names = {"np": np, "data": lambda *args, np=np: np.asarray(data(*args))}
+        names = {"np": np, "data": lambda *args, np=np: np.asarray(data(*args)), "scalar": functions.scalar}
         with numpy.errstate(all="ignore"):
             exec(code, names)
         assert judge.difference(program, names, judge.on_numpy(code)) is None, program.text

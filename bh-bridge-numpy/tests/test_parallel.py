@@ -5,11 +5,12 @@ import os
 
 import numpy
 import pytest
-import scalar_programs
 from conftest import same
+from soaking import functions as scalar_programs
 
 import bh
 from bh import _parallel
+from bh._scalar import registers
 
 # How many random functions are tried; more for longer runs.
 PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))
@@ -89,6 +90,12 @@ RESULTS = [(product, (5, 5), MATRIX, MATRIX.T.copy()), (triangle, (5, 5), MATRIX
 
 @pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in RESULTS], ids=lambda value: getattr(value, "__name__", ""))
 def test_results(make, shape, arrays):
+    check(make, shape, *arrays)
+
+
+@pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in RESULTS], ids=lambda value: getattr(value, "__name__", ""))
+def test_results_under_masks(make, shape, arrays, monkeypatch):
+    monkeypatch.setattr(registers, "is_worth", lambda function: False)
     check(make, shape, *arrays)
 
 
@@ -172,6 +179,59 @@ def test_writes(make, shape, arrays):
     check(make, shape, *arrays)
 
 
+def own(a, b):
+    """Elements that an index has for itself: read and written, in branches and loops, and added to."""
+
+    def change(i, j):
+        k = 0
+        while b[i + 1, 2 * j] > k:
+            if a[i, j] > 20:
+                return
+            k += 1
+            a[i, j] += b[k % 3, j] + k
+        if k % 2 == 0:
+            a[i, j] = -1.0
+
+    return change
+
+
+def moved(a, b):
+    """What is written is not what is read."""
+
+    def change(i):
+        total = 0.0
+        for k in range(3):
+            total += a[i + k]
+        b[2 * i + 1] = total
+
+    return change
+
+
+OWN = [(own, (4, 3), numpy.arange(20.0).reshape(4, 5), MATRIX), (moved, (7,), MATRIX[0:2].ravel(), numpy.zeros(16)), (imperfect, (5,), MATRIX, numpy.zeros(5), numpy.zeros((5, 2)))]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in OWN], ids=lambda value: getattr(value, "__name__", ""))
+def test_own_elements_are_written_by_one_operation(make, shape, arrays):
+    _parallel._programs.clear()
+    check(make, shape, *arrays)
+    (program,) = _parallel._programs.values()
+    assert all(program._written.values()) and program._written
+
+
+def test_arrays_that_share_memory_are_written_as_statements_come():
+    whole = bh.arange(12.0)
+    a, b = whole[:6], whole[3:9]
+
+    def shifted(i):
+        total = 0.0
+        for k in range(2):
+            total += a[i + k]
+        b[i] = total
+
+    bh.parallel(shifted, 4)
+    same(whole, numpy.array([0.0, 1, 2, 1, 3, 5, 7, 7, 8, 9, 10, 11]))
+
+
 def test_random_programs(tmp_path):
     random = numpy.random.default_rng(4)
     x, y, n = random.integers(-8, 9, 40) / 4, random.uniform(-3, 3, 40), random.integers(-2, 9, 40)
@@ -225,6 +285,15 @@ def test_subscripts_out_of_range():
         numpy.asarray(bh.parallel(lambda i: a[i * i], 5))
     with pytest.raises(IndexError, match="a subscript goes from 3 to 7 in an axis of size 5"):
         bh.parallel(lambda i: a[i + 3], 5)
+
+    def far(i):
+        total = 0.0
+        for k in range(4):
+            total += a[i + k]
+        return total
+
+    with pytest.raises(IndexError, match="far: index [567] is out of range for dimension 0 of 'a' of extent 5"):
+        numpy.asarray(bh.parallel(far, 4))
     same(bh.parallel(lambda i: a[i - 3], 5), numpy.array([2.0, 3.0, 4.0, 0.0, 1.0]))
 
 

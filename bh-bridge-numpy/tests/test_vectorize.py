@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy
 import pytest
-import scalar_programs
 from conftest import same
+from soaking import functions as scalar_programs
 
 import bh
 from bh._scalar import program, reader, registers
@@ -79,6 +79,71 @@ def test_random_programs_of_many_elements(tmp_path):
         mine = bh.vectorize(function, otypes=[float, int])(*map(bh.asarray, (x, y, n)))
         for one, other in zip(mine, expected):
             assert numpy.array_equal(numpy.asarray(one), other, equal_nan=True), (seed, text)
+
+
+def test_random_programs_of_complex_numbers():
+    random = numpy.random.default_rng(2)
+    z, n = random.integers(-16, 17, 50) / 8 + 1j * random.uniform(-2, 2, 50), random.integers(0, 20, 50)
+    for seed in range(PROGRAMS // 4):
+        function = scalar_programs.scalar("complex", seed)
+        mine = bh.vectorize(function, otypes=[complex])
+        with numpy.errstate(all="ignore"):
+            expected = numpy.vectorize(function, otypes=[complex])(z, n)
+        found = numpy.asarray(mine(bh.asarray(z), bh.asarray(n)))
+        assert numpy.array_equal(found, expected, equal_nan=True), (seed, scalar_programs.complex_text(seed))
+        assert is_one_operation(mine), seed
+
+
+def is_one_operation(made):
+    """Is a function one operation of the stack for all arguments that it had?"""
+    return all(written for one in made._programs.values() for written in one._written.values()) and made._programs != {}
+
+
+@pytest.mark.parametrize("function", [scalars.julia, scalars.basin, scalars.legendre], ids=lambda function: function.__name__)
+def test_loops_are_one_operation(function):
+    made = bh.vectorize(function)
+    arrays = scalars.PROGRAMS[function][0](numpy.random.default_rng(5), 10)
+    with numpy.errstate(all="ignore"):
+        same(made(*map(bh.asarray, arrays)), numpy.vectorize(function)(*arrays))
+    assert is_one_operation(made)
+
+
+def exact_parts(x, y):
+    """Numbers with just these parts, whatever they are."""
+    z = complex(x, y)
+    for k in range(3):
+        if k == 1:
+            return z
+    return z * 0
+
+
+def test_complex_numbers_of_any_parts():
+    parts = numpy.array([0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, math.nan])
+    x, y = (part.ravel() for part in numpy.meshgrid(parts, parts))
+    made = bh.vectorize(exact_parts)
+    found = numpy.asarray(made(bh.asarray(x), bh.asarray(y)))
+    assert is_one_operation(made)
+    for mine, part in ((found.real, x), (found.imag, y)):
+        same(numpy.copysign(1, mine[~numpy.isnan(part)]), numpy.copysign(1, part[~numpy.isnan(part)]))
+        same(mine, part)
+
+
+def in_table(n):
+    total = 0
+    while n != 0:
+        total += TABLE[n % 7, -1] - TABLE[0, n % 3]
+        n = n // 7
+    return total
+
+
+TABLE = numpy.arange(21).reshape(7, 3) ** 2
+
+
+def test_subscripts_of_arrays_are_in_one_operation():
+    n = numpy.arange(500) * 37
+    made = bh.vectorize(in_table)
+    same(made(bh.asarray(n)), numpy.vectorize(in_table)(n))
+    assert is_one_operation(made)
 
 
 # Functions of one or two numbers, one rule of Python in each.

@@ -230,6 +230,9 @@ mod tests {
         let refused = |body: &str| Program::parse(&format!("program f (f64) -> (f64) with (bool) {body}")).unwrap_err();
         assert_eq!(refused("{ r1 = add r0 i64:1; }"), "'r1 = add r0 i64:1;' does not fit the types");
         assert_eq!(refused("{ r1 = add_reduce r0; }"), "'r1 = add_reduce r0;' does not fit the types");
+        let numbered = format!("program f (f64) -> (f64) with () {{ r1 = {} r0 r0; }}", Opcode::Add.0);
+        assert!(Program::parse(&numbered).unwrap().to_string().contains("r1 = add r0 r0;"));
+        assert_eq!(refused("{ r1 = 9999 r0; }"), "there is no operation '9999'");
         assert_eq!(refused("{ r7 = copy r0; }"), "'r7 = copy r0;' names registers that do not exist");
         assert_eq!(refused("{ leave 0 }"), "leave 0: there are 0 blocks around");
         assert_eq!(refused("{ block { leave 0 r1 = copy r0; } }"), "statements behind one that leaves");

@@ -11,7 +11,7 @@ struct Words<'a> {
 }
 
 impl Program {
-    /// Reads a program from its text, as [`Program`]'s `Display` writes it, and checks it:
+    /// Reads a program from its text, as [`Program`]'s `Display` writes it, and checks it. Operations may stand as their numbers, too.
     ///
     /// ```text
     /// program steps (i64) -> (i64) with (bool bool i64)
@@ -118,7 +118,9 @@ impl<'a> Words<'a> {
             None => (word, 0),
             Some((name, param)) => (name, param.parse().map_err(|_| format!("'{param}' is no parameter"))?),
         };
-        let opcode = Opcode::from_name(name).ok_or_else(|| format!("there is no operation '{name}'"))?;
+        let number = || name.parse().ok().map(Opcode).filter(|number| Opcode::ALL.contains(number));
+        let opcode = Opcode::from_name(name).or_else(number);
+        let opcode = opcode.ok_or_else(|| format!("there is no operation '{name}'"))?;
         Ok(Statement::Compute(Compute { opcode, param, target, args: self.args()? }))
     }
 

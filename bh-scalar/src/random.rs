@@ -1,7 +1,7 @@
 //! Programs for tests: one that is known, and random ones with nested branches, blocks and loops that end, of operations with the
 //! same bits everywhere.
 
-use crate::{Arg, Compute, Program, Statement};
+use crate::{Arg, Compute, Load, Program, Statement, Table};
 use bh_bytecode::{Complex, Constant, DType, Opcode};
 
 /// How many steps Collatz's rule takes from a number to 1, as a text: a loop that ends elsewhere for each element.
@@ -97,17 +97,26 @@ struct Maker {
     registers: Vec<DType>,
     /// How many of the registers statements use; loops' counters come behind these.
     own: usize,
+    tables: Vec<Table>,
     blocks: u16,
 }
 
 /// A random program with these inputs, for which the engine takes operations on all of the types.
 pub fn program(seed: u64, inputs: &[DType], outputs: &[DType], types: &[DType]) -> Program {
+    reading(seed, inputs, outputs, types, Vec::new())
+}
+
+/// The least extent of a table that [`reading`] reads.
+pub const EXTENT: i64 = 4;
+
+/// As [`program`], of one that reads elements of tables.
+pub fn reading(seed: u64, inputs: &[DType], outputs: &[DType], types: &[DType], tables: Vec<Table>) -> Program {
     let mut registers = [inputs, outputs].concat();
     for dtype in TYPES.iter().filter(|dtype| types.contains(dtype)) {
         registers.extend([*dtype; EACH]);
     }
     let own = registers.len();
-    let mut maker = Maker { numbers: Numbers::new(seed), registers, own, blocks: 0 };
+    let mut maker = Maker { numbers: Numbers::new(seed), registers, own, tables, blocks: 0 };
     let mut body = maker.list(4, 12);
     for (at, &dtype) in outputs.iter().enumerate() {
         if let Some(from) = maker.register(dtype) {
@@ -116,7 +125,14 @@ pub fn program(seed: u64, inputs: &[DType], outputs: &[DType], types: &[DType]) 
         }
     }
     let name = format!("random_{seed}");
-    Program { name, inputs: inputs.len(), outputs: outputs.len(), registers: maker.registers, tables: Vec::new(), body }
+    Program {
+        name,
+        inputs: inputs.len(),
+        outputs: outputs.len(),
+        registers: maker.registers,
+        tables: maker.tables,
+        body,
+    }
 }
 
 fn compute(opcode: Opcode, target: u16, args: Vec<Arg>) -> Statement {
@@ -161,8 +177,30 @@ impl Maker {
                 Statement::Block(body)
             }
             (1.., 3, _) => self.counted(depth),
+            (1.., 4, _) if !self.tables.is_empty() => self.load(),
             _ => self.operation(),
         }
+    }
+
+    /// An element of a table at a subscript that it has, which may count from the end.
+    fn load(&mut self) -> Statement {
+        let at = self.numbers.below(self.tables.len());
+        let Table { dtype, rank, .. } = self.tables[at];
+        let Some(target) = self.register(dtype) else { return self.operation() };
+        let (mut body, mut subscripts) = (Vec::new(), Vec::new());
+        for _ in 0..rank {
+            let place = self.registers.len() as u16;
+            self.registers.push(DType::I64);
+            let args = vec![self.arg(DType::I64), Arg::Constant(Constant::from_value(EXTENT))];
+            body.push(compute(Opcode::Remainder, place, args));
+            if self.numbers.below(3) == 0 {
+                let args = vec![Arg::Register(place), Arg::Constant(Constant::from_value(EXTENT))];
+                body.push(compute(Opcode::Subtract, place, args));
+            }
+            subscripts.push(Arg::Register(place));
+        }
+        body.push(Statement::Load(Load { target, table: at as u16, subscripts }));
+        Statement::Block(body)
     }
 
     /// A loop with a number of turns that nothing else changes.

@@ -69,6 +69,7 @@ template <class T> class source {
         bh_array *converted = nullptr;
         note(at);
         check((bh_cast)(&converted, handle, code<T>), at);
+        note_converted(converted, handle, at);
         temporary_ = owner(converted);
         handle_ = converted;
     }
@@ -77,13 +78,13 @@ public:
     template <class U> source(const array<U> &a, place at) { convert(a.handle(), code<U>, at); }
     template <class U, bool Traced> source(const operand<U, Traced> &a, place at) {
         if (a.is_number()) {
-            handle_ = constant(convert_scalar<T>(a.value, at));
+            handle_ = operand_of(convert_scalar<T>(a.value, at));
         } else {
             convert(a.handle, code<U>, at);
         }
     }
     template <class S, class = std::enable_if_t<is_scalar<S>>>
-    source(S number, place at) : handle_(constant(convert_scalar<T>(number, at))) {}
+    source(S number, place at) : handle_(operand_of(convert_scalar<T>(number, at))) {}
 
     const bh_array *get() const noexcept { return handle_; }
 };
@@ -95,6 +96,7 @@ inline bh_array *record(int opcode, int param, int dtype, std::size_t count, con
     bh_array *out = nullptr;
     note(at);
     check((bh_op_new)(&out, static_cast<bh_opcode>(opcode), static_cast<std::uint16_t>(param), dtype, count, inputs), at);
+    if (writer *program = writer::current()) program->operation(opcode, param, out, count, inputs, at);
     return out;
 }
 
@@ -143,8 +145,16 @@ template <class T, bool Traced> auto keep_as_is(const operand<T, Traced> &a) {
         *a.dying = nullptr;
     } else if (a.handle) {
         check((bh_retain)(&handle, a.handle), a.at);
+        note_same(handle, a.handle);
     }
     return wrap<T>(0, handle, a);
+}
+
+/// A program has no place for arrays beside its own registers.
+template <class... A> void refuse_arrays() {
+    if constexpr ((info<A>::traced || ...) && !((info<A>::traced || info<A>::weak) && ...)) {
+        if (writer *program = writer::current()) program->refuse();
+    }
 }
 
 /// As `apply`, with a parameter of the operation.
@@ -159,6 +169,7 @@ template <int Opcode, rule Rule, unsigned Set, class... A> auto apply_with(place
         using C = element_t<compute, A...>;
         constexpr bool real = (Rule == rule::absolute || Rule == rule::part) && is_complex(compute);
         using R = element_t<Rule == rule::test ? int(BH_TYPE_BOOL) : real ? real_of(compute) : compute, A...>;
+        refuse_arrays<A...>();
         const source<C> sources[] = {source<C>(a, at)...};
         const bh_array *inputs[sizeof...(A)];
         for (std::size_t i = 0; i < sizeof...(A); ++i) inputs[i] = sources[i].get();

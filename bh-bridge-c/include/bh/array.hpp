@@ -170,6 +170,7 @@ template <class T> class array : detail::operators<T, false>, public detail::nam
                       "a complex array cannot become a real one: use bh::real or bh::imag");
         (bh_at)(at.file, at.line);
         detail::check((bh_cast)(&handle_, other.handle, detail::code<T>), at);
+        detail::note_converted(handle_, other.handle, at);
         other.spend();
     }
 
@@ -252,6 +253,7 @@ public:
 
     array(const array &other) {
         if (other.handle_) detail::check((bh_retain)(&handle_, other.handle_), place());
+        if (other.handle_) detail::note_same(handle_, other.handle_);
     }
     array(array &&other) noexcept : handle_(other.release()) {}
     ~array() { reset(); }

@@ -93,6 +93,7 @@ template <class U, class A, detail::if_operands<A> = 0> auto cast(A &&a, place a
     bh_array *handle = nullptr;
     (bh_at)(at.file, at.line);
     detail::check((bh_cast)(&handle, from.handle, detail::code<U>), at);
+    detail::note_converted(handle, from.handle, at);
     from.spend();
     return detail::wrap<U>(0, handle, from);
 }

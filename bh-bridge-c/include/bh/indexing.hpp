@@ -13,6 +13,7 @@ template <class C, class A, class B> auto chosen_by(place at, const C &condition
     // Two plain numbers are as wide as they are, not as the condition is.
     constexpr int common = numbers ? promote(info<A>::code, info<B>::code) : promoted;
     using T = element_t<common, A, B>;
+    refuse_arrays<C, A, B>();
     const source<bool> test(condition, at);
     const source<T> first(a, at), second(b, at);
     const bh_array *inputs[] = {test.get(), first.get(), second.get()};

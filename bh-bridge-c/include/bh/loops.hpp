@@ -13,6 +13,89 @@ namespace detail {
 template <class... R> std::tuple<R...> listed(std::tuple<R...> results) { return results; }
 template <class R> std::tuple<R> listed(R result) { return std::tuple<R>(static_cast<R &&>(result)); }
 
+/// What a function returned as an operand of type T of a program.
+template <class T, class R> std::string written(writer &program, const R &result, place at) {
+    if constexpr (is_scalar<R>) {
+        return number_text(static_cast<T>(result));
+    } else if constexpr (std::is_same_v<T, typename R::value_type>) {
+        return program.operand(result.value().handle());
+    } else {
+        return program.operand(bh::cast<T>(result, at).value().handle());
+    }
+}
+
+/// A value that stands for a register.
+template <class T> traced<T> register_value(writer &program, const std::string &name, place at) {
+    auto value = leaf(bh::full<T>(shape{}, T(1), at), 0);
+    program.stands(value.value().handle(), name);
+    return value;
+}
+
+/// Values as registers of these types, by statements that everybody comes to who comes here.
+template <class... T, class... R, std::size_t... I>
+void assign(writer &program, const std::vector<std::string> &targets, const std::tuple<R...> &values, std::tuple<T...> *, std::index_sequence<I...>, place at) {
+    const std::vector<std::string> operands{written<T>(program, std::get<I>(values), at)...};
+    // All values are there before a register changes.
+    const int types[] = {code<T>...};
+    std::vector<std::string> kept;
+    for (std::size_t i = 0; i < sizeof...(I); ++i) {
+        kept.push_back(program.add(types[i]));
+        program.copy(kept[i], operands[i]);
+    }
+    for (std::size_t i = 0; i < sizeof...(I); ++i) program.copy(targets[i], kept[i]);
+}
+
+/// A choice of values as a branch of a program.
+template <class C, class F, class D, class... R, std::size_t... I>
+std::tuple<traced<R>...> branch(writer &program, const C &condition, F &f, D &g, std::tuple<R...> *types, std::index_sequence<I...> all, place at) {
+    std::vector<std::string> targets{program.add(code<R>)...};
+    program.write("if " + written<bool>(program, condition, at) + " { ");
+    assign(program, targets, listed(f()), types, all, at);
+    program.write("} else { ");
+    assign(program, targets, listed(g()), types, all, at);
+    program.write("} ");
+    return std::tuple<traced<R>...>(register_value<R>(program, targets[I], at)...);
+}
+
+/// A loop as a scalar program; empty if it does what programs do not have.
+template <class C, class F, class... T, class... G, std::size_t... S, std::size_t... I>
+std::string loop_program(C &condition, F &step, std::tuple<array<T>...> *, std::tuple<array<G>...> *, std::index_sequence<S...> all, std::index_sequence<I...>, place at) {
+    writer program;
+    const std::vector<std::string> inputs{program.add(code<T>)..., program.add(code<G>)...};
+    std::vector<std::string> states{program.add(code<T>)...};
+    for (std::size_t i = 0; i < sizeof...(T); ++i) program.copy(states[i], inputs[i]);
+    program.write("block { loop { ");
+    const auto values = std::make_tuple(register_value<T>(program, states[S], at)..., register_value<G>(program, inputs[sizeof...(T) + I], at)...);
+    const auto holds = std::apply(condition, values);
+    if constexpr (is_scalar<std::decay_t<decltype(holds)>>) {
+        return std::string();
+    } else {
+        program.write("if " + written<bool>(program, holds, at) + " { } else { leave 0 } ");
+        const auto results = listed(std::apply(step, values));
+        static_assert(std::tuple_size_v<std::decay_t<decltype(results)>> == sizeof...(T), "the step must return as many values as the state has");
+        assign(program, states, results, static_cast<std::tuple<T...> *>(nullptr), all, at);
+        program.write("} } ");
+        return program.fits() ? program.program("loop", sizeof...(T) + sizeof...(G), sizeof...(T)) : std::string();
+    }
+}
+
+/// Runs a loop as one operation; false if it does what programs do not have, or the stack has no programs.
+template <class C, class F, class... T, class... G, std::size_t... S, std::size_t... I>
+bool loop_at_once(std::tuple<array<T>...> &results, const shape &extents, C &condition, F &step, const std::tuple<array<T>...> &state, const std::tuple<array<G>...> &given, std::index_sequence<S...> all, std::index_sequence<I...> others, place at) {
+    if (2 * sizeof...(T) + sizeof...(G) > BH_MAX_OPERANDS) return false;
+    const std::string program = loop_program(condition, step, static_cast<std::tuple<array<T>...> *>(nullptr), static_cast<std::tuple<array<G>...> *>(nullptr), all, others, at);
+    if (program.empty()) return false;
+    const std::tuple<array<T>...> from(std::get<S>(state).broadcast_to(extents, at)...);
+    [[maybe_unused]] const std::tuple<array<G>...> beside(std::get<I>(given).broadcast_to(extents, at)...);
+    results = std::tuple<array<T>...>(bh::empty<T>((static_cast<void>(std::get<S>(from)), extents), at)...);
+    bh_array *const outs[] = {std::get<S>(results).handle()...};
+    const bh_array *const inputs[] = {std::get<S>(from).handle()..., std::get<I>(beside).handle()...};
+    (bh_at)(at.file, at.line);
+    const bh_status status = (bh_extmethod)(program.c_str(), sizeof...(T), outs, sizeof...(T) + sizeof...(G), inputs);
+    if (status == BH_STATUS_UNSUPPORTED) return false;
+    check(status, at);
+    return true;
+}
 
 /// The turns of a loop, of elements that may have been moved together.
 template <class... T> class turns {
@@ -142,12 +225,23 @@ template <class... A> shape shape_of_all(const std::tuple<A...> &arrays, place a
 
 /// What `f()` gives where the condition holds, and what `g()` gives elsewhere; both may give tuples. For functions of elements, in
 /// place of `if`: `map([](auto x) { return bh::when(x > 0, [&] { return sqrt(x); }, [&] { return 0.0 * x; }); }, a)`. Both are
-/// computed for all elements.
+/// computed for all elements, except in a `loop`, whose elements go their own ways.
 template <class C, class F, class D> auto when(const C &condition, F &&f, D &&g) {
     const auto both = [&](const auto &...a) {
         return [&](const auto &...b) { return std::make_tuple(where(condition, a, b)...); };
     };
-    const auto chosen = std::apply(std::apply(both, detail::listed(f())), detail::listed(g()));
+    const auto all_types = [](const auto &...value) { return std::tuple<typename std::decay_t<decltype(value)>::value_type...>(); };
+    using choice = decltype(std::apply(std::apply(both, detail::listed(f())), detail::listed(g())));
+    using types = decltype(std::apply(all_types, std::declval<choice>()));
+    const auto chosen = [&]() -> choice {
+        if constexpr (detail::info<C>::traced) {
+            constexpr auto all = std::make_index_sequence<std::tuple_size_v<choice>>();
+            if (auto *program = detail::writer::current()) {
+                return detail::branch(*program, condition, f, g, static_cast<types *>(nullptr), all, place());
+            }
+        }
+        return std::apply(std::apply(both, detail::listed(f())), detail::listed(g()));
+    }();
     if constexpr (std::tuple_size_v<std::decay_t<decltype(chosen)>> == 1) {
         return std::get<0>(chosen);
     } else {
@@ -156,13 +250,18 @@ template <class C, class F, class D> auto when(const C &condition, F &&f, D &&g)
 }
 
 /// For each element: while `condition(state…, given…)` holds, its state becomes `step(state…, given…)`, a tuple of as many values.
-/// Returns the states at the end. The arrays broadcast. Both functions are traced, 16 turns at a time; when many elements are done, the
-/// others are moved together. Waits for the elements.
+/// Returns the states at the end. The arrays broadcast. Both functions are traced. The loop is one operation, in which each element
+/// has its own turns, and runs when its results are needed. Where the functions do more than operations on what they get, or there are
+/// more than 8 states, results and given arrays together, 16 turns are recorded at a time; when many elements are done, the others are
+/// moved together; and the loop waits for its elements.
 template <class C, class F, class... T, class... G>
 std::tuple<array<T>...> loop(const std::tuple<array<T>...> &state, C &&condition, F &&step, const array<G> &...given) {
     const place at;
     const shape extents = detail::shape_of_all(std::tuple_cat(state, std::tuple<array<G>...>(given...)), at);
     const detail::beside here(std::get<0>(state).handle(), at);
+    std::tuple<array<T>...> results;
+    const std::tuple<array<G>...> others(given...);
+    if (detail::loop_at_once(results, extents, condition, step, state, others, std::index_sequence_for<T...>(), std::index_sequence_for<G...>(), at)) return results;
     auto turns = std::apply([&](const auto &...value) { return detail::turns<T...>(extents, at, value...); }, state);
     std::tuple<array<G>...> kept(given.broadcast_to(extents, at).copy(at).flatten(at)...);
     for (std::int64_t left = extents.count(); left > 0;) {

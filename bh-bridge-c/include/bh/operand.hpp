@@ -1,7 +1,7 @@
 // What operations take: arrays, traced values and plain numbers, and how long temporary ones live.
 #pragma once
 
-#include "shape.hpp"
+#include "writer.hpp"
 
 namespace bh {
 namespace detail {

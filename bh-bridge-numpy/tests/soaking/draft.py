@@ -6,6 +6,7 @@ import re
 import numpy
 
 from . import sizes
+from .functions import scalar
 
 NAME = re.compile(r"\b[vw]\d+\b")
 # What a statement assigns to, wholly or in part, even if it leaves the values as they were.
@@ -47,7 +48,7 @@ class Draft:
 
     def __init__(self, random):
         self.random, self.statements, self.count = random, [], 0
-        self.names, self.rough, self.scale = {"np": numpy, "data": data}, {}, {}
+        self.names, self.rough, self.scale = {"np": numpy, "data": data, "scalar": scalar}, {}, {}
 
     def fresh(self):
         """A name that is not taken."""
@@ -150,7 +151,7 @@ class Draft:
 
     def _again(self, before):
         """Makes the names what the statements so far make them."""
-        self.names = {"np": numpy, "data": data}
+        self.names = {"np": numpy, "data": data, "scalar": scalar}
         with numpy.errstate(all="ignore"):
             exec(compile("\n".join(self.statements), "<program>", "exec"), self.names)
 
@@ -179,7 +180,7 @@ class Draft:
     def _spread(self, text, mentioned, changed):
         """How far the last statement's results move if what it mentions moves by as much as it may: where large numbers have
         cancelled, a product or a power makes more of what rounding left than its own size tells."""
-        names = {"np": numpy, "data": data}
+        names = {"np": numpy, "data": data, "scalar": scalar}
         with numpy.errstate(all="ignore"):
             exec(compile("\n".join(self.statements[:-1]), "<program>", "exec"), names)
             for name in sorted(mentioned & self.rough.keys() & names.keys()):

@@ -5,6 +5,7 @@ import numpy
 import bh
 
 from .draft import NAME, data
+from .functions import scalar
 
 
 def _moved(seed, shape, dtype):
@@ -13,7 +14,7 @@ def _moved(seed, shape, dtype):
 
 def on_numpy(code):
     """The names after a run on NumPy."""
-    names = {"np": numpy, "data": data}
+    names = {"np": numpy, "data": data, "scalar": scalar}
     with numpy.errstate(all="ignore"):
         exec(code, names)
     return names
@@ -21,7 +22,7 @@ def on_numpy(code):
 
 def on_stack(code, stack):
     """The names after a run on a stack of bh."""
-    names = {"np": bh, "data": _moved}
+    names = {"np": bh, "data": _moved, "scalar": scalar}
     before = bh.Stack(stack).activate()
     try:
         with bh.fallback("silent"), numpy.errstate(all="ignore"):

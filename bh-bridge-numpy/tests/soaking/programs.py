@@ -3,7 +3,7 @@
 import dataclasses
 import random
 
-from . import elementwise, folds, movement, stencils, turns, updates, windows
+from . import elementwise, folds, movement, scalars, stencils, turns, updates, windows
 from .draft import NAME, Draft, Unfit
 
 # The families of statements, and how often each is taken.
@@ -12,7 +12,7 @@ FAMILIES = (
     (elementwise.integers, 5), (elementwise.complexes, 2), (stencils.stencil, 12), (stencils.steps, 4), (movement.cut, 10), (movement.joined, 6),
     (movement.padded, 3), (movement.arranged, 13), (movement.gathered, 5), (updates.assigned, 8), (updates.borders, 4), (updates.shifted, 6),
     (updates.scattered, 5), (updates.held, 5), (updates.loops, 4), (folds.reduced, 7), (folds.folded, 6), (folds.accumulated, 4), (folds.multiplied, 3),
-    (windows.windows, 8), (turns.turns, 8),
+    (windows.windows, 8), (turns.turns, 8), (scalars.scalars, 5),
 )  # fmt: skip
 
 

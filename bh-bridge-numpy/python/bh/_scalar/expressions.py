@@ -266,7 +266,7 @@ class Expressions:
         if name is None:
             name = self.fresh("a")
             self.arrays[name], self.tables[name] = array.value, array if array.place is None else array.place
-        return Table(name, array.value)
+        return Table(name, array.value, name if array.place is None else self.names.name_at(array.place))
 
     def _of_Lambda(self, node):
         return Static(self.local(node))
@@ -292,12 +292,12 @@ class Expressions:
 
 
 class Table:
-    """An array that is subscripted: its name in the program, and the type of its elements."""
+    """An array that is subscripted: its name in the program, its form, and what people call it."""
 
-    __slots__ = ("name", "dtype", "shape")
+    __slots__ = ("name", "dtype", "shape", "label")
 
-    def __init__(self, name, array):
-        self.name, self.dtype, self.shape = name, array.dtype, array.shape
+    def __init__(self, name, array, label):
+        self.name, self.dtype, self.shape, self.label = name, array.dtype, array.shape, label
 
 
 def _plain(value, line):

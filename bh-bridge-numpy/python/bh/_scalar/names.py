@@ -59,6 +59,10 @@ class Names:
         self._seen.append((owner, name, found, _form(found)))
         return lifted(found, len(self._seen) - 1)
 
+    def name_at(self, place):
+        """The name that was looked up at a place."""
+        return self._seen[place][1]
+
     def forget(self):
         """Lets the function and the arrays go, which may be large."""
         first = {}

@@ -9,7 +9,7 @@ from .._convert import native
 from .._runtime import using
 from .._types import CODE
 from .._ufunc import one_stack
-from . import reader, registers, runtime
+from . import own, reader, registers, runtime
 from .emitter import Emitter
 from .inference import infer
 from .ir import Unsupported
@@ -36,35 +36,62 @@ class Program:
         dtypes = tuple(array.dtype for array in arrays)
         if not arrays:
             raise Unsupported("no arguments")
-        if registers.is_worth(self._function) and (results := self._at_once(dtypes, one_stack(arrays), shape)) is not None:
+        tables = [self._names.array(one, function) if type(one) is int else one.value for one in self._function.tables.values()]
+        if registers.is_worth(self._function) and (results := self._at_once(dtypes, arrays, tables, shape)) is not None:
             return results
         whole = self._whole(dtypes)
-        tables = [self._names.array(one, function) if type(one) is int else one.value for one in self._function.tables.values()]
         operands = one_stack([*arrays, *map(native, tables)])
         with using(arrays[0]._stack), _warnings.errstate(all="ignore"):
             return whole(shape, *operands)
 
-    def _at_once(self, dtypes, arrays, shape):
+    def _at_once(self, dtypes, arrays, tables, shape):
         """The results of one operation of the stack, if it has such; else None."""
         if dtypes not in self._written:
-            try:
-                known = infer(self._function, dict(zip(self._function.parameters, dtypes)), flat=False)
-                self._written[dtypes] = registers.written(*known, dtypes)
-            except (registers.Unwritten, Unsupported):
-                self._written[dtypes] = None
-        text, kinds = self._written[dtypes] or (None, ())
-        if text is None or not _native.has_extension(text, arrays[0]):
+            self._written[dtypes] = self._as_registers(dtypes)
+        if (written := self._written[dtypes]) is None:
             return None
-        with using(arrays[0]._stack):
+        text, kinds, owns = written
+        named = dict(zip(self._function.tables, tables))
+        views = [one.view(named[one.table], shape) for one in owns]
+        if any(view is None for view in views) or not _are_apart(owns, named):
+            return None
+        reads = [view for one, view in zip(owns, views) if one.reads]
+        others = [array for name, array in named.items() if all(one.table != name for one in owns)]
+        operands = one_stack([*arrays, *reads, *map(native, others)])
+        stack = operands[0]._stack
+        if any(view._stack is not stack for view in views) or not _native.has_extension(text, operands[0]):
+            return None
+        with using(stack):
             results = tuple(_native.empty(shape, CODE[kind]) for kind in kinds)
-        _native.extension(text, list(results), [_native.broadcast_to(array, shape) for array in arrays])
-        return results
+        count = len(arrays) + len(reads)
+        elements = [_native.broadcast_to(array, shape) for array in operands[:count]]
+        _native.extension(text, list(results), [*elements, *operands[count:]])
+        first = len(results) - len(owns)
+        for view, result in zip(views, results[first:]):
+            _native.assign(view, result)
+        return results[:first]
+
+    def _as_registers(self, dtypes):
+        """The function as a program of the stack, the types of its results, and the elements of arrays that it writes; None where
+        there is no such."""
+        try:
+            function, owns = own.with_own(self._function)
+            given = (*dtypes, *(one.dtype for one in owns if one.reads))
+            return *registers.written(*infer(function, dict(zip(function.parameters, given)), flat=False), given), owns
+        except (registers.Unwritten, Unsupported):
+            return None
 
     def _whole(self, dtypes):
         """The function on arrays of these types."""
         if dtypes not in self._compiled:
             self._compiled[dtypes] = compiled(self._function, dtypes)[0]
         return self._compiled[dtypes]
+
+
+def _are_apart(owns, named):
+    """Has each array that is written to memory of its own among these?"""
+    memories = [getattr(array, "_memory", None) for array in named.values()]
+    return all(memories.count(named[one.table]._memory) == 1 for one in owns)
 
 
 def compiled(function, dtypes):

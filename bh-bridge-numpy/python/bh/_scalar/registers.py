@@ -8,7 +8,7 @@ import numpy as np
 from .. import _native
 from .._compositions import DIRECT
 from .._types import CODE
-from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, walk
+from .ir import Assign, Block, Const, Count, If, Leave, Loop, walk
 from .kinds import BOOL, concrete
 from .operations import OPERATIONS
 
@@ -17,9 +17,10 @@ _MOST = 8
 _NAMES = {
     np.dtype(bool): "bool", np.dtype(np.int8): "i8", np.dtype(np.int16): "i16", np.dtype(np.int32): "i32", np.dtype(np.int64): "i64",
     np.dtype(np.uint8): "u8", np.dtype(np.uint16): "u16", np.dtype(np.uint32): "u32", np.dtype(np.uint64): "u64",
-    np.dtype(np.float32): "f32", np.dtype(np.float64): "f64",
+    np.dtype(np.float32): "f32", np.dtype(np.float64): "f64", np.dtype(np.complex64): "c64", np.dtype(np.complex128): "c128",
 }  # fmt: skip
-_INT64, _UNSIGNED = np.dtype(np.int64), {4: ("f", "I"), 8: ("d", "Q")}
+_INT64, _FLOAT, _COMPLEX = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.complex128)
+_UNSIGNED = {4: ("f", "I"), 8: ("d", "Q")}
 # Operations of the opcode table under the same name.
 _SAME = {
     "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "absolute", "invert", "left_shift", "right_shift",
@@ -32,15 +33,15 @@ class Unwritten(Exception):
 
 
 def is_worth(function):
-    """Has it loops, in which elements go their own ways, and nothing that scalar programs lack? Without loops its operations are
-    recorded, and run together with those around."""
-    kinds = {type(one) for one in walk(function.body)}
-    loads = any(type(one) is Assign and one.op == "load" for one in walk(function.body))
-    return bool(kinds & {Loop, Count}) and Store not in kinds and not loads and len(function.parameters) + len(function.results) <= _MOST
+    """Has it loops, in which elements go their own ways? Without loops its operations are recorded, and run together with those
+    around."""
+    return any(type(one) in (Loop, Count) for one in walk(function.body))
 
 
 def written(function, inference, dtypes):
     """The text of a function of which this is known, for elements of these types, and the types of its results."""
+    if not function.results or len(function.parameters) + len(function.results) + len(function.tables) > _MOST:
+        raise Unwritten("as many operands")
     writer = _Writer(function, inference)
     return writer.text(dtypes), [concrete(inference.known[name].told) for name in function.results]
 
@@ -49,6 +50,9 @@ class _Writer:
     def __init__(self, function, inference):
         self._function, self._known = function, inference
         self._registers, self._types, self._out, self._labels = {}, [], [], []
+        # The arrays that are subscripted, in their order, and what they are called.
+        self._tables = {name: at for at, name in enumerate(function.tables)}
+        self._called = {}
         # The registers that count the turns of the loops around.
         self._turns = []
 
@@ -68,7 +72,16 @@ class _Writer:
             self._compute(target, "copy", self._variable(name))
         name = re.sub(r"\W", "_", function.name, flags=re.ASCII)
         given, made, others = (" ".join(part) for part in (self._types[: len(inputs)], self._types[len(inputs) : count], self._types[count:]))
-        return f"program {name} ({given}) -> ({made}) with ({others}) {{ {' '.join(self._out)} }}"
+        reads = f"reads ({' '.join(map(self._table, function.tables))}) " if function.tables else ""
+        return f"program {name} ({given}) -> ({made}) with ({others}) {reads}{{ {' '.join(self._out)} }}"
+
+    def _table(self, name):
+        table = self._called.get(name)
+        if table is None or not table.shape:
+            # Nobody comes to where it is read.
+            raise Unwritten("an array that is not read")
+        label = re.sub(r"\W", "_", table.label, flags=re.ASCII)
+        return f"{label}:{self._type(table.dtype)}:{len(table.shape)}"
 
     # Registers and operands
 
@@ -100,6 +113,10 @@ class _Writer:
         if dtype.kind == "f" and element != element:
             float_, whole = _UNSIGNED[dtype.itemsize]
             return f"{_NAMES[dtype]}:#{struct.unpack(whole, struct.pack(float_, element))[0]:x}"
+        if dtype.kind == "c":
+            part = np.empty(0, dtype).real.dtype
+            texts = [self._constant(value, part).partition(":")[2] for value in (element.real, element.imag)]
+            return f"{self._type(dtype)}:{','.join(texts)}"
         return f"{self._type(dtype)}:{int(element) if dtype.kind in 'biu' else repr(element)}"
 
     def _operand(self, value, dtype):
@@ -148,7 +165,8 @@ class _Writer:
             self._compute(target, "copy", *operands)
         elif op == "negative":
             # As it is recorded: -0.0 - x is -x for zeros of both signs.
-            self._compute(target, "subtract", self._constant(-0.0 if own.kind == "f" else 0, own), *operands)
+            zero = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(own.kind, 0)
+            self._compute(target, "subtract", self._constant(zero, own), *operands)
         elif op in ("truth", "not"):
             self._truth(op, target, operands[0], own)
         elif op == "select":
@@ -159,15 +177,40 @@ class _Writer:
         elif op in ("min", "max"):
             other = self._made(BOOL, "less" if op == "min" else "greater", operands[1], operands[0])
             self._compute(target, "where", other, operands[1], operands[0])
-        elif op in ("int", "float", "cast"):
+        elif op == "load":
+            self._called[statement.extra.name] = statement.extra
+            self._compute(target, f"t{self._tables[statement.extra.name]}", *operands)
+        elif op in ("real", "imag"):
+            part = (op, *operands) if own.kind == "c" else ("copy", *operands) if op == "real" else ("copy", self._constant(0, own))
+            self._compute(target, *part)
+        elif op == "complex":
+            self._complex(target, operands)
+        elif op in ("int", "float", "cast", "to_complex"):
             self._compute(target, "copy", *operands)
         elif op in ("floor", "ceil", "trunc", "rint"):
             whole = self._made(own, op, *operands) if own.kind == "f" else operands[0]
             self._compute(target, "copy", whole)
-        elif op in ("power", "function"):
+        elif op in ("power", "function", "complex_function"):
             self._function_of(statement, target, dtype, operands, inner)
         else:
             raise Unwritten(f"the operation '{op}'")
+
+    def _complex(self, target, operands):
+        """A number with exactly these parts, as `_compositions.complex_of` makes it."""
+        re, im = operands
+        number = lambda one, other: self._constant(complex(one, other), _COMPLEX)
+        of = lambda op, *args: self._made(_COMPLEX, op, *args)
+        test = lambda op, *args: self._made(BOOL, op, *args)
+        size = self._made(_FLOAT, "absolute", im)
+        below = of("multiply", of("copy", self._made(_FLOAT, "subtract", "f64:-0.0", size)), number(0, 1))
+        positive, negative = test("greater_equal", im, "f64:0.0"), test("less", im, "f64:0.0")
+        added = of("where", positive, of("conj", below), below)
+        infinite = of("where", negative, number(-0.0, -np.inf), number(-0.0, np.nan))
+        infinite = of("where", positive, number(-0.0, np.inf), infinite)
+        added = of("where", test("isfinite", im), added, infinite)
+        start = of("copy", re)
+        signed = test("less", self._made(_FLOAT, "divide", "f64:1.0", im), "f64:0.0")
+        self._compute(target, "add", of("where", signed, of("conj", start), start), added)
 
     def _truth(self, op, target, operand, dtype):
         if dtype == BOOL:
@@ -177,6 +220,9 @@ class _Writer:
 
     def _function_of(self, statement, target, dtype, operands, inner):
         name = "power" if statement.op == "power" else statement.extra
+        if name == "conjugate" and dtype.kind != "c":
+            self._compute(target, "copy", operands[0])
+            return
         exponent = statement.args[-1]
         if name == "power" and type(exponent) is Const and exponent.value in (2, 3, 4, 5):
             self._compute(target, f"powi.{int(exponent.value)}", operands[0])

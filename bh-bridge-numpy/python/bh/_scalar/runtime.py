@@ -120,7 +120,7 @@ def copied(value, table, stored):
 def save(table, mask, shape, places, key, value, adds):
     """Puts values at elements of an array, or adds them to these, one after the other."""
     value = array_of(value, table.dtype)
-    if mask is None and places is not None and _are_apart(places, shape):
+    if mask is None and places is not None and are_apart(places, shape):
         view = table[places]
         value = _native.broadcast_to(value, view.shape)
         _native.assign(view, UFUNCS["add"](view, value) if adds else value)
@@ -138,7 +138,7 @@ def save(table, mask, shape, places, key, value, adds):
         table[tuple(key)] = value
 
 
-def _are_apart(places, shape):
+def are_apart(places, shape):
     """Does each index of a loop go to elements of its own, as it moves along a dimension of its own?"""
     axes = []
     for place in places:

@@ -1,6 +1,8 @@
 """Random functions of scalars with nested control flow, as text: what they compute fails for no numbers, so that Python can call
 them."""
 
+import functools
+import linecache
 import random
 
 FLOATS, WHOLES, TRUTHS = ("x", "y", "f", "g"), ("n", "i", "j"), ("p", "q")
@@ -144,3 +146,36 @@ def function(seed, folder):
     scope = {}
     exec(compile(text, str(path), "exec"), scope)
     return scope["function"], text
+
+
+def complex_text(seed):
+    """A function of a complex and a whole number with loops that it leaves when a number is large. It has no quotients of complex
+    numbers, which Python and NumPy round each in its own way."""
+    source = random.Random(seed)
+    pick = source.choice
+
+    def term(depth):
+        if depth == 0:
+            return pick(("z", "w", "u", "(0.5-0.25j)", "1j", "2", "x"))
+        one, other = term(depth - 1), term(depth - 1)
+        return pick((f"({one} + {other})", f"({one} - {other})", f"{one} * {other}", f"-{one}", f"({one}).conjugate()", f"({one}).real",
+                     f"complex(({one}).imag, x)", f"({one} * z)**2", f"({one}) / 4"))  # fmt: skip
+
+    size = lambda name: f"{name}.real * {name}.real + {name}.imag * {name}.imag"
+    lines = ["def function(z, n):", "    x = z.real * 0.5", "    w, u = z * 1.0, z - 0.5j"]
+    lines += [f"    for k in range({pick(('n % 7 + 2', '5', '3, 40'))}):", f"        w = {term(2)}"]
+    lines += [f"        if {size('w')} > {pick((4, 50, 1e6))}:", f"            {pick(('break', 'continue', 'w = w * 0.0 + z', 'u = w * 0.25 + u; break'))}"]
+    lines += [f"        u = {term(2)}", f"        if {size('u')} > 1e6:", "            u = z + k", f"    return {pick(('w', 'u', 'w - u', 'w.real + u * 0'))} + 0j"]
+    return "\n".join(lines) + "\n"
+
+
+@functools.lru_cache(256)
+def scalar(kind, seed):
+    """A random function of a real, another real and a whole number, or, if `kind` is "complex", of a complex and a whole number. Its
+    text is at hand for those who read functions."""
+    text = complex_text(seed) if kind == "complex" else Writer(seed).text()
+    place = f"<scalar {kind} {seed}>"
+    linecache.cache[place] = len(text), None, text.splitlines(True), place
+    scope = {}
+    exec(compile(text, place, "exec"), scope)
+    return scope["function"]
