@@ -213,6 +213,13 @@ impl Stack {
         py.detach(|| self.context.recorder.with_stack(describe)).map_err(exception)
     }
 
+    /// The names of its components, from the top down.
+    fn components(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let names =
+            |stack: &mut bh_core::Stack| Ok(stack.components().iter().map(|one| one.name.to_string()).collect());
+        py.detach(|| self.context.recorder.with_stack(names)).map_err(exception)
+    }
+
     /// What was counted since the stack began, as pairs of a name and a number.
     fn counters(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
         let recorder = &self.context.recorder;

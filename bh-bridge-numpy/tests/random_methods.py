@@ -1,12 +1,14 @@
 """Random calls of methods on the stack of the environment, compared with NumPy's: `python random_methods.py FIRST COUNT` prints
 what differs, and at last how many calls there were. Sizes lie on both sides of what fits a group of the device."""
 
+import os
 import random
 import sys
 
 import numpy
 
-import bh
+os.environ["BH_LINALG"] = "stack"
+import bh  # noqa: E402
 
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 11, 13, 15, 16, 17, 19, 23, 30, 31, 32, 33, 60, 64, 97, 100, 121, 127, 128, 129, 169, 250, 251, 256, 257, 360, 509, 512, 1000, 1009]
 LONG = [1024, 1025, 1155, 2047, 2048, 2049, 3000, 4096, 4099, 5005, 8192, 10000, 16384, 20000]

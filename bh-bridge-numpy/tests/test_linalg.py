@@ -1,9 +1,14 @@
-"""Factorisations: the factors give the matrix back, values are NumPy's, and no work goes to NumPy."""
+"""Factorisations: the factors give the matrix back, and values are NumPy's; by NumPy's LAPACK, and by methods of the stack."""
+
+import os
+import subprocess
+import sys
 
 import numpy
 import pytest
 
 import bh
+from bh import _lapack
 from conftest import decomposes, same
 
 pytestmark = pytest.mark.skipif(not decomposes(), reason="the stack has no methods for decompositions")
@@ -111,3 +116,76 @@ def test_eigenvalues_of_nan_are_nan():
     a = numpy.stack([numpy.eye(2), numpy.full((2, 2), numpy.nan)])
     same(bh.linalg.eigvalsh(bh.asarray(a)), numpy.linalg.eigvalsh(a))
     assert numpy.isnan(numpy.asarray(bh.linalg.eigh(bh.asarray(a)).eigenvalues)[1]).all()
+
+
+HAS_ARRAYS = pytest.mark.skipif(
+    os.environ.get("BH_LINALG") == "stack" or not _lapack._has_arrays(bh._native.Stack().name), reason="LAPACK is not asked"
+)
+
+
+@HAS_ARRAYS
+@pytest.mark.parametrize("call", [
+    "solve(a, b)", "solve(a, b[:, 0])", "inv(a)", "det(a)", "slogdet(a)", "cholesky(p)", "qr(a)", "svd(a)", "svdvals(a)",
+    "eigh(a)", "eigvalsh(a)", "eig(a)", "eigvals(a)", "lstsq(a[:, :4], b)", "inv(a[::2, ::2])", "det(a[:8].reshape(2, 4, 9)[..., :4])",
+    "svd(a.T)", "pinv(a)", "matrix_rank(a)", "cond(a)",
+])  # fmt: skip
+@pytest.mark.parametrize("follows", [False, True])
+def test_bits_and_types_are_numpys(call, follows):
+    before = bh._native.follow_array_api(follows)
+    try:
+        _bits_and_types_are_numpys(call, follows)
+    finally:
+        bh._native.follow_array_api(before)
+
+
+def _bits_and_types_are_numpys(call, follows):
+    a, b = matrix("f8", 9, 9), matrix("f8", 9, 2)
+    p = a @ a.T + 9 * numpy.eye(9)
+    expected = eval("np.linalg." + call, {"np": numpy, "a": a, "b": b, "p": p})
+    found = eval("np.linalg." + call, {"np": bh, "a": bh.asarray(a) * 1.0, "b": bh.asarray(b) + 0.0, "p": bh.asarray(p)})
+    assert isinstance(found, tuple) == isinstance(expected, tuple)
+    parts = zip(found, expected) if isinstance(expected, tuple) else [(found, expected)]
+    for mine, reference in parts:
+        assert follows or isinstance(mine, numpy.generic) == isinstance(reference, numpy.generic)
+        assert numpy.asarray(mine).dtype == numpy.asarray(reference).dtype
+        if "pinv" in call or "cond" in call:
+            # Products and quotients follow.
+            close(mine, reference, "f8")
+        else:
+            assert numpy.asarray(mine).tobytes() == numpy.asarray(reference).tobytes()
+
+
+@HAS_ARRAYS
+def test_who_follows_the_array_api_gets_arrays():
+    before = bh._native.follow_array_api(True)
+    try:
+        found = bh.linalg.det(bh.eye(3)), *bh.linalg.slogdet(bh.stack([bh.eye(2), bh.eye(2)])[0])
+    finally:
+        bh._native.follow_array_api(before)
+    assert [(type(one) is bh.ndarray, one.shape) for one in found] == [(True, ())] * 3
+
+
+@HAS_ARRAYS
+def test_methods_of_the_stack():
+    """This file again, with the methods that devices and ranks use."""
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(tests, capture_output=True, text=True, env={**os.environ, "BH_LINALG": "stack"})
+    assert done.returncode == 0, done.stdout
+
+
+@HAS_ARRAYS
+def test_who_does_the_work():
+    program = "import bh as np; np.linalg.inv(np.eye(5)); print(np.profile()['instructions'] > 0)"
+    for choice, expected in (("numpy", "False"), ("stack", "True")):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "BH_LINALG": choice})
+        assert done.stdout.strip() == expected, done.stderr
+    wrong = subprocess.run([sys.executable, "-c", "import bh"], capture_output=True, text=True, env={**os.environ, "BH_LINALG": "other"})
+    assert "BH_LINALG is 'other', but must be numpy or stack" in wrong.stderr
+
+
+@HAS_ARRAYS
+def test_traced_functions_keep_methods():
+    step = bh.jit(lambda a, b: bh.linalg.solve(a, b) + 1.0)
+    for seed in range(4):
+        a, b = numpy.random.default_rng(seed).normal(size=(2, 6, 6))
+        close(step(bh.asarray(a), bh.asarray(b)), numpy.linalg.solve(a, b) + 1.0, "f8")

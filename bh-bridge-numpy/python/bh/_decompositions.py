@@ -6,8 +6,9 @@ import numpy as np
 
 from . import _native, _products
 from ._convert import astype, native
-from ._fallback import Fallback, falls_back
+from ._fallback import Fallback
 from ._functions import matrix_transpose, reshape
+from ._lapack import by_lapack
 from ._reductions import sum as _sum
 from ._symbols import here
 from ._types import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_complex, is_inexact
@@ -92,7 +93,7 @@ def _unit(like, rows, columns):
     return result
 
 
-@lambda f: falls_back(f, _o.qr)
+@by_lapack(_o.qr)
 def qr(a, mode="reduced"):
     """Q with orthonormal columns and R with zeros below its diagonal, whose product is `a`."""
     a = matrices(a)
@@ -111,7 +112,7 @@ def qr(a, mode="reduced"):
     return r if mode == "r" else _o._linalg.QRResult(q, r)
 
 
-@lambda f: falls_back(f, _o.svd)
+@by_lapack(_o.svd)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, the singular values s in falling order, and Vᴴ, where U·diag(s)·Vᴴ is `a`; or the values alone."""
     a = matrices(a)
@@ -131,7 +132,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return _o._linalg.SVDResult(u, values, vh)
 
 
-@lambda f: falls_back(f, _o.svdvals)
+@by_lapack(_o.svdvals)
 def svdvals(x, /):
     """The singular values in falling order."""
     return svd(x, compute_uv=False)
@@ -155,7 +156,7 @@ def _eigh(outs, a):
         raise
 
 
-@lambda f: falls_back(f, _o.eigh)
+@by_lapack(_o.eigh)
 def eigh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order, and the eigenvectors in columns."""
     a = _hermitian(a, UPLO)
@@ -165,7 +166,7 @@ def eigh(a, UPLO="L"):
     return _o._linalg.EighResult(values, vectors)
 
 
-@lambda f: falls_back(f, _o.eigvalsh)
+@by_lapack(_o.eigvalsh)
 def eigvalsh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order."""
     a = _hermitian(a, UPLO)
@@ -186,7 +187,7 @@ def _real_if_possible(values, vectors=None):
     return values, vectors
 
 
-@lambda f: falls_back(f, _o.eig)
+@by_lapack(_o.eig)
 def eig(a):
     """The eigenvalues of square matrices, and the eigenvectors in columns."""
     a = matrices(a, square=True)
@@ -199,7 +200,7 @@ def eig(a):
     return _o._linalg.EigResult(values, vectors)
 
 
-@lambda f: falls_back(f, _o.eigvals)
+@by_lapack(_o.eigvals)
 def eigvals(a):
     """The eigenvalues of square matrices."""
     a = matrices(a, square=True)
@@ -209,7 +210,7 @@ def eigvals(a):
     return values if is_complex(a._code) else _real_if_possible(values)[0]
 
 
-@lambda f: falls_back(f, _o.lstsq)
+@by_lapack(_o.lstsq)
 def lstsq(a, b, rcond=None):
     """The least x for which the length of b - a·x is least; the squares of those lengths, the rank, the singular values."""
     a, b = matrices(a), native(b)

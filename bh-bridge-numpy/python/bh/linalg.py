@@ -11,6 +11,7 @@ from ._fallback import Fallback, falls_back
 from ._functions import cross as _cross
 from ._functions import diagonal as _diagonal
 from ._functions import eye, matrix_transpose, outer as _outer, reshape, trace as _trace  # noqa: F401
+from ._lapack import by_lapack
 from ._reductions import sum as _sum
 from ._types import FLOAT64, INT64, is_complex, is_inexact
 from ._ufunc import UFUNCS as _u
@@ -20,7 +21,7 @@ LinAlgError = np.linalg.LinAlgError
 _o = np.linalg
 
 
-@lambda f: falls_back(f, _o.solve)
+@by_lapack(_o.solve)
 def solve(a, b):
     """The solution x of a·x = b."""
     a, b = matrices(a, square=True), native(b)
@@ -41,7 +42,7 @@ def solve(a, b):
     return result[..., 0] if vector else result
 
 
-@lambda f: falls_back(f, _o.inv)
+@by_lapack(_o.inv)
 def inv(a):
     """The inverse of square matrices."""
     a = matrices(a, square=True)
@@ -49,7 +50,7 @@ def inv(a):
     return solve(a, _native.broadcast_to(unit, a.shape))
 
 
-@lambda f: falls_back(f, _o.cholesky)
+@by_lapack(_o.cholesky)
 def cholesky(a, /, *, upper=False):
     """The lower triangular L whose product with its conjugate transpose is `a` (or the upper one)."""
     a = matrices(a, square=True)
@@ -75,7 +76,7 @@ def _factors(a):
     return _diagonal(lu, 0, -2, -1), 1 - 2 * (swapped % 2)
 
 
-@lambda f: falls_back(f, _o.det)
+@by_lapack(_o.det)
 def det(a):
     """The determinants of square matrices."""
     a = matrices(a, square=True)
@@ -85,7 +86,7 @@ def det(a):
     return astype(_u["multiply"].reduce(diagonal, -1) * sign, a.dtype)
 
 
-@lambda f: falls_back(f, _o.slogdet)
+@by_lapack(_o.slogdet)
 def slogdet(a):
     """The signs and logarithms of determinants."""
     a = matrices(a, square=True)
