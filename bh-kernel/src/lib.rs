@@ -28,7 +28,10 @@ pub use kernel::{
 pub use lower::{copy_stage, lower};
 pub use nest::{Axis, fold_axes};
 pub use text::describe;
-pub use tiles::{Reach, TileNest, TileOptions, TileRows, TileSlot, Tiling, Tilings, tilings};
+pub use tiles::{
+    ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, Reach, TileNest, TileOptions, TileRows, TileSlot, Tiling,
+    Tilings, column_tilings, tilings,
+};
 pub use uses::{BaseUse, Uses};
 pub use window::{
     Apart, Figures, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows,

@@ -47,6 +47,8 @@ pub(crate) struct Counters {
     pub(crate) meanwhile: Counter,
     pub(crate) lower: Counter,
     pub(crate) specialised: Counter,
+    pub(crate) tilings: Counter,
+    pub(crate) in_tiles: Counter,
     pub(crate) wait: Counter,
 }
 
@@ -62,6 +64,8 @@ impl Counters {
             meanwhile: host.counter("blocks elsewhere while kernels are built"),
             lower: host.counter("lower_ns"),
             specialised: host.counter("blocks specialised"),
+            tilings: host.counter("tilings"),
+            in_tiles: host.counter("kernels in tiles"),
             wait: host.counter("wait_ns"),
         }
     }

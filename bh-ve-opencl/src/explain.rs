@@ -1,6 +1,7 @@
 //! What the engine makes of each kernel of a batch, in words: where it runs, what refuses it, and how it is built. Nothing
 //! runs for that.
 
+use crate::chains::tilings;
 use crate::code;
 use crate::plan::{BlockPlan, HOT};
 use crate::running::Open;
@@ -29,7 +30,35 @@ pub(crate) fn explain(device: &Open, settings: &Settings, falls: bool, file: &st
             text += &format!("{block} {line}\n");
         }
     }
+    for (block, line) in chains(device, settings, &batch) {
+        text += &format!("{block} {line}\n");
+    }
     Ok(text)
+}
+
+/// Which kernels run as one, tile by tile, and which could.
+fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32, String)> {
+    let (found, declined) = tilings(batch, &device.pool, settings);
+    let percent = |part: f64| (part * 100.0).round();
+    let found = found.into_iter().map(|it| {
+        let tiling = it.tiling;
+        let line = format!(
+            "as one with the kernels up to {}, tile by tile, when the batch has come {HOT} times: {} loop nests, {} rows and {} columns \
+             of a tile, {} bytes of local memory, about {}% of the time",
+            tiling.blocks.end - 1,
+            tiling.nests.len(),
+            tiling.tile[0],
+            tiling.tile[1],
+            tiling.in_use,
+            percent(tiling.gain)
+        );
+        (tiling.blocks.start, line)
+    });
+    let declined = declined.into_iter().map(|(blocks, gain)| {
+        let last = blocks.end - 1;
+        (blocks.start, format!("not tile by tile with the kernels up to {last}: about {}% of the time", percent(gain)))
+    });
+    found.chain(declined).collect()
 }
 
 /// What is to be said of a block; `falls`: there is a next engine.

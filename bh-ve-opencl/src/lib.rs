@@ -4,6 +4,7 @@
 mod arrays;
 mod attachment;
 mod borrowed;
+mod chains;
 mod code;
 mod compiler;
 mod device;

@@ -14,7 +14,7 @@ use crate::work::Work;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
 use bh_core::abi::access;
-use bh_kernel::{BaseUse, BufferRef, Lowered, Special, Stage, Uses};
+use bh_kernel::{BaseUse, BufferRef, ColumnTiling, Lowered, SlotMode, Special, Stage, TileSlot, Uses};
 use std::sync::Arc;
 
 /// Calls of a block's kernels with the same sizes, whatever batch they are in, after which they are built with the sizes in
@@ -113,6 +113,39 @@ impl BlockPlan {
             special: None,
             way: Way::USUAL,
             in_pieces,
+            name,
+        }
+    }
+
+    /// Plans a chain of blocks that runs tile by tile. Its kernel has its sizes in the text.
+    pub(crate) fn chained(batch: &BatchRef<'_>, found: &ColumnTiling, pool: &Pool) -> BlockPlan {
+        let mut uses = Uses::default();
+        for nest in &found.tiling.nests {
+            for (slot, own) in nest.slots.iter().zip(&nest.stage.kernel.slots) {
+                let &TileSlot::Base(base) = slot else { continue };
+                let whole = nest.stage.parameters.iterations() == batch.bases[base as usize].len;
+                let mode = match own.mode {
+                    SlotMode::Read | SlotMode::Index => access::READ,
+                    _ if whole => access::WRITE | access::DISCARD,
+                    _ => access::WRITE,
+                };
+                uses.add(base, mode);
+            }
+        }
+        let uses = uses.into_vec();
+        let launch = Launch::new(code::columns(found, &pool.target), &pool.programs);
+        let name = launch.entry.hash;
+        let renames = found.tiling.renames.iter().map(|it| Rename { base: it.base, alias: it.alias });
+        BlockPlan {
+            count: found.tiling.blocks.len(),
+            parts: vec![Vec::new(); uses.len()],
+            uses,
+            renames: renames.collect(),
+            temporaries: Vec::new(),
+            plain: Launches { all: vec![launch], scratch: Vec::new() },
+            special: None,
+            way: Way::USUAL,
+            in_pieces: None,
             name,
         }
     }

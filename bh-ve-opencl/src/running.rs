@@ -1,5 +1,6 @@
 //! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
 
+use crate::chains::BatchPlan;
 use crate::code::{Placement, Target, scatter};
 use crate::compiler::Entry;
 use crate::device::{self, Class, Facts};
@@ -86,7 +87,7 @@ pub(crate) struct Open {
     pub(crate) pool: Arc<Pool>,
     pub(crate) methods: Methods,
     pub(crate) launcher: Option<Launcher>,
-    pub(crate) plans: Cache<Vec<Option<BlockPlan>>>,
+    pub(crate) plans: Cache<BatchPlan>,
     /// How often blocks of each name were called.
     calls: HashMap<u128, u32>,
     tuner: Tuner,
@@ -210,12 +211,13 @@ impl Open {
         let Open { pool, methods, launcher, plans, .. } = self;
         let Some(launcher) = launcher else { return 0 };
         let words = words(batch);
-        let mut known = plans.get(&Key::of_words(&words));
+        let known = plans.get(&Key::of_words(&words));
         let mut foretold = Foretold::new(&launcher.arrays);
-        for run in methods.together(batch, blocks) {
+        let nothing = BatchPlan::new(batch);
+        let known = known.as_deref().unwrap_or(&nothing);
+        for run in known.runs(batch, blocks, methods) {
             if own[run[0] as usize] {
-                let kept = known.as_mut().and_then(|plans| plans[run[0] as usize].as_ref());
-                match kept.filter(|plan| plan.count == run.len()) {
+                match known.known(run) {
                     Some(plan) => foretold.run(batch, plan),
                     None => foretold.run(batch, &BlockPlan::new(batch, run, pool, methods)),
                 }
@@ -247,7 +249,7 @@ impl Open {
         let plans = match plans.get(&key).is_some() {
             true => plans.get(&key),
             false => {
-                let empty: Vec<Option<BlockPlan>> = batch.blocks.iter().map(|_| None).collect();
+                let empty = BatchPlan::new(batch);
                 let bytes = 1024 * batch.instrs.len() + 4096;
                 match plans.insert(&key, empty, bytes, batch.instrs.len() as u64) {
                     Ok(kept) => Some(kept),
@@ -262,16 +264,26 @@ impl Open {
         let (mut missing, mut later): (Vec<Arc<Entry>>, Vec<Arc<Entry>>) = Default::default();
         let mut elsewhere: Vec<(u32, Place)> = Vec::new();
         launcher.arrays.settle_held()?;
-        let runs = if sent.is_empty() { methods.together(batch, blocks) } else { blocks.chunks(1).collect() };
+        // Memory that the program uses, too, stays where it is.
+        let held = || blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
+        let runs: VecDeque<&[u32]> = match sent.is_empty() {
+            true if held() => methods.together(batch, blocks).into(),
+            true => {
+                later.extend(plans.plan_chains(batch, pool, settings));
+                plans.runs(batch, blocks, methods).into()
+            }
+            false => blocks.chunks(1).collect(),
+        };
         for &run in &runs {
             let block = run[0];
             if let Some((_, place)) = sent.iter().find(|(sent, _)| *sent == block) {
                 elsewhere.push((block, *place));
                 continue;
             }
-            let plan = &mut plans[block as usize];
-            plan.take_if(|plan| plan.count != run.len());
-            let plan = plan.get_or_insert_with(|| BlockPlan::new(batch, run, pool, methods));
+            if plans.chained(run).is_some() {
+                continue;
+            }
+            let plan = plans.of(batch, run, pool, methods);
             let calls = calls.entry(plan.name).or_default();
             *calls = calls.saturating_add(1);
             let (at, programs) = ((batch, run), &pool.programs);
@@ -299,7 +311,8 @@ impl Open {
         let built = pool.programs.build(&missing);
         // Kernels that nobody waits for come after those that are waited for.
         pool.programs.build_later(&later);
-        for &run in &runs {
+        let mut left = runs;
+        while let Some(run) = left.pop_front() {
             let block = run[0];
             enter_block(block);
             let child = child.as_deref_mut();
@@ -310,9 +323,21 @@ impl Open {
                 turn.on_child()?;
                 continue;
             }
-            let Some(plan) = &mut plans[block as usize] else { continue };
+            let chained = plans.chained(run);
+            let plan = plans.of(batch, run, pool, methods);
+            // Blocks of a chain that could not run are planned here.
+            let built = match plan.in_pieces.is_none() && !plan.launches().ready() {
+                true => built.clone().and_then(|()| pool.programs.build(&plan.missing(settings))),
+                false => built.clone(),
+            };
             turn.launcher.watched = (plan.is_special() && tuner.measures(plan.name, plan.way)).then(Vec::new);
-            let outcome = turn.run(plan, &built).map_err(|error| turn.failed(error));
+            let outcome = turn.run(plan, &built, chained);
+            if chained.is_some() && outcome.is_err() && !turn.launcher.has_begun() {
+                plans.give_up(run);
+                run.chunks(1).rev().for_each(|alone| left.push_front(alone));
+                continue;
+            }
+            let outcome = outcome.map_err(|error| turn.failed(error));
             if let Some(watched) = turn.launcher.watched.take() {
                 tuner.ran(plan.name, watched);
             }
@@ -371,7 +396,8 @@ struct Turn<'a, 'b> {
 impl Turn<'_, '_> {
     /// Runs the block: on the device, in pieces, or on the next engine. Returns the instructions that failed; none if the
     /// next engine has run and retired it.
-    fn run(&mut self, plan: &mut BlockPlan, built: &Result<()>) -> Result<Option<Vec<Failure>>> {
+    /// `chained`: how many kernels it does as one.
+    fn run(&mut self, plan: &mut BlockPlan, built: &Result<()>, chained: Option<u32>) -> Result<Option<Vec<Failure>>> {
         self.launcher.timing.enter(self.batch, self.block);
         let outcome = match (built, plan.launches().ready()) {
             (Err(error), false) => return Err(error.clone()),
@@ -381,9 +407,13 @@ impl Turn<'_, '_> {
         match outcome {
             Ok(failures) => {
                 self.counters.kernels.add(plan.launches().all.len() as u64);
-                self.whereabouts.note(self.batch, self.block, Place::Device);
+                self.counters.tilings.add(u64::from(chained.is_some()));
+                self.counters.in_tiles.add(u64::from(chained.unwrap_or(0)));
+                let noted = if chained.is_some() { self.run } else { &self.run[..1] };
+                noted.iter().for_each(|&block| self.whereabouts.note(self.batch, block, Place::Device));
                 Ok(Some(failures))
             }
+            Err(error) if chained.is_some() => Err(error),
             Err(error) if error.status == status::MEMORY && !self.launcher.has_begun() => {
                 let nests = plan.in_pieces.take().or_else(|| InPieces::of(self.batch, self.block, self.pool));
                 let parted = nests.map(|nests| self.in_pieces(plan.in_pieces.insert(nests)));

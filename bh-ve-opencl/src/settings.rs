@@ -29,6 +29,17 @@ pub(crate) enum Tune {
     On,
 }
 
+/// Which chains of kernels run tile by tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeTiles {
+    /// None.
+    Off,
+    /// Those that gain, when their batch has come several times.
+    Auto,
+    /// All of this many kernels, at once.
+    Kernels(u32),
+}
+
 /// Values of the keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -65,6 +76,7 @@ pub(crate) struct Settings {
     pub(crate) while_building: bool,
     pub(crate) placements: Placements,
     pub(crate) tune: Tune,
+    pub(crate) time_tiles: TimeTiles,
     /// For tests: after this many kernels the device is as lost.
     pub(crate) fault_after: Option<u64>,
 }
@@ -112,6 +124,14 @@ impl Settings {
             Some("on") => Tune::On,
             Some(other) => return Err(Error::of_key("tune", "off, auto or on", other)),
         };
+        let time_tiles = match text(&opencl::TIME_TILES).as_deref() {
+            None | Some("auto") => TimeTiles::Auto,
+            Some("off") => TimeTiles::Off,
+            Some(other) => match other.parse() {
+                Ok(kernels @ 1..=1024) => TimeTiles::Kernels(kernels),
+                _ => return Err(Error::of_key("time_tiles", "auto, off or a number of kernels from 1 to 1024", other)),
+            },
+        };
         let fault_after: u64 = host.setting(&opencl::FAULT_AFTER)?;
         let profile: bool = host.setting(&opencl::PROFILE)?;
         let builders: usize = host.setting(&opencl::BUILDERS)?;
@@ -134,6 +154,7 @@ impl Settings {
             while_building,
             placements: placements(text(&opencl::PLACEMENTS).as_deref())?,
             tune,
+            time_tiles,
             fault_after: (fault_after > 0).then_some(fault_after),
             builders: if builders == 0 { cores.min(16) } else { builders },
         })

@@ -834,3 +834,22 @@ fn without_opencl_the_next_engine_takes_over() {
     let output = child.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+/// Two grids that are made of each other in turn, in place: rows of one are read before they change, and after.
+#[test]
+fn chains_run_tile_by_tile() {
+    let _alone = alone();
+    let keys = "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '4'";
+    let Some(mut stack) = load("'opencl'", keys) else { return };
+    let mut build = Build::default();
+    let n = 40;
+    let grids = [0, 1].map(|_| build.base(DType::F64, n * n, true));
+    for turn in 0..6 {
+        let (from, to) = (grids[turn % 2], grids[(turn + 1) % 2]);
+        let mut inner = |base, start| build.view(base, start, &[n - 2, n - 2], &[n, 1]);
+        let step = [inner(to, n + 1), inner(from, n), inner(from, 2 * n + 1)];
+        build.push(Opcode::Subtract, &step);
+    }
+    check(&mut stack, &build.program.unwrap());
+    assert_eq!((count(&stack, "tilings"), count(&stack, "kernels in tiles")), (2, 6));
+}

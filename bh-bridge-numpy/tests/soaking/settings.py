@@ -47,6 +47,8 @@ NAMED = {
     },
     "cluster-siblings": {"siblings": 3, "cluster": {"weights": [1, 2, 1], "small_bytes": 16, "ahead_percent": 50}, "ve-cpu": {"threads": 1, "jit": "off"}},
     "opencl": {"opencl": _device()},
+    # Chains of kernels tile by tile, of which little arrays have several.
+    **{f"opencl-tiles-{depth}": {"fuser": {"planning": "full", "rename_percent": 400}, "opencl": {**_device(), "time_tiles": depth}} for depth in ("2", "16")},
     "opencl-siblings": {"siblings": "*", "cluster": {"small_bytes": 16}, "opencl": _device()},
     # Two ranks in one process, or as many as a launcher starts.
     "opencl-ranks": {"cluster": {"small_bytes": 16}, "opencl": _device()},

@@ -48,7 +48,8 @@ enum Block {
 }
 
 impl Facts {
-    pub(super) fn new(batch: &BatchRef<'_>) -> Facts {
+    /// `moves`: may arrays be moved around?
+    pub(super) fn new(batch: &BatchRef<'_>, moves: bool) -> Facts {
         let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Facts::block(batch, block)).collect();
         let parts = blocks.iter().flat_map(|block| match block {
             Block::Stages(parts) => parts.as_slice(),
@@ -56,7 +57,7 @@ impl Facts {
         });
         let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
         let grids = grid::grids(&lengths, parts.map(|part| &part.stage));
-        let moved = Facts::join(batch, &mut blocks, &grids, &lengths);
+        let moved = if moves { Facts::join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
         let mut last_use = vec![0; batch.bases.len()];
         for (index, block) in (0..).zip(batch.blocks) {
             let mut use_of = |base: u32| {
@@ -135,7 +136,7 @@ pub(super) struct Array {
     /// Does it have elements that no nest has written where one reads them?
     pub(super) needs_old: bool,
     /// A nest touches it otherwise than row by row and column by column.
-    irregular: bool,
+    pub(super) irregular: bool,
     /// A nest reads it moved around.
     pub(super) around: bool,
     /// The boxes that nests have written, and the one that is all of it.
@@ -407,6 +408,12 @@ impl<'a> Chain<'a> {
     fn shift(&mut self, nest: &Nest) {
         let slots = || nest.arrays.iter().zip(&nest.places).filter_map(|(&array, place)| Some((array, (*place)?)));
         let place = |place: Place| [place.row, place.column];
+        // Where nothing is known, the first array begins the count.
+        if slots().all(|(array, _)| self.arrays[array as usize].offset.is_none())
+            && let Some((array, _)) = slots().next()
+        {
+            self.arrays[array as usize].offset = Some([0, 0]);
+        }
         let mut seen: Option<[(i64, i64); 2]> = None;
         for (array, at) in slots() {
             let Some(offset) = self.arrays[array as usize].offset else { continue };
@@ -415,7 +422,6 @@ impl<'a> Chain<'a> {
             seen = Some([0, 1].map(|axis| (known[axis].0.min(there[axis]), known[axis].1.max(there[axis]))));
         }
         let middle = seen.map(|seen| seen.map(|(low, high)| (low + high).div_euclid(2)));
-        // Where nothing is known, arrays begin at one place.
         for (array, at) in slots() {
             let offset = middle.map_or([0, 0], |middle| [0, 1].map(|axis| middle[axis] - place(at)[axis]));
             self.arrays[array as usize].offset.get_or_insert(offset);

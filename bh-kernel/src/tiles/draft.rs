@@ -1,7 +1,7 @@
 //! From a chain to a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it does.
 
 use super::chain::{Array, Chain, NONE, Nest};
-use super::model::{Running, Size};
+use super::model::Size;
 use super::{Reach, TileNest, TileRows, TileSlot, Tiling};
 use crate::window::SlidingRename;
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
@@ -50,7 +50,7 @@ pub(super) struct DraftNest {
     pub(super) rows: Rows,
     /// Lines of an iteration of the rows go along the columns.
     pub(super) flat: bool,
-    late: i64,
+    pub(super) late: i64,
     pub(super) reach: [Reach; 2],
 }
 
@@ -83,15 +83,28 @@ pub(super) struct Draft {
     pub(super) columns: Vec<(i64, i64)>,
 }
 
+/// Who does the rows of a tile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// A thread, nest by nest.
+    Thread,
+    /// An item for each column: what another one has made is there when a row of all nests is done.
+    Items,
+}
+
 /// Drafts the tiling of a chain; `None` if there is none.
-pub(super) fn draft(chain: &Chain<'_>) -> Option<Draft> {
+pub(super) fn draft(chain: &Chain<'_>, manner: Manner) -> Option<Draft> {
     if !chain.fits_around() {
         return None;
     }
-    let mut homes = chain.arrays.iter().map(|array| home(chain, array)).collect::<Option<Vec<Home>>>()?;
+    let home = |(number, array)| match manner {
+        Manner::Items if often_read(chain, number) => loaded(chain, array, None).or_else(|| home(chain, array)),
+        _ => home(chain, array),
+    };
+    let mut homes = chain.arrays.iter().enumerate().map(home).collect::<Option<Vec<Home>>>()?;
     loop {
         let mut nests = order(chain, &homes)?;
-        lags(chain, &mut nests);
+        lags(chain, &mut nests, manner);
         let nests = needs(chain, &homes, nests);
         if !keep_apart(chain, &mut homes, &nests)? {
             let uses = uses(chain, &nests);
@@ -122,6 +135,13 @@ fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Opt
 fn tile(chain: &Chain<'_>, array: &Array, place: [i64; 2]) -> [Reach; 2] {
     let offset = chain.offset(array);
     [0, 1].map(|axis| Reach { low: 0, high: 0 }.shifted(-place[axis] - offset[axis]))
+}
+
+/// Is an array that no nest writes read at several places, row by row?
+fn often_read(chain: &Chain<'_>, number: usize) -> bool {
+    let array = &chain.arrays[number];
+    let reads = chain.nests.iter().flat_map(|nest| &nest.arrays).filter(|&&read| read as usize == number).count();
+    !array.written && !array.irregular && reads > 1
 }
 
 fn home(chain: &Chain<'_>, array: &Array) -> Option<Home> {
@@ -250,45 +270,87 @@ fn copy(chain: &Chain<'_>, array: usize, source: Source) -> Option<DraftNest> {
 }
 
 /// How far nests lag: a row is touched by a nest no earlier than by those before it, where one of them writes.
-fn lags(chain: &Chain<'_>, nests: &mut [DraftNest]) {
-    // The last time at which a row was written, and read, less the row.
-    let mut times: Vec<(Option<i64>, Option<i64>)> = vec![(None, None); chain.arrays.len()];
+fn lags(chain: &Chain<'_>, nests: &mut [DraftNest], manner: Manner) {
+    let lags = Lags { chain, manner };
+    let mut times: Vec<Times> = vec![Times::default(); chain.arrays.len()];
     for number in 0..nests.len() {
         let nest = &nests[number];
-        let after = |access: &Access| {
-            let (written, read) = times[access.array];
-            let last = if access.write { written.max(read) } else { written };
-            last.map(|last| last + access.place[0])
-        };
-        let late = nest.accesses.iter().filter_map(after).max();
         // What depends on nothing runs where the first nest to touch such a row is.
-        let late = match (late, nest.source) {
-            (None, Source::Load(array)) => first_use(&nests[number + 1..], array, &times, chain),
+        let late = match (lags.late(nest, &times), nest.source) {
+            (None, Source::Load(array)) => lags.first_use(&nests[number + 1..], array, &times),
             (late, _) => late.unwrap_or_else(|| begin(chain, nest)),
         };
         nests[number].late = late;
-        for access in &nests[number].accesses {
-            let (written, read) = &mut times[access.array];
-            let last = if access.write { written } else { read };
+        let nest = &nests[number];
+        for access in &nest.accesses {
+            let times = &mut times[access.array];
+            let last = match (access.write, lags.is_beside(nest, access)) {
+                (true, _) => &mut times.written,
+                (false, false) => &mut times.read,
+                (false, true) => &mut times.read_beside,
+            };
             let time = late - access.place[0];
             *last = Some(last.map_or(time, |known| known.max(time)));
         }
     }
 }
 
-/// The time, less the row, at which an array is read from memory: as early as the first nest that needs it would run without.
-fn first_use(nests: &[DraftNest], array: usize, times: &[(Option<i64>, Option<i64>)], chain: &Chain<'_>) -> i64 {
-    let Some(nest) = nests.iter().find(|nest| nest.accesses.iter().any(|access| access.array == array)) else {
-        return 0;
-    };
-    let after = |access: &Access| {
-        let (written, read) = times[access.array];
-        let last = if access.write { written.max(read) } else { written };
-        last.map(|last| last + access.place[0])
-    };
-    let late = nest.accesses.iter().filter_map(after).max().unwrap_or_else(|| begin(chain, nest));
-    let rows = nest.accesses.iter().filter(|access| access.array == array).map(|access| access.place[0]);
-    late - rows.max().unwrap_or(0)
+/// The last time at which a row was written, read, and read by who has another column, less the row.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    written: Option<i64>,
+    read: Option<i64>,
+    read_beside: Option<i64>,
+}
+
+struct Lags<'a> {
+    chain: &'a Chain<'a>,
+    manner: Manner,
+}
+
+impl Lags<'_> {
+    /// Is the column of another item touched?
+    fn is_beside(&self, nest: &DraftNest, access: &Access) -> bool {
+        self.manner == Manner::Items && nest.beside(self.chain, access) != 0
+    }
+
+    /// When a nest may do a row, less the row; `None` if it depends on nothing.
+    fn late(&self, nest: &DraftNest, times: &[Times]) -> Option<i64> {
+        let after = |access: &Access| {
+            let known = &times[access.array];
+            let next = |time: Option<i64>| time.map(|time| time + 1);
+            let last = match access.write {
+                true => known.written.max(known.read).max(next(known.read_beside)),
+                false if self.is_beside(nest, access) => next(known.written),
+                false => known.written,
+            };
+            last.map(|last| last + access.place[0])
+        };
+        nest.accesses.iter().filter_map(after).max()
+    }
+
+    /// The time, less the row, at which an array is read from memory: as early as the first nest that needs it would run without.
+    fn first_use(&self, nests: &[DraftNest], array: usize, times: &[Times]) -> i64 {
+        let Some(nest) = nests.iter().find(|nest| nest.accesses.iter().any(|access| access.array == array)) else {
+            return 0;
+        };
+        let late = self.late(nest, times).unwrap_or_else(|| begin(self.chain, nest));
+        let own = nest.accesses.iter().filter(|access| access.array == array);
+        late - own.map(|access| access.place[0] + i64::from(self.is_beside(nest, access))).max().unwrap_or(0)
+    }
+}
+
+impl DraftNest {
+    /// The column of which one item does this nest's first iteration: that of the first array that it writes.
+    pub(super) fn align(&self, chain: &Chain<'_>) -> i64 {
+        let first = self.accesses.iter().find(|access| access.write).or(self.accesses.first());
+        first.map_or(0, |access| access.place[1] + chain.offset(&chain.arrays[access.array])[1])
+    }
+
+    /// How many columns beside the item's own one an access is.
+    pub(super) fn beside(&self, chain: &Chain<'_>, access: &Access) -> i64 {
+        access.place[1] + chain.offset(&chain.arrays[access.array])[1] - self.align(chain)
+    }
 }
 
 /// Where a nest that depends on nothing runs: at the row that it touches first.
@@ -410,12 +472,12 @@ impl Draft {
     }
 
     /// The tiling, with these sizes.
-    pub(super) fn finish(self, chain: &Chain<'_>, size: &Size, plain: &Running) -> Tiling {
+    /// `plain`: what its kernels cost otherwise, and the bytes that they move.
+    pub(super) fn finish(&self, chain: &Chain<'_>, size: &Size, plain: (f64, u64)) -> Tiling {
         let mut numbers = vec![0; chain.arrays.len()];
         let mut rows = Vec::new();
-        for (array, number) in numbers.iter_mut().enumerate() {
-            let (Some(used), true) = (self.uses[array], self.in_rows(array)) else { continue };
-            *number = rows.len() as u32;
+        for (array, used) in self.with_rows() {
+            numbers[array] = rows.len() as u32;
             let (column, bytes) = self.columns[array];
             rows.push(TileRows {
                 size: bytes as usize,
@@ -426,7 +488,7 @@ impl Draft {
                 left: used.columns.low,
             });
         }
-        let finish = Finish { chain, draft: &self, numbers: &numbers, rows: &rows };
+        let finish = Finish { chain, draft: self, numbers: &numbers, rows: &rows };
         let nests = self.nests.iter().map(|nest| finish.nest(nest)).collect();
         let mut renames: Vec<SlidingRename> = Vec::new();
         for (array, home) in chain.arrays.iter().zip(&self.homes) {
@@ -445,12 +507,18 @@ impl Draft {
             around: chain.around(),
             tile: size.tile,
             strip: size.strip,
-            plain_bytes: plain.bytes,
+            plain_bytes: plain.1,
             bytes: size.bytes,
             in_use: size.in_use,
-            gain: size.cost / plain.cost,
+            gain: size.cost / plain.0,
             rows,
         }
+    }
+
+    /// The arrays that are in rows of the tile, in the order of their numbers there.
+    pub(super) fn with_rows(&self) -> impl Iterator<Item = (usize, Use)> + '_ {
+        let used = self.uses.iter().enumerate().filter(|(array, _)| self.in_rows(*array));
+        used.filter_map(|(array, used)| Some((array, (*used)?)))
     }
 }
 
@@ -479,7 +547,14 @@ impl Finish<'_> {
             Source::Load(_) => self.chain.first,
             Source::Store(_) => self.chain.end - 1,
         };
-        TileNest { block, stage, slots, reach: nest.reach, late: nest.late }
+        let places = match nest.source {
+            Source::Nest(number) => {
+                let places = self.chain.nests[number].places.iter();
+                places.map(|place| place.map_or([0, 0], |place| [place.row, place.column])).collect()
+            }
+            Source::Load(_) | Source::Store(_) => vec![[0, 0]; slots.len()],
+        };
+        TileNest { block, stage, slots, places, reach: nest.reach, late: nest.late }
     }
 
     fn of_chain(&self, nest: &Nest) -> (Stage, Vec<TileSlot>) {

@@ -18,6 +18,7 @@
 //! What makes no element of its own from elements at fixed distances takes no part: folds, gathers, scatters, methods.
 
 mod chain;
+mod columns;
 mod draft;
 mod grid;
 mod model;
@@ -30,6 +31,9 @@ use crate::Stage;
 use crate::window::{SlidingRename, SlidingWindows};
 use bh_bytecode::{BatchRef, steps};
 use chain::{Chain, Facts};
+pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
+use draft::{Draft, Manner};
+use model::Size;
 use std::ops::Range;
 
 /// What an engine wants of tiles.
@@ -98,6 +102,8 @@ pub struct TileNest {
     pub stage: Stage,
     /// What each slot addresses.
     pub slots: Vec<TileSlot>,
+    /// The row and column of an array's grid at the first iteration, if a slot goes by these.
+    pub places: Vec<[i64; 2]>,
     /// The rows and columns that it does.
     pub reach: [Reach; 2],
     /// At time `t` it has done its rows below `t - late`.
@@ -167,64 +173,101 @@ const LEAST_EFFORT: usize = 10_000;
 
 /// The tilings of a batch, instead of windows or of kernels one by one.
 pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Tilings {
-    let mut all = Tilings::default();
     let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
-        return all;
+        return Tilings::default();
     }
-    let facts = Facts::new(batch);
+    let facts = Facts::new(batch, true);
+    let model = model::Running::new(options, windows);
+    let (found, declined) = search(batch, &facts, &model, options.kernels);
+    let found = found.into_iter().map(|it| it.draft.finish(&it.chain, &it.size, it.plain)).collect();
+    Tilings { found, declined }
+}
+
+/// What a model of costs says of chains, from their first block on.
+trait Model: Clone {
+    /// Who does the rows.
+    const MANNER: Manner;
+    /// Adds what the last block of a chain costs without tiles.
+    fn block(&mut self, chain: &Chain<'_>);
+    /// What all of them cost, and the bytes that they move.
+    fn plain(&self) -> (f64, u64);
+    /// The sizes that cost least; `None` if none is possible, or none makes sense.
+    fn size(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size>;
+    /// Sizes with which any chain runs that may run in tiles at all.
+    fn least(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size>;
+}
+
+/// A chain that was found.
+struct Found<'a> {
+    chain: Chain<'a>,
+    draft: Draft,
+    size: Size,
+    /// What its kernels cost otherwise, and the bytes that they move.
+    plain: (f64, u64),
+}
+
+/// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little.
+fn search<'a, M: Model>(
+    batch: &'a BatchRef<'a>,
+    facts: &'a Facts,
+    model: &M,
+    kernels: Option<u32>,
+) -> (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) {
+    let (mut all, mut declined): (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) = Default::default();
     let blocks = batch.blocks.len() as u32;
     let mut first = 0;
     let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
     while first < blocks && effort > 0 {
-        match longest(batch, &facts, options, windows, first, &mut effort) {
-            Some(Ok(tiling)) => {
-                first = tiling.blocks.end;
-                all.found.push(tiling);
+        match longest(batch, facts, model, kernels, first, &mut effort) {
+            Some(Ok(found)) => {
+                first = found.chain.end;
+                all.push(found);
             }
             Some(Err((blocks, gain))) => {
                 first += 1;
-                if all.declined.last().is_none_or(|(last, _)| last.end < blocks.end) {
-                    all.declined.push((blocks, gain));
+                if declined.last().is_none_or(|(last, _)| last.end < blocks.end) {
+                    declined.push((blocks, gain));
                 }
             }
             None => first += 1,
         }
     }
-    all
+    (all, declined)
 }
 
 /// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
-fn longest(
-    batch: &BatchRef<'_>,
-    facts: &Facts,
-    options: &TileOptions,
-    windows: &SlidingWindows,
+fn longest<'a, M: Model>(
+    batch: &'a BatchRef<'a>,
+    facts: &'a Facts,
+    model: &M,
+    kernels: Option<u32>,
     first: u32,
     effort: &mut usize,
-) -> Option<Result<Tiling, (Range<u32>, f64)>> {
+) -> Option<Result<Found<'a>, (Range<u32>, f64)>> {
     let mut chain = Chain::new(batch, facts, first);
     let mut best: Option<(f64, u32)> = None;
-    let mut costs = model::Running::default();
+    let mut costs = model.clone();
     let mut later = 0;
     while chain.extend() {
         if !chain.computed || chain.is_open() {
             continue;
         }
-        let Some(draft) = draft::draft(&chain).filter(|_| *effort > 0) else { break };
+        let Some(draft) = draft::draft(&chain, M::MANNER).filter(|_| *effort > 0) else { break };
         steps::add(chain.nests.len());
         *effort = effort.saturating_sub(chain.nests.len());
-        costs.block(&chain, options, windows);
-        let size = model::size(&draft, options);
-        if let Some(kernels) = options.kernels {
-            best = Some((0.0, chain.end));
+        costs.block(&chain);
+        if let Some(kernels) = kernels {
+            if costs.size(&chain, &draft).or_else(|| costs.least(&chain, &draft)).is_some() {
+                best = Some((0.0, chain.end));
+            }
             if chain.kernels >= kernels {
                 break;
             }
             continue;
         }
-        let Some(size) = size else { break };
-        let gain = size.cost / costs.cost;
+        let Some(size) = costs.size(&chain, &draft) else { break };
+        let gain = size.cost / costs.plain().0;
         if best.is_none_or(|(known, _)| gain < known * (1.0 - model::MORE_GAIN)) {
             (best, later) = (Some((gain, chain.end)), 0);
         } else if later == model::LATER {
@@ -240,11 +283,11 @@ fn longest(
     if gain > model::LEAST_GAIN {
         return Some(Err((first..end, gain)));
     }
-    let (mut chain, mut costs) = (Chain::new(batch, facts, first), model::Running::default());
+    let (mut chain, mut costs) = (Chain::new(batch, facts, first), model.clone());
     while chain.end < end && chain.extend() {
-        costs.block(&chain, options, windows);
+        costs.block(&chain);
     }
-    let draft = draft::draft(&chain)?;
-    let size = model::size(&draft, options).or_else(|| options.kernels.map(|_| model::least(&draft, options)))?;
-    Some(Ok(draft.finish(&chain, &size, &costs)))
+    let draft = draft::draft(&chain, M::MANNER)?;
+    let size = costs.size(&chain, &draft).or_else(|| kernels.and_then(|_| costs.least(&chain, &draft)))?;
+    Some(Ok(Found { chain, draft, size, plain: costs.plain() }))
 }

@@ -1,8 +1,8 @@
 //! What a tiling costs, and which sizes cost least: bytes to and from memory, bytes within the caches, calls. Counts only.
 
-use super::TileOptions;
 use super::chain::Chain;
-use super::draft::{self, Draft};
+use super::draft::{self, Draft, Manner};
+use super::{Model, TileOptions};
 use crate::window::SlidingWindows;
 
 /// An addition of a byte costs as much as this many bytes between a kernel and the cache.
@@ -46,16 +46,39 @@ pub(super) struct Size {
 }
 
 /// What the blocks of a chain cost without tiles.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Running {
-    pub(super) cost: f64,
-    pub(super) bytes: u64,
+#[derive(Clone, Copy)]
+pub(super) struct Running<'a> {
+    options: &'a TileOptions,
+    windows: &'a SlidingWindows,
+    cost: f64,
+    bytes: u64,
     nests: usize,
 }
 
-impl Running {
+impl<'a> Running<'a> {
+    pub(super) fn new(options: &'a TileOptions, windows: &'a SlidingWindows) -> Running<'a> {
+        Running { options, windows, cost: 0.0, bytes: 0, nests: 0 }
+    }
+}
+
+impl Model for Running<'_> {
+    const MANNER: Manner = Manner::Thread;
+
+    fn plain(&self) -> (f64, u64) {
+        (self.cost, self.bytes)
+    }
+
+    fn size(&self, _: &Chain<'_>, draft: &Draft) -> Option<Size> {
+        size(draft, self.options)
+    }
+
+    fn least(&self, _: &Chain<'_>, draft: &Draft) -> Option<Size> {
+        Some(least(draft, self.options))
+    }
+
     /// Adds what the last block of a chain costs on its own, or in its window.
-    pub(super) fn block(&mut self, chain: &Chain<'_>, options: &TileOptions, windows: &SlidingWindows) {
+    fn block(&mut self, chain: &Chain<'_>) {
+        let (options, windows) = (self.options, self.windows);
         let block = chain.end - 1;
         let window = windows.found.iter().find(|window| window.blocks.contains(&block));
         let nests = &chain.nests[self.nests..];
@@ -87,12 +110,12 @@ fn memory(options: &TileOptions) -> f64 {
 }
 
 /// The cost of memory and of kernels that run at the same time.
-fn together(memory: f64, kernels: f64) -> f64 {
+pub(super) fn together(memory: f64, kernels: f64) -> f64 {
     memory.max(kernels) + SEEN * memory.min(kernels)
 }
 
 /// The sizes of tiles that cost least; `None` if no rows in use fit.
-pub(super) fn size(draft: &Draft, options: &TileOptions) -> Option<Size> {
+fn size(draft: &Draft, options: &TileOptions) -> Option<Size> {
     let columns = draft.area[1].end - draft.area[1].start;
     let mut best: Option<Size> = None;
     let mut width = columns;
@@ -113,7 +136,7 @@ pub(super) fn size(draft: &Draft, options: &TileOptions) -> Option<Size> {
 }
 
 /// Small tiles, whether their rows fit or not.
-pub(super) fn least(draft: &Draft, options: &TileOptions) -> Size {
+fn least(draft: &Draft, options: &TileOptions) -> Size {
     let columns = draft.area[1].end - draft.area[1].start;
     let width = (LEAST_ROW / least_column(draft)).clamp(1, columns.max(1));
     let unlimited = TileOptions { bytes: i64::MAX / 2, ..*options };

@@ -1,6 +1,6 @@
 //! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
 
-use super::{Reach, TileNest, TileOptions, TileSlot, Tiling, tilings};
+use super::{ColumnOptions, Reach, TileNest, TileOptions, TileSlot, Tiling, column_tilings, tilings};
 use crate::window::SlidingWindows;
 use bh_bytecode::Batch;
 use bh_bytecode::text::parse;
@@ -262,4 +262,34 @@ i3: v7 = add v2, v8
     let nest = tiling.nests.iter().find(backwards).unwrap();
     let grid = tiling.nests.iter().find_map(|nest| nest.slots.iter().find(|slot| matches!(slot, TileSlot::Rows(_))));
     assert!(nest.slots.contains(&TileSlot::Base(0)) && nest.slots.contains(grid.unwrap()), "{nest:?}");
+}
+
+#[test]
+fn items_keep_rows_of_their_column_and_share_what_others_read() {
+    let options = ColumnOptions { items: 16, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(3) };
+    let (found, _) = column_tilings(&steps().as_ref(), &options);
+    let [found] = found.as_slice() else { panic!("{found:?}") };
+    // Rows above and below are of the item's own column, so that no turn is lost and nothing is in local memory.
+    assert_eq!((found.tiling.kernels, found.margin, found.columns), (3, 0, Reach { low: 0, high: 0 }));
+    assert!(found.arrays.iter().all(|array| array.shared.is_none() && array.own.high - array.own.low == 2));
+    let text = "base b0 = f64[4000] id 1 live_out
+base b1 = f64[4000] id 2 live_out
+view v0 = b0 at 41 [98:40, 38:1]
+view v1 = b0 at 40 [98:40, 38:1]
+view v2 = b0 at 42 [98:40, 38:1]
+view v3 = b1 at 41 [98:40, 38:1]
+view v4 = b1 at 40 [98:40, 38:1]
+view v5 = b1 at 42 [98:40, 38:1]
+i0: v3 = add v1, v2
+i1: v0 = add v4, v5
+i2: v3 = add v1, v2
+";
+    let (found, _) = column_tilings(&batch(text).as_ref(), &options);
+    let [found] = found.as_slice() else { panic!("{found:?}") };
+    // What lies beside is made a turn before: the copy from memory, and each of the three, which begin a row below it.
+    let late: Vec<i64> = found.tiling.nests.iter().map(|nest| nest.late).collect();
+    let reads = found.nests.iter().zip(&found.tiling.nests).filter(|(_, nest)| nest.slots.len() == 3);
+    assert!(reads.into_iter().all(|(nest, _)| nest.near[..2].iter().all(|near| near[1].abs() == 1)), "{found:?}");
+    assert_eq!((found.margin, late.iter().max().unwrap() - late.iter().min().unwrap()), (1, 4));
+    assert!(found.arrays.iter().all(|array| array.shared.is_some()));
 }

@@ -1,6 +1,7 @@
 //! From lowered kernels to OpenCL C.
 
 mod choices;
+mod columns;
 mod common;
 mod fold;
 mod numbers;
@@ -18,6 +19,7 @@ mod vector;
 mod view;
 
 pub(crate) use choices::choices;
+pub(crate) use columns::columns;
 pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
 pub(crate) use product::{Matrix, is_product, product, tiles};

@@ -1,0 +1,143 @@
+//! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel, tile by tile.
+
+use crate::compiler::Entry;
+use crate::device::Class;
+use crate::memory::Pool;
+use crate::methods::Methods;
+use crate::plan::{BlockPlan, HOT};
+use crate::settings::{Settings, Specialise, TimeTiles};
+use bh_bytecode::BatchRef;
+use bh_kernel::{ColumnOptions, ColumnTiling, column_tilings};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Batches of fewer bytes stay in the device's caches from kernel to kernel.
+const LEAST_BYTES: u64 = 16 << 20;
+/// Bytes of local memory of a group: some groups are to share what a unit has.
+const LOCAL_BYTES: u64 = 40 << 10;
+
+/// A chain with its blocks and how many of them compute.
+struct Chain {
+    blocks: Range<u32>,
+    kernels: u32,
+    plan: BlockPlan,
+}
+
+/// The plans of a batch.
+pub(crate) struct BatchPlan {
+    blocks: Vec<Option<BlockPlan>>,
+    /// How often it was called.
+    calls: u32,
+    /// The chains, once it is time for them.
+    chains: Option<Vec<Chain>>,
+}
+
+impl BatchPlan {
+    /// Nothing is planned yet.
+    pub(crate) fn new(batch: &BatchRef<'_>) -> BatchPlan {
+        BatchPlan { blocks: batch.blocks.iter().map(|_| None).collect(), calls: 0, chains: None }
+    }
+
+    /// Plans the chains if it is time for them, in the call that begins. Returns what is to be built beside the program.
+    pub(crate) fn plan_chains(&mut self, batch: &BatchRef<'_>, pool: &Pool, settings: &Settings) -> Vec<Arc<Entry>> {
+        self.calls = self.calls.saturating_add(1);
+        let now = matches!(settings.time_tiles, TimeTiles::Kernels(_));
+        if self.chains.is_some() || (self.calls <= HOT && !now) {
+            return Vec::new();
+        }
+        let plan = |found: ColumnTiling| Chain {
+            blocks: found.tiling.blocks.clone(),
+            kernels: found.tiling.kernels,
+            plan: BlockPlan::chained(batch, &found, pool),
+        };
+        let found = tilings(batch, pool, settings).0.into_iter().filter(|it| now || it.tiling.kernels > 1);
+        let chains = self.chains.insert(found.map(plan).collect());
+        let all = chains.iter().flat_map(|chain| &chain.plan.plain.all);
+        let entries: Vec<Arc<Entry>> = all.map(|launch| launch.entry.clone()).collect();
+        match now {
+            // A chain that cannot be built runs block by block.
+            true => {
+                let _ = pool.programs.build(&entries);
+                Vec::new()
+            }
+            false => entries,
+        }
+    }
+
+    /// The chain that begins with a block, if its kernel is there.
+    fn chain(&self, block: u32) -> Option<&Chain> {
+        let chain = self.chains.iter().flatten().find(|chain| chain.blocks.start == block)?;
+        chain.plan.plain.ready().then_some(chain)
+    }
+
+    /// The blocks in runs: those that run as one kernel, and those whose method calls come together.
+    pub(crate) fn runs<'a>(&self, batch: &BatchRef<'_>, blocks: &'a [u32], methods: &Methods) -> Vec<&'a [u32]> {
+        let (mut runs, mut begin, mut at) = (Vec::with_capacity(blocks.len()), 0, 0);
+        while at < blocks.len() {
+            let chain = self.chain(blocks[at]).map(|chain| chain.blocks.clone());
+            let here = |chain: &Range<u32>| blocks[at..].iter().copied().take(chain.len()).eq(chain.clone());
+            let Some(chain) = chain.filter(here) else {
+                at += 1;
+                continue;
+            };
+            runs.extend(methods.together(batch, &blocks[begin..at]));
+            runs.push(&blocks[at..at + chain.len()]);
+            at += chain.len();
+            begin = at;
+        }
+        runs.extend(methods.together(batch, &blocks[begin..]));
+        runs
+    }
+
+    /// How many kernels a run does as one; `None` if it is none of the chains.
+    pub(crate) fn chained(&self, run: &[u32]) -> Option<u32> {
+        self.chain(run[0]).filter(|chain| chain.blocks.len() == run.len()).map(|chain| chain.kernels)
+    }
+
+    /// The plan of a run, if there is one.
+    pub(crate) fn known(&self, run: &[u32]) -> Option<&BlockPlan> {
+        match self.chained(run) {
+            Some(_) => self.chain(run[0]).map(|chain| &chain.plan),
+            None => self.blocks[run[0] as usize].as_ref().filter(|plan| plan.count == run.len()),
+        }
+    }
+
+    /// The plan of a run, which may have to be made.
+    pub(crate) fn of(&mut self, batch: &BatchRef<'_>, run: &[u32], pool: &Pool, methods: &Methods) -> &mut BlockPlan {
+        let chained = self.chained(run).is_some();
+        let mut chains = self.chains.iter_mut().flatten();
+        if chained && let Some(chain) = chains.find(|chain| chain.blocks.start == run[0]) {
+            return &mut chain.plan;
+        }
+        let plan = &mut self.blocks[run[0] as usize];
+        plan.take_if(|plan| plan.count != run.len());
+        plan.get_or_insert_with(|| BlockPlan::new(batch, run, pool, methods))
+    }
+
+    /// A chain could not run, and does so block by block from now on.
+    pub(crate) fn give_up(&mut self, run: &[u32]) {
+        self.chains.iter_mut().for_each(|chains| chains.retain(|chain| chain.blocks.start != run[0]));
+    }
+}
+
+/// The chains of a batch that run tile by tile, and those that could.
+pub(crate) fn tilings(
+    batch: &BatchRef<'_>,
+    pool: &Pool,
+    settings: &Settings,
+) -> (Vec<ColumnTiling>, Vec<(Range<u32>, f64)>) {
+    let facts = &pool.gpu.facts;
+    let kernels = match settings.time_tiles {
+        TimeTiles::Auto if facts.class == Class::Gpu && settings.specialise != Specialise::Off => None,
+        TimeTiles::Off | TimeTiles::Auto => return Default::default(),
+        TimeTiles::Kernels(kernels) => Some(kernels),
+    };
+    let options = ColumnOptions {
+        items: pool.target.group as i64,
+        groups: pool.target.groups as i64,
+        local_bytes: facts.local_bytes.min(LOCAL_BYTES) as i64,
+        least_bytes: LEAST_BYTES,
+        kernels,
+    };
+    column_tilings(batch, &options)
+}
