@@ -14,6 +14,7 @@ use std::fmt::Write;
 /// The part of the largest array whose rows are taken to fit a cache.
 const SHARE: i64 = 4;
 /// What tiles are taken to be for.
+const SMALL_BYTES: i64 = 32 << 10;
 const CACHE_BYTES: i64 = 768 << 10;
 const THREADS: i64 = 8;
 
@@ -216,7 +217,7 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
     let number = |block: u32| (0..block).filter(computes).count();
     let mut text = String::new();
     let bytes = (largest as i64 / SHARE).clamp(1, CACHE_BYTES);
-    let options = TileOptions { bytes, threads: THREADS, kernels: None };
+    let options = TileOptions { bytes, small: SMALL_BYTES, threads: THREADS, kernels: None };
     let tilings = bh_kernel::tilings(batch, &options, &bh_kernel::figures(batch, options.bytes).windows);
     // Writing to a string cannot fail.
     for (blocks, gain) in &tilings.declined {

@@ -82,6 +82,8 @@ pub(crate) struct Settings {
 
 /// What the second-level cache holds if its size is not known.
 const CACHE_BYTES: i64 = 768 << 10;
+/// What the first-level cache holds if its size is not known.
+const SMALL_BYTES: i64 = 32 << 10;
 /// The most that a cache may be said to hold.
 const MOST_BYTES: i64 = 0x1_0000_0000_0000;
 
@@ -110,7 +112,8 @@ impl Settings {
             TimeTiles::Auto => None,
             TimeTiles::Kernels(kernels) => Some(kernels),
         };
-        Some(TileOptions { bytes, threads: self.threads as i64, kernels })
+        let small = first_level_cache().unwrap_or(SMALL_BYTES);
+        Some(TileOptions { bytes, small, threads: self.threads as i64, kernels })
     }
 
     /// Reads and checks the keys.
@@ -226,13 +229,25 @@ fn bytes<T: TryFrom<usize> + PartialOrd + Display>(
 /// Bytes of the second-level cache of a processor.
 fn second_level_cache() -> Option<i64> {
     #[cfg(target_os = "linux")]
-    {
-        // SAFETY: a question without arguments in memory.
-        let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL2_CACHE_SIZE) };
-        (bytes > 0).then_some(bytes)
-    }
+    return system(libc::_SC_LEVEL2_CACHE_SIZE);
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// Bytes of the first-level cache of a processor.
+fn first_level_cache() -> Option<i64> {
+    #[cfg(target_os = "linux")]
+    return system(libc::_SC_LEVEL1_DCACHE_SIZE);
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// What the system says about itself, if it is more than 0.
+#[cfg(target_os = "linux")]
+fn system(what: libc::c_int) -> Option<i64> {
+    // SAFETY: a question without arguments in memory.
+    let answer = unsafe { libc::sysconf(what) };
+    (answer > 0).then_some(answer)
 }
 
 /// How fast this processor's divider is.

@@ -28,6 +28,8 @@ pub(super) struct Facts {
     last_use: Vec<u32>,
     /// Arrays that others are moved around in.
     moved: Moved,
+    /// See [`Facts::new`].
+    threads: bool,
 }
 
 /// A stage of a block.
@@ -48,8 +50,8 @@ enum Block {
 }
 
 impl Facts {
-    /// `moves`: may arrays be moved around?
-    pub(super) fn new(batch: &BatchRef<'_>, moves: bool) -> Facts {
+    /// `threads`: threads do the tiles, so that arrays may be moved around, and what is written in its place is a new one.
+    pub(super) fn new(batch: &BatchRef<'_>, threads: bool) -> Facts {
         let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Facts::block(batch, block)).collect();
         let parts = blocks.iter().flat_map(|block| match block {
             Block::Stages(parts) => parts.as_slice(),
@@ -57,7 +59,7 @@ impl Facts {
         });
         let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
         let grids = grid::grids(&lengths, parts.map(|part| &part.stage));
-        let moved = if moves { Facts::join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
+        let moved = if threads { Facts::join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
         let mut last_use = vec![0; batch.bases.len()];
         for (index, block) in (0..).zip(batch.blocks) {
             let mut use_of = |base: u32| {
@@ -77,7 +79,7 @@ impl Facts {
                 use_of(rename.alias);
             }
         }
-        Facts { blocks, grids, last_use, moved }
+        Facts { blocks, grids, last_use, moved, threads }
     }
 
     fn join(batch: &BatchRef<'_>, blocks: &mut [Block], grids: &[Grid], lengths: &[i64]) -> Moved {
@@ -174,7 +176,7 @@ pub(super) struct Chain<'a> {
     pub(super) arrays: Vec<Array>,
     pub(super) renames: Vec<SlidingRename>,
     /// The array that each base is now.
-    current: Vec<u32>,
+    pub(super) current: Vec<u32>,
 }
 
 impl<'a> Chain<'a> {
@@ -232,6 +234,14 @@ impl<'a> Chain<'a> {
                 .any(|&(first, last)| (self.first.max(first)..last).contains(&(self.end - 1)))
     }
 
+    /// Bytes of all bases that nests touch.
+    pub(super) fn bytes(&self) -> u64 {
+        let mut bases: Vec<u32> = self.arrays.iter().map(|array| array.base).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        bases.iter().map(|&base| self.batch.bases[base as usize].bytes()).fold(0, u64::saturating_add)
+    }
+
     /// On which axes do rows, or columns, go around?
     pub(super) fn around(&self) -> [bool; 2] {
         [0, 1].map(|axis| self.nests.iter().filter_map(|nest| nest.moved.as_ref()).flatten().any(|by| by[axis] != 0))
@@ -287,7 +297,7 @@ impl<'a> Chain<'a> {
         true
     }
 
-    fn array(&mut self, base: u32, fresh: bool) -> u32 {
+    pub(super) fn array(&mut self, base: u32, fresh: bool) -> u32 {
         self.arrays.push(Array {
             base,
             grid: self.facts.grids[base as usize],
@@ -323,8 +333,10 @@ impl<'a> Chain<'a> {
 
     /// Takes in a nest, or one for each array that it writes. False if it cannot run in tiles with the others.
     fn nest(&mut self, block: u32, part: &Part, fresh: &[(u32, u32)]) -> bool {
-        if let Some(nest) = self.placed(block, &part.stage, part.moved.as_deref(), fresh) {
+        if let Some(mut nest) = self.placed(block, &part.stage, part.moved.as_deref(), fresh) {
+            let copies = if self.facts.threads { self.versions(&mut nest) } else { Vec::new() };
             self.take(nest);
+            copies.into_iter().for_each(|copy| self.take(copy));
             return true;
         }
         let mut written: Vec<(u32, Area)> = Vec::new();

@@ -6,7 +6,7 @@
 
 use super::chain::{Chain, Facts};
 use super::draft::{self, Draft, Manner};
-use super::model::{Size, together};
+use super::model::Size;
 use super::{Model, Reach, TileSlot, Tiling, search};
 use bh_bytecode::{BatchRef, DType};
 use std::ops::Range;
@@ -181,6 +181,14 @@ struct Columns<'a> {
     nests: usize,
 }
 
+/// Memory and items work at the same time; this part of the one that takes less is seen nevertheless.
+const SEEN: f64 = 0.3;
+
+/// The cost of memory and of items that work at the same time.
+fn together(memory: f64, items: f64) -> f64 {
+    memory.max(items) + SEEN * memory.min(items)
+}
+
 /// Instructions of an iteration.
 fn instructions(arithmetic: f64, slots: usize) -> f64 {
     arithmetic * ARITHMETIC + slots as f64 * SLOT
@@ -203,6 +211,10 @@ impl Model for Columns<'_> {
 
     fn plain(&self) -> (f64, u64) {
         (self.cost, self.bytes)
+    }
+
+    fn is_large(&self, _: &Chain<'_>) -> bool {
+        true
     }
 
     fn size(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size> {

@@ -2,11 +2,14 @@
 
 use super::chain::{Array, Chain, NONE, Nest};
 use super::model::Size;
-use super::{Reach, TileNest, TileRows, TileSlot, Tiling};
+use super::{Reach, TileNest, TileRows, TileSlot, Tiling, versions};
 use crate::window::SlidingRename;
-use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use crate::{BufferRef, Parameters, Stage, Step, StrideClass};
 use bh_bytecode::base_flags;
 use std::ops::Range;
+
+/// Bytes of a line of the caches.
+const LINE: i64 = 64;
 
 /// Where an array lives.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -404,8 +407,17 @@ fn uses(chain: &Chain<'_>, nests: &[DraftNest]) -> Vec<Option<Use>> {
             uses[access.array] = Some((known.0.hull(rows), known.1.hull(columns)));
         }
     }
-    let finish = |(rows, columns): (Reach, Reach)| Use { first: rows.low, kept: rows.extra(), columns };
-    uses.into_iter().map(|known| known.map(finish)).collect()
+    let finish = |(array, known): (&Array, Option<(Reach, Reach)>)| {
+        let (rows, mut columns) = known?;
+        if array.grid.column == 1 {
+            // A column lies at the same place of a line of the caches in all arrays, as in memory: what is read at the column
+            // that is written crosses none.
+            let line = LINE / array.size;
+            columns.low = columns.low.div_euclid(line) * line;
+        }
+        Some(Use { first: rows.low, kept: rows.extra(), columns })
+    };
+    chain.arrays.iter().zip(uses).map(finish).collect()
 }
 
 /// All rows and columns that go to memory.
@@ -463,7 +475,6 @@ impl Draft {
 
     /// Elements from row to row of an array in tiles of this many columns: whole lines of the caches, no power of two apart.
     pub(super) fn pitch(&self, array: usize, columns: i64) -> i64 {
-        const LINE: i64 = 64;
         const PAGE: i64 = 4096;
         let (column, size) = self.columns[array];
         let extra = self.uses[array].map_or(0, |used| used.columns.extra());
@@ -604,13 +615,7 @@ impl Finish<'_> {
                 .for_each(|(list, last)| list.push(last));
         }
         let dtype = self.chain.batch.bases[known.base as usize].dtype();
-        let slot = |mode, same_as| Slot { dtype, mode, inner: StrideClass::Unit, same_as };
-        let kernel = Kernel {
-            dims: vec![Dim::Kept; extents.len()],
-            slots: vec![slot(SlotMode::Read, 0), slot(SlotMode::Write, 1)],
-            constants: Vec::new(),
-            steps: vec![Step::Load { slot: 0 }, Step::Store { slot: 1, arg: Arg::Value(0) }],
-        };
+        let kernel = versions::copy_kernel(dtype, extents.len(), 1);
         let (from, to) = if load { (there, here) } else { (here, there) };
         let parameters = Parameters {
             extents,

@@ -26,6 +26,7 @@ mod moved;
 mod split;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use crate::Stage;
 use crate::window::{SlidingRename, SlidingWindows};
@@ -33,7 +34,7 @@ use bh_bytecode::{BatchRef, steps};
 use chain::{Chain, Facts};
 pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
 use draft::{Draft, Manner};
-use model::Size;
+use model::{Length, Size};
 use std::ops::Range;
 
 /// What an engine wants of tiles.
@@ -41,6 +42,8 @@ use std::ops::Range;
 pub struct TileOptions {
     /// Bytes of rows that a tile may have in use at once: what the nearest large cache holds.
     pub bytes: i64,
+    /// Bytes of the smallest cache.
+    pub small: i64,
     /// Threads that tiles are for.
     pub threads: i64,
     /// Chains of this many kernels, wherever that is possible; `None`: of as many as the model gains from.
@@ -194,6 +197,8 @@ trait Model: Clone {
     fn plain(&self) -> (f64, u64);
     /// The sizes that cost least; `None` if none is possible, or none makes sense.
     fn size(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size>;
+    /// Are arrays large enough for tiles to make sense?
+    fn is_large(&self, chain: &Chain<'_>) -> bool;
     /// Sizes with which any chain runs that may run in tiles at all.
     fn least(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size>;
 }
@@ -246,40 +251,43 @@ fn longest<'a, M: Model>(
     effort: &mut usize,
 ) -> Option<Result<Found<'a>, (Range<u32>, f64)>> {
     let mut chain = Chain::new(batch, facts, first);
-    let mut best: Option<(f64, u32)> = None;
+    let mut lengths: Vec<Length> = Vec::new();
     let mut costs = model.clone();
-    let mut later = 0;
-    while chain.extend() {
+    let ended = loop {
+        if !chain.extend() {
+            break true;
+        }
         if !chain.computed || chain.is_open() {
             continue;
         }
-        let Some(draft) = draft::draft(&chain, M::MANNER).filter(|_| *effort > 0) else { break };
+        let Some(draft) = draft::draft(&chain, M::MANNER).filter(|_| *effort > 0) else { break true };
         steps::add(chain.nests.len());
         *effort = effort.saturating_sub(chain.nests.len());
         costs.block(&chain);
+        let (plain, end) = (costs.plain().0, chain.end);
         if let Some(kernels) = kernels {
             if costs.size(&chain, &draft).or_else(|| costs.least(&chain, &draft)).is_some() {
-                best = Some((0.0, chain.end));
+                lengths = vec![Length { kernels: chain.kernels, end, cost: 0.0, plain }];
             }
             if chain.kernels >= kernels {
-                break;
+                break true;
             }
             continue;
         }
-        let Some(size) = costs.size(&chain, &draft) else { break };
-        let gain = size.cost / costs.plain().0;
-        if best.is_none_or(|(known, _)| gain < known * (1.0 - model::MORE_GAIN)) {
-            (best, later) = (Some((gain, chain.end)), 0);
-        } else if later == model::LATER {
-            break;
-        } else {
-            later += 1;
-        }
+        let Some(size) = costs.size(&chain, &draft) else { break true };
+        lengths.push(Length { kernels: chain.kernels, end, cost: size.cost, plain });
         if chain.ends {
-            break;
+            break true;
         }
+        if lengths.len() - best(&lengths)? > model::LATER {
+            break false;
+        }
+    };
+    if kernels.is_none() && !costs.is_large(&chain) {
+        return None;
     }
-    let (gain, end) = best?;
+    let chosen = &lengths[if ended { model::shared(&lengths)? } else { best(&lengths)? }];
+    let (gain, end) = (chosen.cost / chosen.plain, chosen.end);
     if gain > model::LEAST_GAIN {
         return Some(Err((first..end, gain)));
     }
@@ -290,4 +298,16 @@ fn longest<'a, M: Model>(
     let draft = draft::draft(&chain, M::MANNER)?;
     let size = costs.size(&chain, &draft).or_else(|| kernels.and_then(|_| costs.least(&chain, &draft)))?;
     Some(Ok(Found { chain, draft, size, plain: costs.plain() }))
+}
+
+/// The length that costs least as a part of what its kernels cost otherwise.
+fn best(lengths: &[Length]) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for (index, length) in lengths.iter().enumerate() {
+        let part = length.cost / length.plain;
+        if best.is_none_or(|(_, known)| part < known * (1.0 - model::MORE_GAIN)) {
+            best = Some((index, part));
+        }
+    }
+    best.map(|(index, _)| index)
 }

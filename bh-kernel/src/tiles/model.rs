@@ -5,22 +5,20 @@ use super::draft::{self, Draft, Manner};
 use super::{Model, TileOptions};
 use crate::window::SlidingWindows;
 
-/// An addition of a byte costs as much as this many bytes between a kernel and the cache.
-const ARITHMETIC: f64 = 0.5;
-/// A byte to or from memory, which all threads share, costs this many more for each thread, between these.
-const MEMORY: f64 = 0.55;
-const LEAST_MEMORY: f64 = 3.0;
-const MOST_MEMORY: f64 = 9.0;
+/// What an addition of a byte costs; all costs are in bytes between a kernel and the nearest large cache.
+const ARITHMETIC: f64 = 0.1;
+/// What a byte to or from memory costs one thread, and more for each other one, as threads share the memory.
+const MEMORY: f64 = 3.0;
+const SHARED: f64 = 0.3;
 /// What a byte costs of a row that was read before and no longer is in the nearest large cache, or, in two dimensions, in the
-/// small one of this many bytes.
-const AGAIN: f64 = 5.0;
-const NEAR: f64 = 2.5;
-const SMALL_CACHE: i64 = 32 << 10;
-/// Memory and kernels run at the same time; this part of the one that takes less is seen nevertheless.
-const SEEN: f64 = 0.3;
-/// A call for a nest's part of a strip, and a line of that, cost as much as this many bytes of a cache.
+/// small one, of which what is read has this part.
+const AGAIN: f64 = 3.0;
+const NEAR: f64 = 1.0;
+const SMALL_PART: i64 = 2;
+/// What a byte of a row that moves costs, a call for a nest's part of a strip, and a line of that.
+const MOVE: f64 = 5.5;
 const CALL: f64 = 4000.0;
-const LINE: f64 = 1200.0;
+const LINE: f64 = 600.0;
 /// Tiles for each thread: who is late with one leaves others to the rest.
 const TILES: i64 = 4;
 /// Chains that cost more than this part of what their kernels cost one by one, or in windows, are no tiling.
@@ -28,7 +26,7 @@ pub(super) const LEAST_GAIN: f64 = 0.8;
 /// A longer chain must gain this part more.
 pub(super) const MORE_GAIN: f64 = 0.01;
 /// This many kernels may follow that gain nothing before the search ends.
-pub(super) const LATER: u32 = 16;
+pub(super) const LATER: usize = 16;
 /// The most rows of a strip: longer calls gain nothing.
 const MOST_STRIP: i64 = 64;
 /// Bytes of a line of the caches.
@@ -43,6 +41,34 @@ pub(super) struct Size {
     pub(super) cost: f64,
     pub(super) bytes: u64,
     pub(super) in_use: u64,
+}
+
+/// A length of a chain: its kernels, the block behind it, what it costs, and what its kernels cost otherwise.
+pub(super) struct Length {
+    pub(super) kernels: u32,
+    pub(super) end: u32,
+    pub(super) cost: f64,
+    pub(super) plain: f64,
+}
+
+/// The first of the chains that all kernels of the last length are best cut into. A chain further on costs as much as one of as
+/// many kernels at the beginning: they are turns of a loop.
+pub(super) fn shared(lengths: &[Length]) -> Option<usize> {
+    let all = lengths.last()?.kernels as usize;
+    let mut least: Vec<(f64, usize)> = vec![(0.0, 0)];
+    for kernels in 1..=all {
+        // What is left over is less than a chain.
+        let mut best = (f64::INFINITY, 0);
+        for (index, length) in lengths.iter().enumerate().take_while(|(_, length)| length.kernels as usize <= kernels) {
+            let cost = length.cost.min(length.plain) + least[kernels - length.kernels as usize].0;
+            if cost <= best.0 {
+                best = (cost, index);
+            }
+        }
+        let single = lengths[0].plain / f64::from(lengths[0].kernels);
+        least.push(if best.0.is_finite() { best } else { (single * kernels as f64, 0) });
+    }
+    least.last().map(|(_, index)| *index)
 }
 
 /// What the blocks of a chain cost without tiles.
@@ -76,6 +102,11 @@ impl Model for Running<'_> {
         Some(least(draft, self.options))
     }
 
+    /// What a large cache holds is not read from memory at all.
+    fn is_large(&self, chain: &Chain<'_>) -> bool {
+        chain.bytes() > self.options.bytes as u64
+    }
+
     /// Adds what the last block of a chain costs on its own, or in its window.
     fn block(&mut self, chain: &Chain<'_>) {
         let (options, windows) = (self.options, self.windows);
@@ -86,6 +117,11 @@ impl Model for Running<'_> {
         let arithmetic: u64 = nests.iter().map(draft::arithmetic).fold(0, u64::saturating_add);
         let moved = window.map_or(own, |window| (window.bytes / window.blocks.len().max(1) as u64).min(own));
         self.bytes += own;
+        // What runs as one finds in registers, or in the small cache, what another nest has just made or read.
+        let joined = window.is_some_and(|window| {
+            let joined = window.turns.iter().filter(|turn| turn.joined.is_some());
+            2 * joined.map(|turn| turn.nests.len()).sum::<usize>() > window.nests.len()
+        });
         let (mut far, mut near) = (0, 0);
         for nest in nests {
             let rows = draft::rows(chain, nest);
@@ -93,25 +129,27 @@ impl Model for Running<'_> {
             // A window's rows fit the large cache.
             match rows.bytes {
                 bytes if bytes > options.bytes && window.is_none() => far += again,
-                bytes if bytes > SMALL_CACHE && nest.stage.parameters.extents.len() == 2 => near += again,
+                bytes if bytes > small(options) && nest.stage.parameters.extents.len() == 2 && !joined => near += again,
                 _ => {}
             }
         }
-        let memory = moved as f64 * memory(options) + far as f64 * AGAIN;
-        let kernels = own as f64 + near as f64 * NEAR + arithmetic as f64 * ARITHMETIC;
-        self.cost += together(memory, kernels);
+        self.cost += moved as f64 * memory(options)
+            + far as f64 * AGAIN
+            + own as f64
+            + near as f64 * NEAR
+            + arithmetic as f64 * ARITHMETIC;
         self.nests = chain.nests.len();
     }
 }
 
 /// What a byte to or from memory costs.
 fn memory(options: &TileOptions) -> f64 {
-    (MEMORY * options.threads as f64).clamp(LEAST_MEMORY, MOST_MEMORY)
+    MEMORY + SHARED * (options.threads - 1) as f64
 }
 
-/// The cost of memory and of kernels that run at the same time.
-pub(super) fn together(memory: f64, kernels: f64) -> f64 {
-    memory.max(kernels) + SEEN * memory.min(kernels)
+/// Bytes of rows that stay in the small cache while they are read.
+fn small(options: &TileOptions) -> i64 {
+    options.small / SMALL_PART
 }
 
 /// The sizes of tiles that cost least; `None` if no rows in use fit.
@@ -174,7 +212,7 @@ fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
         let area = (nest.extents[0] * nest.extents[1]) as f64;
         let again = more(nest.reach[0].extra(), height) * more(nest.reach[1].extra(), width);
         let near =
-            if nest.flat && nest.rows.bytes / columns.max(1) * width > SMALL_CACHE { nest.rows.again } else { 0 };
+            if nest.flat && nest.rows.bytes / columns.max(1) * width > small(options) { nest.rows.again } else { 0 };
         let each = nest.bytes as f64 + near as f64 * NEAR + nest.arithmetic as f64 * ARITHMETIC;
         cached += area * each * again;
         let lines = if nest.flat { 1.0 } else { (nest.extents[1].min(width) * nest.inner) as f64 / 64.0 };
@@ -184,10 +222,31 @@ fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
     let tiles = ((rows + height - 1) / height * across) as f64;
     let strips = tiles * (height as f64 / strip as f64).max(1.0);
     let bytes = draft.memory_bytes([height, width]);
-    let kernels = cached + calls + strips * 2.0 * moved as f64;
+    let kernels = cached + calls + strips * moved as f64 * MOVE;
     // Who has no tile left waits for the others.
     let threads = options.threads as f64;
     let idle = (tiles / threads).ceil() * threads / tiles;
-    let cost = together(bytes * memory(options), kernels) * idle;
+    let cost = (bytes * memory(options) + kernels) * idle;
     Some(Size { tile: [height, width], strip, cost, bytes: bytes as u64, in_use: (kept + each * strip) as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths of one kernel after the other, with these costs; each kernel costs 10 otherwise.
+    fn lengths(costs: &[f64]) -> Vec<Length> {
+        (1..)
+            .zip(costs)
+            .map(|(kernels, &cost)| Length { kernels, end: kernels, cost, plain: f64::from(kernels) * 10.0 })
+            .collect()
+    }
+
+    #[test]
+    fn what_a_chain_leaves_over_counts() {
+        // Three kernels cost the least part, but two and two less than three and one.
+        assert_eq!(shared(&lengths(&[10.0, 14.0, 19.0, 29.0])), Some(1));
+        // One chain of all is best where a longer one costs little more.
+        assert_eq!(shared(&lengths(&[10.0, 14.0, 18.0, 22.0])), Some(3));
+    }
 }

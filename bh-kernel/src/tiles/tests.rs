@@ -16,7 +16,7 @@ fn batch(text: &str) -> Batch {
 
 /// Its tilings, with chains of this many kernels at most.
 fn tiled(batch: &Batch, kernels: u32) -> Vec<Tiling> {
-    let options = TileOptions { bytes: 4000, threads: 2, kernels: Some(kernels) };
+    let options = TileOptions { bytes: 4000, small: 1000, threads: 2, kernels: Some(kernels) };
     tilings(&batch.as_ref(), &options, &SlidingWindows::default()).found
 }
 
@@ -79,10 +79,12 @@ i2: v0 = add v4, v4
 ";
     let found = tiled(&batch(text), 16);
     let [tiling] = found.as_slice() else { panic!("{found:?}") };
-    // Both grids are read before, from memory, and written to fresh buffers afterwards.
+    // What is left of both grids is copied, a row or column at a time; what is read later goes to memory at the end.
     let mut renamed: Vec<u32> = tiling.renames.iter().map(|rename| rename.base).collect();
     renamed.sort_unstable();
-    assert_eq!((renamed, tiling.nests.len(), tiling.rows.len()), (vec![0, 1], 3 + 4, 3));
+    assert_eq!((renamed, tiling.nests.len(), tiling.rows.len()), (vec![0, 1], 3 + 2 * 4 + 1, 2));
+    let whole = tiling.nests.iter().filter(|nest| nest.stage.parameters.iterations() == 4000);
+    assert_eq!(whole.map(|nest| nest.slots.as_slice()).collect::<Vec<_>>(), [[TileSlot::Rows(0), TileSlot::Fresh(1)]]);
     let writes_base = tiling.nests.iter().any(|nest| matches!(nest.slots.last(), Some(TileSlot::Base(_))));
     assert!(!writes_base, "tiles would read what others write");
 }
@@ -90,7 +92,7 @@ i2: v0 = add v4, v4
 #[test]
 fn what_nobody_reads_is_written_where_it_lives() {
     let text = "base b0 = f64[4000] id 1 live_out
-base b1 = f64[4000] id 2 live_out
+base b1 = f64[4000] id 2 born live_out
 view v0 = b0 at 41 [98:40, 38:1]
 view v1 = b0 at 42 [98:40, 38:1]
 view v2 = b1 at 41 [98:40, 38:1]
@@ -153,9 +155,54 @@ i3: v8 = add v6, v7
     let found = tiled(&batch, 16);
     let [tiling] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(tiling.blocks, 0..2);
+    // Two more copy what the last one leaves of its grid.
     let sides = tiling.nests.iter().filter(|nest| nest.stage.parameters.iterations() == 38);
-    assert_eq!(sides.count(), 3);
+    assert_eq!(sides.count(), 3 + 2);
     assert!(tiling.rows.iter().all(|rows| rows.kept < 3), "{:?}", tiling.rows);
+}
+
+/// Turns of a loop between two grids, each of which writes the middle of one of them.
+fn between(turns: usize) -> Batch {
+    let text = "base b0 = f64[1000000] id 1 live_out
+base b1 = f64[1000000] id 2 live_out
+view v0 = b0 at 1001 [998:1000, 998:1]
+view v1 = b0 at 1 [998:1000, 998:1]
+view v2 = b0 at 2001 [998:1000, 998:1]
+view v3 = b1 at 1001 [998:1000, 998:1]
+view v4 = b1 at 1 [998:1000, 998:1]
+view v5 = b1 at 2001 [998:1000, 998:1]
+";
+    let turns = (0..turns).map(|turn| {
+        let (to, one, other) = if turn % 2 == 0 { ("v3", "v1", "v2") } else { ("v0", "v4", "v5") };
+        format!("i{turn}: {to} = add {one}, {other}\n")
+    });
+    batch(&(text.to_string() + &turns.collect::<String>()))
+}
+
+#[test]
+fn what_is_written_in_its_place_is_read_and_stored_once() {
+    let batch = between(4);
+    let found = tiled(&batch, 16);
+    let [tiling] = found.as_slice() else { panic!("{found:?}") };
+    let moved = |slot: TileSlot| {
+        let nests = tiling.nests.iter().filter(|nest| nest.stage.parameters.iterations() > 4000);
+        nests.filter(|nest| nest.slots.contains(&slot)).count()
+    };
+    // The first step reads its grid where it is, the last one writes the fresh buffer, and one copy stores the other grid.
+    assert_eq!([TileSlot::Base(0), TileSlot::Base(1)].map(moved), [1, 0]);
+    assert_eq!([TileSlot::Fresh(0), TileSlot::Fresh(1)].map(moved), [1, 1]);
+    // A column has the same place in a line of all rows.
+    assert!(tiling.rows.iter().all(|rows| rows.left % 8 == 0), "{:?}", tiling.rows);
+}
+
+#[test]
+fn what_the_cache_holds_anyway_is_not_tiled() {
+    let batch = between(8);
+    let declines = |bytes: i64| {
+        let options = TileOptions { bytes, small: 32 << 10, threads: 2, kernels: None };
+        tilings(&batch.as_ref(), &options, &SlidingWindows::default()).found.is_empty()
+    };
+    assert_eq!([declines(1 << 20), declines(16 << 20)], [false, true]);
 }
 
 #[test]

@@ -49,24 +49,27 @@ impl Tiles<'_> {
         let reach = |nest: &TileProgram, axis: usize| {
             nest.reach[axis].of(&tile.area[axis], nest.program.nest.extents[axis], plan.around[axis])
         };
-        let rows = |nest: &TileProgram| reach(nest, 0);
-        let columns = |nest: &TileProgram| reach(nest, 1);
-        let busy = || plan.nests.iter().filter(|nest| !rows(nest).is_empty() && !columns(nest).is_empty());
-        let begin = busy().map(|nest| rows(nest).start + nest.late).min().unwrap_or(0);
-        let end = busy().map(|nest| rows(nest).end + nest.late).max().unwrap_or(0);
+        // Most nests of borders do nothing in most tiles.
+        let nests: Vec<(usize, Range<i64>, Range<i64>)> = (plan.nests.iter().enumerate())
+            .map(|(number, nest)| (number, reach(nest, 0), reach(nest, 1)))
+            .filter(|(_, rows, columns)| !rows.is_empty() && !columns.is_empty())
+            .collect();
+        let late = |number: usize| plan.nests[number].late;
+        let begin = nests.iter().map(|(number, rows, _)| rows.start + late(*number)).min().unwrap_or(0);
+        let end = nests.iter().map(|(number, rows, _)| rows.end + late(*number)).max().unwrap_or(0);
         let mut time = begin;
         while time < end {
             let next = (time + plan.strip).min(end);
-            for (number, nest) in plan.nests.iter().enumerate() {
-                let (rows, columns) = (rows(nest), columns(nest));
-                let start = (time - nest.late).max(rows.start);
-                let part = start..(next - nest.late).min(rows.end);
-                if !part.is_empty() && !columns.is_empty() {
-                    for rows in self.pieces(number, 0, part) {
-                        for columns in self.pieces(number, 1, columns.clone()) {
-                            // SAFETY: all that these rows depend on has run.
-                            unsafe { self.part(scratch, tile, number, time, [rows.clone(), columns]) };
-                        }
+            for (number, rows, columns) in &nests {
+                let late = late(*number);
+                let part = (time - late).max(rows.start)..(next - late).min(rows.end);
+                if part.is_empty() {
+                    continue;
+                }
+                for rows in self.pieces(*number, 0, part) {
+                    for columns in self.pieces(*number, 1, columns.clone()) {
+                        // SAFETY: all that these rows depend on has run.
+                        unsafe { self.part(scratch, tile, *number, time, [rows.clone(), columns]) };
                     }
                 }
             }

@@ -1,0 +1,106 @@
+//! New arrays for what nests write in its place: versions of a base, as renames make them, so that a tile need not read
+//! what is written anyway, nor keep what is read no more.
+
+use super::chain::{Area, Chain, Nest, area};
+use super::grid::{Grid, Place};
+use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_bytecode::{DType, base_flags};
+
+/// A nest that writes most of an array leaves at most one part of so many.
+const MOST_COPIED: i64 = 4;
+
+impl Chain<'_> {
+    /// Has what a nest writes, most of an array that it does not read, in a new array. Gives the nests that copy the rest.
+    pub(super) fn versions(&mut self, nest: &mut Nest) -> Vec<Nest> {
+        let mut copies = Vec::new();
+        for slot in 0..nest.arrays.len() {
+            let old = nest.arrays[slot];
+            let Some(rest) = self.rest(nest, slot) else { continue };
+            let array = &self.arrays[old as usize];
+            let (base, grid, offset) = (array.base, array.grid, array.offset);
+            let new = self.array(base, true);
+            self.arrays[new as usize].offset = offset;
+            self.arrays[old as usize].replaced = true;
+            self.current[base as usize] = new;
+            nest.arrays[slot] = new;
+            let dtype = self.batch.bases[base as usize].dtype();
+            copies.extend(rest.into_iter().map(|area| {
+                let place = Place { row: area[0].0, column: area[1].0, rest: area[2].0 };
+                let (stage, places) = (copy(base, dtype, grid, area), vec![Some(place); 2]);
+                Nest { block: nest.block, stage, arrays: vec![old, new], places, moved: None }
+            }));
+        }
+        copies
+    }
+
+    /// What a nest leaves of the array that a slot writes, if that may be a new one.
+    fn rest(&self, nest: &Nest, slot: usize) -> Option<Vec<Area>> {
+        let number = nest.arrays[slot];
+        let array = self.arrays.get(number as usize)?;
+        let base = &self.batch.bases[array.base as usize];
+        let uses = nest.arrays.iter().filter(|&&other| other == number).count();
+        let writes = nest.stage.kernel.slots[slot].mode == SlotMode::Write && uses == 1;
+        if !writes || base.has(base_flags::PINNED) || self.current[array.base as usize] != number {
+            return None;
+        }
+        let own = area(&nest.stage, slot, nest.places[slot]?)?;
+        let rest = beside(own, [array.rows(self.batch)?, array.columns(), array.grid.column]);
+        let copied: i64 = rest.iter().map(|area| lengths(area).product::<i64>()).sum();
+        let new = base.has(base_flags::BORN);
+        // What is all new has no need of another array; nobody may have written the rest of what is new in this batch.
+        let wanted = if rest.is_empty() { array.written || array.read } else { !new };
+        (wanted && copied <= base.len / MOST_COPIED).then_some(rest)
+    }
+}
+
+fn lengths(area: &Area) -> impl Iterator<Item = i64> {
+    area.iter().map(|(low, high)| high - low + 1)
+}
+
+/// What there is beside an area of an array of so many rows, columns and elements of these.
+fn beside(area: Area, whole: [i64; 3]) -> Vec<Area> {
+    let mut sides = Vec::new();
+    let mut rest = whole.map(|extent| (0, extent - 1));
+    for axis in 0..3 {
+        let (low, high) = area[axis];
+        for part in [(0, low - 1), (high + 1, whole[axis] - 1)].into_iter().filter(|part| part.0 <= part.1) {
+            let mut side = rest;
+            side[axis] = part;
+            sides.push(side);
+        }
+        rest[axis] = area[axis];
+    }
+    sides
+}
+
+/// A copy of an area of a base to its fresh buffer, cut as the nests of chains are.
+fn copy(base: u32, dtype: DType, grid: Grid, area: Area) -> Stage {
+    let (mut extents, mut strides): (Vec<i64>, _) = (lengths(&area).collect(), vec![grid.row, grid.column, 1]);
+    if extents[2] == 1 {
+        (extents.pop(), strides.pop());
+    }
+    let start = area[0].0 * grid.row + area[1].0 * grid.column + area[2].0;
+    Stage {
+        kernel: copy_kernel(dtype, extents.len(), strides[strides.len() - 1]),
+        parameters: Parameters {
+            buffers: vec![BufferRef::Base(base), BufferRef::Fresh(base)],
+            starts: vec![start; 2],
+            strides: [strides.clone(), strides].concat(),
+            extents,
+            instrs: vec![0, 0],
+            ..Parameters::default()
+        },
+    }
+}
+
+/// A kernel of so many dimensions that copies elements which are so far apart.
+pub(super) fn copy_kernel(dtype: DType, dims: usize, stride: i64) -> Kernel {
+    let inner = if stride == 1 { StrideClass::Unit } else { StrideClass::Other };
+    let slot = |mode, same_as| Slot { dtype, mode, inner, same_as };
+    Kernel {
+        dims: vec![Dim::Kept; dims],
+        slots: vec![slot(SlotMode::Read, 0), slot(SlotMode::Write, 1)],
+        constants: Vec::new(),
+        steps: vec![Step::Load { slot: 0 }, Step::Store { slot: 1, arg: Arg::Value(0) }],
+    }
+}
