@@ -10,6 +10,9 @@ use bh_bytecode::{Constant, DType};
 use pyo3::prelude::*;
 use std::cmp::Ordering;
 
+/// More elements are sorted faster by NumPy, whose call takes longer.
+const LITTLE: i64 = 512;
+
 /// Elements with an order.
 trait Ordered: Copy {
     /// As arrays are sorted: NaN last, then by value, then by sign.
@@ -109,7 +112,8 @@ fn sort_into<T: Ordered>(from: Strided<'_>, to: *mut u8) {
 }
 
 fn sorted(array: &Array) -> Option<Array> {
-    let mut hand = (array.view.rank() == 1 && !array.dtype.is_complex()).then(|| hand_for([array].into_iter()))??;
+    let fits = array.view.rank() == 1 && array.view.len() <= LITTLE && !array.dtype.is_complex();
+    let mut hand = fits.then(|| hand_for([array].into_iter()))??;
     let from = Strided::of(&hand, array)?;
     let view = contiguous(array.view.shape()).ok()?;
     let (id, to) = hand.make_moved(array.dtype, view.shape())?;

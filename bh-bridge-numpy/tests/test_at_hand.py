@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _at_hand
+from bh import _at_hand, _memory, _products
 
 CALLS = {
     "searchsorted": lambda np, a, b, i: np.searchsorted(np.sort(a), b, "right"),
@@ -28,11 +28,24 @@ CALLS = {
     "insert": lambda np, a, b, i: np.insert(a, 1, 9.0),
     "delete": lambda np, a, b, i: np.delete(a, 0),
     "isin": lambda np, a, b, i: np.isin(i, [1, 3]),
+    "sort": lambda np, a, b, i: (np.sort(a + 0.0), np.sort(i, kind="stable"), in_place(np, b, "sort")),
+    "argsort": lambda np, a, b, i: (np.argsort(b), b.argsort(axis=None), np.argsort(i, kind="stable")),
+    "partition": lambda np, a, b, i: (np.partition(b, 0)[0], np.partition(b, [0, -1])[[0, -1]], in_place(np, b, "partition", 0)[0]),
+    "argpartition": lambda np, a, b, i: (np.argpartition(b, 0)[0], b.argpartition(-1)[-1]),
+    "packbits": lambda np, a, b, i: (np.packbits(b > 0), np.packbits(i, bitorder="little")),
+    "unpackbits": lambda np, a, b, i: np.unpackbits(i.astype("u1"), count=11),
 } | {
     name: lambda np, a, b, i, name=name: getattr(np, name)(a, b) for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d")
 } | {
     name: lambda np, a, b, i, name=name: getattr(np, name)(i) for name in ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
 }  # fmt: skip
+
+
+def in_place(np, array, method, *arguments):
+    """A copy of an array after it was sorted."""
+    made = np.array(array)
+    getattr(made, method)(*arguments)
+    return made
 
 
 def bits(value):
@@ -52,6 +65,7 @@ def test_functions_have_the_bits_of_what_is_recorded(name, monkeypatch):
         at_once = bits(CALLS[name](bh, *map(bh.array, hosts)))
         with monkeypatch.context() as patch:
             patch.setattr(_at_hand, "_MOST", -1)
+            patch.setattr(_at_hand, "_SORTING", ())
             recorded = bits(CALLS[name](bh, *map(bh.array, hosts)))
         assert at_once == recorded == bits(CALLS[name](numpy, *hosts)), hosts
 
@@ -128,3 +142,41 @@ def test_numbers_at_equal_distances(count):
             lambda np: np.linspace(0, 5e-324, count),
         ):
             assert bits(call(bh)) == bits(call(numpy))
+
+
+@pytest.mark.skipif(not _memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
+def test_who_sorts(monkeypatch):
+    a = numpy.random.default_rng(3).normal(size=(50, 60)).round(1)
+    counted = lambda: bh.profile()["instructions"]
+    for call in (lambda x: bh.sort(x), lambda x: x.argsort(0), lambda x: bh.median(x, axis=(0, 1)), lambda x: x.sort(0), lambda x: bh.percentile(x, 30, axis=1)):
+        x = bh.asarray(a)
+        bh.flush()
+        before = counted()
+        call(x)
+        bh.flush()
+        at_once = counted() - before
+        with monkeypatch.context() as patch:
+            patch.setattr(_at_hand, "_MANY_ELEMENTS", 0)
+            patch.setattr(_at_hand, "_MANY_THREADS", 1)
+            x = bh.asarray(a)
+            bh.flush()
+            before = counted()
+            call(x)
+            bh.flush()
+            assert counted() - before > at_once
+    # What the array API knows, and NumPy does not.
+    assert bits(bh.sort(bh.asarray(a[0]), descending=True)) == bits(numpy.sort(a[0])[::-1])
+    order = bh.jit(lambda x: bh.argsort(x) + 1)
+    for number in range(4):
+        assert bits(order(bh.asarray(a[number]))) == bits(numpy.argsort(a[number], kind="stable") + 1)
+
+
+def test_products_of_stacks(monkeypatch):
+    for front in ((7,), (2, 3), (0,)):
+        a, b = numpy.random.default_rng(3).normal(size=(2, *front, 5, 5))
+        for calls in (lambda np, x, y: x @ y, lambda np, x, y: np.matmul(x[..., :2, :], y[..., :4]), lambda np, x, y: np.matmul(x[..., 0, :], y) if front == (5,) else x @ y[..., :1]):
+            expected = calls(numpy, a, b)
+            numpy.testing.assert_allclose(numpy.asarray(calls(bh, bh.asarray(a), bh.asarray(b))), expected, rtol=1e-13, atol=1e-14)
+            with monkeypatch.context() as patch:
+                patch.setattr(_products, "_LITTLE", -1)
+                numpy.testing.assert_allclose(numpy.asarray(calls(bh, bh.asarray(a), bh.asarray(b))), expected, rtol=1e-13, atol=1e-14)

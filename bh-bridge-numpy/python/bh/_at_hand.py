@@ -1,4 +1,4 @@
-"""Functions, and advanced indexing, that NumPy carries out at once where all operands are little and at hand.
+"""Functions, and advanced indexing, that NumPy carries out at once where all operands are little and at hand, or where it sorts.
 
 Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
 operations that round in one way. So it does not matter when operands come to be at hand.
@@ -10,7 +10,9 @@ import sys
 import numpy as np
 
 from . import _native
-from ._fallback import lift, to_numpy
+from ._fallback import lift, lower, taken, to_numpy
+from ._memory import in_process
+from ._symbols import here
 
 ndarray = _native.ndarray
 
@@ -19,16 +21,25 @@ _OPERANDS = {
     "searchsorted": 2, "digitize": 2, "argwhere": 1, "bincount": 1, "repeat": 2, "append": 2, "lexsort": 1, "interp": 3, "histogram": 1,
     "median": 1, "nanmedian": 1, "percentile": 2, "quantile": 2, "nanpercentile": 2, "nanquantile": 2, "polyval": 2, "gradient": 1, "pad": 2,
     "insert": 3, "delete": 2, "union1d": 2, "intersect1d": 2, "setdiff1d": 2, "setxor1d": 2, "isin": 2,
-    "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
+    "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
 }  # fmt: skip
 # The most elements of an operand.
-_MOST = 1024
+_MOST = 1 << 14
+# Functions that sort, or do with less, and ones on single bits: one thread of NumPy takes less time than a few of bh, so that these
+# wait for arrays in the memory of this process.
+_SORTING = {
+    "sort", "argsort", "partition", "argpartition", "lexsort", "median", "nanmedian", "percentile", "quantile", "nanpercentile",
+    "nanquantile", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d",
+    "setxor1d", "isin", "packbits", "unpackbits",
+}  # fmt: skip
+# Of more elements, so many threads are faster.
+_MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
 _NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
 # Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
-_WORDS = set("left right linear lower higher nearest midpoint constant edge reflect symmetric wrap".split())
+_WORDS = set("left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort stable introselect big little".split())
 
 
-class _Later(Exception):
+class Later(Exception):
     """Raised for what is not carried out at once."""
 
 
@@ -37,7 +48,7 @@ def _operand(value):
     kind = type(value)
     if kind is ndarray:
         if value.size > _MOST or not _native.is_at_hand(value):
-            raise _Later
+            raise Later
         made = to_numpy(value)
         return made[()] if value._scalar else made
     if kind in (list, tuple) and len(value) <= _MOST:
@@ -45,10 +56,41 @@ def _operand(value):
     return _option(value)
 
 
-def _option(value):
-    if type(value) in _NUMBERS or type(value) is str and value in _WORDS:
+def _sorted_operand(value):
+    """NumPy's form of an operand of a function that sorts, which is waited for."""
+    kind = type(value)
+    if kind is ndarray:
+        if not in_process(value._stack) or value.size > _MANY_ELEMENTS and _threads() >= _MANY_THREADS:
+            raise Later
+        return lower(value)
+    if kind is np.ndarray:
         return value
-    raise _Later
+    if kind in (list, tuple):
+        return kind(map(_sorted_operand, value))
+    return _option(value)
+
+
+def _threads():
+    return int(_native.Stack().message("threads") or 1)
+
+
+def _option(value):
+    kind = type(value)
+    if kind in _NUMBERS or kind is str and value in _WORDS or kind in (list, tuple) and _NUMBERS.issuperset(map(type, value)):
+        return value
+    raise Later
+
+
+def carried_out(original, args, kwargs):
+    """What NumPy's function makes of the arguments at once."""
+    name = original.__name__
+    operands, form = _OPERANDS[name], _operand
+    if name in _SORTING:
+        if here.tracing or "descending" in kwargs:
+            raise Later
+        form = _sorted_operand
+    seen = (*map(form, args[:operands]), *map(_option, args[operands:]))
+    return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
 
 
 def chosen(array, key):
@@ -59,15 +101,14 @@ def chosen(array, key):
     try:
         indices = tuple(part if type(part) is slice or part is Ellipsis else _operand(part) for part in parts)
         source = _operand(array)
-    except _Later:
+    except Later:
         return None
     return lift(source[indices])
 
 
 def at_hand(function, original):
     """The function; if it is one of these, by NumPy's at once where that is the same."""
-    operands = _OPERANDS.get(original.__name__)
-    if operands is None:
+    if original.__name__ not in _OPERANDS:
         return function
 
     @functools.wraps(function)
@@ -76,10 +117,8 @@ def at_hand(function, original):
         if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
             return function(*args, **kwargs)
         try:
-            seen = [*map(_operand, args[:operands]), *map(_option, args[operands:])]
-            options = {name: _option(value) for name, value in kwargs.items()}
-        except _Later:
+            return carried_out(original, args, kwargs)
+        except Later:
             return function(*args, **kwargs)
-        return lift(original(*seen, **options))
 
     return wrapper

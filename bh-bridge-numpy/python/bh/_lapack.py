@@ -8,21 +8,12 @@ import numpy as np
 
 from . import _native
 from ._fallback import falls_back, from_numpy, lower, taken
+from ._memory import in_process
 from ._symbols import here
 
 _choice = os.environ.get("BH_LINALG", "numpy")
 if _choice not in ("numpy", "stack"):
     raise ValueError(f"BH_LINALG is '{_choice}', but must be numpy or stack")
-
-# Components whose arrays are in the memory of their process.
-_OF_PROCESSES = {"filter", "fuser", "vem-node", "vem-cluster", "ve-cpu"}
-
-
-@functools.cache
-def _has_arrays(name):
-    """Are all arrays of the stack of this name in the memory of this process?"""
-    stack = _native.Stack(name)
-    return _OF_PROCESSES.issuperset(stack.components()) and int(stack.message("cluster ranks") or 1) == 1
 
 
 def _stack_of(values):
@@ -46,7 +37,7 @@ def by_lapack(original):
     def decorate(function):
         @functools.wraps(function)
         def chosen(*args, **kwargs):
-            if here.tracing or not _has_arrays(_stack_of(args)):
+            if here.tracing or not in_process(_stack_of(args)):
                 return function(*args, **kwargs)
             result = taken(original, lower(args), lower(kwargs))
             return _as_arrays(result) if _native.follows_array_api() else result

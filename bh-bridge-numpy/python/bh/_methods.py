@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
-from ._at_hand import at_hand
+from ._at_hand import Later, at_hand, carried_out
 from ._convert import array, astype, called, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
@@ -187,12 +187,20 @@ def rmatvec(self, x):
     return _functions.matmul(self.conj().T, x)
 
 
+def _in_order(original, function, *args, **kwargs):
+    """The elements in the order of one of NumPy's functions, by that where it is asked, or by the package's."""
+    try:
+        return carried_out(original, args, kwargs)
+    except Later:
+        return function(*args, **kwargs)
+
+
 @method
 def sort(self, axis=-1, kind=None, order=None, *, stable=None):
     """Sorts in place."""
     if axis is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")
-    self[...] = _functions.sort(self, axis=axis, kind=kind, stable=stable)
+    self[...] = _in_order(np.sort, _functions.sort, self, axis=axis, kind=kind, stable=stable)
 
 
 @method
@@ -200,7 +208,7 @@ def partition(self, kth, axis=-1, kind="introselect", order=None):
     """Sorts in place as far as `partition` asks."""
     if axis is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")
-    self[...] = _functions.partition(self, kth, axis, kind)
+    self[...] = _in_order(np.partition, _functions.partition, self, kth=kth, axis=axis, kind=kind)
 
 
 @method

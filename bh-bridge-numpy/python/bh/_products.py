@@ -9,15 +9,19 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from . import _native, _warnings
 from ._axes import deliver
 from ._convert import astype, native
-from ._fallback import Fallback, falls_back
+from ._fallback import Fallback, falls_back, lower, taken
 from ._indexing import fitted
 from ._manipulation import moveaxis, reshape, swapaxes, transpose
+from ._memory import in_process
 from ._reductions import sum as sum_
+from ._symbols import here
 from ._types import BOOL, CODE, code_of, is_complex
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
+# Products of stacks with this many multiplications each, at most, are NumPy's.
+_LITTLE = 1 << 18
 _errors_asked = _native.errors_asked
 
 
@@ -97,9 +101,13 @@ def _matmul(x1, x2, out, casting, dtype):
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (prod(front), *a.shape[-2:]))
     b = reshape(_native.broadcast_to(b, front + b.shape[-2:]), (prod(front), *b.shape[-2:]))
-    result = _native.empty((a.shape[0], a.shape[1], b.shape[2]), code, _native.Stack(a._stack))
-    for number in range(a.shape[0]):
-        result[number] = _product(a[number], b[number], code)
+    if prod(a.shape[1:]) * b.shape[2] <= _LITTLE and not here.tracing and in_process(a._stack):
+        # A call for each takes longer.
+        result = taken(np.matmul, lower((a, b)), {})
+    else:
+        result = _native.empty((a.shape[0], a.shape[1], b.shape[2]), code, _native.Stack(a._stack))
+        for number in range(a.shape[0]):
+            result[number] = _product(a[number], b[number], code)
     result = reshape(result, front + result.shape[1:])
     return _into(result[..., 0, :] if vector else result, out, casting)
 
