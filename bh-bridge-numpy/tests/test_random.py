@@ -25,6 +25,7 @@ def equal(mine, reference, state, expected):
 @pytest.fixture
 def native_words(monkeypatch):
     """Counts how often the stack has made words."""
+    monkeypatch.setattr(_bits, "FEW", 1 << 12)
     made = []
     for kind, words in _bits.SOURCES.items():
         monkeypatch.setitem(_bits.SOURCES, kind, lambda *a, words=words: made.append(1) or words(*a))

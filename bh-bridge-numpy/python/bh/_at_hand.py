@@ -21,22 +21,25 @@ _OPERANDS = {
     "searchsorted": 2, "digitize": 2, "argwhere": 1, "bincount": 1, "repeat": 2, "append": 2, "lexsort": 1, "interp": 3, "histogram": 1,
     "median": 1, "nanmedian": 1, "percentile": 2, "quantile": 2, "nanpercentile": 2, "nanquantile": 2, "polyval": 2, "gradient": 1, "pad": 2,
     "insert": 3, "delete": 2, "union1d": 2, "intersect1d": 2, "setdiff1d": 2, "setxor1d": 2, "isin": 2,
-    "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
+    "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "histogram2d": 2, "histogramdd": 1,
+    "convolve": 2, "correlate": 2, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
 }  # fmt: skip
 # The most elements of an operand.
 _MOST = 1 << 14
-# Functions that sort, or do with less, and ones on single bits: one thread of NumPy takes less time than a few of bh, so that these
-# wait for arrays in the memory of this process.
-_SORTING = {
+# Functions that sort, or do with less, and some others: one thread of NumPy takes less time than a few of bh, so that these wait for
+# arrays in the memory of this process.
+_FASTER = {
     "sort", "argsort", "partition", "argpartition", "lexsort", "median", "nanmedian", "percentile", "quantile", "nanpercentile",
     "nanquantile", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d",
-    "setxor1d", "isin", "packbits", "unpackbits",
+    "setxor1d", "isin", "packbits", "unpackbits", "histogram2d", "histogramdd", "convolve", "correlate",
 }  # fmt: skip
-# Of more elements, so many threads are faster.
+# Of more elements, so many threads are faster; for functions that only add, any number of them.
 _MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
+_ADDING, _ADDED = {"convolve", "correlate"}, 1 << 14
 _NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
 # Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
-_WORDS = set("left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort stable introselect big little".split())
+_WORDS = set("""left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort stable
+introselect big little full same valid""".split())
 
 
 class Later(Exception):
@@ -56,8 +59,8 @@ def _operand(value):
     return _option(value)
 
 
-def _sorted_operand(value):
-    """NumPy's form of an operand of a function that sorts, which is waited for."""
+def _awaited_operand(value):
+    """NumPy's form of an operand that is waited for."""
     kind = type(value)
     if kind is ndarray:
         if not in_process(value._stack) or value.size > _MANY_ELEMENTS and _threads() >= _MANY_THREADS:
@@ -66,7 +69,7 @@ def _sorted_operand(value):
     if kind is np.ndarray:
         return value
     if kind in (list, tuple):
-        return kind(map(_sorted_operand, value))
+        return kind(map(_awaited_operand, value))
     return _option(value)
 
 
@@ -85,10 +88,10 @@ def carried_out(original, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
     name = original.__name__
     operands, form = _OPERANDS[name], _operand
-    if name in _SORTING:
-        if here.tracing or "descending" in kwargs:
+    if name in _FASTER:
+        if here.tracing or "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
             raise Later
-        form = _sorted_operand
+        form = _awaited_operand
     seen = (*map(form, args[:operands]), *map(_option, args[operands:]))
     return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
 

@@ -11,7 +11,7 @@ from ._symbols import refuse_in_trace
 from ._types import CODE, FLOAT64, UINT64
 
 # With fewer words than this NumPy is faster.
-FEW = 1 << 12
+FEW = 1 << 16
 
 _LOW = 2**32 - 1
 
