@@ -8,14 +8,17 @@ For each size: one addition and a chain of ten operations, written into given ar
 `numpy`, `numexpr` (where it is installed) and `bh`; on bh a function that runs on the stack beside one that goes to NumPy
 and back; and a product of matrices that a back end does, and that it leaves to NumPy. The package `bh` must be importable. Figures are the least of several rounds, in microseconds.
 
-With `--programs`: the programs of the npbackend paper, from their NumPy sources, by NumPy alone and by `python -m bh --backend NAME`,
-in seconds.
+With `--programs`: the programs of the npbackend paper, from their NumPy sources, by NumPy alone and by `python -m bh --backend NAME`:
+its Figs. 9 to 13, at its sizes with `paper`. The back end `numpy` runs without the memory that it keeps, too, and where products
+of matrices count, `numpy` and `numexpr` also leave these to NumPy. Milliseconds of processor time on one thread, medians of runs in turn.
 """
 
 import argparse
 import contextlib
+import json
 import math
 import os
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -88,24 +91,66 @@ def products(side, rounds):
     return figures
 
 
-def programs(size, limit, names):
-    """Seconds of whole programs by back end, with checksums that must agree. Yields lines, and whether they do."""
+# The paper's extents, with fewer iterations.
+PAPER = {"heat_equation": (3000, 10), "shallow_water": (2000, 10), "snakes_and_ladders": (1000, 10), "black_scholes": (4_000_000, 5)}
+ONE_THREAD = {"BH_FALLBACK": "silent", "BH_VE_CPU_JIT": "on", "BH_VE_CPU_THREADS": "1", "NUMEXPR_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# `python -m bh`, with something changed before.
+CHANGED = "import runpy, sys; from bh import _eager; exec(sys.argv[1]); sys.argv = ['bh', *sys.argv[2:]]; runpy.run_module('bh', run_name='__main__', alter_sys=True)"
+NOTHING_KEPT = "_eager.NumPy.kept = 0"
+NO_PRODUCTS = """
+def without(kind):
+    whole = kind.method
+    def method(self, name, out, *inputs):
+        if name == "matmul":
+            raise NotImplementedError
+        whole(self, name, out, *inputs)
+    kind.method = method
+without(_eager.NumPy)
+try:
+    from bh._numexpr import Numexpr
+    without(Numexpr) if "method" in vars(Numexpr) else None
+except ImportError:
+    pass
+"""
+
+
+def ways(name):
+    """The commands by which a program runs, by form."""
+    script = str(collection.HERE / name / "numpy_version.py")
+    through = lambda change, other: [sys.executable, "-c", CHANGED, change, "--backend", other, script]
+    commands = {"NumPy alone": [sys.executable, script]}
+    for other in BACKENDS:
+        with contextlib.suppress(ImportError):
+            backend(other)
+            commands[other] = [sys.executable, "-m", "bh", "--backend", other, script]
+            if other == "numpy":
+                commands["numpy, nothing kept"] = through(NOTHING_KEPT, other)
+            if name == "snakes_and_ladders" and other != "bh":
+                commands[f"{other}, products left"] = through(NO_PRODUCTS, other)
+    return commands
+
+
+def programs(args):
+    """Runs whole programs by each way, with checksums that must agree. Returns the rows, and whether they do."""
+    rows, good = [], True
     for program in collection.PROGRAMS.values():
         name = program["name"]
-        if name not in names if names else "npbackend" not in program["source"] and name not in PROGRAMS:
+        if name not in args.names if args.names else "npbackend" not in program["source"] and name not in PROGRAMS:
             continue
-        n, iters = program[size]
-        script = str(collection.HERE / name / "numpy_version.py")
-        commands = {"NumPy alone": [sys.executable, script]}
-        for other in BACKENDS:
-            with contextlib.suppress(ImportError):
-                backend(other)
-                commands[other] = [sys.executable, "-m", "bh", "--backend", other, script]
-        lines = {form: collection.run_once(command, n, iters, "f64", limit=limit, environment={"BH_FALLBACK": "silent"}) for form, command in commands.items()}
-        expected = lines["NumPy alone"]["checksum"]
-        wrong = [form for form, line in lines.items() if not collection.agree(line["checksum"], expected, program["tolerance"]["f64"])]
-        shown = "  ".join(f"{form} {line['seconds']:9.4f}" for form, line in lines.items())
-        yield f"{name:22} n={n:<8} iters={iters:<4} {shown}  {f'DISAGREE {wrong}' if wrong else 'agree'}", not wrong
+        n, iters = PAPER[name] if args.programs == "paper" else program[args.programs]
+        commands, seconds, sums = ways(name), {}, {}
+        for _ in range(args.runs):
+            for form, command in commands.items():
+                line = collection.run_once(command, n, iters, "f64", limit=args.limit, environment=ONE_THREAD)
+                seconds.setdefault(form, []).append(line["processor"])
+                sums[form] = line["checksum"]
+        wrong = [form for form, found in sums.items() if not collection.agree(found, sums["NumPy alone"], program["tolerance"]["f64"])]
+        times = {form: statistics.median(values) for form, values in seconds.items()}
+        shown = "  ".join(f"{form} {1e3 * value:9.1f}" for form, value in times.items())
+        print(f"{name:22} n={n:<8} iters={iters:<4} {shown}  {f'DISAGREE {wrong}' if wrong else 'agree'}", flush=True)
+        rows.append({"program": name, "n": n, "iters": iters, "seconds": times})
+        good &= not wrong
+    return rows, good
 
 
 def left(size):
@@ -128,14 +173,15 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help="the programs, of those in the catalog")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 10_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--programs", choices=["small", "full"], help="whole programs of this size instead")
+    parser.add_argument("--programs", choices=["small", "paper", "full"], help="whole programs of this size instead")
+    parser.add_argument("--runs", type=int, default=5, help="runs of whole programs")
+    parser.add_argument("--json", type=Path, help="a file for the times of whole programs")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a program is given up")
     args = parser.parse_args()
     if args.programs:
-        good = True
-        for line, agree in programs(args.programs, args.limit, args.names):
-            print(line, flush=True)
-            good &= agree
+        rows, good = programs(args)
+        if args.json:
+            args.json.write_text(json.dumps({"programs": rows}, indent=1) + "\n")
         return 0 if good else 1
     for size in args.sizes:
         for operations in (1, 10):

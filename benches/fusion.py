@@ -13,7 +13,6 @@ picture goes beside the JSON file if no name is given. Greedy may cost at most 5
 
 import argparse
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -66,17 +65,9 @@ def recorded(program, binary):
         return partition_costs([folder])[folder]
 
 
-def extent(program, size):
-    """n and iterations; `middle` is the geometric mean of the two sizes, and even, with the iterations of the one that has more."""
-    if size != "middle":
-        return program[size]
-    (small, some), (full, other) = program["small"], program["full"]
-    return 2 * round(math.sqrt(small * full) / 2), max(some, other)
-
-
 def run_times(program, binary, algorithm, args):
     """Median seconds by cache use, and kernels per iteration when warm."""
-    n, iters = extent(program, args.size)
+    n, iters = collection.extent(program, args.size)
     result = {}
     for use, warm, more in (("warm", True, {}), ("cold", False, {}), ("none", True, {"BH_FUSER_CACHE_BYTES": "0"})):
         lines = [

@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
 """Lime's benchmarks as task graphs: results and times beside the same functions called by NumPy, piece after piece.
 
-    benches/graphs.py [--size small|full] [--stack NAME] [--limit MiB] [NAME...]
+    benches/graphs.py [--size small|full] [--stack NAME] [--limit MiB] [--turns N] [--json FILE] [NAME...]
 
 The package `bh` must be importable. `stream` sends a file of ten times the memory limit (`--limit`) through a graph, and says how
-much of the time its slowest stage takes alone. The others take the stack's time for a whole graph.
+much of the time its slowest stage takes alone; where BH_PREFIX names an installation, a graph in C++ does so as well. Its tasks on
+one stack count as one stage there, as a stack does a batch at a time. The others take the processor's time for a whole graph, of
+all threads, without tasks on other stacks. All are medians of turns in which all forms run.
 """
 
 import argparse
+import json
 import math
 import os
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+import collection
 
 
 def blocks(*arrays, by):
@@ -110,7 +118,7 @@ def coulomb(n):
     def potential(z):
         x = np.arange(n) / n
         dx, dy = x[:, None] - atoms[:, 0], x[:, None] - atoms[:, 1]
-        squares = dx[:, None] ** 2 + dy[None] ** 2 + (atoms[:, 2] - z[0]) ** 2
+        squares = dx[:, None] ** 2 + dy[None] ** 2 + (atoms[:, 2] - z) ** 2
         return (atoms[:, 3] / np.sqrt(squares)).sum(axis=2)
 
     return lambda: (np.array([1.5 + 0.1 * at]) for at in range(8)), [potential]
@@ -179,10 +187,10 @@ def flat(piece):
     return np.stack([np.asarray(part) for part in piece]) if isinstance(piece, tuple) else np.array(piece)
 
 
-def timed(work):
+def timed(work, clock=time.perf_counter):
     """What it returns, and its seconds."""
-    begin = time.perf_counter()
-    return work(), time.perf_counter() - begin
+    begin = clock()
+    return work(), clock() - begin
 
 
 def directly(source, tasks):
@@ -195,47 +203,80 @@ def directly(source, tasks):
     return results
 
 
-def compare(name, size, stack):
-    """Runs a program both ways, twice; prints the second times."""
+def compare(name, size, args):
+    """The times of a program both ways, after a first run; None if they disagree."""
     import bh
 
     source, tasks = PROGRAMS[name][0](size)
     found = []
     graph = bh.source(source)
     for position, task in enumerate(tasks):
-        graph = graph >> bh.task(task, stack=stack if position == 0 else None)
+        graph = graph >> bh.task(task, stack=args.stack if position == 0 else None)
     graph = graph >> bh.sink(lambda piece: found.append(flat(piece)))
-    for _ in range(2):
+    graph.run()
+    seconds, plain = [], []
+    for _ in range(args.turns):
         found.clear()
-        _, seconds = timed(graph.run)
-    expected, plain = timed(lambda: directly(source, tasks))
+        seconds.append(timed(graph.run, time.process_time)[1])
+        expected, one = timed(lambda: directly(source, tasks), time.process_time)
+        plain.append(one)
     agree = all(np.allclose(mine, other, rtol=1e-9, atol=1e-12) for mine, other in zip(found, expected, strict=True))
-    print(f"{name:9} n={size:<7} NumPy {plain:8.4f} s  graph {seconds:8.4f} s  {'agree' if agree else 'DISAGREE'}", flush=True)
-    return agree
+    times = {"numpy": statistics.median(plain), "graph": statistics.median(seconds)}
+    print(f"{name:9} n={size:<7} NumPy {times['numpy']:8.4f} s  graph {times['graph']:8.4f} s  {'agree' if agree else 'DISAGREE'}", flush=True)
+    return {"program": name, "n": size, **times} if agree else None
 
 
-def stream(limit, stack):
+def told(language, stages, whole):
+    """Prints how the slowest stage compares with the whole graph, by seconds of each turn."""
+    share = statistics.median(max(values) / all_of_it for *values, all_of_it in zip(*stages.values(), whole))
+    shown = "  ".join(f"{name} {statistics.median(values):.3f} s" for name, values in {**stages, "all": whole}.items())
+    print(f"stream in {language}: {shown}  slowest stage / all {share:.2f}", flush=True)
+    return {"program": "stream", "language": language, "share": share, "all": statistics.median(whole)}
+
+
+def stream(args, folder):
     """A file of ten times the memory limit through a graph, and each of its stages alone."""
     import bh
 
-    rows = limit // 32 // 64
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.npy"
-        made = np.lib.format.open_memmap(path, "w+", float, (320 * rows, 8))
-        made[...] = 1.0
-        del made
-        first = lambda x: np.sqrt(x * x + 1)
-        second = lambda x: (np.sin(x) * np.cos(x)).sum()
-        piece = [np.ones((rows, 8))] * 320
-        graphs = {
-            "source": bh.source(path, rows=rows) >> bh.sink(lambda x: None, stack="numpy"),
-            "first": bh.source(piece) >> bh.task(first) >> bh.sink(lambda x: None),
-            "second": bh.source(piece) >> bh.task(second, stack=stack) >> bh.sink(float),
-            "all": bh.source(path, rows=rows) >> bh.task(first) >> bh.task(second, stack=stack, ahead=2) >> bh.sink(float),
-        }
-        seconds = {name: min(timed(graph.run)[1] for _ in range(3)) for name, graph in graphs.items()}
-    slowest = max(seconds[name] for name in ("source", "first", "second"))
-    print("stream:", "  ".join(f"{name} {value:.3f} s" for name, value in seconds.items()), f" slowest stage / all {slowest / seconds['all']:.2f}", flush=True)
+    rows = (args.limit << 20) // 32 // 64
+    path = folder / "large.npy"
+    made = np.lib.format.open_memmap(path, "w+", float, (320 * rows, 8))
+    made[...] = 1.0
+    del made
+    first = lambda x: np.sqrt(x * x + 1)
+    second = lambda x: (np.sin(x) * np.cos(x)).sum()
+    piece = [np.ones((rows, 8))] * 320
+    stages = {
+        "source": bh.source(path, rows=rows) >> bh.sink(lambda x: None, stack="numpy"),
+        "first": bh.source(piece) >> bh.task(first) >> bh.sink(lambda x: None),
+        "second": bh.source(piece) >> bh.task(second, stack=args.stack) >> bh.sink(float),
+    }
+    whole = bh.source(path, rows=rows) >> bh.task(first) >> bh.task(second, stack=args.stack, ahead=2) >> bh.sink(float)
+    seconds = {name: [] for name in stages}
+    total = []
+    whole.run()
+    for _ in range(args.turns):
+        for name, graph in stages.items():
+            seconds[name].append(timed(graph.run)[1])
+        total.append(timed(whole.run)[1])
+    return told("Python", seconds, total)
+
+
+def stream_in_cpp(args, folder):
+    """The same in C++."""
+    prefix, rows = Path(os.environ["BH_PREFIX"]), (args.limit << 20) // 32 // 64
+    source, program, path = collection.HERE / "graphs" / "stream.cpp", folder / "stream", folder / "large"
+    words = ["g++", "-std=c++17", "-O2", f"-I{prefix}/include", source, "-o", program, f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lbh_bridge_c", "-pthread"]
+    subprocess.run(words, check=True)
+    np.ones((320 * rows, 8)).tofile(path)
+    stages, total = {}, []
+    for _ in range(args.turns):
+        words = [program, path, "320", str(rows), *([args.stack] if args.stack else [])]
+        line = json.loads(subprocess.run(words, env=collection.environment_of(None), check=True, capture_output=True, text=True).stdout)
+        total.append(line["all"])
+        for name in ("source", "first", "second") if args.stack else ("source", "tasks"):
+            stages.setdefault(name, []).append(line[name])
+    return told("C++", stages, total)
 
 
 def main():
@@ -244,15 +285,22 @@ def main():
     parser.add_argument("--size", choices=["small", "full"], default="small")
     parser.add_argument("--stack", help="the stack of the first task, and of those after it")
     parser.add_argument("--limit", type=int, default=64, help="the memory limit of the stream, in MiB")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     os.environ["BH_MEMORY_LIMIT"] = f"{args.limit}MiB" if args.names == ["stream"] else os.environ.get("BH_MEMORY_LIMIT", "90%")
-    failed = False
+    rows = []
     for name in args.names or PROGRAMS:
         if name == "stream":
-            stream(args.limit << 20, args.stack)
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(stream(args, Path(folder)))
+                if os.environ.get("BH_PREFIX"):
+                    rows.append(stream_in_cpp(args, Path(folder)))
         else:
-            failed |= not compare(name, PROGRAMS[name][1 if args.size == "small" else 2], args.stack)
-    return 1 if failed else 0
+            rows.append(compare(name, PROGRAMS[name][1 if args.size == "small" else 2], args))
+    if args.json:
+        args.json.write_text(json.dumps({"programs": rows}, indent=1) + "\n")
+    return 0 if all(rows) else 1
 
 
 if __name__ == "__main__":

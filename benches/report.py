@@ -5,7 +5,7 @@
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
 are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise),
-`by_hand.py` (by_hand), and of `device.py` with the figures of other systems on the same card (gpu).
+`by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
@@ -20,7 +20,7 @@ import svg
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-PAGES = [DOCS / "PERFORMANCE.md", DOCS / "fusion.md", *sorted((DOCS / "papers").glob("*.md"))]
+PAGES = [DOCS / "PERFORMANCE.md", DOCS / "fusion.md", DOCS / "backends.md", *sorted((DOCS / "papers").glob("*.md"))]
 # Bytes that a step has to move to and from memory, for programs that memory limits: n to bytes.
 TRAFFIC = {
     "heat_equation": lambda n: 16 * n**2, "game_of_life": lambda n: 16 * n**2, "stencil_27_point": lambda n: 16 * n**3,
@@ -139,6 +139,38 @@ def papers_npbackend():
 def papers_specialisation():
     rows = [[row["program"], *(number(row[way]) for way in ("arguments", "text", "auto"))] for row in read("gpu")["steps"]]
     return table(["program", "sizes as arguments", "in the text", "chosen"], rows)
+
+
+def cxx():
+    rows = []
+    for row in read("cxx")["programs"]:
+        seconds = row["seconds"]
+        ratios = [number(seconds[form] / seconds["bh"]) for form in ("blitz", "armadillo")]
+        rows.append([f"{row['program']} {row['n']} × {row['iters']}", *(number(1e3 * seconds[form]) for form in ("bh", "twin", "blitz", "armadillo")), *ratios])
+    return table(["program", "bh ms", "C by hand ms", "Blitz++ ms", "Armadillo ms", "Blitz++ / bh", "Armadillo / bh"], rows)
+
+
+BACK_ENDS = ["NumPy alone", "numpy", "numpy, nothing kept", "numexpr", "bh", "numpy, products left", "numexpr, products left"]
+
+
+def backends():
+    rows = []
+    for row in read("backends")["programs"]:
+        cells = [number(1e3 * row["seconds"][form]) if form in row["seconds"] else "" for form in BACK_ENDS]
+        rows.append([f"{row['program']} {row['n']} × {row['iters']}", *cells])
+    return table(["program", *BACK_ENDS], rows)
+
+
+def access():
+    rows = [[row["case"].replace(" x ", " × "), *(number(row[system]) for system in ("bh", "numpy"))] for row in read("access")["rows"]]
+    return table(["sums of", "bh, GPU", "NumPy"], rows)
+
+
+def graphs():
+    rows = []
+    for row in read("graphs")["programs"]:
+        rows.append([f"{row['program']} {row['n']}", *(number(1e3 * row[form]) for form in ("numpy", "graph")), number(row["numpy"] / row["graph"])])
+    return table(["program", "NumPy ms", "graph ms", "times as fast"], rows)
 
 
 ALGORITHMS = ["singleton", "naive", "unintrusive", "greedy", "optimal"]
@@ -268,8 +300,8 @@ def filled(page):
     """The text of a page, with its tables made anew."""
     text = page
     for name in re.findall(r"<!-- table (\w+) -->", page):
-        pattern = rf"(<!-- table {name} -->\n).*?(\n<!-- end -->)"
-        made = globals()[name]()
+        pattern = rf"(<!-- table {name} -->\n).*?(<!-- end -->)"
+        made = globals()[name]() + "\n"
         text = re.sub(pattern, lambda match: match[1] + made + match[2], text, flags=re.DOTALL)
     return text
 

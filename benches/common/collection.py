@@ -1,6 +1,7 @@
 """The collection as check.py, run.py and fusion.py see it: catalog, building, running one program once, comparing."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -22,6 +23,14 @@ def chosen(parser, names):
         if name not in PROGRAMS:
             parser.error(f"no program {name!r}; there are {', '.join(PROGRAMS)}")
     return [program for name, program in PROGRAMS.items() if not names or name in names]
+
+
+def extent(program, size):
+    """n and iterations; `middle` is the geometric mean of the two sizes, and even, with the iterations of the one that has more."""
+    if size != "middle":
+        return program[size]
+    (small, some), (full, other) = program["small"], program["full"]
+    return 2 * round(math.sqrt(small * full) / 2), max(some, other)
 
 
 def _older(binary, inputs):

@@ -19,6 +19,9 @@ namespace shallow_water {
 namespace nbody {
 #include "../nbody/bh.cpp"
 }
+namespace knn {
+#include "../knn/bh.cpp"
+}
 #undef main
 
 using bh::array;
@@ -78,6 +81,10 @@ int main(int argc, char **argv) {
         timed([&] { program.run(steps); });
         for (const auto &x : program.position) print("position", x);
         for (const auto &x : program.velocity) print("velocity", x);
+    } else if (name == "knn") {
+        knn::program<double> program(size);
+        timed([&] { program.run(steps); });
+        for (const auto &row : program.nearest) print("nearest", row);
     } else if (name == "shallow_water") {
         using bh::slice;
         const auto x = bh::linspace(-3, 3, size), y = x(bh::newaxis).transpose();

@@ -43,6 +43,23 @@ def test_primitives(name):
         backend("x")
 
 
+def test_memory_is_used_again():
+    work, kind = backend("numpy"), numpy.dtype(float)
+    place = lambda memory: memory.__array_interface__["data"][0]
+    first = work.empty(1000, kind)
+    at, view = place(first), work.view(first, 10, (5,), (1,))
+    del first
+    other = work.empty(1000, kind)
+    assert place(other) != at, "a view still shows it"
+    del view
+    assert place(work.empty(2000, numpy.dtype("f4"))) == at, "nobody shows it any more"
+    many = [work.empty(1000, kind) for _ in range(2 * work.kept)]
+    assert len({place(memory) for memory in many}) == len(many) and len(work._kept) == work.kept
+    work.kept = 0
+    assert place(work.empty(7, kind)) and not work._kept
+    assert work.empty(2, numpy.dtype(object)).dtype == object
+
+
 PROGRAMS = {
     "views": lambda np, a: (a[1:, ::2] + a[:-1, 1::2], a.T[::-1], a[:, None].shape, a[1, 2], a[-1]),
     "views are written to": lambda np, a: (a[1:].__setitem__((slice(None), 0), 7), a[..., 1].fill(3), a.T.__setitem__(2, a[:, 0]), a)[-1],

@@ -4,6 +4,7 @@
 #include "loops.hpp"
 #include "runtime.hpp"
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -130,13 +131,35 @@ template <class... P> std::tuple<P...> brought(const std::tuple<P...> &piece) {
     return std::apply([](const auto &...part) { return std::tuple<P...>(brought(part)...); }, piece);
 }
 
-/// A task: a function, the stack that it runs on (the graph's if it has no name), and its name.
-template <class F> struct task_stage {
+/// Calls of a function with some pieces of one type as its arguments.
+template <class F, class P, class Indices> struct call_of;
+template <class F, class P, std::size_t... K> struct call_of<F, P, std::index_sequence<K...>> {
+    template <std::size_t> using piece = P;
+    static constexpr bool possible = std::is_invocable_v<const F &, piece<K>...>;
+    static auto run(const F &f, std::deque<P> &pieces) { return f(brought(static_cast<P &&>(pieces[K]))...); }
+};
+/// What a task passes on of what it returns: that, or each of several pieces in a `std::array`.
+template <std::size_t Given, class M> struct piece_of {
+    static_assert(Given == 1, "a task that gives several pieces a call returns them as a std::array");
+    using type = M;
+};
+template <std::size_t Given, class R> struct piece_of<Given, std::array<R, Given>> { using type = R; };
+template <class R> struct piece_of<1, std::array<R, 1>> { using type = std::array<R, 1>; };
+
+/// A task: a function, how many pieces a call takes and gives, the stack that it runs on (the graph's if it has no name), and its name.
+template <class F, std::size_t Taken = 1, std::size_t Given = 1> struct task_stage {
+    static_assert(Taken > 0 && Given > 0, "a task takes and gives at least one piece a call");
     F f;
     std::string stack, name;
 
+    template <class P> using call = call_of<F, P, std::make_index_sequence<Taken>>;
+    template <class P> using made = typename piece_of<Given, std::decay_t<decltype(call<P>::run(std::declval<const F &>(), std::declval<std::deque<P> &>()))>>::type;
+    static constexpr std::size_t taken = Taken, given = Given;
+
     task_stage on(const std::string &other) && { return {static_cast<F &&>(f), other, name}; }
     task_stage named(const std::string &other) && { return {static_cast<F &&>(f), stack, other}; }
+    /// How many pieces a call takes, as so many arguments, and how many it gives, as a `std::array`.
+    template <std::size_t Takes, std::size_t Gives> task_stage<F, Takes, Gives> rate() && { return {static_cast<F &&>(f), stack, name}; }
 };
 template <class F> struct sink_stage { F f; };
 
@@ -190,10 +213,10 @@ public:
 } // namespace detail
 
 /// A graph: what `source | task | … | sink` makes. `run` goes through all pieces.
-template <class S, class H, class... F> class graph {
+template <class S, class H, class... Task> class graph {
     S source_;
     H sink_;
-    std::tuple<detail::task_stage<F>...> tasks_;
+    std::tuple<Task...> tasks_;
 
     using first = typename std::invoke_result_t<S &>::value_type;
     template <class P> using way = std::shared_ptr<detail::pipe<P>>;
@@ -220,16 +243,35 @@ template <class S, class H, class... F> class graph {
         in.close();
     }
 
-    template <class G, class P, class R>
-    static void work(const G &f, detail::pipe<P> &in, detail::pipe<R> &out, detail::failures &failed, stage_counters &counters) {
+    /// Takes the pieces of a call; false at the end.
+    template <class P> static bool gather(std::deque<P> &pieces, std::size_t wanted, detail::pipe<P> &in, stage_counters &counters) {
+        pieces.clear();
+        while (pieces.size() < wanted) {
+            auto piece = in.take(counters);
+            if (!piece && pieces.empty()) return false;
+            if (!piece)
+                throw std::invalid_argument("it takes " + std::to_string(wanted) + " pieces a call, and the stream ended with " + std::to_string(pieces.size()) + " left");
+            pieces.push_back(*static_cast<std::optional<P> &&>(piece));
+        }
+        return true;
+    }
+
+    template <class T, class P, class R>
+    static void work(const T &task, detail::pipe<P> &in, detail::pipe<R> &out, detail::failures &failed, stage_counters &counters) {
+        std::deque<P> pieces;
+        const auto pass = [&](auto &&made) { return out.put(static_cast<R &&>(made), counters); };
         try {
-            while (auto piece = in.take(counters)) {
-                R made = f(detail::brought(*static_cast<std::optional<P> &&>(piece)));
+            for (bool wanted = true; wanted && gather(pieces, T::taken, in, counters);) {
+                auto made = T::template call<P>::run(task.f, pieces);
                 flush();
-                if (!out.put(static_cast<R &&>(made), counters)) break;
+                if constexpr (T::given == 1) {
+                    wanted = pass(made);
+                } else {
+                    for (auto &one : made) wanted = wanted && pass(one);
+                }
             }
         } catch (...) {
-            failed.note(counters.name, counters.pieces - 1);
+            failed.note(counters.name, counters.pieces - pieces.size());
         }
         in.close();
         out.end();
@@ -237,27 +279,27 @@ template <class S, class H, class... F> class graph {
 
     /// Starts the tasks from one of them on; behind the last one, this thread is the sink.
     template <std::size_t I, class P> void begin(const way<P> &in, detail::running &run, const std::vector<bh_context *> &contexts) {
-        if constexpr (I == sizeof...(F)) {
+        if constexpr (I == sizeof...(Task)) {
             const detail::within here(run.own);
             consume(*in, run.failed, run.counted("sink"));
         } else {
-            using function = std::tuple_element_t<I, std::tuple<F...>>;
-            static_assert(std::is_invocable_v<const function &, P>, "a task takes what the stage before it gives, and keeps no state");
-            using result = std::decay_t<std::invoke_result_t<const function &, P>>;
+            using stage = std::tuple_element_t<I, std::tuple<Task...>>;
+            static_assert(stage::template call<P>::possible, "a task takes what the stage before it gives, and keeps no state");
+            using result = typename stage::template made<P>;
             const auto &task = std::get<I>(tasks_);
             const auto out = std::make_shared<detail::pipe<result>>();
             auto &counters = run.counted(task.name.empty() ? "task " + std::to_string(I + 1) : task.name);
             run.threads.emplace_back([&task, &run, &counters, in, out, context = contexts[I]] {
                 const detail::within here(context);
-                work(task.f, *in, *out, run.failed, counters);
+                work(task, *in, *out, run.failed, counters);
             });
             begin<I + 1>(out, run, contexts);
         }
     }
 
 public:
-    graph(S source, H sink, std::tuple<detail::task_stage<F>...> tasks)
-        : source_(static_cast<S &&>(source)), sink_(static_cast<H &&>(sink)), tasks_(static_cast<std::tuple<detail::task_stage<F>...> &&>(tasks)) {}
+    graph(S source, H sink, std::tuple<Task...> tasks)
+        : source_(static_cast<S &&>(source)), sink_(static_cast<H &&>(sink)), tasks_(static_cast<std::tuple<Task...> &&>(tasks)) {}
 
     /// Runs the graph, the sink in this thread, and returns what was counted at each stage. Pieces before one that fails get to the
     /// sink; then the failure is thrown, with its reason nested in it.
@@ -279,20 +321,21 @@ public:
 };
 
 /// A source and tasks: the beginning of a graph, to which `|` adds stages.
-template <class S, class... F> class graph_part {
+template <class S, class... Task> class graph_part {
     S source_;
-    std::tuple<detail::task_stage<F>...> tasks_;
+    std::tuple<Task...> tasks_;
 
 public:
-    explicit graph_part(S source, std::tuple<detail::task_stage<F>...> tasks = {})
-        : source_(static_cast<S &&>(source)), tasks_(static_cast<std::tuple<detail::task_stage<F>...> &&>(tasks)) {}
+    explicit graph_part(S source, std::tuple<Task...> tasks = {}) : source_(static_cast<S &&>(source)), tasks_(static_cast<std::tuple<Task...> &&>(tasks)) {}
 
-    template <class G> graph_part<S, F..., G> operator|(detail::task_stage<G> next) && {
-        return graph_part<S, F..., G>(static_cast<S &&>(source_),
-                                      std::tuple_cat(static_cast<std::tuple<detail::task_stage<F>...> &&>(tasks_), std::tuple<detail::task_stage<G>>(static_cast<detail::task_stage<G> &&>(next))));
+    template <class G, std::size_t Taken, std::size_t Given>
+    graph_part<S, Task..., detail::task_stage<G, Taken, Given>> operator|(detail::task_stage<G, Taken, Given> next) && {
+        using added = std::tuple<detail::task_stage<G, Taken, Given>>;
+        return graph_part<S, Task..., detail::task_stage<G, Taken, Given>>(
+            static_cast<S &&>(source_), std::tuple_cat(static_cast<std::tuple<Task...> &&>(tasks_), added(static_cast<decltype(next) &&>(next))));
     }
-    template <class H> graph<S, H, F...> operator|(detail::sink_stage<H> last) && {
-        return graph<S, H, F...>(static_cast<S &&>(source_), static_cast<H &&>(last.f), static_cast<std::tuple<detail::task_stage<F>...> &&>(tasks_));
+    template <class H> graph<S, H, Task...> operator|(detail::sink_stage<H> last) && {
+        return graph<S, H, Task...>(static_cast<S &&>(source_), static_cast<H &&>(last.f), static_cast<std::tuple<Task...> &&>(tasks_));
     }
 };
 
@@ -306,7 +349,8 @@ template <class S> auto source(S from) {
     }
 }
 /// A task of a graph: a function from a piece to another one, called in a thread of its own. It keeps no state. `.on("opencl")` names
-/// the stack that it runs on, to which arrays (also in tuples) are copied; `.named("smooth")` names it in failures.
+/// the stack that it runs on, to which arrays (also in tuples) are copied; `.named("smooth")` names it in failures; with `.rate<2, 1>()` a
+/// call takes two pieces, as two arguments, with `.rate<1, 2>()` it gives two, as a `std::array`.
 template <class F> detail::task_stage<F> task(F f) { return {static_cast<F &&>(f), {}, {}}; }
 /// The sink of a graph: a function that takes all pieces, in order.
 template <class H> detail::sink_stage<H> sink(H f) { return {static_cast<H &&>(f)}; }

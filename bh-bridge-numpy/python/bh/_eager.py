@@ -1,5 +1,7 @@
 """The back end `numpy`: everything at once."""
 
+import sys
+
 import numpy as np
 
 
@@ -7,10 +9,23 @@ class NumPy:
     """Everything in NumPy, at once."""
 
     name = "numpy"
+    # The memory of this many arrays is kept to be used again: that costs less than getting it from the system.
+    kept = 10
+
+    def __init__(self):
+        self._kept = []
 
     def empty(self, size, dtype):
         """See `bh.backends.Backend`."""
-        return np.empty(size, dtype)
+        if dtype.hasobject:
+            return np.empty(size, dtype)
+        wanted = size * dtype.itemsize
+        # No array uses what only the list, this loop and the call have.
+        found = next((memory for memory in self._kept if memory.nbytes == wanted and sys.getrefcount(memory) <= 3), None)
+        if found is None:
+            found = np.empty(wanted, np.uint8)
+            self._kept = [*self._kept, found][-self.kept :] if self.kept else []
+        return found.view(dtype)
 
     def view(self, memory, offset, shape, strides):
         """See `bh.backends.Backend`."""
