@@ -302,6 +302,8 @@ def filled(page):
     for name in re.findall(r"<!-- table (\w+) -->", page):
         pattern = rf"(<!-- table {name} -->\n).*?(<!-- end -->)"
         made = globals()[name]() + "\n"
+        if "<!-- table" in re.search(pattern, text, re.DOTALL)[0][len("<!-- table") :]:
+            sys.exit(f"{page[:40]!r}…: table {name} has no end")
         text = re.sub(pattern, lambda match: match[1] + made + match[2], text, flags=re.DOTALL)
     return text
 
