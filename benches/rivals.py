@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The papers' programs from their NumPy sources on bh, beside NumPy, numexpr, Numba, JAX and PyTorch in one run.
+"""The papers' programs from their NumPy sources on bh, beside NumPy, numexpr, Numba, JAX, PyTorch and Devito in one run.
 
     benches/rivals.py [NAME...] [--size small|full] [--runs N] [--threads N] [--json FILE] [--table FILE]
 
@@ -21,9 +21,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = """heat_equation black_scholes shallow_water nbody leibnitz_pi rosenbrock stencil_27_point game_of_life
-gauss""".split()
+gauss heat_steps""".split()
 SYSTEMS = {"bh": "bh", "numpy": "numpy", "numexpr_arrays": "numexpr", "numba_arrays": "numba", "numba_loops": "numba",
-           "jax_arrays": "jax", "torch_arrays": "torch"}  # fmt: skip
+           "jax_arrays": "jax", "torch_arrays": "torch", "devito_arrays": "devito",
+           "devito_skewed": "devito"}  # fmt: skip
 THREADS = ["BH_VE_CPU_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS", "OMP_NUM_THREADS"]
 
 
