@@ -77,7 +77,8 @@ fn beside(area: Area, whole: [i64; 3]) -> Vec<Area> {
 fn copy(base: u32, dtype: DType, grid: Grid, area: Area) -> Stage {
     let (mut extents, mut strides): (Vec<i64>, _) = (lengths(&area).collect(), vec![grid.row, grid.column, 1]);
     if extents[2] == 1 {
-        (extents.pop(), strides.pop());
+        extents.truncate(2);
+        strides.truncate(2);
     }
     let start = area[0].0 * grid.row + area[1].0 * grid.column + area[2].0;
     Stage {
