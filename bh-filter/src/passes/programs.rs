@@ -46,15 +46,15 @@ impl Made {
     }
 
     /// The number of a program, unless the stack below refuses it.
-    fn number(&self, text: String) -> Option<Opcode> {
+    fn number(&self, text: &str) -> Option<Opcode> {
         let mut all = self.all.borrow_mut();
-        let known = all.iter().position(|(known, _)| *known == text);
+        let known = all.iter().position(|(known, _)| known == text);
         let number = known.unwrap_or(all.len());
         if known.is_none() {
             if number >= MOST {
                 return None;
             }
-            all.push((text, Answer::Unasked));
+            all.push((text.to_owned(), Answer::Unasked));
         }
         (all[number].1 != Answer::Refused).then_some(Opcode(LAST - number as u16))
     }
@@ -74,18 +74,11 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
     if !batch.extensions.iter().any(|extension| name(batch, extension.opcode).is_some()) {
         return 0;
     }
-    let (mut changed, mut at) = (0, 0);
-    while at < batch.instrs.len() as u32 {
-        let (uses, mut losses) = (Uses::of(batch), Losses::of(batch));
-        let grown = with_before(batch, &uses, &mut losses, at).or_else(|| with_behind(batch, &uses, &mut losses, at));
-        let number = grown.and_then(|grown| Some((options.programs.number(grown.program.to_string())?, grown)));
-        let Some((opcode, grown)) = number else {
-            at += 1;
-            continue;
-        };
-        replace(batch, opcode, &grown);
-        changed += 1;
-        at = grown.at;
+    let mut changed = 0;
+    for at in 0..batch.instrs.len() as u32 {
+        if let Some(program) = call(batch, at) {
+            changed += grow(batch, options, program, at);
+        }
     }
     if changed > 0 {
         sweep(batch);
@@ -93,16 +86,36 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
     changed
 }
 
-fn replace(batch: &mut Batch, opcode: Opcode, grown: &Grown) {
+/// Makes operations part of the program that is called at `at`, one after the other, and returns how many. What the stack below
+/// refuses stays as it was.
+fn grow(batch: &mut Batch, options: &Options, mut program: Program, mut at: u32) -> usize {
+    let mut before = Vec::new();
+    loop {
+        let (uses, mut losses) = (Uses::of(batch), Losses::of(batch));
+        let grown = with_before(batch, &program, &uses, &mut losses, at);
+        let Some(grown) = grown.or_else(|| with_behind(batch, &program, &uses, &mut losses, at)) else { break };
+        let mut instr = Instr::new(batch.instrs[at as usize].opcode, &grown.operands);
+        instr.outputs = grown.program.outputs as u8;
+        instr.origin = batch.instrs[grown.at as usize].origin;
+        before.extend([grown.at, grown.gone].map(|at| (at, batch.instrs[at as usize])));
+        batch.instrs[grown.at as usize] = instr;
+        erase(&mut batch.instrs[grown.gone as usize]);
+        (program, at) = (grown.program, grown.at);
+    }
+    if before.is_empty() {
+        return 0;
+    }
+    let text = program.to_string();
+    let Some(opcode) = options.programs.number(&text) else {
+        before.iter().rev().for_each(|(at, instr)| batch.instrs[*at as usize] = *instr);
+        return 0;
+    };
     if batch.as_ref().extension_name(opcode).is_none() {
-        let (name, name_len) = batch.push_string(&grown.program.to_string());
+        let (name, name_len) = batch.push_string(&text);
         batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
     }
-    let mut instr = Instr::new(opcode, &grown.operands);
-    instr.outputs = grown.program.outputs as u8;
-    instr.origin = batch.instrs[grown.at as usize].origin;
-    batch.instrs[grown.at as usize] = instr;
-    erase(&mut batch.instrs[grown.gone as usize]);
+    batch.instrs[at as usize].opcode = opcode;
+    before.len() / 2
 }
 
 fn name(batch: &Batch, opcode: Opcode) -> Option<String> {
@@ -110,18 +123,18 @@ fn name(batch: &Batch, opcode: Opcode) -> Option<String> {
     is_program(&found).then_some(found)
 }
 
-/// The call of a program by an instruction.
-fn call(batch: &Batch, at: u32) -> Option<(Program, Instr)> {
+/// The program that an instruction calls.
+fn call(batch: &Batch, at: u32) -> Option<Program> {
     let instr = batch.instrs[at as usize];
     let program = Program::parse(&name(batch, instr.opcode)?).ok()?;
     let fits =
         usize::from(instr.outputs) == program.outputs && instr.inputs().len() == program.inputs + program.tables.len();
-    fits.then_some((program, instr))
+    fits.then_some(program)
 }
 
 /// A program with an operation before it.
-fn with_before(batch: &Batch, uses: &Uses, losses: &mut Losses, at: u32) -> Option<Grown> {
-    let (program, instr) = call(batch, at)?;
+fn with_before(batch: &Batch, program: &Program, uses: &Uses, losses: &mut Losses, at: u32) -> Option<Grown> {
+    let instr = batch.instrs[at as usize];
     let (own, tables) = instr.inputs().split_at(program.inputs);
     own.iter().find_map(|&operand| {
         let view = operand.as_view()?;
@@ -161,8 +174,8 @@ fn with_before(batch: &Batch, uses: &Uses, losses: &mut Losses, at: u32) -> Opti
 }
 
 /// A program with an operation behind it.
-fn with_behind(batch: &Batch, uses: &Uses, losses: &mut Losses, at: u32) -> Option<Grown> {
-    let (program, instr) = call(batch, at)?;
+fn with_behind(batch: &Batch, program: &Program, uses: &Uses, losses: &mut Losses, at: u32) -> Option<Grown> {
+    let instr = batch.instrs[at as usize];
     let result = output(&instr)?;
     let base = base_of(batch, Operand::view(result));
     let reads = |instr: &Instr| instr.inputs().iter().find(|input| base_of(batch, **input) == base).copied();

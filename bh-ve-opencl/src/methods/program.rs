@@ -8,9 +8,6 @@ use bh_kernel::{BufferRef, ConstantRef};
 use bh_scalar::opencl::{Around, variable, variable_type};
 use bh_scalar::{Load, Program, Table};
 
-/// Turns of all loops of one element that are too many: they take some seconds.
-const MOST_TURNS: u32 = 1 << 29;
-
 /// Can a device run a program, with or without double precision?
 pub(super) fn is_for(program: &Program, f64: bool) -> bool {
     let double = |dtype: &DType| *dtype == DType::F64 || dtype.is_complex();
@@ -61,7 +58,7 @@ pub(super) fn kernel(
     }
     let mut writer = Writer::new(variant, is_wide(batch, operands));
     let (index, all, row) = (writer.index(), writer.numbers.text(total), writer.numbers.text(len));
-    let [given_up, many_turns] = many_turns(&mut writer, instr, program);
+    let [given_up, late] = late(&mut writer, instr, program);
     let mut body = format!(
         "const {index} u = get_global_id(0);\nif (u >= {all}) return;\n{given_up}const {index} line = u / {row}, at = u % {row};\n"
     );
@@ -82,7 +79,7 @@ pub(super) fn kernel(
     let load = &mut |load: &Load, target: &str, subscripts: &[String]| {
         tables[usize::from(load.table)].element(&mut writer, (instr, program), load, target, subscripts)
     };
-    body += &program.opencl(&mut Around { load, many_turns });
+    body += &program.opencl(&mut Around { load, late });
     for (at, output) in outputs.iter().enumerate() {
         body += &output.begin(&mut writer, "line", &format!("o{at}"));
         let element = output.element(&mut writer, &format!("o{at}"), "at", true);
@@ -94,7 +91,7 @@ pub(super) fn kernel(
 
 /// Statements that end an element if one was noted whose loops have too many turns, and those that note such; nothing for
 /// programs without loops.
-fn many_turns(writer: &mut Writer, instr: u32, program: &Program) -> [String; 2] {
+fn late(writer: &mut Writer, instr: u32, program: &Program) -> [String; 2] {
     if !program.has_loops() {
         return [String::new(), String::new()];
     }
@@ -102,8 +99,8 @@ fn many_turns(writer: &mut Writer, instr: u32, program: &Program) -> [String; 2]
     let failure = writer.failure(instr, Why::Method(text));
     let notes = writer.buffer(Place::Failures, DType::I32, true);
     let gives_up = format!("if (*(volatile __global int *)({notes} + {}) != 0) return;\n", failure * NOTE);
-    let noted = note(&format!("turns >= {MOST_TURNS}u"), &notes, failure, "turns");
-    [gives_up.clone(), noted + &gives_up]
+    let noted = note("true", &notes, failure, "turns");
+    [gives_up, noted + "return;\n"]
 }
 
 /// A table of a call.

@@ -80,7 +80,8 @@ pub(crate) fn build<'c>(
 mod tests {
     use bh_bytecode::DType;
     use bh_jit_abi::{Level, Request};
-    use bh_scalar::random::{STEPS, program};
+    use bh_scalar::Table;
+    use bh_scalar::random::{STEPS, reading};
 
     #[test]
     fn loops_are_registers_and_a_mask() {
@@ -93,7 +94,13 @@ mod tests {
     fn random_programs_are_code() {
         let types = bh_scalar::random::TYPES;
         for seed in 0..60 {
-            let text = program(seed, &[DType::F64, DType::I64], &[DType::F64, DType::Bool], &types).to_string();
+            let table = |at: usize, rank| Table {
+                name: "table".into(),
+                dtype: types[(seed as usize + at) % types.len()],
+                rank,
+            };
+            let tables = vec![table(0, 1), table(4, 2)];
+            let text = reading(seed, &[DType::F64, DType::I64], &[DType::F64, DType::Bool], &types, tables).to_string();
             for level in [Level::Avx2, Level::Avx512] {
                 crate::compile(&Request::of_program(level, text.clone())).unwrap_or_else(|why| panic!("{why}: {text}"));
             }

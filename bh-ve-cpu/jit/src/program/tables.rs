@@ -1,7 +1,8 @@
 //! Elements of tables at subscripts, which differ from lane to lane. Those that are not there are noted, and all loops end.
 
 use crate::builder::{Builder, Element, Kind, Mostly, Value, parts};
-use crate::memory::unpack;
+use crate::complex::broadcast;
+use crate::memory::{load_packed, unpack};
 use bh_bytecode::DType;
 use bh_jit_abi::{FAILURE_AT, FAILURE_LANES, Failure};
 use bh_scalar::{Load, Program};
@@ -20,6 +21,63 @@ struct Table<'c> {
     data: Value<'c>,
     /// Of each dimension, in all lanes: its extent and its stride in bytes.
     dimensions: Vec<[Value<'c>; 2]>,
+}
+
+impl<'c> Table<'c> {
+    /// Reads elements at distances in the lanes of a mask. In most loops they are neighbours or one element for all, which takes
+    /// a fraction of the time.
+    fn read(&self, b: &Builder<'c>, distances: Value<'c>, mask: Value<'c>) -> Value<'c> {
+        let (dtype, width) = (self.dtype, mask.lanes());
+        let first = b.extract(distances, b.constant(Kind::I32, 0));
+        let apart = b.sub(distances, b.broadcast(first, width));
+        let steps = b.numbers(Element::I64, (0..i64::from(width)).map(|lane| lane * dtype.size() as i64));
+        let start = b.byte(self.data, first);
+        let [neighbours, others, join] = b.blocks(["neighbours", "others", "read"]);
+        b.branch(b.any(b.compare(Int::NE, apart, steps)), (others, neighbours));
+        b.begin(neighbours);
+        let together = unpack(b, dtype, load_packed(b, dtype, start, width, Some(mask)));
+        b.jump(join);
+        b.begin(others);
+        let spread = self.read_others(b, (distances, apart, start), mask);
+        let end = b.current();
+        b.jump(join);
+        b.begin(join);
+        b.either((together, neighbours), (spread, end))
+    }
+
+    /// Reads one element for all lanes, or elements that lie anywhere.
+    fn read_others(
+        &self,
+        b: &Builder<'c>,
+        (distances, apart, start): (Value<'c>, Value<'c>, Value<'c>),
+        mask: Value<'c>,
+    ) -> Value<'c> {
+        let (dtype, width) = (self.dtype, mask.lanes());
+        let [same, one, anywhere, join] = b.blocks(["same", "one", "anywhere", "found"]);
+        b.branch(b.any(b.compare(Int::NE, apart, b.zero(apart.kind))), (anywhere, same));
+        b.begin(same);
+        // Where no lane counts, there may be no such element.
+        b.branch(b.any(mask), (one, anywhere));
+        b.begin(one);
+        let element = broadcast(b, dtype, width, b.load(Kind::single(dtype), start, 1));
+        // Complex numbers are in the order of registers by that.
+        let element = if dtype.is_complex() { element } else { unpack(b, dtype, element) };
+        b.jump(join);
+        b.begin(anywhere);
+        let part = dtype.real_part();
+        let gathered = (0..parts(dtype)).map(|number| {
+            let first = b.byte(self.data, b.index(i64::from(number) * part.size() as i64));
+            b.gather(Kind::memory(part, width), b.bytes(first, distances), 1, mask)
+        });
+        let gathered = match gathered.collect::<Vec<Value>>()[..] {
+            [re, im] => b.concatenate(re, im),
+            [all, ..] => unpack(b, dtype, all),
+            [] => element,
+        };
+        b.jump(join);
+        b.begin(join);
+        b.either((element, one), (gathered, anywhere))
+    }
 }
 
 impl<'c> Tables<'c> {
@@ -65,16 +123,7 @@ impl<'c> Tables<'c> {
             inside.push(is_inside);
         }
         self.check(b, load, (subscripts, &inside), (active, fits, turns));
-        let part = table.dtype.real_part();
-        let gathered = (0..parts(table.dtype)).map(|number| {
-            let first = b.byte(table.data, b.index(i64::from(number) * part.size() as i64));
-            b.gather(Kind::memory(part, width), b.bytes(first, distances), 1, fits)
-        });
-        match gathered.collect::<Vec<Value>>()[..] {
-            [re, im] => b.concatenate(re, im),
-            [all, ..] => unpack(b, table.dtype, all),
-            [] => zero,
-        }
+        table.read(b, distances, fits)
     }
 
     /// Notes the first failure, and leaves no turns to loops.
