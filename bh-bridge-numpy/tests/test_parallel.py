@@ -218,6 +218,28 @@ def test_own_elements_are_written_by_one_operation(make, shape, arrays):
     assert all(program._written.values()) and program._written
 
 
+@pytest.mark.parametrize("dtype", ["bool", "i1", "i4", "f4", "f8", "c8", "c16"])
+def test_elements_that_are_neighbours_one_for_all_or_anywhere(dtype):
+    numbers = numpy.random.default_rng(3).integers(-9, 10, (30, 60))
+    whole = (numbers > 0) if dtype == "bool" else (numbers * (1 + 0.5j) if dtype[0] == "c" else numbers).astype(dtype)
+
+    def make(a, back):
+        def element(i, j):
+            total = a[i, j] * 0 + back[0, j] * 0
+            for k in range(3 + i % 3):
+                if (i + j) % 4 == k:
+                    continue
+                total = total + a[i, j + k] + a[k, 7] + back[i + k, j] + a[(i * j + k) % 30, -k - 1]
+            return total
+
+        return element
+
+    mine = bh.asarray(whole)
+    result = bh.parallel(make(mine, mine[:, ::-1]), (24, 50))
+    with numpy.errstate(all="ignore"):
+        same(result, called(make(whole, whole[:, ::-1]), (24, 50)))
+
+
 def test_arrays_that_share_memory_are_written_as_statements_come():
     whole = bh.arange(12.0)
     a, b = whole[:6], whole[3:9]
