@@ -22,7 +22,7 @@ pub(crate) struct Arrays {
     /// Bases in host memory of which parts were brought, and how many bytes.
     parted: HashMap<u64, u64>,
     clock: u64,
-    counters: &'static Counters,
+    pub(crate) counters: &'static Counters,
     evictions: Counter,
     /// Memory that the program uses, too.
     pub(crate) held: Arc<Held>,

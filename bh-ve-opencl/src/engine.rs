@@ -4,6 +4,7 @@ use crate::arrays::Arrays;
 use crate::device;
 use crate::explain::explain;
 use crate::launch::Launcher;
+use crate::moving::Moving;
 use crate::running::{Notes, Open, PLANS, open};
 use crate::settings::Settings;
 use crate::shared::Service;
@@ -33,7 +34,9 @@ pub struct Engine {
     service: Arc<Service>,
     whereabouts: Whereabouts,
     /// Memory that was asked for, as long as the engine lives.
-    pinned: Vec<Pinned>,
+    pinned: Vec<Arc<Pinned>>,
+    /// Elements that move between its arrays and such memory.
+    moving: Moving,
 }
 
 /// What is counted.
@@ -108,8 +111,19 @@ impl Component for Engine {
         };
         let counters = Counters::new(&host);
         let service = Arc::new(Service::new(device.as_ref().map(|device| device.pool.clone())));
-        let whereabouts = Whereabouts::default();
-        Ok(Engine { host, child, settings, device, absent, counters, service, whereabouts, pinned: Vec::new() })
+        let (whereabouts, pinned) = Default::default();
+        Ok(Engine {
+            host,
+            child,
+            settings,
+            device,
+            absent,
+            counters,
+            service,
+            whereabouts,
+            pinned,
+            moving: Moving::default(),
+        })
     }
 
     fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
@@ -182,9 +196,10 @@ impl Component for Engine {
     }
 
     /// Answers `devices`, `device count`, `device memory`, `device speed`, `where`, `explain FILE` and `extmethod-library opencl
-    /// NAME FILE`; gives memory that devices reach by themselves for `pinned memory BYTES`, and answers with its address; adds
-    /// its device to `info`, waits at `finish building` for kernels that are built beside the program, and passes everything
-    /// else on.
+    /// NAME FILE`; gives memory that devices reach by themselves for `pinned memory BYTES`, and answers with its address; moves
+    /// elements there at `begin reading RUN`, from there at `begin writing RUN`, and answers with the number of the move, for which
+    /// it waits at `finish moving NUMBER`; adds its device to `info`, waits at `finish building` for kernels that are built beside
+    /// the program, and passes everything else on.
     fn message(&mut self, text: &str) -> Result<String> {
         let below = |engine: &mut Engine| engine.child.as_mut().map_or(Ok(String::new()), |child| child.message(text));
         match text {
@@ -229,11 +244,8 @@ impl Component for Engine {
                 below(self)
             }
             _ => {
-                if let (Some(bytes), Some(device)) = (text.strip_prefix("pinned memory "), &self.device) {
-                    let memory = bytes.trim().parse().ok().and_then(|bytes| Pinned::new(&device.pool.gpu, bytes));
-                    let address = memory.as_ref().map_or(String::new(), |memory| memory.address.to_string());
-                    self.pinned.extend(memory);
-                    return Ok(address);
+                if let Some(answer) = self.moves(text) {
+                    return answer;
                 }
                 if let (Some(file), Some(device)) = (text.strip_prefix("explain "), &self.device) {
                     return explain(device, &self.settings, self.child.is_some(), file);
@@ -302,6 +314,26 @@ impl Component for Engine {
             (None, Some(child)) => child.poll(ticket),
             (None, None) => Ok(true),
         }
+    }
+}
+
+impl Engine {
+    /// Answers what is asked of memory that devices reach by themselves; none if a text is about something else.
+    fn moves(&mut self, text: &str) -> Option<Result<String>> {
+        let device = self.device.as_mut()?;
+        if let Some(bytes) = text.strip_prefix("pinned memory ") {
+            let memory = bytes.trim().parse().ok().and_then(|bytes| Pinned::given(&device.pool.gpu, bytes));
+            let address = memory.as_ref().map_or(String::new(), |memory| memory.address.to_string());
+            self.pinned.extend(memory);
+            return Some(Ok(address));
+        }
+        if let Some(number) = text.strip_prefix("finish moving ") {
+            let number = number.parse().unwrap_or(u64::MAX);
+            return Some(self.moving.finish(number).map(|()| String::new()));
+        }
+        let begins = [("begin reading ", false), ("begin writing ", true)];
+        let (run, writes) = begins.iter().find_map(|(begin, writes)| Some((text.strip_prefix(begin)?, *writes)))?;
+        Some(self.moving.begin(device.launcher.as_mut()?, run, writes))
     }
 }
 

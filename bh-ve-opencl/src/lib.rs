@@ -16,6 +16,7 @@ mod launch;
 mod memory;
 mod methods;
 mod moves;
+mod moving;
 mod pieces;
 mod plan;
 mod programs;

@@ -8,6 +8,7 @@ use crate::settings::Settings;
 use crate::staging::Staging;
 use bh_core::abi::{ReleaseFn, status};
 use bh_core::{Counter, Error, Host, Result};
+use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -27,6 +28,9 @@ pub(crate) struct Pool {
     allocations: Counter,
     peak: Counter,
 }
+
+/// Bytes of the pattern that memory is filled with.
+const PATTERN: usize = 16;
 
 /// Bytes of a piece of pinned memory, unless a key says otherwise.
 const PIECE: usize = 16 << 20;
@@ -282,6 +286,28 @@ impl Memory {
         self.pool.transfer(len, staged, direct)
     }
 
+    /// Begins to copy bytes of the buffer from `offset` on to pinned memory, or from there; the event says when that is done.
+    ///
+    /// # Safety
+    /// The bytes must stay where they are until then, and nobody may use them in another way.
+    pub(crate) unsafe fn begin_move(&self, offset: usize, bytes: &mut [u8], writes: bool) -> Result<Event> {
+        let gpu = &self.pool.gpu;
+        gpu.usable()?;
+        if self.capacity > 0 && offset + bytes.len() > self.capacity {
+            return Err(failed_copy());
+        }
+        // SAFETY: the buffer has these bytes; the caller vouches for the memory.
+        let event = unsafe {
+            match writes {
+                true => gpu.queue.enqueue_write_buffer(&mut Handle::of(self).0, 0, offset, bytes, &[]),
+                false => gpu.queue.enqueue_read_buffer(self.buffer(), 0, offset, bytes, &[]),
+            }
+        };
+        let event = event.map_err(|why| failed("moving elements", why))?;
+        gpu.queue.flush().map_err(|why| failed("moving elements", why))?;
+        Ok(event)
+    }
+
     /// Fills the first bytes, a multiple of four, with zeros.
     pub(crate) fn clear(&self, bytes: usize) -> Result<()> {
         if bytes == 0 {
@@ -289,8 +315,11 @@ impl Memory {
         }
         self.pool.gpu.usable()?;
         let mut target = Handle::of(self);
+        // Short patterns take several times as long. Buffers of the pool have whole ones.
+        let bytes = if self.capacity > 0 { bytes.next_multiple_of(PATTERN) } else { bytes };
+        let pattern = if bytes.is_multiple_of(PATTERN) { &[0u8; PATTERN][..] } else { &[0u8; 4] };
         // SAFETY: the buffer has at least these bytes.
-        let event = unsafe { self.pool.gpu.queue.enqueue_fill_buffer(&mut target.0, &[0u8], 0, bytes, &[]) };
+        let event = unsafe { self.pool.gpu.queue.enqueue_fill_buffer(&mut target.0, pattern, 0, bytes, &[]) };
         event.map(drop).map_err(|why| failed("filling device memory", why))
     }
 }

@@ -5,6 +5,7 @@ use crate::programs::{Gpu, failed};
 use bh_core::Result;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Threads that copy a piece together.
 const COPIERS: usize = 4;
@@ -22,6 +23,18 @@ pub(crate) struct Pinned {
     _buffer: Buffer<u8>,
     /// Where the buffer is mapped, as long as it lives.
     pub(crate) address: usize,
+    bytes: usize,
+}
+
+/// The memory that engines of this process have given away.
+static GIVEN: Mutex<Vec<Weak<Pinned>>> = Mutex::new(Vec::new());
+
+/// The memory that has these bytes, if an engine has given it away.
+pub(crate) fn pinned_at(address: usize, bytes: usize) -> Option<Arc<Pinned>> {
+    let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let has =
+        |memory: &Arc<Pinned>| address.checked_sub(memory.address).is_some_and(|first| first + bytes <= memory.bytes);
+    given.iter().filter_map(Weak::upgrade).find(has)
 }
 
 impl Pinned {
@@ -38,7 +51,16 @@ impl Pinned {
             let flags = CL_MAP_READ | CL_MAP_WRITE;
             gpu.queue.enqueue_map_buffer(&buffer, 1, flags, 0, bytes, &mut address, &[]).ok()?;
         }
-        Some(Pinned { _buffer: buffer, address: address.expose_provenance() })
+        Some(Pinned { _buffer: buffer, address: address.expose_provenance(), bytes })
+    }
+
+    /// Memory for others, to whom its address is told.
+    pub(crate) fn given(gpu: &Gpu, bytes: usize) -> Option<Arc<Pinned>> {
+        let memory = Arc::new(Pinned::new(gpu, bytes)?);
+        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        given.retain(|memory| memory.strong_count() > 0);
+        given.push(Arc::downgrade(&memory));
+        Some(memory)
     }
 }
 

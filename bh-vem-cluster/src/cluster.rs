@@ -85,37 +85,42 @@ impl Component for Cluster {
         let machine = match remote.filter(|(remote, _)| remote.ranks() > 1) {
             Some((remote, _meeting)) if remote.rank() == 0 => {
                 let (line, description) = (line(&host)?, description(&host));
-                let speeds = muster(&mut children, keep_all);
+                let means = muster(&mut children, keep_all);
                 let greeting = greeting(&line, &description);
                 let open = Command::Open(keep_all, description);
-                let (leads, roster) = Lead::start(remote, &greeting, &open, &speeds, |all| {
+                let (leads, roster) = Lead::start(remote, &greeting, &open, &means, |all| {
                     let ranks = all.iter().map(Vec::len).sum();
                     settings(&host, ranks, shares(all), keys::cluster::OVERLAP_BYTES.default())
                 })?;
                 lead = Some(leads);
                 MET.store(true, Ordering::Release);
-                Machine::remote(host, remote, roster, children)
+                Machine::remote(host, remote, roster, children, keep_all)
             }
             Some((remote, meeting)) => {
                 let mine = line(&host).map(|line| greeting(&line, &description(&host)));
                 server = Some(Server::new(host, remote, mine, meeting, children));
                 MET.store(true, Ordering::Release);
-                let roster = Roster { settings: Settings::default(remote.ranks()), counts: vec![1; remote.ranks()] };
-                Machine::remote(host, remote, roster, Vec::new())
+                let (settings, counts) = (Settings::default(remote.ranks()), vec![1; remote.ranks()]);
+                let roster = Roster { settings, counts, memory: Vec::new() };
+                Machine::remote(host, remote, roster, Vec::new(), true)
             }
             None => {
-                let speeds = muster(&mut children, keep_all);
+                let means = muster(&mut children, keep_all);
+                let memory: Vec<Option<u64>> = means.iter().map(|one| one.memory).collect();
                 // A rank for each sibling below.
                 let ranks = if counted { host.setting(&keys::cluster::RANKS)? } else { children.len() };
                 if ranks == 0 {
                     return Err(Error::of_key("ranks", "a whole number from 1", "0"));
                 }
-                // Nothing travels while siblings compute: their elements move before.
+                // What siblings compute while elements move takes kernels of its own, which read and write more than they win.
                 let overlap = if children.len() > 1 { u64::MAX } else { keys::cluster::OVERLAP_BYTES.default() };
-                let settings = settings(&host, ranks, shares(&[speeds]), overlap)?;
+                let settings = settings(&host, ranks, shares(&[means]), overlap)?;
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
                 let mut machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
-                machine.heed_memory(keep_all);
+                machine.heed_memory(&memory, keep_all);
+                if host.setting(&keys::cluster::SIDE_BY_SIDE)? {
+                    machine.work_side_by_side();
+                }
                 machine
             }
         };

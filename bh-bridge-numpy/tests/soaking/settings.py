@@ -49,7 +49,7 @@ NAMED = {
     "opencl": {"opencl": _device()},
     # Chains of kernels tile by tile, of which little arrays have several.
     **{f"opencl-tiles-{depth}": {"fuser": {"planning": "full", "rename_percent": 400}, "opencl": {**_device(), "time_tiles": depth}} for depth in ("2", "16")},
-    "opencl-siblings": {"siblings": "*", "cluster": {"small_bytes": 16}, "opencl": _device()},
+    "opencl-siblings": {"siblings": "*", "cluster": {"small_bytes": 16, "overlap_bytes": 64}, "opencl": _device()},
     # Two ranks in one process, or as many as a launcher starts.
     "opencl-ranks": {"cluster": {"small_bytes": 16}, "opencl": _device()},
 }  # fmt: skip

@@ -10,7 +10,7 @@ use crate::command::Command;
 use crate::command::memory::Memory;
 use crate::command::wire::Writer;
 use crate::lead::greeting::verdict;
-use crate::lead::roster::{Roster, Speeds};
+use crate::lead::roster::{Roster, Stacks};
 use crate::plan::settings::Settings;
 use crate::transport::remote::Remote;
 use crate::transport::tree::spread;
@@ -51,13 +51,13 @@ pub struct Lead {
 
 impl Lead {
     /// A new context on rank 0. The first one greets the others.
-    /// `mine`: the speeds of its stacks. `settings` decides how work is shared out.
+    /// `mine`: what its stacks have. `settings` decides how work is shared out.
     pub fn start(
         remote: Remote,
         greeting: &str,
         open: &Command,
-        mine: &Speeds,
-        settings: impl FnOnce(&[Speeds]) -> Result<Settings>,
+        mine: &Stacks,
+        settings: impl FnOnce(&[Stacks]) -> Result<Settings>,
     ) -> Result<(Lead, Roster)> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.get_or_insert_with(|| Shared::greet(remote, greeting));

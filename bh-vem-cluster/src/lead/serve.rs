@@ -150,9 +150,9 @@ impl Server {
             let children = std::mem::take(&mut below.children);
             (Some(below), children)
         };
-        let speeds = muster(&mut children, keep_all);
-        let Some(roster) = roster::answer(port, &speeds)? else { return Ok(None) };
-        let machine = Machine::remote(self.host, self.remote, roster, children);
+        let means = muster(&mut children, keep_all);
+        let Some(roster) = roster::answer(port, &means)? else { return Ok(None) };
+        let machine = Machine::remote(self.host, self.remote, roster, children, keep_all);
         Ok(Some(Context { machine, figures: Figures::new(&self.host), below }))
     }
 

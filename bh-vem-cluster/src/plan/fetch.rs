@@ -214,7 +214,14 @@ impl Planner {
     }
 
     /// Copies the elements of a view to a rank, one after the other.
-    fn pack(&mut self, id: u64, rank: usize, part: &View, at: usize, grown: &HashMap<usize, Piece>) -> Result<bool> {
+    pub(crate) fn pack(
+        &mut self,
+        id: u64,
+        rank: usize,
+        part: &View,
+        at: usize,
+        grown: &HashMap<usize, Piece>,
+    ) -> Result<bool> {
         let once = unrepeated(part)?;
         let dense = packed(&once)?;
         let cuts = self.arrays[&id].cuts.clone();

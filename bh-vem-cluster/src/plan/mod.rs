@@ -1,6 +1,7 @@
 //! Plans: where arrays are cut, who computes what, and what must move for it. Every rank has the same planner.
 
 pub mod align;
+pub mod alone;
 #[cfg(test)]
 mod apart;
 pub mod array;

@@ -6,7 +6,7 @@ use crate::plan::layout::Parts;
 use crate::plan::layout::covers;
 use crate::plan::near::{Crowd, Use};
 use crate::plan::planner::{Planned, Planner, Share};
-use crate::plan::stage::{Local, Place, Transfer};
+use crate::plan::stage::{Local, Place};
 use bh_bytecode::methods;
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, Operand, View};
 use bh_core::error::Result;
@@ -294,93 +294,6 @@ impl Planner {
                 self.array(base, Some(&batch.view(view)));
             }
         }
-    }
-
-    /// Brings an instruction to rank 0: what it reads comes there, and what it writes goes to its owners.
-    pub(crate) fn bring_together(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<()> {
-        let instr = &batch.instrs[index as usize];
-        let spread = |planner: &Planner, view: u32| {
-            let array = batch.base_of(view).and_then(|base| planner.arrays.get(&base.id));
-            array.is_some_and(|array| !array.cuts.is_first())
-        };
-        self.know_inputs(batch, instr);
-        let mut stage = 0;
-        let mut operands = Vec::new();
-        for operand in instr.operands() {
-            let Some(number) = operand.as_view() else {
-                operands.push(Local::Same(*operand));
-                continue;
-            };
-            let view = batch.view(number);
-            let Some(base) = batch.base_of(number) else {
-                operands.push(Local::Index(view));
-                continue;
-            };
-            self.array(base, Some(&view));
-            let span = span_of(&view);
-            if !span.is_empty() && !self.arrays[&base.id].valid(0).contains(span) {
-                // All between the first and the last element is as good as the elements, and always one run.
-                let run = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
-                let at = self.fetchable(base.id);
-                self.fetch_run(base.id, &run, at)?;
-            }
-            let ready = self.arrays[&base.id].wrote.max(self.arrays[&base.id].arrived);
-            stage = stage.max(self.stage_of(ready));
-            let piece = self.piece(base.id, 0);
-            let part = IndexBox::whole(view.shape()).of(&view, piece.window.low)?;
-            operands.push(Local::Data(Place { base: piece.base, view: part }));
-        }
-        // A window that grew for a later operand is another base.
-        for (place, operand) in instr.operands().iter().enumerate() {
-            let Some((number, base)) = operand.as_view().and_then(|view| Some((view, batch.base_of(view)?))) else {
-                continue;
-            };
-            let (view, piece) = (batch.view(number), self.piece(base.id, 0));
-            let part = IndexBox::whole(view.shape()).of(&view, piece.window.low)?;
-            operands[place] = Local::Data(Place { base: piece.base, view: part });
-            stage = stage.max(if place < instr.outputs as usize { self.after_use(base.id) } else { 0 });
-        }
-        self.stages.push(stage, 0, instr, index, &operands);
-        let views = instr.operands().iter().filter_map(|operand| operand.as_view());
-        if views.clone().any(|view| spread(self, view)) {
-            self.gathered.push(index);
-        }
-        for base in views.filter_map(|view| batch.base_of(view)) {
-            self.reads(base.id, stage);
-        }
-        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
-            if let Some(base) = batch.base_of(view) {
-                self.give_back(base.id, &batch.view(view), stage)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings a run of elements into rank 0's window, however far from its own it is.
-    fn fetch_run(&mut self, id: u64, run: &View, at: usize) -> Result<()> {
-        let span = span_of(run);
-        self.widen(id, 0, span, at, &mut std::collections::HashMap::new())
-    }
-
-    /// Sends what rank 0 wrote of a view in a stage to the ranks that it belongs to.
-    fn give_back(&mut self, id: u64, view: &View, stage: usize) -> Result<()> {
-        let span = span_of(view);
-        let mut last = stage;
-        for rank in self.arrays[&id].reaching(span).filter(|&rank| rank > 0) {
-            let part = self.arrays[&id].reach(rank).meet(span);
-            if part.is_empty() {
-                continue;
-            }
-            last = stage + 1;
-            let (source, target) = (self.piece(id, 0), self.piece(id, rank));
-            let source = Place::run(source.base, part, source.window)?;
-            let target = Place::run(target.base, part, target.window)?;
-            if self.stages.hosts(0) || self.stages.hosts(rank) {
-                self.stages.transfer(last, Transfer { from: 0, to: rank, source, target });
-            }
-        }
-        self.finish(id, view, last, false);
-        Ok(())
     }
 }
 

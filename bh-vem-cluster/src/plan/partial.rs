@@ -38,7 +38,7 @@ impl Planner {
             return Ok(false);
         }
         self.know_inputs(batch, &batch.instrs[index as usize]);
-        let gains = LEAST_GAIN * out.1.len() <= right.1.len() && left.1.len() <= right.1.len();
+        let gains = LEAST_GAIN * out.1.len() <= right.1.len();
         let Some(shares) = self.slabs((right.0, &right.1)).filter(|_| gains) else { return Ok(false) };
         if self.arrays[&right.0].base.dtype() == DType::Bool {
             return Ok(false);
@@ -47,6 +47,9 @@ impl Planner {
         let (whole, inner) = (IndexBox::whole(left.1.shape()), left.1.rank() - 1);
         let beside: Vec<Share> =
             shares.iter().map(|(rank, rows)| (*rank, whole.with(inner, rows.first()[0], rows.extent()[0]))).collect();
+        if left.1.len() > right.1.len() && !self.is_here(left.0, &left.1, &beside)? {
+            return Ok(false);
+        }
         let at = self.fetchable(left.0);
         if !self.is_here(left.0, &left.1, &beside)? && self.fetch(left.0, &left.1, &beside, at)?.is_err() {
             return Ok(false);

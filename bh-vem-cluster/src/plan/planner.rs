@@ -57,6 +57,10 @@ pub struct Planner {
     pub(crate) copied: BTreeSet<u64>,
     /// Factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change.
     pub keep_bytes: u64,
+    /// What one rank does alone is shared out, so that several are done at once.
+    pub shares_out: bool,
+    /// What each rank has of that so far, in elements.
+    pub(crate) alone: Vec<f64>,
     /// Ranks can factor matrices of their own.
     pub factors: bool,
     /// Ranks can solve linear systems of their own.
@@ -86,6 +90,8 @@ impl Planner {
             bordered_version: 0,
             copied: BTreeSet::new(),
             keep_bytes: 0,
+            shares_out: false,
+            alone: Vec::new(),
             factors: false,
             solves: false,
             gathered: Vec::new(),
@@ -292,6 +298,7 @@ impl Planner {
     /// Takes the stages, to run them.
     pub fn take_stages(&mut self) -> Vec<Stage> {
         self.flush += 1;
+        self.alone.clear();
         let mut stages = self.stages.take();
         let limits = (self.settings.overlap_bytes, self.newest);
         overlap(&mut stages, self.stages.hosted(), limits, &mut self.new_id);

@@ -1,6 +1,6 @@
 //! Moves elements between ranks of one process past the messages: straight between two stacks if one of them keeps its arrays in
-//! host memory, else through memory that both devices reach without the processor, in pieces, so that one is read while the
-//! piece before it is written.
+//! host memory, else through memory that both devices reach without the processor. What fits a piece of that moves while the devices
+//! compute; of more, one piece is read while the piece before it is written.
 
 use crate::plan::boxes::span_of;
 use crate::plan::stage::{Place, Transfer};
@@ -13,6 +13,7 @@ use bh_core::error::{Error, Result};
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// Bytes of a piece.
 const PIECE: usize = 8 << 20;
@@ -23,7 +24,11 @@ const SHARED_BYTES: usize = 256 << 10;
 struct Room {
     data: *mut u8,
     /// The memory, where no engine gave it.
-    _own: Vec<u8>,
+    own: Vec<u8>,
+    /// How often a piece was taken.
+    taken: usize,
+    /// By piece, the move of the rank that gets it, which may still read it; 0 for none.
+    busy: [u64; 2],
 }
 
 // SAFETY: the memory lives as long as the stacks below, and pieces are used by one thread at a time.
@@ -36,7 +41,7 @@ impl Room {
         let address = address.and_then(|text| text.trim().parse::<usize>().ok());
         let mut own = vec![0; if address.is_some() { 0 } else { 2 * PIECE }];
         let data = address.map_or(own.as_mut_ptr(), std::ptr::with_exposed_provenance_mut);
-        Room { data, _own: own }
+        Room { data, own, taken: 0, busy: [0; 2] }
     }
 
     /// A piece, by the number of its turn.
@@ -49,6 +54,27 @@ impl Room {
 /// The memory between ranks, by sender and receiver.
 #[derive(Default)]
 pub(crate) struct Rooms(BTreeMap<(usize, usize), Room>);
+
+/// What is on its way from one rank to another, in a piece of the memory between them.
+pub(crate) struct Underway {
+    from: usize,
+    to: usize,
+    places: Vec<(Place, Place)>,
+    piece: usize,
+    /// The last move that fills the piece; 0 for none.
+    filling: u64,
+}
+
+impl Underway {
+    /// The places of the piece: where each begins in it.
+    fn begins(&self) -> impl Iterator<Item = (usize, &(Place, Place))> {
+        let mut behind = 0;
+        self.places.iter().map(move |places| {
+            behind += places.0.bytes();
+            (behind - places.0.bytes(), places)
+        })
+    }
+}
 
 /// What moves from one rank to another: pieces, each a list of places on both sides.
 struct Load {
@@ -125,19 +151,38 @@ impl Machine {
         self.port.hosts(transfer.from) && self.port.hosts(transfer.to)
     }
 
-    /// Moves what goes from one rank of this process to another.
-    pub(crate) fn carry(&mut self, transfers: &[Transfer]) -> Result<()> {
+    /// Begins to move what goes from one rank of this process to another; what is still underway then, where devices go on by
+    /// themselves. They come to it after what they have been given so far.
+    pub(crate) fn begin_carry(&mut self, transfers: &[Transfer]) -> (Vec<Underway>, Result<()>) {
         let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
         for transfer in transfers.iter().filter(|transfer| self.is_within(transfer)) {
             pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
         }
-        let mut spent = 0;
-        let outcome = timed(&mut spent, || self.carry_pairs(&pairs));
+        let (mut spent, mut underway) = (0, Vec::new());
+        let outcome = timed(&mut spent, || self.carry_pairs(&pairs, &mut underway));
         self.spent.pack += spent;
+        (underway, outcome)
+    }
+
+    /// Moves what is underway to where it goes. The devices come to it after what they have been given so far.
+    pub(crate) fn end_carry(&mut self, underway: Vec<Underway>) -> Result<()> {
+        let begin = Instant::now();
+        let mut outcome = Ok(());
+        for load in &underway {
+            outcome = outcome.and(self.fill(load));
+        }
+        for load in underway {
+            outcome = outcome.and(self.empty(load));
+        }
+        self.spent.pack += begin.elapsed().as_nanos() as u64;
         outcome
     }
 
-    fn carry_pairs(&mut self, pairs: &BTreeMap<(usize, usize), Vec<&Transfer>>) -> Result<()> {
+    fn carry_pairs(
+        &mut self,
+        pairs: &BTreeMap<(usize, usize), Vec<&Transfer>>,
+        underway: &mut Vec<Underway>,
+    ) -> Result<()> {
         let mut loads = Vec::new();
         let mut outcome = Ok(());
         for (&(from, to), transfers) in pairs {
@@ -147,8 +192,16 @@ impl Machine {
                     let room = Room::new(self.rank(from).1);
                     self.rooms.0.insert((from, to), room);
                 }
-                let room = &self.rooms.0[&(from, to)];
-                loads.push(Load { from, to, pieces: pieces(transfers)?, room: [room.piece(0), room.piece(1)] });
+                let pieces = pieces(transfers)?;
+                match self.begin_filling((from, to), &pieces)? {
+                    Some(load) => underway.push(load),
+                    None => {
+                        self.free((from, to), 0)?;
+                        self.free((from, to), 1)?;
+                        let room = &self.rooms.0[&(from, to)];
+                        loads.push(Load { from, to, pieces, room: [room.piece(0), room.piece(1)] });
+                    }
+                }
                 continue;
             }
             for transfer in transfers {
@@ -156,6 +209,76 @@ impl Machine {
             }
         }
         outcome.and(self.carry_loads(&loads))
+    }
+
+    /// Waits until nobody reads a piece of the memory between two ranks any more.
+    fn free(&mut self, pair: (usize, usize), piece: usize) -> Result<()> {
+        let busy = self.rooms.0.get_mut(&pair).map_or(0, |room| std::mem::take(&mut room.busy[piece]));
+        if busy > 0 { self.rank(pair.1).1.message(&format!("finish moving {busy}")).map(drop) } else { Ok(()) }
+    }
+
+    /// Lets a device fill a piece of the memory between two ranks, if all fits one and lies in rows; none if it does not.
+    fn begin_filling(&mut self, pair: (usize, usize), pieces: &[Vec<(Place, Place)>]) -> Result<Option<Underway>> {
+        let in_rows = |(source, target): &(Place, Place)| source.view.is_contiguous() && target.view.is_contiguous();
+        let [places] = pieces else { return Ok(None) };
+        let Some(room) = self.rooms.0.get_mut(&pair).filter(|room| room.own.is_empty() && places.iter().all(in_rows))
+        else {
+            return Ok(None);
+        };
+        let piece = room.taken % 2;
+        room.taken += 1;
+        let memory = room.piece(piece);
+        self.free(pair, piece)?;
+        let mut load = Underway { from: pair.0, to: pair.1, places: places.clone(), piece, filling: 0 };
+        let (state, child) = self.rank(pair.0);
+        let mut outcome = Ok(());
+        for (begin, (source, _)) in load.begins().map(|(begin, places)| (begin, *places)).collect::<Vec<_>>() {
+            match state.begin_move(child, &source, memory.addr() + begin, false) {
+                Some(number) => load.filling = number,
+                None => {
+                    // SAFETY: the piece is free, and has room for all.
+                    let into = unsafe { std::slice::from_raw_parts_mut(memory.add(begin), source.bytes()) };
+                    outcome = outcome.and(state.read_or_clear(child, &source, into));
+                }
+            }
+        }
+        outcome.map(|()| Some(load))
+    }
+
+    /// Waits until a piece is filled.
+    fn fill(&mut self, load: &Underway) -> Result<()> {
+        if load.filling == 0 {
+            return Ok(());
+        }
+        let done = self.rank(load.from).1.message(&format!("finish moving {}", load.filling));
+        if done.is_err() {
+            let memory = self.rooms.0[&(load.from, load.to)].piece(load.piece);
+            let bytes = load.places.iter().map(|(source, _)| source.bytes()).sum();
+            // SAFETY: nobody fills the piece any more. Zeros stand for what is lost.
+            unsafe { memory.write_bytes(0, bytes) };
+        }
+        done.map(drop)
+    }
+
+    /// Lets the rank that gets a piece have it.
+    fn empty(&mut self, load: Underway) -> Result<()> {
+        let memory = self.rooms.0[&(load.from, load.to)].piece(load.piece);
+        let (state, child) = self.rank(load.to);
+        let (mut outcome, mut busy) = (Ok(()), 0);
+        for (begin, (_, target)) in load.begins() {
+            match state.begin_move(child, target, memory.addr() + begin, true) {
+                Some(number) => busy = number,
+                None => {
+                    // SAFETY: the piece is filled, and stays so until it is taken again.
+                    let from = unsafe { std::slice::from_raw_parts(memory.add(begin), target.bytes()) };
+                    outcome = outcome.and(state.unpack(child, target, from).map(drop));
+                }
+            }
+        }
+        if let Some(room) = self.rooms.0.get_mut(&(load.from, load.to)) {
+            room.busy[load.piece] = busy;
+        }
+        outcome
     }
 
     /// Copies elements that are in host memory on one side at least.
@@ -256,11 +379,7 @@ fn take_turn(rank: usize, turn: usize, loads: &[Load], state: &mut LocalRank, ch
         let mut rest = unsafe { std::slice::from_raw_parts_mut(load.room[turn % 2], bytes) };
         for (source, _) in piece {
             let (mine, after) = rest.split_at_mut(source.bytes());
-            if let Err(error) = state.read(child, source, mine) {
-                // Zeros stand for what is lost.
-                mine.fill(0);
-                outcome = outcome.and(Err(error));
-            }
+            outcome = outcome.and(state.read_or_clear(child, source, mine));
             rest = after;
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::command::failure::Failure;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
+use crate::run::carry::Underway;
 use crate::run::machine::{Machine, timed};
 use crate::transport::Class;
 use bh_bytecode::{BatchRef, Opcode};
@@ -71,14 +72,13 @@ impl Machine {
             if !sent {
                 self.send_data(moves(stages, &carried, number), &mut failures);
             }
-            if carried[number]
-                && let Err(error) = self.carry(&stages[number].transfers)
-            {
-                failures.keep(None, error);
-            }
+            let underway = self.begin_carrying(moves(stages, &carried, number), &mut failures);
             self.run_local(&mut stages[number].early, &mut failures);
             if carried[number] {
                 self.take_numbers_home(&stages[number], &mut failures);
+            }
+            if let Err(error) = self.end_carry(underway) {
+                failures.keep(None, error);
             }
             self.receive_data(moves(stages, &carried, number), &mut failures);
             if number + 1 < stages.len() {
@@ -92,6 +92,18 @@ impl Machine {
             self.run_local(&mut stages[number].local, &mut failures);
         }
         failures.first
+    }
+
+    /// Begins what goes past the messages.
+    fn begin_carrying(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) -> Vec<Underway> {
+        if !moves.carried {
+            return Vec::new();
+        }
+        let (underway, outcome) = self.begin_carry(moves.transfers);
+        if let Err(error) = outcome {
+            failures.keep(None, error);
+        }
+        underway
     }
 
     /// Do local batches write what a rank of this process sends afterwards?

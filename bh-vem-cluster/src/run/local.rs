@@ -10,6 +10,10 @@ use std::collections::{HashSet, VecDeque};
 /// The most batches that a stack has begun and not finished.
 const MOST_OPEN: usize = 16;
 
+/// Bases of few bytes that are dropped when the stack has finished what it has begun, at most, and their bytes.
+const MOST_LATER: usize = 64;
+const FEW_BYTES: u64 = 4096;
+
 /// One rank of this process.
 pub struct LocalRank {
     /// Bases that the stack below has heard of.
@@ -20,12 +24,14 @@ pub struct LocalRank {
     open: VecDeque<(u64, Ticket)>,
     /// How many batches it has begun so far.
     begun: u64,
+    /// Bases that are dropped when none is open: a batch of its own would take longer than they are worth.
+    later: Vec<Base>,
 }
 
 impl LocalRank {
     /// A rank above a stack whose engines have memory of their own, or have none.
     pub fn new(on_device: bool) -> LocalRank {
-        LocalRank { known: HashSet::new(), on_device, open: VecDeque::new(), begun: 0 }
+        LocalRank { known: HashSet::new(), on_device, open: VecDeque::new(), begun: 0, later: Vec::new() }
     }
 
     /// Runs a batch on the stack below, which may go on with it when this returns. The error says which instruction of the
@@ -34,8 +40,14 @@ impl LocalRank {
         if local.batch.instrs.is_empty() {
             return Ok(());
         }
-        if local.only_drops() && self.open.is_empty() {
-            return self.drop_all(child, &local.batch.bases);
+        if local.only_drops() {
+            let few = local.batch.bases.iter().all(|base| base.bytes() <= FEW_BYTES);
+            if self.open.is_empty() {
+                return self.drop_all(child, &local.batch.bases);
+            } else if few && self.later.len() < MOST_LATER {
+                self.later.extend_from_slice(&local.batch.bases);
+                return Ok(());
+            }
         }
         let batch = &mut local.batch;
         let mut signed = !batch.key.is_empty();
@@ -77,6 +89,10 @@ impl LocalRank {
         let mut outcome = Ok(());
         while let Some((_, ticket)) = self.open.pop_front_if(|(number, _)| *number <= up_to) {
             outcome = outcome.and(child.wait(ticket));
+        }
+        if self.open.is_empty() && !self.later.is_empty() {
+            let later = std::mem::take(&mut self.later);
+            outcome = outcome.and(self.drop_all(child, &later));
         }
         outcome
     }
@@ -137,6 +153,34 @@ impl LocalRank {
         child.read(&place.base, &place.view, &memory)
     }
 
+    /// Copies the elements of a place. Zeros stand for what is lost.
+    pub fn read_or_clear(&mut self, child: &mut Child, place: &Place, into: &mut [u8]) -> Result<()> {
+        self.read(child, place, into).inspect_err(|_| into.fill(0))
+    }
+
+    /// Lets a device copy elements in a row to pinned memory, or from there, while it goes on; the number of the move. None if it does
+    /// not do so.
+    pub fn begin_move(&mut self, child: &mut Child, place: &Place, address: usize, writes: bool) -> Option<u64> {
+        if !self.on_device || place.view.is_empty() {
+            return None;
+        }
+        self.clear_first(child, place, writes).ok()?;
+        let (base, size) = (&place.base, place.base.dtype().size());
+        let (begin, first) = (if writes { "writing" } else { "reading" }, place.view.start() as usize * size);
+        let run = format!("{} {} {} {first} {} {address}", base.id, base.dtype() as u8, base.len, place.bytes());
+        child.message(&format!("begin {begin} {run}")).ok()?.trim().parse().ok()
+    }
+
+    /// Makes a base that is not there yet, and of which a part is about to come, on the device.
+    fn clear_first(&mut self, child: &mut Child, place: &Place, writes: bool) -> Result<()> {
+        let new = self.known.insert(place.base.id);
+        if !(new && writes && self.on_device && place.bytes() < place.base.bytes() as usize) {
+            return Ok(());
+        }
+        let ticket = clear(child, &place.base)?;
+        self.opened(child, ticket)
+    }
+
     /// Takes the elements of a place from a message; returns the rest of it.
     pub fn unpack<'a>(&mut self, child: &mut Child, place: &Place, from: &'a [u8]) -> Result<&'a [u8]> {
         let size = place.base.dtype().size();
@@ -158,10 +202,7 @@ impl LocalRank {
     /// # Safety
     /// They must be readable, for all of the view.
     pub unsafe fn write(&mut self, child: &mut Child, place: &Place, from: *const u8, stride: &[i64]) -> Result<()> {
-        if self.known.insert(place.base.id) && self.on_device && place.bytes() < place.base.bytes() as usize {
-            let ticket = clear(child, &place.base)?;
-            self.opened(child, ticket)?;
-        }
+        self.clear_first(child, place, true)?;
         // SAFETY: promised by the caller; the strides live through the call, which only reads.
         let memory = unsafe { HostMemory::new(from.cast_mut(), stride) };
         child.write(&place.base, &place.view, &memory)

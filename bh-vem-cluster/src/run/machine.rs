@@ -21,9 +21,6 @@ use bh_core::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::Instant;
 
-/// Instructions for a device that are begun by one thread for all.
-const FEW_INSTRUCTIONS: usize = 200;
-
 /// Where the time of this process's ranks went, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
@@ -45,6 +42,8 @@ pub struct Machine {
     pub children: Vec<Child>,
     /// Threads for the stacks but the first, where each rank has one of its own.
     pub(crate) crew: Option<ThreadPool>,
+    /// Operations that may fail do not keep others from being planned, and those of one rank are shared out.
+    pub(crate) side_by_side: bool,
     /// Where the time went.
     pub spent: Spent,
     /// The file that elements go to or come from next.
@@ -91,6 +90,7 @@ impl Machine {
             port,
             children,
             crew,
+            side_by_side: false,
             spent: Spent::default(),
             region: None,
             called: None,
@@ -102,15 +102,26 @@ impl Machine {
         }
     }
 
-    /// The machine of one process among several.
-    pub fn remote(host: Host, remote: Remote, roster: Roster, children: Vec<Child>) -> Machine {
+    /// The machine of one process among several. `given`: the configuration says how work is shared out.
+    pub fn remote(host: Host, remote: Remote, roster: Roster, children: Vec<Child>, given: bool) -> Machine {
         let wire: Box<dyn Transport> = match roster.counts.iter().all(|&count| count == 1) {
             true => Box::new(Wire::new(remote)),
             false => Box::new(Crossing::new(Box::new(remote), &roster.counts)),
         };
         let port = Port::new(wire);
         let new_id = Box::new(move || host.new_base_id());
-        Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children)
+        let mut machine =
+            Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children);
+        machine.heed_memory(&roster.memory, given);
+        machine
+    }
+
+    /// Lets ranks that are siblings, all of one process, do what does not depend on each other at the same time. Devices go on by
+    /// themselves, and begin later where more is planned first.
+    pub fn work_side_by_side(&mut self) {
+        let wait = self.locals.iter().any(|rank| !rank.on_device);
+        self.side_by_side = wait && self.crew.is_some() && self.port.is_alone();
+        self.planner.shares_out = self.side_by_side;
     }
 
     /// What the stacks below have begun and nobody has waited for: the batches of each rank, by number.
@@ -151,11 +162,10 @@ impl Machine {
     pub(crate) fn run_ranks(&mut self, batches: &mut [LocalBatch]) -> Vec<Result<()>> {
         let mut outcomes = vec![Ok(()); batches.len()];
         let stacks = self.children.len();
-        // Devices go on by themselves: little is begun sooner than others are woken.
-        let little = self.locals.iter().all(|rank| rank.on_device)
-            && batches.iter().all(|batch| batch.batch.instrs.len() <= FEW_INSTRUCTIONS);
+        // Nobody is woken for one.
+        let several = batches.iter().filter(|batch| !batch.only_drops()).count() > 1;
         let ranks = self.locals.iter_mut().zip(batches.iter_mut().zip(&mut outcomes));
-        match self.crew.as_ref().filter(|_| !little) {
+        match self.crew.as_ref().filter(|_| several) {
             Some(crew) => crew.in_place_scope(|scope| {
                 let mut ranks = self.children.iter_mut().zip(ranks);
                 let first = ranks.next();

@@ -2,6 +2,7 @@
 
 use crate::command::failure::{Failure, first_of};
 use crate::command::wire;
+use crate::plan::boxes::{Span, span_of};
 use crate::plan::columns::Columns;
 use crate::plan::dealing::Dealing;
 use crate::plan::exchange::Exchange;
@@ -13,7 +14,7 @@ use crate::run::machine::Machine;
 use crate::run::region::is_transfer;
 use crate::transport::Class;
 use crate::transport::tree::{above, collect, spread};
-use bh_bytecode::{Base, BatchRef};
+use bh_bytecode::{Base, BatchRef, Instr};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
@@ -23,6 +24,34 @@ enum Between {
     Exchange(Box<Exchange>),
     Dealing(Box<Dealing>),
     Columns(Box<Columns>),
+}
+
+/// Instructions that are planned and may fail, for reasons that lie in the data: the elements that they write, by index of the base.
+#[derive(Default)]
+struct Open(HashMap<u32, Vec<Span>>);
+
+impl Open {
+    fn are_some(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn add(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
+        for view in instr.outputs().iter().filter_map(|operand| operand.as_view()) {
+            self.0.entry(batch.views[view as usize].base).or_default().push(span_of(&batch.view(view)));
+        }
+    }
+
+    /// Does an operation depend on their outcome?
+    fn concern(&self, batch: &BatchRef<'_>, instr: &Instr) -> bool {
+        let meets = |view: u32| {
+            let written = self.0.get(&batch.views[view as usize].base);
+            let span = span_of(&batch.view(view));
+            written.is_some_and(|spans| spans.iter().any(|other| !other.meet(span).is_empty()))
+        };
+        self.are_some()
+            && !instr.opcode.is_system()
+            && instr.operands().iter().filter_map(|operand| operand.as_view()).any(meets)
+    }
 }
 
 impl Machine {
@@ -54,10 +83,18 @@ impl Machine {
                 first = Err(error);
             }
         };
+        let mut open = Open::default();
         self.planner.begin(batch, order);
         for (position, &index) in order.iter().enumerate() {
             let instr = &batch.instrs[index as usize];
-            if is_transfer(batch, instr) || is_call(batch, instr) {
+            let outside = is_transfer(batch, instr) || is_call(batch, instr);
+            if open.concern(batch, instr) || outside && open.are_some() {
+                in_one_go = false;
+                if let Some(failure) = self.close(batch, &mut open) {
+                    keep(self.lose(batch, &order[..position], failure));
+                }
+            }
+            if outside {
                 in_one_go = false;
                 let moved = if is_call(batch, instr) { self.call(batch, index) } else { self.transfer(batch, index) };
                 match moved {
@@ -74,6 +111,9 @@ impl Machine {
                 Ok(None) => {}
                 Ok(Some(between)) => {
                     in_one_go = false;
+                    if let Some(failure) = self.close(batch, &mut open) {
+                        keep(self.lose(batch, &order[..position], failure));
+                    }
                     let failed = match between {
                         Between::Exchange(exchange) => self.exchange(batch, index, &exchange),
                         Between::Dealing(dealing) => self.deal(batch, index, &dealing),
@@ -93,6 +133,7 @@ impl Machine {
             }
             match self.planner.plan(batch, index) {
                 Ok(Planned::Done) => {}
+                Ok(Planned::Risky) if self.side_by_side => open.add(batch, instr),
                 Ok(Planned::Risky) => {
                     in_one_go = false;
                     let failed = self.run(batch);
@@ -111,6 +152,11 @@ impl Machine {
         }
         let failed = self.run_stages(batch, &mut stages);
         first.and(self.end(batch, order, failed))
+    }
+
+    /// Runs what is planned, and with it what may fail. Only where all ranks are siblings, which know of each other's failures.
+    fn close(&mut self, batch: &BatchRef<'_>, open: &mut Open) -> Option<Failure> {
+        std::mem::take(open).are_some().then(|| self.run(batch))?
     }
 
     /// How an instruction is done by what depends on data, if it is.

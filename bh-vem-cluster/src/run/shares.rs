@@ -1,5 +1,5 @@
-//! Who gets how much, as far as that changes while a program runs: where a device is lost, and where arrays would not fit a
-//! stack's memory. Only where all ranks live in this process, each on a stack of its own.
+//! Who gets how much, as far as that changes while a program runs: where arrays would not fit a stack's memory, and where a device is
+//! lost, if all ranks live in this process. Each rank has a stack of its own.
 
 use crate::plan::layout::Weights;
 use crate::plan::plans::Plans;
@@ -48,13 +48,15 @@ fn fitted(wanted: &[f64], limits: &[u64], total: u64) -> Option<Vec<f64>> {
 }
 
 impl Machine {
-    /// Lets factors of products stay where stacks have memory for them, and shares respect that memory, unless they are given.
-    pub fn heed_memory(&mut self, given: bool) {
-        if self.crew.is_none() {
+    /// Lets factors of products stay where stacks have memory for them, and shares respect that memory, unless they are given. `memory`:
+    /// what each rank has of its own.
+    pub fn heed_memory(&mut self, memory: &[Option<u64>], given: bool) {
+        let ranks = self.port.ranks();
+        if ranks == 1 || memory.len() != ranks || self.locals.len() > self.children.len() {
             return;
         }
-        let limits = self.children.iter_mut().map(|child| memory_of(child).map(|bytes| bytes / 100 * MOST_PERCENT));
-        let limits: Vec<Option<u64>> = limits.collect();
+        let limits: Vec<Option<u64>> =
+            memory.iter().map(|bytes| bytes.map(|bytes| bytes / 100 * MOST_PERCENT)).collect();
         if limits.iter().all(Option::is_some) {
             self.planner.keep_bytes = limits.iter().flatten().min().map_or(0, |limit| limit / KEPT);
         }
@@ -66,7 +68,7 @@ impl Machine {
 
     fn weights(&self) -> Vec<f64> {
         match self.planner.settings.weights.as_slice() {
-            [] => vec![1.0; self.locals.len()],
+            [] => vec![1.0; self.port.ranks()],
             shares => shares.to_vec(),
         }
     }

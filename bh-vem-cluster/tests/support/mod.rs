@@ -71,6 +71,11 @@ impl Sub for Sent {
 }
 
 impl Sent {
+    /// The bytes that a rank sent.
+    pub fn bytes_of(&self, rank: usize) -> u64 {
+        self.each[rank][1]
+    }
+
     fn new(each: Vec<[u64; 2]>) -> Sent {
         Sent {
             messages: each.iter().map(|sent| sent[0]).sum(),
@@ -182,8 +187,8 @@ impl Program<'_> {
 
     /// The same with several outputs.
     pub fn method_into(&mut self, name: &str, outputs: &[Part], inputs: &[Part]) {
-        const NAMES: [&str; 10] =
-            ["matmul", "sort", "argsort", "compress", "flatnonzero", "qr", "svd", "lu", "cholesky", "solve"];
+        const NAMES: [&str; 11] =
+            ["matmul", "sort", "argsort", "compress", "flatnonzero", "qr", "svd", "lu", "cholesky", "solve", "eigh"];
         let number = NAMES.iter().position(|known| *known == name).expect("it is among these") as u16;
         let opcode = Opcode(Opcode::FIRST_EXTENSION + number);
         assert!(self.stack.extmethod(name, opcode).unwrap(), "no method '{name}'");
@@ -289,6 +294,11 @@ impl Program<'_> {
 
     pub fn value(&mut self, array: u32) -> f64 {
         self.values(array)[0]
+    }
+
+    /// The data of an array, unless it is lost.
+    pub fn try_bytes(&mut self, array: u32) -> Result<Vec<u8>> {
+        run::read(self.stack, &self.arrays[array as usize].0)
     }
 
     /// The one element of an array, unless it is lost.
