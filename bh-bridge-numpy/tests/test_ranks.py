@@ -471,3 +471,61 @@ def test_ranks_read_and_write_arrays_of_zarr(tmp_path):
     for name in [None, *THERE]:
         done = launched(name, tmp_path, CHUNKS) if name else run([], tmp_path, CHUNKS)
         assert done.returncode == 0, done.stderr
+
+
+# Calls on arrays that three ranks have. What one rank does alone is told, and the rest does not bring whole arrays to it.
+SWEEP = """
+import json, warnings, numpy, bh as np
+from bh import _native
+warnings.simplefilter("ignore")
+rng = numpy.random.default_rng(1)
+v, w, m, s, t, c = (np.array(rng.random(shape)) * 1 for shape in (60_000, 60_000, (300, 200), (200, 200), (4000, 10), (60, 30, 40)))
+i, b = np.array(rng.integers(0, 50, 60_000)) * 1, v > 0.5
+s = s + 20 * np.eye(200)
+z, p = v + 1j * w, s @ s.T
+
+def state():
+    np.flush()
+    sent = [json.loads(line.strip(" ,[]"))["bytes"] for line in _native.Stack().message("cluster traffic").splitlines() if "bytes" in line]
+    return sent, np.profile().get("cluster.operations brought to one rank", 0)
+
+for call in CALLS:
+    (before, told), _ = state(), None
+    result = eval(call)
+    sent, after = state()
+    print(json.dumps([call, after - told, [now - then for now, then in zip(sent, before)]]))
+"""
+
+ALL_RANKS = """
+np.exp(m) | np.add(v, w) | np.sum(v) | np.sum(m, axis=0) | np.sum(m, axis=1) | np.mean(m, axis=0) | np.std(v) | np.var(m, axis=1) | np.min(v)
+np.argmax(v) | np.argmax(m, axis=0) | np.all(b) | np.ptp(v) | np.median(v) | np.median(m, axis=1) | np.percentile(v, 30)
+np.quantile(m, .3, axis=0) | np.average(v, weights=w) | np.nanmean(v) | np.nanmedian(v) | np.cumsum(v) | np.cumsum(m, axis=0)
+np.cumprod(m, axis=1) | np.diff(v) | np.gradient(v) | np.trapezoid(v) | np.sort(v) | np.sort(m, axis=0) | np.argsort(v) | np.argsort(m, axis=1)
+np.lexsort((v, i)) | np.searchsorted(np.sort(v), w) | np.bincount(i) | np.histogram(v, 20) | np.digitize(v, [.2, .5])
+np.nonzero(b) | np.argwhere(b) | np.count_nonzero(b) | v[b] | v[i] | m[:, 3] | m[::3, ::2] | m[[1, 5, 7]] | m.T.copy() | m.reshape(200, 300)
+np.transpose(c, (2, 0, 1)).copy() | np.roll(v, 100) | np.flip(v).copy() | np.rot90(m).copy() | np.concatenate([v, w]) | np.stack([v, w])
+np.concatenate([m, m], axis=1) | np.tile(v, 2) | np.repeat(v, 2) | np.pad(m, 2) | np.insert(v, 5, 1.) | np.delete(v, 5) | np.split(v, 3)
+np.where(b, v, w) | np.select([b], [v], 0) | np.choose(i % 2, [v, w]) | np.clip(v, .2, .6) | np.take(v, i) | np.compress(b, v)
+np.interp(v, [0., .5, 1.], [0., 1., 4.]) | np.convolve(v, np.ones(5)) | np.outer(v[:300], v[:300]) | np.dot(v, w) | m @ m.T | m.T @ m
+t.T @ t | np.einsum('ij,ij->i', m, m) | np.matmul(c, np.swapaxes(c, 1, 2)) | np.trace(s) | np.diag(s) | np.tril(s) | np.linalg.solve(s, v[:200])
+np.linalg.inv(s) | np.linalg.det(s) | np.linalg.cholesky(p) | np.linalg.qr(t) | np.linalg.svd(t, full_matrices=False) | np.linalg.norm(m)
+np.linalg.lstsq(t, t[:, 0]) | np.fft.fft(m, axis=0) | np.fft.fft(m, axis=1) | np.fft.fft2(m) | np.fft.fftshift(v) | np.cov(t, rowvar=False)
+np.isin(i, [3, 5]) | np.allclose(v, w) | np.add.reduceat(v, [0, 100, 5000]) | np.add.outer(v[:200], v[:200]) | np.meshgrid(v[:200], v[:200])
+np.linspace(0, 1, 60000) | np.random.default_rng(3).random(60000) | np.nan_to_num(v) | np.round(v, 2) | v.astype('f4')
+"""
+
+ONE_RANK = """
+np.unique(i) | np.unique(v) | np.bincount(i, weights=v) | np.histogram2d(v, w, 20) | np.linalg.qr(s) | np.linalg.svd(s) | np.linalg.eigh(p) | np.linalg.eig(s)
+np.linalg.eigvals(s * 2) | np.linalg.pinv(s) | np.linalg.matrix_rank(s * 3) | np.linalg.cond(s * 4) | np.fft.fft(v) | np.fft.rfft(v)
+"""
+
+
+def test_what_goes_to_one_rank_is_told(tmp_path):
+    every, alone = ([call.strip() for line in text.strip().splitlines() for call in line.split("|")] for text in (ALL_RANKS, ONE_RANK))
+    done = simulated(tmp_path, SWEEP.replace("CALLS", repr(every + alone)), SIMULATED.replace("ranks = 4", "ranks = 3"))
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [call for call, _, _ in rows] == every + alone
+    assert [call for call, told, _ in rows if told] == alone
+    share = 60_000 // 3 * 8
+    silent = [row for row in rows if not row[1] and min(row[2][1:]) >= share * 3 // 4 and row[2][0] < share // 4]
+    assert not silent, silent

@@ -32,6 +32,9 @@ blackman bartlett hanning hamming kaiser tril_indices triu_indices diag_indices 
 
 _modules = {}
 
+# Arrays of no more elements are on one rank anyway.
+_FEW = 512
+
 
 class _ArrayClass(type):
     """The class of what NumPy's code takes for the class of arrays: scalars of bh are no arrays there."""
@@ -48,13 +51,18 @@ class _Converter:
     """NumPy's converter of arguments, for which bh's arrays are plain ones: what is made of them keeps its own class."""
 
     def __init__(self, numpys, *values):
-        self._values, self._numpys = values, numpys(*values)
+        self._values, self._make = values, numpys
+
+    @functools.cached_property
+    def _numpys(self):
+        return self._make(*self._values)
 
     def __getattr__(self, name):
         return getattr(self._numpys, name)
 
     def __getitem__(self, place):
-        return self._numpys[place]
+        value = self._values[place]
+        return value if _is_spread(value) else self._numpys[place]
 
     def __len__(self):
         return len(self._values)
@@ -63,6 +71,16 @@ class _Converter:
         """The result as an instance of the class of an argument that asks for this."""
         own = isinstance(result, np.ndarray) and type(result) is not np.ndarray and all(type(value) is _native.ndarray for value in self._values)
         return result if own else self._numpys.wrap(result, to_scalar=to_scalar)
+
+
+def _is_spread(array):
+    """Do several ranks have an array?"""
+    return type(array) is _native.ndarray and array.size > _FEW and int(_native.Stack().message("cluster ranks") or 1) > 1
+
+
+def _hashed(numpys, array, **options):
+    """NumPy's table of the elements that an array has. It reads all of the array, which several ranks sort where it is."""
+    return NotImplemented if _is_spread(array) else numpys(array, **options)
 
 
 class _View:
@@ -114,6 +132,8 @@ def _globals(original, public, equivalent):
             made[key] = mine
         elif key == "_array_converter":
             made[key] = functools.partial(_Converter, value)
+        elif key == "_unique_hash":
+            made[key] = functools.partial(_hashed, value)
         elif isinstance(value, types.ModuleType) and value.__name__.startswith("numpy"):
             made[key] = _View(value, public, equivalent)
         elif inner is not None and inner.__module__ == name:
