@@ -52,7 +52,7 @@ def simulated(tmp_path, program, stacks=SIMULATED):
 
 
 def launched(name, tmp_path, program, ranks=3, **variables):
-    variables |= {"BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES}
+    variables = {"BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES, **variables}
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return run([*LAUNCHERS[name], "-n", str(ranks)], tmp_path, program, **variables)
 
@@ -473,6 +473,37 @@ def test_ranks_read_and_write_arrays_of_zarr(tmp_path):
         assert done.returncode == 0, done.stderr
 
 
+# The device of the second rank has less memory than half of the arrays need.
+UNEVEN_MEMORY = """
+import os
+if os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")) == "1":
+    os.environ["BH_OPENCL_MEMORY"] = "1MiB"
+import bh as np
+from bh import _native
+if "OpenCL device: none" in np.info():
+    print("no device")
+    raise SystemExit
+before = _native.Stack().message("cluster shares")
+arrays = [np.ones((256, 256)) * k for k in range(4)]
+for _ in range(3):
+    for one, other in zip(arrays, arrays[1:]):
+        other += one
+print(before, "|", _native.Stack().message("cluster shares"), "|", [float(array.sum()) for array in arrays])
+"""
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_ranks_know_the_memory_of_each_others_devices(tmp_path, name):
+    keys = {"BH_STACK": "cluster-opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
+    done = launched(name, tmp_path, UNEVEN_MEMORY, ranks=2, **keys)
+    if done.stdout.strip() == "no device" or "OpenCL" in done.stderr:
+        pytest.skip("no OpenCL")
+    assert done.returncode == 0, done.stderr
+    before, after, sums = done.stdout.strip().split(" | ")
+    assert before == "cluster: 2 ranks, shares 50.0%, 50.0%" and after.startswith("cluster: 2 ranks, shares ") and after != before
+    assert [value / 65536 for value in json.loads(sums)] == [0, 1, 5, 15]
+
+
 # Calls on arrays that three ranks have. What one rank does alone is told, and the rest does not bring whole arrays to it.
 SWEEP = """
 import json, warnings, numpy, bh as np
@@ -501,7 +532,7 @@ np.exp(m) | np.add(v, w) | np.sum(v) | np.sum(m, axis=0) | np.sum(m, axis=1) | n
 np.argmax(v) | np.argmax(m, axis=0) | np.all(b) | np.ptp(v) | np.median(v) | np.median(m, axis=1) | np.percentile(v, 30)
 np.quantile(m, .3, axis=0) | np.average(v, weights=w) | np.nanmean(v) | np.nanmedian(v) | np.cumsum(v) | np.cumsum(m, axis=0)
 np.cumprod(m, axis=1) | np.diff(v) | np.gradient(v) | np.trapezoid(v) | np.sort(v) | np.sort(m, axis=0) | np.argsort(v) | np.argsort(m, axis=1)
-np.lexsort((v, i)) | np.searchsorted(np.sort(v), w) | np.bincount(i) | np.histogram(v, 20) | np.digitize(v, [.2, .5])
+np.lexsort((v, i)) | np.searchsorted(np.sort(v), w) | np.unique(i) | np.unique(v) | np.bincount(i) | np.histogram(v, 20) | np.digitize(v, [.2, .5])
 np.nonzero(b) | np.argwhere(b) | np.count_nonzero(b) | v[b] | v[i] | m[:, 3] | m[::3, ::2] | m[[1, 5, 7]] | m.T.copy() | m.reshape(200, 300)
 np.transpose(c, (2, 0, 1)).copy() | np.roll(v, 100) | np.flip(v).copy() | np.rot90(m).copy() | np.concatenate([v, w]) | np.stack([v, w])
 np.concatenate([m, m], axis=1) | np.tile(v, 2) | np.repeat(v, 2) | np.pad(m, 2) | np.insert(v, 5, 1.) | np.delete(v, 5) | np.split(v, 3)
@@ -515,7 +546,7 @@ np.linspace(0, 1, 60000) | np.random.default_rng(3).random(60000) | np.nan_to_nu
 """
 
 ONE_RANK = """
-np.unique(i) | np.unique(v) | np.bincount(i, weights=v) | np.histogram2d(v, w, 20) | np.linalg.qr(s) | np.linalg.svd(s) | np.linalg.eigh(p) | np.linalg.eig(s)
+np.bincount(i, weights=v) | np.histogram2d(v, w, 20) | np.linalg.qr(s) | np.linalg.svd(s) | np.linalg.eigh(p) | np.linalg.eig(s)
 np.linalg.eigvals(s * 2) | np.linalg.pinv(s) | np.linalg.matrix_rank(s * 3) | np.linalg.cond(s * 4) | np.fft.fft(v) | np.fft.rfft(v)
 """
 

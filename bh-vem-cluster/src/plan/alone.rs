@@ -14,7 +14,7 @@ enum There {
     /// In its piece of the array.
     Piece,
     /// In memory of its own, from where it goes to the owners.
-    Apart(Place),
+    Apart(Box<Place>),
 }
 
 impl Planner {
@@ -37,7 +37,7 @@ impl Planner {
             let view = batch.view(number);
             if place < usize::from(instr.outputs) && self.is_apart(batch, instr, place, rank) {
                 let like = self.arrays[&base.id].base;
-                there.push(There::Apart(self.scratch(rank, &like, view.shape())?));
+                there.push(There::Apart(Box::new(self.scratch(rank, &like, view.shape())?)));
                 continue;
             }
             there.push(There::Piece);
@@ -49,7 +49,7 @@ impl Planner {
             operands.push(match (operand.as_view().map(|view| (view, batch.base_of(view))), there) {
                 (None, _) => Local::Same(*operand),
                 (Some((number, None)), _) => Local::Index(batch.view(number)),
-                (_, There::Apart(place)) => Local::Data(*place),
+                (_, There::Apart(place)) => Local::Data(**place),
                 (Some((number, Some(base))), There::Piece) => {
                     let (view, whole) = (batch.view(number), IndexBox::whole(batch.shape(number)));
                     let (found, ready) = match place < usize::from(instr.outputs) {
