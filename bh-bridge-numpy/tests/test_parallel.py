@@ -207,7 +207,8 @@ def moved(a, b):
     return change
 
 
-OWN = [(own, (4, 3), numpy.arange(20.0).reshape(4, 5), MATRIX), (moved, (7,), MATRIX[0:2].ravel(), numpy.zeros(16)), (imperfect, (5,), MATRIX, numpy.zeros(5), numpy.zeros((5, 2)))]  # fmt: skip
+OWN = [(own, (4, 3), numpy.arange(20.0).reshape(4, 5), MATRIX), (moved, (7,), MATRIX[0:2].ravel(), numpy.zeros(16)),
+    (imperfect, (5,), MATRIX, numpy.zeros(5), numpy.zeros((5, 2)))]  # fmt: skip
 
 
 @pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in OWN], ids=lambda value: getattr(value, "__name__", ""))

@@ -165,7 +165,8 @@ def complex_text(seed):
     lines = ["def function(z, n):", "    x = z.real * 0.5", "    w, u = z * 1.0, z - 0.5j"]
     lines += [f"    for k in range({pick(('n % 7 + 2', '5', '3, 40'))}):", f"        w = {term(2)}"]
     lines += [f"        if {size('w')} > {pick((4, 50, 1e6))}:", f"            {pick(('break', 'continue', 'w = w * 0.0 + z', 'u = w * 0.25 + u; break'))}"]
-    lines += [f"        u = {term(2)}", f"        if {size('u')} > 1e6:", "            u = z + k", f"    return {pick(('w', 'u', 'w - u', 'w.real + u * 0'))} + 0j"]
+    lines += [f"        u = {term(2)}", f"        if {size('u')} > 1e6:", "            u = z + k"]
+    lines += [f"    return {pick(('w', 'u', 'w - u', 'w.real + u * 0'))} + 0j"]
     return "\n".join(lines) + "\n"
 
 
