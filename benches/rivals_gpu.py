@@ -95,7 +95,8 @@ def inside(name, system, n, dtype, steps, runs):
     found = {"first": timed(make, run, finish, 1), "step": []}
     # Until nothing is built beside the program any more: what steps take in the long run is asked for.
     for _ in range(WARM if runs else 0):
-        timed(make, run, finish, 3 * steps)
+        for length in (steps, 3 * steps):
+            timed(make, run, finish, length)
         if system == "bh":
             from bh import _native
 

@@ -841,15 +841,24 @@ fn chains_run_tile_by_tile() {
     let _alone = alone();
     let keys = "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '4'";
     let Some(mut stack) = load("'opencl'", keys) else { return };
+    for dtype in [DType::F64, DType::C64] {
+        let before = (count(&stack, "tilings"), count(&stack, "kernels in tiles"));
+        check(&mut stack, &two_grids(dtype));
+        let after = (count(&stack, "tilings"), count(&stack, "kernels in tiles"));
+        assert_eq!((after.0 - before.0, after.1 - before.1), (2, 6), "{dtype}");
+    }
+}
+
+/// Each grid is made of the other one in turn, three times.
+fn two_grids(dtype: DType) -> Program {
     let mut build = Build::default();
     let n = 40;
-    let grids = [0, 1].map(|_| build.base(DType::F64, n * n, true));
+    let grids = [0, 1].map(|_| build.base(dtype, n * n, true));
     for turn in 0..6 {
         let (from, to) = (grids[turn % 2], grids[(turn + 1) % 2]);
         let mut inner = |base, start| build.view(base, start, &[n - 2, n - 2], &[n, 1]);
         let step = [inner(to, n + 1), inner(from, n), inner(from, 2 * n + 1)];
         build.push(Opcode::Subtract, &step);
     }
-    check(&mut stack, &build.program.unwrap());
-    assert_eq!((count(&stack, "tilings"), count(&stack, "kernels in tiles")), (2, 6));
+    build.program.unwrap()
 }

@@ -3,6 +3,7 @@
 
 use super::part::{Part, is_wide};
 use super::{Code, Target, Variant, Writer};
+use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 use bh_kernel::{BufferRef, ColumnTiling, Reach, Stage, Step, TileSlot};
 
@@ -48,6 +49,12 @@ fn in_memory(stage: &Stage, slots: &[TileSlot]) -> Stage {
         }
     }
     stage
+}
+
+/// A zero of a type.
+fn zero(dtype: DType) -> String {
+    let name = type_name(dtype);
+    if dtype.is_complex() { format!("({name}){{0}}") } else { format!("({name})0") }
 }
 
 /// Nests that are so many times smaller than the area along an axis are asked for together.
@@ -147,9 +154,9 @@ impl Text<'_> {
             self.body += &format!("const int edge = {};\n", parts.join("\n|| "));
         }
         for (number, array) in found.arrays.iter().enumerate() {
-            let name = type_name(array.dtype);
             for row in array.own.low..=array.own.high {
-                self.body += &format!("{name} {} = ({name})0;\n", self.own(number as u32, row));
+                let own = self.own(number as u32, row);
+                self.body += &format!("{} {own} = {};\n", type_name(array.dtype), zero(array.dtype));
             }
         }
     }
@@ -228,11 +235,11 @@ impl Text<'_> {
         let mut part = Part::with(&self.stages[nest], own, 0);
         let element = part.element(0, 0);
         *writer = part.writer;
-        let name = type_name(self.stages[nest].kernel.slots[0].dtype);
+        let dtype = self.stages[nest].kernel.slots[0].dtype;
         let (late, align) = (self.found.tiling.nests[nest].late, self.found.nests[nest].align);
         let turn = if ahead == Ahead::First { "first" } else { "(t + 1)" };
         if ahead == Ahead::First {
-            self.body += &format!("{name} p{nest} = ({name})0;\n");
+            self.body += &format!("{} p{nest} = {};\n", type_name(dtype), zero(dtype));
         }
         self.body += &format!(
             "if ({}) {{\nconst {index} i0 = {turn} - ({late}), i1 = x - ({align});\n\
@@ -296,7 +303,7 @@ impl Text<'_> {
                     [row, 0] => self.own(array, row),
                     [row, beside] => self.shared(array, row, beside),
                 },
-                (_, false) => format!("(own ? {} : ({name})0)", part.element(at as u16, 0)),
+                (_, false) => format!("(own ? {} : {})", part.element(at as u16, 0), zero(slots[at].dtype)),
             };
             part.staged.push((at as u16, element));
         }
