@@ -135,7 +135,7 @@ impl Planner {
         run && instr.opcode.is_extension()
             && !array.fixed
             && others.into_iter().all(|other| base_of(other) != Some(own))
-            && (rank != 0 || !array.cuts.is_first() && covers(batch, number))
+            && (rank != 0 || !array.cuts.is_first() && (self.shares_out || covers(batch, number)))
     }
 
     /// Sends what a rank wrote of a view in a stage to the ranks that it belongs to.
