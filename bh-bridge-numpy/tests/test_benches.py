@@ -23,6 +23,7 @@ RUNS = {
     "cxx.py": [("--size small --runs 1 heat_equation --json {out}/cxx.json", "prefix")],
     "device.py": [("--programs", "")],
     "factorisations.py": [("--sizes 8 --runs 1 solve", "prefix")],
+    "functions.py": [("--elements 400 --seconds 0 --below 0 --json {out}/functions.json", "")],
     "fusion.py": [(f"leibnitz_pi --runs {runs} --json {{out}}/fusion.json", "prefix examples/partition_costs") for runs in (0, 1)],
     "graphs.py": [("--turns 1 --json {out}/graphs.json", ""), ("stream --limit 4 --turns 1", ""), ("stream --limit 4 --turns 1", "prefix")],
     "jit.py": [("--operations 10 --elements 10 --seconds 0.01", "")],
