@@ -1,14 +1,36 @@
-"""Makes a failing program smaller: deletes statements while it still fails."""
+"""Makes a failing program smaller: deletes statements, and replaces what they make by plain data, while it still fails."""
 
 import dataclasses
 import re
 
-from .judge import verdict
+import numpy
 
-
+from .judge import on_numpy, verdict
 
 def shrunk(program, stack):
     """The smallest program found that fails on the stack, and how it fails."""
+    program, failure = _with_fewer(program, stack)
+    for at in reversed(range(len(program.statements))):
+        plain = _plain(program.statements, at)
+        if plain and (found := _fails(program, plain, stack)):
+            program, failure = _with_fewer(dataclasses.replace(program, statements=plain), stack)
+            break
+    return program, failure
+
+
+def _plain(statements, at):
+    """The statements with data in place of the array that one of them makes of others; none if it makes none."""
+    name, _, value = statements[at].partition(" = ")
+    if not re.fullmatch(r"v\d+", name) or not re.search(r"\bv\d+\b", value):
+        return None
+    made = on_numpy("\n".join(statements[: at + 1])).get(name)
+    if not isinstance(made, numpy.ndarray) or not made.ndim:
+        return None
+    return (*statements[:at], f"{name} = (np.arange({made.size}) % 7).astype('{made.dtype}').reshape({made.shape})", *statements[at + 1 :])
+
+
+def _with_fewer(program, stack):
+    """The program with fewer statements that fails, and how it fails."""
     failure = verdict(program, stack)
     size, at = len(program.statements), 0
     while size:
