@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -401,7 +402,9 @@ except ChildProcessError:
 def test_interrupts_end_all_stages(tmp_path):
     (tmp_path / "main.py").write_text(INTERRUPTED)
     command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path / "begun")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    # Tests that run in the background begin with interrupts ignored, and so would their children.
+    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=listen)
     assert done.stdout.splitlines() == ["interrupted", "no process is left"], done.stderr
 
 
