@@ -10,9 +10,8 @@ import sys
 import numpy as np
 
 from . import _native
-from ._fallback import lift, lower, taken, to_numpy
+from ._fallback import lift, lower, taken
 from ._memory import in_process
-from ._symbols import here
 
 ndarray = _native.ndarray
 
@@ -46,31 +45,30 @@ class Later(Exception):
     """Raised for what is not carried out at once."""
 
 
-def _operand(value):
-    """NumPy's form of an operand."""
+def _operand(value, form):
+    """NumPy's form of an operand; `form` makes that of an array of bh."""
     kind = type(value)
     if kind is ndarray:
-        if value.size > _MOST or not _native.is_at_hand(value):
-            raise Later
-        made = to_numpy(value)
-        return made[()] if value._scalar else made
-    if kind in (list, tuple) and len(value) <= _MOST:
-        return value if _NUMBERS.issuperset(map(type, value)) else kind(map(_operand, value))
-    return _option(value)
-
-
-def _awaited_operand(value):
-    """NumPy's form of an operand that is waited for."""
-    kind = type(value)
-    if kind is ndarray:
-        if not in_process(value._stack) or value.size > _MANY_ELEMENTS and _threads() >= _MANY_THREADS:
-            raise Later
-        return lower(value)
-    if kind is np.ndarray:
+        return form(value)
+    if kind is np.ndarray and form is _awaited:
         return value
-    if kind in (list, tuple):
-        return kind(map(_awaited_operand, value))
+    if kind in (list, tuple) and (len(value) <= _MOST or form is _awaited):
+        return value if _NUMBERS.issuperset(map(type, value)) else kind(_operand(part, form) for part in value)
     return _option(value)
+
+
+def _little(array):
+    """A little array that is at hand."""
+    if array.size > _MOST or not _native.is_at_hand(array):
+        raise Later
+    return lower(array)
+
+
+def _awaited(array):
+    """An array that is waited for."""
+    if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads() >= _MANY_THREADS:
+        raise Later
+    return lower(array)
 
 
 def _threads():
@@ -79,20 +77,22 @@ def _threads():
 
 def _option(value):
     kind = type(value)
-    if kind in _NUMBERS or kind is str and value in _WORDS or kind in (list, tuple) and _NUMBERS.issuperset(map(type, value)):
-        return value
-    raise Later
+    if kind in (list, tuple):
+        is_known = len(value) <= _MOST and _NUMBERS.issuperset(map(type, value))
+    else:
+        is_known = kind in _NUMBERS or kind is str and value in _WORDS
+    if not is_known:
+        raise Later
+    return value
 
 
 def carried_out(original, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
     name = original.__name__
-    operands, form = _OPERANDS[name], _operand
-    if name in _FASTER:
-        if here.tracing or "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
-            raise Later
-        form = _awaited_operand
-    seen = (*map(form, args[:operands]), *map(_option, args[operands:]))
+    operands, form = _OPERANDS[name], _awaited if name in _FASTER else _little
+    if "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
+        raise Later
+    seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
     return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
 
 
@@ -102,8 +102,8 @@ def chosen(array, key):
     if not any(type(part) is list or type(part) is ndarray and part.ndim for part in parts):
         return None
     try:
-        indices = tuple(part if type(part) is slice or part is Ellipsis else _operand(part) for part in parts)
-        source = _operand(array)
+        indices = tuple(part if type(part) is slice or part is Ellipsis else _operand(part, _little) for part in parts)
+        source = _operand(array, _little)
     except Later:
         return None
     return lift(source[indices])

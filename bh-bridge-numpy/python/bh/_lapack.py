@@ -9,7 +9,6 @@ import numpy as np
 from . import _native
 from ._fallback import falls_back, from_numpy, lower, taken
 from ._memory import in_process
-from ._symbols import here
 
 _choice = os.environ.get("BH_LINALG", "numpy")
 if _choice not in ("numpy", "stack"):
@@ -37,7 +36,7 @@ def by_lapack(original):
     def decorate(function):
         @functools.wraps(function)
         def chosen(*args, **kwargs):
-            if here.tracing or not in_process(_stack_of(args)):
+            if not in_process(_stack_of(args)):
                 return function(*args, **kwargs)
             result = taken(original, lower(args), lower(kwargs))
             return _as_arrays(result) if _native.follows_array_api() else result

@@ -14,7 +14,6 @@ from ._indexing import fitted
 from ._manipulation import moveaxis, reshape, swapaxes, transpose
 from ._memory import in_process
 from ._reductions import sum as sum_
-from ._symbols import here
 from ._types import BOOL, CODE, code_of, is_complex
 from ._ufunc import UFUNCS
 
@@ -101,7 +100,7 @@ def _matmul(x1, x2, out, casting, dtype):
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (prod(front), *a.shape[-2:]))
     b = reshape(_native.broadcast_to(b, front + b.shape[-2:]), (prod(front), *b.shape[-2:]))
-    if prod(a.shape[1:]) * b.shape[2] <= _LITTLE and not here.tracing and in_process(a._stack):
+    if prod(a.shape[1:]) * b.shape[2] <= _LITTLE and in_process(a._stack):
         # A call for each takes longer.
         result = taken(np.matmul, lower((a, b)), {})
     else:
