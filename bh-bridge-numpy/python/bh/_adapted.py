@@ -10,7 +10,7 @@ import types
 
 import numpy as np
 
-from . import _fallback, _native
+from . import _fallback, _native, _ranks
 
 # Functions whose code meets nothing that bh lacks; tests compare each with NumPy's.
 NAMES = """
@@ -75,7 +75,7 @@ class _Converter:
 
 def _is_spread(array):
     """Do several ranks have an array?"""
-    return type(array) is _native.ndarray and array.size > _FEW and int(_native.Stack().message("cluster ranks") or 1) > 1
+    return type(array) is _native.ndarray and array.size > _FEW and _ranks.ranks() > 1
 
 
 def _hashed(numpys, array, **options):

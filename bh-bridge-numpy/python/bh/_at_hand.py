@@ -66,13 +66,13 @@ def _little(array):
 
 def _awaited(array):
     """An array that is waited for."""
-    if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads() >= _MANY_THREADS:
+    if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads(array._stack) >= _MANY_THREADS:
         raise Later
     return lower(array)
 
 
-def _threads():
-    return int(_native.Stack().message("threads") or 1)
+def _threads(stack):
+    return int(_native.Stack(stack).message("threads") or 1)
 
 
 def _option(value):
