@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes what follows from bh.h: the P/Invoke declarations, and the classes that NumCIL has for operations.
+"""Writes what follows from bh.h: the P/Invoke declarations, and the classes that NumCIL has for operations; and from the table of
+opcodes in the docs what the managed engine has to know of it.
 
-    generate.py            write src/Native.cs and src/NumCil.cs
+    generate.py            write src/Native.cs, src/NumCil.cs and src/managed/Rules.cs
     generate.py --check    fail if they are not what would be written
 """
 import pathlib
@@ -116,14 +117,59 @@ def native(header, component):
         '        private const string Library = "bh_bridge_c";',
         "        internal const long None = long.MinValue;", "        internal const int AllAxes = int.MaxValue;", "",
     ]
-    declared = set()
+    managed = set(re.findall(r"internal static \w+ (bh_\w+)\(", (HERE / "src/managed/Calls.cs").read_text(encoding="utf-8")))
+    declared, library = set(), []
     for name, result, given in functions(header):
         if name in declared:
             continue
         declared.add(name)
-        lines.append(f"        [DllImport(Library)]\n        internal static extern {result} {name}({', '.join(given)});\n")
+        imported = f"[DllImport(Library)]\n        internal static extern {result} {name}({', '.join(given)});\n"
+        if name in managed:
+            library.append("    " + imported.replace("\n        ", "\n            "))
+            lines.append(chosen(name, result, given))
+        else:
+            lines.append(f"        {imported}")
+    if unknown := managed - declared:
+        sys.exit(f"generate.py: bh.h has no {unknown.pop()}")
+    lines += ["        /// <summary>Those that the managed engine has, too.</summary>", "        private static class Imported", "        {"]
+    lines += [f"    {one}" for one in library]
     lines[-1] = lines[-1].rstrip("\n")
-    lines += ["    }", "}"]
+    lines += ["        }", "    }", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def chosen(name, result, given):
+    """A function that the library or the managed engine carries out."""
+    plain = [re.sub(r"^\[.+?\] ", "", one) for one in given]
+    passed = ", ".join(("out " if one.startswith("out ") else "") + one.split()[-1] for one in plain)
+    managed = f"Managed.Calls.{name}({passed})"
+    if result == "void":
+        body = f"        {{\n            if (Engine.IsManaged) {managed};\n            else Imported.{name}({passed});\n        }}\n"
+        return f"        internal static void {name}({', '.join(plain)})\n{body}"
+    return f"        internal static {result} {name}({', '.join(plain)}) =>\n            Engine.IsManaged ? {managed} : Imported.{name}({passed});\n"
+
+
+# What the operands' column of the opcode table says of results, and the number of inputs.
+RESULTS = {
+    "T ← T, T": ("Same", 2), "T ← T": ("Same", 1), "T, or its real type ← T": ("Part", 1), "real type of T ← T": ("Part", 1),
+    "bool ← T, T": ("Truth", 2), "bool ← T": ("Truth", 1), "any ← any, but not real ← complex": ("Any", 1), "T ← bool, T, T": ("Choice", 3),
+    "T ← T, along axes": ("Fold", 1), "T ← T, index": ("Gathered", 2),
+}
+
+
+def rules(table):
+    """The rows of operations on elements, folds and running folds, and gather."""
+    lines = [
+        NOTE.replace("bh.h", "docs/opcodes.md"), "using System.Collections.Generic;", "", "namespace Bh.Managed", "{", "    internal static class Rules", "    {",
+        "        internal static readonly Dictionary<Opcode, Rule> All = new Dictionary<Opcode, Rule>", "        {",
+    ]
+    for name, code, operands, types in re.findall(r"^\| `(\w+)` \| (\d+) \| ([^|]*) \| ([^|]*) \|", table, flags=re.M):
+        title = "".join(word.capitalize() for word in name.split("_"))
+        if operands in RESULTS:
+            result, inputs = RESULTS[operands]
+            result = "Running" if name.endswith("_accumulate") else result
+            lines.append(f'            {{ Opcode.{title}, new Rule("{name}", {inputs}, "{types}", Result.{result}) }},')
+    lines += ["        };", "    }", "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -173,7 +219,8 @@ def numcil():
 def main():
     header = (INCLUDE / "bh.h").read_text(encoding="utf-8")
     component = (INCLUDE / "bh_component.h").read_text(encoding="utf-8")
-    files = {"Native.cs": native(header, component), "NumCil.cs": numcil()}
+    opcodes = (HERE.parent / "docs/opcodes.md").read_text(encoding="utf-8")
+    files = {"Native.cs": native(header, component), "NumCil.cs": numcil(), "managed/Rules.cs": rules(opcodes)}
     for name, text in files.items():
         path = HERE / "src" / name
         if sys.argv[1:] == ["--check"]:

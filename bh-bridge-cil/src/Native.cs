@@ -194,65 +194,68 @@ namespace Bh
         internal const long None = long.MinValue;
         internal const int AllAxes = int.MaxValue;
 
-        [DllImport(Library)]
-        internal static extern void bh_at(IntPtr file, uint line);
+        internal static void bh_at(IntPtr file, uint line)
+        {
+            if (Engine.IsManaged) Managed.Calls.bh_at(file, line);
+            else Imported.bh_at(file, line);
+        }
 
         [DllImport(Library)]
         internal static extern int bh_error_status();
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_error_message();
+        internal static IntPtr bh_error_message() =>
+            Engine.IsManaged ? Managed.Calls.bh_error_message() : Imported.bh_error_message();
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_error_file();
+        internal static IntPtr bh_error_file() =>
+            Engine.IsManaged ? Managed.Calls.bh_error_file() : Imported.bh_error_file();
 
-        [DllImport(Library)]
-        internal static extern uint bh_error_line();
+        internal static uint bh_error_line() =>
+            Engine.IsManaged ? Managed.Calls.bh_error_line() : Imported.bh_error_line();
 
         [DllImport(Library)]
         internal static extern void bh_error_clear();
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_status_text(int status);
+        internal static IntPtr bh_status_text(int status) =>
+            Engine.IsManaged ? Managed.Calls.bh_status_text(status) : Imported.bh_status_text(status);
 
         [DllImport(Library)]
         internal static extern IntPtr bh_version();
 
-        [DllImport(Library)]
-        internal static extern int bh_context_create(out IntPtr result, IntPtr stack);
+        internal static int bh_context_create(out IntPtr result, IntPtr stack) =>
+            Engine.IsManaged ? Managed.Calls.bh_context_create(out result, stack) : Imported.bh_context_create(out result, stack);
 
         [DllImport(Library)]
         internal static extern int bh_context_create_comm(out IntPtr result, IntPtr stack, int communicator);
 
-        [DllImport(Library)]
-        internal static extern int bh_context_destroy(IntPtr context);
+        internal static int bh_context_destroy(IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_context_destroy(context) : Imported.bh_context_destroy(context);
 
-        [DllImport(Library)]
-        internal static extern int bh_flush(IntPtr context);
+        internal static int bh_flush(IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_flush(context) : Imported.bh_flush(context);
 
-        [DllImport(Library)]
-        internal static extern int bh_sync(IntPtr context);
+        internal static int bh_sync(IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_sync(context) : Imported.bh_sync(context);
 
-        [DllImport(Library)]
-        internal static extern int bh_eager(IntPtr context, int eager);
+        internal static int bh_eager(IntPtr context, int eager) =>
+            Engine.IsManaged ? Managed.Calls.bh_eager(context, eager) : Imported.bh_eager(context, eager);
 
-        [DllImport(Library)]
-        internal static extern int bh_stack_name(out IntPtr result, IntPtr context);
+        internal static int bh_stack_name(out IntPtr result, IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_stack_name(out result, context) : Imported.bh_stack_name(out result, context);
 
-        [DllImport(Library)]
-        internal static extern int bh_info(out IntPtr result, IntPtr context);
+        internal static int bh_info(out IntPtr result, IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_info(out result, context) : Imported.bh_info(out result, context);
 
         [DllImport(Library)]
         internal static extern int bh_message(out IntPtr result, IntPtr context, IntPtr text);
 
-        [DllImport(Library)]
-        internal static extern int bh_statistics_get(out Statistics result, IntPtr context);
+        internal static int bh_statistics_get(out Statistics result, IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_statistics_get(out result, context) : Imported.bh_statistics_get(out result, context);
 
-        [DllImport(Library)]
-        internal static extern int bh_counter(out ulong result, IntPtr context, IntPtr name);
+        internal static int bh_counter(out ulong result, IntPtr context, IntPtr name) =>
+            Engine.IsManaged ? Managed.Calls.bh_counter(out result, context, name) : Imported.bh_counter(out result, context, name);
 
-        [DllImport(Library)]
-        internal static extern int bh_memory_get(out Memory result, IntPtr context);
+        internal static int bh_memory_get(out Memory result, IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_memory_get(out result, context) : Imported.bh_memory_get(out result, context);
 
         [DllImport(Library)]
         internal static extern int bh_memory_limit(IntPtr context, ulong bytes);
@@ -260,11 +263,11 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_memory_release(IntPtr context);
 
-        [DllImport(Library)]
-        internal static extern int bh_threads_get(out int result, IntPtr context);
+        internal static int bh_threads_get(out int result, IntPtr context) =>
+            Engine.IsManaged ? Managed.Calls.bh_threads_get(out result, context) : Imported.bh_threads_get(out result, context);
 
-        [DllImport(Library)]
-        internal static extern int bh_threads_set(IntPtr context, int threads);
+        internal static int bh_threads_set(IntPtr context, int threads) =>
+            Engine.IsManaged ? Managed.Calls.bh_threads_set(context, threads) : Imported.bh_threads_set(context, threads);
 
         [DllImport(Library)]
         internal static extern int bh_affinity_get(out IntPtr result, IntPtr context);
@@ -272,32 +275,32 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_affinity_set(IntPtr context, IntPtr processors);
 
-        [DllImport(Library)]
-        internal static extern int bh_empty(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape);
+        internal static int bh_empty(out IntPtr result, IntPtr context, int dtype, int rank, long[] shape) =>
+            Engine.IsManaged ? Managed.Calls.bh_empty(out result, context, dtype, rank, shape) : Imported.bh_empty(out result, context, dtype, rank, shape);
 
-        [DllImport(Library)]
-        internal static extern int bh_zeros(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape);
+        internal static int bh_zeros(out IntPtr result, IntPtr context, int dtype, int rank, long[] shape) =>
+            Engine.IsManaged ? Managed.Calls.bh_zeros(out result, context, dtype, rank, shape) : Imported.bh_zeros(out result, context, dtype, rank, shape);
 
-        [DllImport(Library)]
-        internal static extern int bh_ones(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape);
+        internal static int bh_ones(out IntPtr result, IntPtr context, int dtype, int rank, long[] shape) =>
+            Engine.IsManaged ? Managed.Calls.bh_ones(out result, context, dtype, rank, shape) : Imported.bh_ones(out result, context, dtype, rank, shape);
 
-        [DllImport(Library)]
-        internal static extern int bh_full(out IntPtr result, IntPtr context, IntPtr value, int rank, [In] long[] shape);
+        internal static int bh_full(out IntPtr result, IntPtr context, IntPtr value, int rank, long[] shape) =>
+            Engine.IsManaged ? Managed.Calls.bh_full(out result, context, value, rank, shape) : Imported.bh_full(out result, context, value, rank, shape);
 
-        [DllImport(Library)]
-        internal static extern int bh_arange(out IntPtr result, IntPtr context, int dtype, double start, double stop, double step);
+        internal static int bh_arange(out IntPtr result, IntPtr context, int dtype, double start, double stop, double step) =>
+            Engine.IsManaged ? Managed.Calls.bh_arange(out result, context, dtype, start, stop, step) : Imported.bh_arange(out result, context, dtype, start, stop, step);
 
-        [DllImport(Library)]
-        internal static extern int bh_linspace(out IntPtr result, IntPtr context, int dtype, double start, double stop, long count);
+        internal static int bh_linspace(out IntPtr result, IntPtr context, int dtype, double start, double stop, long count) =>
+            Engine.IsManaged ? Managed.Calls.bh_linspace(out result, context, dtype, start, stop, count) : Imported.bh_linspace(out result, context, dtype, start, stop, count);
 
-        [DllImport(Library)]
-        internal static extern int bh_random_uniform(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, ulong key);
+        internal static int bh_random_uniform(out IntPtr result, IntPtr context, int dtype, int rank, long[] shape, ulong key) =>
+            Engine.IsManaged ? Managed.Calls.bh_random_uniform(out result, context, dtype, rank, shape, key) : Imported.bh_random_uniform(out result, context, dtype, rank, shape, key);
 
-        [DllImport(Library)]
-        internal static extern int bh_random_normal(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, ulong key);
+        internal static int bh_random_normal(out IntPtr result, IntPtr context, int dtype, int rank, long[] shape, ulong key) =>
+            Engine.IsManaged ? Managed.Calls.bh_random_normal(out result, context, dtype, rank, shape, key) : Imported.bh_random_normal(out result, context, dtype, rank, shape, key);
 
-        [DllImport(Library)]
-        internal static extern int bh_from_data(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data);
+        internal static int bh_from_data(out IntPtr result, IntPtr context, int dtype, int rank, long[] shape, IntPtr data) =>
+            Engine.IsManaged ? Managed.Calls.bh_from_data(out result, context, dtype, rank, shape, data) : Imported.bh_from_data(out result, context, dtype, rank, shape, data);
 
         [DllImport(Library)]
         internal static extern int bh_from_data_sized(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data, UIntPtr capacity);
@@ -308,14 +311,14 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_copy_new(out IntPtr result, IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern int bh_cast(out IntPtr result, IntPtr a, int dtype);
+        internal static int bh_cast(out IntPtr result, IntPtr a, int dtype) =>
+            Engine.IsManaged ? Managed.Calls.bh_cast(out result, a, dtype) : Imported.bh_cast(out result, a, dtype);
 
         [DllImport(Library)]
         internal static extern int bh_retain(out IntPtr result, IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern int bh_free(IntPtr a);
+        internal static int bh_free(IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_free(a) : Imported.bh_free(a);
 
         [DllImport(Library)]
         internal static extern int bh_slice(out IntPtr result, IntPtr a, int axis, long start, long stop, long step);
@@ -326,41 +329,41 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_index(out IntPtr result, IntPtr a, int axis, long index);
 
-        [DllImport(Library)]
-        internal static extern int bh_new_axis(out IntPtr result, IntPtr a, int axis);
+        internal static int bh_new_axis(out IntPtr result, IntPtr a, int axis) =>
+            Engine.IsManaged ? Managed.Calls.bh_new_axis(out result, a, axis) : Imported.bh_new_axis(out result, a, axis);
 
-        [DllImport(Library)]
-        internal static extern int bh_transpose(out IntPtr result, IntPtr a, [In] int[] axes);
+        internal static int bh_transpose(out IntPtr result, IntPtr a, int[] axes) =>
+            Engine.IsManaged ? Managed.Calls.bh_transpose(out result, a, axes) : Imported.bh_transpose(out result, a, axes);
 
         [DllImport(Library)]
         internal static extern int bh_transpose_sized(out IntPtr result, IntPtr a, UIntPtr count, [In] int[] axes);
 
-        [DllImport(Library)]
-        internal static extern int bh_reshape(out IntPtr result, IntPtr a, int rank, [In] long[] shape);
+        internal static int bh_reshape(out IntPtr result, IntPtr a, int rank, long[] shape) =>
+            Engine.IsManaged ? Managed.Calls.bh_reshape(out result, a, rank, shape) : Imported.bh_reshape(out result, a, rank, shape);
 
-        [DllImport(Library)]
-        internal static extern int bh_broadcast(out IntPtr result, IntPtr a, int rank, [In] long[] shape);
+        internal static int bh_broadcast(out IntPtr result, IntPtr a, int rank, long[] shape) =>
+            Engine.IsManaged ? Managed.Calls.bh_broadcast(out result, a, rank, shape) : Imported.bh_broadcast(out result, a, rank, shape);
 
-        [DllImport(Library)]
-        internal static extern int bh_diagonal(out IntPtr result, IntPtr a, long offset, int first, int second);
+        internal static int bh_diagonal(out IntPtr result, IntPtr a, long offset, int first, int second) =>
+            Engine.IsManaged ? Managed.Calls.bh_diagonal(out result, a, offset, first, second) : Imported.bh_diagonal(out result, a, offset, first, second);
 
-        [DllImport(Library)]
-        internal static extern int bh_reverse(out IntPtr result, IntPtr a, int axis);
+        internal static int bh_reverse(out IntPtr result, IntPtr a, int axis) =>
+            Engine.IsManaged ? Managed.Calls.bh_reverse(out result, a, axis) : Imported.bh_reverse(out result, a, axis);
 
         [DllImport(Library)]
         internal static extern int bh_view(out IntPtr result, IntPtr a, long start, int rank, [In] long[] shape, [In] long[] stride);
 
-        [DllImport(Library)]
-        internal static extern int bh_part(out IntPtr result, IntPtr a, UIntPtr count, [In] Subscript[] subscripts);
+        internal static int bh_part(out IntPtr result, IntPtr a, UIntPtr count, Subscript[] subscripts) =>
+            Engine.IsManaged ? Managed.Calls.bh_part(out result, a, count, subscripts) : Imported.bh_part(out result, a, count, subscripts);
 
-        [DllImport(Library)]
-        internal static extern int bh_rank(out int result, IntPtr a);
+        internal static int bh_rank(out int result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_rank(out result, a) : Imported.bh_rank(out result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_shape([Out] long[] result, IntPtr a);
+        internal static int bh_shape(long[] result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_shape(result, a) : Imported.bh_shape(result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_stride([Out] long[] result, IntPtr a);
+        internal static int bh_stride(long[] result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_stride(result, a) : Imported.bh_stride(result, a);
 
         [DllImport(Library)]
         internal static extern int bh_shape_sized(out long result, UIntPtr capacity, IntPtr a);
@@ -374,17 +377,17 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_size(out long result, IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern int bh_dtype_of(out int result, IntPtr a);
+        internal static int bh_dtype_of(out int result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_dtype_of(out result, a) : Imported.bh_dtype_of(out result, a);
 
         [DllImport(Library)]
         internal static extern int bh_context_of(out IntPtr result, IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern UIntPtr bh_dtype_size(int dtype);
+        internal static UIntPtr bh_dtype_size(int dtype) =>
+            Engine.IsManaged ? Managed.Calls.bh_dtype_size(dtype) : Imported.bh_dtype_size(dtype);
 
-        [DllImport(Library)]
-        internal static extern int bh_read(IntPtr data, IntPtr a);
+        internal static int bh_read(IntPtr data, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_read(data, a) : Imported.bh_read(data, a);
 
         [DllImport(Library)]
         internal static extern int bh_read_sized(IntPtr data, UIntPtr capacity, IntPtr a);
@@ -392,8 +395,8 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_read_strided(IntPtr data, IntPtr a, [In] long[] stride);
 
-        [DllImport(Library)]
-        internal static extern int bh_write(IntPtr a, IntPtr data);
+        internal static int bh_write(IntPtr a, IntPtr data) =>
+            Engine.IsManaged ? Managed.Calls.bh_write(a, data) : Imported.bh_write(a, data);
 
         [DllImport(Library)]
         internal static extern int bh_write_sized(IntPtr a, IntPtr data, UIntPtr capacity);
@@ -401,11 +404,11 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_write_strided(IntPtr a, IntPtr data, [In] long[] stride);
 
-        [DllImport(Library)]
-        internal static extern int bh_map(out IntPtr result, IntPtr a, uint access);
+        internal static int bh_map(out IntPtr result, IntPtr a, uint access) =>
+            Engine.IsManaged ? Managed.Calls.bh_map(out result, a, access) : Imported.bh_map(out result, a, access);
 
-        [DllImport(Library)]
-        internal static extern int bh_unmap(IntPtr a);
+        internal static int bh_unmap(IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_unmap(a) : Imported.bh_unmap(a);
 
         [DllImport(Library)]
         internal static extern int bh_pin(IntPtr a);
@@ -413,20 +416,20 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_unpin(IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern int bh_scalar_f64(out double result, IntPtr a);
+        internal static int bh_scalar_f64(out double result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_scalar_f64(out result, a) : Imported.bh_scalar_f64(out result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_scalar_i64(out long result, IntPtr a);
+        internal static int bh_scalar_i64(out long result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_scalar_i64(out result, a) : Imported.bh_scalar_i64(out result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_scalar_u64(out ulong result, IntPtr a);
+        internal static int bh_scalar_u64(out ulong result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_scalar_u64(out result, a) : Imported.bh_scalar_u64(out result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_scalar_bool([MarshalAs(UnmanagedType.I1)] out bool result, IntPtr a);
+        internal static int bh_scalar_bool(out bool result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_scalar_bool(out result, a) : Imported.bh_scalar_bool(out result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_scalar_c128([Out] double[] result, IntPtr a);
+        internal static int bh_scalar_c128(double[] result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_scalar_c128(result, a) : Imported.bh_scalar_c128(result, a);
 
         [DllImport(Library)]
         internal static extern int bh_adopt_as(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data, uint mode, Release release, IntPtr argument);
@@ -440,11 +443,11 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_end_lending(IntPtr lent);
 
-        [DllImport(Library)]
-        internal static extern int bh_save(IntPtr path, IntPtr a);
+        internal static int bh_save(IntPtr path, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_save(path, a) : Imported.bh_save(path, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_load(out IntPtr result, IntPtr context, IntPtr path);
+        internal static int bh_load(out IntPtr result, IntPtr context, IntPtr path) =>
+            Engine.IsManaged ? Managed.Calls.bh_load(out result, context, path) : Imported.bh_load(out result, context, path);
 
         [DllImport(Library)]
         internal static extern int bh_argmax(out IntPtr result, IntPtr a, int axis, int keep);
@@ -464,11 +467,11 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_eye(out IntPtr result, IntPtr context, int dtype, long rows, long columns, long diagonal);
 
-        [DllImport(Library)]
-        internal static extern int bh_op(IntPtr result, ushort opcode, ushort param, UIntPtr count, IntPtr[] inputs);
+        internal static int bh_op(IntPtr result, ushort opcode, ushort param, UIntPtr count, IntPtr[] inputs) =>
+            Engine.IsManaged ? Managed.Calls.bh_op(result, opcode, param, count, inputs) : Imported.bh_op(result, opcode, param, count, inputs);
 
-        [DllImport(Library)]
-        internal static extern int bh_op_new(out IntPtr result, ushort opcode, ushort param, int dtype, UIntPtr count, IntPtr[] inputs);
+        internal static int bh_op_new(out IntPtr result, ushort opcode, ushort param, int dtype, UIntPtr count, IntPtr[] inputs) =>
+            Engine.IsManaged ? Managed.Calls.bh_op_new(out result, opcode, param, dtype, count, inputs) : Imported.bh_op_new(out result, opcode, param, dtype, count, inputs);
 
         [DllImport(Library)]
         internal static extern int bh_extmethod_register(IntPtr context, IntPtr name, IntPtr component, IntPtr library);
@@ -476,14 +479,14 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_extmethod(IntPtr name, UIntPtr out_count, IntPtr[] outs, UIntPtr input_count, IntPtr[] inputs);
 
-        [DllImport(Library)]
-        internal static extern int bh_matmul(IntPtr result, IntPtr a, IntPtr b);
+        internal static int bh_matmul(IntPtr result, IntPtr a, IntPtr b) =>
+            Engine.IsManaged ? Managed.Calls.bh_matmul(result, a, b) : Imported.bh_matmul(result, a, b);
 
         [DllImport(Library)]
         internal static extern int bh_matmul_new(out IntPtr result, IntPtr a, IntPtr b);
 
-        [DllImport(Library)]
-        internal static extern int bh_solve(IntPtr result, IntPtr a, IntPtr b);
+        internal static int bh_solve(IntPtr result, IntPtr a, IntPtr b) =>
+            Engine.IsManaged ? Managed.Calls.bh_solve(result, a, b) : Imported.bh_solve(result, a, b);
 
         [DllImport(Library)]
         internal static extern int bh_lu(IntPtr result, IntPtr permutation, IntPtr a);
@@ -491,14 +494,14 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_cholesky(IntPtr result, IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern int bh_fft(IntPtr result, IntPtr a);
+        internal static int bh_fft(IntPtr result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_fft(result, a) : Imported.bh_fft(result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_ifft(IntPtr result, IntPtr a);
+        internal static int bh_ifft(IntPtr result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_ifft(result, a) : Imported.bh_ifft(result, a);
 
-        [DllImport(Library)]
-        internal static extern int bh_sort(IntPtr result, IntPtr a);
+        internal static int bh_sort(IntPtr result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_sort(result, a) : Imported.bh_sort(result, a);
 
         [DllImport(Library)]
         internal static extern int bh_sort_new(out IntPtr result, IntPtr a);
@@ -533,47 +536,47 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_print(IntPtr a);
 
-        [DllImport(Library)]
-        internal static extern int bh_format(out IntPtr result, IntPtr a);
+        internal static int bh_format(out IntPtr result, IntPtr a) =>
+            Engine.IsManaged ? Managed.Calls.bh_format(out result, a) : Imported.bh_format(out result, a);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_bool([MarshalAs(UnmanagedType.I1)] bool value);
+        internal static IntPtr bh_bool(bool value) =>
+            Engine.IsManaged ? Managed.Calls.bh_bool(value) : Imported.bh_bool(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_i8(sbyte value);
+        internal static IntPtr bh_i8(sbyte value) =>
+            Engine.IsManaged ? Managed.Calls.bh_i8(value) : Imported.bh_i8(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_i16(short value);
+        internal static IntPtr bh_i16(short value) =>
+            Engine.IsManaged ? Managed.Calls.bh_i16(value) : Imported.bh_i16(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_i32(int value);
+        internal static IntPtr bh_i32(int value) =>
+            Engine.IsManaged ? Managed.Calls.bh_i32(value) : Imported.bh_i32(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_i64(long value);
+        internal static IntPtr bh_i64(long value) =>
+            Engine.IsManaged ? Managed.Calls.bh_i64(value) : Imported.bh_i64(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_u8(byte value);
+        internal static IntPtr bh_u8(byte value) =>
+            Engine.IsManaged ? Managed.Calls.bh_u8(value) : Imported.bh_u8(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_u16(ushort value);
+        internal static IntPtr bh_u16(ushort value) =>
+            Engine.IsManaged ? Managed.Calls.bh_u16(value) : Imported.bh_u16(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_u32(uint value);
+        internal static IntPtr bh_u32(uint value) =>
+            Engine.IsManaged ? Managed.Calls.bh_u32(value) : Imported.bh_u32(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_u64(ulong value);
+        internal static IntPtr bh_u64(ulong value) =>
+            Engine.IsManaged ? Managed.Calls.bh_u64(value) : Imported.bh_u64(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_f32(float value);
+        internal static IntPtr bh_f32(float value) =>
+            Engine.IsManaged ? Managed.Calls.bh_f32(value) : Imported.bh_f32(value);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_f64(double value);
+        internal static IntPtr bh_f64(double value) =>
+            Engine.IsManaged ? Managed.Calls.bh_f64(value) : Imported.bh_f64(value);
 
         [DllImport(Library)]
         internal static extern IntPtr bh_c64(float real, float imaginary);
 
-        [DllImport(Library)]
-        internal static extern IntPtr bh_c128(double real, double imaginary);
+        internal static IntPtr bh_c128(double real, double imaginary) =>
+            Engine.IsManaged ? Managed.Calls.bh_c128(real, imaginary) : Imported.bh_c128(real, imaginary);
 
         [DllImport(Library)]
         internal static extern int bh_add(IntPtr result, IntPtr a, IntPtr b);
@@ -1078,5 +1081,222 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_cond_scatter(IntPtr result, IntPtr a, IntPtr b, IntPtr c);
+
+        /// <summary>Those that the managed engine has, too.</summary>
+        private static class Imported
+        {
+        [DllImport(Library)]
+            internal static extern void bh_at(IntPtr file, uint line);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_error_message();
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_error_file();
+
+        [DllImport(Library)]
+            internal static extern uint bh_error_line();
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_status_text(int status);
+
+        [DllImport(Library)]
+            internal static extern int bh_context_create(out IntPtr result, IntPtr stack);
+
+        [DllImport(Library)]
+            internal static extern int bh_context_destroy(IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_flush(IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_sync(IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_eager(IntPtr context, int eager);
+
+        [DllImport(Library)]
+            internal static extern int bh_stack_name(out IntPtr result, IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_info(out IntPtr result, IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_statistics_get(out Statistics result, IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_counter(out ulong result, IntPtr context, IntPtr name);
+
+        [DllImport(Library)]
+            internal static extern int bh_memory_get(out Memory result, IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_threads_get(out int result, IntPtr context);
+
+        [DllImport(Library)]
+            internal static extern int bh_threads_set(IntPtr context, int threads);
+
+        [DllImport(Library)]
+            internal static extern int bh_empty(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape);
+
+        [DllImport(Library)]
+            internal static extern int bh_zeros(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape);
+
+        [DllImport(Library)]
+            internal static extern int bh_ones(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape);
+
+        [DllImport(Library)]
+            internal static extern int bh_full(out IntPtr result, IntPtr context, IntPtr value, int rank, [In] long[] shape);
+
+        [DllImport(Library)]
+            internal static extern int bh_arange(out IntPtr result, IntPtr context, int dtype, double start, double stop, double step);
+
+        [DllImport(Library)]
+            internal static extern int bh_linspace(out IntPtr result, IntPtr context, int dtype, double start, double stop, long count);
+
+        [DllImport(Library)]
+            internal static extern int bh_random_uniform(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, ulong key);
+
+        [DllImport(Library)]
+            internal static extern int bh_random_normal(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, ulong key);
+
+        [DllImport(Library)]
+            internal static extern int bh_from_data(out IntPtr result, IntPtr context, int dtype, int rank, [In] long[] shape, IntPtr data);
+
+        [DllImport(Library)]
+            internal static extern int bh_cast(out IntPtr result, IntPtr a, int dtype);
+
+        [DllImport(Library)]
+            internal static extern int bh_free(IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_new_axis(out IntPtr result, IntPtr a, int axis);
+
+        [DllImport(Library)]
+            internal static extern int bh_transpose(out IntPtr result, IntPtr a, [In] int[] axes);
+
+        [DllImport(Library)]
+            internal static extern int bh_reshape(out IntPtr result, IntPtr a, int rank, [In] long[] shape);
+
+        [DllImport(Library)]
+            internal static extern int bh_broadcast(out IntPtr result, IntPtr a, int rank, [In] long[] shape);
+
+        [DllImport(Library)]
+            internal static extern int bh_diagonal(out IntPtr result, IntPtr a, long offset, int first, int second);
+
+        [DllImport(Library)]
+            internal static extern int bh_reverse(out IntPtr result, IntPtr a, int axis);
+
+        [DllImport(Library)]
+            internal static extern int bh_part(out IntPtr result, IntPtr a, UIntPtr count, [In] Subscript[] subscripts);
+
+        [DllImport(Library)]
+            internal static extern int bh_rank(out int result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_shape([Out] long[] result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_stride([Out] long[] result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_dtype_of(out int result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern UIntPtr bh_dtype_size(int dtype);
+
+        [DllImport(Library)]
+            internal static extern int bh_read(IntPtr data, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_write(IntPtr a, IntPtr data);
+
+        [DllImport(Library)]
+            internal static extern int bh_map(out IntPtr result, IntPtr a, uint access);
+
+        [DllImport(Library)]
+            internal static extern int bh_unmap(IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_scalar_f64(out double result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_scalar_i64(out long result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_scalar_u64(out ulong result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_scalar_bool([MarshalAs(UnmanagedType.I1)] out bool result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_scalar_c128([Out] double[] result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_save(IntPtr path, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_load(out IntPtr result, IntPtr context, IntPtr path);
+
+        [DllImport(Library)]
+            internal static extern int bh_op(IntPtr result, ushort opcode, ushort param, UIntPtr count, IntPtr[] inputs);
+
+        [DllImport(Library)]
+            internal static extern int bh_op_new(out IntPtr result, ushort opcode, ushort param, int dtype, UIntPtr count, IntPtr[] inputs);
+
+        [DllImport(Library)]
+            internal static extern int bh_matmul(IntPtr result, IntPtr a, IntPtr b);
+
+        [DllImport(Library)]
+            internal static extern int bh_solve(IntPtr result, IntPtr a, IntPtr b);
+
+        [DllImport(Library)]
+            internal static extern int bh_fft(IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_ifft(IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_sort(IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern int bh_format(out IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_bool([MarshalAs(UnmanagedType.I1)] bool value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_i8(sbyte value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_i16(short value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_i32(int value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_i64(long value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_u8(byte value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_u16(ushort value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_u32(uint value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_u64(ulong value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_f32(float value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_f64(double value);
+
+        [DllImport(Library)]
+            internal static extern IntPtr bh_c128(double real, double imaginary);
+        }
     }
 }

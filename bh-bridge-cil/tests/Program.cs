@@ -34,8 +34,13 @@ static class Program
         }
     }
 
-    private static int Main()
+    private static int Main(string[] arguments)
     {
+        if (arguments.Contains("figures"))
+        {
+            Figures.Print();
+            return 0;
+        }
         Run("values", Values.All);
         Run("views", Views.All);
         Run("types", Types.All);
