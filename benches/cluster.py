@@ -94,8 +94,9 @@ class Bench:
         openmpi = "open" in subprocess.run([self.mpirun, "--version"], capture_output=True, text=True).stdout.lower()
         options = []
         if openmpi:
-            crowded = ranks > self.cores
-            options = ["--oversubscribe", "--bind-to", "none"] if crowded or not self.bind else ["--bind-to", "core"]
+            crowded = ranks * self.args.threads > self.cores
+            own = ["--bind-to", "core"] if self.args.threads == 1 else ["--map-by", f"slot:PE={self.args.threads}", "--bind-to", "core"]
+            options = ["--oversubscribe", "--bind-to", "none"] if crowded or not self.bind else own
         command = [self.mpirun, *options, "-n", str(ranks), *map(str, line)]
         done = self.wait(command, environment)
         if done.returncode != 0 and openmpi and self.bind:

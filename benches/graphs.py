@@ -4,8 +4,8 @@
     benches/graphs.py [--size small|full] [--stack NAME] [--limit MiB] [--turns N] [--json FILE] [NAME...]
 
 The package `bh` must be importable. `stream` sends a file of ten times the memory limit (`--limit`) through a graph, and says how
-much of the time its slowest stage takes alone; where BH_PREFIX names an installation, a graph in C++ does so as well. Its tasks on
-one stack count as one stage there, as a stack does a batch at a time. The others take the processor's time for a whole graph, of
+much of the time its slowest stage takes alone; where BH_PREFIX names an installation, a graph in C++ does so as well. Tasks on
+one stack count as one stage, as a stack does a batch at a time. The others take the processor's time for a whole graph, of
 all threads, without tasks on other stacks. All are medians of turns in which all forms run.
 """
 
@@ -245,12 +245,17 @@ def stream(args, folder):
     del made
     first = lambda x: np.sqrt(x * x + 1)
     second = lambda x: (np.sin(x) * np.cos(x)).sum()
-    piece = [np.ones((rows, 8))] * 320
-    stages = {
-        "source": bh.source(path, rows=rows) >> bh.sink(lambda x: None, stack="numpy"),
-        "first": bh.source(piece) >> bh.task(first) >> bh.sink(lambda x: None),
-        "second": bh.source(piece) >> bh.task(second, stack=args.stack) >> bh.sink(float),
-    }
+    # As many pieces as the file has, each in a place of its own: one that comes again would be in the cache.
+    piece = list(np.ones((320, rows, 8)))
+    source = {"source": bh.source(path, rows=rows) >> bh.sink(lambda x: None, stack="numpy")}
+    if args.stack:
+        tasks = {
+            "first": bh.source(piece) >> bh.task(first) >> bh.sink(lambda x: None),
+            "second": bh.source(piece) >> bh.task(second, stack=args.stack) >> bh.sink(float),
+        }
+    else:
+        tasks = {"tasks": bh.source(piece) >> bh.task(first) >> bh.task(second, ahead=2) >> bh.sink(float)}
+    stages = source | tasks
     whole = bh.source(path, rows=rows) >> bh.task(first) >> bh.task(second, stack=args.stack, ahead=2) >> bh.sink(float)
     seconds = {name: [] for name in stages}
     total = []

@@ -4,8 +4,8 @@
     benches/report.py [--check]
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
-are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise),
-`by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
+are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
+specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
@@ -20,7 +20,7 @@ import svg
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-PAGES = [DOCS / "PERFORMANCE.md", DOCS / "fusion.md", DOCS / "backends.md", *sorted((DOCS / "papers").glob("*.md"))]
+PAGES = [DOCS / "PERFORMANCE.md", DOCS / "fusion.md", DOCS / "backends.md", DOCS / "scalars.md", *sorted((DOCS / "papers").glob("*.md"))]
 # Bytes that a step has to move to and from memory, for programs that memory limits: n to bytes.
 TRAFFIC = {
     "heat_equation": lambda n: 16 * n**2, "game_of_life": lambda n: 16 * n**2, "stencil_27_point": lambda n: 16 * n**3,
@@ -216,14 +216,48 @@ def selected():
     return table(["", *SIX.values()], rows)
 
 
-def specialise():
+def specialise(name="specialise"):
     rows = []
-    for row in read("specialise")["programs"]:
+    for row in read(name)["programs"]:
         ways = row["ways"]
         cells = [number(1e3 * ways[way][column]) for column in ("application", "kernels", "compile") for way in WAYS]
         rows.append([f"{row['program']} {row['n']} × {row['steps']}", row["dtype"], *cells, " / ".join(f"{ways[way]['built']:.0f}" for way in WAYS)])
     titles = [f"{what}, {way}" for what in ("all", "kernels", "compiler") for way in WAYS]
     return table(["program", "type", *titles, "kernels built"], rows)
+
+
+def specialise_pocl():
+    return specialise("specialise_pocl")
+
+
+def scalars_gpu():
+    rows = []
+    for row in read("scalars_gpu")["programs"]:
+        hand, kernel, call = (row[form] for form in ("by_hand", "kernel", "call"))
+        rows.append([f"`{row['program']}`", *map(number, (hand, kernel, call)), f"{hand / kernel:.2f}", f"{hand / call:.2f}"])
+    return table(["program", "by hand", "bh's kernel", "bh's call", "by hand / kernel", "by hand / call"], rows)
+
+
+def micro_global():
+    found = read("micro")
+    rows = [[str(row["stride"]), *map(number, row["gb_s"])] for row in found["global"]]
+    return table(["stride", *(f"groups of {group}" for group in found["groups"])], rows)
+
+
+def micro_local():
+    rows = [row for row in read("micro")["local"]]
+    return table(["stride", *(str(row["stride"]) for row in rows)], [["GB/s", *(number(row["gb_s"]) for row in rows)]])
+
+
+def ranks_threads():
+    programs = read("ranks_threads")["programs"]
+    ways = [(way["ranks"], way["threads"]) for way in programs[0]["ways"]]
+    rows = []
+    for program in programs:
+        seconds = [way["seconds"] for way in program["ways"]]
+        rows.append([f"{program['program']} {program['n']} × {program['iters']}", *(number(1e3 * value) for value in seconds)])
+        rows.append(["times one core", *(f"{seconds[0] / value:.1f}" for value in seconds)])
+    return table(["ranks × threads", *(f"{ranks} × {threads}" for ranks, threads in ways)], rows)
 
 
 def by_hand(name):

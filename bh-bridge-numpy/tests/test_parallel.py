@@ -207,7 +207,37 @@ def moved(a, b):
     return change
 
 
-OWN = [(own, (4, 3), numpy.arange(20.0).reshape(4, 5), MATRIX), (moved, (7,), MATRIX[0:2].ravel(), numpy.zeros(16)),
+def tallied(a, counts, last):
+    """What loops find goes to computed subscripts, after them: added up, or the last one stays."""
+
+    def put(i):
+        steps, n = 0, int(a[i]) * 7 + 3
+        while n > 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        counts[steps % 5 - 5] += 1 + i % 2
+        if steps % 3 == 2:
+            last[steps % 4] = 10 * i
+
+    return put
+
+
+def beside(a, b, c):
+    """Elements that an index has for itself beside such."""
+
+    def put(i):
+        total = 0.0
+        for k in range(i % 4):
+            total += a[i + k]
+        b[i] = total
+        c[int(total) % 7] = i
+        return total
+
+    return put
+
+
+OWN = [(tallied, (24,), MATRIX.ravel(), numpy.zeros(5, int), numpy.zeros(4)), (beside, (9,), numpy.arange(20.0), numpy.zeros(9), numpy.zeros(7, int)),
+    (own, (4, 3), numpy.arange(20.0).reshape(4, 5), MATRIX), (moved, (7,), MATRIX[0:2].ravel(), numpy.zeros(16)),
     (imperfect, (5,), MATRIX, numpy.zeros(5), numpy.zeros((5, 2)))]  # fmt: skip
 
 

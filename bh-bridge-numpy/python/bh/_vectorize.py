@@ -80,7 +80,8 @@ class vectorize:
             raise Unsupported("arguments that do not fit")
         given = dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
         program = self._program(tuple(given))
-        shape = np.broadcast_shapes(*(value.shape for value in given.values()))
+        shapes = {value.shape for value in given.values()}
+        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
         return program(self.pyfunc, list(given.values()), shape)
 
     def _program(self, names):

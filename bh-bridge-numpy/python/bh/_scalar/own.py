@@ -1,6 +1,9 @@
-"""Elements of arrays that each index of a loop has for itself become variables: what is written there is a result."""
+"""What a function writes to arrays becomes results. Elements that each index of a loop has for itself become variables, whose last values
+are written; what is written at other subscripts is put there when all indices have said where and what."""
 
 import dataclasses
+
+import numpy as np
 
 from .._indices import Index
 from .ir import Assign, Block, Const, Count, If, Loop, Store, Unsupported, Var, assigned, escapes, parts, walk
@@ -36,24 +39,74 @@ class Own:
             return None
 
 
+@dataclasses.dataclass(slots=True)
+class Put:
+    """Values for elements of an array at computed subscripts, or to be added to these, one for each index, or for those of a mask: the variables
+    that hold them."""
+
+    table: str
+    adds: bool
+    key: list
+    value: str
+    mask: str
+
+    def names(self):
+        """All variables."""
+        return [*self.key, self.value, *([self.mask] if self.mask else [])]
+
+
 def with_own(function):
-    """The function without statements that write to arrays, and the elements that it writes, whose new values are its last results;
-    those that are read as they were are its last parameters."""
+    """The function without statements that write to arrays; the elements that indices have for themselves, whose new values are results
+    behind its own; and what it puts elsewhere, whose variables are the last results. Elements that are read as they were are its last
+    parameters."""
     stores = [one for one in walk(function.body) if type(one) is Store]
     if not stores:
-        return function, []
-    sums, owns = _sums(function), {}
+        return function, [], []
+    sums, owns, elsewhere = _sums(function), {}, set()
     for store in stores:
         key = tuple(_sum(part, sums, function) for part in store.key)
         own = owns.setdefault(store.table.name, Own(store.table.name, store.table.dtype, key, False))
         if None in key or own.key != key:
-            raise Unsupported("elements of an array at other subscripts than those that are written")
+            elsewhere.add(store.table.name)
+    owns = {name: own for name, own in owns.items() if name not in elsewhere}
     _note_reads(function, owns, sums)
-    body = _without_stores(function.body, owns)
+    puts = _Puts(function, elsewhere)
+    body = [*puts.begin, *_without_stores(function.body, owns, puts)]
     parameters = [*function.parameters, *(variable(own.table) for own in owns.values() if own.reads)]
-    results = [*function.results, *map(variable, owns)]
-    tables = {name: table for name, table in function.tables.items() if name not in owns}
-    return dataclasses.replace(function, parameters=parameters, body=body, results=results, tables=tables), list(owns.values())
+    results = [*function.results, *map(variable, owns), *(name for put in puts.all for name in put.names())]
+    tables = {name: table for name, table in function.tables.items() if name not in owns and name not in elsewhere}
+    return dataclasses.replace(function, parameters=parameters, body=body, results=results, tables=tables), list(owns.values()), puts.all
+
+
+class _Puts:
+    """What is put at computed subscripts, in the order of the statements: each has variables, which hold nothing at the beginning."""
+
+    def __init__(self, function, tables):
+        loops = [one for one in walk(function.body) if type(one) in (Loop, Count)]
+        if any(type(one) is Store and one.table.name in tables for loop in loops for one in walk(loop.body)):
+            raise Unsupported("an array that a loop writes to at computed subscripts")
+        if any(type(one) is Assign and one.op == "load" and one.extra.name in tables for one in walk(function.body)):
+            raise Unsupported("elements of an array at other subscripts than those that are written")
+        sure = [*map(id, _sure(function.body))]
+        self.all, self.begin, self._of = [], [], {}
+        for number, store in enumerate(one for one in walk(function.body) if type(one) is Store and one.table.name in tables):
+            name = f"put{number}"
+            key = [f"{name}_{axis}" for axis in range(len(store.key))]
+            put = Put(store.table.name, store.adds, key, f"{name}_value", "" if id(store) in sure else f"{name}_on")
+            self.all.append(put)
+            self._of[id(store)] = put
+            if put.mask:
+                starts = [*((part, 0) for part in key), (put.value, store.table.dtype.type(0).item()), (put.mask, False)]
+                self.begin += [Assign(target, "copy", (Const(value),), store.line) for target, value in starts]
+
+    def written(self, store):
+        """The statements in place of one that writes; None if it writes to an element that its index has for itself."""
+        put = self._of.get(id(store))
+        if put is None:
+            return None
+        done = [Assign(target, "cast", (part,), store.line, np.dtype(np.int64)) for target, part in zip(put.key, store.key)]
+        done.append(_converted(put.value, store))
+        return done + ([Assign(put.mask, "copy", (Const(True),), store.line)] if put.mask else [])
 
 
 def variable(table):
@@ -69,20 +122,20 @@ def _note_reads(function, owns, sums):
             if tuple(_sum(part, sums, function) for part in one.args) != own.key:
                 raise Unsupported("elements of an array at other subscripts than those that are written")
             own.reads = True
-        if type(one) is Store and one.adds:
+        if type(one) is Store and one.adds and one.table.name in owns:
             owns[one.table.name].reads = True
-    sure = set(_surely_written(function.body))
+    sure = {store.table.name for store in _sure(function.body)}
     for own in owns.values():
         own.reads |= own.table not in sure
 
 
-def _surely_written(statements):
-    """The arrays of whose elements all are written by statements that everybody comes to."""
+def _sure(statements):
+    """The statements that write to arrays and that everybody comes to."""
     for one in statements:
         if type(one) is Store:
-            yield one.table.name
+            yield one
         elif type(one) is Block:
-            yield from _surely_written(one.body)
+            yield from _sure(one.body)
         if escapes([one]) or type(one) in (If, Loop) and any(escapes(part) for part in parts(one)):
             return
 
@@ -126,30 +179,33 @@ def _combined(op, values):
     return tuple(factor * by for factor in factors), offset * other
 
 
-def _without_stores(statements, owns):
+def _without_stores(statements, owns, puts):
     done = []
     for one in statements:
         if type(one) is Store:
-            done += _stored(one)
+            done += puts.written(one) or _stored(one)
         elif type(one) is Assign and one.op == "load" and one.extra.name in owns:
             done.append(Assign(one.target, "copy", (Var(variable(one.extra.name)),), one.line))
         elif type(one) is If:
-            done.append(dataclasses.replace(one, then=_without_stores(one.then, owns), orelse=_without_stores(one.orelse, owns)))
+            done.append(dataclasses.replace(one, then=_without_stores(one.then, owns, puts), orelse=_without_stores(one.orelse, owns, puts)))
         elif parts(one):
-            done.append(dataclasses.replace(one, body=_without_stores(one.body, owns)))
+            done.append(dataclasses.replace(one, body=_without_stores(one.body, owns, puts)))
         else:
             done.append(one)
     return done
 
 
+def _converted(target, store):
+    """A variable gets the value that is written, in the array's type."""
+    if store.table.dtype == BOOL:
+        return Assign(target, "truth", (store.value,), store.line)
+    return Assign(target, "cast", (store.value,), store.line, store.table.dtype)
+
+
 def _stored(store):
     """The variable of an element gets a value."""
     target, dtype = variable(store.table.name), store.table.dtype
-    cast = ("truth", None) if dtype == BOOL else ("cast", dtype)
     if not store.adds:
-        return [Assign(target, cast[0], (store.value,), store.line, cast[1])]
+        return [_converted(target, store)]
     value = f"{target}_added"
-    return [
-        Assign(value, cast[0], (store.value,), store.line, cast[1]),
-        Assign(target, "either" if dtype == BOOL else "add", (Var(target), Var(value)), store.line),
-    ]
+    return [_converted(value, store), Assign(target, "either" if dtype == BOOL else "add", (Var(target), Var(value)), store.line)]

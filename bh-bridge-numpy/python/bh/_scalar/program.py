@@ -50,34 +50,42 @@ class Program:
             self._written[dtypes] = self._as_registers(dtypes)
         if (written := self._written[dtypes]) is None:
             return None
-        text, kinds, owns = written
+        text, kinds, owns, puts = written
         named = dict(zip(self._function.tables, tables))
         views = [one.view(named[one.table], shape) for one in owns]
-        if any(view is None for view in views) or not _are_apart(owns, named):
+        put = {one.table: named[one.table] for one in puts}
+        if any(view is None for view in views) or not _are_apart((*owns, *puts), named):
             return None
         reads = [view for one, view in zip(owns, views) if one.reads]
-        others = [array for name, array in named.items() if all(one.table != name for one in owns)]
+        others = [array for name, array in named.items() if name not in put and all(one.table != name for one in owns)]
         operands = one_stack([*arrays, *reads, *map(native, others)])
         stack = operands[0]._stack
-        if any(view._stack is not stack for view in views) or not _native.has_extension(text, operands[0]):
+        if any(view._stack is not stack for view in (*views, *put.values())) or not _native.has_extension(text, operands[0]):
             return None
         with using(stack):
             results = tuple(_native.empty(shape, CODE[kind]) for kind in kinds)
         count = len(arrays) + len(reads)
         elements = [_native.broadcast_to(array, shape) for array in operands[:count]]
         _native.extension(text, list(results), [*elements, *operands[count:]])
-        first = len(results) - len(owns)
+        first = len(self._function.results)
         for view, result in zip(views, results[first:]):
             _native.assign(view, result)
+        rest = iter(results[first + len(owns) :])
+        for one in puts:
+            *key, value = (next(rest) for _ in (*one.key, one.value))
+            runtime.save(put[one.table], next(rest) if one.mask else None, shape, None, key, value, one.adds)
         return results[:first]
 
     def _as_registers(self, dtypes):
-        """The function as a program of the stack, the types of its results, and the elements of arrays that it writes; None where
-        there is no such."""
+        """The function as a program of the stack, the types of its results, the elements of arrays that indices have for themselves and
+        that it writes, and what it puts elsewhere; None where there is no such."""
         try:
-            function, owns = own.with_own(self._function)
+            function, owns, puts = own.with_own(self._function)
+            if puts:
+                # Subscripts have types of their own, which the function without them does not tell.
+                infer(self._function, dict(zip(self._function.parameters, dtypes)))
             given = (*dtypes, *(one.dtype for one in owns if one.reads))
-            return *registers.written(*infer(function, dict(zip(function.parameters, given)), flat=False), given), owns
+            return *registers.written(*infer(function, dict(zip(function.parameters, given)), flat=False), given), owns, puts
         except (registers.Unwritten, Unsupported):
             return None
 
