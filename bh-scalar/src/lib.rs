@@ -10,7 +10,9 @@ pub mod opencl;
 mod parse;
 mod print;
 pub mod random;
+mod turns;
 mod validate;
+mod values;
 
 pub use interpret::{Elements, Interpreted, ScalarPrograms, Stopped};
 

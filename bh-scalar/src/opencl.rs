@@ -1,5 +1,7 @@
 //! Programs as statements of OpenCL C: registers are variables, and each item goes its own way.
 
+use crate::turns::most_turns;
+use crate::values::both;
 use crate::{Arg, Compute, Load, Program, Statement};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{Constant, DType, Opcode};
@@ -34,12 +36,24 @@ struct Writer<'a, 'b> {
     text: String,
     blocks: Vec<usize>,
     labels: usize,
+    /// Second results of functions that give two.
+    seconds: usize,
+    /// What was before the list at hand: the statements before its block, behind those before the block around, and so on.
+    before: Vec<&'a [Statement]>,
 }
 
 impl Program {
     /// The declarations of all variables but the inputs', and the statements.
     pub fn opencl(&self, around: &mut Around<'_>) -> String {
-        let mut writer = Writer { program: self, around, text: String::new(), blocks: Vec::new(), labels: 0 };
+        let mut writer = Writer {
+            program: self,
+            around,
+            text: String::new(),
+            blocks: Vec::new(),
+            labels: 0,
+            seconds: 0,
+            before: Vec::new(),
+        };
         if self.has_loops() {
             writer.text.push_str("uint turns = 0;\n");
         }
@@ -52,34 +66,48 @@ impl Program {
     }
 }
 
-impl Writer<'_, '_> {
-    fn list(&mut self, statements: &[Statement]) {
-        for statement in statements {
+impl<'a> Writer<'a, '_> {
+    fn list(&mut self, statements: &'a [Statement]) {
+        let types = |compute: &Compute| self.program.types_of(compute);
+        let (is_float, keeps) = (|one: &Compute| types(one).1.is_float(), |one: &Compute| types(one).0 == types(one).1);
+        let pairs = both(statements, Opcode::Sin, Opcode::Cos, is_float, keeps);
+        let second = self.seconds;
+        self.seconds += pairs.len();
+        for (at, statement) in statements.iter().enumerate() {
             match statement {
-                Statement::Compute(compute) => self.compute(compute),
+                Statement::Compute(compute) => match pairs.iter().position(|pair| pair.0 == at || pair.1 == at) {
+                    Some(pair) => self.sine_and_cosine(compute, second + pair, pairs[pair].0 == at),
+                    None => self.compute(compute),
+                },
                 Statement::Load(load) => self.load(load),
                 Statement::If(condition, then, orelse) => {
                     let _ = writeln!(self.text, "if ({}) {{", variable(usize::from(*condition)));
+                    let before = std::mem::take(&mut self.before);
                     self.list(then);
                     if !orelse.is_empty() {
                         self.text.push_str("} else {\n");
                         self.list(orelse);
                     }
+                    self.before = before;
                     self.text.push_str("}\n");
                 }
                 Statement::Block(body) => {
                     let label = self.labels;
                     self.labels += 1;
                     self.blocks.push(label);
+                    self.before.push(&statements[..at]);
                     self.list(body);
+                    self.before.pop();
                     self.blocks.pop();
                     let _ = writeln!(self.text, "leave{label}: ;");
                 }
                 Statement::Loop(body) => {
-                    self.text.push_str("for (;;) {\n");
-                    self.list(body);
-                    // Nobody else comes behind the loop: it is left by jumps. A compiler makes more of this than of tests in the loop.
-                    let _ = writeln!(self.text, "if (++turns == {MOST_TURNS}u) break;\n}}\n{}", self.around.late);
+                    self.before.push(&statements[..at]);
+                    let most = most_turns(&self.before, body);
+                    let before = std::mem::take(&mut self.before);
+                    self.repeat(body, most);
+                    self.before = before;
+                    self.before.pop();
                 }
                 Statement::Leave(block) => {
                     let label = self.blocks[self.blocks.len() - 1 - usize::from(*block)];
@@ -87,6 +115,20 @@ impl Writer<'_, '_> {
                 }
             }
         }
+    }
+
+    fn repeat(&mut self, body: &'a [Statement], most: Option<u32>) {
+        if let Some(most) = most {
+            // Nobody counts the turns of what ends by itself: all count at once, for the loops around.
+            let _ = writeln!(self.text, "turns += {most}u;\nfor (;;) {{");
+            self.list(body);
+            self.text.push_str("}\n");
+            return;
+        }
+        self.text.push_str("for (;;) {\n");
+        self.list(body);
+        // Nobody else comes behind the loop: it is left by jumps. A compiler makes more of this than of tests in the loop.
+        let _ = writeln!(self.text, "if (++turns >= {MOST_TURNS}u) break;\n}}\n{}", self.around.late);
     }
 
     fn compute(&mut self, compute: &Compute) {
@@ -97,6 +139,31 @@ impl Writer<'_, '_> {
             .or_else(|| by_power(compute, input, args[0]))
             .unwrap_or_else(|| expression(compute.opcode, compute.param, input, output, &args));
         let _ = writeln!(self.text, "{} = {value};", variable(usize::from(compute.target)));
+    }
+
+    /// One of the two functions of an angle, which are computed together where the first of them stands.
+    fn sine_and_cosine(&mut self, compute: &Compute, number: usize, is_first: bool) {
+        let (target, other) = (variable(usize::from(compute.target)), format!("second{number}"));
+        let dtype = self.program.types_of(compute).1;
+        let _ = match (is_first, compute.opcode) {
+            (false, _) => writeln!(self.text, "{target} = {other};"),
+            (true, Opcode::Sin) => {
+                writeln!(
+                    self.text,
+                    "{} {other};\n{target} = sincos({}, &{other});",
+                    type_name(dtype),
+                    operand(&compute.args[0])
+                )
+            }
+            (true, _) => {
+                writeln!(
+                    self.text,
+                    "{0} {other};\n{other} = sincos({1}, &{target});",
+                    type_name(dtype),
+                    operand(&compute.args[0])
+                )
+            }
+        };
     }
 
     fn load(&mut self, load: &Load) {
@@ -181,7 +248,7 @@ mod tests {
     fn loops_are_counted_and_divisions_are_short() {
         let steps = text(crate::random::STEPS);
         assert!(steps.contains("(r0 & 1L)") && steps.contains("(r0 >> 1)"), "{steps}");
-        assert!(steps.contains("if (++turns == 536870912u) break;\n}\nlate();\n"), "{steps}");
+        assert!(steps.contains("if (++turns >= 536870912u) break;\n}\nlate();\n"), "{steps}");
         let straight = text("program f (i64 i64) -> (i64) with () { r2 = remainder r0 r1; }");
         let half = text("program f (f64) -> (f64) with () { r1 = divide r0 f64:-2.0; r1 = divide r1 f64:3.0; }");
         assert!(
@@ -189,6 +256,24 @@ mod tests {
             "{half}"
         );
         assert!(straight.contains("(uint)r0 % (uint)r1") && !straight.contains("turns"), "{straight}");
+    }
+
+    #[test]
+    fn what_ends_by_itself_is_not_counted_and_functions_of_one_angle_are_computed_together() {
+        let few = text(
+            "program f (f64) -> (f64) with (i64 bool) { r2 = copy i64:0; block { loop { r3 = less r2 i64:100; if r3 { } else { leave 0 } \
+             r1 = add r1 r0; r2 = add r2 i64:1; } } }",
+        );
+        assert!(few.contains("turns += 103u;\nfor (;;) {") && !few.contains("break"), "{few}");
+        let angle = text(
+            "program f (f64) -> (f64) with (f64 f64 f64) { r2 = copy r0; r3 = sin r2; r4 = cos r0; r0 = sin r0; r2 = cos r0; r1 = add r3 r4; }",
+        );
+        assert!(
+            angle.contains("r3 = sincos(r2, &second0);\nr4 = second0;") && angle.contains("cos_f64(r0)"),
+            "{angle}"
+        );
+        let back = text("program f (f32) -> (f32) with (f32) { r2 = cos r0; r1 = sin r0; }");
+        assert!(back.contains("second0 = sincos(r0, &r2);\nr1 = second0;"), "{back}");
     }
 
     #[test]
