@@ -37,6 +37,9 @@ CALLS = {
     "histogramdd": lambda np, a, b, i: np.histogramdd(a, 3)[0],
     "convolve": lambda np, a, b, i: (np.convolve(i, i), np.convolve(i, [1, 2], "same")),
     "correlate": lambda np, a, b, i: np.correlate(i, i, "full"),
+    "nan_to_num": lambda np, a, b, i: (np.nan_to_num(np.where(a > 0.2, np.nan, a)), np.nan_to_num(np.where(b > 0.5, np.inf, b), posinf=9.0), np.nan_to_num(i)),
+    "nanargmin": lambda np, a, b, i: np.nanargmin(np.append(np.where(a > 0.5, np.nan, a), 7.0)),
+    "nanargmax": lambda np, a, b, i: (np.nanargmax(np.append(np.nan, b)), np.nanargmax(np.stack([a, b]), axis=0)),
     "unpackbits": lambda np, a, b, i: np.unpackbits(i.astype("u1"), count=11),
 } | {
     name: lambda np, a, b, i, name=name: getattr(np, name)(a, b) for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d")
@@ -98,6 +101,12 @@ def test_indexing_has_the_bits_of_what_is_recorded(key, monkeypatch):
 
 
 def test_what_is_written_to_is_the_programs_own():
+    for options in ({"copy": False}, {"copy": False, "nan": 3.0}):
+        held = bh.array([bh.nan, 1.0])
+        assert bh.nan_to_num(held, **options) is held and held[0] == options.get("nan", 0.0)
+    held = bh.array([bh.nan, 1.0])
+    bh.nan_to_num(held, False)
+    assert held[0] == 0.0
     values, out = bh.array([3.0, 1.0, 2.0]), bh.array(0.0)
     bh.median(values, out=out)
     assert float(out) == 2.0

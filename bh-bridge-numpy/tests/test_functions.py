@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 import bh
+from bh import _einsum
 from conftest import same
 
 A = numpy.random.default_rng(1).normal(size=(4, 5))
@@ -55,6 +56,12 @@ def test_call(call):
         assert result == expected
         return
     same(result, expected, ulps=256, check_type=not isinstance(expected, bool))
+
+
+@pytest.mark.parametrize("call", [call for call in each_call() if "einsum" in call])
+def test_einsum_as_it_is_recorded(call, monkeypatch):
+    monkeypatch.setattr(_einsum, "_LITTLE", -1)
+    test_call(call)
 
 
 def test_einsum_that_only_moves_elements_is_a_view():

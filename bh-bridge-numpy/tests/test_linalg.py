@@ -127,7 +127,8 @@ HAS_ARRAYS = pytest.mark.skipif(
 @pytest.mark.parametrize("call", [
     "solve(a, b)", "solve(a, b[:, 0])", "inv(a)", "det(a)", "slogdet(a)", "cholesky(p)", "qr(a)", "svd(a)", "svdvals(a)",
     "eigh(a)", "eigvalsh(a)", "eig(a)", "eigvals(a)", "lstsq(a[:, :4], b)", "inv(a[::2, ::2])", "det(a[:8].reshape(2, 4, 9)[..., :4])",
-    "svd(a.T)", "pinv(a)", "matrix_rank(a)", "cond(a)",
+    "svd(a.T)", "pinv(a)", "pinv(a, hermitian=False)", "matrix_rank(a)", "cond(a)", "cond(a, 1)", "tensorinv(a[:8, :8].reshape(2, 4, 4, 2))",
+    "tensorsolve(a.reshape(3, 3, 9), b[:, 0].reshape(3, 3))",
 ])  # fmt: skip
 @pytest.mark.parametrize("follows", [False, True])
 def test_bits_and_types_are_numpys(call, follows):
@@ -148,11 +149,17 @@ def _bits_and_types_are_numpys(call, follows):
     for mine, reference in parts:
         assert follows or isinstance(mine, numpy.generic) == isinstance(reference, numpy.generic)
         assert numpy.asarray(mine).dtype == numpy.asarray(reference).dtype
-        if "pinv" in call or "cond" in call:
-            # Products and quotients follow.
-            close(mine, reference, "f8")
-        else:
-            assert numpy.asarray(mine).tobytes() == numpy.asarray(reference).tobytes()
+        assert numpy.asarray(mine).tobytes() == numpy.asarray(reference).tobytes()
+
+
+@HAS_ARRAYS
+@pytest.mark.parametrize("call", ["roots([1, -3, 2])", "roots(a[0])", "poly(a)", "polyfit(a[0], a[1], 2)", "polyfit(a[0], a[1:3].T, 1, w=a[3] ** 2)"])
+def test_roots_and_fits_are_numpys(call):
+    host = matrix("f8", 9, 9)
+    expected = eval("np." + call, {"np": numpy, "a": host})
+    found = eval("np." + call, {"np": bh, "a": bh.asarray(host) * 1.0})
+    assert type(found) is bh.ndarray and found.dtype == expected.dtype
+    assert numpy.asarray(found).tobytes() == expected.tobytes()
 
 
 @HAS_ARRAYS

@@ -30,6 +30,9 @@ MAKERS = """
 blackman bartlett hanning hamming kaiser tril_indices triu_indices diag_indices mask_indices
 """.split()
 
+# Those whose work is a call of LAPACK, on few numbers.
+OF_LAPACK = {"poly", "roots", "polyfit"}
+
 _modules = {}
 
 # Arrays of no more elements are on one rank anyway.

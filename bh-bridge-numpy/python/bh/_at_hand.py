@@ -21,7 +21,7 @@ _OPERANDS = {
     "median": 1, "nanmedian": 1, "percentile": 2, "quantile": 2, "nanpercentile": 2, "nanquantile": 2, "polyval": 2, "gradient": 1, "pad": 2,
     "insert": 3, "delete": 2, "union1d": 2, "intersect1d": 2, "setdiff1d": 2, "setxor1d": 2, "isin": 2,
     "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "histogram2d": 2, "histogramdd": 1,
-    "convolve": 2, "correlate": 2, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
+    "nan_to_num": 1, "nanargmin": 1, "nanargmax": 1, "convolve": 2, "correlate": 2, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
 }  # fmt: skip
 # The most elements of an operand.
 _MOST = 1 << 14
@@ -90,7 +90,8 @@ def carried_out(original, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
     name = original.__name__
     operands, form = _OPERANDS[name], _awaited if name in _FASTER else _little
-    if "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
+    in_place = name == "nan_to_num" and (len(args) > 1 or not kwargs.get("copy", True))
+    if in_place or "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
         raise Later
     seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
     return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})

@@ -9,6 +9,7 @@ import numpy as np
 from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native, _warnings
 from ._at_hand import at_hand
 from ._broadcast import broadcast
+from ._lapack import by_lapack
 from ._public import by_object, equivalent, name_of, public
 from ._served import served, unbound
 from ._types import CODE
@@ -211,7 +212,7 @@ def build():
         made = original is not None and _adapted.adapt(original, public, equivalent)
         if made:
             made = guarded(made, original)
-            made = at_hand(made, original)
+            made = by_lapack(original)(made) if name in _adapted.OF_LAPACK else at_hand(made, original)
             made._bh_numpy = original
             made._bh_kind = "adapted"
             public[name] = made

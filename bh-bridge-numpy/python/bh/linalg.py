@@ -263,7 +263,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 matmul, tensordot, vecdot = _products.matmul, _products.tensordot, _products.vecdot
 
-# NumPy's own code over the functions above.
+# NumPy's own code over the functions above, where LAPACK is not asked.
 _ADAPTED = ("pinv", "matrix_rank", "cond", "tensorinv", "tensorsolve")
 
 for _name in sorted(dir(_o), key=lambda name: name in _ADAPTED):
@@ -272,7 +272,8 @@ for _name in sorted(dir(_o), key=lambda name: name in _ADAPTED):
     _original = getattr(_o, _name)
     is_function = callable(_original) and not isinstance(_original, type)
     if _name in _ADAPTED:
-        _made = _namespace.guarded(_adapted.adapt(_original, _namespace.public, _namespace.equivalent), _original)
+        _made = _adapted.adapt(_original, _namespace.public, _namespace.equivalent)
+        _made = by_lapack(_original)(_namespace.guarded(_made, _original))
         _made._bh_numpy, _made._bh_kind = _original, "adapted"
         globals()[_name] = _made
     elif _name not in globals():
