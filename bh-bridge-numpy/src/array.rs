@@ -99,6 +99,14 @@ impl Array {
         Ok(Array::new(context, id, dtype, view))
     }
 
+    /// Another view of its memory, each element once, for as long as the array is there.
+    pub fn seen(&self, view: impl Into<Arc<View>>) -> Array {
+        let mut seen = Array::new(self.context, ArrayId(0), self.dtype, view);
+        seen.whole = self.anchor().0;
+        seen.link.clone_from(&self.link);
+        seen
+    }
+
     /// The recorder's handle.
     #[inline]
     pub fn id(&self) -> ArrayId {

@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::error::exception;
+use crate::layout::Order;
 use crate::location::with_location;
 use crate::method::Method;
 use crate::operand::{Operand, classify};
@@ -199,14 +200,29 @@ pub fn select(
         (Operand::Number(_), Operand::Array(y)) if gives_way(x_code, y.dtype) => y.dtype,
         _ => return Ok(None),
     };
+    fn array<'a>(operand: &Operand<'a>) -> Option<&'a Array> {
+        if let Operand::Array(array) = operand { Some(array) } else { None }
+    }
+    let Some(order) = Order::of(&[Some(mask), array(&x), array(&y)]) else {
+        return select_plain(py, mask, [&x, &y], dtype);
+    };
+    let turn = |operand: &Operand<'_>| array(operand).map(|array| order.turned(array)).transpose();
+    let turned = [turn(&x)?, turn(&y)?];
+    let [x, y] = [(&turned[0], x), (&turned[1], y)].map(|(turned, own)| turned.as_ref().map_or(own, Operand::Array));
+    let selected = select_plain(py, &order.turned(mask)?, [&x, &y], dtype)?;
+    selected.map(|selected| order.back(selected)).transpose()
+}
+
+/// As [`select`], of operands whose dimensions lie in memory as in C.
+fn select_plain(py: Python<'_>, mask: &Array, [x, y]: [&Operand<'_>; 2], dtype: DType) -> PyResult<Option<Array>> {
     let input = |operand: &Operand<'_>| match operand {
         Operand::Array(array) => std::ptr::eq(array.context, mask.context).then_some(Input::Array(array.id())),
         Operand::Number(number) => number.constant(dtype).map(Input::Constant),
     };
-    if let Some(made) = select_at_hand(mask, [&x, &y], dtype) {
+    if let Some(made) = select_at_hand(mask, [x, y], dtype) {
         return Ok(Some(made));
     }
-    let (Some(first), Some(second)) = (input(&x), input(&y)) else { return Ok(None) };
+    let (Some(first), Some(second)) = (input(x), input(y)) else { return Ok(None) };
     let inputs = [Input::Array(mask.id()), first, second];
     let recorder = &mask.context.recorder;
     let made = with_location(py, |place| recorder.operate_described(Opcode::Where, 0, None, &inputs, place));

@@ -23,6 +23,7 @@ mod function;
 mod index;
 mod jit;
 mod join;
+mod layout;
 mod listed;
 mod location;
 mod method;

@@ -2,7 +2,7 @@
 
 use bh_bytecode::DType;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyType};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
 use std::sync::OnceLock;
 
 /// NumPy's objects for the element types, in the order of their codes.
@@ -51,7 +51,22 @@ pub fn numpy_scalar(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> 
     Ok(numpy(py)?.scalars[dtype as usize].bind(py).clone())
 }
 
-/// The element type that one of NumPy's dtypes or classes of scalars, or a class of numbers of Python, names.
+/// The shorter names of element types, in the order of their codes.
+const SHORT_NAMES: [&str; DType::ALL.len()] =
+    ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"];
+
+/// The element type that a text names, of those that mean the same everywhere.
+fn type_named(name: &str) -> Option<DType> {
+    match name {
+        "float" => return Some(DType::F64),
+        "int" => return Some(DType::I64),
+        _ => (),
+    }
+    let all = DType::ALL.into_iter().zip(SHORT_NAMES);
+    all.into_iter().find(|(dtype, short)| dtype.numpy_name() == name || *short == name).map(|(dtype, _)| dtype)
+}
+
+/// The element type that one of NumPy's dtypes or classes of scalars, a class of numbers of Python, or a text names.
 pub fn element_type(object: &Bound<'_, PyAny>) -> Option<DType> {
     let py = object.py();
     let names = |kind: Bound<'_, PyType>| object.is(&kind);
@@ -61,6 +76,9 @@ pub fn element_type(object: &Bound<'_, PyAny>) -> Option<DType> {
         () if names(py.get_type::<PyBool>()) => return Some(DType::Bool),
         () if names(py.get_type::<PyComplex>()) => return Some(DType::C128),
         () => (),
+    }
+    if let Ok(text) = object.cast_exact::<PyString>() {
+        return type_named(text.to_str().ok()?);
     }
     let types = numpy(py).ok()?;
     let same = |dtype: DType| object.is(&types.scalars[dtype as usize]) || object.is(&types.dtypes[dtype as usize]);

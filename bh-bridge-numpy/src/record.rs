@@ -3,12 +3,13 @@
 use crate::array::{self, Array, derive};
 use crate::context::{self, Shared, Stack};
 use crate::error::exception;
+use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
 use crate::sequence;
 use crate::shared_view::contiguous;
 use crate::strided::is_plain;
-use bh_bytecode::{DType, Opcode, TypeSet, View};
+use bh_bytecode::{DType, Kind, Opcode, TypeSet, View};
 use bh_core::abi::status;
 use bh_recorder::{ArrayId, Input, Known, Location};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -22,6 +23,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arange, module)?)?;
     module.add_function(wrap_pyfunction!(random, module)?)?;
     module.add_function(wrap_pyfunction!(cast, module)?)?;
+    module.add_function(wrap_pyfunction!(cast_in_order, module)?)?;
     module.add_function(wrap_pyfunction!(assign, module)?)?;
     module.add_function(wrap_pyfunction!(is_legal, module)?)?;
     module.add_function(wrap_pyfunction!(universal_functions, module)?)?;
@@ -132,11 +134,24 @@ fn random(
     Ok(array)
 }
 
-/// A copy with elements of another type (or the same). Complex numbers lose their imaginary parts.
+/// A copy with elements of another type (or the same), in C order. Complex numbers lose their imaginary parts.
 #[pyfunction]
 pub fn cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
-    let array = array.get();
-    let (dtype, recorder) = (element_type(code)?, &array.context.recorder);
+    cast_plain(py, array.get(), element_type(code)?)
+}
+
+/// As [`cast`], with the order in memory that the array has.
+#[pyfunction]
+pub fn cast_in_order(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<Array> {
+    let (array, dtype) = (array.get(), element_type(code)?);
+    match Order::of(&[Some(array)]) {
+        None => cast_plain(py, array, dtype),
+        Some(order) => order.back(cast_plain(py, &order.turned(array)?, dtype)?),
+    }
+}
+
+fn cast_plain(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<Array> {
+    let recorder = &array.context.recorder;
     if let Some(copy) = cast_at_hand(array, dtype) {
         return Ok(copy);
     }
@@ -238,14 +253,24 @@ fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>,
     let opcode = opcode_named(opcode)?;
     let last = operands.iter().rev().find_map(|operand| operand.cast_exact::<Array>().ok());
     let last = last.ok_or_else(|| PyTypeError::new_err("at least one operand must be an array"))?.borrow();
-    let (all, arrays) = inputs(&operands, last.dtype)?;
+    let (mut all, arrays) = inputs(&operands, last.dtype)?;
+    let given: Vec<_> = arrays.into_iter().map(Some).collect();
+    let order = if opcode.kind() == Kind::Elementwise { Order::of(&given) } else { None };
+    let turn =
+        |order: &Order| given.iter().flatten().map(|array| order.turned(array)).collect::<PyResult<Vec<Array>>>();
+    let turned = order.as_ref().map(turn).transpose()?;
+    let places = all.iter_mut().filter(|input| matches!(input, Input::Array(_)));
+    places.zip(turned.iter().flatten()).for_each(|(input, array)| *input = Input::Array(array.id()));
     let record = |place: Location<'_>| {
         let recorder = &last.context.recorder;
         recorder.operate_described(opcode, param, None, &all, place)
     };
     let (id, info) = with_location(py, record).map_err(exception)?;
-    drop(arrays);
-    Ok(Array::result(last.context, id, info.dtype, info.view))
+    let result = Array::result(last.context, id, info.dtype, info.view);
+    match order {
+        None => Ok(result),
+        Some(order) => order.back(result),
+    }
 }
 
 /// Any operation of the opcode table into an array; numbers take the array's type.

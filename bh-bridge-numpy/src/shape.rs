@@ -4,7 +4,7 @@ use crate::array::{Array, derive, window};
 use crate::call::{Call, Served};
 use crate::create::copied;
 use crate::numpy_types::element_type;
-use crate::record::{assignable, cast};
+use crate::record::{assignable, cast_in_order};
 use crate::scalar::is_in_program;
 use crate::sequence;
 use crate::shared_view::{contiguous, contiguous_from};
@@ -140,16 +140,16 @@ pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([from, dtype]) = call.plain() else { return Ok(None) };
     let (Some(from), Some(dtype)) = (array(from), element_type(dtype)) else { return Ok(None) };
     let this = from.get();
-    if this.dtype.is_complex() || dtype.is_complex() || this.is_scalar() || this.view.rank() != 1 {
+    if this.dtype.is_complex() || dtype.is_complex() || this.is_scalar() || this.view.rank() == 0 {
         return Ok(None);
     }
-    let copy = if this.dtype == dtype { copied(this) } else { None };
+    let copy = if this.dtype == dtype && this.view.rank() == 1 { copied(this) } else { None };
     if copy.is_none() && is_in_program(call.py()) {
         warn_of_cast(call.py(), from, dtype as u8)?;
     }
     let copy = match copy {
         Some(copy) => copy,
-        None => cast(call.py(), from, dtype as u8)?,
+        None => cast_in_order(call.py(), from, dtype as u8)?,
     };
     Ok(Some(Bound::new(call.py(), copy)?.into_any()))
 }

@@ -6,6 +6,7 @@ use crate::array::Array;
 use crate::context::Shared;
 use crate::error::exception;
 use crate::fold::{Folds, Given, plain_fold};
+use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, is_number};
 use crate::scalar::give;
@@ -436,7 +437,29 @@ impl<const N: usize> Call<'_, N> {
     }
 
     #[inline]
-    fn record_new(self, py: Python<'_>) -> PyResult<Array> {
+    fn record_new(&self, py: Python<'_>) -> PyResult<Array> {
+        match Order::of(&self.arrays) {
+            None => self.record_plain(py),
+            Some(order) => self.record_in(py, &order),
+        }
+    }
+
+    /// Records the call into a new array with an order in memory other than C's.
+    #[cold]
+    fn record_in(&self, py: Python<'_>, order: &Order) -> PyResult<Array> {
+        // What cannot be broadcast is told of the operands as they are.
+        self.shape()?;
+        let mut turned = [const { None }; N];
+        for (position, array) in self.arrays() {
+            turned[position] = Some(order.turned(array)?);
+        }
+        let arrays = turned.each_ref().map(Option::as_ref);
+        order.back(Call { arrays, ..*self }.record_plain(py)?)
+    }
+
+    /// Records the call into a new array in C order.
+    #[inline]
+    fn record_plain(&self, py: Python<'_>) -> PyResult<Array> {
         let view = self.shape()?;
         let Entry { opcode, output, .. } = self.entry;
         let recorder = &self.context.recorder;

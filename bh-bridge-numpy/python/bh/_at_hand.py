@@ -23,8 +23,10 @@ _OPERANDS = {
     "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "histogram2d": 2, "histogramdd": 1,
     "nan_to_num": 1, "nanargmin": 1, "nanargmax": 1, "convolve": 2, "correlate": 2, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
 }  # fmt: skip
-# The most elements of an operand.
-_MOST = 1 << 14
+# The most elements of an operand, and of one of functions that move elements or count them, where NumPy goes once over what takes bh
+# a few kernels.
+_MOST, _MOST_MOVED = 1 << 14, 1 << 18
+_MOVING = {"append", "insert", "delete", "repeat", "bincount", "pad"}
 # Functions that sort, or do with less, and some others: one thread of NumPy takes less time than a few of bh, so that these wait for
 # arrays in the memory of this process.
 _FASTER = {
@@ -57,11 +59,16 @@ def _operand(value, form):
     return _option(value)
 
 
-def _little(array):
+def _little(array, most=_MOST):
     """A little array that is at hand."""
-    if array.size > _MOST or not _native.is_at_hand(array):
+    if array.size > most or not _native.is_at_hand(array):
         raise Later
     return lower(array)
+
+
+def _moved(array):
+    """As `_little`, for a function that moves elements."""
+    return _little(array, _MOST_MOVED)
 
 
 def _awaited(array):
@@ -89,7 +96,7 @@ def _option(value):
 def carried_out(original, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
     name = original.__name__
-    operands, form = _OPERANDS[name], _awaited if name in _FASTER else _little
+    operands, form = _OPERANDS[name], _awaited if name in _FASTER else _moved if name in _MOVING else _little
     in_place = name == "nan_to_num" and (len(args) > 1 or not kwargs.get("copy", True))
     if in_place or "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
         raise Later

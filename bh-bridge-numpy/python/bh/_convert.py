@@ -92,13 +92,13 @@ def lower_nested(value, change=None):
 
 
 def astype(array, dtype, copy=False):
-    """The array with elements of another type; the array itself if it has that type and `copy` is false."""
+    """The array with elements of another type, in its order in memory; itself if it has that type and `copy` is false."""
     code = code_of(dtype)
     if code is None:
         raise Fallback(f"bh has no element type {np.dtype(dtype)}")
     if code == array._code and not copy:
         return array
-    return _native.cast(array, code)
+    return _native.cast_in_order(array, code)
 
 
 # What `called` need not look at: the integers of 64 bits that results have anyway.

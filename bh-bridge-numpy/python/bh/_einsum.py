@@ -1,5 +1,6 @@
 """Sums of products described by subscripts."""
 
+import functools
 import string
 from math import prod
 
@@ -7,11 +8,11 @@ import numpy as np
 
 from . import _native
 from ._axes import deliver
-from ._convert import astype, in_order, native, order_of
+from ._convert import astype, native, order_of
+from ._convert import in_order as laid_out
 from ._fallback import Fallback, falls_back, lower, taken
-from ._manipulation import transpose
 from ._memory import in_process
-from ._products import tensordot
+from ._products import Matrices, in_order, shaped
 from ._reductions import sum as sum_
 from ._types import CODE
 
@@ -26,33 +27,28 @@ _LITTLE = 1 << 16
 @falls_back
 def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
     """Sums of products, described by subscripts."""
-    order_of(order)
+    letter = order_of(order)
     if out is None and _are_little(operands[1:]):
         return taken(np.einsum, lower(operands), {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize})
     subscripts, operands = _as_text(operands)
     arrays = [native(value) for value in operands]
-    inputs, output = _letters(subscripts, arrays)
+    plan = _plan(subscripts, tuple([value.shape for value in arrays]))
     _check_path(optimize, len(arrays))
-    kind = np.result_type(*(value.dtype for value in arrays)) if dtype is None else np.dtype(dtype)
-    casts = [np.can_cast(value.dtype, kind, casting) for value in arrays]
-    if kind not in CODE or not all(casts) or type(out) is ndarray and not np.can_cast(kind, out.dtype, casting):
+    kinds = {value.dtype for value in arrays}
+    kind = np.dtype(dtype) if dtype is not None else kinds.pop() if len(kinds) == 1 else np.result_type(*kinds)
+    casts = all(value.dtype == kind or np.can_cast(value.dtype, kind, casting) for value in arrays)
+    if kind not in CODE or not casts or type(out) is ndarray and not np.can_cast(kind, out.dtype, casting):
         raise Fallback(f"results of type {kind}")
-    extents = _extents(inputs, arrays)
-    if any(letter not in extents for letter in output) or len(set(output)) != len(output):
-        raise Fallback("a result with unknown subscripts")
-    if len(arrays) == 1 and out is None and set(inputs[0]) == set(output):
+    if plan.is_view and out is None:
         # As in NumPy, what is only moved is a view, of whatever type.
-        value, letters = _diagonals(arrays[0], inputs[0])
-        value = transpose(value, [letters.index(letter) for letter in output])
-        value._scalar = not output
+        value = _native.transpose(_diagonal(arrays[0], plan.diagonals[0]), plan.last or list(range(len(plan.shape))))
+        value._scalar = not plan.shape
         return value
-    value, letters, gone = _summed(inputs, [astype(value, kind) for value in arrays], output)
-    value = transpose(value, [letters.index(letter) for letter in output])
-    shape, letter = tuple(extents[letter] for letter in output), order_of(order)
-    if letter != "K" or value.shape != shape or len(arrays) == 1 and not gone:
+    value = _summed(plan, [astype(value, kind) for value in arrays])
+    if letter != "K" or value.shape != plan.shape or len(arrays) == 1 and not plan.gone:
         in_fortran = letter == "A" and all(array.T._contiguous for array in arrays)
-        value = in_order(_native.broadcast_to(value, shape), "F" if in_fortran else letter if letter == "F" else "C")
-    value._scalar = not output
+        value = laid_out(_native.broadcast_to(value, plan.shape), "F" if in_fortran else letter if letter == "F" else "C")
+    value._scalar = not plan.shape
     return deliver(value, out, "unsafe")
 
 
@@ -63,18 +59,77 @@ def _are_little(arrays):
     return prod(array.size for array in arrays) <= _LITTLE and all(in_process(array._stack) for array in arrays)
 
 
-def _summed(inputs, arrays, output):
-    """The sum of products, its subscripts, and whether anything was summed over at the end."""
-    parts = [_diagonals(value, letters) for letters, value in zip(inputs, arrays)]
-    value, letters = parts[0]
-    for number, (other, more) in enumerate(parts[1:], 1):
-        later = set(output).union(*(set(part[1]) for part in parts[number + 1 :]))
-        value, letters = _contracted(value, letters, other, more, later)
-    gone = tuple(place for place, letter in enumerate(letters) if letter not in output)
-    if gone:
-        value = sum_(value, gone, value.dtype)
+class _Plan:
+    """How a sum of products of operands with certain shapes is found: what follows from subscripts and shapes alone."""
+
+    def __init__(self, text, shapes):
+        inputs, output = _letters(text, [len(shape) for shape in shapes])
+        extents = _extents(inputs, shapes)
+        if any(letter not in extents for letter in output) or len(set(output)) != len(output):
+            raise Fallback("a result with unknown subscripts")
+        # The pairs of dimensions that each operand's diagonals are taken of.
+        self.diagonals, parts = [], []
+        for own, shape in zip(inputs, shapes):
+            pairs, letters = _pairs(own)
+            self.diagonals.append(pairs)
+            parts.append((letters, [shape[own.index(letter)] for letter in letters]))
+        self.is_view = len(shapes) == 1 and set(inputs[0]) == set(output)
+        letters, extent = parts[0]
+        self.steps = []
+        for number, part in enumerate(parts[1:], 1):
+            later = set(output).union(*(set(rest[0]) for rest in parts[number + 1 :]))
+            step = _Product(letters, extent, *part, later)
+            self.steps.append(step)
+            letters, extent = step.letters, step.shape
+        # The dimensions that are summed over at the end, and where the others go.
+        self.gone = tuple(place for place, letter in enumerate(letters) if letter not in output)
         letters = [letter for letter in letters if letter in output]
-    return value, letters, bool(gone)
+        self.last = in_order([letters.index(letter) for letter in output])
+        self.shape = tuple(extents[letter] for letter in output)
+
+
+def _turned(value, axes):
+    return value if axes is None else _native.transpose(value, axes)
+
+
+_plan = functools.lru_cache(maxsize=1024)(_Plan)
+
+
+class _Product:
+    """The product of two operands, summed over subscripts that come nowhere else."""
+
+    def __init__(self, a_letters, a_shape, b_letters, b_shape, later):
+        a, b = dict(zip(a_letters, a_shape)), dict(zip(b_letters, b_shape))
+        joint = [letter for letter in a if letter in b and letter not in later]
+        batch = [letter for letter in a if letter in b and letter in later]
+        self.is_matrix = bool(joint) and not batch and all(a[letter] == b[letter] for letter in joint)
+        if self.is_matrix:
+            places = [a_letters.index(letter) for letter in joint], [b_letters.index(letter) for letter in joint]
+            self.matrices = Matrices(a_shape, b_shape, *places)
+            self.letters, self.shape = [x for x in [*a_letters, *b_letters] if x not in joint], self.matrices.shape
+        else:
+            all_letters = list(dict.fromkeys([*a, *b]))
+            orders = ([own.index(x) for x in all_letters if x in own] for own in (a_letters, b_letters))
+            self.axes = tuple(map(in_order, orders))
+            self.forms = tuple(tuple(of.get(letter, 1) for letter in all_letters) for of in (a, b))
+            wide = [x if y == 1 else y for x, y in zip(*self.forms)]
+            self.gone = tuple(place for place, letter in enumerate(all_letters) if letter in joint)
+            self.letters = [letter for letter in all_letters if letter not in joint]
+            self.shape = [extent for place, extent in enumerate(wide) if place not in self.gone]
+
+    def of(self, a, b):
+        if self.is_matrix:
+            return self.matrices.product(a, b)
+        a, b = (shaped(value, axes, form) for value, axes, form in zip((a, b), self.axes, self.forms))
+        return sum_(a * b, self.gone, a.dtype) if self.gone else a * b
+
+
+def _summed(plan, arrays):
+    """The sum of products."""
+    value, *others = (_diagonal(value, pairs) for value, pairs in zip(arrays, plan.diagonals))
+    for step, other in zip(plan.steps, others):
+        value = step.of(value, other)
+    return _turned(sum_(value, plan.gone, value.dtype) if plan.gone else value, plan.last)
 
 
 def _as_text(operands):
@@ -97,14 +152,15 @@ def _symbols(numbers):
     return "".join("..." if number is Ellipsis else _SYMBOLS[number] for number in numbers)
 
 
-def _letters(text, arrays):
-    """The subscripts of operands and result; dimensions that an ellipsis stands for are counted from the last one on."""
+def _letters(text, ranks):
+    """The subscripts of operands of certain ranks, and of the result; dimensions that an ellipsis stands for are counted from the last
+    one on."""
     inputs, arrow, output = text.partition("->")
     inputs = inputs.split(",")
     named = [*inputs, output] if arrow else inputs
-    if len(inputs) != len(arrays) or any(set(part.replace("...", "", 1)) - set(string.ascii_letters) for part in named):
+    if len(inputs) != len(ranks) or any(set(part.replace("...", "", 1)) - set(string.ascii_letters) for part in named):
         raise Fallback("subscripts that do not fit the operands")
-    hidden = [array.ndim - len(part.replace("...", "")) if "..." in part else 0 for part, array in zip(inputs, arrays)]
+    hidden = [rank - len(part.replace("...", "")) if "..." in part else 0 for part, rank in zip(inputs, ranks)]
     if min(hidden) < 0:
         raise Fallback("more subscripts than dimensions")
     if not arrow:
@@ -123,14 +179,14 @@ def _spelled(part, hidden):
     return [*before, *(range(-hidden, 0) if dots else ()), *after]
 
 
-def _extents(inputs, arrays):
+def _extents(inputs, shapes):
     """The extent of each subscript."""
     extents = {}
-    for letters, value in zip(inputs, arrays):
-        if len(letters) != value.ndim:
+    for letters, shape in zip(inputs, shapes):
+        if len(letters) != len(shape):
             raise Fallback("subscripts that do not fit the operands")
         own = {}
-        for letter, extent in zip(letters, value.shape):
+        for letter, extent in zip(letters, shape):
             known = extents.setdefault(letter, extent)
             if own.setdefault(letter, extent) != extent or known != extent and 1 not in (extent, known):
                 raise Fallback("extents that do not fit each other")
@@ -156,33 +212,20 @@ def _check_path(optimize, count):
         raise RuntimeError(f"Invalid einsum_path is specified: {count - 1} more operands has to be contracted.")
 
 
-def _diagonals(value, letters):
-    """An operand with each subscript once."""
-    letters = list(letters)
+def _pairs(letters):
+    """The pairs of dimensions of which diagonals are taken one by one, so that each subscript is there once, and the subscripts then."""
+    pairs, letters = [], list(letters)
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             one = letters.index(letter)
             two = letters.index(letter, one + 1)
-            value = _native.diagonal(value, 0, one, two)
+            pairs.append((one, two))
             letters = [other for place, other in enumerate(letters) if place not in (one, two)] + [letter]
-    return value, letters
+    return pairs, letters
 
 
-def _contracted(a, a_letters, b, b_letters, later):
-    """The product of two operands, summed over subscripts that come nowhere else."""
-    joint = [letter for letter in a_letters if letter in b_letters and letter not in later]
-    batch = [letter for letter in a_letters if letter in b_letters and letter in later]
-    same = all(a.shape[a_letters.index(x)] == b.shape[b_letters.index(x)] for x in joint)
-    if joint and not batch and same:
-        axes = [a_letters.index(letter) for letter in joint], [b_letters.index(letter) for letter in joint]
-        rest = [x for x in a_letters if x not in joint] + [x for x in b_letters if x not in joint]
-        return tensordot(a, b, axes), rest
-    letters = list(dict.fromkeys([*a_letters, *b_letters]))
-    place = lambda value, own: transpose(value, [own.index(x) for x in letters if x in own])[
-        tuple(slice(None) if x in own else None for x in letters)
-    ]
-    product = place(a, a_letters) * place(b, b_letters)
-    gone = tuple(number for number, letter in enumerate(letters) if letter in joint)
-    if gone:
-        product = sum_(product, gone, product.dtype)
-    return product, [letter for letter in letters if letter not in joint]
+def _diagonal(value, pairs):
+    """An operand with each subscript once."""
+    for one, two in pairs:
+        value = _native.diagonal(value, 0, one, two)
+    return value

@@ -1,5 +1,6 @@
 """Products of vectors and matrices."""
 
+import functools
 import operator
 from math import prod
 
@@ -26,13 +27,15 @@ _errors_asked = _native.errors_asked
 
 def _same_type(a, b, dtype=None):
     a, b = native(a), native(b)
+    if dtype is None and a._code == b._code:
+        return a, b, a._code
     kind = np.result_type(a.dtype, b.dtype) if dtype is None else np.dtype(dtype)
     if kind not in CODE:
         raise Fallback(f"bh has no element type {kind}")
     return astype(a, kind), astype(b, kind), code_of(kind)
 
 
-def _product(a, b, code):
+def product(a, b, code):
     """The product of two matrices, or of a matrix and a vector."""
     shape = a.shape[:-1] + b.shape[1:]
     if a.shape[-1] == 0:
@@ -90,11 +93,11 @@ def _matmul(x1, x2, out, casting, dtype):
     if a.shape[-1] != inner:
         raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {a.shape[-1]})")
     if a.ndim <= 2 and b.ndim <= 2:
-        return _into(_product(a, b, code), out, casting)
+        return _into(product(a, b, code), out, casting)
     if b.ndim <= 2:
         # The number of rows is no matter of the size, which may be 0.
         rows = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
-        return _into(reshape(_product(rows, b, code), a.shape[:-1] + b.shape[1:]), out, casting)
+        return _into(reshape(product(rows, b, code), a.shape[:-1] + b.shape[1:]), out, casting)
     vector = a.ndim == 1
     a = a[None, :] if vector else a
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -106,7 +109,7 @@ def _matmul(x1, x2, out, casting, dtype):
     else:
         result = _native.empty((a.shape[0], a.shape[1], b.shape[2]), code, _native.Stack(a._stack))
         for number in range(a.shape[0]):
-            result[number] = _product(a[number], b[number], code)
+            result[number] = product(a[number], b[number], code)
     result = reshape(result, front + result.shape[1:])
     return _into(result[..., 0, :] if vector else result, out, casting)
 
@@ -132,7 +135,7 @@ def _dot(a, b, out):
         text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {inner} (dim {max(b.ndim - 2, 0)})"
         raise ValueError(text.replace(", ", ","))
     if a.ndim <= 2 and b.ndim <= 2:
-        return deliver(_product(a, b, code), out)
+        return deliver(product(a, b, code), out)
     return deliver(tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))), out)
 
 
@@ -146,7 +149,7 @@ def vdot(a, b, /):
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
     a = UFUNCS["conjugate"](a) if is_complex(code) else a
-    return _product(reshape(a, (-1,)), reshape(b, (-1,)), code)
+    return product(reshape(a, (-1,)), reshape(b, (-1,)), code)
 
 
 @falls_back
@@ -170,27 +173,56 @@ def outer(a, b, out=None):
     return deliver(UFUNCS["multiply"](reshape(a, (-1, 1)), reshape(b, (1, -1))), out)
 
 
-@falls_back
-def tensordot(a, b, axes=2):
-    """Sums of products over several dimensions of each."""
-    a, b, code = _same_type(a, b)
+class Matrices:
+    """How operands of certain shapes become matrices whose product is their sum of products over some dimensions of each."""
+
+    def __init__(self, a_shape, b_shape, first, second):
+        if len(first) != len(second) or any(a_shape[i] != b_shape[j] for i, j in zip(first, second)):
+            raise ValueError("shape-mismatch for sum")
+        rest_a, rest_b = ([axis for axis in range(len(shape)) if axis not in gone] for shape, gone in ((a_shape, first), (b_shape, second)))
+        self.axes = in_order([*rest_a, *first]), in_order([*second, *rest_b])
+        rows, inner, columns = (prod(shape[axis] for axis in axes) for shape, axes in ((a_shape, rest_a), (a_shape, first), (b_shape, rest_b)))
+        self.forms = (rows, inner), (inner, columns)
+        self.shape = (*(a_shape[axis] for axis in rest_a), *(b_shape[axis] for axis in rest_b))
+
+    def product(self, a, b):
+        """The sum of products of operands of one type."""
+        a, b = (shaped(value, axes, form) for value, axes, form in zip((a, b), self.axes, self.forms))
+        made = _native.product(a, b)
+        return _native.reshape(product(a, b, a._code) if made is None else made, self.shape)
+
+
+def in_order(axes):
+    """An order of dimensions; None for that which they have."""
+    return None if axes == list(range(len(axes))) else axes
+
+
+def shaped(value, axes, shape):
+    """An operand with its dimensions in an order, and then a shape."""
+    value = value if axes is None else _native.transpose(value, axes)
+    return value if value.shape == shape else _native.reshape(value, shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _matrices(a_shape, b_shape, axes):
     try:
         first, second = axes
     except TypeError:
-        first, second = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
-    first = normalize_axis_tuple(first, a.ndim)
-    second = normalize_axis_tuple(second, b.ndim)
-    if len(first) != len(second) or any(a.shape[i] != b.shape[j] for i, j in zip(first, second)):
-        raise ValueError("shape-mismatch for sum")
-    rest_a = [axis for axis in range(a.ndim) if axis not in first]
-    rest_b = [axis for axis in range(b.ndim) if axis not in second]
-    shape = tuple(a.shape[axis] for axis in rest_a) + tuple(b.shape[axis] for axis in rest_b)
-    inner_size = int(np.prod([a.shape[axis] for axis in first], dtype=np.int64))
-    rows = int(np.prod([a.shape[axis] for axis in rest_a], dtype=np.int64))
-    columns = int(np.prod([b.shape[axis] for axis in rest_b], dtype=np.int64))
-    a = reshape(transpose(a, [*rest_a, *first]), (rows, inner_size))
-    b = reshape(transpose(b, [*second, *rest_b]), (inner_size, columns))
-    return reshape(_product(a, b, code), shape)
+        first, second = range(len(a_shape) - axes, len(a_shape)), range(axes)
+    return Matrices(a_shape, b_shape, normalize_axis_tuple(first, len(a_shape)), normalize_axis_tuple(second, len(b_shape)))
+
+
+def _hashable(axes):
+    """Axes in tuples, of lists and arrays too."""
+    axes = axes.tolist() if hasattr(axes, "tolist") else axes
+    return tuple(map(_hashable, axes)) if isinstance(axes, (list, tuple)) else axes
+
+
+@falls_back
+def tensordot(a, b, axes=2):
+    """Sums of products over several dimensions of each."""
+    a, b, _ = _same_type(a, b)
+    return _matrices(a.shape, b.shape, _hashable(axes)).product(a, b)
 
 
 @falls_back

@@ -6,6 +6,7 @@ use bh_bytecode::c128;
 use bh_core::Error;
 use bh_core::abi::status;
 use bh_kernel::GatherSource;
+use std::ops::Range;
 
 /// Fewer indices are not looked at as a whole.
 const RUN: usize = 16;
@@ -140,7 +141,11 @@ unsafe fn run_of(n: usize, index: *const i64, form: GatherForm, len: i64) -> Opt
     unsafe { (form.is_run)(n, index.cast()) }.then_some(number?)
 }
 
-/// Writes what `element` gives for each index.
+/// Indices that are read together.
+const CHUNK: usize = 64;
+
+/// Writes what `element` gives for each index. A chunk is read without branches, so that the processor has many reads under way;
+/// one with an index that is out of range is read again.
 ///
 /// # Safety
 /// As [`gather`].
@@ -153,8 +158,43 @@ unsafe fn each<T: Copy + Default>(
     dst: *mut T,
     element: impl Fn(i64) -> T,
 ) -> Result<(), BadIndex> {
+    let (mut result, wrap) = (Ok(()), if signed { len } else { 0 });
+    for from in (0..n).step_by(CHUNK) {
+        let chunk = from..(from + CHUNK).min(n);
+        let mut outside = len == 0;
+        for i in chunk.clone().take_while(|_| len > 0) {
+            // SAFETY: there are `n` indices, and room for as many elements; there is a first element.
+            unsafe {
+                let bits = index.add(i).read_unaligned();
+                let number = bits.wrapping_add((bits >> 63) & wrap);
+                let is_inside = (number as u64) < len as u64;
+                outside |= !is_inside;
+                dst.add(i).write_unaligned(element(if is_inside { number } else { 0 }));
+            }
+        }
+        if outside {
+            // SAFETY: as for the whole.
+            result = result.and(unsafe { one_by_one(len, signed, chunk, index, dst, &element) });
+        }
+    }
+    result
+}
+
+/// Writes what `element` gives for each index of a range, or zero where it is out of range.
+///
+/// # Safety
+/// As [`gather`].
+#[cold]
+unsafe fn one_by_one<T: Copy + Default>(
+    len: i64,
+    signed: bool,
+    range: Range<usize>,
+    index: *const i64,
+    dst: *mut T,
+    element: impl Fn(i64) -> T,
+) -> Result<(), BadIndex> {
     let mut result = Ok(());
-    for i in 0..n {
+    for i in range {
         // SAFETY: there are `n` indices, and room for as many elements.
         unsafe {
             let value = match resolve(index.add(i).read_unaligned(), signed, len) {
