@@ -4,7 +4,7 @@
     benches/report.py [--check]
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
-are the JSON of `run.py` (programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
+are the JSON of `run.py` (programs, and papers_programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
 specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
@@ -134,6 +134,14 @@ def papers_npbackend():
     found = {row["bench"]: row["numpy_seconds"] / row["seconds"] for row in read("programs")}
     rows = [[name, *(number(value) for value in theirs), number(found[name])] for name, theirs in NPBACKEND.items()]
     return table(["program", "numexpr", "Bohrium, cores", "libgpuarray", "Bohrium, GPU", "bh, cores"], rows)
+
+
+def papers_more():
+    rows = []
+    for row in read("papers_programs"):
+        times = [row[form] for form in ("seconds", "twin_seconds", "numpy_seconds")]
+        rows.append([f"{row['bench']} {row['n']} × {row['iters']}", *(number(1e3 * value) for value in times), *(number(value / times[0]) for value in times[1:])])
+    return table(["program", "bh ms", "C by hand ms", "NumPy ms", "C / bh", "NumPy / bh"], rows)
 
 
 def papers_specialisation():
