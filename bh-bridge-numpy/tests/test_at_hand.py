@@ -73,6 +73,7 @@ def test_functions_have_the_bits_of_what_is_recorded(name, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(_at_hand, "_MOST", -1)
             patch.setattr(_at_hand, "_FASTER", ())
+            patch.setattr(_at_hand, "_LONG", ())
             recorded = bits(CALLS[name](bh, *map(bh.array, hosts)))
         assert at_once == recorded == bits(CALLS[name](numpy, *hosts)), hosts
 
@@ -112,6 +113,14 @@ def test_what_is_written_to_is_the_programs_own():
     assert float(out) == 2.0
     box = bh.ix_(values > 1, bh.array([0, 2]))
     assert isinstance(box[0], bh._native.ndarray) and box[0].shape == (2, 1) and box[1].shape == (1, 2)
+
+
+@pytest.mark.skipif(not _memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
+def test_little_arrays_are_waited_for_where_a_record_is_long(monkeypatch):
+    host = numpy.random.default_rng(4).normal(size=300)
+    at_once = bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
+    monkeypatch.setattr(_at_hand, "_LONG", ())
+    assert at_once == bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
 
 
 def test_recordings_look_at_arrays_anew():

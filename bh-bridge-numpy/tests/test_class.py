@@ -138,6 +138,31 @@ def test_derived_classes_show_themselves_as_arrays():
     assert type(np.zeros_like(made, subok=False)) is np.ndarray
 
 
+def test_classes_that_wrap_results_by_the_class_of_arrays():
+    class Wrapped(np.ndarray):
+        def __array_wrap__(self, array, context=None, return_scalar=False):
+            return np.ndarray.__array_wrap__(self, array, context, return_scalar)
+
+    made = np.ascontiguousarray(np.arange(3.0)).view(Wrapped)
+    made += 1
+    assert type(made) is Wrapped and made.tolist() == [1.0, 2.0, 3.0]
+    assert type(np.sqrt(made)) is Wrapped and type(made[1:] * 2) is Wrapped
+    assert type(np.ndarray.__array_wrap__(made, np.ones(2))) is Wrapped
+
+
+def test_masks_of_derived_classes():
+    class Mask(np.ndarray):
+        pass
+
+    values = np.arange(4.0)
+    for mask in ((values > 1).view(Mask), numpy.ma.array(numpy.arange(4) > 1)):
+        assert values[mask].tolist() == [2.0, 3.0]
+        written = values.copy()
+        written[mask] = 9
+        written[mask] += np.ones(2)
+        assert written.tolist() == [0.0, 1.0, 10.0, 10.0]
+
+
 def test_objects_with_results_of_their_own():
     class Own:
         __array_priority__ = 5

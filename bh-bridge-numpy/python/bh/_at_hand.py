@@ -1,4 +1,5 @@
-"""Functions, and advanced indexing, that NumPy carries out at once where all operands are little and at hand, or where it sorts.
+"""Functions, and advanced indexing, that NumPy carries out at once: where all operands are little and at hand, or a record of the call
+would be long, or where it sorts.
 
 Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
 operations that round in one way. So it does not matter when operands come to be at hand.
@@ -34,6 +35,8 @@ _FASTER = {
     "nanquantile", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d",
     "setxor1d", "isin", "packbits", "unpackbits", "histogram2d", "histogramdd", "convolve", "correlate",
 }  # fmt: skip
+# Functions of which a record has so many operations that little arrays in the memory of this process are waited for.
+_LONG = {"interp", "searchsorted", "digitize", "histogram", "nan_to_num", "nanargmin", "nanargmax"}
 # Of more elements, so many threads are faster; for functions that only add, any number of them.
 _MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
 _ADDING, _ADDED = {"convolve", "correlate"}, 1 << 14
@@ -71,6 +74,13 @@ def _moved(array):
     return _little(array, _MOST_MOVED)
 
 
+def _little_awaited(array):
+    """A little array that is waited for, where it is in the memory of this process."""
+    if array.size > _MOST or not (_native.is_at_hand(array) or in_process(array._stack)):
+        raise Later
+    return lower(array)
+
+
 def _awaited(array):
     """An array that is waited for."""
     if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads(array._stack) >= _MANY_THREADS:
@@ -93,10 +103,19 @@ def _option(value):
     return value
 
 
+def _form(name):
+    """What makes NumPy's form of the operands of a function of this name."""
+    if name in _FASTER:
+        return _awaited
+    if name in _LONG:
+        return _little_awaited
+    return _moved if name in _MOVING else _little
+
+
 def carried_out(original, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
     name = original.__name__
-    operands, form = _OPERANDS[name], _awaited if name in _FASTER else _moved if name in _MOVING else _little
+    operands, form = _OPERANDS[name], _form(name)
     in_place = name == "nan_to_num" and (len(args) > 1 or not kwargs.get("copy", True))
     if in_place or "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
         raise Later

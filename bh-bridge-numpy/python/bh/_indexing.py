@@ -363,7 +363,7 @@ def whole_mask(array, key):
     if type(key) is tuple and len(key) == 1:
         key = key[0]
     if isinstance(key, np.ndarray) and key.dtype == bool and key.ndim:
-        key = native(key)
+        key = native(np.asarray(key))
     if type(key) is ndarray and key._code == BOOL and 0 < key.ndim <= array.ndim and key.shape == array.shape[: key.ndim]:
         return key
     return None

@@ -108,6 +108,14 @@ class _Drawing(metaclass=_Drawers):
             self.__dict__[name] = made
         return made
 
+    def _drawn(self, name):
+        """NumPy's method of a name that the class has a method for; made once."""
+        key = f"numpy's {name}"
+        made = self.__dict__.get(key)
+        if made is None:
+            made = self.__dict__[key] = _lifted(getattr(self._np, name))
+        return made
+
     def __dir__(self):
         return dir(self._np)
 
@@ -141,9 +149,11 @@ class Generator(_Drawing):
 
     def random(self, size=None, dtype=np.float64, out=None):
         """Uniform numbers in [0, 1)."""
+        if size is None and out is None and dtype is np.float64:
+            return self._drawn("random")()
         shape = self._native_shape(size, out)
         made = None if shape is None or np.dtype(dtype).char not in "fd" else _bits.uniforms(self.bit_generator, shape, dtype)
-        return self.__getattr__("random")(size, dtype, out=out) if made is None else made
+        return self._drawn("random")(size, dtype, out=out) if made is None else made
 
     def uniform(self, low=0.0, high=1.0, size=None):
         """Uniform numbers in [low, high)."""
@@ -153,10 +163,13 @@ class Generator(_Drawing):
             made = _bits.uniforms(self.bit_generator, shape, np.float64) if 0 <= width < np.inf else None
             if made is not None:
                 return made * width + float(low)
-        return self.__getattr__("uniform")(low, high, size)
+        return self._drawn("uniform")(low, high, size)
 
     def integers(self, low, high=None, size=None, dtype=np.int64, endpoint=False):
         """Whole numbers from low (or 0) on, below high, or up to high with `endpoint`."""
+        if size is None and type(low) is int and type(high) in (int, type(None)):
+            refuse_in_trace("draws random numbers")
+            return self._np.integers(low, high, None, dtype, endpoint)
         shape = self._native_shape(size, None)
         if shape is not None and np.dtype(dtype) in (np.int64, np.uint64) and all(isinstance(b, (int, type(None))) for b in (low, high)):
             first, last = (0, low) if high is None else (low, high)
@@ -166,7 +179,7 @@ class Generator(_Drawing):
                 made = _bits.integers(self.bit_generator, first, count.bit_length() - 1, shape, dtype)
                 if made is not None:
                     return made
-        return self.__getattr__("integers")(low, high, size, dtype, endpoint)
+        return self._drawn("integers")(low, high, size, dtype, endpoint)
 
     def _native_shape(self, size, out):
         """The shape of numbers that may be made on the stack; None for others."""
