@@ -2,6 +2,7 @@
 //! nothing goes through memory; where ways meet, values meet.
 
 use super::operation::Operations;
+use super::refill::{self, Refill};
 use super::scope::{keepers, temporaries};
 use super::tables::Tables;
 use crate::builder::{Block, Builder, Element, Kind, Value};
@@ -44,7 +45,7 @@ pub(super) struct Flow<'a, 'c> {
     b: &'a Builder<'c>,
     program: &'a Program,
     pub(super) operations: Operations<'c>,
-    tables: Tables<'c>,
+    pub(super) tables: Tables<'c>,
     /// The lanes that the vector has.
     all: Value<'c>,
     temporary: Vec<bool>,
@@ -52,10 +53,32 @@ pub(super) struct Flow<'a, 'c> {
     keepers: HashSet<*const Compute>,
     /// Where the turns are that are left to all loops.
     turns: Value<'c>,
+    /// What the loop needs whose lanes take other elements when they are done.
+    pub(super) refill: Option<Refill<'c>>,
 }
 
-/// The end of a loop, for those who find nobody left in it.
-type Ends<'c> = Vec<(State<'c>, Block<'c>)>;
+/// The ends of a loop, for those who find nobody left in it, or few.
+struct Ends<'c> {
+    ways: Vec<(State<'c>, Block<'c>)>,
+    /// What was where a turn began, or begins next: there, those who are left go on.
+    resumed: Vec<(State<'c>, Block<'c>)>,
+    /// What there was at the head.
+    head: Vec<Value<'c>>,
+    /// The loop is left when there are no more lanes than this in it, if there are others to come.
+    least: Option<Value<'c>>,
+    /// By how many lanes the turns had more than what is worth it, all together, where these are counted.
+    sum: Option<Value<'c>>,
+}
+
+impl<'c> Ends<'c> {
+    /// The loop may end here; `begins`: a turn begins next.
+    fn note(&mut self, state: &State<'c>, block: Block<'c>, begins: bool) {
+        let mut registers = if begins { state.registers.clone() } else { self.head.clone() };
+        registers.extend(self.sum);
+        self.resumed.push((State { registers, ..state.clone() }, block));
+        self.ways.push((state.clone(), block));
+    }
+}
 
 impl<'a, 'c> Flow<'a, 'c> {
     pub(super) fn new(
@@ -65,7 +88,7 @@ impl<'a, 'c> Flow<'a, 'c> {
         (all, turns): (Value<'c>, Value<'c>),
     ) -> Flow<'a, 'c> {
         let (temporary, keepers) = (temporaries(program), keepers(program));
-        Flow { b, program, operations, tables, all, temporary, keepers, turns }
+        Flow { b, program, operations, tables, all, temporary, keepers, turns, refill: None }
     }
 
     pub(super) fn list(&mut self, state: &mut State<'c>, statements: &'a [Statement]) -> Result<(), String> {
@@ -75,7 +98,10 @@ impl<'a, 'c> Flow<'a, 'c> {
             }
             self.statement(state, statement)?;
             let rest = &statements[at + 1..];
-            if leaves(std::slice::from_ref(statement), 0) && state.active != Mask::Nobody && cost(rest) > CHEAP {
+            // Others may be in a loop from before.
+            let skips = self.refill.is_none() || !rest.iter().any(refill::has_loops);
+            if skips && leaves(std::slice::from_ref(statement), 0) && state.active != Mask::Nobody && cost(rest) > CHEAP
+            {
                 // Nobody may be left for the rest.
                 let before = state.clone();
                 return self.unless_empty(state, before, |flow, state| flow.list(state, rest));
@@ -193,8 +219,8 @@ impl<'a, 'c> Flow<'a, 'c> {
 
     fn block(&mut self, state: &mut State<'c>, body: &'a [Statement]) -> Result<(), String> {
         let entry = state.active;
-        // Those who do not leave further out all come to its end.
-        let counted = leaves(body, 1);
+        // Those who do not leave further out all come to its end, unless they stay in the loop.
+        let counted = leaves(body, 1) || self.refill.as_ref().is_some_and(|refill| refill.is_around(body));
         state.exits.push(if counted { Exit::Counted(Mask::Nobody) } else { Exit::Uncounted });
         self.list(state, body)?;
         state.active = match state.exits.pop() {
@@ -209,6 +235,10 @@ impl<'a, 'c> Flow<'a, 'c> {
         let [head, exit] = b.blocks(["loop", "left"]);
         let entry = b.current();
         state.active = Mask::Some(self.value(state.active));
+        let refill = self.refill.take_if(|refill| refill.is_loop(body));
+        if let Some(refill) = &refill {
+            refill.enter(b, state, self.value(state.active));
+        }
         let before = state.clone();
         b.jump(head);
         b.begin(head);
@@ -229,7 +259,15 @@ impl<'a, 'c> Flow<'a, 'c> {
         state.active = Mask::Some(active.value);
         registers.iter().for_each(|(register, phi)| state.registers[*register] = phi.value);
         exits.iter().for_each(|(place, phi)| state.exits[*place] = Exit::Counted(Mask::Some(phi.value)));
-        let mut ends = Ends::new();
+        let least = refill.as_ref().map(|refill| refill.least);
+        let sum = least.map(|least| b.phi(least.kind, &[(b.index(0), entry)]));
+        let mut ends = Ends {
+            ways: Vec::new(),
+            resumed: Vec::new(),
+            head: state.registers.clone(),
+            least,
+            sum: sum.as_ref().map(|sum| sum.value),
+        };
         let tested = self.turn(state, body, (exit, &mut ends))?;
         if state.active != Mask::Nobody {
             let end = b.current();
@@ -243,15 +281,29 @@ impl<'a, 'c> Flow<'a, 'c> {
             let left = b.sub(b.load(Kind::I64, self.turns, 8), b.index(1));
             b.store(left, self.turns, 8);
             let goes_on = b.compare(Int::SGE, left, b.index(0));
-            let goes_on = if tested { goes_on } else { b.and(goes_on, self.any(state.active)) };
-            ends.push((state.clone(), b.current()));
+            let (goes_on, next) = if tested {
+                (goes_on, ends.sum)
+            } else {
+                let (enough, next) = self.enough(state.active, &mut ends);
+                (b.and(goes_on, enough), next)
+            };
+            if let (Some(phi), Some(next)) = (sum, next) {
+                phi.add(next, end);
+            }
+            ends.note(state, b.current(), true);
             b.branch(goes_on, (head, exit));
         } else {
-            ends.push((state.clone(), b.current()));
+            ends.note(state, b.current(), true);
             b.jump(exit);
         }
         b.begin(exit);
-        *state = self.meet(&ends);
+        *state = self.meet(&ends.ways);
+        if let Some(mut refill) = refill {
+            let mut resumed = self.meet(&ends.resumed).registers;
+            let sum = resumed.pop().ok_or("lanes that are not counted")?;
+            refill.leave(self.value(state.active), resumed, sum);
+            self.refill = Some(refill);
+        }
         state.active = Mask::Nobody;
         Ok(())
     }
@@ -272,8 +324,10 @@ impl<'a, 'c> Flow<'a, 'c> {
             let out = leaves(std::slice::from_ref(statement), 0);
             tested &= !out;
             if out && state.active != Mask::Nobody && cost(&body[at + 1..]) > 0 {
-                let (some, any) = (self.b.block("some"), self.any(state.active));
-                ends.push((state.clone(), self.b.current()));
+                // What comes before is done again for those who go on later: nobody sees what it does.
+                let (some, (any, sum)) = (self.b.block("some"), self.enough(state.active, ends));
+                ends.note(state, self.b.current(), false);
+                ends.sum = sum;
                 self.b.branch(any, (some, exit));
                 self.b.begin(some);
                 tested = true;
@@ -318,6 +372,14 @@ impl<'a, 'c> Flow<'a, 'c> {
             Mask::Some(value) => value,
             Mask::Nobody => self.b.zero(Kind::vector(Element::Bit, self.all.lanes())),
         }
+    }
+
+    /// Are there lanes for the rest of a turn, or where these are counted, enough? They are counted once in a turn; given is their sum, then.
+    fn enough(&self, mask: Mask<'c>, ends: &mut Ends<'c>) -> (Value<'c>, Option<Value<'c>>) {
+        let Some(least) = ends.least.take() else { return (self.any(mask), ends.sum) };
+        let count = refill::count(self.b, self.value(mask));
+        let more = self.b.sub(count, self.b.index(refill::worth(self.all.lanes())));
+        (self.b.compare(Int::SGT, count, least), ends.sum.map(|sum| self.b.add(sum, more)))
     }
 
     fn any(&self, mask: Mask<'c>) -> Value<'c> {

@@ -3,6 +3,7 @@
 
 mod flow;
 mod operation;
+mod refill;
 mod scope;
 mod tables;
 
@@ -16,6 +17,7 @@ use inkwell::IntPredicate as Int;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use operation::Operations;
+use refill::Path;
 use tables::Tables;
 
 /// Lanes: vectors of 64-bit elements are two registers, so that a chain of operations waits for half as long.
@@ -45,35 +47,56 @@ pub(crate) fn build<'c>(
     let tables = Tables::new(&b, program, width, (slots, numbers, scratch));
     let probe = Builder::new(context, "probe");
     let operations = Operations::new(&b, &probe, (level, width), program, functions, scratch);
-    let [turn, exit] = b.blocks(["elements", "exit"]);
+    let [some, exit] = b.blocks(["some", "exit"]);
+    b.branch(b.compare(Int::SGT, count, b.index(0)), (some, exit));
+    b.begin(some);
+    let turns = b.byte(scratch, b.index(TURNS_AT as i64));
+    let (operations, tables, first) = match Path::of(program) {
+        Some(path) => refill::build(&b, program, path, (operations, tables), (&places, count, width, turns), exit)?,
+        None => (operations, tables, b.index(0)),
+    };
+    let operations = in_order(&b, program, (operations, tables), (&places, count, width, turns), first)?;
+    b.jump(exit);
+    b.begin(exit);
+    b.end();
+    let functions = operations.functions();
+    Ok((b.finish(), functions))
+}
+
+/// Builds the code for the elements from one on, vector by vector, behind the block at hand.
+fn in_order<'a, 'c>(
+    b: &'a Builder<'c>,
+    program: &'a Program,
+    parts: (Operations<'c>, Tables<'c>),
+    (places, count, width, turns): (&[Value<'c>], Value<'c>, u16, Value<'c>),
+    from: Value<'c>,
+) -> Result<Operations<'c>, String> {
+    let [turn, exit] = b.blocks(["elements", "done"]);
     let entry = b.current();
-    let none = b.index(0);
-    b.branch(b.compare(Int::SGT, count, none), (turn, exit));
+    b.jump(turn);
     b.begin(turn);
-    let first: Phi = b.phi(Kind::I64, &[(none, entry)]);
+    let first: Phi = b.phi(Kind::I64, &[(from, entry)]);
     let left = b.broadcast(b.sub(count, first.value), width);
     let tail = b.compare(Int::SLT, b.numbers(Element::I64, 0..i64::from(width)), left);
     let mut registers: Vec<Value> =
         program.registers.iter().map(|dtype| b.zero(Kind::registers(*dtype, width))).collect();
     for (register, &dtype) in program.input_types().iter().enumerate() {
         let address = b.element(places[register], dtype, first.value);
-        registers[register] = unpack(&b, dtype, load_packed(&b, dtype, address, width, Some(tail)));
+        registers[register] = unpack(b, dtype, load_packed(b, dtype, address, width, Some(tail)));
     }
-    let mut flow = Flow::new(&b, program, (operations, tables), (tail, b.byte(scratch, b.index(TURNS_AT as i64))));
+    let mut flow = Flow::new(b, program, parts, (tail, turns));
     let mut state = State { registers, active: Mask::All, exits: Vec::new() };
     flow.list(&mut state, &program.body)?;
     for (at, &dtype) in program.output_types().iter().enumerate() {
         let register = program.inputs + at;
         let address = b.element(places[register], dtype, first.value);
-        store_packed(&b, dtype, pack(&b, dtype, state.registers[register]), address, Some(tail));
+        store_packed(b, dtype, pack(b, dtype, state.registers[register]), address, Some(tail));
     }
     let next = b.add(first.value, b.index(width.into()));
     first.add(next, b.current());
     b.branch(b.compare(Int::SLT, next, count), (turn, exit));
     b.begin(exit);
-    b.end();
-    let functions = flow.operations.functions();
-    Ok((b.finish(), functions))
+    Ok(flow.operations)
 }
 
 #[cfg(test)]
@@ -100,9 +123,13 @@ mod tests {
                 rank,
             };
             let tables = vec![table(0, 1), table(4, 2)];
-            let text = reading(seed, &[DType::F64, DType::I64], &[DType::F64, DType::Bool], &types, tables).to_string();
-            for level in [Level::Avx2, Level::Avx512] {
-                crate::compile(&Request::of_program(level, text.clone())).unwrap_or_else(|why| panic!("{why}: {text}"));
+            for tables in [tables, Vec::new()] {
+                let program = reading(seed, &[DType::F64, DType::I64], &[DType::F64, DType::Bool], &types, tables);
+                let text = program.to_string();
+                for level in [Level::Avx2, Level::Avx512] {
+                    let built = crate::compile(&Request::of_program(level, text.clone()));
+                    built.unwrap_or_else(|why| panic!("{why}: {text}"));
+                }
             }
         }
     }
