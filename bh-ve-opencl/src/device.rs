@@ -26,6 +26,8 @@ pub(crate) enum Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) id: usize,
+    /// Its place in the list of devices, by which the key `device` names it.
+    pub(crate) number: usize,
     pub(crate) name: String,
     pub(crate) platform: String,
     /// Version of the device and of its driver.
@@ -50,10 +52,11 @@ impl Facts {
         self.id as cl_device_id
     }
 
-    /// Operations in a nanosecond, roughly, as the device announces its units and their clock.
+    /// Operations in a nanosecond, roughly, as the device announces its units and their clock. Processors are none beside the
+    /// processor.
     pub(crate) fn speed(&self) -> f64 {
-        let lanes = if self.class == Class::Cpu { 8.0 } else { 64.0 };
-        self.units as f64 * f64::from(self.megahertz) * lanes / 1000.0
+        const LANES: f64 = 64.0;
+        if self.class == Class::Cpu { 0.0 } else { self.units as f64 * f64::from(self.megahertz) * LANES / 1000.0 }
     }
 
     fn read(id: cl_device_id, platform: &str) -> opencl3::Result<Facts> {
@@ -69,6 +72,7 @@ impl Facts {
         };
         Ok(Facts {
             id: id as usize,
+            number: 0,
             name: device.name()?.trim().to_owned(),
             platform: platform.trim().to_owned(),
             version: format!("{}, driver {}", device.version()?.trim(), device.driver_version()?.trim()),
@@ -100,7 +104,13 @@ impl fmt::Display for Facts {
     }
 }
 
-/// All usable devices of all platforms, in their order; the error says why there are none.
+/// GPUs come first, then other accelerators, then processors: where a processor is listed beside them, 0 is the first GPU still.
+fn number(devices: &mut [Facts]) {
+    devices.sort_by_key(|facts| std::cmp::Reverse(facts.class));
+    devices.iter_mut().enumerate().for_each(|(number, facts)| facts.number = number);
+}
+
+/// All usable devices of all platforms, GPUs first; the error says why there are none.
 pub(crate) fn list() -> Result<Vec<Facts>> {
     // PoCL prepares its devices at the first question, and crashes if two threads ask at once.
     static ASKING: Mutex<()> = Mutex::new(());
@@ -123,6 +133,7 @@ pub(crate) fn list() -> Result<Vec<Facts>> {
             }
         }
     }
+    number(&mut found);
     if found.is_empty() { Err(none("no OpenCL device is available".into())) } else { Ok(found) }
 }
 
@@ -186,6 +197,7 @@ mod tests {
     fn facts(name: &str, class: Class, global_bytes: u64) -> Facts {
         Facts {
             id: 0,
+            number: 0,
             name: name.into(),
             platform: "test".into(),
             version: "1".into(),
@@ -226,6 +238,10 @@ mod tests {
         };
         assert_eq!([places("all"), places("3, 1"), places("gpu,0,card c")], [vec![1, 2, 3], vec![3, 1], vec![3, 0]]);
         assert_eq!(places("7, x"), [0; 0]);
+        let mut numbered = all.to_vec();
+        number(&mut numbered);
+        let names: Vec<(usize, &str)> = numbered.iter().map(|facts| (facts.number, &facts.name[..])).collect();
+        assert_eq!(names, [(0, "Card A"), (1, "Card C"), (2, "Card B"), (3, "Fast Processor")]);
         let error = name(&all, Some("Card X")).unwrap_err().to_string();
         assert!(error.contains("'Card X'") && error.contains("3: Card C (GPU"), "{error}");
     }

@@ -221,8 +221,8 @@ impl Component for Engine {
                     Some(device) => {
                         let (used, free) = device.pool.bytes();
                         format!(
-                            "OpenCL device: {}; {used} bytes in use, {free} kept, at most {}",
-                            device.pool.gpu.facts, device.pool.limit
+                            "OpenCL device {}: {}; {used} bytes in use, {free} kept, at most {}",
+                            device.pool.gpu.facts.number, device.pool.gpu.facts, device.pool.limit
                         )
                     }
                     None => format!("OpenCL device: none ({})", self.absent),

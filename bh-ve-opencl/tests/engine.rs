@@ -805,7 +805,7 @@ fn indices_out_of_range_are_errors_of_their_instruction() {
 fn wrong_devices_are_named_and_right_ones_listed() {
     let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
-    assert!(stack.message("info").unwrap().contains("OpenCL device: "), "{}", stack.message("info").unwrap());
+    assert!(stack.message("info").unwrap().contains("OpenCL device "), "{}", stack.message("info").unwrap());
     let text = "[stacks]\nit = ['node', 'opencl']\n[components.opencl]\ndevice = 'no such device'\n";
     let error = Stack::load(&stacks::from_text("it.toml", text).unwrap(), Some("it")).err().unwrap().to_string();
     assert!(error.contains("no such device") && error.contains("0: "), "{error}");

@@ -8,7 +8,7 @@ use crate::command::memory::Memory;
 use crate::command::wire::Reader;
 use crate::lead::greeting::greeting;
 use crate::lead::launch::{MET, connect};
-use crate::lead::roster::{Roster, muster, shares};
+use crate::lead::roster::{Roster, muster, speeds};
 use crate::lead::serve::Server;
 use crate::lead::{Lead, Turn};
 use crate::plan::planner::Planner;
@@ -30,7 +30,7 @@ use bh_core::config::Row;
 use bh_core::error::{Error, Result};
 use bh_core::keys;
 use bh_core::strided;
-use configured::{description, line, settings};
+use configured::{Defaults, description, line, settings};
 use data::Mapped;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -41,6 +41,9 @@ const MOST_LINES: usize = 1000;
 
 /// Ranks whose shares are shown, at most.
 const MOST_SHOWN: usize = 16;
+
+/// How far siblings that work in host memory go ahead, so that they do several turns of a loop tile by tile, as one would.
+const AHEAD_PERCENT: u32 = 10;
 
 /// What a process ends with that an interrupt ends, as shells see it.
 const INTERRUPTED: i32 = 130;
@@ -90,7 +93,7 @@ impl Component for Cluster {
                 let open = Command::Open(keep_all, description);
                 let (leads, roster) = Lead::start(remote, &greeting, &open, &means, |all| {
                     let ranks = all.iter().map(Vec::len).sum();
-                    settings(&host, ranks, shares(all), keys::cluster::OVERLAP_BYTES.default())
+                    settings(&host, ranks, speeds(all), Defaults::of_ranks())
                 })?;
                 lead = Some(leads);
                 MET.store(true, Ordering::Release);
@@ -113,11 +116,18 @@ impl Component for Cluster {
                     return Err(Error::of_key("ranks", "a whole number from 1", "0"));
                 }
                 // What siblings compute while elements move takes kernels of its own, which read and write more than they win.
-                let overlap = if children.len() > 1 { u64::MAX } else { keys::cluster::OVERLAP_BYTES.default() };
-                let settings = settings(&host, ranks, shares(&[means]), overlap)?;
+                let mut defaults = Defaults::of_ranks();
+                if children.len() > 1 {
+                    defaults.overlap_bytes = u64::MAX;
+                }
+                if children.len() > 1 && !counted && memory.iter().all(Option::is_none) {
+                    defaults.ahead_percent = AHEAD_PERCENT;
+                }
+                let settings = settings(&host, ranks, speeds(&[means]), defaults)?;
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
                 let mut machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
                 machine.heed_memory(&memory, keep_all);
+                machine.heed_work(host.config(&keys::cluster::SMALL_BYTES).is_none());
                 if host.setting(&keys::cluster::SIDE_BY_SIDE)? {
                     machine.work_side_by_side();
                 }
@@ -220,6 +230,7 @@ impl Component for Cluster {
         if self.is_single() {
             return self.machine.children[0].map(base, view, mode);
         }
+        self.machine.note_copies(bytes_of(base, view));
         let outcome = self.map_base(base, view, mode);
         self.count();
         outcome
@@ -238,10 +249,11 @@ impl Component for Cluster {
         if self.is_single() {
             return self.machine.children[0].read(base, view, memory);
         }
+        self.machine.note_copies(bytes_of(base, Some(view)));
         if self.read_directly(base, view, memory)? {
             return Ok(());
         }
-        let data = self.map(base, Some(view), access::READ)?;
+        let data = self.map_base(base, Some(view), access::READ)?;
         // SAFETY: the map gives the view's elements until `unmap`; the caller vouches for its memory.
         unsafe { strided::load(base.dtype(), view, data, memory) };
         self.unmap(base)
@@ -251,11 +263,12 @@ impl Component for Cluster {
         if self.is_single() {
             return self.machine.children[0].write(base, view, memory);
         }
+        self.machine.note_copies(bytes_of(base, Some(view)));
         if self.write_directly(base, view, memory)? {
             return Ok(());
         }
         let discard = if view.len() == base.len { access::DISCARD } else { 0 };
-        let data = self.map(base, Some(view), access::WRITE | discard)?;
+        let data = self.map_base(base, Some(view), access::WRITE | discard)?;
         // SAFETY: as above.
         unsafe { strided::store(base.dtype(), view, data, memory) };
         self.unmap(base)
@@ -352,10 +365,7 @@ impl Component for Cluster {
                 });
                 Ok(all.sum::<Result<u64>>().map_or(String::new(), |bytes| bytes.to_string()))
             }
-            "cluster tune" => {
-                let measured = self.machine.children.iter_mut().map(|child| tune::measure(&self.host, child));
-                Ok(tune::file(&measured.collect::<Result<Vec<_>>>()?))
-            }
+            "cluster tune" => Ok(tune::file(&tune::measure(&self.host, &mut self.machine.children)?)),
             "cluster shares" if !self.is_single() => Ok(self.shares()),
             "cluster ranks" => Ok(self.machine.port.ranks().to_string()),
             "cluster brought" => {
@@ -399,14 +409,23 @@ impl Cluster {
         self.machine.port.ranks() == 1
     }
 
-    /// A line about who gets how much.
+    /// A line about who gets how much, and would get of each kind of work.
     fn shares(&self) -> String {
-        let (ranks, weights) = (self.machine.port.ranks(), self.machine.planner.settings.weights.as_slice());
-        let sum: f64 = weights.iter().sum();
-        let share = |rank: usize| weights.get(rank).map_or(100.0 / ranks as f64, |weight| 100.0 * weight / sum);
-        let each: Vec<String> = (0..ranks.min(MOST_SHOWN)).map(|rank| format!("{:.1}%", share(rank))).collect();
-        let more = if ranks > MOST_SHOWN { ", ..." } else { "" };
-        format!("cluster: {ranks} ranks, shares {}{more}", each.join(", "))
+        let ranks = self.machine.port.ranks();
+        let shown = |weights: &[f64]| {
+            let sum: f64 = weights.iter().sum();
+            let share = |rank: usize| weights.get(rank).map_or(100.0 / ranks as f64, |weight| 100.0 * weight / sum);
+            let each: Vec<String> = (0..ranks.min(MOST_SHOWN)).map(|rank| format!("{:.1}%", share(rank))).collect();
+            each.join(", ") + if ranks > MOST_SHOWN { ", ..." } else { "" }
+        };
+        let mut text =
+            format!("cluster: {ranks} ranks, shares {}", shown(self.machine.planner.settings.weights.as_slice()));
+        let kinds = self.machine.shares_by_kind();
+        if kinds.iter().any(|(_, shares)| *shares != kinds[0].1) {
+            let each: Vec<String> = kinds.iter().map(|(name, shares)| format!("{name} {}", shown(shares))).collect();
+            text += &format!("; by kind of work: {}", each.join("; "));
+        }
+        text
     }
 
     /// The ticket of what the ranks of this process have begun.
@@ -477,6 +496,11 @@ impl Drop for Cluster {
         // Ranks that cannot be told any more have ended.
         drop(self.tell(&Command::Close));
     }
+}
+
+/// Bytes of a base, or of a view of it.
+fn bytes_of(base: &Base, view: Option<&View>) -> u64 {
+    view.map_or(base.bytes(), |view| (view.len() as usize * base.dtype().size()) as u64)
 }
 
 /// The instructions of a batch, or of some blocks of it, in the order in which they are to run.

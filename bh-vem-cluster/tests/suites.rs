@@ -61,13 +61,30 @@ fn random_programs_equal_the_oracle() {
     ];
     if !launched() {
         stacks.push(siblings(16, "weights = [1, 2, 3]"));
+        stacks.push(by_kind("programs"));
     }
     for seed in 0..programs {
         if let Err(error) = random::check_seed(&mut stacks, seed) {
             panic!("{error}");
         }
     }
+    if let Some(stack) = stacks.get(6) {
+        assert!(stack.stats().get("cluster.changes of shares").unwrap_or(0) > programs / 4);
+    }
     stacks.iter_mut().for_each(nothing_left);
+}
+
+/// Siblings of very different speeds, so that shares change with each kind of work.
+fn by_kind(name: &str) -> Stack {
+    let path = std::env::temp_dir().join(format!("bh-rates-{name}-{}", std::process::id()));
+    std::fs::write(
+        &path,
+        "0: 1e-6, 3e-6, 1e-6, 1e-6, 2e-6\n1: 3e-6, 1e-6, 1e-7, 2e-6, 1e-7\n2: 1e-7, 1e-6, 4e-6, 1e-6, 1e-5\n",
+    )
+    .unwrap();
+    let stack = siblings(16, &format!("weights = '{}'\nahead_percent = 100", path.display()));
+    std::fs::remove_file(&path).unwrap();
+    stack
 }
 
 /// Ranks of very different shares, with windows and borders of all kinds.
@@ -80,7 +97,7 @@ fn uneven() -> Vec<Stack> {
         cluster(ranks, small, &format!("weights = [{weights}]\n{rows}\noverlap_bytes = 0"))
     };
     let siblings = siblings(0, "weights = [3, 1, 2]\noverlap_bytes = 0\nahead_percent = 100");
-    (2..=8).map(stack).chain([siblings]).collect()
+    (2..=8).map(stack).chain([siblings, by_kind("uneven")]).collect()
 }
 
 /// Runs the programs of this many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is

@@ -26,14 +26,18 @@ fn opencl_before_the_cpu() {
 }
 
 /// All devices of a kind and the cores, as the parts of one stack. PoCL gives the processor as two devices if its variable is
-/// set, as CI's run of this test does. Cores beside GPUs may be too slow for a part.
+/// set, as CI's run of this test does.
 #[test]
 fn devices_and_cores_share_the_work() {
-    let Some(mut stack) = loaded("opencl-siblings") else { return };
-    let siblings: usize = stack.message("cluster ranks").unwrap().parse().unwrap();
     let names = ["BH_TEST_DEVICES", "POCL_DEVICES"].into_iter().find_map(|name| std::env::var(name).ok());
     let devices = names.map_or(1, |names| names.split_whitespace().count());
-    assert!([devices, devices + 1].contains(&siblings), "{siblings} siblings of {devices} devices");
+    // Of themselves they would not, as they are the same processor.
+    let weights = format!("[components.cluster]\nweights = {:?}\n", vec![1; devices + 1]);
+    let text = include_str!("../../config/test/opencl-siblings.toml").replace("[components.cluster]\n", &weights);
+    let loaded = stacks::from_text("opencl-siblings.toml", &text).and_then(|config| Stack::load(&config, None));
+    let Some(mut stack) = there(loaded) else { return };
+    let siblings: usize = stack.message("cluster ranks").unwrap().parse().unwrap();
+    assert_eq!(siblings, devices + 1);
     let (mut stack, summary) = checked(stack, step(20 * STEP), PROGRAMS / 4);
     say(format_args!("{summary}, on {siblings} siblings"));
     let stats = stack.stats();
@@ -42,6 +46,28 @@ fn devices_and_cores_share_the_work() {
         assert!(stats.get(&format!("{label}.kernels")).unwrap_or(0) > 0, "{label} ran nothing");
     }
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
+}
+
+/// A list of numbers names devices, also of equal names, and their order.
+#[test]
+fn devices_are_chosen_by_number() {
+    let Some(mut stack) = loaded("opencl") else { return };
+    let several = stack.message("devices").unwrap().lines().count() > 1;
+    drop(stack);
+    for (wanted, numbers) in [("1,0", vec![1, 0]), ("1", vec![1]), ("0", vec![0])] {
+        if numbers.contains(&1) && !several {
+            say(format_args!("left out: device {wanted}, as there is one"));
+            continue;
+        }
+        let text = format!(
+            "[stacks]\nit = ['cluster', [['fuser', 'node', 'opencl*', 've-cpu']]]\n[components.opencl]\ndevice = '{wanted}'\n"
+        );
+        let config = stacks::from_text("devices.toml", &text).unwrap();
+        let info = Stack::load(&config, Some("it")).unwrap().message("info").unwrap();
+        let found =
+            info.lines().filter_map(|line| line.strip_prefix("OpenCL device ")?.split(':').next()?.parse().ok());
+        assert_eq!(found.collect::<Vec<usize>>(), numbers, "{info}");
+    }
 }
 
 /// The stack `cluster-opencl` with two ranks in this process.
@@ -62,7 +88,11 @@ fn step(otherwise: usize) -> usize {
 
 /// The stack, if there is a device for it.
 fn loaded(name: &str) -> Option<Stack> {
-    stacks::load(name)
+    there(stacks::load(name))
+}
+
+fn there(stack: bh_core::Result<Stack>) -> Option<Stack> {
+    stack
         .inspect_err(|error| {
             assert!(error.to_string().contains("OpenCL"), "{error}");
             say(format_args!("left out: {error}"));

@@ -4,6 +4,7 @@ use super::Cluster;
 use crate::command::Command;
 use crate::plan::array::Piece;
 use crate::plan::boxes::{Span, span_of};
+use crate::run::local::dense;
 use crate::run::staging::Staging;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{HostMemory, access, status};
@@ -32,6 +33,14 @@ impl Cluster {
         if self.is_whole(base) || self.mapped.contains_key(&base.id) {
             return Ok(false);
         }
+        if self.machine.port.is_alone() && is_all(base, view, memory) {
+            let bytes = base.bytes() as usize;
+            // SAFETY: the program's memory is valid for the view, which is all elements in their order, until this returns.
+            let into = unsafe { std::slice::from_raw_parts_mut(memory.data(), bytes) };
+            let outcome = self.machine.read(base, Span::new(0, base.len), into);
+            self.count();
+            return outcome.map(|()| true);
+        }
         let Some(parts) = self.machine.planner.parts_of_view(base, view, false) else { return Ok(false) };
         let _turn = self.tell(&Command::ReadView(*base, *view))?;
         let outcome = self.machine.read_view(base, view, &parts, Some(memory));
@@ -39,8 +48,19 @@ impl Cluster {
         outcome.map(|()| true)
     }
 
-    /// The same the other way, of a view that is not all of the array.
+    /// The same the other way, of a view that is not all of the array, or where all ranks live in this process.
     pub(super) fn write_directly(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<bool> {
+        if self.machine.port.is_alone() && !self.mapped.contains_key(&base.id) && is_all(base, view, memory) {
+            let array = self.machine.planner.array(base, None);
+            if array.fixed || array.cuts.is_first() {
+                return Ok(false);
+            }
+            // SAFETY: the program's memory is valid for the view, which is all elements in their order, until this returns.
+            let from = unsafe { std::slice::from_raw_parts(memory.data().cast_const(), base.bytes() as usize) };
+            let outcome = self.machine.write(base, Span::new(0, base.len), from);
+            self.count();
+            return outcome.map(|()| true);
+        }
         if self.is_whole(base) || self.mapped.contains_key(&base.id) || view.len() == base.len {
             return Ok(false);
         }
@@ -145,4 +165,19 @@ impl Cluster {
             None => Ok(()),
         }
     }
+}
+
+/// Is a view all elements of a base in their order, which lie so in the program's memory, too?
+fn is_all(base: &Base, view: &View, memory: &HostMemory) -> bool {
+    let size = base.dtype().size();
+    let in_order = |stride: &[i64], step: &[i64]| {
+        view.shape().iter().zip(stride.iter().zip(step)).all(|(&extent, (one, two))| extent <= 1 || one == two)
+    };
+    let packed: Vec<i64> = dense(view, size);
+    let own: Vec<i64> = view.stride().iter().map(|stride| stride * size as i64).collect();
+    view.start() == 0
+        && view.len() == base.len
+        && base.len > 0
+        && in_order(&own, &packed)
+        && in_order(memory.stride(), &packed)
 }

@@ -8,6 +8,7 @@ use crate::command::memory::{Memory, Program};
 use crate::command::wire::{Reader, Writer, get_table, put_table, strange};
 use crate::plan::boxes::Span;
 use crate::plan::layout::Weights;
+use crate::plan::rates::Rates;
 use crate::plan::settings::Settings;
 use bh_bytecode::{Base, BatchRef, View};
 use bh_core::error::{Error, Result};
@@ -144,6 +145,7 @@ pub fn put_settings(writer: &mut Writer, settings: &Settings) {
     // Equal ones are no more than a number.
     let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
     put_table(writer.number(settings.weights.ranks() as u64), &listed);
+    put_table(writer, &settings.rates.iter().flat_map(|rates| rates.0.map(f64::to_bits)).collect::<Vec<u64>>());
 }
 
 /// What [`put_settings`] wrote.
@@ -156,7 +158,12 @@ pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
         0 => Weights::even(ranks),
         _ => Weights::given(weights).filter(|weights| weights.ranks() == ranks).ok_or_else(strange)?,
     };
-    Ok(Settings { weights, small_bytes, overlap_rows, ahead_percent, overlap_bytes })
+    let rates: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
+    let rates: Vec<Rates> = rates.as_chunks().0.iter().map(|rates| Rates(*rates)).collect();
+    if !(rates.is_empty() || rates.len() == ranks) {
+        return Err(strange());
+    }
+    Ok(Settings { weights, rates, small_bytes, overlap_rows, ahead_percent, overlap_bytes })
 }
 
 #[cfg(test)]
@@ -187,6 +194,7 @@ mod tests {
         ];
         let settings = Settings {
             weights: Weights::given(vec![1.0, 0.5]).unwrap(),
+            rates: vec![Rates([1.0, 2.0, 3.0, 4.0, 5.0]), Rates([0.5; 5])],
             small_bytes: 4096,
             overlap_rows: 2,
             ahead_percent: 3,

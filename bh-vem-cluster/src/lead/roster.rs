@@ -3,6 +3,7 @@
 
 use crate::command::wire::{Reader, Writer, get_table, put_table};
 use crate::command::{get_settings, put_settings};
+use crate::plan::rates::MOST_TIMES_SLOWER;
 use crate::plan::settings::Settings;
 use crate::run::machine::memory_of;
 use crate::transport::tree::{collect, leader, spread};
@@ -10,9 +11,6 @@ use crate::transport::{Class, Port};
 use bh_core::abi::status;
 use bh_core::component::Child;
 use bh_core::error::{Error, Result};
-
-/// A sibling that is slower than the fastest by more than this gets no share.
-const MOST_TIMES_SLOWER: f64 = 10.0;
 
 /// Stands for memory that a stack has not got of its own.
 const UNKNOWN: u64 = u64::MAX;
@@ -60,10 +58,9 @@ pub fn muster(stacks: &mut Vec<Child>, keep_all: bool) -> Stacks {
     all.iter().copied().filter(is_fast).collect()
 }
 
-/// The speeds of all processes, if all stacks say theirs and they differ: shares, where no others are asked for.
-pub fn shares(all: &[Stacks]) -> Option<Vec<f64>> {
-    let speeds: Vec<f64> = all.iter().flatten().map(|one| one.speed).collect::<Option<_>>()?;
-    speeds.iter().any(|&speed| speed != speeds[0]).then_some(speeds)
+/// The speeds of all processes, if all stacks say theirs: what shares follow, where nothing else is asked for.
+pub fn speeds(all: &[Stacks]) -> Option<Vec<f64>> {
+    all.iter().flatten().map(|one| one.speed).collect()
 }
 
 /// Hears of all processes; returns what those of this one's part of the tree said, in their order.
@@ -131,12 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_speeds_that_all_say_and_that_differ() {
+    fn speeds_count_if_all_say_theirs() {
         let of = |speeds: &[Option<f64>]| -> Stacks {
             speeds.iter().map(|&speed| Means { speed, ..Means::default() }).collect()
         };
-        assert_eq!(shares(&[of(&[Some(1.0), Some(2.0)]), of(&[Some(2.0)])]), Some(vec![1.0, 2.0, 2.0]));
-        assert_eq!(shares(&[of(&[Some(2.0), Some(2.0)]), of(&[Some(2.0)])]), None);
-        assert_eq!(shares(&[of(&[Some(1.0), Some(2.0)]), of(&[None])]), None);
+        assert_eq!(speeds(&[of(&[Some(1.0), Some(2.0)]), of(&[Some(2.0)])]), Some(vec![1.0, 2.0, 2.0]));
+        assert_eq!(speeds(&[of(&[Some(1.0), Some(2.0)]), of(&[None])]), None);
     }
 }

@@ -235,6 +235,7 @@ fn ranks_that_plan_alone_plan_what_one_planner_does_for_all() {
         };
         let settings = Settings {
             weights,
+            rates: Vec::new(),
             small_bytes: [0, 16, 64][rng.below(3)],
             overlap_rows: rng.between(0, 3),
             ahead_percent: [0, 50, 200][rng.below(3)],
@@ -303,7 +304,8 @@ fn heat(writer: &mut Writer, shape: [i64; 2]) -> Batch {
 /// that comes again.
 fn effort(ranks: usize, rank: usize) -> [usize; 4] {
     let (weights, small_bytes, overlap_bytes) = (Weights::even(ranks), 64, 1 << 20);
-    let settings = Settings { weights, small_bytes, overlap_rows: 2, ahead_percent: 50, overlap_bytes };
+    let settings =
+        Settings { weights, rates: Vec::new(), small_bytes, overlap_rows: 2, ahead_percent: 50, overlap_bytes };
     let mut planner = planner(ranks, rank..rank + 1, settings);
     let (mut writer, shape) = (Writer::default(), [8 * ranks as i64, 10]);
     let mut effort = [0; 4];

@@ -25,6 +25,7 @@ pub mod partial;
 pub mod planner;
 pub mod plans;
 pub mod product;
+pub mod rates;
 pub mod recut;
 pub mod round;
 pub mod settings;

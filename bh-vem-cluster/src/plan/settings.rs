@@ -1,6 +1,7 @@
 //! How the cluster shares out work, as the configuration says.
 
 use crate::plan::layout::Weights;
+use crate::plan::rates::Rates;
 use bh_core::keys::cluster;
 
 /// How work is shared out.
@@ -8,6 +9,8 @@ use bh_core::keys::cluster;
 pub struct Settings {
     /// By rank.
     pub weights: Weights,
+    /// How fast ranks are, if shares follow that; else none.
+    pub rates: Vec<Rates>,
     /// Arrays of at most this many bytes are on rank 0 and, as far as they are needed, on the others.
     pub small_bytes: u64,
     /// Rows of passing arrays that ranks compute twice instead of sending them, at most.
@@ -24,12 +27,19 @@ impl Settings {
         // Messages that are this long take longer than the further kernels that it costs to compute meanwhile.
         let overlap_bytes = cluster::OVERLAP_BYTES.default();
         let (small_bytes, overlap_rows) = (cluster::SMALL_BYTES.default(), cluster::OVERLAP_ROWS.default().into());
-        Settings { weights: Weights::even(ranks), small_bytes, overlap_rows, ahead_percent: 0, overlap_bytes }
+        Settings {
+            weights: Weights::even(ranks),
+            rates: Vec::new(),
+            small_bytes,
+            overlap_rows,
+            ahead_percent: 0,
+            overlap_bytes,
+        }
     }
 
     /// One line, which is equal where the settings are. `weights` is what the configuration says of them.
     pub fn line(&self, weights: &str) -> String {
-        let Settings { weights: _, small_bytes, overlap_rows, ahead_percent, overlap_bytes } = self;
+        let Settings { weights: _, rates: _, small_bytes, overlap_rows, ahead_percent, overlap_bytes } = self;
         let weights = if weights.is_empty() { "by default" } else { weights };
         format!(
             "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, ahead_percent {ahead_percent}, \

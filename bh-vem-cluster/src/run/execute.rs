@@ -63,6 +63,7 @@ impl Machine {
     /// Runs stages that are complete.
     pub(crate) fn run_stages(&mut self, batch: &BatchRef<'_>, stages: &mut [Stage]) -> Option<Failure> {
         let mut failures = Failures { batch, first: None };
+        self.exchanges += stages.iter().filter(|stage| !stage.transfers.is_empty()).count();
         let carried: Vec<bool> = stages.iter().map(|stage| self.carries(&stage.transfers)).collect();
         let mut sent = false;
         if !stages.is_empty() {

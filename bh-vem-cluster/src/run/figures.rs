@@ -4,7 +4,7 @@ use crate::run::machine::Machine;
 use bh_core::component::{Counter, Host};
 
 /// Names of the counters.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "messages",
     "bytes",
     "control messages",
@@ -13,28 +13,35 @@ const NAMES: [&str; 8] = [
     "wait_ns",
     "pack_ns",
     "batches planned before",
+    "changes of shares",
 ];
 
 /// The counters, and what they were told so far.
 pub struct Figures {
-    counters: [Counter; 8],
-    reported: [u64; 8],
+    counters: [Counter; NAMES.len()],
+    reported: [u64; NAMES.len()],
 }
 
 impl Figures {
     /// The counters of a stack.
     pub fn new(host: &Host) -> Figures {
-        Figures { counters: NAMES.map(|name| host.counter(&format!("cluster.{name}"))), reported: [0; 8] }
+        Figures { counters: NAMES.map(|name| host.counter(&format!("cluster.{name}"))), reported: [0; NAMES.len()] }
     }
 
     /// Brings the counters up to date.
     pub fn report(&mut self, machine: &Machine) {
-        let mut sums = [0; 8];
+        let mut sums = [0; NAMES.len()];
         for sent in machine.port.sent() {
             sums.iter_mut().zip(sent.numbers()).for_each(|(sum, number)| *sum += number);
         }
         let spent = machine.spent;
-        sums[4..].copy_from_slice(&[spent.compute, spent.wait, spent.pack, machine.planned_before]);
+        sums[4..].copy_from_slice(&[
+            spent.compute,
+            spent.wait,
+            spent.pack,
+            machine.planned_before,
+            machine.shares.changes,
+        ]);
         for (place, sum) in sums.into_iter().enumerate() {
             self.counters[place].add(sum - self.reported[place]);
             self.reported[place] = sum;

@@ -57,6 +57,8 @@ pub struct Machine {
     pub(crate) shares: Shares,
     /// How many batches found a plan that served before.
     pub planned_before: u64,
+    /// How often elements have moved between ranks.
+    pub(crate) exchanges: usize,
 }
 
 /// Adds the time that something takes.
@@ -99,6 +101,7 @@ impl Machine {
             plans: Plans::default(),
             shares: Shares::default(),
             planned_before: 0,
+            exchanges: 0,
         }
     }
 
@@ -113,6 +116,7 @@ impl Machine {
         let mut machine =
             Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children);
         machine.heed_memory(&roster.memory, given);
+        machine.heed_work(false);
         machine
     }
 
@@ -282,6 +286,9 @@ impl Machine {
         if let Some(error) = &array.lost {
             return Err(error.clone());
         }
+        if self.port.is_alone() {
+            return self.read_alone(base, span, into);
+        }
         let size = base.dtype().size();
         let cuts = array.cuts.clone();
         for rank in cuts.owners(span) {
@@ -317,8 +324,20 @@ impl Machine {
 
     /// Overwrites elements of an array with rank 0's. `from` has all of the array where rank 0 is, and is empty elsewhere.
     pub fn write(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
-        let size = base.dtype().size();
         self.planner.renew(base, span)?;
+        match self.port.is_alone() {
+            true => self.write_alone(base, span, from)?,
+            false => self.hand_out(base, span, from)?,
+        }
+        let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
+        self.planner.take_in(base.id, &view);
+        debug_assert_eq!(span_of(&view), span);
+        self.settle()
+    }
+
+    /// Sends rank 0's elements to all ranks that have some.
+    fn hand_out(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
+        let size = base.dtype().size();
         for rank in self.planner.arrays[&base.id].reaching(span) {
             let part = self.planner.arrays[&base.id].reach(rank).meet(span);
             if part.is_empty() {
@@ -350,9 +369,6 @@ impl Machine {
                 self.local(unpacked)?;
             }
         }
-        let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
-        self.planner.take_in(base.id, &view);
-        debug_assert_eq!(span_of(&view), span);
-        self.settle()
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ pub mod call;
 mod carry;
 mod columns;
 mod dealing;
+mod direct;
 pub mod execute;
 pub mod figures;
 pub mod file;

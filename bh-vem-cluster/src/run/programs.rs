@@ -58,7 +58,8 @@ impl Machine {
     /// Runs instructions of a batch in this order. The first error is returned; what depends on it is lost. Batches with equal
     /// instructions on equal views in equal order are of one shape.
     pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
-        self.share_for(batch);
+        self.share_for(batch, shape, order);
+        let before = self.exchanges;
         let mut plans = std::mem::take(&mut self.plans);
         // Only rank 0 asks for them.
         self.planner.gathered.clear();
@@ -72,6 +73,7 @@ impl Machine {
             None => self.plan_and_run(batch, order, &mut plans),
         };
         self.plans = plans;
+        self.note_exchanges(self.exchanges - before);
         outcome
     }
 

@@ -1,8 +1,9 @@
-//! Who gets how much, as far as that changes while a program runs: where arrays would not fit a stack's memory, and where a device is
-//! lost, if all ranks live in this process. Each rank has a stack of its own.
+//! Who gets how much, as far as that changes while a program runs: where it does another kind of work, in which other stacks are
+//! fast; where arrays would not fit a stack's memory; and where a device is lost, if all ranks live in this process.
 
 use crate::plan::layout::Weights;
 use crate::plan::plans::Plans;
+use crate::plan::rates::{KINDS, Mix, work};
 use crate::run::machine::{Machine, memory_of};
 use bh_bytecode::{Base, BatchRef, base_flags};
 
@@ -11,6 +12,10 @@ const MOST_PERCENT: u64 = 80;
 
 /// A factor that takes no more than one part in this many of it stays.
 const KEPT: u64 = 8;
+
+/// Nanoseconds of an exchange between siblings of which some are devices: kernels end, and others begin. Between threads it is less.
+const DEVICE_EXCHANGE: f64 = 100_000.0;
+const HOST_EXCHANGE: f64 = 40_000.0;
 
 /// What shares follow.
 #[derive(Debug, Default)]
@@ -25,6 +30,10 @@ pub(crate) struct Shares {
     arrays: usize,
     /// A device was lost: the shares from the next batch on.
     next: Option<Weights>,
+    /// The kinds of work that the program does, if shares follow them.
+    mix: Option<Mix>,
+    /// How often they have changed.
+    pub(crate) changes: u64,
 }
 
 /// The bytes of each rank, shared out as is wanted as far as they fit; `None` if they do not.
@@ -52,6 +61,7 @@ impl Machine {
     /// what each rank has of its own.
     pub fn heed_memory(&mut self, memory: &[Option<u64>], given: bool) {
         let ranks = self.port.ranks();
+        let given = given && self.planner.settings.rates.is_empty();
         if ranks == 1 || memory.len() != ranks || self.locals.len() > self.children.len() {
             return;
         }
@@ -63,6 +73,46 @@ impl Machine {
         if limits.iter().any(Option::is_some) && !given {
             self.shares.wanted = self.weights();
             self.shares.limits = limits.into_iter().map(|limit| limit.unwrap_or(u64::MAX / 2)).collect();
+        }
+    }
+
+    /// Lets shares follow the kinds of work that the program does, if it is known how fast ranks are in them. `gathers`: what is so
+    /// little that messages would take longer goes to one rank.
+    pub fn heed_work(&mut self, gathers: bool) {
+        let rates = self.planner.settings.rates.clone();
+        let differ = rates.iter().any(|one| {
+            let differs = |kind: usize| {
+                let (mine, first) = (one.0[kind] * rates[0].0[0], one.0[0] * rates[0].0[kind]);
+                (mine - first).abs() > 1e-9 * mine.max(first)
+            };
+            (1..KINDS.len()).any(differs)
+        });
+        if rates.len() != self.port.ranks() || rates.len() < 2 || !(differ || gathers) {
+            return;
+        }
+        let device = self.locals.iter().any(|rank| rank.on_device);
+        let exchange = if device { DEVICE_EXCHANGE } else { HOST_EXCHANGE };
+        self.shares.mix = Some(Mix::new(rates, gathers.then_some(exchange)));
+    }
+
+    /// The shares that suit each kind of work, by its name.
+    pub fn shares_by_kind(&self) -> Vec<(&'static str, Vec<f64>)> {
+        let of = |mix: &Mix| KINDS.into_iter().enumerate().map(|(kind, name)| (name, mix.of_kind(kind))).collect();
+        self.shares.mix.as_ref().map_or(Vec::new(), of)
+    }
+
+    /// Notes bytes that the program writes or reads, where all ranks hear of it.
+    pub fn note_copies(&mut self, bytes: u64) {
+        if let Some(mix) = self.shares.mix.as_mut().filter(|_| self.port.is_alone()) {
+            mix.copies(bytes);
+        }
+    }
+
+    /// Notes how often elements moved for the batch that has just run.
+    pub(crate) fn note_exchanges(&mut self, times: usize) {
+        let shared = self.planner.settings.weights.as_slice().iter().filter(|weight| **weight > 0.0).count() != 1;
+        if let Some(mix) = self.shares.mix.as_mut().filter(|_| shared) {
+            mix.exchanged(times);
         }
     }
 
@@ -82,6 +132,9 @@ impl Machine {
         for (place, (rank, child)) in self.locals.iter_mut().zip(&mut self.children).enumerate() {
             if rank.on_device && memory_of(child).is_none() {
                 (rank.on_device, shares[place], changed) = (false, 0.0, true);
+                if let Some(mix) = &mut self.shares.mix {
+                    mix.lose(place);
+                }
                 if let Some(wanted) = self.shares.wanted.get_mut(place) {
                     *wanted = 0.0;
                 }
@@ -93,43 +146,63 @@ impl Machine {
     }
 
     /// Changes the shares before a batch, if there is a reason.
-    pub(crate) fn share_for(&mut self, batch: &BatchRef<'_>) {
+    pub(crate) fn share_for(&mut self, batch: &BatchRef<'_>, shape: u64, order: &[u32]) {
         if let Some(weights) = self.shares.next.take() {
             self.share_anew(weights);
         }
+        let wanted = self.shares_for_work(batch, shape, order);
+        if let Some(wanted) = &wanted {
+            self.shares.wanted.clone_from(wanted);
+            (self.shares.fitting, self.shares.arrays) = (0, usize::MAX);
+        }
+        let fitting = self.shares_that_fit(batch, wanted.as_deref());
+        if let Some(weights) = fitting.or(wanted).and_then(Weights::given) {
+            self.share_anew(weights);
+        }
+    }
+
+    /// The shares for the work that the program does, if others would be faster.
+    fn shares_for_work(&mut self, batch: &BatchRef<'_>, shape: u64, order: &[u32]) -> Option<Vec<f64>> {
+        let now = self.weights();
+        let shared = self.planner.arrays.values().filter(|array| !array.small && !array.fixed);
+        let bytes = self.shares.mix.as_ref().map(|_| shared.map(|array| array.base.bytes()).sum())?;
+        self.shares.mix.as_mut()?.note(shape, || work(batch, order), &now, bytes)
+    }
+
+    /// The shares with which arrays fit, if they do not with those that are wanted, or with the present ones.
+    fn shares_that_fit(&mut self, batch: &BatchRef<'_>, wanted: Option<&[f64]>) -> Option<Vec<f64>> {
         if self.shares.limits.is_empty() {
-            return;
+            return None;
         }
         let (known, small) = (&self.planner.arrays, self.planner.settings.small_bytes);
         let stays = |base: &&Base| !known.contains_key(&base.id) && !base.has(base_flags::DIES) && base.bytes() > small;
         let new: u64 = batch.bases.iter().filter(stays).map(|base| base.bytes()).sum();
         if new == 0 && known.len() == self.shares.arrays {
-            return;
+            return None;
         }
         self.shares.arrays = known.len();
         let old: u64 = known.values().filter(|array| !array.small).map(|array| array.base.bytes()).sum();
         let total = new.saturating_add(old);
         if total <= self.shares.fitting {
-            return;
+            return None;
         }
         self.shares.fitting = total;
+        let now = wanted.map_or_else(|| self.weights(), <[f64]>::to_vec);
         let Shares { limits, wanted, .. } = &self.shares;
-        let (now, fits) = (self.weights(), |share: (&f64, &u64)| *share.0 <= *share.1 as f64);
+        let fits = |share: (&f64, &u64)| *share.0 <= *share.1 as f64;
         let sum: f64 = now.iter().sum();
         let shares: Vec<f64> = now.iter().map(|weight| total as f64 * weight / sum).collect();
         if shares.iter().zip(limits).all(fits) {
-            return;
+            return None;
         }
         // Some more, so that arrays do not move again for each new one.
-        let better = fitted(wanted, limits, total + total / 4).or_else(|| fitted(wanted, limits, total));
-        if let Some(weights) = better.and_then(Weights::given) {
-            self.share_anew(weights);
-        }
+        fitted(wanted, limits, total + total / 4).or_else(|| fitted(wanted, limits, total))
     }
 
     /// Shares out all arrays anew. What only a lost device had is lost.
     fn share_anew(&mut self, weights: Weights) {
         self.planner.settings.weights = weights;
+        self.shares.changes += 1;
         self.plans = Plans::default();
         for base in self.planner.shared() {
             if let Err(error) = self.planner.recut(base.id).and_then(|()| self.settle()) {

@@ -1,0 +1,86 @@
+//! Elements between the program's memory and ranks that all live in this process: straight, and side by side where each rank has
+//! a stack of its own.
+
+use crate::plan::boxes::Span;
+use crate::plan::stage::Place;
+use crate::run::local::LocalRank;
+use crate::run::machine::Machine;
+use bh_bytecode::Base;
+use bh_core::component::Child;
+use bh_core::error::Result;
+
+impl Machine {
+    /// Does one thing for each of some ranks, at the same time where each has a stack of its own; the first error by rank.
+    fn at_once<J: Send>(
+        &mut self,
+        mut jobs: Vec<Option<J>>,
+        work: impl Fn(&mut LocalRank, &mut Child, J) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let mut outcomes = vec![Ok(()); jobs.len()];
+        let several = jobs.iter().flatten().count() > 1;
+        match self.crew.as_ref().filter(|_| several) {
+            Some(crew) => crew.in_place_scope(|scope| {
+                let ranks = self.children.iter_mut().zip(&mut self.locals).zip(jobs.into_iter().zip(&mut outcomes));
+                let mut first = None;
+                for ((child, rank), (job, outcome)) in
+                    ranks.filter_map(|(own, (job, outcome))| Some((own, (job?, outcome))))
+                {
+                    match first {
+                        None => first = Some((child, rank, job, outcome)),
+                        Some(_) => scope.spawn({
+                            let work = &work;
+                            move |_| *outcome = work(rank, child, job)
+                        }),
+                    }
+                }
+                if let Some((child, rank, job, outcome)) = first {
+                    *outcome = work(rank, child, job);
+                }
+            }),
+            None => {
+                for (rank, outcome) in outcomes.iter_mut().enumerate() {
+                    if let Some(job) = jobs[rank].take() {
+                        let (state, child) = self.rank(rank);
+                        *outcome = work(state, child, job);
+                    }
+                }
+            }
+        }
+        outcomes.into_iter().collect()
+    }
+
+    /// Copies elements of an array to the program's memory, which has room for all of it.
+    pub(crate) fn read_alone(&mut self, base: &Base, span: Span, into: &mut [u8]) -> Result<()> {
+        let size = base.dtype().size();
+        let cuts = self.planner.arrays[&base.id].cuts.clone();
+        let mut jobs: Vec<Option<(Place, &mut [u8])>> = (0..cuts.ranks()).map(|_| None).collect();
+        let mut rest = &mut into[span.low as usize * size..span.high as usize * size];
+        for rank in cuts.owners(span) {
+            let part = cuts.own(rank).meet(span);
+            let piece = self.planner.piece(base.id, rank);
+            let place = Place::run(piece.base, part, piece.window)?;
+            self.port.note_message(rank, if rank == 0 { 0 } else { place.bytes() });
+            let (mine, behind) = std::mem::take(&mut rest).split_at_mut(place.bytes());
+            rest = behind;
+            jobs[rank] = Some((place, mine));
+        }
+        self.at_once(jobs, |state, child, (place, mine)| state.read(child, &place, mine))
+    }
+
+    /// Overwrites elements of an array with the program's, of which `from` has all.
+    pub(crate) fn write_alone(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
+        let size = base.dtype().size();
+        let mut jobs: Vec<Option<(Place, &[u8])>> = (0..self.port.ranks()).map(|_| None).collect();
+        for rank in self.planner.arrays[&base.id].reaching(span) {
+            let part = self.planner.arrays[&base.id].reach(rank).meet(span);
+            if part.is_empty() {
+                continue;
+            }
+            let piece = self.planner.piece(base.id, rank);
+            let place = Place::run(piece.base, part, piece.window)?;
+            self.port.note_message(0, if rank == 0 { 0 } else { place.bytes() });
+            jobs[rank] = Some((place, &from[part.low as usize * size..]));
+        }
+        self.at_once(jobs, |state, child, (place, from)| state.unpack(child, &place, from).map(drop))
+    }
+}
