@@ -123,6 +123,28 @@ fn rows_of_a_rank() {
 }
 
 #[test]
+#[ignore = "run on ranks by the test below"]
+fn eigenvalues_of_a_rank() {
+    let text = "[stacks]\nit = ['cluster', 'fuser', 'node', 've-cpu']\n[components.cluster]\nsmall_bytes = 64\n";
+    let mut stack = Stack::load(&stacks::from_text("cluster.toml", text).unwrap(), Some("it")).unwrap();
+    let ranks = ranks_of(&mut stack);
+    support::eigen::compare(&mut stack, 0..if all() { 100 } else { 10 });
+    println!("{ranks} ranks found eigenvalues");
+}
+
+#[test]
+fn eigenvalues_are_found_by_ranks() {
+    for launcher in launchers() {
+        for ranks in [2, 3] {
+            let output = launch(launcher, ranks, "eigenvalues_of_a_rank", &[]);
+            assert!(output.status.success(), "{ranks} ranks with {}: {}", launcher.0, said(&output));
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(text.contains(&format!("{ranks} ranks found")), "{}", said(&output));
+        }
+    }
+}
+
+#[test]
 fn methods_on_ranks_put_elements_in_a_row() {
     for launcher in launchers() {
         for ranks in [2, 5] {

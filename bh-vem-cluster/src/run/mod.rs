@@ -5,6 +5,8 @@ mod carry;
 mod columns;
 mod dealing;
 mod direct;
+mod divide;
+mod eigen;
 pub mod execute;
 pub mod figures;
 pub mod file;
