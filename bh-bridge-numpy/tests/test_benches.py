@@ -43,6 +43,7 @@ RUNS = {
     "specialise.py": [("--device cpu --size tiny --dtype f64 --json {out}/specialise.json", "prefix pocl")],
     "statements.py": [("--elements 100 --rounds 1 --json {out}/statements.json", "prefix")],
     "statements/small.py": [("--sizes 4", "")],
+    "time_tiles.py": [("heat points7 --scale 0.01 --runs 1 --batches 2 --threads 1 --json {out}/time_tiles.json", "")],
 }
 # Those that run elsewhere: the .NET and MiniMatlab ones in the tests of these, the others where there is a GPU.
 ELSEWHERE = {"fronts.py", "methods_gpu.py", "rivals_gpu.py"}

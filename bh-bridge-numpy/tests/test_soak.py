@@ -40,6 +40,18 @@ def test_random_programs(names, tmp_path):
     assert found.runs == dict.fromkeys(names, count)
 
 
+@pytest.mark.parametrize("names", [["tiles", "tiles-5", "cluster-tiles-2", "cluster-tiles-3"], ["opencl-tiles-4"]])
+def test_recipes_beside_tiles(names, tmp_path):
+    if "opencl-tiles-4" in names and not Path("/etc/OpenCL/vendors/pocl.icd").exists():
+        pytest.skip("no OpenCL on processors")
+    found = soak.Soak(tmp_path / "report.json")
+    # Compilers of devices take long.
+    count = PROGRAMS // 2 if "tiles" in names else PROGRAMS // 10
+    found.round(soak.chosen(names), {"recipes": "always"}, 1, count, 600, often=True)
+    assert not found.findings
+    assert found.runs == dict.fromkeys(names, count)
+
+
 def test_random_programs_pairwise(tmp_path):
     found, pairs = soak.Soak(tmp_path / "report.json"), settings.pairwise_stacks()
     some = {name: {**pairs[name], "ve-cpu": {**pairs[name]["ve-cpu"], "jit": "off"}} for name in list(pairs)[:8]}

@@ -232,7 +232,7 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
         );
     }
     for tiling in &tilings.found {
-        let [rows, columns] = tiling.tile;
+        let [rows, columns, _] = tiling.tile;
         let first = number(tiling.blocks.start);
         let _ = writeln!(
             text,

@@ -16,6 +16,9 @@ const LEAST_BYTES: u64 = 16 << 20;
 /// Bytes of local memory of a group: some groups are to share what a unit has.
 const LOCAL_BYTES: u64 = 40 << 10;
 
+/// Columns of an item in three dimensions: more of what it reads is its own, and squares have long sides.
+const COLUMNS: i64 = 4;
+
 /// A chain with its blocks and how many of them compute.
 struct Chain {
     blocks: Range<u32>,
@@ -134,6 +137,7 @@ pub(crate) fn tilings(
     };
     let options = ColumnOptions {
         items: pool.target.group as i64,
+        each: COLUMNS,
         groups: pool.target.groups as i64,
         local_bytes: facts.local_bytes.min(LOCAL_BYTES) as i64,
         least_bytes: LEAST_BYTES,

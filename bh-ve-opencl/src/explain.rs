@@ -42,13 +42,13 @@ fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32,
     let percent = |part: f64| (part * 100.0).round();
     let found = found.into_iter().map(|it| {
         let tiling = it.tiling;
+        let [rows, columns, elements] = tiling.tile;
+        let elements = if elements > 1 { format!(" of {elements} elements") } else { String::new() };
         let line = format!(
-            "as one with the kernels up to {}, tile by tile, when the batch has come {HOT} times: {} loop nests, {} rows and {} columns \
+            "as one with the kernels up to {}, tile by tile, when the batch has come {HOT} times: {} loop nests, {rows} rows and {columns} columns{elements} \
              of a tile, {} bytes of local memory, about {}% of the time",
             tiling.blocks.end - 1,
             tiling.nests.len(),
-            tiling.tile[0],
-            tiling.tile[1],
             tiling.in_use,
             percent(tiling.gain)
         );

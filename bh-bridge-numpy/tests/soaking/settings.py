@@ -45,10 +45,22 @@ NAMED = {
         f"cluster-even-{ranks}": {"cluster": {"ranks": ranks, "small_bytes": 100, "overlap_bytes": 64, "ahead_percent": 100}, **_engine(threads=1, jit="off")}
         for ranks in (2, 3)
     },
+    # Tiles of what each rank has of the arrays.
+    **{
+        f"cluster-tiles-{ranks}": {
+            "cluster": {"ranks": ranks, "weights": list(RANKS[ranks]), "small_bytes": 16},
+            "fuser": {"planning": "full", "rename_percent": 400},
+            "ve-cpu": {"planning": "full", "threads": 1, "jit": "off", "window_bytes": 4096, "time_tiles": "8"},
+        }
+        for ranks in (2, 3)
+    },
     "cluster-siblings": {"siblings": 3, "cluster": {"weights": [1, 2, 1], "small_bytes": 16, "ahead_percent": 50}, "ve-cpu": {"threads": 1, "jit": "off"}},
     "opencl": {"opencl": _device()},
     # Chains of kernels tile by tile, of which little arrays have several.
-    **{f"opencl-tiles-{depth}": {"fuser": {"planning": "full", "rename_percent": 400}, "opencl": {**_device(), "time_tiles": depth}} for depth in ("2", "16")},
+    **{
+        f"opencl-tiles-{depth}": {"fuser": {"planning": "full", "rename_percent": 400}, "opencl": {**_device(), "group": group, "time_tiles": depth}}
+        for depth, group in (("2", 16), ("4", 64), ("16", 16))
+    },
     "opencl-siblings": {"siblings": "*", "cluster": {"small_bytes": 16, "overlap_bytes": 64}, "opencl": _device()},
     # Two ranks in one process, or as many as a launcher starts.
     "opencl-ranks": {"cluster": {"small_bytes": 16}, "opencl": _device()},

@@ -16,6 +16,9 @@ const SLOTS: usize = 2048;
 /// The most rows, or columns, that lie between what a nest touches of one array at a time.
 const SPREAD: i64 = 64;
 
+/// Rows, columns, and elements of these.
+pub(super) const AXES: [usize; 3] = [0, 1, 2];
+
 /// The array of a slot that addresses no memory.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -144,8 +147,8 @@ pub(super) struct Array {
     /// The boxes that nests have written, and the one that is all of it.
     boxes: Vec<Area>,
     pub(super) whole: bool,
-    /// Its first row and column, as all arrays of the chain count them.
-    pub(super) offset: Option<[i64; 2]>,
+    /// Its first row, column and element of that, as all arrays of the chain count them.
+    pub(super) offset: Option<[i64; 3]>,
 }
 
 /// A nest of a chain.
@@ -264,10 +267,17 @@ impl<'a> Chain<'a> {
         })
     }
 
-    /// The first row and column of an array, as all arrays of the chain count them.
-    pub(super) fn offset(&self, array: &Array) -> [i64; 2] {
-        let (offset, around) = (array.offset.unwrap_or_default(), self.around());
-        [0, 1].map(|axis| if around[axis] { 0 } else { offset[axis] })
+    /// The first row, column and element of an array, as all arrays of the chain count them. Threads do all elements of a column
+    /// together, so that these do not count.
+    pub(super) fn offset(&self, array: &Array) -> [i64; 3] {
+        let (offset, [rows, columns]) = (array.offset.unwrap_or_default(), self.around());
+        let fixed = [rows, columns, self.facts.threads];
+        [0, 1, 2].map(|axis| if fixed[axis] { 0 } else { offset[axis] })
+    }
+
+    /// Where a slot is at the first iteration, along all axes that count.
+    pub(super) fn at(&self, place: Place) -> [i64; 3] {
+        [place.row, place.column, if self.facts.threads { 0 } else { place.rest }]
     }
 
     fn block(&mut self, parts: &[Part]) -> bool {
@@ -381,7 +391,8 @@ impl<'a> Chain<'a> {
         let stage = grid::cut(stage, guide, grid)?;
         let place = |slot: usize| {
             let array = self.arrays.get(arrays[slot] as usize)?;
-            let place = grid::place(&stage, slot, array.grid)?;
+            let place =
+                grid::place(&stage, slot, array.grid).filter(|_| self.facts.threads || by_element(&stage, slot))?;
             let by = moved.map_or([0, 0], |moved| moved[slot]);
             Some(Place { row: place.row + by[0], column: place.column + by[1], ..place })
         };
@@ -394,8 +405,7 @@ impl<'a> Chain<'a> {
             }
             // What is written is so row by row and column by column, by all nests.
             let place = places[slot].filter(|_| !array.irregular)?;
-            let far =
-                |other: Place| (place.row - other.row).abs() > SPREAD || (place.column - other.column).abs() > SPREAD;
+            let far = |other: Place| (0..3).any(|axis| (self.at(place)[axis] - self.at(other)[axis]).abs() > SPREAD);
             if own().filter_map(|other| places[other]).any(far) {
                 return None;
             }
@@ -419,23 +429,22 @@ impl<'a> Chain<'a> {
     /// Gives arrays that are new their place beside those that are known.
     fn shift(&mut self, nest: &Nest) {
         let slots = || nest.arrays.iter().zip(&nest.places).filter_map(|(&array, place)| Some((array, (*place)?)));
-        let place = |place: Place| [place.row, place.column];
         // Where nothing is known, the first array begins the count.
         if slots().all(|(array, _)| self.arrays[array as usize].offset.is_none())
             && let Some((array, _)) = slots().next()
         {
-            self.arrays[array as usize].offset = Some([0, 0]);
+            self.arrays[array as usize].offset = Some([0; 3]);
         }
-        let mut seen: Option<[(i64, i64); 2]> = None;
+        let mut seen: Option<[(i64, i64); 3]> = None;
         for (array, at) in slots() {
             let Some(offset) = self.arrays[array as usize].offset else { continue };
-            let there = [0, 1].map(|axis| place(at)[axis] + offset[axis]);
+            let there = AXES.map(|axis| self.at(at)[axis] + offset[axis]);
             let known = seen.unwrap_or(there.map(|there| (there, there)));
-            seen = Some([0, 1].map(|axis| (known[axis].0.min(there[axis]), known[axis].1.max(there[axis]))));
+            seen = Some(AXES.map(|axis| (known[axis].0.min(there[axis]), known[axis].1.max(there[axis]))));
         }
         let middle = seen.map(|seen| seen.map(|(low, high)| (low + high).div_euclid(2)));
         for (array, at) in slots() {
-            let offset = middle.map_or([0, 0], |middle| [0, 1].map(|axis| middle[axis] - place(at)[axis]));
+            let offset = middle.map_or([0; 3], |middle| AXES.map(|axis| middle[axis] - self.at(at)[axis]));
             self.arrays[array as usize].offset.get_or_insert(offset);
         }
     }
@@ -479,6 +488,13 @@ impl Array {
     pub(super) fn columns(&self) -> i64 {
         self.grid.row / self.grid.column
     }
+}
+
+/// Does a nest's innermost loop, beside those of rows and columns, go from element to element of a slot?
+fn by_element(stage: &Stage, slot: usize) -> bool {
+    let (extents, strides) = (&stage.parameters.extents, stage.parameters.stride(slot));
+    let dims = extents.iter().zip(strides).skip(2);
+    extents.len() <= 3 && dims.into_iter().all(|(extent, stride)| *extent == 1 || *stride == 1)
 }
 
 /// The first and last row, column and element of these.

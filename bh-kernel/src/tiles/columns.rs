@@ -3,9 +3,12 @@
 //!
 //! A nest comes to a row in the same turn as those before it as long as items need their own column alone, and a turn later if
 //! it reads what lies beside that. So one barrier for each turn is enough.
+//!
+//! Where columns have elements, as in three dimensions, an item has an element of some columns that follow each other: the items of
+//! a group have a square of columns and elements, and go down the rows, which are planes then.
 
-use super::chain::{Chain, Facts};
-use super::draft::{self, Draft, Manner};
+use super::chain::{AXES, Chain, Facts};
+use super::draft::{self, Draft, DraftNest, Manner};
 use super::model::Size;
 use super::{Model, Reach, TileSlot, Tiling, search};
 use bh_bytecode::{BatchRef, DType};
@@ -16,6 +19,8 @@ use std::ops::Range;
 pub struct ColumnOptions {
     /// Items of a group, a power of two: columns of a tile and those beside it.
     pub items: i64,
+    /// Columns of an item that has an element of each of them, a power of two.
+    pub each: i64,
     /// Groups that keep the device busy.
     pub groups: i64,
     /// Bytes of local memory that a group may use.
@@ -41,10 +46,12 @@ pub struct ColumnArray {
 /// What completes a nest of a tiling for items.
 #[derive(Clone, Debug)]
 pub struct ColumnNest {
-    /// The column of which one item does the first iteration of a row.
-    pub align: i64,
-    /// For each slot in rows of the tile: the row from the turn, and the columns from the item's own one.
-    pub near: Vec<[i64; 2]>,
+    /// The column and its element of which one item does the first iteration of a row.
+    pub align: [i64; 2],
+    /// For each slot in rows of the tile: the row from the turn, and the columns and elements from the item's own one.
+    pub near: Vec<[i64; 3]>,
+    /// It is a side of a border, in which few tiles have a part.
+    pub thin: bool,
 }
 
 /// A chain of kernels that runs tile by tile on a device.
@@ -56,10 +63,14 @@ pub struct ColumnTiling {
     pub nests: Vec<ColumnNest>,
     /// For each array in rows.
     pub arrays: Vec<ColumnArray>,
-    /// The most columns that what an item reads is beside its own one.
-    pub margin: i64,
-    /// Columns of items before the first one of the tile, and behind the last one.
-    pub columns: Reach,
+    /// Columns and elements that a group has; items of neighbouring elements follow each other.
+    pub square: [i64; 2],
+    /// Columns of an item.
+    pub each: i64,
+    /// The most columns, and elements, that what an item reads is beside its own one.
+    pub margin: [i64; 2],
+    /// Columns, and elements, of items before the first one of the tile, and behind the last one.
+    pub columns: [Reach; 2],
     /// The first turn, from the first row of a tile, and one past the last, from that past its last row.
     pub turns: Reach,
 }
@@ -77,19 +88,23 @@ pub fn column_tilings(batch: &BatchRef<'_>, options: &ColumnOptions) -> (Vec<Col
         let layout = Layout::of(&it.chain, &it.draft)?;
         let tiling = it.draft.finish(&it.chain, &it.size, it.plain);
         let nests = it.draft.nests.iter().zip(&tiling.nests).map(|(draft, nest)| {
-            let near = |(slot, place): (&TileSlot, &[i64; 2])| match *slot {
+            let align = draft.align(&it.chain);
+            let near = |(slot, place): (&TileSlot, &[i64; 3])| match *slot {
                 TileSlot::Rows(rows) => {
-                    let array = layout.numbers[rows as usize];
-                    let offset = it.chain.offset(&it.chain.arrays[array])[1];
-                    [place[0] - nest.late, place[1] + offset - draft.align(&it.chain)]
+                    let offset = it.chain.offset(&it.chain.arrays[layout.numbers[rows as usize]]);
+                    let beside = [0, 1].map(|axis| place[axis + 1] + offset[axis + 1] - align[axis]);
+                    [place[0] - nest.late, beside[0], beside[1]]
                 }
-                _ => [0, 0],
+                _ => [0; 3],
             };
-            ColumnNest { align: draft.align(&it.chain), near: nest.slots.iter().zip(&nest.places).map(near).collect() }
+            let near = nest.slots.iter().zip(&nest.places).map(near).collect();
+            ColumnNest { align, near, thin: it.draft.is_thin(draft) }
         });
         let nests = nests.collect();
         let Layout { arrays, margin, columns, turns, .. } = layout;
-        Some(ColumnTiling { tiling, nests, arrays, margin, columns, turns })
+        let square = [0, 1].map(|axis| tiling.tile[axis + 1] + columns[axis].extra());
+        let each = square[0] * square[1] / options.items;
+        Some(ColumnTiling { tiling, nests, arrays, square, each, margin, columns, turns })
     };
     (found.into_iter().filter_map(finish).collect(), declined)
 }
@@ -99,34 +114,33 @@ struct Layout {
     arrays: Vec<ColumnArray>,
     /// The array of the chain behind each.
     numbers: Vec<usize>,
-    margin: i64,
-    columns: Reach,
+    margin: [i64; 2],
+    columns: [Reach; 2],
     turns: Reach,
 }
 
 impl Layout {
-    /// None if an item would write a column that is not its own, or lines have more dimensions.
+    /// None if an item would write a column that is not its own.
     fn of(chain: &Chain<'_>, draft: &Draft) -> Option<Layout> {
         let mut seen: Vec<[Option<Reach>; 2]> = vec![[None; 2]; chain.arrays.len()];
-        let (mut columns, mut turns, mut margin): (Option<Reach>, Option<Reach>, i64) = (None, None, 0);
+        let (mut columns, mut turns, mut margin): ([Option<Reach>; 2], Option<Reach>, [i64; 2]) = Default::default();
         for nest in &draft.nests {
-            if !nest.flat {
-                return None;
-            }
             let hull = |known: &mut Option<Reach>, more: Reach| *known = Some(known.map_or(more, |it| it.hull(more)));
-            hull(&mut columns, nest.reach[1].shifted(nest.align(chain)));
+            for axis in 0..2 {
+                hull(&mut columns[axis], nest.reach[axis + 1].shifted(nest.align(chain)[axis]));
+            }
             hull(&mut turns, nest.reach[0].shifted(nest.late));
             for access in &nest.accesses {
                 let beside = nest.beside(chain, access);
-                margin = margin.max(beside.abs());
-                if access.write && beside != 0 {
+                margin = [0, 1].map(|axis| margin[axis].max(beside[axis].abs()));
+                if access.write && beside != [0, 0] {
                     return None;
                 }
                 let row = access.place[0] - nest.late;
                 let row = Reach { low: row, high: row };
                 let [own, shared] = &mut seen[access.array];
                 match beside {
-                    0 => hull(own, row),
+                    [0, 0] => hull(own, row),
                     _ => hull(shared, row),
                 }
             }
@@ -145,17 +159,15 @@ impl Layout {
             });
             numbers.push(array);
         }
-        Some(Layout { arrays, numbers, margin, columns: columns?, turns: turns? })
+        Some(Layout { arrays, numbers, margin, columns: [columns[0]?, columns[1]?], turns: turns? })
     }
 
-    /// Bytes of local memory for groups of this many items, and of registers of an item.
-    fn bytes(&self, items: i64) -> (i64, i64) {
+    /// Bytes of local memory for groups with so many columns and elements, and of registers for an element.
+    fn bytes(&self, square: [i64; 2]) -> (i64, i64) {
         let size = |array: &ColumnArray| array.dtype.size() as i64;
-        let local = self
-            .arrays
-            .iter()
-            .map(|array| array.shared.map_or(0, |(_, rows)| rows) * (items + 2 * self.margin) * size(array))
-            .sum();
+        let row = (square[0] + 2 * self.margin[0]) * (square[1] + 2 * self.margin[1]);
+        let shared = |array: &ColumnArray| array.shared.map_or(0, |(_, rows)| rows) * row * size(array);
+        let local = self.arrays.iter().map(shared).sum();
         let own = self.arrays.iter().map(|array| (array.own.extra() + 1) * size(array).max(4)).sum();
         (local, own)
     }
@@ -171,6 +183,15 @@ const ASKED: f64 = 2.0;
 const REGISTERS: i64 = 320;
 /// Rows of a tile for each row that is done before the first or after the last one, at least.
 const ROWS: i64 = 4;
+/// Nests that are so many times smaller than the area along an axis are sides of a border.
+const THIN: i64 = 16;
+
+impl Draft {
+    /// Is the nest a side of a border, in which few tiles have a part?
+    fn is_thin(&self, nest: &DraftNest) -> bool {
+        AXES.iter().any(|&axis| nest.extents[axis] * THIN < self.area[axis].end - self.area[axis].start)
+    }
+}
 
 /// The model of a device, and what the kernels so far cost one by one.
 #[derive(Clone, Copy)]
@@ -202,7 +223,7 @@ impl Model for Columns<'_> {
         for nest in &chain.nests[self.nests..] {
             moved += draft::bytes(chain, nest);
             let slots = nest.arrays.len() as f64 * nest.stage.parameters.iterations() as f64;
-            done += draft::arithmetic(nest) as f64 * ARITHMETIC + slots * SLOT;
+            done += draft::arithmetic(nest, Manner::Items) as f64 * ARITHMETIC + slots * SLOT;
         }
         self.nests = chain.nests.len();
         self.bytes += moved;
@@ -219,41 +240,65 @@ impl Model for Columns<'_> {
 
     fn size(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size> {
         let layout = Layout::of(chain, draft)?;
-        let fits = layout.bytes(self.options.items).1 <= REGISTERS;
-        (fits && layout.columns.extra() * 2 <= self.options.items).then(|| self.sized(&layout, draft)).flatten()
+        let fits = |square: &[i64; 2]| {
+            let narrow = (0..2).any(|axis| layout.columns[axis].extra() * 2 > square[axis]);
+            !narrow && layout.bytes(*square).1 * square[0] * square[1] / self.options.items <= REGISTERS
+        };
+        self.best(&layout, draft, fits)
     }
 
     fn least(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size> {
-        self.sized(&Layout::of(chain, draft)?, draft)
+        self.best(&Layout::of(chain, draft)?, draft, |_| true)
     }
 }
 
 impl Columns<'_> {
-    fn sized(&self, layout: &Layout, draft: &Draft) -> Option<Size> {
+    /// The sizes that cost least, of groups whose columns and elements `fits` suits.
+    fn best(&self, layout: &Layout, draft: &Draft, fits: impl Fn(&[i64; 2]) -> bool) -> Option<Size> {
+        let sized = self.squares(draft).filter(fits).filter_map(|square| self.sized(layout, draft, square));
+        sized.min_by(|one, other| one.cost.total_cmp(&other.cost))
+    }
+
+    /// Columns and elements that a group may have: as many of both, or more elements.
+    fn squares(&self, draft: &Draft) -> impl Iterator<Item = [i64; 2]> + use<> {
+        let ColumnOptions { items, each, .. } = *self.options;
+        let all = items * each;
+        let is_flat = draft.area[2].end - draft.area[2].start == 1;
+        let first = 1 << (all.ilog2() + 1) / 2;
+        let wider = std::iter::successors(Some(first), |width| Some(width * 2));
+        let deep = wider.map(move |width| [all / width, width]).take_while(move |square| square[0] >= each);
+        deep.take(if is_flat { 0 } else { usize::MAX }).chain(is_flat.then_some([items, 1]))
+    }
+
+    fn sized(&self, layout: &Layout, draft: &Draft, square: [i64; 2]) -> Option<Size> {
         let options = self.options;
         let length = |axis: usize| draft.area[axis].end - draft.area[axis].start;
-        let (rows, columns) = (length(0), length(1));
-        let width = options.items - layout.columns.extra();
-        let (local, _) = layout.bytes(options.items);
-        if width < 1 || local > options.local_bytes || rows < 1 || columns < 1 {
+        let rows = length(0);
+        let width = [0, 1].map(|axis| square[axis] - layout.columns[axis].extra());
+        let (local, _) = layout.bytes(square);
+        if width.iter().any(|&it| it < 1) || local > options.local_bytes || AXES.iter().any(|&axis| length(axis) < 1) {
             return None;
         }
-        let across = (columns + width - 1) / width;
-        let parts = (options.groups / across).max(1);
+        let fill = options.groups;
+        let across = (0..2).map(|axis| (length(axis + 1) + width[axis] - 1) / width[axis]).product::<i64>();
+        let parts = (fill / across).max(1);
         let height = ((rows + parts - 1) / parts).max(ROWS * layout.turns.extra()).clamp(1, rows);
-        let groups = ((rows + height - 1) / height * across) as f64;
+        let groups = (rows + height - 1) / height * across;
+        let tile = [height, width[0], width[1]];
+        // All items go through the turns of all nests but those that are sides of a border.
+        let asked = (groups * (height + layout.turns.extra()) * options.items) as f64;
+        let turns = asked * (square[0] * square[1] / options.items) as f64;
         let mut done = 0.0;
         for nest in &draft.nests {
-            let more = |extra: i64, own: i64| 1.0 + extra as f64 / own as f64;
-            let again = more(nest.reach[0].extra(), height) * more(nest.reach[1].extra(), width);
-            let area = (nest.extents[0] * nest.extents[1]) as f64;
-            done += area * instructions(nest.arithmetic as f64, nest.accesses.len()) * again;
-            done += groups * (height + layout.turns.extra()) as f64 * options.items as f64 * ASKED;
+            let each = instructions(nest.arithmetic as f64 / nest.inner as f64, nest.accesses.len());
+            let again = |axis: usize| 1.0 + nest.reach[axis].extra() as f64 / tile[axis] as f64;
+            let own = nest.extents.iter().product::<i64>() as f64 * again(0) * again(1) * again(2);
+            done += (if draft.is_thin(nest) { own } else { turns }) * each + asked * ASKED;
         }
-        let bytes = draft.memory_bytes([height, width]);
+        let bytes = draft.memory_bytes(tile);
         // Few groups leave a part of the device without work.
-        let idle = (options.groups as f64 / groups).max(1.0);
+        let idle = (fill as f64 / groups as f64).max(1.0);
         let cost = together(bytes * MEMORY, done) * idle;
-        Some(Size { tile: [height, width], strip: 1, cost, bytes: bytes as u64, in_use: local as u64 })
+        Some(Size { tile, strip: 1, cost, bytes: bytes as u64, in_use: local as u64 })
     }
 }

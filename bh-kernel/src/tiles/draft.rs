@@ -1,11 +1,11 @@
 //! From a chain to a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it does.
 
-use super::chain::{Array, Chain, NONE, Nest};
+use super::chain::{AXES, Array, Chain, NONE, Nest};
 use super::model::Size;
 use super::{Reach, TileNest, TileRows, TileSlot, Tiling, versions};
 use crate::window::SlidingRename;
 use crate::{BufferRef, Parameters, Stage, Step, StrideClass};
-use bh_bytecode::base_flags;
+use bh_bytecode::{Opcode, base_flags};
 use std::ops::Range;
 
 /// Bytes of a line of the caches.
@@ -35,15 +35,16 @@ enum Source {
 pub(super) struct Access {
     pub(super) array: usize,
     pub(super) write: bool,
-    /// Row and column at the first iteration.
-    pub(super) place: [i64; 2],
+    /// Row, column and element of it at the first iteration.
+    pub(super) place: [i64; 3],
 }
 
 /// A nest under construction.
 pub(super) struct DraftNest {
     source: Source,
     pub(super) accesses: Vec<Access>,
-    pub(super) extents: [i64; 2],
+    /// Threads do all elements of a column together, as one.
+    pub(super) extents: [i64; 3],
     /// Iterations within a row and a column.
     pub(super) inner: i64,
     /// Bytes of all arrays, each once if it is read and once if it is written, for an iteration of rows and columns.
@@ -54,7 +55,7 @@ pub(super) struct DraftNest {
     /// Lines of an iteration of the rows go along the columns.
     pub(super) flat: bool,
     pub(super) late: i64,
-    pub(super) reach: [Reach; 2],
+    pub(super) reach: [Reach; 3],
 }
 
 /// The rows that a nest touches at a time.
@@ -81,7 +82,7 @@ pub(super) struct Draft {
     pub(super) nests: Vec<DraftNest>,
     pub(super) homes: Vec<Home>,
     pub(super) uses: Vec<Option<Use>>,
-    pub(super) area: [Range<i64>; 2],
+    pub(super) area: [Range<i64>; 3],
     /// Elements of a column, and of its type, by array.
     pub(super) columns: Vec<(i64, i64)>,
 }
@@ -91,7 +92,7 @@ pub(super) struct Draft {
 pub(super) enum Manner {
     /// A thread, nest by nest.
     Thread,
-    /// An item for each column: what another one has made is there when a row of all nests is done.
+    /// An item for each column, or element of one: what another one has made is there when a row of all nests is done.
     Items,
 }
 
@@ -106,7 +107,7 @@ pub(super) fn draft(chain: &Chain<'_>, manner: Manner) -> Option<Draft> {
     };
     let mut homes = chain.arrays.iter().enumerate().map(home).collect::<Option<Vec<Home>>>()?;
     loop {
-        let mut nests = order(chain, &homes)?;
+        let mut nests = order(chain, &homes, manner)?;
         lags(chain, &mut nests, manner);
         let nests = needs(chain, &homes, nests);
         if !keep_apart(chain, &mut homes, &nests)? {
@@ -135,9 +136,9 @@ fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Opt
 }
 
 /// What a nest does that makes just the elements of the tile of an array that it is so far away from at its first iteration.
-fn tile(chain: &Chain<'_>, array: &Array, place: [i64; 2]) -> [Reach; 2] {
+fn tile(chain: &Chain<'_>, array: &Array, place: [i64; 3]) -> [Reach; 3] {
     let offset = chain.offset(array);
-    [0, 1].map(|axis| Reach { low: 0, high: 0 }.shifted(-place[axis] - offset[axis]))
+    AXES.map(|axis| Reach { low: 0, high: 0 }.shifted(-place[axis] - offset[axis]))
 }
 
 /// Is an array that no nest writes read at several places, row by row?
@@ -186,21 +187,21 @@ fn loaded(chain: &Chain<'_>, array: &Array, store: Option<TileSlot>) -> Option<H
 }
 
 /// All nests in order: what is read from memory comes before the first use, what goes there at the end.
-fn order(chain: &Chain<'_>, homes: &[Home]) -> Option<Vec<DraftNest>> {
+fn order(chain: &Chain<'_>, homes: &[Home], manner: Manner) -> Option<Vec<DraftNest>> {
     let mut nests = Vec::with_capacity(chain.nests.len() + chain.arrays.len());
     let mut known = vec![false; chain.arrays.len()];
     for (number, nest) in chain.nests.iter().enumerate() {
         for &array in nest.arrays.iter().filter(|&&array| array != NONE) {
             let seen = std::mem::replace(&mut known[array as usize], true);
             if !seen && matches!(homes[array as usize], Home::Rows { load: true, .. }) {
-                nests.push(copy(chain, array as usize, Source::Load(array as usize))?);
+                nests.push(copy(chain, array as usize, Source::Load(array as usize), manner)?);
             }
         }
-        nests.push(of_chain(chain, number, nest));
+        nests.push(of_chain(chain, number, nest, manner));
     }
     for (array, home) in homes.iter().enumerate() {
         if matches!(home, Home::Rows { store: Some(_), .. }) {
-            nests.push(copy(chain, array, Source::Store(array))?);
+            nests.push(copy(chain, array, Source::Store(array), manner)?);
         }
     }
     Some(nests)
@@ -219,11 +220,17 @@ pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
     size.saturating_mul(nest.stage.parameters.iterations()) as u64
 }
 
+/// A quotient or a root costs a thread this many times what the table of operations says, where its operands are in the caches:
+/// a vector of them takes as long as a hundred additions, one after the other.
+const QUOTIENT: u64 = 20;
+
 /// What all iterations of a nest compute, in additions of a byte.
-pub(super) fn arithmetic(nest: &Nest) -> u64 {
+pub(super) fn arithmetic(nest: &Nest, manner: Manner) -> u64 {
     let cost = |step: &Step| match *step {
         Step::Compute { opcode, input, output, .. } => {
-            u64::from(opcode.info().cost) * input.size().max(output.size()) as u64
+            let slow = manner == Manner::Thread && matches!(opcode, Opcode::Divide | Opcode::Sqrt);
+            let each = u64::from(opcode.info().cost) * if slow { QUOTIENT } else { 1 };
+            each * input.size().max(output.size()) as u64
         }
         _ => 0,
     };
@@ -247,27 +254,34 @@ pub(super) fn rows(chain: &Chain<'_>, nest: &Nest) -> Rows {
 
 const NOWHERE: Reach = Reach { low: i64::MAX, high: i64::MIN };
 
-fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest) -> DraftNest {
+/// How long a nest is along all axes: threads do all elements of a column together.
+fn lengths(rows: i64, columns: i64, inner: i64, manner: Manner) -> [i64; 3] {
+    [rows, columns, if manner == Manner::Thread { 1 } else { inner }]
+}
+
+fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest, manner: Manner) -> DraftNest {
     let extents = &nest.stage.parameters.extents;
     let mut accesses: Vec<Access> = Vec::with_capacity(nest.arrays.len());
     for (slot, (&array, place)) in nest.arrays.iter().zip(&nest.places).enumerate() {
         let (true, Some(place)) = (array != NONE, place) else { continue };
         let write = nest.stage.kernel.slots[slot].mode.writes();
-        accesses.push(Access { array: array as usize, write, place: [place.row, place.column] });
+        accesses.push(Access { array: array as usize, write, place: chain.at(*place) });
     }
     let inner = extents[2..].iter().product::<i64>();
     let each = |all: u64| all as i64 / nest.stage.parameters.iterations() * inner;
-    let (bytes, arithmetic) = (each(bytes(chain, nest)), each(arithmetic(nest)));
-    let (source, flat, extents) = (Source::Nest(number), extents.len() == 2, [extents[0], extents[1]]);
+    let (bytes, arithmetic) = (each(bytes(chain, nest)), each(arithmetic(nest, manner)));
+    let (source, flat) = (Source::Nest(number), extents.len() == 2);
+    let extents = lengths(extents[0], extents[1], inner, manner);
     let rows = rows(chain, nest);
-    DraftNest { source, accesses, extents, inner, bytes, arithmetic, rows, flat, late: 0, reach: [NOWHERE; 2] }
+    DraftNest { source, accesses, extents, inner, bytes, arithmetic, rows, flat, late: 0, reach: [NOWHERE; 3] }
 }
 
-fn copy(chain: &Chain<'_>, array: usize, source: Source) -> Option<DraftNest> {
+fn copy(chain: &Chain<'_>, array: usize, source: Source, manner: Manner) -> Option<DraftNest> {
     let known = &chain.arrays[array];
-    let (extents, column) = ([known.rows(chain.batch)?, known.columns()], known.grid.column);
-    let accesses = vec![Access { array, write: matches!(source, Source::Load(_)), place: [0, 0] }];
-    let (bytes, flat, reach) = (2 * known.size * column, column == 1, [NOWHERE; 2]);
+    let column = known.grid.column;
+    let extents = lengths(known.rows(chain.batch)?, known.columns(), column, manner);
+    let accesses = vec![Access { array, write: matches!(source, Source::Load(_)), place: [0; 3] }];
+    let (bytes, flat, reach) = (2 * known.size * column, column == 1, [NOWHERE; 3]);
     let (arithmetic, rows) = (0, Rows::default());
     Some(DraftNest { source, accesses, extents, inner: column, bytes, arithmetic, rows, flat, late: 0, reach })
 }
@@ -314,7 +328,7 @@ struct Lags<'a> {
 impl Lags<'_> {
     /// Is the column of another item touched?
     fn is_beside(&self, nest: &DraftNest, access: &Access) -> bool {
-        self.manner == Manner::Items && nest.beside(self.chain, access) != 0
+        self.manner == Manner::Items && nest.beside(self.chain, access) != [0, 0]
     }
 
     /// When a nest may do a row, less the row; `None` if it depends on nothing.
@@ -344,15 +358,21 @@ impl Lags<'_> {
 }
 
 impl DraftNest {
-    /// The column of which one item does this nest's first iteration: that of the first array that it writes.
-    pub(super) fn align(&self, chain: &Chain<'_>) -> i64 {
+    /// The column and its element of which one item does this nest's first iteration: that of the first array that it writes.
+    pub(super) fn align(&self, chain: &Chain<'_>) -> [i64; 2] {
         let first = self.accesses.iter().find(|access| access.write).or(self.accesses.first());
-        first.map_or(0, |access| access.place[1] + chain.offset(&chain.arrays[access.array])[1])
+        first.map_or([0, 0], |access| self.column(chain, access))
     }
 
-    /// How many columns beside the item's own one an access is.
-    pub(super) fn beside(&self, chain: &Chain<'_>, access: &Access) -> i64 {
-        access.place[1] + chain.offset(&chain.arrays[access.array])[1] - self.align(chain)
+    /// How many columns, and elements of them, beside the item's own one an access is.
+    pub(super) fn beside(&self, chain: &Chain<'_>, access: &Access) -> [i64; 2] {
+        let (own, align) = (self.column(chain, access), self.align(chain));
+        [own[0] - align[0], own[1] - align[1]]
+    }
+
+    fn column(&self, chain: &Chain<'_>, access: &Access) -> [i64; 2] {
+        let offset = chain.offset(&chain.arrays[access.array]);
+        [access.place[1] + offset[1], access.place[2] + offset[2]]
     }
 }
 
@@ -364,20 +384,20 @@ fn begin(chain: &Chain<'_>, nest: &DraftNest) -> i64 {
 
 /// What each nest must do for a tile, from the last one to the first. Nests that nobody needs anything of vanish.
 fn needs(chain: &Chain<'_>, homes: &[Home], mut nests: Vec<DraftNest>) -> Vec<DraftNest> {
-    let mut needed: Vec<Option<[Reach; 2]>> = vec![None; chain.arrays.len()];
+    let mut needed: Vec<Option<[Reach; 3]>> = vec![None; chain.arrays.len()];
     for nest in nests.iter_mut().rev() {
-        let mut reach: Option<[Reach; 2]> = None;
-        let mut add = |more: [Reach; 2]| {
+        let mut reach: Option<[Reach; 3]> = None;
+        let mut add = |more: [Reach; 3]| {
             let known = reach.unwrap_or(more);
-            reach = Some([0, 1].map(|axis| known[axis].hull(more[axis])));
+            reach = Some(AXES.map(|axis| known[axis].hull(more[axis])));
         };
-        let tile = |place: [i64; 2], array: usize| tile(chain, &chain.arrays[array], place);
+        let tile = |place: [i64; 3], array: usize| tile(chain, &chain.arrays[array], place);
         for access in &nest.accesses {
             match (nest.source, homes[access.array]) {
-                (Source::Store(array), _) => add(tile([0, 0], array)),
+                (Source::Store(array), _) => add(tile([0; 3], array)),
                 (_, Home::Rows { .. }) if access.write => {
                     if let Some(needed) = needed[access.array] {
-                        add([0, 1].map(|axis| needed[axis].shifted(-access.place[axis])));
+                        add(AXES.map(|axis| needed[axis].shifted(-access.place[axis])));
                     }
                 }
                 (_, Home::Base | Home::Fresh) if access.write => add(tile(access.place, access.array)),
@@ -387,9 +407,9 @@ fn needs(chain: &Chain<'_>, homes: &[Home], mut nests: Vec<DraftNest>) -> Vec<Dr
         let Some(reach) = reach else { continue };
         nest.reach = reach;
         for access in nest.accesses.iter().filter(|access| !access.write) {
-            let more = [0, 1].map(|axis| reach[axis].shifted(access.place[axis]));
+            let more = AXES.map(|axis| reach[axis].shifted(access.place[axis]));
             let known = needed[access.array].unwrap_or(more);
-            needed[access.array] = Some([0, 1].map(|axis| known[axis].hull(more[axis])));
+            needed[access.array] = Some(AXES.map(|axis| known[axis].hull(more[axis])));
         }
     }
     nests.retain(|nest| nest.reach[0] != NOWHERE);
@@ -420,9 +440,9 @@ fn uses(chain: &Chain<'_>, nests: &[DraftNest]) -> Vec<Option<Use>> {
     chain.arrays.iter().zip(uses).map(finish).collect()
 }
 
-/// All rows and columns that go to memory.
-fn area(chain: &Chain<'_>, homes: &[Home], nests: &[DraftNest]) -> Option<[Range<i64>; 2]> {
-    let mut area: Option<[Range<i64>; 2]> = None;
+/// All rows, columns and elements that go to memory.
+fn area(chain: &Chain<'_>, homes: &[Home], nests: &[DraftNest]) -> Option<[Range<i64>; 3]> {
+    let mut area: Option<[Range<i64>; 3]> = None;
     for nest in nests {
         let store = matches!(nest.source, Source::Store(_));
         let outputs = nest
@@ -431,14 +451,14 @@ fn area(chain: &Chain<'_>, homes: &[Home], nests: &[DraftNest]) -> Option<[Range
             .filter(|access| store || (access.write && !matches!(homes[access.array], Home::Rows { .. })));
         for access in outputs {
             let offset = chain.offset(&chain.arrays[access.array]);
-            let own = [0, 1].map(|axis| {
+            let own = AXES.map(|axis| {
                 let start = access.place[axis] + offset[axis];
                 start..start + nest.extents[axis]
             });
             area = Some(match area {
                 None => own,
                 Some(known) => {
-                    [0, 1].map(|axis| known[axis].start.min(own[axis].start)..known[axis].end.max(own[axis].end))
+                    AXES.map(|axis| known[axis].start.min(own[axis].start)..known[axis].end.max(own[axis].end))
                 }
             });
         }
@@ -452,20 +472,27 @@ impl Draft {
         matches!(self.homes[array], Home::Rows { .. })
     }
 
-    /// Bytes to and from memory, in tiles of this many rows and columns.
-    pub(super) fn memory_bytes(&self, tile: [i64; 2]) -> f64 {
+    /// Do rows take turns in memory? Those that have columns of several elements are too long to move, and long enough for a
+    /// nest to do one at a time.
+    pub(super) fn rings(&self) -> bool {
+        (0..self.columns.len()).any(|array| self.in_rows(array) && self.columns[array].0 > 1)
+    }
+
+    /// Bytes to and from memory, in tiles of this many rows, columns and elements.
+    pub(super) fn memory_bytes(&self, tile: [i64; 3]) -> f64 {
         // What each array has read, and written: several nests find it in the caches.
         let mut moved = vec![(0.0f64, 0.0f64); self.homes.len()];
         for nest in &self.nests {
             let more = |axis: usize| 1.0 + nest.reach[axis].extra() as f64 / tile[axis].max(1) as f64;
+            let more = more(0) * more(1) * more(2);
             let area = (nest.extents[0] * nest.extents[1] * nest.inner) as f64;
             for access in &nest.accesses {
                 let bytes = area * self.columns[access.array].1 as f64;
                 let (read, written) = &mut moved[access.array];
                 match (nest.source, self.in_rows(access.array)) {
                     (Source::Nest(_), true) => {}
-                    (Source::Nest(_), false) if !access.write => *read = read.max(bytes * more(0) * more(1)),
-                    (Source::Load(_), _) => *read = bytes * more(0) * more(1),
+                    (Source::Nest(_), false) if !access.write => *read = read.max(bytes * more),
+                    (Source::Load(_), _) => *read = bytes * more,
                     (Source::Nest(_) | Source::Store(_), _) => *written = written.max(bytes),
                 }
             }
@@ -518,6 +545,7 @@ impl Draft {
             around: chain.around(),
             tile: size.tile,
             strip: size.strip,
+            rings: self.rings(),
             plain_bytes: plain.1,
             bytes: size.bytes,
             in_use: size.in_use,
@@ -561,9 +589,9 @@ impl Finish<'_> {
         let places = match nest.source {
             Source::Nest(number) => {
                 let places = self.chain.nests[number].places.iter();
-                places.map(|place| place.map_or([0, 0], |place| [place.row, place.column])).collect()
+                places.map(|place| place.map_or([0; 3], |place| self.chain.at(place))).collect()
             }
-            Source::Load(_) | Source::Store(_) => vec![[0, 0]; slots.len()],
+            Source::Load(_) | Source::Store(_) => vec![[0; 3]; slots.len()],
         };
         TileNest { block, stage, slots, places, reach: nest.reach, late: nest.late }
     }

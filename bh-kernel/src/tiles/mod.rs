@@ -96,7 +96,7 @@ impl Reach {
     }
 }
 
-/// A nest of a chain: its first dimension walks rows, and its second one columns.
+/// A nest of a chain: its first dimension walks rows, and its second one columns. Threads do all elements of a column together.
 #[derive(Clone, Debug)]
 pub struct TileNest {
     /// The block that it belongs to.
@@ -105,10 +105,10 @@ pub struct TileNest {
     pub stage: Stage,
     /// What each slot addresses.
     pub slots: Vec<TileSlot>,
-    /// The row and column of an array's grid at the first iteration, if a slot goes by these.
-    pub places: Vec<[i64; 2]>,
-    /// The rows and columns that it does.
-    pub reach: [Reach; 2],
+    /// The row, column and element of an array's grid at the first iteration, if a slot goes by these.
+    pub places: Vec<[i64; 3]>,
+    /// The rows, columns and elements that it does.
+    pub reach: [Reach; 3],
     /// At time `t` it has done its rows below `t - late`.
     pub late: i64,
 }
@@ -143,14 +143,16 @@ pub struct Tiling {
     pub rows: Vec<TileRows>,
     /// Bases that get fresh buffers, and their aliases.
     pub renames: Vec<SlidingRename>,
-    /// What tiles cover, as rows and columns.
-    pub area: [Range<i64>; 2],
+    /// What tiles cover, as rows, columns and elements of these.
+    pub area: [Range<i64>; 3],
     /// Do rows, and columns, go around: are those before the first one the last ones again?
     pub around: [bool; 2],
-    /// Rows and columns of a tile.
-    pub tile: [i64; 2],
+    /// Rows, columns and elements of a tile.
+    pub tile: [i64; 3],
     /// Rows that a nest does before the next one has its turn.
     pub strip: i64,
+    /// Do rows take turns in memory? Otherwise those that are needed after a strip move to its beginning.
+    pub rings: bool,
     /// Bytes between memory and kernels if they ran one by one, and tile by tile.
     pub plain_bytes: u64,
     /// See there.

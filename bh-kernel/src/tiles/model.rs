@@ -36,7 +36,7 @@ const LEAST_ROW: i64 = 256;
 
 /// Sizes of tiles, and what they cost.
 pub(super) struct Size {
-    pub(super) tile: [i64; 2],
+    pub(super) tile: [i64; 3],
     pub(super) strip: i64,
     pub(super) cost: f64,
     pub(super) bytes: u64,
@@ -114,7 +114,8 @@ impl Model for Running<'_> {
         let window = windows.found.iter().find(|window| window.blocks.contains(&block));
         let nests = &chain.nests[self.nests..];
         let own = nests.iter().map(|nest| draft::bytes(chain, nest)).fold(0, u64::saturating_add);
-        let arithmetic: u64 = nests.iter().map(draft::arithmetic).fold(0, u64::saturating_add);
+        let arithmetic: u64 =
+            nests.iter().map(|nest| draft::arithmetic(nest, Manner::Thread)).fold(0, u64::saturating_add);
         let moved = window.map_or(own, |window| (window.bytes / window.blocks.len().max(1) as u64).min(own));
         self.bytes += own;
         // What runs as one finds in registers, or in the small cache, what another nest has just made or read.
@@ -158,10 +159,14 @@ fn size(draft: &Draft, options: &TileOptions) -> Option<Size> {
     let mut best: Option<Size> = None;
     let mut width = columns;
     loop {
-        if let Some(size) = of_width(draft, options, width)
-            && best.as_ref().is_none_or(|known| size.cost < known.cost)
-        {
-            best = Some(size);
+        // Columns of several elements are few in a tile, so that half as many are much fewer.
+        let between = if least_column(draft) < LINE_BYTES { width } else { (width * 3 + 3) / 4 };
+        for width in [width, between] {
+            if let Some(size) = of_width(draft, options, width)
+                && best.as_ref().is_none_or(|known| size.cost < known.cost)
+            {
+                best = Some(size);
+            }
         }
         // Whole lines of the caches, where columns are elements.
         let next = (width / 2 + 7) / 8 * 8;
@@ -198,7 +203,8 @@ fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
         kept += row.saturating_mul(used.kept);
         moved += if draft.in_rows(array) { row.saturating_mul(used.kept) } else { 0 };
     }
-    let strip = ((options.bytes - kept) / each.max(1)).min(MOST_STRIP);
+    let rings = draft.rings();
+    let strip = ((options.bytes - kept) / each.max(1)).min(if rings { 1 } else { MOST_STRIP });
     if strip < 1 {
         return None;
     }
@@ -221,13 +227,13 @@ fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
     }
     let tiles = ((rows + height - 1) / height * across) as f64;
     let strips = tiles * (height as f64 / strip as f64).max(1.0);
-    let bytes = draft.memory_bytes([height, width]);
-    let kernels = cached + calls + strips * moved as f64 * MOVE;
+    let bytes = draft.memory_bytes([height, width, 1]);
+    let kernels = cached + calls + if rings { 0.0 } else { strips * moved as f64 * MOVE };
     // Who has no tile left waits for the others.
     let threads = options.threads as f64;
     let idle = (tiles / threads).ceil() * threads / tiles;
     let cost = (bytes * memory(options) + kernels) * idle;
-    Some(Size { tile: [height, width], strip, cost, bytes: bytes as u64, in_use: (kept + each * strip) as u64 })
+    Some(Size { tile: [height, width, 1], strip, cost, bytes: bytes as u64, in_use: (kept + each * strip) as u64 })
 }
 
 #[cfg(test)]

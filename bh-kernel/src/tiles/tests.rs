@@ -49,8 +49,8 @@ fn each_step_lags_a_row_and_reaches_a_row_further() {
     assert_eq!((tiling.blocks.clone(), tiling.kernels, tiling.nests.len()), (0..3, 3, 15));
     let nests = [0, 5, 10].map(|nest| &tiling.nests[nest]);
     // The last one writes what is in the tile: its iterations begin at the second row and column.
-    assert_eq!(nests[2].reach, [Reach { low: -1, high: -1 }; 2]);
-    assert_eq!(nests[1].reach, [Reach { low: -2, high: 0 }, Reach { low: -1, high: -1 }]);
+    assert_eq!(nests[2].reach[..2], [Reach { low: -1, high: -1 }; 2]);
+    assert_eq!(nests[1].reach[..2], [Reach { low: -2, high: 0 }, Reach { low: -1, high: -1 }]);
     assert_eq!(nests[0].reach[0], Reach { low: -3, high: 1 });
     assert_eq!((nests[1].late - nests[0].late, nests[2].late - nests[1].late), (1, 1));
     // What is between the steps is in rows of the tile.
@@ -58,7 +58,7 @@ fn each_step_lags_a_row_and_reaches_a_row_further() {
     assert_eq!(nests[2].slots.last(), Some(&TileSlot::Fresh(0)));
     assert_eq!((tiling.rows.len(), tiling.renames.len()), (2, 1));
     assert!(tiling.rows.iter().all(|rows| rows.kept == 2), "{:?}", tiling.rows);
-    assert_eq!(tiling.area, [0..100, 0..40]);
+    assert_eq!(tiling.area, [0..100, 0..40, 0..1]);
     let depths: Vec<u32> = tiled(&steps(), 2).iter().map(|tiling| tiling.kernels).collect();
     assert_eq!(depths, [2, 1]);
 }
@@ -313,11 +313,12 @@ i3: v7 = add v2, v8
 
 #[test]
 fn items_keep_rows_of_their_column_and_share_what_others_read() {
-    let options = ColumnOptions { items: 16, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(3) };
+    let options =
+        ColumnOptions { items: 16, each: 4, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(3) };
     let (found, _) = column_tilings(&steps().as_ref(), &options);
     let [found] = found.as_slice() else { panic!("{found:?}") };
     // Rows above and below are of the item's own column, so that no turn is lost and nothing is in local memory.
-    assert_eq!((found.tiling.kernels, found.margin, found.columns), (3, 0, Reach { low: 0, high: 0 }));
+    assert_eq!((found.tiling.kernels, found.margin, found.square), (3, [0, 0], [16, 1]));
     assert!(found.arrays.iter().all(|array| array.shared.is_none() && array.own.high - array.own.low == 2));
     let text = "base b0 = f64[4000] id 1 live_out
 base b1 = f64[4000] id 2 live_out
@@ -337,6 +338,36 @@ i2: v3 = add v1, v2
     let late: Vec<i64> = found.tiling.nests.iter().map(|nest| nest.late).collect();
     let reads = found.nests.iter().zip(&found.tiling.nests).filter(|(_, nest)| nest.slots.len() == 3);
     assert!(reads.into_iter().all(|(nest, _)| nest.near[..2].iter().all(|near| near[1].abs() == 1)), "{found:?}");
-    assert_eq!((found.margin, late.iter().max().unwrap() - late.iter().min().unwrap()), (1, 4));
+    assert_eq!((found.margin, late.iter().max().unwrap() - late.iter().min().unwrap()), ([1, 0], 4));
     assert!(found.arrays.iter().all(|array| array.shared.is_some()));
+}
+
+#[test]
+fn items_have_an_element_of_a_column_each_in_three_dimensions() {
+    // Sums of neighbours along all three axes between two grids, and a side of the first one.
+    let text = "base b0 = f64[27000] id 1 live_out
+base b1 = f64[27000] id 2 live_out
+view v0 = b0 at 931 [28:900, 28:30, 28:1]
+view v1 = b0 at 930 [28:900, 28:30, 28:1]
+view v2 = b0 at 901 [28:900, 28:30, 28:1]
+view v3 = b0 at 31 [28:900, 28:30, 28:1]
+view v4 = b1 at 931 [28:900, 28:30, 28:1]
+view v5 = b1 at 930 [28:900, 28:30, 28:1]
+view v6 = b1 at 901 [28:900, 28:30, 28:1]
+view v7 = b0 at 0 [30:900, 30:30]
+view v8 = b0 at 1 [30:900, 30:30]
+i0: v4 = add v1, v2
+i1: v7 = copy v8
+i2: v0 = add v5, v6
+i3: v4 = add v1, v3
+";
+    let options =
+        ColumnOptions { items: 64, each: 4, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(4) };
+    let (found, _) = column_tilings(&batch(text).as_ref(), &options);
+    let [found] = found.as_slice() else { panic!("{found:?}") };
+    // The second grid lies a column and an element apart from the first, so that its sums are of what is up to two beside.
+    assert_eq!((found.tiling.kernels, found.margin, found.square), (4, [2, 2], [16, 16]));
+    let beside = |axis: usize| found.nests.iter().flat_map(|nest| &nest.near).any(move |near| near[axis] != 0);
+    assert!(beside(1) && beside(2), "{:?}", found.nests);
+    assert_eq!(found.nests.iter().filter(|nest| nest.thin).count(), 1);
 }

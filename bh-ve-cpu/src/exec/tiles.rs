@@ -73,7 +73,7 @@ impl Tiles<'_> {
                     }
                 }
             }
-            if next < end {
+            if next < end && !plan.rings {
                 for (own, offset) in &plan.rows {
                     let row = own.pitch as usize * own.size;
                     let begin = tile.memory.wrapping_add(*offset);
@@ -118,18 +118,21 @@ impl Tiles<'_> {
         let (nest, binding) = (&self.plan.nests[number], &self.bindings[number]);
         let mut slots = std::mem::take(&mut scratch.slots);
         slots.clear();
-        let places = nest.slots.iter().zip(&nest.program.slots);
+        let places = nest.slots.iter().zip(&nest.places).zip(&nest.program.slots);
         // Memory has what goes around once.
         let within = |axis: usize, at: i64| {
             if self.plan.around[axis] { at.rem_euclid(nest.program.nest.extents[axis]) } else { at }
         };
         let (here, there) = ((rows.start, columns.start), (within(0, rows.start), within(1, columns.start)));
-        slots.extend(binding.slots.iter().zip(places).map(|(&slot, (&home, plan))| {
+        slots.extend(binding.slots.iter().zip(places).map(|(&slot, ((&home, place), plan))| {
             let (begin, (row, column)) = match home {
                 TileSlot::Rows(own) => {
                     let (own, offset) = &self.plan.rows[own as usize];
-                    // The first row and column that are there.
-                    let elements = (time + own.first) * own.pitch + (tile.area[1].start + own.left) * own.column;
+                    // The first row and column that are there; in a ring, the row that lies where it begins.
+                    let ring = own.kept + 1;
+                    let row = place + rows.start;
+                    let begin = if self.plan.rings { row - row.rem_euclid(ring) } else { time + own.first };
+                    let elements = begin * own.pitch + (tile.area[1].start + own.left) * own.column;
                     let first = tile.memory.wrapping_add(*offset);
                     let first =
                         first.wrapping_offset((elements as isize).wrapping_mul(own.size as isize).wrapping_neg());

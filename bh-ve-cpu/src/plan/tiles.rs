@@ -13,10 +13,11 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct TileProgram {
     pub(crate) program: Program,
-    /// What each slot addresses.
+    /// What each slot addresses, and its row at the first iteration.
     pub(crate) slots: Vec<TileSlot>,
+    pub(crate) places: Vec<i64>,
     /// The rows and columns that it does.
-    pub(crate) reach: [Reach; 2],
+    pub(crate) reach: [Reach; 3],
     pub(crate) late: i64,
 }
 
@@ -28,11 +29,13 @@ pub(crate) struct TilePlan {
     /// The rows of a tile, and where they begin in a participant's memory.
     pub(crate) rows: Vec<(TileRows, usize)>,
     pub(crate) row_bytes: usize,
-    pub(crate) area: [Range<i64>; 2],
+    pub(crate) area: [Range<i64>; 3],
     /// Do rows, and columns, go around?
     pub(crate) around: [bool; 2],
-    pub(crate) tile: [i64; 2],
+    pub(crate) tile: [i64; 3],
     pub(crate) strip: i64,
+    /// Do rows take turns in memory?
+    pub(crate) rings: bool,
     /// Bases in memory.
     pub(crate) bases: Vec<BaseUse>,
     /// Bases that get fresh buffers.
@@ -59,14 +62,16 @@ impl TilePlan {
             row_bytes += (height * own.pitch as usize * own.size).next_multiple_of(64) + 64;
         }
         let mut nests = Vec::with_capacity(tiling.nests.len());
-        for TileNest { stage, slots, reach, late, .. } in tiling.nests {
+        for TileNest { stage, slots, places, reach, late, .. } in tiling.nests {
             let in_memory = |slot: &TileSlot| matches!(slot, TileSlot::Base(_) | TileSlot::Fresh(_));
             let resident: Vec<bool> = slots.iter().map(|slot| !in_memory(slot)).collect();
-            let memory = WindowMemory { resident: &resident, in_tile: true, ..WindowMemory::default() };
+            let places: Vec<i64> = places.iter().map(|place| place[0]).collect();
+            let groups = groups(&slots, &places, tiling.rings);
+            let memory = WindowMemory { resident: &resident, groups: &groups, in_order: false, in_tile: true };
             let program = compile_in_window(&stage, memory, primitives, tier1);
             let first = stage.parameters.instrs.last().copied().unwrap_or(0);
             let program = program.map_err(|error: Error| error.at_instr(batch, first))?;
-            nests.push(TileProgram { program, slots, reach, late });
+            nests.push(TileProgram { program, slots, places, reach, late });
         }
         Ok(TilePlan {
             blocks: tiling.blocks,
@@ -77,6 +82,7 @@ impl TilePlan {
             around: tiling.around,
             tile: tiling.tile,
             strip: tiling.strip,
+            rings: tiling.rings,
             bases,
             renames: tiling.renames,
             kernels: tiling.kernels,
@@ -120,6 +126,16 @@ impl TilePlan {
         };
         [range(0, number / across), range(1, number % across)]
     }
+}
+
+/// A number for slots that are as far apart as their views: in rings, those of one row.
+fn groups(slots: &[TileSlot], places: &[i64], rings: bool) -> Vec<u32> {
+    let alike = |one: usize, other: usize| {
+        let apart = rings && matches!(slots[one], TileSlot::Rows(_)) && places[one] != places[other];
+        slots[one] == slots[other] && !apart
+    };
+    let first = |slot: usize| (0..slot).find(|&other| alike(slot, other)).unwrap_or(slot);
+    (0..slots.len()).map(|slot| first(slot) as u32).collect()
 }
 
 /// The bases that live in memory, and how each is acquired.
