@@ -126,8 +126,8 @@ impl Layout {
         let (mut columns, mut turns, mut margin): ([Option<Reach>; 2], Option<Reach>, [i64; 2]) = Default::default();
         for nest in &draft.nests {
             let hull = |known: &mut Option<Reach>, more: Reach| *known = Some(known.map_or(more, |it| it.hull(more)));
-            for axis in 0..2 {
-                hull(&mut columns[axis], nest.reach[axis + 1].shifted(nest.align(chain)[axis]));
+            for (axis, columns) in columns.iter_mut().enumerate() {
+                hull(columns, nest.reach[axis + 1].shifted(nest.align(chain)[axis]));
             }
             hull(&mut turns, nest.reach[0].shifted(nest.late));
             for access in &nest.accesses {
@@ -264,7 +264,7 @@ impl Columns<'_> {
         let ColumnOptions { items, each, .. } = *self.options;
         let all = items * each;
         let is_flat = draft.area[2].end - draft.area[2].start == 1;
-        let first = 1 << (all.ilog2() + 1) / 2;
+        let first = 1 << all.ilog2().div_ceil(2);
         let wider = std::iter::successors(Some(first), |width| Some(width * 2));
         let deep = wider.map(move |width| [all / width, width]).take_while(move |square| square[0] >= each);
         deep.take(if is_flat { 0 } else { usize::MAX }).chain(is_flat.then_some([items, 1]))
