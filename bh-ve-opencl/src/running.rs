@@ -17,6 +17,7 @@ use crate::tune::Tuner;
 use crate::whereabouts::{Place, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::opcode::Signature;
+use bh_bytecode::structure::StructureKey;
 use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
 use bh_core::abi::status;
 use bh_core::component::enter_block;
@@ -58,6 +59,7 @@ pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
         methods,
         launcher: None,
         plans: Cache::new(PLANS),
+        structure: StructureKey::default(),
         calls: HashMap::new(),
         tuner: Tuner::new(tunes.is_some(), tunes.unwrap_or(0), host),
         pending: VecDeque::new(),
@@ -88,6 +90,8 @@ pub(crate) struct Open {
     pub(crate) methods: Methods,
     pub(crate) launcher: Option<Launcher>,
     pub(crate) plans: Cache<BatchPlan>,
+    /// That of the last batch which brought none.
+    structure: StructureKey,
     /// How often blocks of each name were called.
     calls: HashMap<u128, u32>,
     tuner: Tuner,
@@ -208,10 +212,10 @@ impl Open {
     pub(crate) fn foretell(&mut self, batch: &BatchRef<'_>, blocks: &[u32], falls: bool) -> u64 {
         let own = |block: u32| self.refuses(batch, block, &Work::of(batch, block), falls).is_none();
         let own: Vec<bool> = (0..batch.blocks.len() as u32).map(own).collect();
-        let Open { pool, methods, launcher, plans, .. } = self;
+        let Open { pool, methods, launcher, plans, structure, .. } = self;
         let Some(launcher) = launcher else { return 0 };
-        let words = words(batch);
-        let known = plans.get(&Key::of_words(&words));
+        let words = partition(batch);
+        let known = plans.get(&Key::new(batch.signed(structure), &words));
         let mut foretold = Foretold::new(&launcher.arrays);
         let nothing = BatchPlan::new(batch);
         let known = known.as_deref().unwrap_or(&nothing);
@@ -237,14 +241,14 @@ impl Open {
         report: &mut Report,
     ) -> Result<()> {
         let sent = if child.is_some() { self.sent_on(batch, blocks) } else { Vec::new() };
-        let Open { pool, methods, launcher, plans, calls, tuner, .. } = self;
+        let Open { pool, methods, launcher, plans, structure, calls, tuner, .. } = self;
         let Notes { settings, counters, whereabouts } = notes;
         let Some(launcher) = launcher else {
             return Err(Error::new(status::INIT, "the OpenCL engine has no array registry"));
         };
         let begin = Instant::now();
-        let words = words(batch);
-        let key = Key::of_words(&words);
+        let words = partition(batch);
+        let key = Key::new(batch.signed(structure), &words);
         let mut alone = None;
         let plans = match plans.get(&key).is_some() {
             true => plans.get(&key),
@@ -483,11 +487,9 @@ impl Turn<'_, '_> {
     }
 }
 
-/// What plans depend on: everything but identities, values and source locations.
-fn words(batch: &BatchRef<'_>) -> Vec<u64> {
-    let mut structure = bh_bytecode::structure::StructureKey::default();
-    structure.write(batch);
-    let mut words = structure.as_ref().words.to_vec();
+/// The partition in words; with the structure of the batch it is what plans depend on.
+fn partition(batch: &BatchRef<'_>) -> Vec<u64> {
+    let mut words = vec![batch.blocks.len() as u64, batch.renames.len() as u64];
     for block in batch.blocks {
         words.extend([u64::from(block.instr_count), u64::from(block.contracted_count), u64::from(block.rename_count)]);
     }

@@ -96,7 +96,7 @@ pub(crate) fn product(
     let few = left.columns == 0 || out.rows == 1 || out.columns == 1;
     match few {
         true => stage::stage(&fold(&left, &right, &out), target, variant, scratch),
-        false => vec![tiles([&left, &right, &out], false, target, variant, wide)],
+        false => vec![tiles([&left, &right, &out], Into::Own, target, variant, wide)],
     }
 }
 
@@ -162,24 +162,37 @@ fn add_product(dtype: DType, sum: &str, left: &str, right: &str) -> String {
     expression(Opcode::AddReduce, 0, dtype, dtype, &[sum, &product])
 }
 
-/// What an item does of a tile: its place, its sums, how it adds the products of the terms in local memory, and the loop over
-/// its sums, each of which is a `value` with `row` and `column`.
+/// What an item does of a tile: its place, its sums, how it adds the products of the terms in local memory, the loop over
+/// rows of its sums, and that over a row of so many, each of which is the `value` with the number `at`, with `row` and `column`.
 pub(super) struct Own {
     pub(super) place: String,
     pub(super) sums: String,
     pub(super) add: String,
-    pub(super) each: String,
+    pub(super) rows: String,
+    pub(super) row: String,
+    pub(super) count: usize,
+}
+
+/// What becomes of a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Into {
+    /// A matrix is it.
+    Own,
+    /// It is taken from a matrix.
+    Less,
+    /// Likewise; what is above the diagonal is not wanted.
+    LessBelow,
 }
 
 /// The product of two matrices in a third one, or what that has less the product, tile by tile.
 pub(crate) fn tiles(
     [left, right, out]: [&Matrix; 3],
-    less: bool,
+    into: Into,
     target: &Target,
     variant: Variant,
     wide: bool,
 ) -> Code {
-    let less = if less { "-" } else { "" };
+    let wanted = if into == Into::LessBelow { " && terms > 0" } else { "" };
     let dtype = out.dtype;
     let (name, side) = (type_name(dtype), side(dtype).min(target.square));
     // Where registers are few, unrolled loops are of no use.
@@ -194,6 +207,13 @@ pub(crate) fn tiles(
     let mut writer = Writer::new(variant, wide);
     let index = writer.index();
     let [m, n, k] = [out.rows, out.columns, left.columns].map(|extent| writer.numbers.text(extent));
+    // Tiles that nobody wants have no terms.
+    let (terms, k) = match into {
+        Into::LessBelow => {
+            (format!("const {index} terms = first_column < first_row + {rows} ? {k} : 0;\n"), "terms".into())
+        }
+        _ => (String::new(), k),
+    };
     let tiles_across = writer.numbers.text((out.columns as u64).div_ceil(columns as u64) as i64);
     // A tile of a factor: how its elements are numbered, so that neighbours in memory are read together.
     let part = |by_terms: bool, lines: usize| match by_terms {
@@ -259,24 +279,35 @@ pub(crate) fn tiles(
                  {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \
                  sum[i][j] = {add};\n}}\n"
             ),
-            each: format!(
-                "{unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) {{\n\
-                 const {name} value = sum[i][j];\n\
+            count: side,
+            rows: format!("{unroll}for (int i = 0; i < {side}; i++) {{\n"),
+            row: format!(
+                "{unroll}for (int j = 0; j < {side}; j++) {{\nconst int at = j;\nconst {name} value = sum[i][j];\n\
                  const {index} row = first_row + y + i * {down}, column = first_column + x + j * {across};\n"
             ),
         },
     };
-    let Own { place, sums, add, each } = own;
+    let Own { place, sums, add, rows: each_row, row: each, count } = own;
+    // What it is taken from is read a row at a time, as no read may come before a write.
+    let (before, from) = match into {
+        Into::Own => (String::new(), ""),
+        _ => (
+            format!(
+                "{name} old[{count}];\n{each}old[at] = row < {m} && column < {n}{wanted} ? {out_element} : 0;\n}}\n"
+            ),
+            "old[at] - ",
+        ),
+    };
     let body = format!(
         "__local {name} all_a[{}];\n__local {name} all_b[{}];\n\
          const int item = get_local_id(0), {place};\n\
          const {index} first_row = (get_group_id(0) / {tiles_across}) * {rows};\n\
-         const {index} first_column = (get_group_id(0) % {tiles_across}) * {columns};\n\
+         const {index} first_column = (get_group_id(0) % {tiles_across}) * {columns};\n{terms}\
          {name} next_a[{of_left}], next_b[{of_right}];\n{sums}\
          {index} t = 0;\nint tile = 0;\n{fetch_left}{fetch_right}\
          for (; t < {k};) {{\n{keep_left}{keep_right}barrier(CLK_LOCAL_MEM_FENCE);\nt += {DEPTH};\n\
          if (t < {k}) {{\n{fetch_left}{fetch_right}}}\n{add}{turn}}}\n\
-         {each}if (row < {m} && column < {n}) {out_element} {less}= value;\n}}\n",
+         {each_row}{before}{each}if (row < {m} && column < {n}{wanted}) {out_element} = {from}value;\n}}\n}}\n",
         target.halves * half_a,
         target.halves * half_b,
     );

@@ -41,8 +41,10 @@ pub(super) fn own(half_a: usize, half_b: usize, rows: usize, columns: usize) -> 
              \"+d\"(sum[i][j][0]), \"+d\"(sum[i][j][1]), \"+d\"(sum[i][j][2]), \"+d\"(sum[i][j][3]) : \
              \"d\"(a[i][0]), \"d\"(a[i][1]), \"d\"(b[j]));\n}}\n"
         ),
-        each: format!(
-            "{unroll}for (int i = 0; i < {down}; i++)\n{unroll}for (int j = 0; j < {across}; j++)\n{unroll}for (int q = 0; q < 4; q++) {{\n\
+        count: 4 * across,
+        rows: format!("{unroll}for (int i = 0; i < {down}; i++) {{\n"),
+        row: format!(
+            "{unroll}for (int j = 0; j < {across}; j++)\n{unroll}for (int q = 0; q < 4; q++) {{\nconst int at = 4 * j + q;\n\
              const bh_f64 value = sum[i][j][q];\n\
              const long row = first_row + y + i * 16 + q / 2 * 8 + line_of, column = first_column + x + j * 8 + term_of * 2 + q % 2;\n"
         ),

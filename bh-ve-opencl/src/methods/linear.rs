@@ -1,16 +1,23 @@
-//! LU and Cholesky factors of real matrices, and systems of equations: a block of columns at a time, whose group is one, and
-//! products of matrices for all that comes after. The matrix lies in columns in memory between kernels.
+//! LU and Cholesky factors of real matrices, and systems of equations: blocks of columns, whose factors one group makes,
+//! triangles that are solved for all that lies beside or below a block, and products of matrices for the rest. The matrix lies
+//! in columns in memory between kernels.
 
 use super::lines::Lines;
+use super::panel::{Panel, shared};
 use super::{Call, Kernels};
-use crate::code::{Code, Matrix, Place, Variant, Why, Writer, note, tiles};
+use crate::code::{Code, Into, Matrix, Place, Variant, Why, Writer, note, tiles};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
-/// Columns of a block.
-const BLOCK: i64 = 16;
-/// Columns of a block of a Cholesky factor, and rows that are solved for together.
-const WIDE: i64 = 32;
+/// Columns of a block, where there is much local memory and where there is little.
+const BLOCK: [i64; 2] = [64, 32];
+/// Columns at least whose factors one group makes at a time, without the products of the rest.
+const PANEL: i64 = 16;
+/// Lines that a group solves a triangle for, and its items at most.
+const LINES: usize = 16;
+const ITEMS: usize = 256;
+/// Items at most that make the factor of a block.
+const ROOT: usize = 512;
 
 /// The matrix with the right sides beside it, the row of each pivot, and the order of the rows.
 const WORK: Place = Place::Scratch(0);
@@ -24,7 +31,21 @@ struct Factors<'a, 'b, 'c> {
     n: i64,
     /// Columns, with those of the right sides.
     columns: i64,
+    /// Columns of a block.
+    block: i64,
     codes: Vec<Code>,
+}
+
+/// What a triangle on the diagonal is solved for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// The lower one, whose diagonal is 1: other columns, of those in this range, which follow the exchanges of its rows first, as the order of
+    /// rows does if it has not yet; those before it do no more.
+    Right { begin: i64, end: i64, order: bool },
+    /// The lower one: the rows below it.
+    Below,
+    /// The upper one: the right sides.
+    Sides,
 }
 
 /// LU factors with the order of rows.
@@ -64,22 +85,14 @@ pub(super) fn solve(call: &Call<'_, '_>) -> Option<Kernels> {
 pub(super) fn cholesky(call: &Call<'_, '_>) -> Option<Kernels> {
     let operands = call.batch.instrs[call.instr as usize].operands();
     let mut all = Factors::new(call, Lines::new(call.batch, operands[1])?, None);
-    for first in (0..all.n).step_by(WIDE as usize) {
-        let width = WIDE.min(all.n - first);
-        all.root(first, width);
-        let after = first + width;
-        if after < all.n {
-            all.below(first, width);
-            let left = all.part((after, all.n), (first, after));
-            let right = Matrix {
-                rows: left.columns,
-                columns: left.rows,
-                row_stride: left.column_stride,
-                column_stride: 1,
-                ..left
-            };
-            all.product(left, right, all.part((after, all.n), (after, all.n)));
-        }
+    for first in (0..all.n).step_by(all.block as usize) {
+        let after = (first + all.block).min(all.n);
+        all.root(first, after - first);
+        all.triangle((first, after), Beside::Below);
+        let left = all.part((after, all.n), (first, after));
+        let (rows, columns) = (left.columns, left.rows);
+        let right = Matrix { rows, columns, row_stride: left.column_stride, column_stride: 1, ..left };
+        all.product(left, right, all.part((after, all.n), (after, all.n)), Into::LessBelow);
     }
     all.refuse("cholesky: the matrix is not positive definite", "!(value > 0)");
     all.leave(&Lines::new(call.batch, operands[0])?, 0, "column > row ? 0 : value");
@@ -91,7 +104,8 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     fn new(call: &'a Call<'b, 'c>, matrix: Lines, sides: Option<Lines>) -> Factors<'a, 'b, 'c> {
         let (dtype, n) = (matrix.dtype, matrix.len);
         let columns = n + sides.as_ref().map_or(0, |sides| sides.len);
-        let mut all = Factors { call, dtype, n, columns, codes: Vec::new() };
+        let block = BLOCK[usize::from(call.target.halves < 2)];
+        let mut all = Factors { call, dtype, n, columns, block, codes: Vec::new() };
         all.each(n * columns, |writer, work| {
             let order = writer.buffer(ORDER, DType::I64, true);
             let (index, n) = (writer.index(), writer.numbers.text(n));
@@ -113,6 +127,11 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
 
     fn wide(&self) -> bool {
         self.n * self.columns > 1 << 29
+    }
+
+    /// What stands before loops over an item's elements: registers cannot be counted.
+    fn unroll(&self) -> &'static str {
+        if self.call.target.square > 2 { "#pragma unroll\n" } else { "#pragma unroll 1\n" }
     }
 
     fn writer(&self) -> Writer {
@@ -147,99 +166,230 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     }
 
     /// Takes a product from a part of the matrix.
-    fn product(&mut self, left: Matrix, right: Matrix, from: Matrix) {
+    fn product(&mut self, left: Matrix, right: Matrix, from: Matrix, into: Into) {
         if from.rows > 0 && from.columns > 0 {
             let wide = self.wide();
-            self.codes.push(tiles([&left, &right, &from], true, self.call.target, Variant::Parameterised, wide));
+            self.codes.push(tiles([&left, &right, &from], into, self.call.target, Variant::Parameterised, wide));
         }
     }
 
     /// LU factors in place, the largest element of a column its pivot.
     fn factor(&mut self) {
-        for first in (0..self.n).step_by(BLOCK as usize) {
-            let after = (first + BLOCK).min(self.n);
-            self.panel(first, after - first);
-            self.follow(first, after - first);
-            let (lower, upper) =
-                (self.part((after, self.n), (first, after)), self.part((first, after), (after, self.columns)));
-            self.product(lower, upper, self.part((after, self.n), (after, self.columns)));
+        let panel = Panel::new(self.call.target, self.n, PANEL, self.dtype.size());
+        let width = panel.width(PANEL, self.block);
+        for first in (0..self.n).step_by(self.block as usize) {
+            let after = (first + self.block).min(self.n);
+            for from in (first..after).step_by(width as usize) {
+                let to = (from + width).min(after);
+                self.panel(&panel, from, to - from, width);
+                if (from, to) != (first, after) {
+                    self.follow((from, to), (first, after), false);
+                }
+            }
+            self.follow((first, after), (0, self.columns), true);
         }
     }
 
-    /// The factors of a block of columns, by one group.
-    fn panel(&mut self, first: i64, width: i64) {
+    /// Columns `begin..end` follow the exchanges of those of a panel among them; those after it are solved for, and the product
+    /// is taken from what is below.
+    fn follow(&mut self, (from, to): (i64, i64), (begin, end): (i64, i64), order: bool) {
+        self.triangle((from, to), Beside::Right { begin, end, order });
+        let (lower, upper) = (self.part((to, self.n), (from, to)), self.part((from, to), (to, end)));
+        self.product(lower, upper, self.part((to, self.n), (to, end)), Into::Less);
+    }
+
+    /// The factors of some columns, at most `most`, by one group: some at a time, from which it first takes what those before
+    /// them make of them. Exchanges of rows are done to all of the panel.
+    fn panel(&mut self, panel: &Panel, first: i64, width: i64, most: i64) {
         let (mut writer, name) = (self.writer(), type_name(self.dtype));
-        // Few rows are no work for many items.
-        let useful = (self.n as u64).next_power_of_two().max(64) as usize;
-        let group = self.call.target.largest.min(useful);
+        let (group, columns) = (panel.group, panel.columns);
         let work = writer.buffer(WORK, self.dtype, true);
         let pivots = writer.buffer(PIVOTS, DType::I64, true);
         let [n, first, width] = [self.n, first, width].map(|number| writer.numbers.text(number));
+        let own = |c: &str| panel.element(c);
+        let all = |text: &str| panel.each_column("c", text);
+        // Bits of positive numbers are in their order, and are compared sooner.
+        let bits = if self.dtype == DType::F32 { "uint" } else { "ulong" };
+        let candidate = |c: &str| {
+            format!(
+                "const {bits} size = isnan({0}) ? (r == at ? ~({bits})0 : 0) : as_{bits}(fabs({0})) + 1;\n\
+                 if (size > most.size) {{ most.size = size; most.row = r; }}\n",
+                own(c)
+            )
+        };
+        let earlier = format!(
+            "for (int k0 = 0; k0 < s; k0 += {columns}) {{\n\
+             {bring}{keep}barrier(CLK_LOCAL_MEM_FENCE);\n{solve}barrier(CLK_LOCAL_MEM_FENCE);\n{take}{solved}barrier(CLK_LOCAL_MEM_FENCE);\n}}\n",
+            bring = shared(
+                group,
+                columns * columns,
+                &format!(
+                    "lower[e / {columns}][e % {columns}] = m[(long)(k0 + e / {columns}) * n + first + k0 + e % {columns}];\n"
+                )
+            ),
+            solve = shared(
+                group,
+                columns,
+                &format!(
+                    "for (int k = 1; k < {columns}; k++) {{\n{name} value = top[k][e];\n\
+                     for (int i = 0; i < k; i++) value -= lower[i][k] * top[i][e];\ntop[k][e] = value;\n}}\n"
+                )
+            ),
+            keep = panel.each_row(&format!(
+                "if (r >= first + k0 && r < first + k0 + {columns}) {{\n{}}}\n",
+                all(&format!("top[r - first - k0][c] = {};\n", own("c")))
+            )),
+            take = panel.each_column(
+                "k",
+                &panel.each_row_with(
+                    name,
+                    "k0 + k",
+                    &format!(
+                        "if (r >= first + k0 + {columns}) {{\n{}}}\n",
+                        all(&format!("{} -= value * top[k][c];\n", own("c")))
+                    )
+                )
+            ),
+            solved = panel.each_row(&format!(
+                "if (r >= first + k0 && r < first + k0 + {columns}) {{\n{}}}\n",
+                all(&format!("{} = top[r - first - k0][c];\n", own("c")))
+            )),
+        );
+        let each = format!(
+            "const int at = first + s + j;\nFound most = {{0, at}};\n{look}sums[0][item] = most;\n{join}\
+             if (item == 0) {{\npivot[j] = sums[0][0].row;\nif (s + j < width) {pivots}[at] = pivot[j];\n}}\n\
+             barrier(CLK_LOCAL_MEM_FENCE);\nconst int with = pivot[j];\n{keep}barrier(CLK_LOCAL_MEM_FENCE);\n\
+             if (with != at) {{\n{exchange}}}\nconst {name} above = held[1][j];\nif (above != 0) {{\nconst {name} inverse = 1 / above;\nconst bool multiplies = isfinite(inverse);\n{take}}}\n",
+            look = panel.each_row(&format!("if (r >= at) {{\n{}}}\n", candidate("j"))),
+            join = panel.join(1, "if (b.size > a.size || (b.size == a.size && b.row < a.row)) a = b;\n"),
+            keep = panel.if_own("at", &all(&format!("held[0][c] = {};\n", own("c"))))
+                + &panel.if_own("with", &all(&format!("held[1][c] = {};\n", own("c")))),
+            exchange = panel.if_own("at", &all(&format!("{} = held[1][c];\n", own("c"))))
+                + &panel.if_own("with", &all(&format!("{} = held[0][c];\n", own("c")))),
+            take = panel.each_row(&format!(
+                "if (r > at) {{\nconst {name} factor = multiplies ? {0} * inverse : {0} / above;\n{0} = factor;\n{1}}}\n",
+                own("j"),
+                all(&format!("if (c > j) {} -= factor * held[1][c];\n", own("c")))
+            )),
+        );
+        let parts = most > columns;
+        let moves = exchanges(columns, group, "first + s", "pivot", "width - s")
+            + &moved(
+                (columns, most),
+                group,
+                (name, self.unroll()),
+                &format!("c < width && (c < s || c >= s + {columns})"),
+                "m + (long)c * n",
+            );
         let body = format!(
-            "__local {name} sizes[{group}], row[{BLOCK}];\n__local long rows[{group}];\nconst int item = get_local_id(0);\n\
-             {name} most = -1;\nlong at = {first};\n\
-             for (long r = {first} + item; r < {n}; r += {group}) {{\nconst {name} size = fabs({work}[{first} * {n} + r]);\n\
-             if (size > most) {{ most = size; at = r; }}\n}}\n\
-             for (int j = 0; j < {width}; j++) {{\nconst long own = {first} + j;\nsizes[item] = most;\nrows[item] = at;\n\
-             barrier(CLK_LOCAL_MEM_FENCE);\nfor (int s = {half}; s > 0; s >>= 1) {{\nif (item < s) {{\n\
-             const {name} size = sizes[item + s];\nconst long r = rows[item + s];\n\
-             if (size > sizes[item] || (size == sizes[item] && r < rows[item])) {{ sizes[item] = size; rows[item] = r; }}\n}}\n\
-             barrier(CLK_LOCAL_MEM_FENCE);\n}}\n\
-             const {name} diagonal = {work}[own * {n} + own];\nconst long pivot = diagonal != diagonal ? own : rows[0];\n\
-             if (item == 0) {pivots}[own] = pivot;\nbarrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n\
-             for (int c = item; c < {width}; c += {group}) {{\nconst long place = ({first} + c) * {n};\n\
-             const {name} held = {work}[place + pivot];\n{work}[place + pivot] = {work}[place + own];\n{work}[place + own] = held;\n\
-             row[c] = held;\n}}\nbarrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n\
-             const {name} top = row[j];\nmost = -1;\nat = own + 1;\n\
-             for (long r = own + 1 + item; r < {n}; r += {group}) {{\n{name} factor = {work}[own * {n} + r];\n\
-             if (top != 0) {{ factor /= top; {work}[own * {n} + r] = factor; }}\n\
-             for (int c = j + 1; c < {width}; c++) {{\nconst long place = ({first} + c) * {n} + r;\n\
-             {name} value = {work}[place];\nif (top != 0) {{ value -= factor * row[c]; {work}[place] = value; }}\n\
-             if (c == j + 1 && fabs(value) > most) {{ most = fabs(value); at = r; }}\n}}\n}}\n\
-             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n}}\n",
-            half = group / 2
+            "typedef struct {{ {bits} size; int row; }} Found;\n#define JOINED Found\n\
+             __local Found sums[1][{group}];\n__local {name} held[2][{columns}], lower[{columns}][{columns}], top[{columns}][{columns}];\n\
+             __local int pivot[{columns}], from[2 * {columns}], to[2 * {columns}];\nconst int item = get_local_id(0), n = {n}, first = {first}, width = {width};\n\
+             __global {name} *m = {work} + (long)first * n;\n{declare}\
+             for (int s = 0; s < width; s += {columns}) {{\n{bring}{earlier}{each}{leave}\
+             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n{moves}}}\n#undef JOINED\n",
+            declare = panel.declare(name),
+            bring = panel.copy(false),
+            earlier = if parts { earlier.as_str() } else { "" },
+            each = panel.each_column("j", &each),
+            leave = panel.copy(true),
+            moves = if parts { moves.as_str() } else { "" },
         );
         self.codes.push(writer.finish(self.call.target, 1, group, &body));
     }
-
-    /// The other columns follow the exchanges of a block, and those to the right of it are solved for its rows.
-    fn follow(&mut self, first: i64, width: i64) {
-        let others = self.columns - width;
-        let (dtype, group) = (self.dtype, self.call.target.group);
-        let (n, own_group) = (self.n, group);
-        self.each_group(others.max(1), |writer, work| {
-            let pivots = writer.buffer(PIVOTS, DType::I64, false);
-            let order = writer.buffer(ORDER, DType::I64, true);
-            let [n, first, width, others] = [n, first, width, others].map(|number| writer.numbers.text(number));
-            let name = type_name(dtype);
-            format!(
-                "__local {name} lower[{BLOCK}][{BLOCK} + 1];\n__local long other[{BLOCK}];\n\
-                 for (int e = item; e < {width} * {width}; e += {own_group}) lower[e % {width}][e / {width}] = \
-                 {work}[({first} + e / {width}) * {n} + {first} + e % {width}];\n\
-                 for (int e = item; e < {width}; e += {own_group}) other[e] = {pivots}[{first} + e];\n\
-                 barrier(CLK_LOCAL_MEM_FENCE);\n\
-                 if (u == 0) for (int j = 0; j < {width}; j++) {{\nconst long held = {order}[{first} + j];\n\
-                 {order}[{first} + j] = {order}[other[j]];\n{order}[other[j]] = held;\n}}\n\
-                 if (u < {others}) {{\nconst long column = (u < {first} ? u : u + {width}) * {n};\n{name} x[{BLOCK}];\n\
-                 for (int j = 0; j < {width}; j++) {{\nconst long at = column + other[j];\nconst {name} held = {work}[at];\n\
-                 {work}[at] = {work}[column + {first} + j];\n{work}[column + {first} + j] = held;\n}}\n\
-                 if (u >= {first}) {{\n#pragma unroll\nfor (int j = 0; j < {BLOCK}; j++) if (j < {width}) {{\n\
-                 {name} value = {work}[column + {first} + j];\n#pragma unroll\nfor (int i = 0; i < {BLOCK}; i++) if (i < j) value -= lower[j][i] * x[i];\n\
-                 x[j] = value;\n{work}[column + {first} + j] = value;\n}}\n}}\n}}\n"
-            )
-        });
-    }
-
-    /// A kernel with groups of items, of which each has the number `u`, at least this many.
-    fn each_group(&mut self, total: i64, body: impl FnOnce(&mut Writer, &str) -> String) {
-        let (mut writer, group) = (self.writer(), self.call.target.group);
+    /// Solves the triangle of the columns `first..after` on the diagonal for lines beside it, some by each group: each item has
+    /// some elements of a line in registers, and all get each solved one from its owner.
+    fn triangle(&mut self, (first, after): (i64, i64), beside: Beside) {
+        let (begin, lines) = match beside {
+            Beside::Right { begin, end, .. } => (begin, end - begin - (after - first)),
+            Beside::Below => (after, self.n - after),
+            Beside::Sides => (self.n, self.columns - self.n),
+        };
+        let keeps_order = matches!(beside, Beside::Right { order: true, .. });
+        if lines == 0 && !keeps_order {
+            return;
+        }
+        let (mut writer, name, block) = (self.writer(), type_name(self.dtype), self.block);
+        let group = self.call.target.group.min(ITEMS);
+        let wide = LINES.min(group);
+        let (down, unroll) = (group / wide, self.unroll());
+        let own = block as usize / down;
         let work = writer.buffer(WORK, self.dtype, true);
-        let body = body(&mut writer, &work);
-        let text = format!("const long u = get_global_id(0);\nconst int item = get_local_id(0);\n{body}");
-        let groups = total.unsigned_abs().div_ceil(group as u64) as usize;
-        self.codes.push(writer.finish(self.call.target, groups, group, &text));
+        let follow = match beside {
+            Beside::Right { .. } => self.follow_exchanges(&mut writer, &work, keeps_order, (group, wide)),
+            _ => Default::default(),
+        };
+        let count = lines;
+        let [n, first, width, begin, lines] =
+            [self.n, first, after - first, begin, lines].map(|number| writer.numbers.text(number));
+        // Neighbouring items read neighbours.
+        let (place, element) = match beside {
+            Beside::Below => (format!("c = item % {wide}, r = item / {wide}"), "work[(first + i) * n + line]"),
+            _ => (format!("c = item / {down}, r = item % {down}"), "work[line * n + first + i]"),
+        };
+        let element = element.replace("work", &work);
+        let (line, wanted) = match beside {
+            Beside::Right { .. } => ("LINE(u)", "u < lines && line > first"),
+            _ => ("begin + u", "u < lines"),
+        };
+        let (rest, j) = if beside == Beside::Sides { ("i < j", "width - 1 - step") } else { ("i > j", "step") };
+        let is_unit = matches!(beside, Beside::Right { .. });
+        let divided = if is_unit {
+            ""
+        } else {
+            "own[q] = isfinite(inverse[j]) ? own[q] * inverse[j] : own[q] / triangle[j][j];\n"
+        };
+        let inverses = if is_unit { String::new() } else { shared(group, block, "inverse[e] = 1 / triangle[e][e];\n") };
+        let each = |text: &str| {
+            format!("{unroll}for (int q = 0; q < {own}; q++) {{\nconst int i = r + q * {down};\n{text}}}\n")
+        };
+        let body = format!(
+            "__local {name} triangle[{block}][{block} + 1], solved[2][{wide}], inverse[{block}];\n{locals}const int item = get_local_id(0), width = {width};\n\
+             const long n = {n}, first = {first}, begin = {begin}, lines = {lines}, u0 = (long)get_group_id(0) * {wide};\n\
+             for (int e = item; e < {block} * {block}; e += {group}) triangle[e / {block}][e % {block}] = \
+             e / {block} < width && e % {block} < width ? {work}[(first + e / {block}) * n + first + e % {block}] : 0;\n\
+             {follow}const int {place};\nconst long u = u0 + c, line = {line};\nconst bool wanted = {wanted};\n{name} own[{own}];\n\
+             {bring}barrier(CLK_LOCAL_MEM_FENCE);\n{inverses}barrier(CLK_LOCAL_MEM_FENCE);\nfor (int step = 0; step < width; step++) {{\nconst int j = {j};\n{solve}\
+             barrier(CLK_LOCAL_MEM_FENCE);\nconst {name} value = solved[step & 1][c];\n{take}}}\n{leave}",
+            locals = follow.0,
+            follow = follow.1,
+            bring = each(&format!("own[q] = wanted && i < width ? {element} : 0;\n")),
+            solve = each(&format!("if (i == j) {{\n{divided}solved[step & 1][c] = own[q];\n}}\n")),
+            take = each(&format!("if ({rest}) own[q] -= triangle[j][i] * value;\n")),
+            leave = each(&format!("if (wanted && i < width) {element} = own[q];\n")),
+        );
+        let groups = (count as u64).div_ceil(wide as u64).max(1) as usize;
+        self.codes.push(writer.finish(self.call.target, groups, group, &body));
     }
 
+    /// Declarations and statements with which lines beside a block follow the exchanges of its rows, and the order of rows, too.
+    fn follow_exchanges(
+        &self,
+        writer: &mut Writer,
+        work: &str,
+        keeps_order: bool,
+        (group, wide): (usize, usize),
+    ) -> (String, String) {
+        let (name, block, unroll) = (type_name(self.dtype), self.block, self.unroll());
+        let pivots = writer.buffer(PIVOTS, DType::I64, false);
+        let mut locals = format!("__local int other[{block}], from[2 * {block}], to[2 * {block}];\n");
+        let (mut keep, mut change) = (String::new(), String::new());
+        if keeps_order {
+            let order = writer.buffer(ORDER, DType::I64, true);
+            let each = |text: &str| shared(group, 2 * block, &format!("if (u0 == 0 && from[e] >= 0) {text}\n"));
+            locals += &format!("__local long kept[2 * {block}];\n");
+            keep = each(&format!("kept[e] = {order}[from[e]];"));
+            change = each(&format!("{order}[to[e]] = kept[e];"));
+        }
+        let text = format!(
+            "#define LINE(u) (begin + (u) < first ? begin + (u) : begin + (u) + width)\n\
+             {}barrier(CLK_LOCAL_MEM_FENCE);\n{}{keep}{}{change}",
+            shared(group, block, &format!("if (e < width) other[e] = {pivots}[first + e];\n")),
+            exchanges(block, group, "first", "other", "width"),
+            moved((block, wide as i64), group, (name, unroll), "u0 + c < lines", &format!("{work} + LINE(u0 + c) * n")),
+        );
+        (locals, text)
+    }
     /// Fails if `condition` holds for a `value` of the diagonal.
     fn refuse(&mut self, text: &str, condition: &str) {
         let (instr, n, name) = (self.call.instr, self.n, type_name(self.dtype));
@@ -253,69 +403,52 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
 
     /// The right sides become the solutions of the upper triangle, from below.
     fn substitute(&mut self) {
-        let mut after = if self.columns > self.n { self.n } else { 0 };
-        while after > 0 {
-            let first = (after - 1) / WIDE * WIDE;
-            let width = after - first;
-            let (mut writer, name) = (self.writer(), type_name(self.dtype));
-            let work = writer.buffer(WORK, self.dtype, true);
-            let group = WIDE as usize;
-            let sides = self.columns - self.n;
-            let [n, at, rows] = [self.n, first, width].map(|number| writer.numbers.text(number));
-            let body = format!(
-                "__local {name} upper[{WIDE}][{WIDE} + 1], x[{WIDE}];\nconst int item = get_local_id(0);\n\
-                 const long side = ({n} + (long)get_group_id(0)) * {n} + {at};\n\
-                 for (int e = item; e < {rows} * {rows}; e += {group}) upper[e % {rows}][e / {rows}] = \
-                 {work}[({at} + e / {rows}) * {n} + {at} + e % {rows}];\n\
-                 {name} value = item < {rows} ? {work}[side + item] : 0;\n\
-                 for (int j = {rows} - 1; j >= 0; j--) {{\nbarrier(CLK_LOCAL_MEM_FENCE);\n\
-                 if (item == j) {{ value /= upper[j][j]; x[j] = value; }}\nbarrier(CLK_LOCAL_MEM_FENCE);\n\
-                 if (item < j) value -= upper[item][j] * x[j];\n}}\nif (item < {rows}) {work}[side + item] = value;\n"
-            );
-            self.codes.push(writer.finish(self.call.target, sides as usize, group, &body));
+        if self.columns == self.n {
+            return;
+        }
+        for number in (0..self.n.unsigned_abs().div_ceil(self.block as u64) as i64).rev() {
+            let first = number * self.block;
+            let after = (first + self.block).min(self.n);
+            self.triangle((first, after), Beside::Sides);
             let (left, right) =
                 (self.part((0, first), (first, after)), self.part((first, after), (self.n, self.columns)));
-            self.product(left, right, self.part((0, first), (self.n, self.columns)));
-            after = first;
+            self.product(left, right, self.part((0, first), (self.n, self.columns)), Into::Less);
         }
     }
 
     /// The Cholesky factor of a block on the diagonal, by one group.
     fn root(&mut self, first: i64, width: i64) {
-        let (mut writer, name) = (self.writer(), type_name(self.dtype));
+        let (mut writer, name, block) = (self.writer(), type_name(self.dtype), self.block);
         let work = writer.buffer(WORK, self.dtype, true);
-        let group = WIDE as usize;
+        let group = self.call.target.largest.min(ROOT);
+        let down = group.min(block as usize);
+        let (across, rows) = ((group / down) as i64, block as usize / down);
+        let (own, unroll) = (block / across.min(block), self.unroll());
         let [n, first, width] = [self.n, first, width].map(|number| writer.numbers.text(number));
+        let each = |text: &str| {
+            format!(
+                "{unroll}for (int p = 0; p < {rows}; p++)\n{unroll}for (int q = 0; q < {own}; q++) {{\n\
+                 const int r = x + p * {down}, c = y + q * {across};\n{text}}}\n"
+            )
+        };
         let body = format!(
-            "__local {name} all[{WIDE}][{WIDE} + 1];\nconst int item = get_local_id(0);\n\
-             for (int e = item; e < {width} * {width}; e += {group}) all[e % {width}][e / {width}] = \
-             {work}[({first} + e / {width}) * {n} + {first} + e % {width}];\nbarrier(CLK_LOCAL_MEM_FENCE);\n\
-             for (int j = 0; j < {width}; j++) {{\nif (item == 0) all[j][j] = all[j][j] > 0 ? sqrt(all[j][j]) : NAN;\n\
-             barrier(CLK_LOCAL_MEM_FENCE);\nif (item > j && item < {width}) all[item][j] /= all[j][j];\nbarrier(CLK_LOCAL_MEM_FENCE);\n\
-             if (item > j && item < {width}) for (int c = j + 1; c <= item; c++) all[item][c] -= all[item][j] * all[c][j];\n\
-             barrier(CLK_LOCAL_MEM_FENCE);\n}}\n\
-             for (int e = item; e < {width} * {width}; e += {group}) if (e % {width} >= e / {width}) \
-             {work}[({first} + e / {width}) * {n} + {first} + e % {width}] = all[e % {width}][e / {width}];\n"
+            "__local {name} column[2][{block}], squares[{block}];\nconst int item = get_local_id(0), x = item % {down}, y = item / {down}, width = {width};\n\
+             const long n = {n}, first = {first};\n__global {name} *a = {work} + first * n + first;\n{name} own[{rows}][{own}];\n\
+             {bring}for (int j = 0; j < width; j++) {{\n{keep}barrier(CLK_LOCAL_MEM_FENCE);\n\
+             __local const {name} *now = column[j & 1];\nconst {name} square = now[j];\n{take}}}\nbarrier(CLK_LOCAL_MEM_FENCE);\n{leave}",
+            bring = each("own[p][q] = r < width && c <= r ? a[c * n + r] : 0;\n"),
+            keep = each("if (c == j) {\ncolumn[j & 1][r] = own[p][q];\nif (r == j) squares[j] = own[p][q];\n}\n"),
+            take = format!(
+                "{unroll}for (int p = 0; p < {rows}; p++) {{\nconst {name} factor = now[x + p * {down}] / square;\n\
+                 {unroll}for (int q = 0; q < {own}; q++) {{\nconst int c = y + q * {across};\n\
+                 if (c > j) own[p][q] -= factor * now[c];\n}}\n}}\n"
+            ),
+            leave = each(&format!(
+                "if (r < width && c <= r) {{\nconst {name} root = squares[c] > 0 ? sqrt(squares[c]) : NAN;\n\
+                 a[c * n + r] = r == c ? root : own[p][q] / root;\n}}\n"
+            )),
         );
         self.codes.push(writer.finish(self.call.target, 1, group, &body));
-    }
-
-    /// The rows below a block of the Cholesky factor.
-    fn below(&mut self, first: i64, width: i64) {
-        let (dtype, n, group) = (self.dtype, self.n, self.call.target.group);
-        self.each_group(n - first - width, |writer, work| {
-            let name = type_name(dtype);
-            let [n, first, width] = [n, first, width].map(|number| writer.numbers.text(number));
-            format!(
-                "__local {name} upper[{WIDE}][{WIDE} + 1];\n\
-                 for (int e = item; e < {width} * {width}; e += {group}) upper[e / {width}][e % {width}] = \
-                 {work}[({first} + e / {width}) * {n} + {first} + e % {width}];\nbarrier(CLK_LOCAL_MEM_FENCE);\n\
-                 const long row = {first} + {width} + u;\nif (row < {n}) {{\n{name} x[{WIDE}];\n\
-                 #pragma unroll\nfor (int j = 0; j < {WIDE}; j++) if (j < {width}) {{\n{name} value = {work}[({first} + j) * {n} + row];\n\
-                 #pragma unroll\nfor (int i = 0; i < {WIDE}; i++) if (i < j) value -= upper[i][j] * x[i];\n\
-                 x[j] = value / upper[j][j];\n{work}[({first} + j) * {n} + row] = x[j];\n}}\n}}\n"
-            )
-        });
     }
 
     /// Copies columns from `first` on to a view; `value` is an expression of what is written.
@@ -335,4 +468,30 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let n = self.n as usize;
         (self.codes, vec![n * self.columns as usize * self.dtype.size(), n * 8, n * 8])
     }
+}
+
+/// Statements that find where `count` exchanges of rows, of those from `first` on with those in `pivot`, bring each row: `from` and
+/// `to` get it. From `limit` on there are none.
+fn exchanges(count: i64, group: usize, first: &str, pivot: &str, limit: &str) -> String {
+    let one = format!(
+        "const int own = e % {count};\n\
+         const int begin = own >= {limit} ? -1 : e < {count} ? (int)({first}) + own : {pivot}[own];\nint end = begin;\n\
+         for (int k = 0; k < {count} && k < {limit}; k++) {{\nconst int one = (int)({first}) + k, two = {pivot}[k];\n\
+         end = end == one ? two : end == two ? one : end;\n}}\nfrom[e] = begin;\nto[e] = end;\n"
+    );
+    shared(group, 2 * count, &one) + "barrier(CLK_LOCAL_MEM_FENCE);\n"
+}
+
+/// Statements that move elements of columns `c`, of which there are some, as `exchanges` found for `count` of them. `at`: where a
+/// column lies, if `wanted`.
+fn moved((count, columns): (i64, i64), group: usize, (name, unroll): (&str, &str), wanted: &str, at: &str) -> String {
+    let each = (2 * count * columns).unsigned_abs().div_ceil(group as u64);
+    let one = |text: &str| {
+        format!(
+            "{unroll}for (int v = 0; v < {each}; v++) {{\nconst int k = (item + v * {group}) % (2 * {count}), c = (item + v * {group}) / (2 * {count});\n\
+             if (c < {columns} && {wanted} && from[k] >= 0) {text}\n}}\nbarrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n"
+        )
+    };
+    let (read, write) = (one(&format!("moved[v] = ({at})[from[k]];")), one(&format!("({at})[to[k]] = moved[v];")));
+    format!("{{\n{name} moved[{each}];\n{read}{write}}}\n")
 }

@@ -13,6 +13,7 @@ mod lines;
 mod little;
 mod order;
 mod orthogonal;
+mod panel;
 mod program;
 mod stacks;
 

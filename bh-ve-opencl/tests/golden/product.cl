@@ -72,11 +72,13 @@ for (int j = 0; j < 8; j++) sum[i][j] = fma(a[i], b[j], sum[i][j]);
 tile ^= 1;
 }
 #pragma unroll
-for (int i = 0; i < 8; i++)
+for (int i = 0; i < 8; i++) {
 #pragma unroll
 for (int j = 0; j < 8; j++) {
+const int at = j;
 const bh_f64 value = sum[i][j];
 const int row = first_row + y + i * 16, column = first_column + x + j * 16;
 if (row < n0 && column < n1) b2[n8 + n9 * row + column] = value;
+}
 }
 }

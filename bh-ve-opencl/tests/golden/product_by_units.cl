@@ -77,13 +77,15 @@ asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3},{%4
 tile ^= 1;
 }
 #pragma unroll
-for (int i = 0; i < 4; i++)
+for (int i = 0; i < 4; i++) {
 #pragma unroll
 for (int j = 0; j < 4; j++)
 #pragma unroll
 for (int q = 0; q < 4; q++) {
+const int at = 4 * j + q;
 const bh_f64 value = sum[i][j][q];
 const long row = first_row + y + i * 16 + q / 2 * 8 + line_of, column = first_column + x + j * 8 + term_of * 2 + q % 2;
 if (row < n0 && column < n1) b2[n8 + n9 * row + column] = value;
+}
 }
 }
