@@ -431,6 +431,11 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
                  const int r = x + p * {down}, c = y + q * {across};\n{text}}}\n"
             )
         };
+        let take = format!(
+            "{unroll}for (int p = 0; p < {rows}; p++) {{\nconst {name} factor = now[x + p * {down}] / square;\n\
+             {unroll}for (int q = 0; q < {own}; q++) {{\nconst int c = y + q * {across};\n\
+             if (c > j) own[p][q] -= factor * now[c];\n}}\n}}\n"
+        );
         let body = format!(
             "__local {name} column[2][{block}], squares[{block}];\nconst int item = get_local_id(0), x = item % {down}, y = item / {down}, width = {width};\n\
              const long n = {n}, first = {first};\n__global {name} *a = {work} + first * n + first;\n{name} own[{rows}][{own}];\n\
@@ -438,11 +443,6 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
              __local const {name} *now = column[j & 1];\nconst {name} square = now[j];\n{take}}}\nbarrier(CLK_LOCAL_MEM_FENCE);\n{leave}",
             bring = each("own[p][q] = r < width && c <= r ? a[c * n + r] : 0;\n"),
             keep = each("if (c == j) {\ncolumn[j & 1][r] = own[p][q];\nif (r == j) squares[j] = own[p][q];\n}\n"),
-            take = format!(
-                "{unroll}for (int p = 0; p < {rows}; p++) {{\nconst {name} factor = now[x + p * {down}] / square;\n\
-                 {unroll}for (int q = 0; q < {own}; q++) {{\nconst int c = y + q * {across};\n\
-                 if (c > j) own[p][q] -= factor * now[c];\n}}\n}}\n"
-            ),
             leave = each(&format!(
                 "if (r < width && c <= r) {{\nconst {name} root = squares[c] > 0 ? sqrt(squares[c]) : NAN;\n\
                  a[c * n + r] = r == c ? root : own[p][q] / root;\n}}\n"

@@ -7,6 +7,8 @@ use crate::code::Target;
 const BYTES: usize = 256;
 /// Items at most: more would wait for each other longer.
 const ITEMS: usize = 512;
+/// Items of a small group.
+const SMALL: usize = 64;
 /// Rows of an item at most, if they are in registers, and columns.
 const ROWS: i64 = 32;
 const COLUMNS: i64 = 8;
@@ -34,7 +36,8 @@ impl Panel {
             ..=ROWS => (own, ((BYTES / size) as i64 / own).clamp(1, width.min(COLUMNS))),
             _ => (0, width),
         };
-        let unroll = if target.square > 2 { "#pragma unroll\n" } else { "#pragma unroll 1\n" };
+        // PoCL 5 leaves statements of one item out of loops with barriers, if groups are small and loops are not unrolled.
+        let unroll = if target.square > 2 || group < SMALL { "#pragma unroll\n" } else { "#pragma unroll 1\n" };
         Panel { group, columns, rows, unroll }
     }
 
