@@ -193,7 +193,8 @@ impl Array {
             (*buffer).len = bytes as ffi::Py_ssize_t;
             (*buffer).itemsize = size as ffi::Py_ssize_t;
             (*buffer).readonly = c_int::from(readonly);
-            (*buffer).ndim = rank as c_int;
+            // Who asks for no shape sees bytes in one row.
+            (*buffer).ndim = if asked(ffi::PyBUF_ND) { rank as c_int } else { 1 };
             let text = if asked(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
             (*buffer).format = text;
             (*buffer).shape = if asked(ffi::PyBUF_ND) { layout } else { std::ptr::null_mut() };

@@ -1,5 +1,7 @@
 """What shares memory and what is a copy, and what orders in memory mean, as in NumPy."""
 
+import hashlib
+
 import numpy
 import pytest
 
@@ -315,3 +317,9 @@ def test_memory_of_others_is_not_looked_for_in_circles():
 
     shown = numpy.frombuffer(memoryview(Round(16)), "f8")
     same(bh.asarray(shown), shown)
+
+
+def test_who_asks_for_bytes_gets_one_row_of_them():
+    array = bh.arange(6.0).reshape(2, 3)
+    assert hashlib.md5(array).digest() == hashlib.md5(numpy.asarray(array)).digest()
+    assert memoryview(array).ndim == 2 and bytes(array) == array.tobytes()

@@ -8,7 +8,7 @@ use crate::blocks::Blocks;
 use crate::deps::Dependencies;
 use crate::facts::{Class, NONE, Op};
 use crate::legality::{Rules, Summary};
-use crate::lists::{Lists, Place};
+use crate::lists::{Cursor, Lists};
 use crate::order::Order;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -170,14 +170,14 @@ impl Greedy {
 
     /// Joins two blocks after [`Blocks::check`] and [`Order::path_between`] allowed it. Returns the joined block and the
     /// place where the other one's partners begin.
-    fn fuse(&mut self, rules: &mut Rules<'_>, a: u32, b: u32, summary: Summary) -> (u32, Place) {
+    fn fuse(&mut self, rules: &mut Rules<'_>, a: u32, b: u32, summary: Summary) -> (u32, Cursor) {
         let (root, other) = self.blocks.fuse(rules, a, b, summary);
         self.order.join(root, other);
         (root, self.partners.append(root, other))
     }
 
     /// Evaluates the candidates that the smaller part of a new block brought; for the others nothing changed.
-    fn renew_candidates(&mut self, rules: &mut Rules<'_>, root: u32, brought: Place) {
+    fn renew_candidates(&mut self, rules: &mut Rules<'_>, root: u32, brought: Cursor) {
         self.visit += 1;
         let (mut place, mut renewed) = (brought, 0);
         while renewed < RENEWED

@@ -13,7 +13,7 @@ pub struct Lists {
 
 /// A place in a list: the item that is next, and the one before it.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Cursor {
     next: u32,
     before: u32,
 }
@@ -40,7 +40,7 @@ impl Lists {
     }
 
     /// Moves all of `other` behind `list`. Returns the place where it begins there.
-    pub fn append(&mut self, list: u32, other: u32) -> Place {
+    pub fn append(&mut self, list: u32, other: u32) -> Cursor {
         let before = self.tail[list as usize];
         let first = self.head[other as usize];
         if first != NONE {
@@ -51,33 +51,33 @@ impl Lists {
             self.tail[list as usize] = self.tail[other as usize];
             (self.head[other as usize], self.tail[other as usize]) = (NONE, NONE);
         }
-        Place { next: first, before }
+        Cursor { next: first, before }
     }
 
     /// The begin of a list.
-    pub fn begin(&self, list: u32) -> Place {
-        Place { next: self.head[list as usize], before: NONE }
+    pub fn begin(&self, list: u32) -> Cursor {
+        Cursor { next: self.head[list as usize], before: NONE }
     }
 
     /// The number at a place.
     #[inline]
-    pub fn value(&self, place: Place) -> Option<u32> {
+    pub fn value(&self, place: Cursor) -> Option<u32> {
         self.items.get(place.next as usize).map(|item| item.0)
     }
 
     /// Changes the number at a place.
-    pub fn replace(&mut self, place: Place, value: u32) {
+    pub fn replace(&mut self, place: Cursor, value: u32) {
         self.items[place.next as usize].0 = value;
     }
 
     /// The next place.
     #[inline]
-    pub fn after(&self, place: Place) -> Place {
-        Place { next: self.items[place.next as usize].1, before: place.next }
+    pub fn after(&self, place: Cursor) -> Cursor {
+        Cursor { next: self.items[place.next as usize].1, before: place.next }
     }
 
     /// Takes the number at a place out of its list; the place is that of the next one then.
-    pub fn remove(&mut self, list: u32, place: Place) -> Place {
+    pub fn remove(&mut self, list: u32, place: Cursor) -> Cursor {
         let next = self.items[place.next as usize].1;
         match place.before {
             NONE => self.head[list as usize] = next,
@@ -86,7 +86,7 @@ impl Lists {
         if self.tail[list as usize] == place.next {
             self.tail[list as usize] = place.before;
         }
-        Place { next, ..place }
+        Cursor { next, ..place }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Matrices on the recorder: making, reading, and recording operations.
 
-use crate::source::{Fault, Outcome, Place, Source};
+use crate::source::{Fault, Outcome, Source, TextPosition};
 use crate::value::{Matrix, Value};
 use bh_bytecode::{Constant, DType, Opcode, View};
 use bh_compose::Spacing;
@@ -18,7 +18,7 @@ pub struct Device {
     file: RefCell<String>,
     line: Cell<u32>,
     /// The statement that runs.
-    statement: RefCell<Option<Place>>,
+    statement: RefCell<Option<TextPosition>>,
     /// Truth values that must be false when somebody looks at values, and what is wrong otherwise.
     checks: RefCell<Vec<(Array, Fault)>>,
     /// Key of random numbers, and the first one that was not used.
@@ -50,7 +50,7 @@ impl Device {
 
     /// The statement that the following operations are recorded for.
     pub fn set_place(&self, source: &Rc<Source>, offset: usize) {
-        let place = Place { source: source.clone(), offset };
+        let place = TextPosition { source: source.clone(), offset };
         self.line.set(source.text[..offset].bytes().filter(|byte| *byte == b'\n').count() as u32 + 1);
         if *self.file.borrow() != source.name {
             source.name.clone_into(&mut self.file.borrow_mut());

@@ -21,7 +21,7 @@ mod source;
 mod value;
 
 pub use evaluate::{Interpreter, Variable};
-pub use source::{Fault, Place};
+pub use source::{Fault, TextPosition};
 
 use bh_core::abi::status;
 use bh_core::{Error, Result};

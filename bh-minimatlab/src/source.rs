@@ -14,14 +14,14 @@ pub struct Source {
 
 /// A place in a text.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct TextPosition {
     /// The text.
     pub source: Rc<Source>,
     /// Byte offset.
     pub offset: usize,
 }
 
-impl Place {
+impl TextPosition {
     /// Line and column, both from 1; columns count characters.
     pub fn line_column(&self) -> (usize, usize) {
         let before = &self.source.text[..self.floor()];
@@ -44,7 +44,7 @@ pub struct Fault {
     /// The message.
     pub text: String,
     /// The place, as far as it is known.
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
 }
 
 /// Outcome of everything that can fail.
@@ -58,12 +58,12 @@ impl Fault {
 
     /// A fault at a place.
     pub fn at(text: impl Into<String>, source: &Rc<Source>, offset: usize) -> Fault {
-        Fault { text: text.into(), place: Some(Place { source: source.clone(), offset }) }
+        Fault { text: text.into(), place: Some(TextPosition { source: source.clone(), offset }) }
     }
 
     /// Names the place if none is known; the innermost wins.
     pub fn or_at(mut self, source: &Rc<Source>, offset: usize) -> Fault {
-        self.place.get_or_insert_with(|| Place { source: source.clone(), offset });
+        self.place.get_or_insert_with(|| TextPosition { source: source.clone(), offset });
         self
     }
 }

@@ -185,7 +185,7 @@ fn wrong_programs_give_errors_with_their_place() {
         match interpreter.run("wrong.m", program) {
             Ok(()) => different.push(format!("{program:?}: no error")),
             Err(fault) => {
-                let place = fault.place.as_ref().map(bh_minimatlab::Place::line_column);
+                let place = fault.place.as_ref().map(bh_minimatlab::TextPosition::line_column);
                 if place != Some((*line, *column)) {
                     different.push(format!("{program:?}: {place:?} instead of {line}:{column}\n{fault}"));
                 }

@@ -1,6 +1,6 @@
 //! A context and a queue of the program's own, and memory of that context.
 
-use crate::device::{self, Facts};
+use crate::device::{self, DeviceInfo};
 use crate::programs::{Gpu, Presence, failed};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -46,7 +46,7 @@ impl Gpu {
             device = of_queue(CL_QUEUE_DEVICE)?.to_ptr();
             ordered = of_queue(CL_QUEUE_PROPERTIES)?.to_ulong() & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
         }
-        let facts: Vec<Facts> = device::list()?;
+        let facts: Vec<DeviceInfo> = device::list()?;
         let unknown =
             || Error::new(status::DEVICE, "OpenCL: the device of the context is none of those that are listed");
         let facts = facts.into_iter().find(|facts| facts.id == device as usize).ok_or_else(unknown)?;

@@ -24,7 +24,7 @@ pub(crate) enum Class {
 
 /// A device and what it can do.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct DeviceInfo {
     pub(crate) id: usize,
     /// Its place in the list of devices, by which the key `device` names it.
     pub(crate) number: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Facts {
     pub(crate) matrix_units: bool,
 }
 
-impl Facts {
+impl DeviceInfo {
     /// The handle for OpenCL's calls.
     pub(crate) fn device(&self) -> cl_device_id {
         self.id as cl_device_id
@@ -59,7 +59,7 @@ impl Facts {
         if self.class == Class::Cpu { 0.0 } else { self.units as f64 * f64::from(self.megahertz) * LANES / 1000.0 }
     }
 
-    fn read(id: cl_device_id, platform: &str) -> opencl3::Result<Facts> {
+    fn read(id: cl_device_id, platform: &str) -> opencl3::Result<DeviceInfo> {
         let device = Device::new(id);
         let kind = device.dev_type()?;
         let class = if kind & CL_DEVICE_TYPE_GPU != 0 {
@@ -70,7 +70,7 @@ impl Facts {
             debug_assert!(kind & CL_DEVICE_TYPE_ACCELERATOR != 0 || kind != 0);
             Class::Accelerator
         };
-        Ok(Facts {
+        Ok(DeviceInfo {
             id: id as usize,
             number: 0,
             name: device.name()?.trim().to_owned(),
@@ -91,7 +91,7 @@ impl Facts {
     }
 }
 
-impl fmt::Display for Facts {
+impl fmt::Display for DeviceInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = match self.class {
             Class::Cpu => "processor",
@@ -105,13 +105,13 @@ impl fmt::Display for Facts {
 }
 
 /// GPUs come first, then other accelerators, then processors: where a processor is listed beside them, 0 is the first GPU still.
-fn number(devices: &mut [Facts]) {
+fn number(devices: &mut [DeviceInfo]) {
     devices.sort_by_key(|facts| std::cmp::Reverse(facts.class));
     devices.iter_mut().enumerate().for_each(|(number, facts)| facts.number = number);
 }
 
 /// All usable devices of all platforms, GPUs first; the error says why there are none.
-pub(crate) fn list() -> Result<Vec<Facts>> {
+pub(crate) fn list() -> Result<Vec<DeviceInfo>> {
     // PoCL prepares its devices at the first question, and crashes if two threads ask at once.
     static ASKING: Mutex<()> = Mutex::new(());
     let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ pub(crate) fn list() -> Result<Vec<Facts>> {
         for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
             let device = Device::new(id);
             let usable = device.available().unwrap_or(false) && device.compiler_available().unwrap_or(false);
-            if let (true, Ok(facts)) = (usable, Facts::read(id, &name)) {
+            if let (true, Ok(facts)) = (usable, DeviceInfo::read(id, &name)) {
                 found.push(facts);
             }
         }
@@ -139,16 +139,16 @@ pub(crate) fn list() -> Result<Vec<Facts>> {
 
 /// The best of the devices that the key `device` asks for, or of all that are no processors, and its equals; the one at a
 /// place is alone. `all` stands for all that are no processors, and a list for what its parts stand for, in its order.
-fn fitting<'a>(devices: &'a [Facts], wanted: Option<&str>) -> Vec<&'a Facts> {
-    let best = |fits: &dyn Fn(&Facts) -> bool| {
-        let fitting: Vec<&Facts> = devices.iter().filter(|facts| fits(facts)).collect();
-        let key = |facts: &Facts| (facts.class, facts.global_bytes);
+fn fitting<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Vec<&'a DeviceInfo> {
+    let best = |fits: &dyn Fn(&DeviceInfo) -> bool| {
+        let fitting: Vec<&DeviceInfo> = devices.iter().filter(|facts| fits(facts)).collect();
+        let key = |facts: &DeviceInfo| (facts.class, facts.global_bytes);
         let most = fitting.iter().map(|facts| key(facts)).max();
         fitting.into_iter().filter(|facts| Some(key(facts)) == most).collect()
     };
     let Some(text) = wanted else { return best(&|facts| facts.class != Class::Cpu) };
     if text.contains(',') {
-        let mut found: Vec<&Facts> = Vec::new();
+        let mut found: Vec<&DeviceInfo> = Vec::new();
         for facts in text.split(',').flat_map(|one| fitting(devices, Some(one.trim()))) {
             if found.iter().all(|known| !std::ptr::eq(*known, facts)) {
                 found.push(facts);
@@ -172,7 +172,7 @@ pub(crate) fn count(wanted: Option<&str>) -> usize {
 }
 
 /// The device that the key `device` asks for, or the best that is no processor. Of equal ones, the one of this number.
-pub(crate) fn choose(devices: &[Facts], wanted: Option<&str>, number: usize) -> Result<Facts> {
+pub(crate) fn choose(devices: &[DeviceInfo], wanted: Option<&str>, number: usize) -> Result<DeviceInfo> {
     let fitting = fitting(devices, wanted);
     let found = fitting.get(number % fitting.len().max(1)).map(|&facts| facts.clone());
     found.ok_or_else(|| {
@@ -194,8 +194,8 @@ pub(crate) fn choose(devices: &[Facts], wanted: Option<&str>, number: usize) -> 
 mod tests {
     use super::*;
 
-    fn facts(name: &str, class: Class, global_bytes: u64) -> Facts {
-        Facts {
+    fn facts(name: &str, class: Class, global_bytes: u64) -> DeviceInfo {
+        DeviceInfo {
             id: 0,
             number: 0,
             name: name.into(),
@@ -222,7 +222,7 @@ mod tests {
         let other = facts("Card B", Class::Accelerator, 99 << 30);
         let large = facts("Card C", Class::Gpu, 9 << 30);
         let all = [cpu.clone(), card, other.clone(), large];
-        let name = |devices: &[Facts], wanted| choose(devices, wanted, 0).map(|facts| facts.name);
+        let name = |devices: &[DeviceInfo], wanted| choose(devices, wanted, 0).map(|facts| facts.name);
         assert_eq!(name(&all, None).unwrap(), "Card C");
         assert_eq!(name(&[cpu.clone(), other], None).unwrap(), "Card B");
         assert!(name(std::slice::from_ref(&cpu), None).unwrap_err().to_string().contains("BH_OPENCL_DEVICE"));
@@ -233,7 +233,7 @@ mod tests {
         let numbered = |number| choose(&twins, None, number).map(|facts| facts.name).unwrap();
         assert_eq!([numbered(0), numbered(1), numbered(2)], ["Card D", "Card C", "Card D"]);
         let places = |wanted: &str| {
-            let place = |facts: &Facts| all.iter().position(|one| std::ptr::eq(one, facts)).unwrap();
+            let place = |facts: &DeviceInfo| all.iter().position(|one| std::ptr::eq(one, facts)).unwrap();
             fitting(&all, Some(wanted)).into_iter().map(place).collect::<Vec<usize>>()
         };
         assert_eq!([places("all"), places("3, 1"), places("gpu,0,card c")], [vec![1, 2, 3], vec![3, 1], vec![3, 0]]);

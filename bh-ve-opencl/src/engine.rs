@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::shared::Service;
 use crate::staging::Pinned;
 use crate::timing::Timing;
-use crate::whereabouts::{Place, Whereabouts};
+use crate::whereabouts::{Verdict, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::{Batch, BatchRef, Cache, Opcode};
 use bh_core::abi::{Capabilities, Prediction, capability, kind, log_level, status};
@@ -76,13 +76,13 @@ impl Counters {
 
 impl Counters {
     /// A block goes to the next engine.
-    pub(crate) fn count(&self, place: Place) {
+    pub(crate) fn count(&self, place: Verdict) {
         match place {
-            Place::TooSmall => self.small.add(1),
-            Place::TooLarge => self.too_large.add(1),
-            Place::Unsupported => self.unsupported.add(1),
-            Place::NotBuilt => self.meanwhile.add(1),
-            Place::Device | Place::Pieces | Place::Lost => {}
+            Verdict::TooSmall => self.small.add(1),
+            Verdict::TooLarge => self.too_large.add(1),
+            Verdict::Unsupported => self.unsupported.add(1),
+            Verdict::NotBuilt => self.meanwhile.add(1),
+            Verdict::Device | Verdict::Pieces | Verdict::Lost => {}
         }
     }
 }
@@ -173,7 +173,7 @@ impl Component for Engine {
         let work = Work::of(batch, block);
         let small = || self.child.is_some() && work.is_small(&self.settings) && !device.has_any(batch, block);
         let refused = match device.refuses(batch, block, &work, self.child.is_some()) {
-            None if small() => Some(Place::TooSmall),
+            None if small() => Some(Verdict::TooSmall),
             refused => refused,
         };
         let Some(place) = refused else { return true };

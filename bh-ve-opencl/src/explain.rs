@@ -7,7 +7,7 @@ use crate::plan::{BlockPlan, HOT};
 use crate::running::Open;
 use crate::settings::{Settings, Specialise};
 use crate::stream::InPieces;
-use crate::whereabouts::Place;
+use crate::whereabouts::Verdict;
 use crate::work::Work;
 use bh_bytecode::{BatchRef, dump};
 use bh_core::abi::status;
@@ -73,12 +73,12 @@ fn lines(device: &Open, settings: &Settings, falls: bool, batch: &BatchRef<'_>, 
         let opcode = batch.instrs[refused as usize].opcode;
         let name = batch.operation_name(opcode);
         let why = if facts.f64 { "it has no kernel for it there" } else { "it has none, or the device has no f64" };
-        return vec![format!("{} because of i{refused} {name}: {why}", Place::Unsupported.text())];
+        return vec![format!("{} because of i{refused} {name}: {why}", Verdict::Unsupported.text())];
     }
     let work = Work::of(batch, block);
     let nests = if work.fits(&device.pool) { None } else { Some(InPieces::of(batch, block, &device.pool)) };
     if let Some(None) = nests {
-        let text = format!("{}: {} bytes of arrays, and it cannot be parted", Place::TooLarge.text(), work.room);
+        let text = format!("{}: {} bytes of arrays, and it cannot be parted", Verdict::TooLarge.text(), work.room);
         return vec![text];
     }
     let mut lines = vec![match &nests {

@@ -1,7 +1,7 @@
 //! Running a block: its memory is brought together, its kernels go into the queue.
 
 use crate::arrays::{Arrays, Lent};
-use crate::code::{Code, NOTE, Place, Why};
+use crate::code::{Code, KernelMemory, NOTE, Why};
 use crate::memory::Memory;
 use crate::plan::BlockPlan;
 use crate::timing::Timing;
@@ -28,20 +28,20 @@ struct Brought<'a> {
 }
 
 impl<'a> Brought<'a> {
-    fn memory(&self, place: Place) -> Option<&'a Memory> {
+    fn memory(&self, place: KernelMemory) -> Option<&'a Memory> {
         match place {
-            Place::Of(BufferRef::Base(base)) => {
+            KernelMemory::Of(BufferRef::Base(base)) => {
                 let at = self.plan.uses.iter().position(|used| used.base == base);
                 at.map_or(self.nothing, |at| self.bases.get(at).map(|lent| lent.memory.as_ref()))
             }
-            Place::Of(BufferRef::Fresh(base)) => {
+            KernelMemory::Of(BufferRef::Fresh(base)) => {
                 let at = self.plan.renames.iter().position(|rename| rename.base == base)?;
                 self.fresh.get(at).map(Arc::as_ref)
             }
-            Place::Of(BufferRef::Temporary(number)) => self.temporaries.get(number as usize),
-            Place::Of(BufferRef::None) => None,
-            Place::Scratch(number) => self.scratch.get(number as usize),
-            Place::Failures => self.note,
+            KernelMemory::Of(BufferRef::Temporary(number)) => self.temporaries.get(number as usize),
+            KernelMemory::Of(BufferRef::None) => None,
+            KernelMemory::Scratch(number) => self.scratch.get(number as usize),
+            KernelMemory::Failures => self.note,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Copies of views: within the device, and between it and host memory that has a layout of its own.
 
-use crate::code::{self, Place, Variant};
+use crate::code::{self, KernelMemory, Variant};
 use crate::memory::{Memory, Pool};
 use crate::start::Launch;
 use bh_bytecode::view::is_contiguous;
@@ -73,8 +73,8 @@ fn copy(pool: &Arc<Pool>, dtype: DType, from: (&Memory, Layout<'_>), to: (&Memor
         pool.programs.build(std::slice::from_ref(&launch.entry))?;
         launch.bring_numbers(|bytes| pool.take(bytes))?;
         let memory = |place| match place {
-            Place::Of(BufferRef::Base(0)) => Some(from.0),
-            Place::Of(BufferRef::Base(1)) => Some(to.0),
+            KernelMemory::Of(BufferRef::Base(0)) => Some(from.0),
+            KernelMemory::Of(BufferRef::Base(1)) => Some(to.0),
             _ => None,
         };
         launch.start(&pool.gpu, &memory, &|_, _| Constant::from_value(0u8))?;

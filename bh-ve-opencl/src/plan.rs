@@ -1,6 +1,6 @@
 //! What a block needs to run: its kernels, the bases that it uses and how, and its renames.
 
-use crate::code::{self, Place, Variant};
+use crate::code::{self, KernelMemory, Variant};
 use crate::compiler::Entry;
 use crate::engine::Counters;
 use crate::memory::Pool;
@@ -202,8 +202,8 @@ impl BlockPlan {
     }
 
     /// Is this the memory of a base that the block sees no element of?
-    pub(crate) fn is_unseen(&self, place: &Place) -> bool {
-        matches!(*place, Place::Of(BufferRef::Base(base)) if self.uses.iter().all(|used| used.base != base))
+    pub(crate) fn is_unseen(&self, place: &KernelMemory) -> bool {
+        matches!(*place, KernelMemory::Of(BufferRef::Base(base)) if self.uses.iter().all(|used| used.base != base))
     }
 
     /// Do kernels with sizes in their texts run?

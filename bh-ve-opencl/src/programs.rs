@@ -2,7 +2,7 @@
 
 use crate::code;
 use crate::compiler::{Compiler, Entry};
-use crate::device::Facts;
+use crate::device::DeviceInfo;
 use bh_core::abi::status;
 use bh_core::kernel_store::KernelStore;
 use bh_core::threads::without_signals;
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 /// A device in use: its context and its queue, on which everything happens in order.
 pub(crate) struct Gpu {
-    pub(crate) facts: Facts,
+    pub(crate) facts: DeviceInfo,
     pub(crate) context: Context,
     pub(crate) queue: CommandQueue,
     /// Does the program use the queue, too?
@@ -41,7 +41,7 @@ pub(crate) fn failed(what: &str, error: opencl3::error_codes::ClError) -> Error 
 
 impl Gpu {
     /// Opens a device.
-    pub(crate) fn open(facts: Facts, times: bool) -> Result<Gpu> {
+    pub(crate) fn open(facts: DeviceInfo, times: bool) -> Result<Gpu> {
         let context =
             Context::from_device(&Device::new(facts.device())).map_err(|why| failed("making a context", why))?;
         let properties = if times { CL_QUEUE_PROFILING_ENABLE } else { 0 };

@@ -3,7 +3,7 @@
 use crate::chains::BatchPlan;
 use crate::code::{Placement, Target, scatter};
 use crate::compiler::Entry;
-use crate::device::{self, Class, Facts};
+use crate::device::{self, Class, DeviceInfo};
 use crate::engine::Counters;
 use crate::foretell::Foretold;
 use crate::launch::{Failure, Launcher};
@@ -14,7 +14,7 @@ use crate::programs::{Gpu, Programs, failed};
 use crate::settings::Settings;
 use crate::stream::InPieces;
 use crate::tune::Tuner;
-use crate::whereabouts::{Place, Whereabouts};
+use crate::whereabouts::{Verdict, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::structure::StructureKey;
@@ -67,7 +67,7 @@ pub(crate) fn open(host: &Host, settings: &Settings) -> Result<Open> {
     })
 }
 
-fn target(facts: &Facts, settings: &Settings) -> Target {
+fn target(facts: &DeviceInfo, settings: &Settings) -> Target {
     // Some reductions of the largest type at once must fit local memory.
     let fitting = (facts.local_bytes as usize / (4 * 16)).max(1);
     let group = settings.group.min(1 << facts.largest_group.min(fitting).ilog2());
@@ -177,21 +177,21 @@ impl Open {
     }
 
     /// Why the device does not run a block; `falls`: there is a next engine.
-    pub(crate) fn refuses(&self, batch: &BatchRef<'_>, block: u32, work: &Work, falls: bool) -> Option<Place> {
+    pub(crate) fn refuses(&self, batch: &BatchRef<'_>, block: u32, work: &Work, falls: bool) -> Option<Verdict> {
         if falls && self.pool.gpu.is_lost() {
-            return Some(Place::Lost);
+            return Some(Verdict::Lost);
         }
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
         if !instrs.iter().all(|&instr| self.runs(batch, instr)) {
-            return Some(Place::Unsupported);
+            return Some(Verdict::Unsupported);
         }
         if falls && self.methods.is_little(batch, block) {
-            return Some(Place::TooSmall);
+            return Some(Verdict::TooSmall);
         }
         // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
         let several = instrs.iter().filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system()).count() > 1;
         let parted = || InPieces::of(batch, block, &self.pool).is_some();
-        ((several || falls) && !work.fits(&self.pool) && !parted()).then_some(Place::TooLarge)
+        ((several || falls) && !work.fits(&self.pool) && !parted()).then_some(Verdict::TooLarge)
     }
 
     /// Has any array of a block a copy on the device?
@@ -200,7 +200,7 @@ impl Open {
     }
 
     /// Blocks that the device does not run, but that came here because the program uses memory of theirs, too.
-    fn sent_on(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<(u32, Place)> {
+    fn sent_on(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<(u32, Verdict)> {
         let Some(launcher) = &self.launcher else { return Vec::new() };
         let used = |block: &u32| launcher.arrays.held.is_used(batch, *block);
         let refused = |block: u32| Some((block, self.refuses(batch, block, &Work::of(batch, block), true)?));
@@ -266,7 +266,7 @@ impl Open {
             calls.clear();
         }
         let (mut missing, mut later): (Vec<Arc<Entry>>, Vec<Arc<Entry>>) = Default::default();
-        let mut elsewhere: Vec<(u32, Place)> = Vec::new();
+        let mut elsewhere: Vec<(u32, Verdict)> = Vec::new();
         launcher.arrays.settle_held()?;
         // Memory that the program uses, too, stays where it is.
         let held = || blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
@@ -305,7 +305,7 @@ impl Open {
                 && meanwhile(batch, block, &entries, child, launcher)
             {
                 pool.programs.build_later(&entries);
-                elsewhere.push((block, Place::NotBuilt));
+                elsewhere.push((block, Verdict::NotBuilt));
             } else {
                 missing.extend(entries);
             }
@@ -414,7 +414,7 @@ impl Turn<'_, '_> {
                 self.counters.tilings.add(u64::from(chained.is_some()));
                 self.counters.in_tiles.add(u64::from(chained.unwrap_or(0)));
                 let noted = if chained.is_some() { self.run } else { &self.run[..1] };
-                noted.iter().for_each(|&block| self.whereabouts.note(self.batch, block, Place::Device));
+                noted.iter().for_each(|&block| self.whereabouts.note(self.batch, block, Verdict::Device));
                 Ok(Some(failures))
             }
             Err(error) if chained.is_some() => Err(error),
@@ -427,7 +427,7 @@ impl Turn<'_, '_> {
                     Some(outcome) if fits || self.launcher.has_begun() || self.child.is_none() => outcome.map(Some),
                     _ if self.child.is_some() => {
                         self.counters.too_large.add(1);
-                        self.whereabouts.note(self.batch, self.block, Place::TooLarge);
+                        self.whereabouts.note(self.batch, self.block, Verdict::TooLarge);
                         self.on_child().map(|()| None)
                     }
                     _ => Err(error),
@@ -440,7 +440,7 @@ impl Turn<'_, '_> {
     fn in_pieces(&mut self, nests: &InPieces) -> Result<Vec<Failure>> {
         let (pieces, kernels, failures) = self.launcher.in_pieces(self.batch, nests)?;
         self.counters.in_pieces.add(1);
-        self.whereabouts.note(self.batch, self.block, Place::Pieces);
+        self.whereabouts.note(self.batch, self.block, Verdict::Pieces);
         self.counters.pieces.add(pieces);
         self.counters.kernels.add(kernels);
         Ok(failures)

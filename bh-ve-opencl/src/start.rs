@@ -1,6 +1,6 @@
 //! Setting a kernel's arguments and putting it into the queue.
 
-use crate::code::{Code, Place};
+use crate::code::{Code, KernelMemory};
 use crate::compiler::{Entry, Prepared, Value};
 use crate::memory::Memory;
 use crate::programs::{Gpu, Programs, failed};
@@ -47,7 +47,7 @@ impl Launch {
     pub(crate) fn start<'a>(
         &self,
         gpu: &Gpu,
-        memory: &dyn Fn(Place) -> Option<&'a Memory>,
+        memory: &dyn Fn(KernelMemory) -> Option<&'a Memory>,
         constant: &dyn Fn(DType, ConstantRef) -> Constant,
     ) -> Result<Event> {
         let code = &self.code;

@@ -1,6 +1,6 @@
 //! Blocks whose arrays do not fit the device together: their loop nests run piece by piece, on arrays in host memory.
 
-use crate::code::{self, Code, Place, Variant};
+use crate::code::{self, Code, KernelMemory, Variant};
 use crate::launch::{Failure, Launcher, failed, note_bytes};
 use crate::memory::{Memory, Pool};
 use crate::pieces::{self, Part, Piece, Room, Window};
@@ -111,16 +111,16 @@ impl Ready {
         self.launches.len() as u64
     }
 
-    fn memory<'a>(&'a self, temporaries: &'a [Memory], place: Place) -> Option<&'a Memory> {
+    fn memory<'a>(&'a self, temporaries: &'a [Memory], place: KernelMemory) -> Option<&'a Memory> {
         match place {
-            Place::Of(BufferRef::Base(window)) => self.windows.get(window as usize).map(|(_, memory)| memory),
-            Place::Of(BufferRef::Temporary(number)) => {
+            KernelMemory::Of(BufferRef::Base(window)) => self.windows.get(window as usize).map(|(_, memory)| memory),
+            KernelMemory::Of(BufferRef::Temporary(number)) => {
                 let number = number as usize;
                 temporaries.get(number).or_else(|| self.partials.get(number - temporaries.len()))
             }
-            Place::Of(BufferRef::Fresh(_) | BufferRef::None) => None,
-            Place::Scratch(number) => self.scratch.get(number as usize),
-            Place::Failures => self.note.as_ref(),
+            KernelMemory::Of(BufferRef::Fresh(_) | BufferRef::None) => None,
+            KernelMemory::Scratch(number) => self.scratch.get(number as usize),
+            KernelMemory::Failures => self.note.as_ref(),
         }
     }
 }

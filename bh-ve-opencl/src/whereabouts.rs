@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Where a block runs, and why there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Verdict {
     Device,
     Pieces,
     TooSmall,
@@ -16,26 +16,26 @@ pub(crate) enum Place {
     Lost,
 }
 
-impl Place {
+impl Verdict {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Place::Device => "the device",
-            Place::Pieces => "the device, in pieces",
-            Place::TooSmall => "the next engine: little work on data in host memory",
-            Place::TooLarge => "the next engine: does not fit the device",
-            Place::Unsupported => "the next engine: not supported",
-            Place::NotBuilt => "the next engine: while kernels were built",
-            Place::Lost => "the next engine: the device is lost",
+            Verdict::Device => "the device",
+            Verdict::Pieces => "the device, in pieces",
+            Verdict::TooSmall => "the next engine: little work on data in host memory",
+            Verdict::TooLarge => "the next engine: does not fit the device",
+            Verdict::Unsupported => "the next engine: not supported",
+            Verdict::NotBuilt => "the next engine: while kernels were built",
+            Verdict::Lost => "the next engine: the device is lost",
         }
     }
 }
 
 /// How many blocks ran where.
 #[derive(Debug, Default)]
-pub(crate) struct Whereabouts(BTreeMap<(&'static str, Place), u64>);
+pub(crate) struct Whereabouts(BTreeMap<(&'static str, Verdict), u64>);
 
 impl Whereabouts {
-    pub(crate) fn note(&mut self, batch: &BatchRef<'_>, block: u32, place: Place) {
+    pub(crate) fn note(&mut self, batch: &BatchRef<'_>, block: u32, place: Verdict) {
         let instrs = batch.block_instrs(&batch.blocks[block as usize]).iter();
         let mut opcodes = instrs.map(|&index| batch.instrs[index as usize].opcode);
         let first = opcodes.find(|opcode| !opcode.is_system());

@@ -1,6 +1,6 @@
 //! Collecting a chain of blocks that may run tile by tile, with the arrays that their nests touch.
 
-use super::grid::{self, Grid, Place};
+use super::grid::{self, Grid, Position};
 use super::moved::{self, Moved};
 use super::split::split;
 use crate::window::SlidingRename;
@@ -23,7 +23,7 @@ pub(super) const AXES: [usize; 3] = [0, 1, 2];
 pub(super) const NONE: u32 = u32::MAX;
 
 /// What must be known of all blocks before chains are collected.
-pub(super) struct Facts {
+pub(super) struct Survey {
     /// The stages of each block, with the copies of its renames; `None` if it takes no part, or if it is nothing but data management.
     blocks: Vec<Block>,
     grids: Vec<Grid>,
@@ -31,7 +31,7 @@ pub(super) struct Facts {
     last_use: Vec<u32>,
     /// Arrays that others are moved around in.
     moved: Moved,
-    /// See [`Facts::new`].
+    /// See [`Survey::new`].
     threads: bool,
 }
 
@@ -52,17 +52,17 @@ enum Block {
     Stages(Vec<Part>),
 }
 
-impl Facts {
+impl Survey {
     /// `threads`: threads do the tiles, so that arrays may be moved around, and what is written in its place is a new one.
-    pub(super) fn new(batch: &BatchRef<'_>, threads: bool) -> Facts {
-        let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Facts::block(batch, block)).collect();
+    pub(super) fn new(batch: &BatchRef<'_>, threads: bool) -> Survey {
+        let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Survey::block(batch, block)).collect();
         let parts = blocks.iter().flat_map(|block| match block {
             Block::Stages(parts) => parts.as_slice(),
             Block::Nothing | Block::Apart => &[],
         });
         let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
         let grids = grid::grids(&lengths, parts.map(|part| &part.stage));
-        let moved = if threads { Facts::join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
+        let moved = if threads { Survey::join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
         let mut last_use = vec![0; batch.bases.len()];
         for (index, block) in (0..).zip(batch.blocks) {
             let mut use_of = |base: u32| {
@@ -82,7 +82,7 @@ impl Facts {
                 use_of(rename.alias);
             }
         }
-        Facts { blocks, grids, last_use, moved, threads }
+        Survey { blocks, grids, last_use, moved, threads }
     }
 
     fn join(batch: &BatchRef<'_>, blocks: &mut [Block], grids: &[Grid], lengths: &[i64]) -> Moved {
@@ -158,7 +158,7 @@ pub(super) struct Nest {
     /// The array of each slot, or [`NONE`].
     pub(super) arrays: Vec<u32>,
     /// Where each slot is; `None` where it goes its own way.
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) places: Vec<Option<Position>>,
     /// See [`Part::moved`].
     pub(super) moved: Option<Vec<[i64; 2]>>,
 }
@@ -166,7 +166,7 @@ pub(super) struct Nest {
 /// A chain under construction.
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
-    facts: &'a Facts,
+    facts: &'a Survey,
     pub(super) first: u32,
     pub(super) end: u32,
     pub(super) kernels: u32,
@@ -183,7 +183,7 @@ pub(super) struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn new(batch: &'a BatchRef<'a>, facts: &'a Facts, first: u32) -> Chain<'a> {
+    pub(super) fn new(batch: &'a BatchRef<'a>, facts: &'a Survey, first: u32) -> Chain<'a> {
         Chain {
             batch,
             facts,
@@ -276,7 +276,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Where a slot is at the first iteration, along all axes that count.
-    pub(super) fn at(&self, place: Place) -> [i64; 3] {
+    pub(super) fn at(&self, place: Position) -> [i64; 3] {
         [place.row, place.column, if self.facts.threads { 0 } else { place.rest }]
     }
 
@@ -394,9 +394,9 @@ impl<'a> Chain<'a> {
             let place =
                 grid::place(&stage, slot, array.grid).filter(|_| self.facts.threads || by_element(&stage, slot))?;
             let by = moved.map_or([0, 0], |moved| moved[slot]);
-            Some(Place { row: place.row + by[0], column: place.column + by[1], ..place })
+            Some(Position { row: place.row + by[0], column: place.column + by[1], ..place })
         };
-        let places: Vec<Option<Place>> = (0..arrays.len()).map(place).collect();
+        let places: Vec<Option<Position>> = (0..arrays.len()).map(place).collect();
         for (slot, &number) in arrays.iter().enumerate() {
             let Some(array) = self.arrays.get(number as usize) else { continue };
             let own = || (0..arrays.len()).filter(|&other| arrays[other] == number);
@@ -405,7 +405,7 @@ impl<'a> Chain<'a> {
             }
             // What is written is so row by row and column by column, by all nests.
             let place = places[slot].filter(|_| !array.irregular)?;
-            let far = |other: Place| (0..3).any(|axis| (self.at(place)[axis] - self.at(other)[axis]).abs() > SPREAD);
+            let far = |other: Position| (0..3).any(|axis| (self.at(place)[axis] - self.at(other)[axis]).abs() > SPREAD);
             if own().filter_map(|other| places[other]).any(far) {
                 return None;
             }
@@ -506,7 +506,7 @@ pub(super) fn meet(one: &Area, other: &Area) -> bool {
 }
 
 /// The rows, columns and elements of these that a slot touches, each of them; `None` if there are gaps.
-pub(super) fn area(stage: &Stage, slot: usize, place: Place) -> Option<Area> {
+pub(super) fn area(stage: &Stage, slot: usize, place: Position) -> Option<Area> {
     let parameters = &stage.parameters;
     let (mut high, mut count) = (0, 1);
     for (extent, stride) in parameters.extents.iter().zip(parameters.stride(slot)).skip(2) {

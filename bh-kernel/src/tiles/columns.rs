@@ -7,7 +7,7 @@
 //! Where columns have elements, as in three dimensions, an item has an element of some columns that follow each other: the items of
 //! a group have a square of columns and elements, and go down the rows, which are planes then.
 
-use super::chain::{AXES, Chain, Facts};
+use super::chain::{AXES, Chain, Survey};
 use super::draft::{self, Draft, DraftNest, Manner};
 use super::model::Size;
 use super::{Model, Reach, TileSlot, Tiling, search};
@@ -81,7 +81,7 @@ pub fn column_tilings(batch: &BatchRef<'_>, options: &ColumnOptions) -> (Vec<Col
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total < options.least_bytes) {
         return Default::default();
     }
-    let facts = Facts::new(batch, false);
+    let facts = Survey::new(batch, false);
     let model = Columns { options, cost: 0.0, bytes: 0, nests: 0 };
     let (found, declined) = search(batch, &facts, &model, options.kernels);
     let finish = |it: super::Found<'_>| {

@@ -11,7 +11,7 @@ pub(super) struct Grid {
 
 /// Where a slot is at the first iteration: the row, the column, and the element of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) row: i64,
     pub(super) column: i64,
     pub(super) rest: i64,
@@ -149,7 +149,7 @@ pub(super) fn cut(stage: &Stage, guide: usize, grid: Grid) -> Option<Stage> {
 }
 
 /// Where a slot of a stage that was cut is on a grid, if it advances a row and a column with the stage.
-pub(super) fn place(stage: &Stage, slot: usize, grid: Grid) -> Option<Place> {
+pub(super) fn place(stage: &Stage, slot: usize, grid: Grid) -> Option<Position> {
     let parameters = &stage.parameters;
     let (extents, strides) = (&parameters.extents, parameters.stride(slot));
     if stage.kernel.slots[slot].mode == SlotMode::Index
@@ -168,7 +168,7 @@ pub(super) fn place(stage: &Stage, slot: usize, grid: Grid) -> Option<Place> {
         high += reach.max(0);
     }
     let inside = low >= 0 && high < grid.column && column + extents[1] <= grid.row / grid.column;
-    inside.then_some(Place { row, column, rest })
+    inside.then_some(Position { row, column, rest })
 }
 
 #[cfg(test)]
@@ -214,8 +214,8 @@ i4: v4 = add v4, v4
         assert_eq!(cut(1, 1).parameters.extents, [10, 10]);
         assert_eq!(cut(3, 2).parameters.extents, [1, 48]);
         assert_eq!(cut(4, 0).parameters.extents, [10, 10, 10]);
-        assert_eq!(place(&cut(0, 0), 0, grids[0]), Some(Place { row: 1, column: 1, rest: 1 }));
-        assert_eq!(place(&cut(3, 2), 0, grids[2]), Some(Place { row: 0, column: 1, rest: 0 }));
+        assert_eq!(place(&cut(0, 0), 0, grids[0]), Some(Position { row: 1, column: 1, rest: 1 }));
+        assert_eq!(place(&cut(3, 2), 0, grids[2]), Some(Position { row: 0, column: 1, rest: 0 }));
     }
 
     #[test]
@@ -239,7 +239,7 @@ i3: v4 = add v4, v4
         assert_eq!(cut(0).unwrap().parameters.extents, [1, 10]);
         let column = cut(1).unwrap();
         assert_eq!(column.parameters.extents, [8, 1]);
-        assert_eq!(place(&column, 0, grids[0]), Some(Place { row: 0, column: 9, rest: 0 }));
+        assert_eq!(place(&column, 0, grids[0]), Some(Position { row: 0, column: 9, rest: 0 }));
         // One of them is transposed.
         let transposed = cut(2).unwrap();
         let known: Vec<bool> = (0..transposed.kernel.slots.len())

@@ -31,7 +31,7 @@ mod versions;
 use crate::Stage;
 use crate::window::{SlidingRename, SlidingWindows};
 use bh_bytecode::{BatchRef, steps};
-use chain::{Chain, Facts};
+use chain::{Chain, Survey};
 pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
 use draft::{Draft, Manner};
 use model::{Length, Size};
@@ -182,7 +182,7 @@ pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWin
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
         return Tilings::default();
     }
-    let facts = Facts::new(batch, true);
+    let facts = Survey::new(batch, true);
     let model = model::Running::new(options, windows);
     let (found, declined) = search(batch, &facts, &model, options.kernels);
     let found = found.into_iter().map(|it| it.draft.finish(&it.chain, &it.size, it.plain)).collect();
@@ -217,7 +217,7 @@ struct Found<'a> {
 /// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little.
 fn search<'a, M: Model>(
     batch: &'a BatchRef<'a>,
-    facts: &'a Facts,
+    facts: &'a Survey,
     model: &M,
     kernels: Option<u32>,
 ) -> (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) {
@@ -246,7 +246,7 @@ fn search<'a, M: Model>(
 /// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
 fn longest<'a, M: Model>(
     batch: &'a BatchRef<'a>,
-    facts: &'a Facts,
+    facts: &'a Survey,
     model: &M,
     kernels: Option<u32>,
     first: u32,

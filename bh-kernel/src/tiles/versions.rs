@@ -2,7 +2,7 @@
 //! what is written anyway, nor keep what is read no more.
 
 use super::chain::{Area, Chain, Nest, area};
-use super::grid::{Grid, Place};
+use super::grid::{Grid, Position};
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use bh_bytecode::{DType, base_flags};
 
@@ -25,7 +25,7 @@ impl Chain<'_> {
             nest.arrays[slot] = new;
             let dtype = self.batch.bases[base as usize].dtype();
             copies.extend(rest.into_iter().map(|area| {
-                let place = Place { row: area[0].0, column: area[1].0, rest: area[2].0 };
+                let place = Position { row: area[0].0, column: area[1].0, rest: area[2].0 };
                 let (stage, places) = (copy(base, dtype, grid, area), vec![Some(place); 2]);
                 Nest { block: nest.block, stage, arrays: vec![old, new], places, moved: None }
             }));

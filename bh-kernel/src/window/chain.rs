@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
 /// What must be known of all blocks before chains are collected.
-pub(super) struct Facts {
+pub(super) struct Survey {
     pub(super) lowered: Vec<Lowered>,
     /// Elements of a row of each base.
     pitch: Vec<i64>,
@@ -22,10 +22,10 @@ pub(super) struct Facts {
     pub(super) synced: Vec<bool>,
 }
 
-impl Facts {
-    pub(super) fn new(batch: &BatchRef<'_>) -> Facts {
+impl Survey {
+    pub(super) fn new(batch: &BatchRef<'_>) -> Survey {
         let count = batch.bases.len();
-        let mut facts = Facts {
+        let mut facts = Survey {
             lowered: Vec::with_capacity(batch.blocks.len()),
             pitch: vec![1; count],
             uses: vec![(u32::MAX, 0); count],
@@ -148,7 +148,7 @@ pub(super) struct Nest {
 /// A chain under construction.
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
-    pub(super) facts: &'a Facts,
+    pub(super) facts: &'a Survey,
     options: &'a WindowOptions<'a>,
     pub(super) first: u32,
     pub(super) end: u32,
@@ -186,7 +186,7 @@ const ALONE: u32 = 4;
 impl<'a> Chain<'a> {
     pub(super) fn new(
         batch: &'a BatchRef<'a>,
-        facts: &'a Facts,
+        facts: &'a Survey,
         options: &'a WindowOptions<'a>,
         first: u32,
         effort: &'a Effort,

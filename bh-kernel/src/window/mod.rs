@@ -235,7 +235,7 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
     if blocks < 2 || !worthwhile(batch, options.bytes) {
         return windows;
     }
-    let facts = chain::Facts::new(batch);
+    let facts = chain::Survey::new(batch);
     let mut first = 0;
     let effort = Effort::new(EFFORT * batch.instrs.len() + LEAST_EFFORT);
     while first + 1 < blocks {
@@ -271,7 +271,7 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
 /// The longest window from block `first` on that ends before block `limit`.
 fn longest(
     batch: &BatchRef<'_>,
-    facts: &chain::Facts,
+    facts: &chain::Survey,
     options: &WindowOptions<'_>,
     first: u32,
     limit: u32,

@@ -22,7 +22,7 @@ struct Still {
 }
 
 /// A place in memory: the array that it belongs to, and the one that uses it last.
-struct Place {
+struct Storage {
     still: Still,
     first: usize,
     last: usize,
@@ -73,11 +73,11 @@ impl Chain<'_> {
     pub(super) fn places(&self, rolling: &[bool]) -> Vec<Option<u32>> {
         let mut order: Vec<usize> = (0..self.arrays.len()).filter(|&at| rolling[at]).collect();
         order.sort_by_key(|&at| self.arrays[at].accesses.first().map(|access| access.nest));
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<Storage> = Vec::new();
         let mut taken = vec![None; self.arrays.len()];
         for at in order {
             let Some(still) = self.still(&self.arrays[at]) else { continue };
-            let fits = |place: &Place, in_place: bool| {
+            let fits = |place: &Storage, in_place: bool| {
                 place.still == still && self.follows(&self.arrays[place.last], &self.arrays[at], in_place)
             };
             self.effort.look(places.len());
@@ -87,7 +87,7 @@ impl Chain<'_> {
                     taken[at] = Some(places[known].first as u32);
                     places[known].last = at;
                 }
-                None => places.push(Place { still, first: at, last: at }),
+                None => places.push(Storage { still, first: at, last: at }),
             }
         }
         taken

@@ -2,7 +2,7 @@
 
 use super::analysis::{Access, Analysis, ValueHome};
 use super::gather::GatherForm;
-use super::program::{Fold, Loops, Op, Place, Program, RowStride, weight};
+use super::program::{Fold, Loops, Op, PointerIndex, Program, RowStride, weight};
 use crate::primitives::{PrimFn, Primitives};
 use crate::shape::{LoopLevel, Reduction, SlotPlan};
 use bh_bytecode::neutral::neutral;
@@ -73,11 +73,11 @@ impl<'a> Emitter<'a> {
         Ok(self.program)
     }
 
-    fn slot_place(&self, slot: u16) -> Place {
+    fn slot_place(&self, slot: u16) -> PointerIndex {
         self.program.first_slot() as u16 + slot
     }
 
-    fn place(&self, arg: Arg) -> Place {
+    fn place(&self, arg: Arg) -> PointerIndex {
         match arg {
             Arg::Constant(constant) => self.program.registers as u16 + constant,
             Arg::Value(value) => match self.analysis.values[value as usize].home {
@@ -135,7 +135,7 @@ impl<'a> Emitter<'a> {
         let (form, terms) = (&self.analysis.forms[index], self.analysis.terms(index));
         if !terms.is_empty() {
             let first = self.program.terms.len() as u32;
-            let places: Vec<Place> = terms.iter().map(|&term| self.place(term)).collect();
+            let places: Vec<PointerIndex> = terms.iter().map(|&term| self.place(term)).collect();
             self.program.terms.extend(places);
             let run = form.sum.ok_or_else(|| missing(opcode, input))?;
             let single = (form.count == 1).then(|| self.place(form.args[0]));
@@ -188,7 +188,7 @@ impl<'a> Emitter<'a> {
         self.program.stores.push(op);
     }
 
-    fn load(&self, slot: u16, dst: Place, access: Access) -> Op {
+    fn load(&self, slot: u16, dst: PointerIndex, access: Access) -> Op {
         let size = self.analysis.slots()[slot as usize].dtype.size();
         let (stride, slot) = (self.row_stride(slot), self.slot_place(slot));
         if access == Access::Direct {

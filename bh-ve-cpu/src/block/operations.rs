@@ -2,7 +2,7 @@
 
 use super::executor::{BlockExecutor, Folding};
 use super::gather;
-use super::program::{Fold, Op, Place, RowStride};
+use super::program::{Fold, Op, PointerIndex, RowStride};
 use super::sums::SUM_TERMS;
 use crate::primitives::LANES;
 use crate::shape::{LoopShape, ReductionTree};
@@ -35,7 +35,7 @@ impl BlockExecutor<'_> {
     ) {
         let nest = &self.program.nest;
         for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
-            let operand = |arg: Place| {
+            let operand = |arg: PointerIndex| {
                 let slot = usize::from(arg) - self.first_slot;
                 let plan = &self.program.slots[slot];
                 let start = (first as isize).wrapping_mul(plan.strides[nest.line_dim]);
@@ -198,7 +198,7 @@ impl BlockExecutor<'_> {
     }
 
     #[inline]
-    fn at(&self, place: Place) -> *mut u8 {
+    fn at(&self, place: PointerIndex) -> *mut u8 {
         self.table[place as usize]
     }
 
@@ -269,7 +269,14 @@ impl BlockExecutor<'_> {
 
     /// Calls `f` with the position and length of each run of elements with one stride: once, or once per row.
     #[inline]
-    fn rows(&self, slot: Place, stride: RowStride, steps: usize, count: usize, mut f: impl FnMut(*mut u8, usize)) {
+    fn rows(
+        &self,
+        slot: PointerIndex,
+        stride: RowStride,
+        steps: usize,
+        count: usize,
+        mut f: impl FnMut(*mut u8, usize),
+    ) {
         let mut position = self.at(slot);
         if self.program.nest.shape == LoopShape::Lines {
             return f(position, count);

@@ -14,7 +14,7 @@ use bh_kernel::{ConstantRef, GatherSource};
 use std::sync::Arc;
 
 /// An entry of the pointer table.
-pub(crate) type Place = u16;
+pub(crate) type PointerIndex = u16;
 
 /// How rows of a slot lie in memory, in bytes (or in numbers, for index views).
 #[derive(Clone, Copy, Debug)]
@@ -29,28 +29,28 @@ pub(crate) struct RowStride {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// An element-wise primitive.
-    Prim { run: PrimFn, dst: Place, args: [Place; 3] },
+    Prim { run: PrimFn, dst: PointerIndex, args: [PointerIndex; 3] },
     /// The sum of `count` blocks, the entries from `first` on of the program's terms, times the first element of `single`, or
     /// of their squares, plus that.
-    Sum { run: SumFn, dst: Place, first: u32, count: u16, single: Option<Place> },
+    Sum { run: SumFn, dst: PointerIndex, first: u32, count: u16, single: Option<PointerIndex> },
     /// A dense copy.
-    Copy { dst: Place, src: Place, size: usize },
+    Copy { dst: PointerIndex, src: PointerIndex, size: usize },
     /// A dense copy to memory that is not read again soon.
-    NonTemporal { run: CopyFn, dst: Place, src: Place, size: usize },
+    NonTemporal { run: CopyFn, dst: PointerIndex, src: PointerIndex, size: usize },
     /// A copy from strided memory to a register.
-    Load { run: StridedFn, dst: Place, slot: Place, stride: RowStride, size: usize },
+    Load { run: StridedFn, dst: PointerIndex, slot: PointerIndex, stride: RowStride, size: usize },
     /// One element for each row, as often as a row has elements, to a register.
-    Repeat { run: RepeatFn, dst: Place, slot: Place, stride: isize },
+    Repeat { run: RepeatFn, dst: PointerIndex, slot: PointerIndex, stride: isize },
     /// A copy to strided memory.
-    Store { run: StridedFn, slot: Place, src: Place, stride: RowStride, size: usize },
+    Store { run: StridedFn, slot: PointerIndex, src: PointerIndex, stride: RowStride, size: usize },
     /// All elements become the slot's one element.
-    Fill { run: FillFn, dst: Place, slot: Place },
+    Fill { run: FillFn, dst: PointerIndex, slot: PointerIndex },
     /// RANGE.
-    Range { run: IotaFn, dst: Place, slot: Place, stride: RowStride, size: usize },
+    Range { run: IotaFn, dst: PointerIndex, slot: PointerIndex, stride: RowStride, size: usize },
     /// RANDOM; the key is the first element of `key`.
-    Random { run: PhiloxFn, dst: Place, slot: Place, key: Place, stride: RowStride, size: usize },
+    Random { run: PhiloxFn, dst: PointerIndex, slot: PointerIndex, key: PointerIndex, stride: RowStride, size: usize },
     /// GATHER; `gather` numbers the source.
-    Gather { dst: Place, index: Place, gather: u16, form: GatherForm, instr: u32 },
+    Gather { dst: PointerIndex, index: PointerIndex, gather: u16, form: GatherForm, instr: u32 },
 }
 
 /// A reduction.
@@ -67,7 +67,7 @@ pub(crate) struct Fold {
     /// Bytes per element.
     pub(crate) size: usize,
     /// The value that is folded, or the two that [`Fold::lanes`] makes it of.
-    pub(crate) args: [Place; 2],
+    pub(crate) args: [PointerIndex; 2],
     /// The slot (counted from the first slot) that receives the result.
     pub(crate) slot: usize,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Program {
     pub(crate) splat: Vec<bool>,
     pub(crate) gathers: Vec<GatherSource>,
     /// Operands of sums.
-    pub(crate) terms: Vec<Place>,
+    pub(crate) terms: Vec<PointerIndex>,
     /// Run at the start of each line: loads of what stays the same along it.
     pub(crate) line_ops: Vec<Op>,
     /// Run for each block.

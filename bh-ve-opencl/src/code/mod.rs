@@ -124,7 +124,7 @@ impl Target {
 
 /// Memory that a kernel works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum KernelMemory {
     /// That of a slot.
     Of(BufferRef),
     /// Memory of the launches of one block, by number.
@@ -140,7 +140,7 @@ pub(crate) struct Code {
     pub(crate) text: String,
     /// Bytes at the end of the text without the types and functions that kernels of one program share; none if it shares none.
     pub(crate) own: usize,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<KernelMemory>,
     pub(crate) constants: Vec<(DType, ConstantRef)>,
     /// Sizes, strides and offsets, if they are not in the text.
     pub(crate) numbers: Vec<i64>,
@@ -167,7 +167,7 @@ pub(crate) enum Why {
 /// A parameter list and a body around which a kernel is made.
 pub(crate) struct Writer {
     pub(crate) numbers: numbers::Numbers,
-    places: Vec<(Place, DType, bool)>,
+    places: Vec<(KernelMemory, DType, bool)>,
     constants: Vec<(DType, ConstantRef)>,
     pub(crate) failing: Vec<(u32, Why)>,
 }
@@ -179,7 +179,7 @@ impl Writer {
     }
 
     /// The name of a buffer.
-    pub(crate) fn buffer(&mut self, place: Place, dtype: DType, writes: bool) -> String {
+    pub(crate) fn buffer(&mut self, place: KernelMemory, dtype: DType, writes: bool) -> String {
         let at = self.places.iter().position(|(known, ..)| *known == place).unwrap_or_else(|| {
             self.places.push((place, dtype, false));
             self.places.len() - 1
@@ -215,7 +215,7 @@ impl Writer {
         for (at, (place, dtype, writes)) in self.places.iter().enumerate() {
             let name = bh_bytecode::c::type_name(*dtype);
             parameters.push(match place {
-                Place::Failures => format!("__global int *restrict b{at}"),
+                KernelMemory::Failures => format!("__global int *restrict b{at}"),
                 _ if *writes => format!("__global {name} *restrict b{at}"),
                 _ => format!("__global const {name} *restrict b{at}"),
             });

@@ -1,6 +1,6 @@
 //! The statements of one iteration of a stage's loop nest.
 
-use super::{Place, Target, Variant, Writer};
+use super::{KernelMemory, Target, Variant, Writer};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, BufferRef, Parameters, Stage, Step};
@@ -32,10 +32,10 @@ impl<'a> Part<'a> {
     }
 
     /// The memory of a slot; of the slots between two kernels, that of the reduction with this number.
-    fn place(&self, slot: u16, number: usize) -> Place {
+    fn place(&self, slot: u16, number: usize) -> KernelMemory {
         match self.stage.parameters.buffers[slot as usize] {
-            PARTIALS => Place::Scratch(self.scratch + number as u16),
-            buffer => Place::Of(buffer),
+            PARTIALS => KernelMemory::Scratch(self.scratch + number as u16),
+            buffer => KernelMemory::Of(buffer),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'a> Part<'a> {
         let gather = &self.stage.parameters.gathers[source as usize];
         let signed = input == DType::I64;
         let failure = self.writer.failure(instr, super::Why::Index(signed, gather.len));
-        let notes = self.writer.buffer(Place::Failures, DType::I32, true);
+        let notes = self.writer.buffer(KernelMemory::Failures, DType::I32, true);
         let name = format!("g{source}");
         // The source's numbers may be wide where those of the nest are not.
         let literal = |writer: &mut Writer, value: i64| {
@@ -176,7 +176,7 @@ impl<'a> Part<'a> {
                 }
             }
         }
-        let buffer = self.writer.buffer(Place::Of(gather.buffer), output, false);
+        let buffer = self.writer.buffer(KernelMemory::Of(gather.buffer), output, false);
         // An element that is always there: a source without elements has no valid index, and its buffer at least one.
         self.body += &format!("const long p{source} = w{source} ? {offset} : 0;\n");
         format!("{buffer}[p{source}]")

@@ -2,7 +2,7 @@
 //! registers. A product with a vector is a reduction like any other.
 
 use super::view::is_wide;
-use super::{Code, Place, Placement, Target, Variant, Writer, stage, units};
+use super::{Code, KernelMemory, Placement, Target, Variant, Writer, stage, units};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
@@ -17,7 +17,7 @@ const MOST_ITEMS: usize = 256;
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix {
     pub(crate) dtype: DType,
-    pub(crate) place: Place,
+    pub(crate) place: KernelMemory,
     pub(crate) start: i64,
     pub(crate) rows: i64,
     pub(crate) columns: i64,
@@ -36,7 +36,7 @@ impl Matrix {
             (&[len], &[stride]) => (len, 1, stride, 0),
             _ => return None,
         };
-        let (place, start) = (Place::Of(BufferRef::Base(record.base)), record.start);
+        let (place, start) = (KernelMemory::Of(BufferRef::Base(record.base)), record.start);
         Some(Matrix { dtype: batch.dtype(operand)?, place, start, rows, columns, row_stride, column_stride })
     }
 
@@ -52,8 +52,8 @@ impl Matrix {
     /// The buffer of a view.
     fn buffer(&self) -> BufferRef {
         match self.place {
-            Place::Of(buffer) => buffer,
-            Place::Scratch(_) | Place::Failures => BufferRef::None,
+            KernelMemory::Of(buffer) => buffer,
+            KernelMemory::Scratch(_) | KernelMemory::Failures => BufferRef::None,
         }
     }
 

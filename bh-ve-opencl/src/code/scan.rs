@@ -1,7 +1,7 @@
 //! Running folds: one item per row where rows are many, else groups that first fold their parts of a row.
 
 use super::view::{Access, is_wide};
-use super::{Code, Place, Target, Variant, Writer};
+use super::{Code, KernelMemory, Target, Variant, Writer};
 use bh_bytecode::BatchRef;
 use bh_bytecode::c::{expression, neutral, type_name};
 
@@ -12,7 +12,7 @@ const MANY: i64 = 8192;
 /// The most parts of a row.
 const PARTS: i64 = 1024;
 /// The scratch memory of the parts' totals.
-const TOTALS: Place = Place::Scratch(0);
+const TOTALS: KernelMemory = KernelMemory::Scratch(0);
 
 /// The kernels of an accumulate instruction (index in the batch), and the bytes of the memory between them.
 pub(crate) fn accumulate(

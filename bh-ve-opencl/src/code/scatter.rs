@@ -3,7 +3,7 @@
 //! all that belong to an element, so that results are the same to the last bit in every run.
 
 use super::view::{Access, indices, is_wide};
-use super::{Code, Place, Target, Variant, Writer};
+use super::{Code, KernelMemory, Target, Variant, Writer};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode};
 
@@ -15,10 +15,10 @@ const DIGIT: u32 = 4;
 const SORTERS: i64 = 4096;
 
 /// Memory between the kernels of a scatter.
-const OWNERS: Place = Place::Scratch(0);
-const KEYS: [Place; 2] = [Place::Scratch(0), Place::Scratch(1)];
-const NUMBERS: [Place; 2] = [Place::Scratch(2), Place::Scratch(3)];
-const COUNTS: Place = Place::Scratch(4);
+const OWNERS: KernelMemory = KernelMemory::Scratch(0);
+const KEYS: [KernelMemory; 2] = [KernelMemory::Scratch(0), KernelMemory::Scratch(1)];
+const NUMBERS: [KernelMemory; 2] = [KernelMemory::Scratch(2), KernelMemory::Scratch(3)];
+const COUNTS: KernelMemory = KernelMemory::Scratch(4);
 /// Copies of operands that lie in the base that is written.
 const COPIES: u16 = 5;
 
@@ -69,7 +69,7 @@ pub(crate) fn scatter_range<'a>(
         if operand.base() != output.base() {
             return (operand, 0);
         }
-        let (dtype, place) = (operand.dtype, Place::Scratch(COPIES + copies.len() as u16));
+        let (dtype, place) = (operand.dtype, KernelMemory::Scratch(COPIES + copies.len() as u16));
         let mut writer = Writer::new(variant, wide);
         let (index, end) = (writer.index(), writer.numbers.text(count));
         let (split, names) = indices(&mut writer, operand.shape(), "t", "i");
@@ -144,7 +144,7 @@ impl Scatter<'_> {
         }
         if notes {
             let failure = writer.failure(self.instr, super::Why::Index(self.index.dtype == DType::I64, whole));
-            let notes = writer.buffer(Place::Failures, DType::I32, true);
+            let notes = writer.buffer(KernelMemory::Failures, DType::I32, true);
             text += &super::note("wanted && !inside", &notes, failure, "given");
         }
         text + body + "}\n"

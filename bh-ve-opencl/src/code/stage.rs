@@ -5,7 +5,7 @@ use super::part::{PARTIALS, Part, is_wide};
 use super::table::Table;
 use super::turned::turned;
 use super::vector::vector;
-use super::{Code, Fold, Place, Placement, Target, Variant, Writer};
+use super::{Code, Fold, KernelMemory, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::compare::{Tolerance, tolerance};
@@ -370,7 +370,7 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
         let value = if shared { format!("l{number}[item]") } else { format!("a{number}") };
         let dtype = kernel.slots[*slot as usize].dtype;
         let target = if split {
-            let buffer = part.writer.buffer(Place::Scratch(scratch + number as u16), dtype, true);
+            let buffer = part.writer.buffer(KernelMemory::Scratch(scratch + number as u16), dtype, true);
             format!("{buffer}[k * {} + split]", part.writer.numbers.text(splits))
         } else {
             part.element(*slot, number)

@@ -1,6 +1,6 @@
 //! Operands of operations that are kernels of their own.
 
-use super::{Place, Writer};
+use super::{KernelMemory, Writer};
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::{BufferRef, ConstantRef};
 
@@ -13,7 +13,7 @@ pub(super) struct Access<'a> {
 
 struct View<'a> {
     base: u32,
-    place: Place,
+    place: KernelMemory,
     start: i64,
     shape: &'a [i64],
     stride: Vec<i64>,
@@ -23,7 +23,7 @@ impl<'a> Access<'a> {
     pub(super) fn new(batch: &BatchRef<'a>, operand: Operand) -> Access<'a> {
         let view = operand.as_view().map(|view| {
             let record = &batch.views[view as usize];
-            let place = Place::Of(BufferRef::Base(record.base));
+            let place = KernelMemory::Of(BufferRef::Base(record.base));
             View {
                 base: record.base,
                 place,
@@ -58,7 +58,7 @@ impl<'a> Access<'a> {
     }
 
     /// The same elements as a dense array in another place.
-    pub(super) fn copied(self, place: Place) -> Access<'a> {
+    pub(super) fn copied(self, place: KernelMemory) -> Access<'a> {
         let dense = |view: View<'a>| {
             let mut stride = vec![1; view.shape.len()];
             for dim in (1..view.shape.len()).rev() {

@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use super::{Call, Kernels};
-use crate::code::{Code, Place, Variant, Why, Writer, is_wide, note};
+use crate::code::{Code, KernelMemory, Variant, Why, Writer, is_wide, note};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -11,7 +11,7 @@ use bh_bytecode::c::type_name;
 const EACH: i64 = 16;
 const PARTS: i64 = 4096;
 /// What the parts have found.
-const COUNTS: Place = Place::Scratch(0);
+const COUNTS: KernelMemory = KernelMemory::Scratch(0);
 
 /// The mask in parts.
 struct Parts<'a, 'b, 'c> {
@@ -113,7 +113,7 @@ pub(super) fn choose(call: &Call<'_, '_>) -> Option<Kernels> {
     let places = parts.places(|writer| {
         let text = format!("{name}: the mask chooses {{}} elements, but the output has {room}");
         let failure = writer.failure(call.instr, Why::Method(text));
-        let notes = writer.buffer(Place::Failures, DType::I32, true);
+        let notes = writer.buffer(KernelMemory::Failures, DType::I32, true);
         let room = writer.numbers.text(room);
         note(&format!("before != {room}"), &notes, failure, "before")
     });

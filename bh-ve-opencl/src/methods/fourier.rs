@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use super::{Call, Kernels};
-use crate::code::{Code, Place, Variant, Writer, is_wide};
+use crate::code::{Code, KernelMemory, Variant, Writer, is_wide};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ const ITEMS: usize = 128;
 /// Longer tables of roots are products of two short ones.
 const TABLE: i64 = 4096;
 /// Where the roots of unity are.
-const ROOTS: Place = Place::Scratch(0);
+const ROOTS: KernelMemory = KernelMemory::Scratch(0);
 
 /// The kernels of a transform, and the bytes of the memory between them.
 pub(super) fn transform(call: &Call<'_, '_>, inverse: bool) -> Option<Kernels> {
@@ -133,7 +133,7 @@ impl Plan<'_, '_, '_> {
     /// Dense lines in memory between kernels.
     fn memory(&mut self, count: i64, len: i64) -> Lines {
         self.scratch.push((count * len) as usize * self.dtype.size());
-        Lines::between(Place::Scratch(self.scratch.len() as u16 - 1), self.dtype, count, len)
+        Lines::between(KernelMemory::Scratch(self.scratch.len() as u16 - 1), self.dtype, count, len)
     }
 
     /// The first element of a table of roots.

@@ -5,7 +5,7 @@
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
-use crate::code::{Code, Into, Matrix, Place, Variant, Why, Writer, note, tiles};
+use crate::code::{Code, Into, KernelMemory, Matrix, Variant, Why, Writer, note, tiles};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -20,9 +20,9 @@ const ITEMS: usize = 256;
 const ROOT: usize = 512;
 
 /// The matrix with the right sides beside it, the row of each pivot, and the order of the rows.
-const WORK: Place = Place::Scratch(0);
-const PIVOTS: Place = Place::Scratch(1);
-const ORDER: Place = Place::Scratch(2);
+const WORK: KernelMemory = KernelMemory::Scratch(0);
+const PIVOTS: KernelMemory = KernelMemory::Scratch(1);
+const ORDER: KernelMemory = KernelMemory::Scratch(2);
 
 /// Factors under construction.
 struct Factors<'a, 'b, 'c> {
@@ -395,7 +395,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let (instr, n, name) = (self.call.instr, self.n, type_name(self.dtype));
         self.each(n, |writer, work| {
             let failure = writer.failure(instr, Why::Method(text.into()));
-            let notes = writer.buffer(Place::Failures, DType::I32, true);
+            let notes = writer.buffer(KernelMemory::Failures, DType::I32, true);
             let n = writer.numbers.text(n);
             format!("const {name} value = {work}[u * {n} + u];\n{}", note(condition, &notes, failure, "u"))
         });

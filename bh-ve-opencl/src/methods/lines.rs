@@ -1,6 +1,6 @@
 //! The lines of a view along its last axis, and where kernels of methods read and write.
 
-use crate::code::{Place, Writer};
+use crate::code::{KernelMemory, Writer};
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::BufferRef;
 
@@ -8,7 +8,7 @@ use bh_kernel::BufferRef;
 #[derive(Clone)]
 pub(super) struct Lines {
     pub(super) dtype: DType,
-    place: Place,
+    place: KernelMemory,
     start: i64,
     /// Of the other axes, those that can be one joined.
     shape: Vec<i64>,
@@ -35,7 +35,7 @@ impl Lines {
                 _ => (joined.push(extent), strides.push(stride)).0,
             }
         }
-        let (place, dtype) = (Place::Of(BufferRef::Base(record.base)), batch.dtype(operand)?);
+        let (place, dtype) = (KernelMemory::Of(BufferRef::Base(record.base)), batch.dtype(operand)?);
         Some(Lines { dtype, place, start: record.start, shape: joined, stride: strides, len, step })
     }
 
@@ -46,7 +46,7 @@ impl Lines {
     }
 
     /// Dense lines between kernels.
-    pub(super) fn between(place: Place, dtype: DType, count: i64, len: i64) -> Lines {
+    pub(super) fn between(place: KernelMemory, dtype: DType, count: i64, len: i64) -> Lines {
         Lines { dtype, place, start: 0, shape: vec![count], stride: vec![len], len, step: 1 }
     }
 

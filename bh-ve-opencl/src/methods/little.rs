@@ -2,7 +2,7 @@
 //! in memory of its own if that is too little. Calls for the matrices of a stack come as one kernel.
 
 use super::{Call, Kernels};
-use crate::code::{NOTE, Place, Target, Variant, Why, Writer};
+use crate::code::{KernelMemory, NOTE, Target, Variant, Why, Writer};
 use bh_bytecode::c::type_name;
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::BufferRef;
@@ -16,7 +16,7 @@ const COLUMNS: usize = 4;
 /// A matrix or vector of each call, in elements: the first one's start, and how far the next one's is.
 struct Operands {
     dtype: DType,
-    place: Place,
+    place: KernelMemory,
     start: i64,
     step: i64,
     row: i64,
@@ -33,7 +33,7 @@ impl Operands {
             (&[_], &[row]) => (row, 0, 1),
             _ => return None,
         };
-        let place = Place::Of(BufferRef::Base(record.base));
+        let place = KernelMemory::Of(BufferRef::Base(record.base));
         let step = batch.views[next as usize].start - record.start;
         Some(Operands { dtype: batch.dtype(first)?, place, start: record.start, step, row, column, columns })
     }
@@ -67,7 +67,7 @@ impl Little<'_> {
 
     /// Notes a failure of the call if this holds for a `value` of the diagonal.
     fn refuse(&mut self, condition: &str) {
-        let notes = self.writer.buffer(Place::Failures, DType::I32, true);
+        let notes = self.writer.buffer(KernelMemory::Failures, DType::I32, true);
         let name = self.name;
         self.add(&format!(
             "for (int r = item; r < n; r += G) {{\nconst {name} value = w[r * ld + r];\n\
@@ -161,8 +161,8 @@ pub(super) fn stack(call: &Call<'_, '_>, calls: &[u32], method: &str) -> Option<
          for (long m = get_group_id(0); m < {count}; m += get_num_groups(0)) {{"
     ));
     if !local {
-        let work = little.writer.buffer(Place::Scratch(0), matrix.dtype, true);
-        let order = little.writer.buffer(Place::Scratch(1), DType::I32, true);
+        let work = little.writer.buffer(KernelMemory::Scratch(0), matrix.dtype, true);
+        let order = little.writer.buffer(KernelMemory::Scratch(1), DType::I32, true);
         little.add(&format!("__global {name} *w = {work} + m * n * columns;\n__global int *order = {order} + m * n;"));
     }
     bring(&mut little, matrix, side);

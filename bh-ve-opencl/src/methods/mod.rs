@@ -17,7 +17,7 @@ mod panel;
 mod program;
 mod stacks;
 
-use crate::code::{self, Code, Place, Target, Variant};
+use crate::code::{self, Code, KernelMemory, Target, Variant};
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, DType, MAX_RANK, Opcode, Operand};
 use bh_core::abi::status;
@@ -284,7 +284,7 @@ fn call(batch: &BatchRef<'_>, instr: u32, target: &Target, text: &str) -> Code {
     let (mut places, mut numbers, mut items) = (Vec::new(), Vec::new(), 1);
     for (number, view) in views.enumerate() {
         let record = &batch.views[view as usize];
-        places.push(Place::Of(BufferRef::Base(record.base)));
+        places.push(KernelMemory::Of(BufferRef::Base(record.base)));
         let (shape, stride) = (batch.shape(view), batch.stride(view));
         let mut described = vec![record.len, record.start, shape.len() as i64];
         described.extend_from_slice(shape);

@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use super::{Call, Kernels};
-use crate::code::{Code, Place, Variant, Writer, is_wide};
+use crate::code::{Code, KernelMemory, Variant, Writer, is_wide};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -178,8 +178,8 @@ impl Sort<'_, '_, '_> {
     /// The memory of keys between kernels, and that of positions.
     fn between(&self, writer: &mut Writer, number: usize, writes: bool) -> (String, Option<String>) {
         let first = 2 * number as u16;
-        let keys = writer.buffer(Place::Scratch(first), self.rank.key(), writes);
-        let places = self.positions.then(|| writer.buffer(Place::Scratch(first + 1), DType::U32, writes));
+        let keys = writer.buffer(KernelMemory::Scratch(first), self.rank.key(), writes);
+        let places = self.positions.then(|| writer.buffer(KernelMemory::Scratch(first + 1), DType::U32, writes));
         (keys, places)
     }
 

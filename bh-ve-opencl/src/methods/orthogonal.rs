@@ -5,7 +5,7 @@
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
-use crate::code::{Code, Place, Variant, Writer};
+use crate::code::{Code, KernelMemory, Variant, Writer};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -18,9 +18,9 @@ const SHARED: i64 = 4;
 const LOCAL: usize = 32 << 10;
 
 /// The matrix, the triangles that join the reflections of each block, and the orthonormal columns.
-const WORK: Place = Place::Scratch(0);
-const JOINED: Place = Place::Scratch(1);
-const ORTHONORMAL: Place = Place::Scratch(2);
+const WORK: KernelMemory = KernelMemory::Scratch(0);
+const JOINED: KernelMemory = KernelMemory::Scratch(1);
+const ORTHONORMAL: KernelMemory = KernelMemory::Scratch(2);
 
 /// Factors under construction.
 struct Factors<'a, 'b, 'c> {
@@ -80,7 +80,14 @@ impl Factors<'_, '_, '_> {
     }
 
     /// A kernel that joins elements of a view, of this many columns, with those of memory between kernels at the same place.
-    fn copy(&mut self, lines: &Lines, place: Place, columns: i64, writes: bool, text: impl Fn(&str, &str) -> String) {
+    fn copy(
+        &mut self,
+        lines: &Lines,
+        place: KernelMemory,
+        columns: i64,
+        writes: bool,
+        text: impl Fn(&str, &str) -> String,
+    ) {
         let (total, rows, group) = (lines.count() * columns, self.rows, self.call.target.group);
         let mut writer = self.writer();
         let own = writer.buffer(place, self.dtype, !writes);
@@ -236,7 +243,7 @@ impl Factors<'_, '_, '_> {
     }
 
     /// Does the reflections of a block to columns of a matrix, some by each group: in their order (`forward`), or in the other.
-    fn apply(&mut self, place: Place, first: i64, width: i64, (begin, end): (i64, i64), forward: bool) {
+    fn apply(&mut self, place: KernelMemory, first: i64, width: i64, (begin, end): (i64, i64), forward: bool) {
         if begin >= end {
             return;
         }

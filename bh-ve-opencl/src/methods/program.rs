@@ -1,7 +1,7 @@
 //! Scalar programs: an item for each element, which goes its own way and ends when its element is done.
 
 use super::lines::Lines;
-use crate::code::{Code, NOTE, Place, Target, Variant, Why, Writer, is_wide, note};
+use crate::code::{Code, KernelMemory, NOTE, Target, Variant, Why, Writer, is_wide, note};
 use bh_bytecode::c::has_expression;
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::{BufferRef, ConstantRef};
@@ -97,7 +97,7 @@ fn late(writer: &mut Writer, instr: u32, program: &Program) -> [String; 2] {
     }
     let text = format!("{}: a loop does not seem to end for some elements", program.name);
     let failure = writer.failure(instr, Why::Method(text));
-    let notes = writer.buffer(Place::Failures, DType::I32, true);
+    let notes = writer.buffer(KernelMemory::Failures, DType::I32, true);
     let gives_up = format!("if (*(volatile __global int *)({notes} + {}) != 0) return;\n", failure * NOTE);
     let noted = note("true", &notes, failure, "turns");
     [gives_up, noted + "return;\n"]
@@ -105,7 +105,7 @@ fn late(writer: &mut Writer, instr: u32, program: &Program) -> [String; 2] {
 
 /// A table of a call.
 struct Known {
-    place: Place,
+    place: KernelMemory,
     dtype: DType,
     start: i64,
     shape: Vec<i64>,
@@ -118,7 +118,7 @@ impl Known {
         let record = &batch.views[view as usize];
         let (shape, stride) = (batch.shape(view).to_vec(), batch.stride(view).to_vec());
         Some(Known {
-            place: Place::Of(BufferRef::Base(record.base)),
+            place: KernelMemory::Of(BufferRef::Base(record.base)),
             dtype: table.dtype,
             start: record.start,
             shape,
@@ -141,7 +141,7 @@ impl Known {
         {
             let why = program.out_of_range(load.table, dimension, "{}", extent);
             let failure = writer.failure(instr, Why::Method(why));
-            let notes = writer.buffer(Place::Failures, DType::I32, true);
+            let notes = writer.buffer(KernelMemory::Failures, DType::I32, true);
             let (name, extent) = (format!("s{dimension}"), writer.numbers.text(extent));
             text += &format!("const long {name} = {subscript} < 0 ? {subscript} + {extent} : {subscript};\n");
             text += &format!(

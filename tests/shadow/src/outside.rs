@@ -1,7 +1,7 @@
 //! Memory of the heap's kind that the application hands over or asks for, from any thread.
 
 use crate::bytes::Bytes;
-use crate::residency::Place;
+use crate::residency::HeapSpace;
 use crate::slot::Slot;
 use bh_bytecode::Base;
 use bh_core::abi::{Adoption, Export, ExportRequest, adopt, export, memory, status};
@@ -16,7 +16,7 @@ pub const MEMORY: u32 = memory::FIRST_PRIVATE + 1;
 /// What answers while the engine is at work.
 #[derive(Default)]
 pub struct Outside {
-    place: OnceLock<Arc<Place>>,
+    place: OnceLock<Arc<HeapSpace>>,
     lent: Mutex<Lent>,
 }
 
@@ -29,12 +29,12 @@ struct Lent {
 
 impl Outside {
     /// Learns where the heap is, once.
-    pub fn bind(&self, place: Arc<Place>) {
+    pub fn bind(&self, place: Arc<HeapSpace>) {
         // There is one heap.
         let _ = self.place.set(place);
     }
 
-    fn place(&self, kind: u32) -> Result<&Place> {
+    fn place(&self, kind: u32) -> Result<&HeapSpace> {
         let none = || Error::new(status::UNSUPPORTED, format!("the shadow engine has no memory of kind {kind}"));
         self.place.get().filter(|_| kind == MEMORY).map(|place| &**place).ok_or_else(none)
     }

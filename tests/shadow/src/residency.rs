@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The heap as a space of the registry, for use from any thread.
-pub struct Place {
+pub struct HeapSpace {
     pub registry: Registry,
     pub heap: Arc<Heap>,
     number: u32,
@@ -18,7 +18,7 @@ pub struct Place {
 
 /// Who makes room on the heap.
 pub struct Space {
-    pub place: Arc<Place>,
+    pub place: Arc<HeapSpace>,
     /// The most bytes on the heap.
     limit: usize,
     /// When each base was last used here; some are gone meanwhile.
@@ -29,14 +29,14 @@ pub struct Space {
 impl Space {
     /// A new space with an empty heap.
     pub fn new(registry: Registry, heap: Arc<Heap>, limit: usize) -> Space {
-        let place = Arc::new(Place { registry, heap, number: registry.new_space() });
+        let place = Arc::new(HeapSpace { registry, heap, number: registry.new_space() });
         Space { place, limit, used: HashMap::new(), clock: 0 }
     }
 
     /// Evicts what was not used for longest until these bases have room.
     pub fn make_room(&mut self, bases: &[&Base]) -> Result<()> {
         self.clock += 1;
-        let Place { registry, heap, number } = &*self.place;
+        let HeapSpace { registry, heap, number } = &*self.place;
         // A base that is written may be there in its old version too, for as long as it takes.
         let needed: usize = bases.iter().map(|base| base.bytes() as usize).sum();
         while heap.bytes() + needed > self.limit {
@@ -57,7 +57,7 @@ impl Space {
     }
 }
 
-impl Place {
+impl HeapSpace {
     /// The base's copy here, on its way from host memory if need be; one that is lost if its data is.
     pub fn fetch(&self, base: &Base) -> Result<Arc<Slot>> {
         match self.find(base) {
