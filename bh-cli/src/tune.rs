@@ -2,9 +2,9 @@
 
 use bh_core::abi::status;
 use bh_core::config::Config;
+use bh_core::environment;
 use bh_core::stack::Stack;
 use bh_core::{Error, Result};
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,10 +14,10 @@ const WEIGHTS: &str = "BH_CLUSTER_WEIGHTS";
 /// Measures, prints what was found, and writes it to a file if one is named.
 pub fn run(stack: Option<&str>, file: Option<&Path>) -> Result<ExitCode> {
     // Engines that would get nothing of themselves are measured, too.
-    let given = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    let variables =
-        std::env::vars_os().filter_map(given).filter(|(name, _)| name.starts_with("BH_") && name != WEIGHTS);
-    let config = Config::find()?.with_environment(variables.chain([(WEIGHTS.to_owned(), "even".to_owned())]).collect());
+    let mut variables = environment::bh_variables();
+    variables.retain(|(name, _)| name != WEIGHTS);
+    variables.push((WEIGHTS.to_owned(), "even".to_owned()));
+    let config = Config::find()?.with_environment(variables);
     let mut stack = Stack::load(&config, stack)?;
     let found = stack.message("cluster tune")?;
     if found.is_empty() {

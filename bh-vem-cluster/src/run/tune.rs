@@ -12,12 +12,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Elements of an array, and rows of a matrix: more than caches hold.
-const MANY: (i64, i64) = (16 << 20, 2048);
-/// The same for stacks that would take long.
-const FEW: (i64, i64) = (1 << 20, 512);
-/// Nanoseconds in which a stack that gets many computes on few.
-const FAST: u128 = 60_000_000;
+/// Elements of an array, and rows of a matrix, for stacks that would take long with more; the last are more than caches hold.
+const SIZES: [(i64, i64); 3] = [(1 << 14, 64), (1 << 20, 512), (16 << 20, 2048)];
+/// Nanoseconds in which a stack computes on a size before it gets the next one.
+const FAST: [u128; 2] = [10_000_000, 60_000_000];
 /// Operations on each element where computing is measured.
 const OPERATIONS: usize = 256;
 /// Turns of three functions on each element.
@@ -124,17 +122,22 @@ fn prepare(child: &mut Child, batch: &Batch) -> Result<()> {
     run(child, batch)
 }
 
-/// Is a stack fast enough for many elements?
-fn is_fast(host: &Host, child: &mut Child) -> Result<bool> {
-    let arrays = Arrays::new(host, FEW);
-    manage(child, &arrays, true)?;
-    let batch = batch(&arrays, 1)?;
-    let outcome = prepare(child, &batch).and_then(|()| {
-        let begin = Instant::now();
-        run(child, &batch).map(|()| begin.elapsed().as_nanos() < FAST)
-    });
-    manage(child, &arrays, false)?;
-    outcome
+/// The size that a stack is measured with.
+fn size(host: &Host, child: &mut Child) -> Result<(i64, i64)> {
+    for (size, fast) in SIZES.into_iter().zip(FAST) {
+        let arrays = Arrays::new(host, size);
+        manage(child, &arrays, true)?;
+        let batch = batch(&arrays, 1)?;
+        let outcome = prepare(child, &batch).and_then(|()| {
+            let begin = Instant::now();
+            run(child, &batch).map(|()| begin.elapsed().as_nanos())
+        });
+        manage(child, &arrays, false)?;
+        if outcome? >= fast {
+            return Ok(size);
+        }
+    }
+    Ok(SIZES[2])
 }
 
 /// Runs a batch on each stack until all have run theirs often enough; how long one run took, in nanoseconds. `before`: what is done
@@ -187,10 +190,8 @@ fn worth(together: &[f64], alone: &[f64]) -> Vec<f64> {
 
 /// Measures all stacks, alone and beside each other.
 pub fn measure(host: &Host, children: &mut [Child]) -> Result<Vec<Rates>> {
-    let arrays: Vec<Arrays> = children
-        .iter_mut()
-        .map(|child| Ok(Arrays::new(host, if is_fast(host, child)? { MANY } else { FEW })))
-        .collect::<Result<_>>()?;
+    let arrays: Vec<Arrays> =
+        children.iter_mut().map(|child| Ok(Arrays::new(host, size(host, child)?))).collect::<Result<_>>()?;
     let mut multiply = true;
     for (child, arrays) in children.iter_mut().zip(&arrays) {
         manage(child, arrays, true)?;
