@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Engines of one machine beside each other: does a further one pay, and does each do what suits it?
 
     siblings.py opencl all gpus             # programs on these stacks in turn, as pairs with the first

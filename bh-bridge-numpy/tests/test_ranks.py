@@ -169,7 +169,7 @@ def test_what_one_rank_does_is_told_with_its_line(tmp_path):
 import bh as np
 a = np.arange(90_000.0).reshape(300, 300) + np.eye(300) * 1e6
 for _ in range(3):
-    x = np.linalg.eigvalsh(a)  # this line
+    x = np.linalg.eigvals(a)  # this line
     np.flush()
 print(np.doctor())
 print(np.profile()["cluster.operations brought to one rank"])
