@@ -239,9 +239,9 @@ impl Secular {
     fn exact(&self, roots: &[Root], pole: usize) -> f64 {
         let count = self.d.len();
         let mut product = -self.distance(pole, roots[count - 1]);
-        for other in 0..count - 1 {
+        for (other, &root) in roots[..count - 1].iter().enumerate() {
             let behind = other + usize::from(other >= pole);
-            product *= self.distance(pole, roots[other]) / (self.d[pole] - self.d[behind]);
+            product *= self.distance(pole, root) / (self.d[pole] - self.d[behind]);
         }
         (product.abs() / self.rho).sqrt().copysign(self.z[pole])
     }

@@ -384,6 +384,17 @@ fn multiply(column: &[f64], at: usize, v: &[f64], sums: &mut [f64]) {
     sums[at] += own.iter().sum::<f64>() + rest;
 }
 
+/// What one rank's rows of some vectors are multiplied from.
+struct Factor {
+    /// Which of the ranks that keep vectors.
+    number: usize,
+    /// Rows of its own.
+    rows: Range<usize>,
+    by_rows: Vec<f64>,
+    /// The same on the rank, where the product is large.
+    place: Option<Place>,
+}
+
 impl Solvers for Vectors<'_, '_, '_> {
     type Error = Error;
 
@@ -422,7 +433,7 @@ impl Solvers for Vectors<'_, '_, '_> {
         make: &mut dyn FnMut(Range<usize>) -> Vec<f64>,
     ) -> Result<()> {
         let size = columns.len();
-        let mut left: Vec<(usize, Range<usize>, Vec<f64>, Option<Place>)> = Vec::new();
+        let mut left: Vec<Factor> = Vec::new();
         for (number, one) in self.kept.iter().enumerate() {
             let rows = part.start.max(one.rows.start)..part.end.min(one.rows.end);
             if rows.is_empty() {
@@ -436,11 +447,11 @@ impl Solvers for Vectors<'_, '_, '_> {
                 true => Some(self.work.made(one.rank, [rows.len() as i64, size as i64], &bytes(&by_rows))?),
                 false => None,
             };
-            left.push((number, rows, by_rows, place));
+            left.push(Factor { number, rows, by_rows, place });
         }
         for wanted in divide::in_parts(size) {
             let factors = make(wanted.clone());
-            for (number, rows, by_rows, place) in &left {
+            for Factor { number, rows, by_rows, place } in &left {
                 let one = &mut self.kept[*number];
                 let made = match place {
                     Some(place) => self.work.product(one.rank, place, &factors, wanted.len())?,
@@ -453,7 +464,7 @@ impl Solvers for Vectors<'_, '_, '_> {
                 }
             }
         }
-        for (number, _, _, place) in left {
+        for Factor { number, place, .. } in left {
             let rank = self.kept[number].rank;
             place.iter().for_each(|place| self.work.run(rank, Vec::new(), &[*place]));
         }

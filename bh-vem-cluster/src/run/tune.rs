@@ -293,7 +293,7 @@ pub fn given(text: &str) -> Option<Given> {
             let rates = lines().enumerate().map(rates).collect::<Option<Vec<Rates>>>();
             rates.filter(|rates| Rates::are_sound(rates)).map(Given::Rates)
         }
-        false => numbers(lines().last()?).map(Given::Shares),
+        false => numbers(lines().next_back()?).map(Given::Shares),
     }
 }
 
