@@ -1,7 +1,7 @@
 //! The array type: a view of a base that the recorder holds, with NumPy's attributes.
 
 use crate::context::Shared;
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::numpy_types;
 use crate::shared_view::{SharedView, contiguous, made};
 use bh_bytecode::{DType, MAX_RANK, View};
@@ -89,7 +89,7 @@ impl Array {
 
     /// A new array with undefined elements.
     pub fn empty(context: Shared, dtype: DType, shape: &[i64]) -> PyResult<Array> {
-        let view = contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
+        let view = contiguous(shape).map_err(value_error)?;
         Array::new_empty(context, dtype, view)
     }
 
@@ -314,7 +314,7 @@ impl Array {
     #[setter]
     fn set_shape(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let shape = crate::sequence::shape_for(shape, self.len())?;
-        let view = self.view.reshape(&shape).map_err(|error| PyValueError::new_err(error.0))?;
+        let view = self.view.reshape(&shape).map_err(value_error)?;
         let incompatible =
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.";
         let view = view.ok_or_else(|| PyAttributeError::new_err(incompatible))?;
@@ -393,7 +393,7 @@ impl Array {
             (shape[at], stride[at]) = (extent, step);
         }
         let reversed = made(view.start(), &shape[..rank], &stride[..rank]);
-        derive(slf, reversed.map_err(|error| PyValueError::new_err(error.0))?)
+        derive(slf, reversed.map_err(value_error)?)
     }
 
     /// The number of the element type in bh's table of types.

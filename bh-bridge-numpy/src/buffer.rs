@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::context::{self, Shared};
-use crate::error::{exception, settled, warn_of};
+use crate::error::{exception, settled, value_error, warn_of};
 use bh_bytecode::{DType, View};
 use bh_core::Error;
 use bh_core::abi::access;
@@ -250,7 +250,7 @@ fn donate_buffer(py: Python<'_>, source: &Bound<'_, PyAny>, code: u8) -> PyResul
         return Err(PyValueError::new_err("only writeable memory in C order can be given away"));
     }
     let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
-    let view = View::contiguous(&shape).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = View::contiguous(&shape).map_err(value_error)?;
     let context = context::current(py)?;
     let data = Address(buffer.buf_ptr().cast());
     let argument = Address(Box::into_raw(Box::new(buffer)).cast());

@@ -1,7 +1,7 @@
 //! What a mask or an index array chooses, in the forms that programs mostly have. All other keys are Python's.
 
 use crate::array::Array;
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::method::Method;
@@ -12,7 +12,7 @@ use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::Result;
 use bh_core::abi::status;
 use bh_recorder::{Input, Known, Location};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -132,7 +132,7 @@ fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
         })
     };
     let id = with_location(py, record).map_err(exception)?;
-    let view = contiguous(key.view.shape()).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = contiguous(key.view.shape()).map_err(value_error)?;
     Ok(Array::new(array.context, id, array.dtype, view))
 }
 
@@ -200,13 +200,10 @@ pub fn select(
         (Operand::Number(_), Operand::Array(y)) if gives_way(x_code, y.dtype) => y.dtype,
         _ => return Ok(None),
     };
-    fn array<'a>(operand: &Operand<'a>) -> Option<&'a Array> {
-        if let Operand::Array(array) = operand { Some(array) } else { None }
-    }
-    let Some(order) = Order::of(&[Some(mask), array(&x), array(&y)]) else {
+    let Some(order) = Order::of(&[Some(mask), x.array(), y.array()]) else {
         return select_plain(py, mask, [&x, &y], dtype);
     };
-    let turn = |operand: &Operand<'_>| array(operand).map(|array| order.turned(array)).transpose();
+    let turn = |operand: &Operand<'_>| operand.array().map(|array| order.turned(array)).transpose();
     let turned = [turn(&x)?, turn(&y)?];
     let [x, y] = [(&turned[0], x), (&turned[1], y)].map(|(turned, own)| turned.as_ref().map_or(own, Operand::Array));
     let selected = select_plain(py, &order.turned(mask)?, [&x, &y], dtype)?;

@@ -3,13 +3,13 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::context::{self, Shared};
+use crate::error::value_error;
 use crate::numpy_types::element_type;
 use crate::operand::number;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
 use bh_bytecode::{Constant, DType, MAX_RANK, View};
 use bh_compose::Spacing;
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
@@ -73,7 +73,7 @@ pub fn eye<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         return Ok(None);
     };
     let context = context::current(call.py())?;
-    let view = contiguous(&[extent, extent]).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = contiguous(&[extent, extent]).map_err(value_error)?;
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
         let Some((id, to)) = hand.make(DType::F64, view.shape(), &[]) else { return Ok(None) };

@@ -1,6 +1,7 @@
 //! Failures of the recorder as Python exceptions.
 
 use crate::location::with_location;
+use bh_bytecode::ViewError;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::Patience;
@@ -22,6 +23,11 @@ pub fn exception(error: Error) -> PyErr {
         status::MEMORY => PyMemoryError::new_err(text),
         _ => BhError::new_err(text),
     }
+}
+
+/// As NumPy says that shapes do not fit.
+pub fn value_error(error: ViewError) -> PyErr {
+    PyValueError::new_err(error.0)
 }
 
 /// Waits for elements as [`waiting`] does. A failure of other operations, whose results nobody may ever look at, is warned

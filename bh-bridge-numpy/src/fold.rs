@@ -2,7 +2,7 @@
 //! as calls come.
 
 use crate::array::Array;
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::numpy_types::no_value;
 use crate::shared_view::contiguous;
@@ -194,5 +194,5 @@ fn folded_view(view: &View, reduces: bool, axes: u16, keep: bool) -> PyResult<Ar
             rank += 1;
         }
     }
-    contiguous(&shape[..rank]).map_err(|error| PyValueError::new_err(error.0))
+    contiguous(&shape[..rank]).map_err(value_error)
 }

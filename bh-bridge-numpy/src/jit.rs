@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::context::{Context, Shared};
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::operand::{number, set_symbol};
 use bh_bytecode::{Constant, DType, View};
 use bh_recorder::{ArrayId, Recording};
@@ -196,5 +196,5 @@ impl Call {
 /// The same view, `elements` elements later.
 fn shifted(view: &View, elements: i64) -> PyResult<View> {
     let start = if view.is_empty() { view.start() } else { view.start() + elements };
-    View::new(start, view.shape(), view.stride()).map_err(|error| PyValueError::new_err(error.0))
+    View::new(start, view.shape(), view.stride()).map_err(value_error)
 }

@@ -1,19 +1,14 @@
 //! The order in memory of results of elementwise operations: that of the operands, as NumPy's order "K" has it.
 
 use crate::array::Array;
-use crate::error::exception;
-use bh_bytecode::{MAX_RANK, View, ViewError};
-use pyo3::exceptions::PyValueError;
+use crate::error::{exception, value_error};
+use bh_bytecode::{MAX_RANK, View};
 use pyo3::prelude::*;
 
 /// Dimensions from the outermost in memory to the innermost.
 pub struct Order {
     axes: [usize; MAX_RANK],
     rank: usize,
-}
-
-fn value_error(error: ViewError) -> PyErr {
-    PyValueError::new_err(error.0)
 }
 
 /// The distance of an operand's elements along a dimension of the result, counted from the last one; 0 where it has one

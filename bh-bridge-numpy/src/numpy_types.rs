@@ -51,19 +51,20 @@ pub fn numpy_scalar(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> 
     Ok(numpy(py)?.scalars[dtype as usize].bind(py).clone())
 }
 
-/// The shorter names of element types, in the order of their codes.
-const SHORT_NAMES: [&str; DType::ALL.len()] =
-    ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"];
-
-/// The element type that a text names, of those that mean the same everywhere.
+/// The element type that a text names, of those that mean the same everywhere: `float64`, `f8`, `float`.
 fn type_named(name: &str) -> Option<DType> {
     match name {
+        "?" => return Some(DType::Bool),
         "float" => return Some(DType::F64),
         "int" => return Some(DType::I64),
         _ => (),
     }
-    let all = DType::ALL.into_iter().zip(SHORT_NAMES);
-    all.into_iter().find(|(dtype, short)| dtype.numpy_name() == name || *short == name).map(|(dtype, _)| dtype)
+    let (kind, bytes) = name.split_at_checked(1)?;
+    match bytes.parse::<u8>() {
+        // Short names count bytes, where bh's count bits.
+        Ok(bytes) => DType::from_name(&format!("{kind}{}", u32::from(bytes) * 8)),
+        Err(_) => DType::ALL.into_iter().find(|dtype| dtype.numpy_name() == name),
+    }
 }
 
 /// The element type that one of NumPy's dtypes or classes of scalars, a class of numbers of Python, or a text names.

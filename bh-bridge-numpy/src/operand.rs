@@ -86,6 +86,13 @@ pub enum Operand<'a> {
     Number(Number),
 }
 
+impl<'a> Operand<'a> {
+    /// The array, if it is one.
+    pub fn array(&self) -> Option<&'a Array> {
+        if let Operand::Array(array) = self { Some(array) } else { None }
+    }
+}
+
 /// The operand and its code; `None` for what needs Python's help.
 #[inline]
 pub fn classify<'a>(object: &'a Bound<'_, PyAny>) -> Option<(u8, Operand<'a>)> {

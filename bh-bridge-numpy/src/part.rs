@@ -2,12 +2,12 @@
 //! goes on to the array.
 
 use crate::array::{Array, Link};
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::shared_view::made;
 use bh_bytecode::{Opcode, View};
 use bh_recorder::{ArrayId, Input};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 
@@ -49,7 +49,7 @@ impl Link {
             start += rest % extent * stride;
             rest /= extent;
         }
-        let view = made(start, &[], &[]).map_err(|error| PyValueError::new_err(error.0))?;
+        let view = made(start, &[], &[]).map_err(value_error)?;
         let recorder = &whole.context.recorder;
         let id = with_location(py, |place| {
             let number = recorder.copy_of((whole.anchor(), &view), place)?;

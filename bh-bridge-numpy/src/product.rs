@@ -1,13 +1,12 @@
 //! Products of vectors and matrices whose types are equal and whose shapes fit. All others are Python's.
 
 use crate::array::Array;
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::shared_view::contiguous;
 use bh_bytecode::{DType, View};
 use bh_recorder::{Input, Location};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -52,7 +51,7 @@ fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
 
 /// A product of which one factor is a matrix, by the stack's method.
 fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Option<Array>> {
-    let view = contiguous(shape).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = contiguous(shape).map_err(value_error)?;
     let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
     // From here on it owns the handle.
     let result = Array::result(a.context, id, a.dtype, view);

@@ -2,7 +2,7 @@
 
 use crate::array::{self, Array, derive};
 use crate::context::{self, Shared, Stack};
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
@@ -45,10 +45,6 @@ fn element_type(code: u8) -> PyResult<DType> {
 
 fn opcode_named(name: &str) -> PyResult<Opcode> {
     Opcode::from_name(name).ok_or_else(|| PyValueError::new_err(format!("there is no operation '{name}'")))
-}
-
-fn value_error(error: bh_bytecode::ViewError) -> PyErr {
-    PyValueError::new_err(error.0)
 }
 
 fn context_of(py: Python<'_>, stack: Option<&Stack>) -> PyResult<Shared> {

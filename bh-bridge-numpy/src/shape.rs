@@ -3,6 +3,7 @@
 use crate::array::{Array, derive, window};
 use crate::call::{Call, Served};
 use crate::create::copied;
+use crate::error::value_error;
 use crate::numpy_types::element_type;
 use crate::record::{assignable, cast_in_order};
 use crate::scalar::is_in_program;
@@ -11,7 +12,6 @@ use crate::shared_view::{contiguous, contiguous_from};
 use crate::strided::is_plain;
 use crate::warning::warn_of_cast;
 use bh_bytecode::{MAX_RANK, View};
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
@@ -80,7 +80,7 @@ pub fn ravel<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     if from.get().is_scalar() || !view.is_contiguous() || view.is_empty() {
         return Ok(None);
     }
-    let flat = contiguous_from(view.start(), &[view.len()]).map_err(|error| PyValueError::new_err(error.0))?;
+    let flat = contiguous_from(view.start(), &[view.len()]).map_err(value_error)?;
     derived(from, flat)
 }
 
@@ -92,7 +92,7 @@ pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     if rank == 1 {
         return Ok(Some(copy.into_any()));
     }
-    let flat = contiguous(&[len]).map_err(|error| PyValueError::new_err(error.0))?;
+    let flat = contiguous(&[len]).map_err(value_error)?;
     let mut flat = window(&copy, *flat)?;
     // The copy is nobody else's.
     flat.base = None;
@@ -108,8 +108,7 @@ pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         (shape[rank], stride[rank]) = (extent, step);
         rank += 1;
     }
-    let view =
-        View::new(view.start(), &shape[..rank], &stride[..rank]).map_err(|error| PyValueError::new_err(error.0))?;
+    let view = View::new(view.start(), &shape[..rank], &stride[..rank]).map_err(value_error)?;
     derived(from, view)
 }
 

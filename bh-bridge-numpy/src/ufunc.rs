@@ -4,7 +4,7 @@
 use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
 use crate::context::Shared;
-use crate::error::exception;
+use crate::error::{exception, value_error};
 use crate::fold::{Folds, Given, plain_fold};
 use crate::layout::Order;
 use crate::location::with_location;
@@ -368,7 +368,7 @@ impl<const N: usize> Call<'_, N> {
         }
         match shape {
             Some(view) if is_plain(&view) => Ok(view),
-            Some(view) => contiguous(view.shape()).map_err(|error| PyValueError::new_err(error.0)),
+            Some(view) => contiguous(view.shape()).map_err(value_error),
             None => Ok(Arc::default()),
         }
     }
@@ -519,7 +519,7 @@ pub fn broadcast(a: &View, b: &View) -> PyResult<Arc<View>> {
             }
         }
     }
-    contiguous(&shape).map_err(|error| PyValueError::new_err(error.0))
+    contiguous(&shape).map_err(value_error)
 }
 
 #[cold]

@@ -3,12 +3,12 @@
 use crate::array::{Array, derive};
 use crate::array_api::follows_array_api;
 use crate::call::{Call, Served};
+use crate::error::value_error;
 use crate::fold::{Given, fold};
 use crate::pick;
 use crate::scalar::give;
 use crate::warning;
 use bh_bytecode::{DType, Opcode, View};
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -78,7 +78,7 @@ pub fn outer<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let view = |array: &Array, shape: [i64; 2], along: usize| {
         let (start, mut stride) = (array.view.start(), [0; 2]);
         stride[along] = array.view.stride()[0];
-        View::new(start, &shape, &stride).map_err(|error| PyValueError::new_err(error.0))
+        View::new(start, &shape, &stride).map_err(value_error)
     };
     let a = Bound::new(call.py(), derive(a, view(a.get(), [rows, 1], 0)?)?)?;
     let b = Bound::new(call.py(), derive(b, view(b.get(), [1, columns], 1)?)?)?;

@@ -110,7 +110,7 @@ keys! {
         RANKS "ranks": usize = "1",
             "Ranks in this process, which take turns if there are fewer chains below. Unset, one for each chain; not with a launcher.";
         WEIGHTS "weights": String = "[]",
-            "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Empty for equal shares.";
+            "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Or 'even', or a file of bh tune. Empty for shares by the speeds that engines announce, or equal ones where they announce none.";
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
         OVERLAP_ROWS "overlap_rows": u32 = "2",
             "The most rows of passing arrays that neighbours both compute rather than send.";

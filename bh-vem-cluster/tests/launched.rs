@@ -132,28 +132,26 @@ fn eigenvalues_of_a_rank() {
     println!("{ranks} ranks found eigenvalues");
 }
 
-#[test]
-fn eigenvalues_are_found_by_ranks() {
+/// Runs a test on these numbers of ranks with each launcher; at its end it says what the ranks did.
+fn on_ranks(numbers: [usize; 2], test: &str, told: &str) {
     for launcher in launchers() {
-        for ranks in [2, 3] {
-            let output = launch(launcher, ranks, "eigenvalues_of_a_rank", &[]);
+        for ranks in numbers {
+            let output = launch(launcher, ranks, test, &[]);
             assert!(output.status.success(), "{ranks} ranks with {}: {}", launcher.0, said(&output));
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(text.contains(&format!("{ranks} ranks found")), "{}", said(&output));
+            assert!(text.contains(&format!("{ranks} ranks {told}")), "{}", said(&output));
         }
     }
 }
 
 #[test]
+fn eigenvalues_are_found_by_ranks() {
+    on_ranks([2, 3], "eigenvalues_of_a_rank", "found");
+}
+
+#[test]
 fn methods_on_ranks_put_elements_in_a_row() {
-    for launcher in launchers() {
-        for ranks in [2, 5] {
-            let output = launch(launcher, ranks, "rows_of_a_rank", &[]);
-            assert!(output.status.success(), "{ranks} ranks with {}: {}", launcher.0, said(&output));
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(text.contains(&format!("{ranks} ranks put")), "{}", said(&output));
-        }
-    }
+    on_ranks([2, 5], "rows_of_a_rank", "put");
 }
 
 #[test]

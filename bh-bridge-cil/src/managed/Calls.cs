@@ -493,37 +493,23 @@ namespace Bh.Managed
             return found;
         }
 
-        internal static int bh_scalar_bool(out bool result, IntPtr a)
+        static int Number<T>(out T result, Func<T> read)
         {
-            bool found = false;
-            int status = Try(() => found = One(a, ElementType.Bool).Wholes[0] != 0);
+            T found = default(T);
+            int status = Try(() => found = read());
             result = found;
             return status;
         }
 
-        internal static int bh_scalar_i64(out long result, IntPtr a)
-        {
-            long found = 0;
-            int status = Try(() => found = One(a, ElementType.I64).Wholes[0]);
-            result = found;
-            return status;
-        }
+        internal static int bh_scalar_bool(out bool result, IntPtr a) =>
+            Number(out result, () => One(a, ElementType.Bool).Wholes[0] != 0);
 
-        internal static int bh_scalar_u64(out ulong result, IntPtr a)
-        {
-            ulong found = 0;
-            int status = Try(() => found = unchecked((ulong)One(a, ElementType.U64).Wholes[0]));
-            result = found;
-            return status;
-        }
+        internal static int bh_scalar_i64(out long result, IntPtr a) => Number(out result, () => One(a, ElementType.I64).Wholes[0]);
 
-        internal static int bh_scalar_f64(out double result, IntPtr a)
-        {
-            double found = 0;
-            int status = Try(() => found = One(a, ElementType.F64).Reals[0]);
-            result = found;
-            return status;
-        }
+        internal static int bh_scalar_u64(out ulong result, IntPtr a) =>
+            Number(out result, () => unchecked((ulong)One(a, ElementType.U64).Wholes[0]));
+
+        internal static int bh_scalar_f64(out double result, IntPtr a) => Number(out result, () => One(a, ElementType.F64).Reals[0]);
 
         internal static int bh_scalar_c128(double[] result, IntPtr a) => Try(() =>
         {

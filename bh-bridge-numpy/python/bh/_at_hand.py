@@ -22,7 +22,8 @@ _OPERANDS = {
     "median": 1, "nanmedian": 1, "percentile": 2, "quantile": 2, "nanpercentile": 2, "nanquantile": 2, "polyval": 2, "gradient": 1, "pad": 2,
     "insert": 3, "delete": 2, "union1d": 2, "intersect1d": 2, "setdiff1d": 2, "setxor1d": 2, "isin": 2,
     "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "histogram2d": 2, "histogramdd": 1,
-    "nan_to_num": 1, "nanargmin": 1, "nanargmax": 1, "convolve": 2, "correlate": 2, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
+    "nan_to_num": 1, "nanargmin": 1, "nanargmax": 1, "convolve": 2, "correlate": 2,
+    "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
 }  # fmt: skip
 # The most elements of an operand, and of one of functions that move elements or count them, where NumPy goes once over what takes bh
 # a few kernels.

@@ -8,11 +8,10 @@ import numpy as np
 
 from . import _native
 from ._axes import deliver
-from ._convert import astype, native, order_of
-from ._convert import in_order as laid_out
+from ._convert import astype, in_order, native, order_of
 from ._fallback import Fallback, falls_back, lower, taken
 from ._memory import in_process
-from ._products import Matrices, in_order, shaped
+from ._products import Matrices, permutation, shaped, turned
 from ._reductions import sum as sum_
 from ._types import CODE
 
@@ -47,7 +46,7 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     value = _summed(plan, [astype(value, kind) for value in arrays])
     if letter != "K" or value.shape != plan.shape or len(arrays) == 1 and not plan.gone:
         in_fortran = letter == "A" and all(array.T._contiguous for array in arrays)
-        value = laid_out(_native.broadcast_to(value, plan.shape), "F" if in_fortran else letter if letter == "F" else "C")
+        value = in_order(_native.broadcast_to(value, plan.shape), "F" if in_fortran else letter if letter == "F" else "C")
     value._scalar = not plan.shape
     return deliver(value, out, "unsafe")
 
@@ -84,12 +83,8 @@ class _Plan:
         # The dimensions that are summed over at the end, and where the others go.
         self.gone = tuple(place for place, letter in enumerate(letters) if letter not in output)
         letters = [letter for letter in letters if letter in output]
-        self.last = in_order([letters.index(letter) for letter in output])
+        self.last = permutation([letters.index(letter) for letter in output])
         self.shape = tuple(extents[letter] for letter in output)
-
-
-def _turned(value, axes):
-    return value if axes is None else _native.transpose(value, axes)
 
 
 _plan = functools.lru_cache(maxsize=1024)(_Plan)
@@ -110,7 +105,7 @@ class _Product:
         else:
             all_letters = list(dict.fromkeys([*a, *b]))
             orders = ([own.index(x) for x in all_letters if x in own] for own in (a_letters, b_letters))
-            self.axes = tuple(map(in_order, orders))
+            self.axes = tuple(map(permutation, orders))
             self.forms = tuple(tuple(of.get(letter, 1) for letter in all_letters) for of in (a, b))
             wide = [x if y == 1 else y for x, y in zip(*self.forms)]
             self.gone = tuple(place for place, letter in enumerate(all_letters) if letter in joint)
@@ -129,7 +124,7 @@ def _summed(plan, arrays):
     value, *others = (_diagonal(value, pairs) for value, pairs in zip(arrays, plan.diagonals))
     for step, other in zip(plan.steps, others):
         value = step.of(value, other)
-    return _turned(sum_(value, plan.gone, value.dtype) if plan.gone else value, plan.last)
+    return turned(sum_(value, plan.gone, value.dtype) if plan.gone else value, plan.last)
 
 
 def _as_text(operands):

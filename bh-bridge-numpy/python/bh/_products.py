@@ -180,7 +180,7 @@ class Matrices:
         if len(first) != len(second) or any(a_shape[i] != b_shape[j] for i, j in zip(first, second)):
             raise ValueError("shape-mismatch for sum")
         rest_a, rest_b = ([axis for axis in range(len(shape)) if axis not in gone] for shape, gone in ((a_shape, first), (b_shape, second)))
-        self.axes = in_order([*rest_a, *first]), in_order([*second, *rest_b])
+        self.axes = permutation([*rest_a, *first]), permutation([*second, *rest_b])
         rows, inner, columns = (prod(shape[axis] for axis in axes) for shape, axes in ((a_shape, rest_a), (a_shape, first), (b_shape, rest_b)))
         self.forms = (rows, inner), (inner, columns)
         self.shape = (*(a_shape[axis] for axis in rest_a), *(b_shape[axis] for axis in rest_b))
@@ -192,14 +192,19 @@ class Matrices:
         return _native.reshape(product(a, b, a._code) if made is None else made, self.shape)
 
 
-def in_order(axes):
+def permutation(axes):
     """An order of dimensions; None for that which they have."""
     return None if axes == list(range(len(axes))) else axes
 
 
+def turned(value, axes):
+    """An operand with its dimensions in an order."""
+    return value if axes is None else _native.transpose(value, axes)
+
+
 def shaped(value, axes, shape):
     """An operand with its dimensions in an order, and then a shape."""
-    value = value if axes is None else _native.transpose(value, axes)
+    value = turned(value, axes)
     return value if value.shape == shape else _native.reshape(value, shape)
 
 

@@ -166,7 +166,7 @@ pub(super) struct Nest {
 /// A chain under construction.
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
-    facts: &'a Survey,
+    survey: &'a Survey,
     pub(super) first: u32,
     pub(super) end: u32,
     pub(super) kernels: u32,
@@ -183,10 +183,10 @@ pub(super) struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn new(batch: &'a BatchRef<'a>, facts: &'a Survey, first: u32) -> Chain<'a> {
+    pub(super) fn new(batch: &'a BatchRef<'a>, survey: &'a Survey, first: u32) -> Chain<'a> {
         Chain {
             batch,
-            facts,
+            survey,
             first,
             end: first,
             kernels: 0,
@@ -202,8 +202,8 @@ impl<'a> Chain<'a> {
 
     /// Takes in the next block, if it may.
     pub(super) fn extend(&mut self) -> bool {
-        let facts = self.facts;
-        let (Some(block), false) = (facts.blocks.get(self.end as usize), self.ends) else { return false };
+        let survey = self.survey;
+        let (Some(block), false) = (survey.blocks.get(self.end as usize), self.ends) else { return false };
         let record = &self.batch.blocks[self.end as usize];
         self.computed = match block {
             Block::Apart => return false,
@@ -230,7 +230,7 @@ impl<'a> Chain<'a> {
     pub(super) fn is_open(&self) -> bool {
         self.nests.is_empty()
             || self
-                .facts
+                .survey
                 .moved
                 .spans
                 .iter()
@@ -271,13 +271,13 @@ impl<'a> Chain<'a> {
     /// together, so that these do not count.
     pub(super) fn offset(&self, array: &Array) -> [i64; 3] {
         let (offset, [rows, columns]) = (array.offset.unwrap_or_default(), self.around());
-        let fixed = [rows, columns, self.facts.threads];
-        [0, 1, 2].map(|axis| if fixed[axis] { 0 } else { offset[axis] })
+        let fixed = [rows, columns, self.survey.threads];
+        AXES.map(|axis| if fixed[axis] { 0 } else { offset[axis] })
     }
 
     /// Where a slot is at the first iteration, along all axes that count.
     pub(super) fn at(&self, place: Position) -> [i64; 3] {
-        [place.row, place.column, if self.facts.threads { 0 } else { place.rest }]
+        [place.row, place.column, if self.survey.threads { 0 } else { place.rest }]
     }
 
     fn block(&mut self, parts: &[Part]) -> bool {
@@ -310,7 +310,7 @@ impl<'a> Chain<'a> {
     pub(super) fn array(&mut self, base: u32, fresh: bool) -> u32 {
         self.arrays.push(Array {
             base,
-            grid: self.facts.grids[base as usize],
+            grid: self.survey.grids[base as usize],
             size: self.batch.bases[base as usize].dtype().size() as i64,
             fresh,
             replaced: false,
@@ -338,13 +338,13 @@ impl<'a> Chain<'a> {
     /// Does the array's content end in the chain?
     pub(super) fn dies(&self, array: &Array) -> bool {
         let ends = self.batch.bases[array.base as usize].has(base_flags::DIES);
-        array.replaced || (ends && !array.aliased && self.facts.last_use[array.base as usize] < self.end)
+        array.replaced || (ends && !array.aliased && self.survey.last_use[array.base as usize] < self.end)
     }
 
     /// Takes in a nest, or one for each array that it writes. False if it cannot run in tiles with the others.
     fn nest(&mut self, block: u32, part: &Part, fresh: &[(u32, u32)]) -> bool {
         if let Some(mut nest) = self.placed(block, &part.stage, part.moved.as_deref(), fresh) {
-            let copies = if self.facts.threads { self.versions(&mut nest) } else { Vec::new() };
+            let copies = if self.survey.threads { self.versions(&mut nest) } else { Vec::new() };
             self.take(nest);
             copies.into_iter().for_each(|copy| self.take(copy));
             return true;
@@ -392,7 +392,7 @@ impl<'a> Chain<'a> {
         let place = |slot: usize| {
             let array = self.arrays.get(arrays[slot] as usize)?;
             let place =
-                grid::place(&stage, slot, array.grid).filter(|_| self.facts.threads || by_element(&stage, slot))?;
+                grid::place(&stage, slot, array.grid).filter(|_| self.survey.threads || by_element(&stage, slot))?;
             let by = moved.map_or([0, 0], |moved| moved[slot]);
             Some(Position { row: place.row + by[0], column: place.column + by[1], ..place })
         };

@@ -81,9 +81,9 @@ pub fn column_tilings(batch: &BatchRef<'_>, options: &ColumnOptions) -> (Vec<Col
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total < options.least_bytes) {
         return Default::default();
     }
-    let facts = Survey::new(batch, false);
+    let survey = Survey::new(batch, false);
     let model = Columns { options, cost: 0.0, bytes: 0, nests: 0 };
-    let (found, declined) = search(batch, &facts, &model, options.kernels);
+    let (found, declined) = search(batch, &survey, &model, options.kernels);
     let finish = |it: super::Found<'_>| {
         let layout = Layout::of(&it.chain, &it.draft)?;
         let tiling = it.draft.finish(&it.chain, &it.size, it.plain);
@@ -279,9 +279,8 @@ impl Columns<'_> {
         if width.iter().any(|&it| it < 1) || local > options.local_bytes || AXES.iter().any(|&axis| length(axis) < 1) {
             return None;
         }
-        let fill = options.groups;
         let across = (0..2).map(|axis| (length(axis + 1) + width[axis] - 1) / width[axis]).product::<i64>();
-        let parts = (fill / across).max(1);
+        let parts = (options.groups / across).max(1);
         let height = ((rows + parts - 1) / parts).max(ROWS * layout.turns.extra()).clamp(1, rows);
         let groups = (rows + height - 1) / height * across;
         let tile = [height, width[0], width[1]];
@@ -297,7 +296,7 @@ impl Columns<'_> {
         }
         let bytes = draft.memory_bytes(tile);
         // Few groups leave a part of the device without work.
-        let idle = (fill as f64 / groups as f64).max(1.0);
+        let idle = (options.groups as f64 / groups as f64).max(1.0);
         let cost = together(bytes * MEMORY, done) * idle;
         Some(Size { tile, strip: 1, cost, bytes: bytes as u64, in_use: local as u64 })
     }

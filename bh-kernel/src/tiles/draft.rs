@@ -1,10 +1,9 @@
-//! From a chain to a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it does.
+//! From a chain to the draft of a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it
+//! does.
 
 use super::chain::{AXES, Array, Chain, NONE, Nest};
-use super::model::Size;
-use super::{Reach, TileNest, TileRows, TileSlot, Tiling, versions};
-use crate::window::SlidingRename;
-use crate::{BufferRef, Parameters, Stage, Step, StrideClass};
+use super::{Reach, TileSlot};
+use crate::Step;
 use bh_bytecode::{Opcode, base_flags};
 use std::ops::Range;
 
@@ -24,7 +23,7 @@ pub(super) enum Home {
 
 /// A nest of the chain, or a copy between memory and rows.
 #[derive(Clone, Copy)]
-enum Source {
+pub(super) enum Source {
     Nest(usize),
     Load(usize),
     Store(usize),
@@ -41,7 +40,7 @@ pub(super) struct Access {
 
 /// A nest under construction.
 pub(super) struct DraftNest {
-    source: Source,
+    pub(super) source: Source,
     pub(super) accesses: Vec<Access>,
     /// Threads do all elements of a column together, as one.
     pub(super) extents: [i64; 3],
@@ -509,151 +508,9 @@ impl Draft {
         (if bytes % PAGE == 0 { bytes + LINE } else { bytes }) / size
     }
 
-    /// The tiling, with these sizes.
-    /// `plain`: what its kernels cost otherwise, and the bytes that they move.
-    pub(super) fn finish(&self, chain: &Chain<'_>, size: &Size, plain: (f64, u64)) -> Tiling {
-        let mut numbers = vec![0; chain.arrays.len()];
-        let mut rows = Vec::new();
-        for (array, used) in self.with_rows() {
-            numbers[array] = rows.len() as u32;
-            let (column, bytes) = self.columns[array];
-            rows.push(TileRows {
-                size: bytes as usize,
-                pitch: self.pitch(array, size.tile[1]),
-                column,
-                first: used.first,
-                kept: used.kept,
-                left: used.columns.low,
-            });
-        }
-        let finish = Finish { chain, draft: self, numbers: &numbers, rows: &rows };
-        let nests = self.nests.iter().map(|nest| finish.nest(nest)).collect();
-        let mut renames: Vec<SlidingRename> = Vec::new();
-        for (array, home) in chain.arrays.iter().zip(&self.homes) {
-            let fresh = matches!(home, Home::Fresh | Home::Rows { store: Some(TileSlot::Fresh(_)), .. });
-            if fresh {
-                let alias = chain.renames.iter().rev().find(|rename| rename.base == array.base).and_then(|it| it.alias);
-                renames.push(SlidingRename { base: array.base, alias });
-            }
-        }
-        Tiling {
-            blocks: chain.first..chain.end,
-            kernels: chain.kernels,
-            nests,
-            renames,
-            area: self.area.clone(),
-            around: chain.around(),
-            tile: size.tile,
-            strip: size.strip,
-            rings: self.rings(),
-            plain_bytes: plain.1,
-            bytes: size.bytes,
-            in_use: size.in_use,
-            gain: size.cost / plain.0,
-            rows,
-        }
-    }
-
     /// The arrays that are in rows of the tile, in the order of their numbers there.
     pub(super) fn with_rows(&self) -> impl Iterator<Item = (usize, Use)> + '_ {
         let used = self.uses.iter().enumerate().filter(|(array, _)| self.in_rows(*array));
         used.filter_map(|(array, used)| Some((array, (*used)?)))
-    }
-}
-
-/// What completes nests.
-struct Finish<'a> {
-    chain: &'a Chain<'a>,
-    draft: &'a Draft,
-    /// The number of each array's rows.
-    numbers: &'a [u32],
-    rows: &'a [TileRows],
-}
-
-impl Finish<'_> {
-    fn nest(&self, nest: &DraftNest) -> TileNest {
-        let (stage, slots) = match nest.source {
-            Source::Nest(number) => self.of_chain(&self.chain.nests[number]),
-            Source::Load(array) => self.copy(array, TileSlot::Base(self.chain.arrays[array].base), true),
-            Source::Store(array) => {
-                let base = TileSlot::Base(self.chain.arrays[array].base);
-                let Home::Rows { store, .. } = self.draft.homes[array] else { unreachable!("only rows are stored") };
-                self.copy(array, store.unwrap_or(base), false)
-            }
-        };
-        let block = match nest.source {
-            Source::Nest(number) => self.chain.nests[number].block,
-            Source::Load(_) => self.chain.first,
-            Source::Store(_) => self.chain.end - 1,
-        };
-        let places = match nest.source {
-            Source::Nest(number) => {
-                let places = self.chain.nests[number].places.iter();
-                places.map(|place| place.map_or([0; 3], |place| self.chain.at(place))).collect()
-            }
-            Source::Load(_) | Source::Store(_) => vec![[0; 3]; slots.len()],
-        };
-        TileNest { block, stage, slots, places, reach: nest.reach, late: nest.late }
-    }
-
-    fn of_chain(&self, nest: &Nest) -> (Stage, Vec<TileSlot>) {
-        let mut stage = nest.stage.clone();
-        let rank = stage.parameters.extents.len();
-        let mut slots = Vec::with_capacity(nest.arrays.len());
-        for (slot, (&number, place)) in nest.arrays.iter().zip(&nest.places).enumerate() {
-            let Some(array) = self.chain.arrays.get(number as usize) else {
-                slots.push(TileSlot::Index);
-                continue;
-            };
-            slots.push(match (place, self.draft.homes[number as usize]) {
-                // What goes its own way reads an array that no nest writes: memory has all of it.
-                (None, _) | (_, Home::Base) => TileSlot::Base(array.base),
-                (_, Home::Fresh) => TileSlot::Fresh(array.base),
-                (_, Home::Rows { .. }) => TileSlot::Rows(self.numbers[number as usize]),
-            });
-            if let (TileSlot::Rows(rows), Some(place)) = (slots[slot], place) {
-                let rows = &self.rows[rows as usize];
-                stage.parameters.starts[slot] = place.row * rows.pitch + place.column * rows.column + place.rest;
-                stage.parameters.strides[slot * rank] = rows.pitch;
-                stage.parameters.strides[slot * rank + 1] = rows.column;
-            }
-        }
-        // Where lines are columns, these are neighbours though a nest has one only.
-        for (slot, known) in stage.kernel.slots.iter_mut().enumerate().filter(|_| rank == 2) {
-            known.inner = match stage.parameters.strides[slot * rank + 1] {
-                0 => StrideClass::Zero,
-                1 => StrideClass::Unit,
-                _ => StrideClass::Other,
-            };
-        }
-        (stage, slots)
-    }
-
-    /// A copy of an array's rows from memory, or to it.
-    fn copy(&self, array: usize, memory: TileSlot, load: bool) -> (Stage, Vec<TileSlot>) {
-        let known = &self.chain.arrays[array];
-        let rows = &self.rows[self.numbers[array] as usize];
-        let column = known.grid.column;
-        let mut extents = vec![known.rows(self.chain.batch).unwrap_or(0), known.columns()];
-        let (mut there, mut here) = (vec![known.grid.row, column], vec![rows.pitch, column]);
-        if column > 1 {
-            [&mut extents, &mut there, &mut here]
-                .into_iter()
-                .zip([column, 1, 1])
-                .for_each(|(list, last)| list.push(last));
-        }
-        let dtype = self.chain.batch.bases[known.base as usize].dtype();
-        let kernel = versions::copy_kernel(dtype, extents.len(), 1);
-        let (from, to) = if load { (there, here) } else { (here, there) };
-        let parameters = Parameters {
-            extents,
-            buffers: vec![BufferRef::Base(known.base), BufferRef::Fresh(known.base)],
-            starts: vec![0, 0],
-            strides: [from, to].concat(),
-            instrs: vec![0, 0],
-            ..Parameters::default()
-        };
-        let own = TileSlot::Rows(self.numbers[array]);
-        (Stage { kernel, parameters }, if load { vec![memory, own] } else { vec![own, memory] })
     }
 }

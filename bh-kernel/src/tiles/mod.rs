@@ -20,6 +20,7 @@
 mod chain;
 mod columns;
 mod draft;
+mod finish;
 mod grid;
 mod model;
 mod moved;
@@ -182,9 +183,9 @@ pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWin
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
         return Tilings::default();
     }
-    let facts = Survey::new(batch, true);
+    let survey = Survey::new(batch, true);
     let model = model::Running::new(options, windows);
-    let (found, declined) = search(batch, &facts, &model, options.kernels);
+    let (found, declined) = search(batch, &survey, &model, options.kernels);
     let found = found.into_iter().map(|it| it.draft.finish(&it.chain, &it.size, it.plain)).collect();
     Tilings { found, declined }
 }
@@ -217,7 +218,7 @@ struct Found<'a> {
 /// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little.
 fn search<'a, M: Model>(
     batch: &'a BatchRef<'a>,
-    facts: &'a Survey,
+    survey: &'a Survey,
     model: &M,
     kernels: Option<u32>,
 ) -> (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) {
@@ -226,7 +227,7 @@ fn search<'a, M: Model>(
     let mut first = 0;
     let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
     while first < blocks && effort > 0 {
-        match longest(batch, facts, model, kernels, first, &mut effort) {
+        match longest(batch, survey, model, kernels, first, &mut effort) {
             Some(Ok(found)) => {
                 first = found.chain.end;
                 all.push(found);
@@ -246,13 +247,13 @@ fn search<'a, M: Model>(
 /// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
 fn longest<'a, M: Model>(
     batch: &'a BatchRef<'a>,
-    facts: &'a Survey,
+    survey: &'a Survey,
     model: &M,
     kernels: Option<u32>,
     first: u32,
     effort: &mut usize,
 ) -> Option<Result<Found<'a>, (Range<u32>, f64)>> {
-    let mut chain = Chain::new(batch, facts, first);
+    let mut chain = Chain::new(batch, survey, first);
     let mut lengths: Vec<Length> = Vec::new();
     let mut costs = model.clone();
     let ended = loop {
@@ -293,7 +294,7 @@ fn longest<'a, M: Model>(
     if gain > model::LEAST_GAIN {
         return Some(Err((first..end, gain)));
     }
-    let (mut chain, mut costs) = (Chain::new(batch, facts, first), model.clone());
+    let (mut chain, mut costs) = (Chain::new(batch, survey, first), model.clone());
     while chain.end < end && chain.extend() {
         costs.block(&chain);
     }

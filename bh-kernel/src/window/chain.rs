@@ -25,7 +25,7 @@ pub(super) struct Survey {
 impl Survey {
     pub(super) fn new(batch: &BatchRef<'_>) -> Survey {
         let count = batch.bases.len();
-        let mut facts = Survey {
+        let mut survey = Survey {
             lowered: Vec::with_capacity(batch.blocks.len()),
             pitch: vec![1; count],
             uses: vec![(u32::MAX, 0); count],
@@ -34,11 +34,11 @@ impl Survey {
         for (index, block) in batch.blocks.iter().enumerate() {
             let lowered = crate::lower(batch, index as u32);
             if let Lowered::Loops(stages, _) = &lowered {
-                stages.iter().for_each(|stage| facts.measure(stage));
+                stages.iter().for_each(|stage| survey.measure(stage));
             }
-            facts.lowered.push(lowered);
+            survey.lowered.push(lowered);
             let mut uses = |base: u32| {
-                if let Some(uses) = facts.uses.get_mut(base as usize) {
+                if let Some(uses) = survey.uses.get_mut(base as usize) {
                     *uses = (uses.0.min(index as u32), index as u32);
                 }
             };
@@ -47,7 +47,7 @@ impl Survey {
                 let bases = instr.operands().iter().filter_map(|operand: &Operand| operand.as_view());
                 for base in bases.map(|view| batch.views[view as usize].base) {
                     match instr.opcode {
-                        Opcode::Sync if base != NO_BASE => facts.synced[base as usize] = true,
+                        Opcode::Sync if base != NO_BASE => survey.synced[base as usize] = true,
                         opcode if opcode.is_system() => {}
                         _ => uses(base),
                     }
@@ -58,7 +58,7 @@ impl Survey {
                 uses(rename.alias);
             }
         }
-        facts
+        survey
     }
 
     /// Does the block compute anything?
@@ -148,7 +148,7 @@ pub(super) struct Nest {
 /// A chain under construction.
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
-    pub(super) facts: &'a Survey,
+    pub(super) survey: &'a Survey,
     options: &'a WindowOptions<'a>,
     pub(super) first: u32,
     pub(super) end: u32,
@@ -186,14 +186,14 @@ const ALONE: u32 = 4;
 impl<'a> Chain<'a> {
     pub(super) fn new(
         batch: &'a BatchRef<'a>,
-        facts: &'a Survey,
+        survey: &'a Survey,
         options: &'a WindowOptions<'a>,
         first: u32,
         effort: &'a Effort,
     ) -> Chain<'a> {
         Chain {
             batch,
-            facts,
+            survey,
             options,
             first,
             end: first,
@@ -250,7 +250,7 @@ impl<'a> Chain<'a> {
     /// Takes in a block. Returns whether a nest of it joins the window; `None` if the chain ends before the block.
     fn block(&mut self, block: u32) -> Option<bool> {
         self.at = block;
-        let (stages, dtypes) = match &self.facts.lowered[block as usize] {
+        let (stages, dtypes) = match &self.survey.lowered[block as usize] {
             Lowered::Nothing => return Some(false),
             Lowered::Special(_) => return None,
             Lowered::Loops(stages, temporaries) => (stages, temporaries),
@@ -312,7 +312,7 @@ impl<'a> Chain<'a> {
         self.arrays.push(Array {
             base,
             dtype,
-            pitch: self.facts.pitch.get(base as usize).copied().unwrap_or(1),
+            pitch: self.survey.pitch.get(base as usize).copied().unwrap_or(1),
             len,
             temporary,
             fresh: false,

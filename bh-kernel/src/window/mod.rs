@@ -235,7 +235,7 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
     if blocks < 2 || !worthwhile(batch, options.bytes) {
         return windows;
     }
-    let facts = chain::Survey::new(batch);
+    let survey = chain::Survey::new(batch);
     let mut first = 0;
     let effort = Effort::new(EFFORT * batch.instrs.len() + LEAST_EFFORT);
     while first + 1 < blocks {
@@ -249,7 +249,7 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
             continue;
         }
         let limit = next.map_or(blocks, |next| next.start);
-        let outcome = longest(batch, &facts, options, first, limit, &effort);
+        let outcome = longest(batch, &survey, options, first, limit, &effort);
         first = match outcome {
             Ok(window) => {
                 let end = window.blocks.end;
@@ -257,21 +257,21 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
                 end
             }
             Err(reason) => {
-                if facts.computes(first) {
+                if survey.computes(first) {
                     windows.apart.push((first, reason));
                 }
                 first + 1
             }
         };
     }
-    windows.lowered = facts.lowered;
+    windows.lowered = survey.lowered;
     windows
 }
 
 /// The longest window from block `first` on that ends before block `limit`.
 fn longest(
     batch: &BatchRef<'_>,
-    facts: &chain::Survey,
+    survey: &chain::Survey,
     options: &WindowOptions<'_>,
     first: u32,
     limit: u32,
@@ -279,7 +279,7 @@ fn longest(
 ) -> Result<SlidingWindow, Apart> {
     let mut end = limit;
     loop {
-        let mut chain = Chain::new(batch, facts, options, first, effort);
+        let mut chain = Chain::new(batch, survey, options, first, effort);
         let extended = chain.extend(end);
         match extended.and_then(|()| finish::finish(chain, options)) {
             Err(block) if block > first && block < end && !effort.spent() => end = block,

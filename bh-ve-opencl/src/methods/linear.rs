@@ -3,7 +3,7 @@
 //! in columns in memory between kernels.
 
 use super::lines::Lines;
-use super::panel::{Panel, shared};
+use super::panel::{Panel, shared, unroll};
 use super::{Call, Kernels};
 use crate::code::{Code, Into, KernelMemory, Matrix, Variant, Why, Writer, note, tiles};
 use bh_bytecode::DType;
@@ -127,11 +127,6 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
 
     fn wide(&self) -> bool {
         self.n * self.columns > 1 << 29
-    }
-
-    /// What stands before loops over an item's elements: registers cannot be counted.
-    fn unroll(&self) -> &'static str {
-        if self.call.target.square > 2 { "#pragma unroll\n" } else { "#pragma unroll 1\n" }
     }
 
     fn writer(&self) -> Writer {
@@ -277,7 +272,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
             + &moved(
                 (columns, most),
                 group,
-                (name, self.unroll()),
+                (name, unroll(self.call.target)),
                 &format!("c < width && (c < s || c >= s + {columns})"),
                 "m + (long)c * n",
             );
@@ -312,7 +307,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let (mut writer, name, block) = (self.writer(), type_name(self.dtype), self.block);
         let group = self.call.target.group.min(ITEMS);
         let wide = LINES.min(group);
-        let (down, unroll) = (group / wide, self.unroll());
+        let (down, unroll) = (group / wide, unroll(self.call.target));
         let own = block as usize / down;
         let work = writer.buffer(WORK, self.dtype, true);
         let follow = match beside {
@@ -370,7 +365,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         keeps_order: bool,
         (group, wide): (usize, usize),
     ) -> (String, String) {
-        let (name, block, unroll) = (type_name(self.dtype), self.block, self.unroll());
+        let (name, block, unroll) = (type_name(self.dtype), self.block, unroll(self.call.target));
         let pivots = writer.buffer(PIVOTS, DType::I64, false);
         let mut locals = format!("__local int other[{block}], from[2 * {block}], to[2 * {block}];\n");
         let (mut keep, mut change) = (String::new(), String::new());
@@ -423,7 +418,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let group = self.call.target.largest.min(ROOT);
         let down = group.min(block as usize);
         let (across, rows) = ((group / down) as i64, block as usize / down);
-        let (own, unroll) = (block / across.min(block), self.unroll());
+        let (own, unroll) = (block / across.min(block), unroll(self.call.target));
         let [n, first, width] = [self.n, first, width].map(|number| writer.numbers.text(number));
         let each = |text: &str| {
             format!(

@@ -3,7 +3,7 @@
 //! lies in columns in memory between kernels; below its diagonal it holds the reflections.
 
 use super::lines::Lines;
-use super::panel::{Panel, shared};
+use super::panel::{Panel, shared, unroll};
 use super::{Call, Kernels};
 use crate::code::{Code, KernelMemory, Variant, Writer};
 use bh_bytecode::DType;
@@ -70,11 +70,6 @@ impl Factors<'_, '_, '_> {
         self.call.target.group.min(ITEMS / (3 - self.call.target.halves))
     }
 
-    /// What stands before loops over an item's elements: registers cannot be counted.
-    fn unroll(&self) -> &'static str {
-        if self.call.target.square > 2 { "#pragma unroll\n" } else { "#pragma unroll 1\n" }
-    }
-
     fn writer(&self) -> Writer {
         Writer::new(Variant::Parameterised, true)
     }
@@ -118,7 +113,7 @@ impl Factors<'_, '_, '_> {
         let (mut writer, name) = (self.writer(), type_name(self.dtype));
         let (work, joined) = (writer.buffer(WORK, self.dtype, true), writer.buffer(JOINED, self.dtype, true));
         let (group, columns) = (panel.group, panel.columns);
-        let unroll = self.unroll();
+        let unroll = unroll(self.call.target);
         let together =
             (LOCAL / (3 - self.call.target.halves) / (group * self.dtype.size())).clamp(1, columns as usize) as i64;
         let [n, first, width, place] =
@@ -248,7 +243,7 @@ impl Factors<'_, '_, '_> {
             return;
         }
         let (mut writer, name) = (self.writer(), type_name(self.dtype));
-        let (group, unroll) = (self.group(), self.unroll());
+        let (group, unroll) = (self.group(), unroll(self.call.target));
         let (target, joined) = (writer.buffer(place, self.dtype, true), writer.buffer(JOINED, self.dtype, false));
         let work = if place == WORK { target.clone() } else { writer.buffer(WORK, self.dtype, false) };
         let groups = (end - begin).unsigned_abs().div_ceil(SHARED as u64) as usize;

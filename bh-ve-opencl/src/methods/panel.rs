@@ -15,6 +15,14 @@ const COLUMNS: i64 = 8;
 /// Values of which one is made in a step.
 const STEP: usize = 8;
 
+/// What stands before a loop that becomes statements.
+const UNROLLED: &str = "#pragma unroll\n";
+
+/// What stands before loops over an item's elements: registers cannot be counted.
+pub(super) fn unroll(target: &Target) -> &'static str {
+    if target.square > 2 { UNROLLED } else { "#pragma unroll 1\n" }
+}
+
 /// The columns of a panel: `width` of them, or fewer at the end, by one group.
 pub(super) struct Panel {
     /// Items of the group.
@@ -30,14 +38,14 @@ impl Panel {
     /// Of columns of this many rows and elements of `size` bytes, at most `width`.
     pub(super) fn new(target: &Target, rows: i64, width: i64, size: usize) -> Panel {
         // Few rows are no work for many items.
-        let group = target.largest.min(ITEMS).min((rows.max(1) as u64).next_power_of_two().max(64) as usize);
+        let group = target.largest.min(ITEMS).min((rows.max(1) as u64).next_power_of_two().max(SMALL as u64) as usize);
         let own = (rows.max(1) as u64).div_ceil(group as u64).next_power_of_two() as i64;
         let (rows, columns) = match own {
             ..=ROWS => (own, ((BYTES / size) as i64 / own).clamp(1, width.min(COLUMNS))),
             _ => (0, width),
         };
         // PoCL 5 leaves statements of one item out of loops with barriers, if groups are small and loops are not unrolled.
-        let unroll = if target.square > 2 || group < SMALL { "#pragma unroll\n" } else { "#pragma unroll 1\n" };
+        let unroll = if group < SMALL { UNROLLED } else { unroll(target) };
         Panel { group, columns, rows, unroll }
     }
 

@@ -327,6 +327,7 @@ mod tests {
         mix.lose(0);
         assert_eq!((0..100).find_map(|_| mix.note(2, || much, &[1.0, 1.0], 10_000)), Some(vec![0.0, 1.0]));
     }
+
     /// A card that is slow to fill gets all of what stays there, and a part of what the program brings.
     #[test]
     fn what_the_program_brings_is_shared_out() {
