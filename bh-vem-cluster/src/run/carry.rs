@@ -5,14 +5,12 @@
 use crate::plan::boxes::span_of;
 use crate::plan::stage::{Place, Transfer};
 use crate::run::local::LocalRank;
-use crate::run::machine::{Machine, timed};
+use crate::run::machine::{Machine, each, timed};
 use bh_bytecode::View;
 use bh_core::abi::{access, status};
 use bh_core::component::Child;
 use bh_core::error::{Error, Result};
-use rayon::ThreadPool;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Bytes of a piece.
@@ -320,40 +318,10 @@ impl Machine {
             let work = |(place, (state, child)): (usize, (&mut LocalRank, &mut Child))| {
                 take_turn(first + place, turn, loads, state, child)
             };
-            outcome = outcome.and(each(crew, ranks.enumerate(), &work));
+            outcome = outcome.and(each(crew, ranks.enumerate(), &work).into_iter().collect());
         }
         outcome
     }
-}
-
-/// Does something with each of some things, by the threads of a crew if there is one; the first failure. None stops the others.
-fn each<T: Send>(
-    crew: Option<&ThreadPool>,
-    mut things: impl Iterator<Item = T>,
-    work: &(impl Fn(T) -> Result<()> + Sync),
-) -> Result<()> {
-    let Some(crew) = crew else {
-        // All are worked on, whatever fails.
-        let mut first = Ok(());
-        things.for_each(|thing| first = std::mem::replace(&mut first, Ok(())).and(work(thing)));
-        return first;
-    };
-    let first = Mutex::new(Ok(()));
-    let keep = |outcome: Result<()>| {
-        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.is_ok() {
-            *first = outcome;
-        }
-    };
-    crew.in_place_scope(|scope| {
-        let own = things.next();
-        for thing in things {
-            let keep = &keep;
-            scope.spawn(move |_| keep(work(thing)));
-        }
-        own.into_iter().for_each(|thing| keep(work(thing)));
-    });
-    first.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A rank's part of a turn.

@@ -4,7 +4,7 @@
 use crate::plan::boxes::Span;
 use crate::plan::stage::Place;
 use crate::run::local::LocalRank;
-use crate::run::machine::Machine;
+use crate::run::machine::{Machine, each};
 use bh_bytecode::Base;
 use bh_core::component::Child;
 use bh_core::error::Result;
@@ -13,39 +13,27 @@ impl Machine {
     /// Does one thing for each of some ranks, at the same time where each has a stack of its own; the first error by rank.
     fn at_once<J: Send>(
         &mut self,
-        mut jobs: Vec<Option<J>>,
+        jobs: Vec<Option<J>>,
         work: impl Fn(&mut LocalRank, &mut Child, J) -> Result<()> + Sync,
     ) -> Result<()> {
-        let mut outcomes = vec![Ok(()); jobs.len()];
         let several = jobs.iter().flatten().count() > 1;
-        match self.crew.as_ref().filter(|_| several) {
-            Some(crew) => crew.in_place_scope(|scope| {
-                let ranks = self.children.iter_mut().zip(&mut self.locals).zip(jobs.into_iter().zip(&mut outcomes));
-                let mut first = None;
-                for ((child, rank), (job, outcome)) in
-                    ranks.filter_map(|(own, (job, outcome))| Some((own, (job?, outcome))))
-                {
-                    match first {
-                        None => first = Some((child, rank, job, outcome)),
-                        Some(_) => scope.spawn({
-                            let work = &work;
-                            move |_| *outcome = work(rank, child, job)
-                        }),
-                    }
-                }
-                if let Some((child, rank, job, outcome)) = first {
-                    *outcome = work(rank, child, job);
-                }
-            }),
-            None => {
-                for (rank, outcome) in outcomes.iter_mut().enumerate() {
-                    if let Some(job) = jobs[rank].take() {
-                        let (state, child) = self.rank(rank);
-                        *outcome = work(state, child, job);
-                    }
-                }
+        let outcomes = match self.crew.as_ref().filter(|_| several) {
+            Some(crew) => {
+                let ranks = self.children.iter_mut().zip(&mut self.locals).zip(jobs);
+                let asked = ranks.filter_map(|(own, job)| Some((own, job?)));
+                each(Some(crew), asked, &|((child, rank), job): ((&mut Child, &mut LocalRank), J)| {
+                    work(rank, child, job)
+                })
             }
-        }
+            None => {
+                let asked = jobs.into_iter().enumerate().filter_map(|(rank, job)| Some((rank, job?)));
+                let one = |(rank, job)| {
+                    let (state, child) = self.rank(rank);
+                    work(state, child, job)
+                };
+                asked.map(one).collect()
+            }
+        };
         outcomes.into_iter().collect()
     }
 

@@ -75,6 +75,29 @@ fn crew(ranks: usize, stacks: usize) -> Option<ThreadPool> {
     (ranks > 1 && ranks <= stacks).then(|| threads.thread_name(|_| "bh-sibling".into()).build().ok())?
 }
 
+/// Does something with each of some things, by the threads of a crew if there is one; the outcomes in their order. None stops the
+/// others.
+pub(super) fn each<T: Send>(
+    crew: Option<&ThreadPool>,
+    things: impl Iterator<Item = T>,
+    work: &(impl Fn(T) -> Result<()> + Sync),
+) -> Vec<Result<()>> {
+    let Some(crew) = crew else { return things.map(work).collect() };
+    let things: Vec<T> = things.collect();
+    let mut outcomes = vec![Ok(()); things.len()];
+    crew.in_place_scope(|scope| {
+        let mut all = things.into_iter().zip(&mut outcomes);
+        let own = all.next();
+        for (thing, outcome) in all {
+            scope.spawn(move |_| *outcome = work(thing));
+        }
+        if let Some((thing, outcome)) = own {
+            *outcome = work(thing);
+        }
+    });
+    outcomes
+}
+
 /// The memory that a stack's engines have of their own.
 pub(crate) fn memory_of(child: &mut Child) -> Option<u64> {
     child.message("device memory").ok()?.trim().parse().ok()
@@ -164,29 +187,22 @@ impl Machine {
 
     /// Runs a batch for each rank, side by side where each has a stack of its own; the outcomes by rank.
     pub(crate) fn run_ranks(&mut self, batches: &mut [LocalBatch]) -> Vec<Result<()>> {
-        let mut outcomes = vec![Ok(()); batches.len()];
-        let stacks = self.children.len();
         // Nobody is woken for one.
         let several = batches.iter().filter(|batch| !batch.only_drops()).count() > 1;
-        let ranks = self.locals.iter_mut().zip(batches.iter_mut().zip(&mut outcomes));
-        match self.crew.as_ref().filter(|_| several) {
-            Some(crew) => crew.in_place_scope(|scope| {
-                let mut ranks = self.children.iter_mut().zip(ranks);
-                let first = ranks.next();
-                for (child, (rank, (batch, outcome))) in ranks {
-                    scope.spawn(move |_| *outcome = rank.run(child, batch));
-                }
-                if let Some((child, (rank, (batch, outcome)))) = first {
-                    *outcome = rank.run(child, batch);
-                }
-            }),
+        let crew = self.crew.as_ref().filter(|_| several);
+        let (ranks, stacks) = (self.locals.iter_mut().zip(batches), self.children.len());
+        match crew {
+            Some(_) => each(crew, self.children.iter_mut().zip(ranks), &|(child, (rank, batch)): (
+                &mut Child,
+                (&mut LocalRank, &mut LocalBatch),
+            )| rank.run(child, batch)),
             None => {
-                for (number, (rank, (batch, outcome))) in ranks.enumerate() {
-                    *outcome = rank.run(&mut self.children[number % stacks], batch);
-                }
+                let run = |(number, (rank, batch)): (usize, (&mut LocalRank, &mut LocalBatch))| {
+                    rank.run(&mut self.children[number % stacks], batch)
+                };
+                ranks.enumerate().map(run).collect()
             }
         }
-        outcomes
     }
 
     pub(crate) fn rank(&mut self, rank: usize) -> (&mut LocalRank, &mut Child) {
