@@ -1,7 +1,7 @@
 //! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
 
 use crate::chains::BatchPlan;
-use crate::code::{Placement, Target, scatter};
+use crate::code::{PROCESSOR_SQUARE, Placement, Target, scatter};
 use crate::compiler::Entry;
 use crate::device::{self, Class, DeviceInfo};
 use crate::engine::Counters;
@@ -72,8 +72,7 @@ fn target(facts: &DeviceInfo, settings: &Settings) -> Target {
     let fitting = (facts.local_bytes as usize / (4 * 16)).max(1);
     let group = settings.group.min(1 << facts.largest_group.min(fitting).ilog2());
     // Enough items to hide the latency of memory.
-    // Processors have few registers, and their compilers take long over loops that are unrolled.
-    let square = if facts.class == Class::Cpu { 2 } else { 8 };
+    let square = if facts.class == Class::Cpu { PROCESSOR_SQUARE } else { 8 };
     let halves = if facts.local_bytes >= 48 << 10 { 2 } else { 1 };
     let (groups, parameter_bytes) = (facts.units * (2048 / group).max(1), facts.parameter_bytes);
     let largest = if settings.group < 64 { group } else { 1 << facts.largest_group.ilog2() };

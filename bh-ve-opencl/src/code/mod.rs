@@ -98,6 +98,9 @@ impl Placements {
     }
 }
 
+/// Results of a matrix product, down and across, that an item of a processor keeps in registers.
+pub(crate) const PROCESSOR_SQUARE: usize = 2;
+
 /// What the text may rely on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
@@ -116,6 +119,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Does a processor run the kernels, which has few registers, and whose compiler takes long over loops that are unrolled?
+    pub(crate) fn is_processor(&self) -> bool {
+        self.square <= PROCESSOR_SQUARE
+    }
+
     /// Items that fill the device.
     pub(crate) fn items(&self) -> i64 {
         (self.group * self.groups) as i64

@@ -196,7 +196,7 @@ pub(crate) fn tiles(
     let dtype = out.dtype;
     let (name, side) = (type_name(dtype), side(dtype).min(target.square));
     // Where registers are few, unrolled loops are of no use.
-    let unroll = if target.square > 2 { "#pragma unroll\n" } else { "#pragma unroll 1\n" };
+    let unroll = if target.is_processor() { "#pragma unroll 1\n" } else { "#pragma unroll\n" };
     let group = target.group.min(MOST_ITEMS);
     // Items across and down a tile.
     let across = 1usize << group.ilog2().div_ceil(2);

@@ -1,5 +1,5 @@
 //! Some columns of a matrix that one group has in its registers, each item some rows: what factors of blocks of columns are made
-//! of. Where rows are too many, columns stay in memory.
+//! of. Where rows are too many, and on processors, columns stay in memory.
 
 use crate::code::Target;
 
@@ -7,8 +7,8 @@ use crate::code::Target;
 const BYTES: usize = 256;
 /// Items at most: more would wait for each other longer.
 const ITEMS: usize = 512;
-/// Items of a small group.
-const SMALL: usize = 64;
+/// Items at least, if the device has as many: fewer would not hide what each waits for.
+const LEAST: usize = 64;
 /// Rows of an item at most, if they are in registers, and columns.
 const ROWS: i64 = 32;
 const COLUMNS: i64 = 8;
@@ -20,7 +20,7 @@ const UNROLLED: &str = "#pragma unroll\n";
 
 /// What stands before loops over an item's elements: registers cannot be counted.
 pub(super) fn unroll(target: &Target) -> &'static str {
-    if target.square > 2 { UNROLLED } else { "#pragma unroll 1\n" }
+    if target.is_processor() { "#pragma unroll 1\n" } else { UNROLLED }
 }
 
 /// The columns of a panel: `width` of them, or fewer at the end, by one group.
@@ -31,22 +31,24 @@ pub(super) struct Panel {
     pub(super) columns: i64,
     /// Rows of an item in registers; 0: they are in memory.
     rows: i64,
-    unroll: &'static str,
 }
 
 impl Panel {
     /// Of columns of this many rows and elements of `size` bytes, at most `width`.
     pub(super) fn new(target: &Target, rows: i64, width: i64, size: usize) -> Panel {
+        // A processor runs the items of a group one after the other: one does all. (PoCL compiles small groups with registers and
+        // barriers in loops wrongly, which are right without its optimisation.)
+        if target.is_processor() {
+            return Panel { group: 1, columns: width, rows: 0 };
+        }
         // Few rows are no work for many items.
-        let group = target.largest.min(ITEMS).min((rows.max(1) as u64).next_power_of_two().max(SMALL as u64) as usize);
+        let group = target.largest.min(ITEMS).min((rows.max(1) as u64).next_power_of_two().max(LEAST as u64) as usize);
         let own = (rows.max(1) as u64).div_ceil(group as u64).next_power_of_two() as i64;
         let (rows, columns) = match own {
             ..=ROWS => (own, ((BYTES / size) as i64 / own).clamp(1, width.min(COLUMNS))),
             _ => (0, width),
         };
-        // PoCL 5 leaves statements of one item out of loops with barriers, if groups are small and loops are not unrolled.
-        let unroll = if group < SMALL { UNROLLED } else { unroll(target) };
-        Panel { group, columns, rows, unroll }
+        Panel { group, columns, rows }
     }
 
     /// Columns in which later ones are not looked at: reading them again takes less than products do.
@@ -70,8 +72,7 @@ impl Panel {
         match self.rows {
             0 => format!("for (int r = first + item; r < n; r += {group}) {{\n{text}}}\n"),
             rows => format!(
-                "{}for (int q = 0; q < {rows}; q++) {{\nconst int r = first + item + q * {group};\nif (r < n) {{\n{text}}}\n}}\n",
-                self.unroll
+                "{UNROLLED}for (int q = 0; q < {rows}; q++) {{\nconst int r = first + item + q * {group};\nif (r < n) {{\n{text}}}\n}}\n"
             ),
         }
     }
@@ -83,9 +84,8 @@ impl Panel {
         match self.rows {
             0 => self.each_row(&format!("const {name} value = {};\n{text}", value("r"))),
             rows => format!(
-                "{{\n{name} values[{rows}];\n{0}for (int q = 0; q < {rows}; q++) {{\nconst int r = first + item + q * {1};\n\
-                 values[q] = {2};\n}}\n{3}}}\n",
-                self.unroll,
+                "{{\n{name} values[{rows}];\n{UNROLLED}for (int q = 0; q < {rows}; q++) {{\nconst int r = first + item + q * {0};\n\
+                 values[q] = {1};\n}}\n{2}}}\n",
                 self.group,
                 value("(r < n ? r : n - 1)"),
                 self.each_row(&format!("const {name} value = values[q];\n{text}"))
@@ -95,17 +95,20 @@ impl Panel {
 
     /// Statements for the rows of an item, if `row` is one of them.
     pub(super) fn if_own(&self, row: &str, text: &str) -> String {
-        format!(
-            "if (({row} - first) % {} == item) {{\n{}}}\n",
-            self.group,
-            self.each_row(&format!("if (r == {row}) {{\n{text}}}\n"))
-        )
+        let statements = match self.rows {
+            0 => format!("const int r = {row};\nif (r < n) {{\n{text}}}\n"),
+            _ => self.each_row(&format!("if (r == {row}) {{\n{text}}}\n")),
+        };
+        format!("if (({row} - first) % {} == item) {{\n{statements}}}\n", self.group)
     }
 
     /// Statements for each column with the number `c`.
     pub(super) fn each_column(&self, c: &str, text: &str) -> String {
-        let end = if self.rows == 0 { "width".into() } else { self.columns.to_string() };
-        format!("{}for (int {c} = 0; {c} < {end}; {c}++) {{\n{text}}}\n", self.unroll)
+        let (unroll, end) = match self.rows {
+            0 => ("", "width".to_owned()),
+            _ => (UNROLLED, self.columns.to_string()),
+        };
+        format!("{unroll}for (int {c} = 0; {c} < {end}; {c}++) {{\n{text}}}\n")
     }
 
     /// Brings the columns from `s` on to registers, or back; those from `width` on are zeros.
@@ -144,7 +147,7 @@ impl Panel {
     }
 }
 
-/// Statements for each `e` of a count of them, shared by the items of a group. (PoCL 5 does loops of one turn for all items.)
+/// Statements for each `e` of a count of them, shared by the items of a group. (PoCL does loops of one turn for all items.)
 pub(super) fn shared(group: usize, count: i64, text: &str) -> String {
     match count <= group as i64 {
         true => format!("{{\nconst int e = item;\nif (e < {count}) {{\n{text}}}\n}}\n"),
