@@ -1,7 +1,100 @@
-//! Copies the elements under a strided view into a dense run, in C order.
+//! Copies the elements under a strided view: into a dense run, in C order, or between two layouts.
 
-use bh_bytecode::View;
+use bh_bytecode::walk::{Loop, Walk};
+use bh_bytecode::{DType, View};
+use bh_core::abi::HostMemory;
+use bh_core::strided;
 use std::ptr;
+
+/// Elements along a side of a square of a transposed copy: few enough that a cache has room for a line of each row, wherever
+/// rows lie.
+const SIDE: usize = 8;
+
+/// Copies the elements of a view of a base whose element 0 is at `data` to the program's memory.
+///
+/// # Safety
+/// The elements of the view must be readable, and `memory` must be writable for them and overlap none.
+pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        if !transpose(dtype.size(), view, data.cast_mut(), memory, true) {
+            strided::load(dtype, view, data, memory);
+        }
+    }
+}
+
+/// Overwrites the elements of a view of a base whose element 0 is at `data` from the program's memory. Truth values become 0 or 1.
+///
+/// # Safety
+/// The elements of the view must be writable, and `memory` must be readable for them and overlap none.
+pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemory) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        if dtype == DType::Bool || !transpose(dtype.size(), view, data, memory, false) {
+            strided::store(dtype, view, data, memory);
+        }
+    }
+}
+
+/// Copies elements in squares, if both sides are dense along an axis, each along another one: an element at a time takes a line
+/// of a cache for each. False if they are not.
+///
+/// # Safety
+/// As [`load`] or [`store`].
+unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory, loads: bool) -> bool {
+    let axes = view.shape().iter().zip(view.stride()).zip(memory.stride());
+    let whole = Walk::merged(axes.map(|((&extent, &own), &other)| {
+        let (own, other) = (own as isize * size as isize, other as isize);
+        Loop { extent, steps: if loads { [other, own] } else { [own, other] } }
+    }));
+    let dense = |side: usize| {
+        let is_dense = |each: &Loop<2>| each.steps[side] == size as isize && each.extent >= SIDE as i64;
+        whole.loops().iter().position(is_dense)
+    };
+    let (Some(along), Some(across)) = (dense(0), dense(1)) else { return false };
+    if along == across {
+        return false;
+    }
+    let mut rest = Walk::default();
+    for (place, each) in whole.loops().iter().enumerate() {
+        if place != along && place != across {
+            rest.push(*each);
+        }
+    }
+    let (along, across) = (whole.loops()[along], whole.loops()[across]);
+    let own = data.wrapping_offset(view.start() as isize * size as isize);
+    let begin = if loads { [memory.data(), own] } else { [own, memory.data()] };
+    // SAFETY: promised by the caller for every element, and the walk and the squares reach elements only.
+    rest.each(begin, |at| unsafe {
+        match size {
+            1 => squares::<1>(at, along, across),
+            2 => squares::<2>(at, along, across),
+            4 => squares::<4>(at, along, across),
+            8 => squares::<8>(at, along, across),
+            _ => squares::<16>(at, along, across),
+        }
+    });
+    true
+}
+
+/// Copies elements of `N` bytes that are dense where they go along one loop, and where they come from along the other.
+///
+/// # Safety
+/// All of them must lie in memory of their own that can be written, and read.
+unsafe fn squares<const N: usize>([to, from]: [*mut u8; 2], along: Loop<2>, across: Loop<2>) {
+    for first in (0..along.extent as isize).step_by(SIDE) {
+        let rows = first..(first + SIDE as isize).min(along.extent as isize);
+        for begin in (0..across.extent as isize).step_by(SIDE) {
+            for column in begin..(begin + SIDE as isize).min(across.extent as isize) {
+                for row in rows.clone() {
+                    let offset = |side: usize| row * along.steps[side] + column * across.steps[side];
+                    // SAFETY: promised by the caller.
+                    unsafe { ptr::copy_nonoverlapping(from.offset(offset(1)), to.offset(offset(0)), N) };
+                }
+            }
+        }
+    }
+}
 
 /// Copies what `view` shows of the elements at `source` to `target`, densely in C order.
 ///
@@ -56,6 +149,51 @@ mod tests {
         // SAFETY: the view fits the source and the target has its length.
         unsafe { gather(view, 2, source.as_ptr().cast(), target.as_mut_ptr().cast()) };
         target
+    }
+
+    /// Moves the elements of a view out and back; the memory in between has them with these strides, in elements.
+    fn there_and_back(len: usize, view: &View, stride: &[i64]) {
+        let source: Vec<u16> = (0..len as u16).collect();
+        let (mut between, mut back) = (vec![0u16; view.len() as usize], vec![0u16; len]);
+        let bytes: Vec<i64> = stride.iter().map(|stride| 2 * stride).collect();
+        let data = between.as_mut_ptr();
+        // SAFETY: the view fits both arrays, and its elements are as many as those between.
+        unsafe {
+            let memory = HostMemory::new(data.cast(), &bytes);
+            assert!(transpose(2, view, source.as_ptr().cast_mut().cast(), &memory, true));
+            store(DType::U16, view, back.as_mut_ptr().cast(), &memory);
+        }
+        let mut expected = vec![0u16; view.len() as usize];
+        // SAFETY: as above.
+        unsafe {
+            strided::load(
+                DType::U16,
+                view,
+                source.as_ptr().cast(),
+                &HostMemory::new(expected.as_mut_ptr().cast(), &bytes),
+            )
+        };
+        assert_eq!(between, expected);
+        let mut kept = vec![0u16; len];
+        // SAFETY: as above.
+        unsafe { strided::store(DType::U16, view, kept.as_mut_ptr().cast(), &HostMemory::new(data.cast(), &bytes)) };
+        assert_eq!(back, kept);
+    }
+
+    #[test]
+    fn transposed_copies_are_those_element_by_element() {
+        for (rows, columns) in [(8, 8), (9, 31), (64, 17), (100, 8)] {
+            let grid = View::contiguous(&[rows, columns]).unwrap();
+            let turned = grid.transpose(&[1, 0]).unwrap();
+            there_and_back((rows * columns) as usize, &turned, &[rows, 1]);
+            there_and_back((rows * columns) as usize, &grid, &[1, rows]);
+        }
+        let cube = View::contiguous(&[9, 3, 10]).unwrap();
+        there_and_back(270, &cube.transpose(&[2, 1, 0]).unwrap(), &[27, 9, 1]);
+        there_and_back(270, &cube.transpose(&[1, 2, 0]).unwrap(), &[90, 9, 1]);
+        let part =
+            View::contiguous(&[20, 20]).unwrap().slice(0, Some(3), Some(15), 1).unwrap().slice(1, Some(5), Some(14), 1);
+        there_and_back(400, &part.unwrap().transpose(&[1, 0]).unwrap(), &[12, 1]);
     }
 
     #[test]

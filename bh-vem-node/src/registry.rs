@@ -1,7 +1,7 @@
 //! The registry as engines see it: [`Arrays`] behind a lock, and what has to be called with the lock open.
 
 use crate::arrays::{Aliased, Arrays, Detached, SpaceCopy, Step, Transfer};
-use crate::copy::gather;
+use crate::copy::{self, gather};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{
     AttachmentOps, ErrorRecord, Export, ExportRequest, Fresh, HOST_SPACE, HostMemory, Loan, Residency, Status,
@@ -9,7 +9,6 @@ use bh_core::abi::{
 };
 use bh_core::component::{Counter, Host, RegistryService, SharedChild};
 use bh_core::error::{Error, Result};
-use bh_core::strided;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::AtomicUsize;
@@ -440,7 +439,7 @@ impl RegistryService for ArrayRegistry {
         }
         let loan = self.lend(base, HOST_SPACE, access::READ)?;
         // SAFETY: the loan holds the whole base, which the view fits; the caller vouches for its memory.
-        unsafe { strided::load(base.dtype(), view, loan.data.cast(), memory) };
+        unsafe { copy::load(base.dtype(), view, loan.data.cast(), memory) };
         self.with(|arrays| arrays.release(loan.token));
         Ok(())
     }
@@ -469,7 +468,7 @@ impl RegistryService for ArrayRegistry {
         let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
         let loan = self.lend(base, HOST_SPACE, mode)?;
         // SAFETY: the loan holds the whole base, which the view fits; the caller vouches for its memory.
-        unsafe { strided::store(base.dtype(), view, loan.data.cast(), memory) };
+        unsafe { copy::store(base.dtype(), view, loan.data.cast(), memory) };
         self.with(|arrays| arrays.release(loan.token));
         Ok(())
     }

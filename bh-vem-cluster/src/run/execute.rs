@@ -5,7 +5,7 @@ use crate::command::failure::Failure;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
 use crate::run::carry::Underway;
 use crate::run::machine::{Machine, timed};
-use crate::transport::Class;
+use crate::transport::{Class, buffers};
 use bh_bytecode::{BatchRef, Opcode};
 use bh_core::error::Error;
 use std::collections::{BTreeMap, HashSet};
@@ -156,13 +156,16 @@ impl Machine {
             if !self.port.hosts(from) {
                 continue;
             }
-            let mut message = Vec::new();
             let begin = Instant::now();
-            for transfer in transfers {
+            let mut message = buffers::take(transfers.iter().map(|transfer| transfer.source.bytes()).sum());
+            let mut rest = &mut message[..];
+            for transfer in transfers.iter().filter(|transfer| !transfer.source.view.is_empty()) {
+                let (mine, behind) = rest.split_at_mut(transfer.source.bytes());
                 let (state, child) = self.rank(from);
-                if let Err(error) = state.pack(child, &transfer.source, &mut message) {
+                if let Err(error) = state.read_or_clear(child, &transfer.source, mine) {
                     failures.keep(None, error);
                 }
+                rest = behind;
             }
             self.spent.pack += begin.elapsed().as_nanos() as u64;
             if let Err(error) = self.port.send(Class::Payload, from, to, message) {
@@ -205,6 +208,7 @@ impl Machine {
                     Err(error) => failures.keep(None, error),
                 }
             }
+            buffers::give(message);
             self.spent.pack += begin.elapsed().as_nanos() as u64;
         }
     }

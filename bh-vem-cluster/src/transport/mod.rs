@@ -1,5 +1,6 @@
 //! How bytes get from rank to rank, and how many did.
 
+pub mod buffers;
 pub mod crossing;
 pub mod inprocess;
 pub mod remote;

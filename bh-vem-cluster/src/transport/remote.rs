@@ -1,6 +1,6 @@
 //! Ranks in processes of their own: messages go through a library that is loaded when a cluster asks for it.
 
-use crate::transport::Transport;
+use crate::transport::{Transport, buffers};
 use bh_cluster_abi::{OPEN_SYMBOL, OpenFn, OpenOptions, TransportTable, VERSION, outcome};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -123,7 +123,7 @@ impl Transport for Remote {
     fn send(&mut self, _from: usize, to: usize, bytes: Vec<u8>) -> Result<()> {
         unsafe extern "C" fn release(owner: *mut c_void) {
             // SAFETY: made below by `Box::into_raw`.
-            drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
+            buffers::give(*unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
         }
         let owner = Box::into_raw(Box::new(bytes));
         let table = self.table;
@@ -138,7 +138,7 @@ impl Transport for Remote {
         let mut count = 0;
         // SAFETY: the count lives through the call.
         self.check(unsafe { (self.table.receive)(self.table.context, from as u32, &mut count) })?;
-        let mut bytes = vec![0; count];
+        let mut bytes = buffers::take(count);
         // SAFETY: the buffer has as many bytes as were announced.
         self.check(unsafe { (self.table.take)(self.table.context, bytes.as_mut_ptr(), count) })?;
         Ok(bytes)
@@ -184,7 +184,7 @@ impl Transport for Wire {
         if !(EXPECTED_BYTES..=self.remote.part_bytes).contains(&bytes) || self.expected.contains_key(&from) {
             return Ok(());
         }
-        let mut room = vec![0; bytes];
+        let mut room = buffers::take(bytes);
         let table = self.remote.table;
         // SAFETY: the room does not move, and is freed only when the message has come.
         self.remote.check(unsafe { (table.expect)(table.context, from as u32, room.as_mut_ptr(), bytes) })?;
