@@ -33,6 +33,10 @@ RUNS = {
     "npbench.py": [("{suite} --seconds 0.01 --json {out}/npbench.json", "")],
     "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
     "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],
+    "ranks.py": [
+        ("--ranks 2 --rounds 1 --seconds 0 --warm 0 heat=40 fft2=32 --json {out}/ranks.json", "mpirun libbh_cluster_openmpi.so"),
+        ("--ranks 2 --rounds 1 --seconds 0 --warm 0 --weak water=40", "mpirun libbh_cluster_openmpi.so"),
+    ],
     "ranks_threads.py": [("--prefix {prefix} --build {build}/cluster --cores 1,2 --repeat 1 --quick black_scholes --json {out}/ranks_threads.json", "prefix mpirun")],
     "report.py": [("--check", "")],
     "rivals.py": [("leibnitz_pi --runs 1 --turns 1 --threads 1 --json {out}/rivals.json", "")],

@@ -42,9 +42,6 @@ const MOST_LINES: usize = 1000;
 /// Ranks whose shares are shown, at most.
 const MOST_SHOWN: usize = 16;
 
-/// How far siblings that work in host memory go ahead, so that they do several turns of a loop tile by tile, as one would.
-const AHEAD_PERCENT: u32 = 10;
-
 /// What a process ends with that an interrupt ends, as shells see it.
 const INTERRUPTED: i32 = 130;
 
@@ -93,7 +90,7 @@ impl Component for Cluster {
                 let open = Command::Open(keep_all, description);
                 let (leads, roster) = Lead::start(remote, &greeting, &open, &means, |all| {
                     let ranks = all.iter().map(Vec::len).sum();
-                    settings(&host, ranks, speeds(all), Defaults::of_ranks())
+                    settings(&host, ranks, speeds(all), Defaults::of_processes(all))
                 })?;
                 lead = Some(leads);
                 MET.store(true, Ordering::Release);
@@ -115,14 +112,7 @@ impl Component for Cluster {
                 if ranks == 0 {
                     return Err(Error::of_key("ranks", "a whole number from 1", "0"));
                 }
-                // What siblings compute while elements move takes kernels of its own, which read and write more than they win.
-                let mut defaults = Defaults::of_ranks();
-                if children.len() > 1 {
-                    defaults.overlap_bytes = u64::MAX;
-                }
-                if children.len() > 1 && !counted && memory.iter().all(Option::is_none) {
-                    defaults.ahead_percent = AHEAD_PERCENT;
-                }
+                let defaults = Defaults::of_process(&means);
                 let settings = settings(&host, ranks, speeds(&[means]), defaults)?;
                 let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
                 let mut machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);

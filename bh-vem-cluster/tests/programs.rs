@@ -322,8 +322,10 @@ fn shallow_water_sends_a_row_of_each_field_to_each_neighbour_in_one_message() {
     let config = std::env::temp_dir().join(format!("bh-ranks-shallow-{}.toml", std::process::id()));
     for ranks in [2usize, 3, 4, 7] {
         let stack = "[stacks]\nsimulated = ['filter', 'cluster', 'fuser', 'node', 've-cpu']\n";
-        std::fs::write(&config, format!("{stack}[components.cluster]\nranks = {ranks}\nsmall_bytes = 64\n")).unwrap();
-        for steps in [1u64, 5] {
+        // Steps of one batch send rows one by one, or those for all of them at once.
+        for (steps, percent, times) in [(1u64, 0, 1), (5, 0, 5), (5, 50, 1)] {
+            let keys = format!("ranks = {ranks}\nsmall_bytes = 64\nahead_percent = {percent}\n");
+            std::fs::write(&config, format!("{stack}[components.cluster]\n{keys}")).unwrap();
             let (n, line) = (12 * ranks as u64, program.line(&[&(12 * ranks).to_string(), &steps.to_string()]));
             let mut command = Command::new(&line[0]);
             command
@@ -341,8 +343,12 @@ fn shallow_water_sends_a_row_of_each_field_to_each_neighbour_in_one_message() {
                 for rank in 0..ranks {
                     let neighbours = if rank == 0 || rank == ranks - 1 { 1 } else { 2 };
                     let sent = |of: &[u64]| of[(turn + 1) * ranks + rank] - of[turn * ranks + rank];
-                    let wanted = (neighbours * steps, neighbours * steps * 3 * n * 8);
-                    assert_eq!((sent(&messages), sent(&bytes)), wanted, "rank {rank} of {ranks}, {steps} steps");
+                    let wanted = (neighbours * times, neighbours * steps * 3 * n * 8);
+                    assert_eq!(
+                        (sent(&messages), sent(&bytes)),
+                        wanted,
+                        "rank {rank} of {ranks}, {steps} steps, {percent}%"
+                    );
                 }
             }
         }

@@ -115,6 +115,25 @@ threads = 1
 jit = "off"
 "#;
 
+/// Ranks of very different shares, which compute rows of others for several rounds, tile by tile.
+const RANKS: &str = r#"
+[stacks]
+test = ["filter", "cluster", "fuser", "node", "ve-cpu"]
+[components.cluster]
+ranks = 5
+weights = [1, 0.3, 2, 0, 1]
+small_bytes = 64
+ahead_percent = 300
+[components.fuser]
+rename_percent = 400
+[components.ve-cpu]
+planning = "full"
+threads = 1
+jit = "off"
+window_bytes = 2000
+time_tiles = "16"
+"#;
+
 struct Stack {
     name: &'static str,
     text: String,
@@ -219,7 +238,13 @@ fn at_once() -> Vec<Stack> {
 
 /// For programs whose operations are all exact.
 fn interpreted() -> Vec<Stack> {
-    vec![plain(), Stack::new("interpreted", INTERPRETED, options(100, 1 << 18))]
+    let few = RANKS.replace("ranks = 5", "ranks = 2").replace("[1, 0.3, 2, 0, 1]", "[1, 1]");
+    vec![
+        plain(),
+        Stack::new("interpreted", INTERPRETED, options(100, 1 << 18)),
+        Stack::new("ranks", RANKS, options(300, 0)),
+        Stack::new("two ranks", &few.replace("300", "10"), options(300, 0)),
+    ]
 }
 
 /// The same with a device, which the interpreter stands for.

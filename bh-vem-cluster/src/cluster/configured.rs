@@ -1,5 +1,6 @@
 //! What the configuration says of a cluster.
 
+use crate::lead::roster::Stacks;
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
 use crate::plan::settings::Settings;
@@ -7,6 +8,7 @@ use crate::run::tune::{self, Given};
 use bh_core::component::Host;
 use bh_core::error::{Error, Result};
 use bh_core::keys;
+use bh_core::launcher::Launcher;
 use bh_core::stack::DESCRIPTION;
 use std::ffi::{CStr, c_char};
 
@@ -20,17 +22,43 @@ pub(super) fn description(host: &Host) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+/// How far ranks that work in host memory go ahead, so that they do several turns of a loop tile by tile, as one would.
+const AHEAD_PERCENT: u32 = 10;
+
+/// Right factors of products that come to all ranks of one host as a whole: they would all pass through its memory anyway.
+const KEEP_BYTES: u64 = 64 << 20;
+
 /// What suits some ranks where the configuration does not name it.
 pub(super) struct Defaults {
-    pub overlap_bytes: u64,
-    pub ahead_percent: u32,
+    overlap_bytes: u64,
+    ahead_percent: u32,
+    keep_bytes: u64,
 }
 
 impl Defaults {
-    /// Those of ranks in general.
-    pub(super) fn of_ranks() -> Defaults {
+    /// Those of ranks in general. `in_host_memory`: none has memory of its own, as devices have.
+    fn of_ranks(in_host_memory: bool) -> Defaults {
         let (overlap_bytes, ahead_percent) = (&keys::cluster::OVERLAP_BYTES, &keys::cluster::AHEAD_PERCENT);
-        Defaults { overlap_bytes: overlap_bytes.default(), ahead_percent: ahead_percent.default() }
+        let ahead_percent = if in_host_memory { AHEAD_PERCENT } else { ahead_percent.default() };
+        Defaults { overlap_bytes: overlap_bytes.default(), ahead_percent, keep_bytes: 0 }
+    }
+
+    /// Those of several processes with such stacks.
+    pub(super) fn of_processes(all: &[Stacks]) -> Defaults {
+        let in_host_memory = all.iter().flatten().all(|one| one.memory.is_none());
+        let one_host = Launcher::find().is_some_and(|launcher| launcher.local_size == launcher.size);
+        let keep_bytes = if in_host_memory && one_host { KEEP_BYTES } else { 0 };
+        Defaults { keep_bytes, ..Defaults::of_ranks(in_host_memory) }
+    }
+
+    /// Those of one process with such stacks, one for each rank or one for all that it simulates.
+    pub(super) fn of_process(stacks: &Stacks) -> Defaults {
+        let mut defaults = Defaults::of_ranks(stacks.iter().all(|one| one.memory.is_none()));
+        // What siblings compute while elements move takes kernels of its own, which read and write more than they win.
+        if stacks.len() > 1 {
+            defaults.overlap_bytes = u64::MAX;
+        }
+        defaults
     }
 }
 
@@ -52,18 +80,18 @@ pub(super) fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>, defa
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
         ahead_percent: ahead_percent.into(),
         overlap_bytes,
+        keep_bytes: defaults.keep_bytes,
     })
 }
 
 /// What a process's configuration says of shares, in a line that is equal where the settings are.
 pub(super) fn line(host: &Host) -> Result<String> {
     let settings = Settings {
-        weights: Weights::even(1),
-        rates: Vec::new(),
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
         ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
         overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
+        ..Settings::default(1)
     };
     Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default()))
 }

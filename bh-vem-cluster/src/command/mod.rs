@@ -141,7 +141,7 @@ fn get_view(reader: &mut Reader<'_>) -> Result<View> {
 /// Appends how work is shared out.
 pub fn put_settings(writer: &mut Writer, settings: &Settings) {
     writer.number(settings.small_bytes).number(settings.overlap_rows as u64);
-    writer.number(settings.ahead_percent as u64).number(settings.overlap_bytes);
+    writer.number(settings.ahead_percent as u64).number(settings.overlap_bytes).number(settings.keep_bytes);
     // Equal ones are no more than a number.
     let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
     put_table(writer.number(settings.weights.ranks() as u64), &listed);
@@ -151,7 +151,7 @@ pub fn put_settings(writer: &mut Writer, settings: &Settings) {
 /// What [`put_settings`] wrote.
 pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let (small_bytes, overlap_rows) = (reader.number()?, reader.number()? as i64);
-    let (ahead_percent, overlap_bytes) = (reader.number()? as i64, reader.number()?);
+    let (ahead_percent, overlap_bytes, keep_bytes) = (reader.number()? as i64, reader.number()?, reader.number()?);
     let ranks = reader.number()? as usize;
     let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
     let weights = match weights.len() {
@@ -163,7 +163,7 @@ pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     if !(rates.is_empty() || rates.len() == ranks) {
         return Err(strange());
     }
-    Ok(Settings { weights, rates, small_bytes, overlap_rows, ahead_percent, overlap_bytes })
+    Ok(Settings { weights, rates, small_bytes, overlap_rows, ahead_percent, overlap_bytes, keep_bytes })
 }
 
 #[cfg(test)]
@@ -199,6 +199,7 @@ mod tests {
             overlap_rows: 2,
             ahead_percent: 3,
             overlap_bytes: 0,
+            keep_bytes: 5,
         };
         let mut writer = Writer::default();
         put_settings(&mut writer, &settings);

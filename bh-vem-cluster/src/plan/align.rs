@@ -34,6 +34,11 @@ impl Hints {
         self.ahead.get(&instr).copied()
     }
 
+    /// Do ranks compute rows of others for several turns?
+    pub fn go_ahead(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
     /// Walks through a program from its end.
     pub fn find(arrays: &HashMap<u64, Array>, settings: &Settings, batch: &BatchRef<'_>, order: &[u32]) -> Hints {
         let mut walk =

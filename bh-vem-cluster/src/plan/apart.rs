@@ -240,6 +240,7 @@ fn ranks_that_plan_alone_plan_what_one_planner_does_for_all() {
             overlap_rows: rng.between(0, 3),
             ahead_percent: [0, 50, 200][rng.below(3)],
             overlap_bytes: [0, 1 << 20][rng.below(2)],
+            keep_bytes: [0, 1 << 20][rng.below(2)],
         };
         let mut all = planner(ranks, 0..ranks, settings.clone());
         let mut each: Vec<Planner> = (0..ranks).map(|rank| planner(ranks, rank..rank + 1, settings.clone())).collect();
@@ -304,8 +305,14 @@ fn heat(writer: &mut Writer, shape: [i64; 2]) -> Batch {
 /// that comes again.
 fn effort(ranks: usize, rank: usize) -> [usize; 4] {
     let (weights, small_bytes, overlap_bytes) = (Weights::even(ranks), 64, 1 << 20);
-    let settings =
-        Settings { weights, rates: Vec::new(), small_bytes, overlap_rows: 2, ahead_percent: 50, overlap_bytes };
+    let settings = Settings {
+        weights,
+        small_bytes,
+        overlap_rows: 2,
+        ahead_percent: 50,
+        overlap_bytes,
+        ..Settings::default(ranks)
+    };
     let mut planner = planner(ranks, rank..rank + 1, settings);
     let (mut writer, shape) = (Writer::default(), [8 * ranks as i64, 10]);
     let mut effort = [0; 4];

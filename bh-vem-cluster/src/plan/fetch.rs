@@ -295,8 +295,7 @@ mod tests {
     #[test]
     fn pieces_have_room_for_neighbours_where_arrays_like_them_needed_it() {
         let (weights, small_bytes) = (Weights::even(3), 64);
-        let settings =
-            Settings { weights, rates: Vec::new(), small_bytes, overlap_rows: 2, ahead_percent: 0, overlap_bytes: 0 };
+        let settings = Settings { weights, small_bytes, overlap_rows: 2, overlap_bytes: 0, ..Settings::default(3) };
         let mut id = 100;
         let new_id = move || {
             id += 1;

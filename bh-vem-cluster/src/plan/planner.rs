@@ -55,8 +55,6 @@ pub struct Planner {
     bordered_version: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
-    /// Factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change.
-    pub keep_bytes: u64,
     /// What one rank does alone is shared out, so that several are done at once.
     pub shares_out: bool,
     /// What each rank has of that so far, in elements.
@@ -91,7 +89,6 @@ impl Planner {
             bordered: HashSet::new(),
             bordered_version: 0,
             copied: BTreeSet::new(),
-            keep_bytes: 0,
             shares_out: false,
             alone: Vec::new(),
             factors: false,
@@ -303,7 +300,9 @@ impl Planner {
         self.flush += 1;
         self.alone.clear();
         let mut stages = self.stages.take();
-        let limits = (self.settings.overlap_bytes, self.newest);
+        // Rows for several turns travel once; turns that are cut in two cannot go on from each other in a cache.
+        let least_bytes = if self.hints.go_ahead() { u64::MAX } else { self.settings.overlap_bytes };
+        let limits = (least_bytes, self.newest);
         overlap(&mut stages, self.stages.hosted(), limits, &mut self.new_id);
         self.newest = (self.new_id)();
         stages

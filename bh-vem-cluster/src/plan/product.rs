@@ -44,7 +44,7 @@ impl Planner {
             return Ok(false);
         }
         let whole: Vec<Share> = shares.iter().map(|&(rank, _)| (rank, IndexBox::whole(right.1.shape()))).collect();
-        if self.arrays[&right.0].base.bytes() <= self.keep_bytes {
+        if self.arrays[&right.0].base.bytes() <= self.settings.keep_bytes {
             // It is here for the next product, too.
             let at = self.fetchable(right.0);
             if self.fetch(right.0, &right.1, &whole, at)?.is_ok() {

@@ -19,6 +19,8 @@ pub struct Settings {
     pub ahead_percent: i64,
     /// Where a rank gets at least this many bytes, it computes what needs none of them meanwhile.
     pub overlap_bytes: u64,
+    /// Right factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change.
+    pub keep_bytes: u64,
 }
 
 impl Settings {
@@ -34,12 +36,14 @@ impl Settings {
             overlap_rows,
             ahead_percent: 0,
             overlap_bytes,
+            keep_bytes: 0,
         }
     }
 
     /// One line, which is equal where the settings are. `weights` is what the configuration says of them.
     pub fn line(&self, weights: &str) -> String {
-        let Settings { weights: _, rates: _, small_bytes, overlap_rows, ahead_percent, overlap_bytes } = self;
+        let Settings { weights: _, rates: _, small_bytes, overlap_rows, ahead_percent, overlap_bytes, keep_bytes: _ } =
+            self;
         let weights = if weights.is_empty() { "by default" } else { weights };
         format!(
             "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, ahead_percent {ahead_percent}, \

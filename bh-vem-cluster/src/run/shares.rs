@@ -68,7 +68,7 @@ impl Machine {
         let limits: Vec<Option<u64>> =
             memory.iter().map(|bytes| bytes.map(|bytes| bytes / 100 * MOST_PERCENT)).collect();
         if limits.iter().all(Option::is_some) {
-            self.planner.keep_bytes = limits.iter().flatten().min().map_or(0, |limit| limit / KEPT);
+            self.planner.settings.keep_bytes = limits.iter().flatten().min().map_or(0, |limit| limit / KEPT);
         }
         if limits.iter().any(Option::is_some) && !given {
             self.shares.wanted = self.weights();
