@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::call::{Call, Served};
+use crate::error::waiting;
 use crate::operand::{Number, Operand, classify, code};
 use crate::scalar::{asked_by_program, numpy_scalar};
 use crate::strided::is_plain;
@@ -119,6 +120,26 @@ pub fn columns(array: &Array, key: &Bound<'_, PyAny>) -> Option<Array> {
     let whole = bounds.start == 0 && bounds.step == 1 && bounds.slicelength as i64 == array.view.shape()[0];
     let chosen = key.get_item(1).ok()?.cast_into_exact::<Array>().ok()?;
     if whole { crate::pick::columns(array, &chosen.borrow()) } else { None }
+}
+
+/// As many elements or rows may be recorded one by one: programs unpack vectors of a few numbers, and compute with them.
+const FEW: i64 = 8;
+
+/// Waits for an array of many elements or rows before the program iterates over it. Else each of the first ones is recorded, and
+/// keeps the array from being settled while the program holds it.
+pub fn await_rows(array: &Bound<'_, Array>) -> PyResult<()> {
+    let (py, this) = (array.py(), array.get());
+    let many = this.view.shape().first().is_some_and(|&extent| extent > FEW);
+    if !many || this.link.is_some() || !crate::shortcut::taken() || !asked_by_program(py) {
+        return Ok(());
+    }
+    let recorder = &this.context.recorder;
+    let at_hand = recorder.hand().map(|hand| hand.data(this.anchor(), this.view.start()).is_some());
+    // Where nothing is done at once, elements do not come to be at hand.
+    if at_hand != Some(false) || recorder.settle_part(this.anchor(), 1) {
+        return Ok(());
+    }
+    waiting(py, |patience| recorder.sync_with(patience))
 }
 
 /// The elements of a vector, or the rows of an array, one after the other.

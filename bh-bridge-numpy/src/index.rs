@@ -1,7 +1,7 @@
 //! Basic indexing: whole numbers, slices, `...` and new axes give views. What else NumPy takes goes to Python.
 
 use crate::array::{Array, derive};
-use crate::element::{Rows, at_hand, columns, set_at_hand};
+use crate::element::{Rows, at_hand, await_rows, columns, set_at_hand};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
@@ -369,6 +369,7 @@ impl Array {
         if slf.borrow().view.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d array"));
         }
+        await_rows(slf)?;
         Ok(Rows { array: slf.clone().unbind(), next: 0 })
     }
 

@@ -429,3 +429,27 @@ def test_matrices_give_the_programs_arrays():
 
 def test_functions_give_the_programs_arrays_of_its_arrays():
     assert type(bh.unique(bh.array([5, 1, 5], "i1"))) is bh.ndarray and type(bh.unique(bh.array([], "i1"))) is bh.ndarray
+
+
+def test_methods_of_the_class_take_instances_of_derived_classes():
+    class Own(np.ndarray):
+        def __getitem__(self, key):
+            return np.ndarray.__getitem__(self, key) * 10
+
+        def copy(self, order="C"):
+            return np.ndarray.copy(self, order)
+
+    own = np.arange(4.0).view(Own)
+    assert own[1] == 10 and type(own[1:]) is Own and type(own.copy()) is Own
+    np.ndarray.__setitem__(own, 0, 5)
+    same(np.ndarray.__add__(own, np.ones(4)).view(numpy.ndarray), numpy.array([6.0, 2.0, 3.0, 4.0]))
+    assert np.ndarray.__len__(own) == 4 and np.ndarray.tolist(own) == [5.0, 1.0, 2.0, 3.0] and next(np.ndarray.__iter__(own)) == 50
+    assert np.ndarray.tobytes(own) == np.ndarray.tobytes(np.array([5.0, 1.0, 2.0, 3.0])) and "Own" in np.ndarray.__repr__(own)
+    assert np.ndarray.item(own, 2) == 2.0 and pickle.loads(np.ndarray.dumps(np.arange(2)))[1] == 1
+
+
+def test_methods_of_the_class_and_its_operators_are_the_native_ones():
+    a = np.arange(3.0)
+    assert type(np.ndarray.__add__(a, 1)) is np.ndarray and np.ndarray.__getitem__(a, 2) == 2 and a.__getitem__(1) == 1
+    np.ndarray.__setitem__(a, 0, 7)
+    assert (a.__len__(), np.ndarray.__len__(a), repr(a), np.ndarray.__repr__(a)) == (3, 3, "array([7., 1., 2.])", "array([7., 1., 2.])")

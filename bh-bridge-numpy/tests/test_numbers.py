@@ -64,3 +64,22 @@ def test_approx_knows_pending_results_whoever_is_imported_first(order):
     lines = f"{order}; s = bh.ones(100000).sum(); assert 1e5 == pytest.approx(s); assert s == pytest.approx(1e5); print('fine')"
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr
+
+
+def test_elements_of_an_array_that_is_iterated_over_are_numbers():
+    for made in (lambda: np.arange(100.0) * 2 + 1, lambda: (np.arange(100.0) + 1)[::3], lambda: (np.arange(100.0).reshape(10, 10) + 1).T.flat):
+        values, host = list(made()), numpy.asarray(made())
+        assert all(type(value) is numpy.float64 for value in values) and values == host.tolist()
+    rows = list((np.arange(40.0) + 1).reshape(20, 2))
+    assert [type(row) for row in rows] == [np.ndarray] * 20 and sum(x * y for x, y in rows) == sum((2 * k + 1) * (2 * k + 2) for k in range(20))
+    assert list(np.zeros((20, 0)) + 1)[19].shape == (0,)
+
+
+def test_what_an_iteration_over_flat_changes_is_seen_by_what_follows():
+    a = np.arange(6.0).reshape(2, 3).T + 0
+    flat, seen = a.flat, []
+    for value in flat:
+        seen.append(float(value))
+        if flat.index < 6:
+            a[numpy.unravel_index(flat.index, a.shape)] += 10
+    assert seen == [0.0, 13.0, 11.0, 14.0, 12.0, 15.0] and flat.index == 6

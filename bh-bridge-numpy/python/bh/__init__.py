@@ -36,7 +36,7 @@ else:
         inplace=_ufunc.inplace,
     )
 
-    from . import _class, _methods  # noqa: E402,F401
+    from . import _class, _methods, _unbound  # noqa: E402,F401
 
     globals().update(_namespace.build())
     from ._lib import lib  # noqa: E402,F401

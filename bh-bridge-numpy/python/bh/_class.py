@@ -140,7 +140,7 @@ class ArrayClass(type):
         return getattr(np.ndarray, name)
 
 
-def _taught(method):
+def taught(method):
     """A method of a class derived from NumPy's arrays, given NumPy's class for bh's and memory of bh's arrays for themselves."""
 
     @functools.wraps(method)
@@ -160,10 +160,21 @@ def _taught(method):
     return call
 
 
+def for_both(name, method):
+    """A method of the class that takes instances of classes derived from NumPy's, too."""
+    of_numpy = taught(getattr(np.ndarray, name))
+
+    @functools.wraps(method)
+    def call(self, /, *arguments, **keywords):
+        return (of_numpy if isinstance(self, np.ndarray) else method)(self, *arguments, **keywords)
+
+    return call
+
+
 def teach(kind, *names):
     """Makes methods of one of NumPy's own derived classes know the class of bh's arrays."""
     for name in names:
-        setattr(kind, name, _taught(getattr(kind, name)))
+        setattr(kind, name, taught(getattr(kind, name)))
 
 
 @functools.cache

@@ -1,5 +1,7 @@
 """What arrays hand out about themselves: flags, and their elements in C order."""
 
+import itertools
+
 import numpy as np
 
 from . import _creation, _native, _search
@@ -63,7 +65,7 @@ class flatiter:
     """The elements of an array in C order, to iterate over, to read and to assign."""
 
     def __init__(self, array):
-        self.base, self._index = array, 0
+        self.base, self._index, self._places = array, 0, None
 
     index = property(lambda self: self._index)
 
@@ -87,15 +89,20 @@ class flatiter:
     def __next__(self):
         if self.index >= self.base.size:
             raise StopIteration
+        if self._places is None:
+            self._places = itertools.product(*map(range, self.base.shape))
+            # All elements are to come: they are waited for once.
+            if _native.meets_hosts(self.base) and not _native.is_at_hand(self.base):
+                _native.Stack(self.base._stack).flush(True)
         self._index += 1
-        return self.base.reshape(-1)[self._index - 1]
+        return _native.scalar_at_hand(self.base[next(self._places)])
 
     def __len__(self):
         return self.base.size
 
     def __getitem__(self, key):
         result = self.base.reshape(-1)[self._checked(key)]
-        return result if result._scalar else _native.cast(result, result._code)
+        return _native.scalar_at_hand(result) if result._scalar else _native.cast(result, result._code)
 
     def _checked(self, key):
         """The key as an index into the elements, after NumPy's checks."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _fallback, _functions, _native, _ufunc
 from ._at_hand import Later, at_hand, carried_out
+from ._class import for_both
 from ._convert import array, astype, called, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
@@ -360,7 +361,9 @@ def _copied(function):
 
 
 for _name in "item astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take cumsum".split():
-    setattr(ndarray, _name, served(_name, getattr(ndarray, _name), True))
+    setattr(ndarray, _name, served(_name, for_both(_name, getattr(ndarray, _name)), True))
+for _name in ("byteswap", "dumps", "tobytes", "tolist"):
+    setattr(ndarray, _name, for_both(_name, getattr(ndarray, _name)))
 
 # Who asks for a method's parameters gets those of NumPy's; `_own` has what it takes here.
 for _name, _function in list(vars(ndarray).items()):
