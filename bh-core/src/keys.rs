@@ -117,6 +117,9 @@ keys! {
         AHEAD_PERCENT "ahead_percent": u32 = "0",
             "In batches of several turns of a loop, ranks get rows of neighbours for all turns at once and compute with them, as long \
              as these are at most this percentage of their own; 0 to send rows for each turn.";
+        GRID "grid": String = "\"auto\"",
+            "Grids of ranks on which arrays are cut along several axes: auto (where that moves less), rows (never), or the ranks along each \
+             axis, as in 4x4, for all arrays whose operations allow it.";
         OVERLAP_BYTES "overlap_bytes": u64 = "262144",
             "A rank that gets this many bytes or more computes what needs none of them while they travel.";
         SIDE_BY_SIDE "side_by_side": bool = "true",

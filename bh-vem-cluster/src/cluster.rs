@@ -415,6 +415,9 @@ impl Cluster {
             let each: Vec<String> = kinds.iter().map(|(name, shares)| format!("{name} {}", shown(shares))).collect();
             text += &format!("; by kind of work: {}", each.join("; "));
         }
+        for (grid, arrays) in self.machine.planner.grids() {
+            text += &format!("; {arrays} arrays on a grid of {grid}");
+        }
         text
     }
 

@@ -143,6 +143,8 @@ fn products_on_many_ranks_move_the_least_of_all_grids() {
         (16, [48, 48, 48], 4),
         (12, [24, 36, 48], 4),
         (16, [50, 45, 70], 4),
+        (64, [128, 128, 128], 8),
+        (256, [256, 256, 256], 16),
     ] {
         let mut expected = vec![0.0; (rows * columns) as usize];
         for at in 0..rows * columns {

@@ -58,17 +58,26 @@ fn random_programs_equal_the_oracle() {
         cluster(4, 64, "weights = [1, 2, 0.5, 1]\nahead_percent = 100"),
         cluster(5, 16, "weights = [0, 2, 0, 1, 0]"),
         cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0\nahead_percent = 300"),
+        cluster(4, 0, "grid = '2x2'"),
+        cluster(6, 16, "grid = '2x3'\noverlap_bytes = 0"),
+        cluster(6, 0, "grid = '3x2'\nweights = [1, 2, 1, 2, 2, 4]"),
+        cluster(5, 0, "grid = '1x5'"),
+        cluster(8, 0, "grid = '2x2x2'"),
+        cluster(16, 16, "grid = '4x4'\noverlap_bytes = 0"),
     ];
     if !launched() {
         stacks.push(siblings(16, "weights = [1, 2, 3]"));
         stacks.push(by_kind("programs"));
     }
+    let count = stacks.len();
     for seed in 0..programs {
         if let Err(error) = random::check_seed(&mut stacks, seed) {
-            panic!("{error}");
+            let mut fails = |&number: &usize| random::check_seed(&mut stacks[number..=number], seed).is_err();
+            let numbers: Vec<usize> = (0..count).filter(|number| fails(number)).collect();
+            panic!("clusters {numbers:?}: {error}");
         }
     }
-    if let Some(stack) = stacks.get(6) {
+    if let Some(stack) = stacks.last().filter(|_| !launched()) {
         assert!(stack.stats().get("cluster.changes of shares").unwrap_or(0) > programs / 4);
     }
     stacks.iter_mut().for_each(nothing_left);
@@ -96,8 +105,10 @@ fn uneven() -> Vec<Stack> {
         let rows = format!("overlap_rows = {rows}\nahead_percent = {ahead}");
         cluster(ranks, small, &format!("weights = [{weights}]\n{rows}\noverlap_bytes = 0"))
     };
+    let on_grids = [(4, "2x2"), (6, "2x3"), (6, "3x2"), (3, "1x3"), (8, "2x2x2"), (16, "4x4")];
+    let on_grid = |(ranks, grid): (usize, &str)| cluster(ranks, 0, &format!("grid = '{grid}'\noverlap_bytes = 0"));
     let siblings = siblings(0, "weights = [3, 1, 2]\noverlap_bytes = 0\nahead_percent = 100");
-    (2..=8).map(stack).chain([siblings, by_kind("uneven")]).collect()
+    (2..=8).map(stack).chain([siblings, by_kind("uneven")]).chain(on_grids.map(on_grid)).collect()
 }
 
 /// Runs the programs of this many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is

@@ -3,7 +3,7 @@
 use crate::lead::roster::Stacks;
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
-use crate::plan::settings::Settings;
+use crate::plan::settings::{Grids, Settings};
 use crate::run::tune::{self, Given};
 use bh_core::component::Host;
 use bh_core::error::{Error, Result};
@@ -79,6 +79,7 @@ pub(super) fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>, defa
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
         ahead_percent: ahead_percent.into(),
+        grid: Grids::read(&host.setting(&keys::cluster::GRID)?, ranks)?,
         overlap_bytes,
         keep_bytes: defaults.keep_bytes,
     })
@@ -86,14 +87,16 @@ pub(super) fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>, defa
 
 /// What a process's configuration says of shares, in a line that is equal where the settings are.
 pub(super) fn line(host: &Host) -> Result<String> {
+    let grid = host.setting(&keys::cluster::GRID)?;
     let settings = Settings {
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
         ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
+        grid: Grids::default(),
         overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
         ..Settings::default(1)
     };
-    Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default()))
+    Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default(), &grid))
 }
 
 /// What the key says, or what follows from speeds, or equal shares; and how fast ranks are, if shares are to follow that.

@@ -41,6 +41,7 @@ impl Cluster {
             self.count();
             return outcome.map(|()| true);
         }
+        self.cut_in_rows(base)?;
         let Some(parts) = self.machine.planner.parts_of_view(base, view, false) else { return Ok(false) };
         let _turn = self.tell(&Command::ReadView(*base, *view))?;
         let outcome = self.machine.read_view(base, view, &parts, Some(memory));
@@ -64,11 +65,21 @@ impl Cluster {
         if self.is_whole(base) || self.mapped.contains_key(&base.id) || view.len() == base.len {
             return Ok(false);
         }
+        self.cut_in_rows(base)?;
         let Some(parts) = self.machine.planner.parts_of_view(base, view, true) else { return Ok(false) };
         let _turn = self.tell(&Command::WriteView(*base, *view))?;
         let outcome = self.machine.write_view(base, view, &parts, Some(memory));
         self.count();
         outcome.map(|()| true)
+    }
+
+    /// Lets an array that is cut on a grid of ranks be cut in rows.
+    fn cut_in_rows(&mut self, base: &Base) -> Result<()> {
+        if !self.machine.planner.is_on_mesh(base.id) {
+            return Ok(());
+        }
+        let _turn = self.tell(&Command::Rows(*base))?;
+        self.machine.cut_in_rows(base)
     }
 
     /// Is all of an array in rank 0's memory, or not known?

@@ -9,7 +9,7 @@ use crate::command::wire::{Reader, Writer, get_table, put_table, strange};
 use crate::plan::boxes::Span;
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
-use crate::plan::settings::Settings;
+use crate::plan::settings::{Grids, Settings};
 use bh_bytecode::{Base, BatchRef, View};
 use bh_core::error::{Error, Result};
 
@@ -36,6 +36,8 @@ pub enum Command {
     Adopt(Base),
     /// An array is needed as a whole on rank 0.
     Home(Base),
+    /// Let an array be cut in rows.
+    Rows(Base),
     /// A number stands for an extension method.
     Method(String, u16),
     /// A context begins, on this stack, described as a configuration, or on all siblings of it, however slow.
@@ -65,6 +67,7 @@ impl Memory {
             5 => Command::Changed(base(&mut reader)?),
             6 => Command::Adopt(base(&mut reader)?),
             7 => Command::Home(base(&mut reader)?),
+            15 => Command::Rows(base(&mut reader)?),
             8 => Command::Method(reader.text()?, reader.number()? as u16),
             9 => Command::Close,
             10 => Command::Open(reader.number()? != 0, reader.text()?),
@@ -102,6 +105,7 @@ impl Memory {
             Command::Changed(base) => with(5, base, None),
             Command::Adopt(base) => with(6, base, None),
             Command::Home(base) => with(7, base, None),
+            Command::Rows(base) => with(15, base, None),
             Command::Execute(program) => return self.put_execute(&program.batch.as_ref(), &program.order).0,
             Command::Method(name, opcode) => {
                 writer.number(8).bytes(name.as_bytes()).number(u64::from(*opcode));
@@ -142,6 +146,7 @@ fn get_view(reader: &mut Reader<'_>) -> Result<View> {
 pub fn put_settings(writer: &mut Writer, settings: &Settings) {
     writer.number(settings.small_bytes).number(settings.overlap_rows as u64);
     writer.number(settings.ahead_percent as u64).number(settings.overlap_bytes).number(settings.keep_bytes);
+    writer.bytes(settings.grid.to_string().as_bytes());
     // Equal ones are no more than a number.
     let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
     put_table(writer.number(settings.weights.ranks() as u64), &listed);
@@ -152,6 +157,7 @@ pub fn put_settings(writer: &mut Writer, settings: &Settings) {
 pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let (small_bytes, overlap_rows) = (reader.number()?, reader.number()? as i64);
     let (ahead_percent, overlap_bytes, keep_bytes) = (reader.number()? as i64, reader.number()?, reader.number()?);
+    let grid = reader.text()?;
     let ranks = reader.number()? as usize;
     let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
     let weights = match weights.len() {
@@ -163,7 +169,8 @@ pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     if !(rates.is_empty() || rates.len() == ranks) {
         return Err(strange());
     }
-    Ok(Settings { weights, rates, small_bytes, overlap_rows, ahead_percent, overlap_bytes, keep_bytes })
+    let grid = Grids::read(&grid, ranks)?;
+    Ok(Settings { weights, rates, small_bytes, overlap_rows, ahead_percent, grid, overlap_bytes, keep_bytes })
 }
 
 #[cfg(test)]
@@ -186,6 +193,7 @@ mod tests {
             Command::Changed(base),
             Command::Adopt(base),
             Command::Home(base),
+            Command::Rows(base),
             Command::Method("matmul".into(), 0x4001),
             Command::Open(true, "[stacks]".into()),
             Command::Traffic,
@@ -198,6 +206,7 @@ mod tests {
             small_bytes: 4096,
             overlap_rows: 2,
             ahead_percent: 3,
+            grid: Grids::Given(vec![1, 2]),
             overlap_bytes: 0,
             keep_bytes: 5,
         };

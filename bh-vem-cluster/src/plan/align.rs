@@ -3,6 +3,7 @@
 
 use crate::plan::array::Array;
 use crate::plan::boxes::{Span, rows_in, span_of};
+use crate::plan::choice::{Cut, choose};
 use crate::plan::layout::{Cuts, Parts, covers, outermost, row_of};
 use crate::plan::settings::Settings;
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, View};
@@ -15,6 +16,7 @@ pub struct Hints {
     extensions: HashMap<u32, (i64, i64)>,
     passing: HashSet<u32>,
     ahead: HashMap<u32, (i64, i64)>,
+    meshes: HashMap<u32, Cut>,
 }
 
 impl Hints {
@@ -39,6 +41,11 @@ impl Hints {
         !self.ahead.is_empty()
     }
 
+    /// The shape of an array that is to be cut on a grid of ranks, and the grid.
+    pub fn mesh(&self, base: u32) -> Option<&Cut> {
+        self.meshes.get(&base)
+    }
+
     /// Walks through a program from its end.
     pub fn find(arrays: &HashMap<u64, Array>, settings: &Settings, batch: &BatchRef<'_>, order: &[u32]) -> Hints {
         let mut walk =
@@ -50,6 +57,7 @@ impl Hints {
                 walk.visit(index, instr, output.as_view());
             }
         }
+        walk.hints.meshes = choose(arrays, settings, batch, order).cuts;
         walk.hints
     }
 }

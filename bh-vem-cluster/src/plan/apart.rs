@@ -2,14 +2,16 @@
 //! each does not grow with the number of ranks.
 
 use crate::plan::array::Array;
+use crate::plan::choice::choose;
 use crate::plan::layout::Weights;
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
-use crate::plan::settings::Settings;
+use crate::plan::settings::{Grids, Settings};
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
 use bh_bytecode::batch::Extension;
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View};
+use std::collections::HashMap;
 use std::iter::once;
 use std::ops::Range;
 
@@ -239,6 +241,7 @@ fn ranks_that_plan_alone_plan_what_one_planner_does_for_all() {
             small_bytes: [0, 16, 64][rng.below(3)],
             overlap_rows: rng.between(0, 3),
             ahead_percent: [0, 50, 200][rng.below(3)],
+            grid: some_grid(&mut rng, ranks),
             overlap_bytes: [0, 1 << 20][rng.below(2)],
             keep_bytes: [0, 1 << 20][rng.below(2)],
         };
@@ -267,6 +270,15 @@ fn ranks_that_plan_alone_plan_what_one_planner_does_for_all() {
             let together = stages.remove(0);
             stages.iter().enumerate().for_each(|(rank, own)| compare(&together, own, rank, &what));
         }
+    }
+}
+
+/// Rows, or a grid of all ranks.
+fn some_grid(rng: &mut Rng, ranks: usize) -> Grids {
+    let lines: Vec<usize> = (1..=ranks).filter(|lines| ranks.is_multiple_of(*lines)).collect();
+    match rng.below(2) {
+        0 => Grids::Auto,
+        _ => rng.pick(&lines).map_or(Grids::Rows, |&lines| Grids::Given(vec![lines, ranks / lines])),
     }
 }
 
@@ -353,4 +365,63 @@ fn a_rank_plans_as_much_on_thousands_of_ranks_as_on_four() {
             }
         }
     }
+}
+
+/// Transfers that a rank in the middle of a grid plans for a turn that comes again, and words that describe the array.
+fn effort_on_grid(lines: usize) -> [usize; 2] {
+    let ranks = lines * lines;
+    let settings = Settings { grid: Grids::Given(vec![lines; 2]), small_bytes: 64, ..Settings::default(ranks) };
+    let rank = lines * (lines / 2) + lines / 2;
+    let mut planner = planner(ranks, rank..rank + 1, settings);
+    let (mut writer, shape) = (Writer::default(), [8 * lines as i64; 2]);
+    let mut effort = [0; 2];
+    for turn in 0..4 {
+        let batch = heat(&mut writer, shape);
+        let stages = plan(&mut planner, &batch);
+        if turn > 0 {
+            effort[0] = effort[0].max(stages.iter().map(|stage| stage.transfers.len()).sum());
+            let mut words = Vec::new();
+            planner.describe(&batch.as_ref(), &mut words);
+            effort[1] = effort[1].max(words.len());
+        }
+    }
+    effort
+}
+
+#[test]
+fn a_rank_plans_as_much_on_large_grids_as_on_small_ones() {
+    let few = effort_on_grid(4);
+    for lines in [8, 32, 64] {
+        let (many, passed_on) = (effort_on_grid(lines), 3 * (lines * lines).ilog2().div_ceil(2) as usize);
+        assert!(many[0] <= few[0] + passed_on && many[1] <= few[1] + 16, "{lines}: {many:?} after {few:?}");
+    }
+}
+
+/// The model takes squares where they move less, and rows where they do not, or nothing moves.
+#[test]
+fn the_model_takes_squares_on_many_ranks() {
+    let chosen = |ranks: usize, shape: [i64; 2], alone: bool| {
+        let mut writer = Writer::default();
+        let batch = if alone { doubled(&mut writer, shape) } else { heat(&mut writer, shape) };
+        let order: Vec<u32> = (0..batch.instrs.len() as u32).collect();
+        let choice = choose(&HashMap::new(), &Settings::default(ranks), &batch.as_ref(), &order);
+        choice.cuts.get(&0).map(|(_, grid)| grid.clone())
+    };
+    for (ranks, extent, lines) in
+        [(4, 4096, 0), (9, 4096, 0), (16, 4096, 4), (64, 8192, 8), (1024, 32_768, 32), (4096, 65_536, 64)]
+    {
+        let wanted = (lines > 0).then(|| vec![lines; 2]);
+        assert_eq!(chosen(ranks, [extent; 2], false), wanted, "{ranks} ranks");
+        assert_eq!(chosen(ranks, [extent; 2], true), None, "{ranks} ranks");
+    }
+    assert_eq!(chosen(16, [200, 200], false), None, "messages are too many");
+    assert_eq!(chosen(8, [2, 1 << 20], true), Some(vec![1, 8]));
+}
+
+/// An array is added to itself.
+fn doubled(writer: &mut Writer, shape: [i64; 2]) -> Batch {
+    let (one, two) = (writer.base(1, &shape), writer.base(2, &shape));
+    let all = |base| (base, View::contiguous(&shape).unwrap());
+    writer.op(Opcode::Add, 0, &[all(two), all(one), all(one)]);
+    writer.end()
 }

@@ -2,7 +2,12 @@
 
 use crate::plan::boxes::Span;
 use crate::plan::held::{Has, Runs};
-use crate::plan::layout::Cuts;
+use crate::plan::layout::{Cuts, Weights};
+#[cfg(debug_assertions)]
+use crate::plan::mesh;
+use crate::plan::mesh::Mesh;
+#[cfg(debug_assertions)]
+use bh_bytecode::interp::offsets;
 use bh_bytecode::{Base, View};
 use bh_core::error::Error;
 use std::collections::{BTreeMap, HashMap};
@@ -48,6 +53,8 @@ pub struct Array {
     pub row: i64,
     /// Who owns what.
     pub cuts: Cuts,
+    /// The grid of ranks that it is cut on, if it is not cut in rows; then neither cuts nor spans say what ranks have.
+    pub mesh: Option<Box<Mesh>>,
     /// Elements before and behind its own that each rank computes too, so that they need not be sent.
     pub extension: (i64, i64),
     /// It lives within one program: windows have no room for more.
@@ -85,6 +92,7 @@ impl Array {
             base: *base,
             row,
             cuts,
+            mesh: None,
             extension: (0, 0),
             passing: false,
             small,
@@ -99,6 +107,12 @@ impl Array {
             arrived: When::default(),
             read: When::default(),
         }
+    }
+
+    /// Lets it be cut on a grid. Its cuts then say nothing but that it is on several ranks.
+    pub fn put_on(&mut self, mesh: Mesh) {
+        self.cuts = Cuts::rows(self.base.len, 1, &Weights::even(self.cuts.ranks()));
+        (self.mesh, self.extension, self.everywhere) = (Some(Box::new(mesh)), (0, 0), false);
     }
 
     /// All elements.
@@ -172,6 +186,31 @@ impl Array {
         self.held.set(rank..rank + 1, self.around(rank, valid));
     }
 
+    /// The elements of a view that lie in a span, or on a grid those that a rank computes, with their places in its piece.
+    #[cfg(debug_assertions)]
+    pub fn places_in(&self, rank: usize, span: Span, view: &View) -> Vec<(i64, i64)> {
+        let Some(mesh) = &self.mesh else {
+            let (low, elements) = (self.window(rank).low, offsets(view.start(), view.shape(), view.stride()));
+            let inside = |&element: &i64| span.contains(Span::new(element, element + 1));
+            return elements.filter(inside).map(|element| (element, element - low)).collect();
+        };
+        let axes = mesh::lie(&mesh.shape, view);
+        let part = axes.zip(mesh.own(rank)).and_then(|(axes, own)| mesh::part(&axes, view.shape(), &own));
+        part.and_then(|part| part.of(view, 0).ok()).map_or(Vec::new(), |part| mesh.places(rank, &part))
+    }
+
+    /// The elements that a rank has, and their places in its piece.
+    #[cfg(debug_assertions)]
+    pub fn places_of_valid(&self, rank: usize) -> Vec<(i64, i64)> {
+        if let Some(mesh) = &self.mesh {
+            let views = mesh.valid(rank).into_iter().filter_map(|region| mesh.view(&region).ok());
+            return views.flat_map(|view| mesh.places(rank, &view)).collect();
+        }
+        let valid = self.valid(rank);
+        let first = if self.pieces.contains_key(&rank) { self.window(rank).low } else { valid.low };
+        (valid.low..valid.high).map(|element| (element, element - first)).collect()
+    }
+
     /// The piece of a rank of this process.
     pub fn piece(&self, rank: usize) -> Option<Piece> {
         let base = *self.pieces.get(&rank)?;
@@ -215,6 +254,8 @@ impl Array {
         let flags = flags.iter().fold(1, |word, &flag| word << 1 | u64::from(flag));
         words.extend([flags, self.row as u64, self.extension.0 as u64, self.extension.1 as u64]);
         self.cuts.describe(words);
+        words.push(u64::from(self.mesh.is_some()));
+        self.mesh.iter().for_each(|mesh| mesh.describe(words));
         self.held.describe(words);
         self.rooms.describe(words);
         words.push(self.pieces.len() as u64);
@@ -257,7 +298,8 @@ impl Array {
     pub fn bytes(&self) -> usize {
         let pieces = self.pieces.len() * size_of::<(usize, Base)>();
         let copies = self.copies.len() * size_of::<((usize, View), Copied)>();
-        size_of::<Array>() + self.cuts.bytes() + self.held.bytes() + self.rooms.bytes() + pieces + copies
+        let mesh = self.mesh.as_ref().map_or(0, |mesh| mesh.bytes());
+        size_of::<Array>() + mesh + self.cuts.bytes() + self.held.bytes() + self.rooms.bytes() + pieces + copies
     }
 
     /// Lets each rank compute this many elements before and behind its own from now on; what ranks have and have room for stays. False,
@@ -308,6 +350,11 @@ impl Array {
 
     /// Notes that elements of this span changed where they belong: what ranks have of others is out of date.
     pub fn changed(&mut self, span: Span) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.held.fill([0, 0]);
+            mesh.corners = false;
+            return;
+        }
         let runs: Vec<(Range<usize>, Has)> = self.held.within(0..self.cuts.ranks()).collect();
         for (ranks, has) in runs {
             match has {

@@ -197,7 +197,7 @@ impl Planner {
     }
 
     /// Combines results two by two, until rank 0 has that of all; they are there from stage `after` on.
-    fn tree(
+    pub(crate) fn tree(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
@@ -234,7 +234,7 @@ impl Planner {
     }
 
     /// Writes a result where it belongs; operations that change what is there add it.
-    fn put_result(
+    pub(crate) fn put_result(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
@@ -458,7 +458,7 @@ fn mask_of(batch: &BatchRef<'_>, index: u32) -> Option<(u64, View)> {
 }
 
 /// The instruction that combines two results; those of methods and of sums into places are added.
-fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<Own> {
+pub(crate) fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<Own> {
     let opcode = batch.instrs[index as usize].opcode;
     if opcode.is_extension() || opcode == Opcode::ScatterAdd {
         return Ok(Own::new(batch, index, Opcode::Add, 3));

@@ -240,6 +240,11 @@ impl Cuts {
         Cuts(Marks::line(len, Line { rows, weights: weights.clone(), base: 0, step: row, low: 0, high: rows * row }))
     }
 
+    /// How these cut every `step`th thing from one on.
+    pub fn part(&self, first: i64, step: i64, count: i64) -> Cuts {
+        Cuts(self.0.divided(first, step, count))
+    }
+
     /// Appends them to a description.
     pub fn describe(&self, words: &mut Vec<u64>) {
         words.push(self.0.end as u64);

@@ -17,6 +17,10 @@ pub(crate) type BoxOf<'a> = &'a dyn Fn(usize, &IndexBox) -> IndexBox;
 impl Planner {
     pub(crate) fn operate(&mut self, batch: &BatchRef<'_>, index: u32, instr: &Instr) -> Result<Planned> {
         let shape = |operand: usize| instr.inputs()[operand].as_view().map_or(&[][..], |view| batch.shape(view));
+        if self.on_mesh(batch, index)? {
+            return Ok(Planned::Done);
+        }
+        self.leave_meshes(batch, instr)?;
         let same: BoxOf<'_> = &|_, part| *part;
         let (planned, risk) = match instr.opcode.kind() {
             Kind::Elementwise | Kind::Generator => (self.by_output(batch, index, same)?, Planned::Done),

@@ -53,6 +53,10 @@ pub struct Planner {
     bordered: HashSet<(i64, i64)>,
     /// Changes with them.
     bordered_version: u64,
+    /// The room beside their own that ranks have needed of arrays on grids, by shape.
+    pub(crate) borders: HashMap<Vec<i64>, Vec<[i64; 2]>>,
+    /// How many arrays went from grids to rows.
+    pub left: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
     /// What one rank does alone is shared out, so that several are done at once.
@@ -88,6 +92,8 @@ impl Planner {
             hints: Hints::default(),
             bordered: HashSet::new(),
             bordered_version: 0,
+            borders: HashMap::new(),
+            left: 0,
             copied: BTreeSet::new(),
             shares_out: false,
             alone: Vec::new(),
@@ -376,6 +382,7 @@ impl Planner {
 
     /// Makes an array one whole on rank 0, where its memory stays; returns the piece.
     pub(crate) fn bring_home(&mut self, base: &Base) -> Result<Piece> {
+        self.leave_mesh(base.id)?;
         let array = self.array(base, None);
         if let Some(error) = &array.lost {
             return Err(error.clone());
@@ -430,7 +437,11 @@ impl Planner {
             return piece;
         }
         let (like, row, window, valid) = (array.base, array.row, array.window(rank), array.valid(rank));
-        let base = self.local_base(rank, &like, window.len(), row);
+        let region = array.mesh.as_ref().and_then(|mesh| mesh.window(rank));
+        let base = match &region {
+            Some(region) => self.base_of_region(rank, &like, region),
+            None => self.local_base(rank, &like, window.len(), row),
+        };
         if base.id != 0
             && let Some(array) = self.arrays.get_mut(&id)
         {
@@ -445,6 +456,15 @@ impl Planner {
             self.bordered.clear();
         }
         self.bordered_version += u64::from(self.bordered.insert(kind));
+    }
+
+    /// Notes that ranks need this room beside their own of such arrays on grids.
+    pub(crate) fn note_room(&mut self, shape: &[i64], room: &[[i64; 2]]) {
+        if self.borders.len() == MOST_KINDS {
+            self.borders.clear();
+        }
+        let old = self.borders.insert(shape.to_vec(), room.to_vec());
+        self.bordered_version += u64::from(old.is_none_or(|old| old != room));
     }
 
     /// The boxes of a view that each rank computes; `None` if they are too many.

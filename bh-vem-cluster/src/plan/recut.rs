@@ -20,6 +20,7 @@ impl Planner {
 
     /// Lets an array be cut by the present weights; nothing is planned beside.
     pub fn recut(&mut self, id: u64) -> Result<()> {
+        self.leave_mesh(id)?;
         let array = &self.arrays[&id];
         let cuts = Cuts::rows(array.base.len, array.row, &self.settings.weights);
         if array.cuts == cuts {

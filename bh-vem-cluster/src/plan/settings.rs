@@ -2,7 +2,55 @@
 
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
+use bh_core::error::{Error, Result};
 use bh_core::keys::cluster;
+use std::fmt;
+
+/// On which grids of ranks arrays are cut along several axes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Grids {
+    /// Where that moves less.
+    #[default]
+    Auto,
+    /// On none: arrays are cut in rows.
+    Rows,
+    /// On this one, wherever operations allow it: the ranks along each axis.
+    Given(Vec<usize>),
+}
+
+impl Grids {
+    /// What the key says; a grid must have all ranks.
+    pub fn read(text: &str, ranks: usize) -> Result<Grids> {
+        let given = || {
+            let axes: Option<Vec<usize>> = text.split('x').map(|axis| axis.trim().parse().ok()).collect();
+            axes.filter(|axes| axes.iter().try_fold(1, |all: usize, &axis| all.checked_mul(axis)) == Some(ranks))
+        };
+        match text {
+            "auto" => Ok(Grids::Auto),
+            "rows" => Ok(Grids::Rows),
+            _ => given().map(Grids::Given).ok_or_else(|| {
+                Error::of_key(
+                    "grid",
+                    &format!("auto, rows, or numbers like 4x4 whose product is {ranks}, the ranks"),
+                    text,
+                )
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Grids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Grids::Auto => f.write_str("auto"),
+            Grids::Rows => f.write_str("rows"),
+            Grids::Given(axes) => {
+                let axes: Vec<String> = axes.iter().map(usize::to_string).collect();
+                f.write_str(&axes.join("x"))
+            }
+        }
+    }
+}
 
 /// How work is shared out.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +65,8 @@ pub struct Settings {
     pub overlap_rows: i64,
     /// Rows of kept arrays that ranks compute twice instead of getting them for each turn of a loop, in percent of their own.
     pub ahead_percent: i64,
+    /// On which grids of ranks arrays are cut along several axes.
+    pub grid: Grids,
     /// Where a rank gets at least this many bytes, it computes what needs none of them meanwhile.
     pub overlap_bytes: u64,
     /// Right factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change.
@@ -35,19 +85,28 @@ impl Settings {
             small_bytes,
             overlap_rows,
             ahead_percent: 0,
+            grid: Grids::default(),
             overlap_bytes,
             keep_bytes: 0,
         }
     }
 
-    /// One line, which is equal where the settings are. `weights` is what the configuration says of them.
-    pub fn line(&self, weights: &str) -> String {
-        let Settings { weights: _, rates: _, small_bytes, overlap_rows, ahead_percent, overlap_bytes, keep_bytes: _ } =
-            self;
+    /// One line, which is equal where the settings are. `weights` and `grid` are what the configuration says of them.
+    pub fn line(&self, weights: &str, grid: &str) -> String {
+        let Settings {
+            weights: _,
+            rates: _,
+            small_bytes,
+            overlap_rows,
+            ahead_percent,
+            grid: _,
+            overlap_bytes,
+            keep_bytes: _,
+        } = self;
         let weights = if weights.is_empty() { "by default" } else { weights };
         format!(
             "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, ahead_percent {ahead_percent}, \
-             overlap_bytes {overlap_bytes}"
+             grid {grid}, overlap_bytes {overlap_bytes}"
         )
     }
 }

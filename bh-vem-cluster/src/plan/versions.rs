@@ -2,7 +2,7 @@
 //! follows plans in the order in which they are made, which [`crate::plan::order`] shows to be as good as that of stages.
 
 use crate::plan::array::Array;
-use crate::plan::boxes::{Span, packed};
+use crate::plan::boxes::packed;
 use crate::plan::stage::{Local, Place};
 use bh_bytecode::interp::offsets;
 use bh_bytecode::{Base, View};
@@ -121,10 +121,9 @@ impl Versions {
     pub fn take_in(&mut self, array: &Array, view: &View) {
         for &rank in array.pieces.keys() {
             let Some(piece) = array.piece(rank).filter(|piece| self.follows(&piece.base)) else { continue };
-            let (reach, held) = (array.reach(rank), self.held(&piece.base));
-            for element in places(view).filter(|&element| reach.contains(Span::new(element, element + 1))) {
-                held[(element - piece.window.low) as usize] = Held::RESULT;
-            }
+            let held = self.held(&piece.base);
+            let mine = array.places_in(rank, array.reach(rank), view);
+            mine.into_iter().for_each(|(_, place)| held[place as usize] = Held::RESULT);
         }
     }
 
@@ -141,8 +140,8 @@ impl Versions {
             let Some(piece) = array.piece(rank) else { continue };
             let reach = if everywhere { array.all() } else { array.reach(rank) };
             let held = self.held(&piece.base);
-            for element in places(view).filter(|&element| reach.contains(Span::new(element, element + 1))) {
-                let there = &mut held[(element - piece.window.low) as usize];
+            for (element, place) in array.places_in(rank, reach, view) {
+                let there = &mut held[place as usize];
                 let id = array.base.id;
                 assert!(*there == Held::RESULT, "rank {rank} does not write element {element} of array {id}");
                 *there = Held::new(version, element);
@@ -158,13 +157,12 @@ impl Versions {
         self.last += 1;
         let mut newest = vec![self.last; array.base.len as usize];
         for rank in (0..array.cuts.ranks()).filter(|rank| !array.pieces.contains_key(rank)) {
-            let zeros = array.valid(rank);
-            newest[zeros.low as usize..zeros.high as usize].fill(0);
+            array.places_of_valid(rank).into_iter().for_each(|(element, _)| newest[element as usize] = 0);
         }
-        for piece in array.pieces.keys().filter_map(|&rank| array.piece(rank)) {
-            let held = self.held(&piece.base);
-            for element in piece.valid.low..piece.valid.high {
-                held[(element - piece.window.low) as usize] = Held::new(newest[element as usize], element);
+        for (rank, base) in &array.pieces {
+            let held = self.held(base);
+            for (element, place) in array.places_of_valid(*rank) {
+                held[place as usize] = Held::new(newest[element as usize], element);
             }
         }
         for ((_, view), copy) in &array.copies {
@@ -182,10 +180,14 @@ impl Versions {
             return;
         }
         for rank in 0..array.cuts.ranks() {
-            let (valid, piece) = (array.valid(rank), array.piece(rank));
-            let base = piece.map(|piece| piece.base);
-            let first = piece.map_or(valid.low, |piece| piece.window.low);
-            self.compare(array, rank, base.as_ref(), (valid.low..valid.high).map(|element| (element - first, element)));
+            if self.follows(&array.base) {
+                self.compare(
+                    array,
+                    rank,
+                    array.pieces.get(&rank),
+                    array.places_of_valid(rank).into_iter().map(|(element, place)| (place, element)),
+                );
+            }
         }
         for ((rank, view), copy) in &array.copies {
             self.compare(array, *rank, Some(&copy.base), copied(view));
@@ -219,6 +221,7 @@ impl Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::boxes::Span;
     use crate::plan::held::Has;
     use crate::plan::layout::Cuts;
     use bh_bytecode::DType;

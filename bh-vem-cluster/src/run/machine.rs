@@ -12,6 +12,7 @@ use crate::run::carry::Rooms;
 use crate::run::local::LocalRank;
 use crate::run::region::{COMMAND, Region};
 use crate::run::shares::Shares;
+use crate::run::wish::Wishes;
 use crate::transport::crossing::Crossing;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
@@ -55,6 +56,7 @@ pub struct Machine {
     pub(crate) rooms: Rooms,
     pub(crate) plans: Plans,
     pub(crate) shares: Shares,
+    pub(crate) wishes: Wishes,
     /// How many batches found a plan that served before.
     pub planned_before: u64,
     /// How often elements have moved between ranks.
@@ -123,6 +125,7 @@ impl Machine {
             rooms: Rooms::default(),
             plans: Plans::default(),
             shares: Shares::default(),
+            wishes: Wishes::default(),
             planned_before: 0,
             exchanges: 0,
         }
@@ -229,6 +232,7 @@ impl Machine {
                 Some(parts) => self.write_view(base, view, &parts, None),
                 None => Ok(()),
             },
+            Command::Rows(base) => self.cut_in_rows(base),
             Command::Renew(base) => self.planner.renew(base, Span::new(0, base.len)),
             Command::Changed(base) => self.changed(base),
             Command::Adopt(base) => {
@@ -299,8 +303,18 @@ impl Machine {
         outcome
     }
 
+    /// Lets an array that is cut on a grid of ranks be cut in rows.
+    pub fn cut_in_rows(&mut self, base: &Base) -> Result<()> {
+        if !self.planner.is_on_mesh(base.id) {
+            return Ok(());
+        }
+        self.planner.leave_mesh(base.id)?;
+        self.settle()
+    }
+
     /// Copies elements of an array to rank 0. `into` has room for all of it where rank 0 is, and is empty elsewhere.
     pub fn read(&mut self, base: &Base, span: Span, into: &mut [u8]) -> Result<()> {
+        self.cut_in_rows(base)?;
         let Some(array) = self.planner.arrays.get(&base.id) else { return Ok(()) };
         if let Some(error) = &array.lost {
             return Err(error.clone());
@@ -344,6 +358,7 @@ impl Machine {
     /// Overwrites elements of an array with rank 0's. `from` has all of the array where rank 0 is, and is empty elsewhere.
     pub fn write(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
         self.planner.renew(base, span)?;
+        self.cut_in_rows(base)?;
         match self.port.is_alone() {
             true => self.write_alone(base, span, from)?,
             false => self.hand_out(base, span, from)?,

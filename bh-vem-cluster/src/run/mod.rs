@@ -21,4 +21,5 @@ pub mod shares;
 pub mod staging;
 pub mod tune;
 pub mod views;
+mod wish;
 mod wishes;

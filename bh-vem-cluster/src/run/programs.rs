@@ -14,7 +14,7 @@ use crate::run::machine::Machine;
 use crate::run::region::is_transfer;
 use crate::transport::Class;
 use crate::transport::tree::{above, collect, spread};
-use bh_bytecode::{Base, BatchRef, Instr};
+use bh_bytecode::{Base, BatchRef, Instr, Kind};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
@@ -59,6 +59,7 @@ impl Machine {
     /// instructions on equal views in equal order are of one shape.
     pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
         self.share_for(batch, shape, order);
+        self.go_to_grids(shape, batch, order);
         let before = self.exchanges;
         let mut plans = std::mem::take(&mut self.plans);
         // Only rank 0 asks for them.
@@ -90,6 +91,9 @@ impl Machine {
         for (position, &index) in order.iter().enumerate() {
             let instr = &batch.instrs[index as usize];
             let outside = is_transfer(batch, instr) || is_call(batch, instr);
+            if outside || matches!(instr.opcode.kind(), Kind::Index | Kind::Extension) {
+                self.planner.leave_meshes(batch, instr)?;
+            }
             if open.concern(batch, instr) || outside && open.are_some() {
                 in_one_go = false;
                 if let Some(failure) = self.close(batch, &mut open) {

@@ -1,0 +1,61 @@
+//! Lets arrays in rows go to a grid of ranks as soon as it would have saved what the move takes: so all that moves is at most twice the
+//! least, whatever the program does next.
+
+use crate::plan::choice::{Wish, choose};
+use crate::plan::mesh::Mesh;
+use crate::plan::settings::Grids;
+use crate::run::machine::Machine;
+use bh_bytecode::BatchRef;
+use std::collections::HashMap;
+
+/// Shapes of batches, and arrays, that are remembered.
+const MOST: usize = 1024;
+
+/// What batches would have saved.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// By shape of batch, with the number of arrays that had left their grids when it was looked at.
+    known: HashMap<u64, (u64, Option<Wish>)>,
+    /// Bytes so far, by the first array that would move.
+    saved: HashMap<u64, f64>,
+}
+
+impl Machine {
+    /// Counts what a batch of this shape would save, and moves its arrays if that is enough.
+    pub(crate) fn go_to_grids(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) {
+        if self.planner.settings.grid != Grids::Auto || self.planner.ranks() < 3 {
+            return;
+        }
+        if self.wishes.known.len() + self.wishes.saved.len() > MOST {
+            self.wishes = Wishes::default();
+        }
+        let (planner, left) = (&self.planner, self.planner.left);
+        let look = || choose(&planner.arrays, &planner.settings, batch, order).wish;
+        let known = self.wishes.known.entry(shape).or_insert_with(|| (left, look()));
+        if known.0 != left {
+            *known = (left, look());
+        }
+        let Some(wish) = &known.1 else { return };
+        let base = |number: u32| batch.bases[number as usize];
+        let in_rows = |number: u32| {
+            let array = planner.arrays.get(&base(number).id);
+            array.is_some_and(|array| array.mesh.is_none() && !array.small && !array.fixed && array.lost.is_none())
+        };
+        if !wish.arrays.iter().all(|(number, _)| in_rows(*number)) {
+            return;
+        }
+        let saved = self.wishes.saved.entry(base(wish.arrays[0].0).id).or_default();
+        *saved += wish.saved;
+        if *saved < wish.moved {
+            return;
+        }
+        *saved = 0.0;
+        for (number, (shape, grid)) in wish.arrays.clone() {
+            let base = batch.bases[number as usize];
+            let Some(mesh) = Mesh::even(&shape, &grid, &self.planner.settings.weights) else { continue };
+            if let Err(error) = self.planner.enter_mesh(base.id, mesh).and_then(|()| self.settle()) {
+                self.planner.lose(&base, &error.unplaced());
+            }
+        }
+    }
+}
