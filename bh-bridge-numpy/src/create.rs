@@ -12,7 +12,7 @@ use bh_bytecode::{Constant, DType, MAX_RANK, View};
 use bh_compose::Spacing;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyTuple};
 use std::sync::Arc;
 
 fn extent(object: &Bound<'_, PyAny>) -> Option<i64> {
@@ -257,23 +257,4 @@ pub fn copied(array: &Array) -> Option<Array> {
 pub fn copy<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let copied = call.array().and_then(|array| copied(array.get()));
     copied.map_or(Ok(None), |copy| given(call.py(), copy))
-}
-
-/// A copy of an array, or an array of the numbers in lists.
-pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some([source]) = call.plain() else { return Ok(None) };
-    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
-        return crate::listed::array(source);
-    }
-    copy(call)
-}
-
-/// An array as it is, or an array of the numbers in lists.
-pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some([source]) = call.plain() else { return Ok(None) };
-    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
-        return crate::listed::array(source);
-    }
-    let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar());
-    Ok(is_array.then(|| source.clone()))
 }

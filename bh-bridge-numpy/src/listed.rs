@@ -1,7 +1,8 @@
-//! Arrays of the numbers in lists and tuples, also nested ones, whose data is at hand at once.
+//! `array` and `asarray`: copies, and arrays of the numbers in lists and tuples, also nested ones, whose data is at hand at once.
 
-use crate::call::Served;
-use crate::create::shaped;
+use crate::array::Array;
+use crate::call::{Call, Served};
+use crate::create::{copy, shaped};
 use crate::numpy_types::scalar_type;
 use crate::shared_view::contiguous;
 use bh_bytecode::DType;
@@ -79,7 +80,7 @@ impl Found {
 }
 
 /// An array of the numbers in a list or tuple.
-pub fn array<'py>(source: &Bound<'py, PyAny>) -> Served<'py> {
+fn numbers<'py>(source: &Bound<'py, PyAny>) -> Served<'py> {
     let mut found = Found::default();
     if found.sequence(source, 0).is_none() {
         return Ok(None);
@@ -92,4 +93,23 @@ pub fn array<'py>(source: &Bound<'py, PyAny>) -> Served<'py> {
         Number::Float(number) => number.to_bits(),
     });
     shaped(source.py(), if whole { DType::I64 } else { DType::F64 }, view, bits)
+}
+
+/// A copy of an array, or an array of the numbers in lists.
+pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([source]) = call.plain() else { return Ok(None) };
+    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
+        return numbers(source);
+    }
+    copy(call)
+}
+
+/// An array as it is, or an array of the numbers in lists.
+pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([source]) = call.plain() else { return Ok(None) };
+    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
+        return numbers(source);
+    }
+    let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar());
+    Ok(is_array.then(|| source.clone()))
 }

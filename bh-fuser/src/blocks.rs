@@ -7,8 +7,9 @@
 
 use crate::cost::Sums;
 use crate::deps::{Clash, Conflict, Dependencies};
+use crate::entry::{Entry, RENAMED};
 use crate::facts::{NONE, access};
-use crate::legality::{Entry, Join, RENAMED, Reason, Rules, Summary};
+use crate::legality::{Join, Reason, Rules, Summary};
 use crate::lists::Lists;
 use bh_bytecode::steps;
 use bh_kernel::table::Table;

@@ -2,9 +2,8 @@
 //!
 //! A model that is *monotone* never makes a partition dearer by fusing two of its blocks, which `optimal` relies on.
 
+use crate::entry::Entry;
 use crate::facts::{Facts, NONE};
-use crate::legality::Entry;
-use crate::options::Options;
 use bh_bytecode::{Base, base_flags};
 use bh_core::machine::STREAM_BYTES;
 
@@ -90,8 +89,8 @@ pub struct CostModel {
     pub free_aliases: bool,
     /// The cost of one kernel's accesses to one base: base, accesses, contracted, renamed.
     pub base: fn(&Base, &Sums, bool, bool) -> i64,
-    /// The cost of a kernel as such.
-    pub kernel: fn(&Options) -> i64,
+    /// The cost of a kernel as such, given what starting one costs in bytes of memory traffic.
+    pub kernel: fn(i64) -> i64,
 }
 
 /// Names and values of the models.
@@ -111,12 +110,12 @@ pub static MAX_CONTRACTION: CostModel =
 pub static TRAFFIC: CostModel =
     CostModel { name: "traffic", monotone: false, free_aliases: true, base: traffic, kernel: kernel_start };
 
-fn no_cost(_: &Options) -> i64 {
+fn no_cost(_: i64) -> i64 {
     0
 }
 
-fn kernel_start(options: &Options) -> i64 {
-    options.kernel_bytes
+fn kernel_start(bytes: i64) -> i64 {
+    bytes
 }
 
 fn unique_views(_: &Base, sums: &Sums, contracted: bool, _: bool) -> i64 {

@@ -2,8 +2,9 @@
 //! places of data management.
 
 use crate::deps::{Conflict, Dependencies};
+use crate::entry::{Entry, fold_entries, is_contracted, written};
 use crate::facts::{Class, Facts, NONE, access};
-use crate::legality::{Entry, Rules, fold_entries, is_contracted, written};
+use crate::legality::Rules;
 use crate::relation::Relation;
 use crate::rename;
 use bh_bytecode::{BatchRef, Block, Opcode, Rename, View, ViewRec};
@@ -309,7 +310,9 @@ fn fill_block(
         if is_contracted(rules.facts, base, group) {
             partition.contracted.push(base);
         } else if renamed.iter().any(|&(_, renamed)| renamed == base) {
-            if strict && !rename::affordable(rules.batch, rules.facts, rules.options, base, written(group)) {
+            if strict
+                && !rename::affordable(rules.batch, rules.facts, rules.options.rename_percent, base, written(group))
+            {
                 return None;
             }
             let pieces = rename::uncovered(rules.batch, base, written(group))?;

@@ -1,8 +1,9 @@
 //! Why operations are in different kernels, in words.
 
 use crate::deps::Dependencies;
+use crate::entry::Entry;
 use crate::facts::{Class, Facts};
-use crate::legality::{Entry, Reason, Rules, Summary};
+use crate::legality::{Reason, Rules, Summary};
 use crate::notes::Notes;
 use crate::options::Options;
 use crate::price::price;

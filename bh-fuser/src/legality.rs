@@ -7,39 +7,12 @@
 //! epilogue reads the reductions' results.
 
 use crate::cost::{CostModel, Sums};
+use crate::entry::{Entry, RENAMED, is_contracted, merge_group, written};
 use crate::facts::{Class, Facts, NONE, Op, access};
 use crate::options::{Legality, Options};
 use crate::relation::{Relation, RelationCache};
 use crate::rename;
 use bh_bytecode::BatchRef;
-
-/// All accesses of a block to one view.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// The base.
-    pub base: u32,
-    /// The view.
-    pub view: u32,
-    /// The base's epoch.
-    pub epoch: u32,
-    /// Bits of [`access`], and [`RENAMED`] on all entries of a renamed base.
-    pub flags: u8,
-    /// Number of accesses.
-    pub count: u32,
-    /// First instruction that reads, or [`NONE`].
-    pub first_read: u32,
-    /// Last instruction that reads.
-    pub last_read: u32,
-    /// First instruction that writes, or [`NONE`].
-    pub first_write: u32,
-    /// Last instruction that writes.
-    pub last_write: u32,
-    /// The reduction that writes it, or [`NONE`].
-    pub result: u32,
-}
-
-/// The block renames the base.
-pub const RENAMED: u8 = 16;
 
 /// What a block is, apart from its accesses.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +185,7 @@ impl<'a> Rules<'a> {
 
     /// As [`Rules::check`], for blocks whose joint summary is known.
     pub fn check_accesses(&mut self, mut summary: Summary, a: &[Entry], b: &[Entry]) -> Result<Join, Reason> {
-        let mut saving = (self.cost().kernel)(self.options);
+        let mut saving = (self.cost().kernel)(self.options.kernel_bytes);
         self.renames.clear();
         let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
         let (mut at, mut from) = (0, 0);
@@ -338,7 +311,7 @@ impl<'a> Rules<'a> {
 
     /// The cost of a kernel as such.
     pub fn kernel_cost(&self) -> i64 {
-        (self.cost().kernel)(self.options)
+        (self.cost().kernel)(self.options.kernel_bytes)
     }
 
     /// May the base have a fresh buffer in a block that writes these views of it?
@@ -346,7 +319,7 @@ impl<'a> Rules<'a> {
         if self.facts.bases[base as usize].pinned {
             return Err(Reason::Pinned { base });
         }
-        if !rename::affordable(self.batch, self.facts, self.options, base, writes) {
+        if !rename::affordable(self.batch, self.facts, self.options.rename_percent, base, writes) {
             return Err(Reason::TooMuchToCopy { base });
         }
         Ok(())
@@ -358,23 +331,6 @@ impl<'a> Rules<'a> {
         let possible = self.options.renames && self.options.legality == Legality::Full;
         if possible && box_level(read) && box_level(write) { Ok(()) } else { Err(Reason::WriteAfterRead { base }) }
     }
-}
-
-/// Marks a view that two reductions write.
-const TWICE: u32 = NONE - 1;
-
-/// Does the base vanish in a block with these accesses? All of its accesses are there, and reads follow writes of the
-/// same view.
-pub fn is_contracted(facts: &Facts, base: u32, group: &[Entry]) -> bool {
-    let fact = &facts.bases[base as usize];
-    fact.contractible
-        && group.iter().map(|entry| entry.count).sum::<u32>() == fact.accesses
-        && !group.iter().any(Entry::reads_first)
-}
-
-/// The views of these that are written.
-pub fn written(group: &[Entry]) -> impl Iterator<Item = u32> + Clone {
-    group.iter().filter(|entry| entry.first_write != NONE).map(|entry| entry.view)
 }
 
 /// The joined block's summary, or why there is none.
@@ -404,63 +360,4 @@ fn combine(a: &Summary, b: &Summary, max_block: u32) -> Result<Summary, Reason> 
         }
     }
     Ok(Summary { ops: a.ops + b.ops, gather: a.gather || b.gather, renamed: a.renamed || b.renamed, ..*a })
-}
-
-impl Entry {
-    /// Is the view read before anything is written to it, if it is?
-    pub fn reads_first(&self) -> bool {
-        self.first_read != NONE && self.first_read <= self.first_write
-    }
-
-    /// Is a reduction's result used before the reduction, or made by two?
-    pub fn is_misplaced(&self) -> bool {
-        self.result == TWICE || (self.result != NONE && self.result > self.first_read.min(self.first_write))
-    }
-
-    /// Adds another block's accesses to the same view.
-    pub fn absorb(&mut self, other: &Entry) {
-        self.flags |= other.flags;
-        self.count += other.count;
-        self.first_read = self.first_read.min(other.first_read);
-        self.last_read = self.last_read.max(other.last_read);
-        self.first_write = self.first_write.min(other.first_write);
-        self.last_write = self.last_write.max(other.last_write);
-        self.result = match (self.result, other.result) {
-            (NONE, result) | (result, NONE) => result,
-            _ => TWICE,
-        };
-    }
-}
-
-/// Joins entries of equal views in a list sorted by base and view.
-pub fn fold_entries(entries: &mut Vec<Entry>) {
-    entries.dedup_by(|next, kept| {
-        let same = next.view == kept.view;
-        if same {
-            kept.absorb(next);
-        }
-        same
-    });
-}
-
-/// Appends the union of two blocks' entries of one base.
-pub fn merge_group(a: &[Entry], b: &[Entry], into: &mut Vec<Entry>) {
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        if a[i].view < b[j].view {
-            into.push(a[i]);
-            i += 1;
-        } else if b[j].view < a[i].view {
-            into.push(b[j]);
-            j += 1;
-        } else {
-            let mut both = a[i];
-            both.absorb(&b[j]);
-            into.push(both);
-            i += 1;
-            j += 1;
-        }
-    }
-    into.extend_from_slice(&a[i..]);
-    into.extend_from_slice(&b[j..]);
 }

@@ -12,6 +12,7 @@ pub mod cost;
 mod deps;
 pub mod draw;
 mod emit;
+mod entry;
 pub mod explain;
 mod facts;
 mod fuse;

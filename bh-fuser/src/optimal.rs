@@ -7,8 +7,9 @@
 
 use crate::components::{Component, components};
 use crate::deps::Dependencies;
+use crate::entry::{Entry, merge_group};
 use crate::facts::{Facts, NONE};
-use crate::legality::{Entry, Rules, Summary, merge_group};
+use crate::legality::{Rules, Summary};
 use crate::options::Options;
 use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;

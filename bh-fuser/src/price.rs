@@ -1,8 +1,9 @@
 //! What a finished partition costs, kernel by kernel.
 
 use crate::cost::{self, Sums};
+use crate::entry::{Entry, fold_entries};
 use crate::facts::{Facts, NONE};
-use crate::legality::{Entry, Rules, fold_entries};
+use crate::legality::Rules;
 use crate::options::Options;
 use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;

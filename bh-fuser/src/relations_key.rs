@@ -91,7 +91,8 @@ pub fn relations_key(
         // Bases are walked by table index, so the index order is part of the key.
         key.push(bases.get(base as u32).0 as u64);
         let bytes = |view: &u32| facts.views[*view as usize].bytes;
-        let little = |view: &u32| u64::from(rename::leaves_little(batch, options, base as u32, bytes(view)));
+        let little =
+            |view: &u32| u64::from(rename::leaves_little(batch, options.rename_percent, base as u32, bytes(view)));
         key.extend(used[base].iter().map(little));
     }
 }

@@ -1,7 +1,6 @@
 //! Renames: what a block's writes leave of a base, and whether copying it is worth a fresh buffer.
 
 use crate::facts::Facts;
-use crate::options::Options;
 use crate::relation::{Digits, Walk};
 use bh_bytecode::{BatchRef, View};
 
@@ -13,22 +12,23 @@ const MOST_WRITES: usize = 64;
 /// A box in the grid: the range of each digit, largest stride first.
 type Ranges = Vec<(i64, i64)>;
 
-/// May a block that writes these views give the base a fresh buffer? The rest to copy must be small and made of few views.
+/// May a block that writes these views give the base a fresh buffer? The rest to copy must be small, at most `percent` of what
+/// is written, and made of few views.
 pub fn affordable(
     batch: &BatchRef<'_>,
     facts: &Facts,
-    options: &Options,
+    percent: u32,
     base: u32,
     writes: impl Iterator<Item = u32> + Clone,
 ) -> bool {
     let written: u64 = writes.clone().map(|view| facts.views[view as usize].bytes).sum();
-    leaves_little(batch, options, base, written) && uncovered(batch, base, writes).is_some()
+    leaves_little(batch, percent, base, written) && uncovered(batch, base, writes).is_some()
 }
 
-/// Is what a write of `written` bytes leaves of a base small enough to be copied?
-pub fn leaves_little(batch: &BatchRef<'_>, options: &Options, base: u32, written: u64) -> bool {
+/// Is what a write of `written` bytes leaves of a base at most `percent` of that, so that it may be copied?
+pub fn leaves_little(batch: &BatchRef<'_>, percent: u32, base: u32, written: u64) -> bool {
     let rest = batch.bases[base as usize].bytes().saturating_sub(written);
-    rest as u128 * 100 <= written as u128 * options.rename_percent as u128
+    rest as u128 * 100 <= written as u128 * u128::from(percent)
 }
 
 /// The views of a base that disjoint writes leave untouched; `None` if they cannot be told or are too many.

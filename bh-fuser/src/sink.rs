@@ -3,8 +3,9 @@
 
 use crate::deps::Dependencies;
 use crate::emit::needs_rename;
+use crate::entry::{Entry, fold_entries};
 use crate::facts::{Class, NONE, access};
-use crate::legality::{Entry, Rules, Summary, fold_entries};
+use crate::legality::{Rules, Summary};
 
 /// Instructions looked at, in all candidate kernels together, for each instruction of the batch.
 const WORK_FACTOR: usize = 6;

@@ -6,8 +6,9 @@
 
 use crate::components::{Component, components};
 use crate::deps::Dependencies;
+use crate::entry::Entry;
 use crate::facts::{Class, NONE};
-use crate::legality::{Entry, Rules, Summary};
+use crate::legality::{Rules, Summary};
 
 /// Instructions of a window. Larger components are cut into windows.
 pub const WINDOW: usize = 64;

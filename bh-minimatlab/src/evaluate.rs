@@ -3,9 +3,9 @@
 use crate::ast::{Action, Expr, Function, Kind, Statement, Target};
 use crate::device::Device;
 use crate::index::{self, Subscript};
-use crate::library::{Picture, is_true};
-use crate::operators::{binary, matrix};
+use crate::operators::{binary, is_true, matrix};
 use crate::parser::parse;
+use crate::picture::Picture;
 use crate::source::{Fault, Outcome, Source};
 use crate::value::Value;
 use bh_recorder::Recorder;

@@ -318,3 +318,23 @@ pub fn function(device: &Device, name: &str, value: &Value) -> Outcome<Option<Va
         _ => Value::Number(result),
     }))
 }
+
+/// Is a condition true: all elements are, and there are some?
+pub fn is_true(device: &Device, value: &Value) -> Outcome<bool> {
+    match value {
+        Value::Number(number) if number.is_nan() => Err(Fault::new("NaN has no truth value")),
+        Value::Number(number) => Ok(*number != 0.0),
+        Value::Truth(truth) => Ok(*truth),
+        Value::Function(_) => Err(Fault::new("a function handle has no truth value")),
+        Value::Text(text) => Ok(!text.is_empty()),
+        Value::Matrix(matrix) if matrix.len() == 0 => Ok(false),
+        Value::Matrix(matrix) if matrix.len() == 1 => match device.download(matrix)?.first() {
+            Some(value) if value.is_nan() => Err(Fault::new("NaN has no truth value")),
+            value => Ok(value.is_some_and(|value| *value != 0.0)),
+        },
+        Value::Matrix(matrix) => {
+            let all = device.reduce(Opcode::LogicalAndReduce, &device.truth(matrix)?, true, true)?;
+            Ok(device.download(&all)?.first().is_some_and(|value| *value != 0.0))
+        }
+    }
+}

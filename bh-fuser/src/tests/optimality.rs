@@ -1,8 +1,9 @@
 //! `optimal` against all partitions there are, and greedy against `optimal`.
 
 use crate::deps::Dependencies;
+use crate::entry::Entry;
 use crate::facts::{Class, Facts};
-use crate::legality::{Entry, Rules, Summary};
+use crate::legality::{Rules, Summary};
 use crate::options::{Algorithm, Options};
 use crate::relation::RelationCache;
 use crate::tests::small_programs;

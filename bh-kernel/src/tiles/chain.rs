@@ -2,6 +2,7 @@
 
 use super::grid::{self, Grid, Position};
 use super::moved::{self, Moved};
+use super::part::{Area, Part, area, meet};
 use super::split::split;
 use crate::window::SlidingRename;
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
@@ -33,14 +34,6 @@ pub(super) struct Survey {
     moved: Moved,
     /// See [`Survey::new`].
     threads: bool,
-}
-
-/// A stage of a block.
-#[derive(Clone)]
-pub(super) struct Part {
-    pub(super) stage: Stage,
-    /// By how many rows and columns what each slot reads lies elsewhere than its start says, going around at the ends.
-    pub(super) moved: Option<Vec<[i64; 2]>>,
 }
 
 /// A block of the batch.
@@ -495,32 +488,4 @@ fn by_element(stage: &Stage, slot: usize) -> bool {
     let (extents, strides) = (&stage.parameters.extents, stage.parameters.stride(slot));
     let dims = extents.iter().zip(strides).skip(2);
     extents.len() <= 3 && dims.into_iter().all(|(extent, stride)| *extent == 1 || *stride == 1)
-}
-
-/// The first and last row, column and element of these.
-pub(super) type Area = [(i64, i64); 3];
-
-/// Have two of them an element in common?
-pub(super) fn meet(one: &Area, other: &Area) -> bool {
-    one.iter().zip(other).all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
-}
-
-/// The rows, columns and elements of these that a slot touches, each of them; `None` if there are gaps.
-pub(super) fn area(stage: &Stage, slot: usize, place: Position) -> Option<Area> {
-    let parameters = &stage.parameters;
-    let (mut high, mut count) = (0, 1);
-    for (extent, stride) in parameters.extents.iter().zip(parameters.stride(slot)).skip(2) {
-        if *stride < 0 {
-            return None;
-        }
-        high += stride * (extent - 1);
-        count *= extent;
-    }
-    let line = |start: i64, extent: i64| (start, start + extent - 1);
-    let area = [
-        line(place.row, parameters.extents[0]),
-        line(place.column, parameters.extents[1]),
-        (place.rest, place.rest + high),
-    ];
-    (count == high + 1).then_some(area)
 }

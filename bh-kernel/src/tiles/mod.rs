@@ -24,6 +24,7 @@ mod finish;
 mod grid;
 mod model;
 mod moved;
+mod part;
 mod split;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 //! What leaves at one end enters at the other, so that along such an axis rows, or columns, go on beyond both ends: those before
 //! the first one are the last ones again.
 
-use super::chain::{Area, Part, area, meet};
 use super::grid::{self, Grid};
+use super::part::{Area, Part, area, meet};
 use super::split::split;
 use crate::{BufferRef, SlotMode, Stage, Step};
 

@@ -1,8 +1,9 @@
 //! New arrays for what nests write in its place: versions of a base, as renames make them, so that a tile need not read
 //! what is written anyway, nor keep what is read no more.
 
-use super::chain::{Area, Chain, Nest, area};
+use super::chain::{Chain, Nest};
 use super::grid::{Grid, Position};
+use super::part::{Area, area};
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use bh_bytecode::{DType, base_flags};
 

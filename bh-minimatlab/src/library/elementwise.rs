@@ -1,8 +1,8 @@
 //! Elementwise functions that are no single operation.
 
-use super::{is_true, number};
+use super::number;
 use crate::device::{Device, Item};
-use crate::operators::{binary, conform, matrix, native, numeric, refuse_nan};
+use crate::operators::{binary, conform, is_true, matrix, native, numeric, refuse_nan};
 use crate::source::Outcome;
 use crate::value::{Matrix, Value};
 use bh_bytecode::Opcode;

@@ -3,7 +3,7 @@
 use crate::ArrayId;
 use crate::array::slab::INDEX_BITS;
 use crate::array::small_view::SmallView;
-use crate::record::order::Layout;
+use crate::state::layout::Layout;
 use crate::state::{BaseEntry, Handle, State};
 use bh_bytecode::batch::{MAX_BASE_BYTES, NO_SLOT};
 use bh_bytecode::{Base, DType, base_flags};

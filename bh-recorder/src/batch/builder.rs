@@ -4,7 +4,7 @@ use crate::Location;
 use crate::array::small_view::{SmallView, mix};
 use crate::batch::intern::Index;
 use crate::batch::period::Period;
-use crate::immediate::settled::Own;
+use crate::state::settled::Own;
 use bh_bytecode::{Base, Batch, Constant, Extension, Instr, Opcode, Operand, Origin, ViewRec, base_flags};
 
 /// Fills one batch after the other.

@@ -2,8 +2,8 @@
 
 use crate::Location;
 use crate::array::small_view::{SmallView, mix};
-use crate::record::order::Layout;
 use crate::state::State;
+use crate::state::layout::Layout;
 use bh_bytecode::{Instr, Opcode, Operand, base_flags};
 
 impl State {

@@ -6,10 +6,10 @@
 
 use crate::array::small_view::SmallView;
 use crate::batch::builder::close;
-use crate::batch::trace::Trace;
 use crate::executor::Executor;
-use crate::record::order::Layout;
 use crate::state::State;
+use crate::state::layout::Layout;
+use crate::state::trace::Trace;
 use crate::{ArrayId, Recorder};
 use bh_bytecode::batch::NO_SLOT;
 use bh_bytecode::{Base, Batch, Constant, DType, Opcode, base_flags};

@@ -9,7 +9,8 @@ use crate::data::dense_stride;
 use crate::process::patience::Patience;
 use crate::record::Input;
 use crate::state::State;
-use crate::sync::{ThreadId, current};
+use crate::state::trace::Trace;
+use crate::sync::current;
 use crate::{ArrayId, Location, Recorder, SendPtr};
 use bh_bytecode::Opcode;
 use bh_core::abi::{access, status};
@@ -21,19 +22,6 @@ use std::sync::atomic::Ordering;
 
 /// Instructions of a trace, at most.
 const LONGEST: usize = 1 << 18;
-
-/// A trace under way.
-pub(crate) struct Trace {
-    thread: ThreadId,
-    /// Bases with smaller identities were there before.
-    pub(crate) first: u64,
-    /// Handles of data that the program gave meanwhile.
-    pub(crate) kept: Vec<ArrayId>,
-    /// Arrays from before that are to be freed afterwards.
-    postponed: Vec<ArrayId>,
-    /// Why there will be no recording.
-    broken: Option<&'static str>,
-}
 
 impl Recorder {
     /// Begins to trace what this thread does. `arguments`: arrays that [`Recorder::guard`] has words for.

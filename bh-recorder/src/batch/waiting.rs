@@ -10,39 +10,14 @@ use crate::Recipes;
 use crate::batch::builder::close;
 use crate::executor::{Executor, Job, Runner};
 use crate::state::State;
+use crate::state::waiting::{Closed, Waiting};
 use bh_bytecode::batch::NO_SLOT;
 use bh_bytecode::planning::{Planning, Work};
 use bh_bytecode::{Instr, Opcode, Operand, ViewRec, base_flags};
 use bh_core::error::Result;
 use std::sync::Arc;
 
-/// A batch under construction no more.
-pub(crate) struct Closed {
-    pub(crate) job: Job,
-    /// Its structure is written down already.
-    signed: bool,
-}
-
-/// A batch that waits.
-pub(crate) struct Waiting {
-    closed: Closed,
-    /// Instructions of a turn of the loop.
-    pub(crate) turn: usize,
-}
-
 impl State {
-    /// The first batch that was not handed over.
-    #[inline]
-    pub(crate) fn first_pending(&self) -> u64 {
-        self.waiting.as_ref().map_or(self.builder.epoch, |waiting| waiting.closed.job.epoch)
-    }
-
-    /// Instructions that were not handed over.
-    pub(crate) fn pending(&self) -> u64 {
-        let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.closed.job.batch.instrs.len());
-        (self.builder.batch.instrs.len() + waiting) as u64
-    }
-
     /// Lets the batch under construction wait for a turn of `turn` instructions. False if nothing that it makes lives on.
     pub(crate) fn wait_a_turn(&mut self, turn: u64) -> bool {
         let lives = |base: &bh_bytecode::Base| base.has(base_flags::BORN) && !base.has(base_flags::DIES);

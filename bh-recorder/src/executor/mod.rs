@@ -10,12 +10,12 @@ mod serve;
 
 use super::sync::{Builder, Condvar, JoinHandle, Mutex, MutexGuard, current, lock};
 use crate::Checks;
-use crate::immediate::settled::Own;
 use crate::process::floating::DefaultFloatState;
 use crate::process::inside::Inside;
 use crate::process::patience::Patience;
 use crate::stack::backend::Backend;
 use crate::stack::checked;
+use crate::state::settled::Own;
 use bh_bytecode::{Base, Batch};
 use bh_core::abi::{access as mode, capability, status};
 use bh_core::component::Ticket;

@@ -7,10 +7,10 @@
 use crate::array::small_view::goes_in_c_order;
 use crate::immediate::{NOTHING, OPERANDS, array_of, element};
 use crate::record::check::{check_param, result_type};
-use crate::record::order::Layout;
 use crate::record::power::whole_exponent;
 use crate::record::{INPUTS, Input, Operation};
 use crate::state::State;
+use crate::state::layout::Layout;
 use crate::{ArrayId, Location, Recorder};
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::view::element_count;

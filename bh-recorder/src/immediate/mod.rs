@@ -5,30 +5,19 @@
 
 pub(crate) mod at_hand;
 pub(crate) mod hand;
-pub(crate) mod little;
 pub(crate) mod scalars;
 pub(crate) mod settled;
 pub(crate) mod settling;
-pub(crate) mod spares;
 
 use crate::array::small_view::SmallView;
-use crate::immediate::settled::Own;
 use crate::process::floating::DefaultFloatState;
-use crate::record::order::Layout;
 use crate::record::{INPUTS, Operation, Source};
 use crate::state::State;
+use crate::state::layout::Layout;
+use crate::state::settled::Own;
 use bh_bytecode::{Constant, DType, Kind, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray, status};
-use bh_core::component::SharedCalls;
 use bh_core::error::Result;
-use bh_core::services::Services;
-use std::sync::Arc;
-
-/// What carries out operations at once. Not to be used once the executor has ended.
-pub(crate) struct Immediate {
-    pub(crate) calls: Arc<dyn SharedCalls>,
-    pub(crate) services: Arc<Services>,
-}
 
 /// The output of an operation, and its inputs.
 pub(crate) const OPERANDS: usize = INPUTS + 1;

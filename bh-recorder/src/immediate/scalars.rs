@@ -10,36 +10,12 @@ use crate::process::floating::DefaultFloatState;
 use crate::record::check::check_param;
 use crate::record::{Operation, Source};
 use crate::state::State;
+use crate::state::scalar::Scalar;
 use crate::{ArrayId, Recorder};
 use bh_bytecode::{Constant, DType, Instr, Kind, Opcode, Operand};
 use bh_core::abi::ScalarOperation;
-use bh_core::component::SharedCalls;
 use bh_core::error::Result;
 use bh_core::strided::{self, Side};
-use std::sync::Arc;
-
-/// Computes operations on scalars, from any thread.
-pub(crate) type Evaluator = Arc<dyn SharedCalls>;
-
-/// The known value of a base of one element.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scalar {
-    value: Constant,
-    /// A batch writes it, or has written it.
-    written: bool,
-}
-
-impl Scalar {
-    /// Where its value lies.
-    pub(crate) fn data(&self) -> *const u8 {
-        self.value.bits.as_ptr().cast()
-    }
-
-    /// As [`Scalar::data`], to overwrite it.
-    pub(crate) fn data_mut(&mut self) -> *mut u8 {
-        self.value.bits.as_mut_ptr().cast()
-    }
-}
 
 /// The most inputs of an elementwise operation.
 const INPUTS: usize = 3;

@@ -5,9 +5,9 @@
 use crate::data::Data;
 use crate::data::elements::Held;
 use crate::immediate::part_that_counts;
-use crate::immediate::settled::{Home, Settled};
 use crate::process::patience::Patience;
 use crate::record::Input;
+use crate::state::settled::{Home, Settled};
 use crate::state::{Handle, State};
 use crate::sync::MutexGuard;
 use crate::{ArrayId, Recorder, SendPtr};
@@ -179,6 +179,13 @@ impl Recorder {
 }
 
 impl State {
+    /// Is what was recorded to be waited for now, so that little operations can be carried out at once?
+    #[cold]
+    pub(crate) fn waits_for_little(&mut self) -> bool {
+        let is_short = self.little.waits(self.immediate, self.builder.work_bytes);
+        is_short && self.works_at_once() && self.running.as_ref().is_some_and(|running| running.maps)
+    }
+
     /// May the base of an array, of which all elements or `part` of them are used, be settled without waiting for a batch?
     #[inline]
     fn wants_settling(&self, array: ArrayId, part: Option<i64>, kind: Kind) -> bool {

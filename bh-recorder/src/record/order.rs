@@ -4,47 +4,13 @@
 //! A fold takes the elements of its input as they lie in memory. Most results of operations that are folded never get memory,
 //! so an array is taken in the order of what it was computed from, for as long as few operations have read it.
 
-use crate::array::small_view::SmallView;
 use crate::record::Source;
 use crate::state::State;
+use crate::state::layout::Layout;
 use bh_bytecode::{AxisOrder, MAX_RANK};
 
 /// With this many readers a result counts as an array like any other, whose own memory is what matters.
 const MOST_READERS: u8 = 32;
-
-/// The order of what an array was computed from, seen through the view that was written last.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Layout {
-    /// A code of [`AxisOrder`]; 0 for that of the array's own memory.
-    code: u16,
-    /// Operations that have read it, or what it was computed from, in this order.
-    readers: u8,
-    /// Hash of the view.
-    view: u64,
-}
-
-impl Layout {
-    /// The order for a view of the array, if there is one.
-    fn of(&self, view: &SmallView) -> Option<AxisOrder> {
-        if self.code == 0 || self.view != view.hash { None } else { AxisOrder::decode(self.code, view.rank()) }
-    }
-
-    /// The order of a fold of an array of one axis that has this layout.
-    pub(crate) fn order_of_line(&self) -> u16 {
-        AxisOrder::decode(self.code, 1).map_or(0, |order| order.backward_only(1).code())
-    }
-
-    #[inline]
-    pub(crate) fn is_own(&self) -> bool {
-        self.code == 0
-    }
-
-    /// What of it decides the orders of folds of a view; nothing, where they are those of memory.
-    pub(crate) fn words(&self, view: &SmallView) -> impl Iterator<Item = u64> + use<> {
-        let word = u64::from(self.code) | u64::from(self.readers) << 16 | u64::from(self.view == view.hash) << 24;
-        (!self.is_own()).then_some(word).into_iter()
-    }
-}
 
 impl State {
     /// The order of a fold of `input` along a mask of axes.

@@ -1,8 +1,8 @@
 //! Recording of operations that differ from the common form: generators and extension methods.
 
 use crate::array::small_view::{SmallView, mix};
-use crate::record::order::Layout;
 use crate::record::{Operation, Source};
+use crate::state::layout::Layout;
 use crate::state::{Followup, State};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
 use bh_bytecode::methods::{is_program, shown};

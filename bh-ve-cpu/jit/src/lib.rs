@@ -8,6 +8,7 @@ mod arithmetic;
 mod builder;
 mod complex;
 mod division;
+mod function;
 mod kernel;
 mod mathematics;
 mod memory;
@@ -46,7 +47,7 @@ fn built<T>(
         return make(&module, functions);
     }
     let plan = Plan::new(request)?;
-    let module = kernel::build(&context, request, &plan)?;
+    let module = function::build(&context, request, &plan)?;
     make(&module, plan.functions.clone())
 }
 

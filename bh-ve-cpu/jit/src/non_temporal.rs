@@ -9,34 +9,14 @@
 //! place of a line. Then the loop begins with a part of a vector instead, and its vectors are written as they are.
 
 use crate::builder::{Block, Builder, Element, Kind, Mostly, Phi, Value};
-use crate::kernel::{At, Kernel, Slot};
+use crate::kernel::{At, Kernel, Slot, Stream};
 use crate::memory::{LINE, pack};
-use crate::plan::{Loop, Plan};
-use bh_bytecode::DType;
+use crate::plan::{Loop, Plan, unit};
 use bh_jit_abi::Request;
 use inkwell::IntPredicate as Int;
 
 /// Bits of the processor's vectors.
 const REGISTER: usize = 512;
-
-/// What a loop writes to one row of a slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Stream<'c> {
-    slot: usize,
-    row: u16,
-    dtype: DType,
-    /// The type of a register, and the registers of what the loop makes at once.
-    kind: Kind,
-    registers: u16,
-    /// The aligned address at or before the row's begin.
-    line: Value<'c>,
-    /// Which numbers of two registers make an aligned one.
-    order: Value<'c>,
-    /// The numbers of an aligned register that the one before fills.
-    early: Value<'c>,
-    /// The register before.
-    before: Value<'c>,
-}
 
 /// An aligned register to be written to an address: of a stream, and its number in what the loop makes at once.
 struct Line<'c> {
@@ -44,18 +24,6 @@ struct Line<'c> {
     register: u16,
     value: Value<'c>,
     address: Value<'c>,
-}
-
-impl Stream<'_> {
-    /// Bytes of the numbers that elements are moved as.
-    fn size(&self) -> usize {
-        self.dtype.size().min(8)
-    }
-}
-
-/// Bits of the numbers that elements of a type are moved as, if they can go past the caches within loops.
-pub(crate) fn unit(dtype: DType) -> Option<usize> {
-    matches!(dtype.size(), 4 | 8 | 16).then_some(dtype.size().min(8) * 8)
 }
 
 /// Finds out, once for all rows, if what is written past the caches lies alike, where there are loops for that: as far from

@@ -1,43 +1,12 @@
 //! Which results of a batch may stay recipes, and which of its operations make them.
 
-use super::Scratch;
 use crate::state::State;
+use crate::state::recipe::{Draft, Drafted, Scratch};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand, base_flags};
 
 /// The most operations of a recipe.
 const MOST_STEPS: usize = 64;
-
-/// A recipe under construction.
-#[derive(Default)]
-pub(super) struct Draft {
-    pub(super) result: usize,
-    /// Its only step copies the result, and is to be turned round.
-    pub(super) copied: bool,
-    /// Bases whose writers are still to be found.
-    needed: Vec<usize>,
-    pub(super) steps: Vec<Drafted>,
-    /// The most bytes of each input that will have changed behind the batch.
-    pub(super) copied_bytes: u64,
-}
-
-/// An operation of a recipe under construction.
-pub(super) struct Drafted {
-    /// Its position in the batch.
-    pub(super) position: usize,
-    /// Bits say which operands are as the stack has them behind the batch,
-    pub(super) stored: u32,
-    /// and of which there is to be a copy.
-    pub(super) early: u32,
-}
-
-impl Draft {
-    fn begin(&mut self, result: usize) {
-        (self.result, self.copied) = (result, false);
-        self.needed.clear();
-        self.steps.clear();
-    }
-}
 
 impl State {
     /// Results of the batch that live on and that the batch was not ended for, by index.

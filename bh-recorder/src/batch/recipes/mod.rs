@@ -14,11 +14,11 @@ mod told;
 
 use crate::array::small_view::{SmallView, mix};
 use crate::state::State;
+use crate::state::recipe::{EarlyCopy, Part, Recipe, Scratch, Step};
 use crate::{Location, Recipes as Mode};
 use bh_bytecode::batch::{MAX_OPERANDS, NO_SLOT};
-use bh_bytecode::{Base, Constant, Instr, Opcode, Operand, base_flags};
-use draft::{Draft, find_writes, next_change};
-use std::collections::HashMap;
+use bh_bytecode::{Base, Instr, Opcode, Operand, base_flags};
+use draft::{find_writes, next_change};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -28,102 +28,10 @@ const LEAST_BYTES: u64 = 1 << 20;
 const COPIED_SHARE: u64 = 16;
 /// The most recipes that are kept for reuse.
 const MOST_SPARE: usize = 64;
-/// The most structures that are remembered.
-const REMEMBERED: usize = 1 << 16;
 /// Results of which nothing is known stay recipes where they would take this part of the memory or more.
 const SHORT_SHARE: u64 = 4;
 /// Inputs that only recipes keep alive may take this part of the recorder's limit of bytes.
 const KEPT_SHARE: u64 = 8;
-
-/// What is known of results, and which ones are recipes now.
-#[derive(Default)]
-pub(crate) struct Recipes {
-    /// Places of the bases that are recipes.
-    places: Vec<u32>,
-    /// By structure of the batch and place in it: was the result dropped unread the last time?
-    unread: HashMap<u64, bool>,
-    /// Recipes that ended, for the next ones.
-    #[expect(clippy::vec_box, reason = "bases keep them in boxes, which go on as they are")]
-    spare: Vec<Box<Recipe>>,
-    scratch: Scratch,
-    told: Vec<told::Told>,
-    /// The file that recipes were last recorded from.
-    file: Option<Arc<[u8]>>,
-    /// Results that were not stored.
-    pub(crate) made: u64,
-    /// Those of them that were asked for.
-    pub(crate) recomputed: u64,
-}
-
-impl Recipes {
-    /// Notes whether a result was dropped unread.
-    pub(crate) fn note(&mut self, key: u64, unread: bool) {
-        if self.unread.len() >= REMEMBERED {
-            self.unread.clear();
-        }
-        self.unread.insert(key, unread);
-    }
-}
-
-/// Tables that are filled for each batch.
-#[derive(Default)]
-struct Scratch {
-    /// Results that may stay recipes, by index in the batch.
-    candidates: Vec<usize>,
-    /// Those that do, and their keys.
-    chosen: Vec<(usize, u64)>,
-    /// For each base of the batch, how many operations come before the first that writes it.
-    first: Vec<u32>,
-    /// For each base, the position behind the last instruction that writes it; 0 if none does.
-    last: Vec<u32>,
-    /// For each base, whether it ends with the batch.
-    dies: Vec<bool>,
-    draft: Draft,
-    /// Places of the arrays that a recipe reads.
-    inputs: Vec<u32>,
-    temporaries: Vec<usize>,
-    copies: Vec<EarlyCopy>,
-}
-
-/// A copy of an array as it is before the batch changes it.
-struct EarlyCopy {
-    base: usize,
-    /// Position of the instruction that changes it.
-    before: usize,
-    /// A handle on the copy.
-    handle: u32,
-}
-
-/// How to make a result.
-#[derive(Default)]
-pub(crate) struct Recipe {
-    key: u64,
-    /// Which of the lines that are told of it is from.
-    told: usize,
-    steps: Vec<Step>,
-    /// Handles of its own on the arrays that it reads.
-    inputs: Vec<u32>,
-    /// Records of bases that live only while it is made.
-    temporaries: Vec<Base>,
-}
-
-/// An operation of a recipe.
-struct Step {
-    instr: Instr,
-    file: Arc<[u8]>,
-    line: u32,
-    parts: [Part; MAX_OPERANDS],
-}
-
-/// An operand of a step.
-enum Part {
-    None,
-    Constant(Constant),
-    /// Of the result itself.
-    Result(SmallView),
-    Input(usize, SmallView),
-    Temporary(usize, SmallView),
-}
 
 impl State {
     /// Lets results of the batch that is about to be handed over stay recipes.

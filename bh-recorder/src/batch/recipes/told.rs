@@ -1,7 +1,7 @@
 //! What is told of recipes: which lines of the program make results that were not stored, and what that saved.
 
-use super::{Draft, Recipe};
 use crate::state::State;
+use crate::state::recipe::{Draft, Recipe, Told};
 use crate::{Location, Recorder};
 use bh_bytecode::Batch;
 use std::fmt::Write;
@@ -9,16 +9,6 @@ use std::sync::Arc;
 
 /// The most lines that are told of.
 const LINES: usize = 64;
-
-/// The results of a line.
-pub(super) struct Told {
-    file: Arc<[u8]>,
-    line: u32,
-    results: u64,
-    bytes: u64,
-    /// How many of them were made later.
-    made: u64,
-}
 
 /// The line that makes a result, if it is not that of the last step of its recipe, which copies it back.
 pub(super) fn line_of(batch: &Batch, draft: &Draft) -> Option<u32> {

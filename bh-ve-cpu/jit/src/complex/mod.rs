@@ -6,7 +6,6 @@
 mod operations;
 
 use crate::builder::{Builder, Value};
-use crate::kernel::At;
 use crate::mathematics::{either, modulus_of_all, square_of_modulus};
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::Level;
@@ -63,12 +62,18 @@ pub(crate) fn instructions(opcode: Opcode, param: u16, dtype: DType) -> usize {
 
 /// The modulus that a step makes of numbers with `f64` parts: the root of the sum of squares, unless that has left the
 /// range in any lane.
-pub(crate) fn modulus<'c>(b: &Builder<'c>, level: Level, step: &Step, x: Value<'c>, at: &At<'c>) -> Option<Value<'c>> {
+pub(crate) fn modulus<'c>(
+    b: &Builder<'c>,
+    level: Level,
+    step: &Step,
+    x: Value<'c>,
+    mask: Option<Value<'c>>,
+) -> Option<Value<'c>> {
     if !matches!(step, Step::Compute { opcode: Opcode::Absolute, input: DType::C128, .. }) {
         return None;
     }
     let parts = split(b, x);
     let [square, special] = square_of_modulus(b, level, parts);
     let root = || b.intrinsic("sqrt", &[square]);
-    Some(either(b, special, at.mask, root, || modulus_of_all(b, level, parts, square)))
+    Some(either(b, special, mask, root, || modulus_of_all(b, level, parts, square)))
 }

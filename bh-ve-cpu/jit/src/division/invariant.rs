@@ -21,11 +21,9 @@
 //! lack its sign. NaN makes NaN in any case.
 
 use crate::builder::{Builder, Element, Kind, Mostly, Value};
-use crate::kernel::{At, Kernel};
 use crate::mathematics::unless_special;
 use bh_bytecode::DType;
 use bh_jit_abi::LONG_ROW_BYTES;
-use bh_kernel::Step;
 use inkwell::{FloatPredicate as Float, IntPredicate as Int};
 
 /// All classes of numbers but normal ones, for the instruction that asks for them.
@@ -171,32 +169,27 @@ fn risky_dividends<'c>(b: &Builder<'c>, fraction: u32, bits: Value<'c>) -> [Valu
     [first, b.sub(integer, first)]
 }
 
-/// The quotient that a step makes, if its divisor stays the same along a row and it is made by multiplications.
+/// The quotient of two vectors by multiplications, if the second one is among the divisors.
 pub(crate) fn invariant_quotient<'c>(
     b: &Builder<'c>,
-    kernel: &Kernel<'c>,
-    step: &Step,
-    [x, y, _]: [Value<'c>; 3],
-    at: &At<'c>,
+    dtype: DType,
+    [x, y]: [Value<'c>; 2],
+    mut divisors: impl Iterator<Item = InvariantDivisor<'c>>,
+    mask: Option<Value<'c>>,
 ) -> Option<Value<'c>> {
-    let Step::Compute { input: dtype, .. } = *step else { return None };
-    if !kernel.plan.schedule.multiplied.has_quotient(step) {
-        return None;
-    }
-    let mut divisors = kernel.parameters.divisors.iter().chain(&kernel.rows.divisors);
-    let &InvariantDivisor { high, rest, .. } = divisors.find(|known| known.divisor == y)?;
+    let InvariantDivisor { high, rest, .. } = divisors.find(|known| known.divisor == y)?;
     let Some((low, sign)) = rest else { return Some(b.mul(x, high)) };
     // The processor's vectors one after the other, and one question for all.
-    let width = part(dtype, at.width);
+    let width = part(dtype, x.lanes());
     let (mut quotients, mut special) = (Vec::new(), None);
-    for begin in (0..at.width).step_by(width.into()) {
-        let dividend = if width == at.width { x } else { b.shuffle(x, begin..begin + width) };
+    for begin in (0..x.lanes()).step_by(width.into()) {
+        let dividend = if width == x.lanes() { x } else { b.shuffle(x, begin..begin + width) };
         let (quotient, exact) = two_products(b, dtype, dividend, (high, low, sign));
         quotients.push(quotient);
         special = Some(special.map_or(exact, |before| b.or(before, exact)));
     }
     let quotient = b.join(&quotients);
-    special.map(|special| unless_special(b, quotient, special, at.mask, || b.div(x, y)))
+    special.map(|special| unless_special(b, quotient, special, mask, || b.div(x, y)))
 }
 
 /// The quotient in one of the processor's vectors, and the lanes that have to be divided.

@@ -7,11 +7,8 @@ pub(crate) use lanes::{modulus_of_all, square_of_modulus};
 pub(crate) use special::{either, unless_special};
 
 use crate::builder::{Builder, Element, Kind, Value};
-use crate::kernel::{At, Kernel};
-use crate::plan::is_root;
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::Level;
-use bh_kernel::Step;
 use lanes::evaluate;
 
 /// Where in scratch memory the second operand and the result of a call are.
@@ -66,20 +63,6 @@ pub(crate) struct Around<'c> {
     pub(crate) mask: Option<Value<'c>>,
 }
 
-/// The function of an opcode; the one of the number `function` is its slow path.
-pub(crate) fn inlined<'c>(
-    b: &Builder<'c>,
-    kernel: &Kernel<'c>,
-    function: u16,
-    (opcode, dtype): (Opcode, DType),
-    operands: [Value<'c>; 3],
-    at: &At<'c>,
-) -> Result<Value<'c>, String> {
-    let around = Around { scratch: kernel.parameters.scratch, width: at.width, mask: at.mask };
-    let function = kernel.parameters.functions[usize::from(function)];
-    ordinary(b, kernel.request.level, (opcode, dtype), operands, function, around)
-}
-
 /// The function of an opcode for ordinary lanes; where there are others, what `function` makes.
 pub(crate) fn ordinary<'c>(
     b: &Builder<'c>,
@@ -119,18 +102,10 @@ pub(crate) fn called<'c>(
     b.load(result, target, 1)
 }
 
-/// The root that a step makes, if it is made by multiplications: those of `bh-vector`, with the bits of the instruction.
-pub(crate) fn root<'c>(
-    b: &Builder<'c>,
-    kernel: &Kernel<'c>,
-    step: &Step,
-    x: Value<'c>,
-    at: &At<'c>,
-) -> Option<Value<'c>> {
-    if !kernel.plan.schedule.multiplied.has_roots() || !is_root(step) {
-        return None;
-    }
-    let (root, special) = evaluate(b, kernel.request.level, (Opcode::Sqrt, false), (x, x))?;
+/// The root in lanes, with the bits of the instruction, made by multiplications: that of `bh-vector`. `None` if the level has no
+/// estimate to begin with.
+pub(crate) fn root<'c>(b: &Builder<'c>, level: Level, x: Value<'c>, mask: Option<Value<'c>>) -> Option<Value<'c>> {
+    let (root, special) = evaluate(b, level, (Opcode::Sqrt, false), (x, x))?;
     let Some(special) = special else { return Some(root) };
-    Some(unless_special(b, root, special, at.mask, || b.intrinsic("sqrt", &[x])))
+    Some(unless_special(b, root, special, mask, || b.intrinsic("sqrt", &[x])))
 }

@@ -8,7 +8,7 @@ mod prefetch;
 
 pub(crate) use addresses::{place, unit_address};
 pub(crate) use packed::{load_packed, load_vector, pack, store_packed, store_vector, unpack};
-pub(crate) use prefetch::{Ahead, place_prefetched, prefetch};
+pub(crate) use prefetch::{place_prefetched, prefetch};
 
 use crate::builder::{Builder, Value};
 use crate::kernel::{At, Kernel};

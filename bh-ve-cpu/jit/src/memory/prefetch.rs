@@ -2,7 +2,7 @@
 
 use super::LINE;
 use crate::builder::{Builder, Kind, Value};
-use crate::kernel::{At, Kernel};
+use crate::kernel::{Ahead, At, Kernel};
 use bh_jit_abi::{Request, SlotForm, Stride};
 use bh_kernel::SlotMode;
 use inkwell::IntPredicate as Int;
@@ -17,16 +17,6 @@ const FETCHED: usize = 8 << 10;
 const MANY: usize = 8;
 /// How far ahead memory is fetched where it is one row only: as far as it comes in the time between two calls.
 const FETCHED_ALONE: usize = 4 << 10;
-
-/// For a slot of which the next rows are fetched: the element from which on they are, how far ahead of what is read the
-/// row itself is fetched until then, and how far from it the next rows are.
-#[derive(Clone, Copy)]
-pub(crate) struct Ahead<'c> {
-    slot: usize,
-    turn: Value<'c>,
-    along: Value<'c>,
-    next: Value<'c>,
-}
 
 /// The slots for which something is fetched.
 fn prefetched(request: &Request) -> Vec<usize> {

@@ -16,7 +16,6 @@ pub(crate) use schedule::{Loop, Schedule};
 use crate::arithmetic::Operation;
 use crate::builder::Builder;
 use crate::mathematics::is_inlined;
-use crate::non_temporal::unit;
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
 use bh_kernel::{Arg, SlotMode, Step};
@@ -254,6 +253,11 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Bits of the numbers that elements of a type are moved as, if they can go past the caches within loops.
+pub(crate) fn unit(dtype: DType) -> Option<usize> {
+    matches!(dtype.size(), 4 | 8 | 16).then_some(dtype.size().min(8) * 8)
 }
 
 /// Does the slot write past the caches?

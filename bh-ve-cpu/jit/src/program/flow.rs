@@ -1,6 +1,7 @@
 //! Branches, blocks and loops of lanes under masks. What each register holds is known as a value at every point, so that
 //! nothing goes through memory; where ways meet, values meet.
 
+use super::lanes::{Exit, Mask, State};
 use super::operation::Operations;
 use super::refill::{self, Refill};
 use super::scope::{keepers, temporaries};
@@ -13,32 +14,6 @@ use std::collections::{BTreeSet, HashSet};
 
 /// Branches that cost no more than this many simple operations are done for all lanes, without a jump.
 const CHEAP: u32 = 8;
-
-/// Which lanes are at a point.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Mask<'c> {
-    /// All that the vector has.
-    All,
-    Some(Value<'c>),
-    Nobody,
-}
-
-/// What is known at a point.
-#[derive(Clone)]
-pub(super) struct State<'c> {
-    pub(super) registers: Vec<Value<'c>>,
-    pub(super) active: Mask<'c>,
-    /// For each block around, innermost last, who has left for what is behind it.
-    pub(super) exits: Vec<Exit<'c>>,
-}
-
-/// Who has left a block.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Exit<'c> {
-    /// All come back there that came to the block, so that nobody keeps count.
-    Uncounted,
-    Counted(Mask<'c>),
-}
 
 /// Builds the statements of a program.
 pub(super) struct Flow<'a, 'c> {

@@ -2,20 +2,23 @@
 //! jumped over, and loops end when their last lane leaves.
 
 mod flow;
+mod lanes;
 mod operation;
 mod refill;
 mod scope;
 mod tables;
+mod turns;
 
 use crate::builder::{Builder, Element, Kind, Phi, Value};
-use crate::kernel::set_attributes;
+use crate::function::set_attributes;
 use crate::memory::{load_packed, pack, store_packed, unpack};
 use bh_jit_abi::{Function, Level, TURNS_AT};
 use bh_scalar::Program;
-use flow::{Flow, Mask, State};
+use flow::Flow;
 use inkwell::IntPredicate as Int;
 use inkwell::context::Context;
 use inkwell::module::Module;
+use lanes::{Mask, State};
 use operation::Operations;
 use refill::Path;
 use tables::Tables;
@@ -52,7 +55,7 @@ pub(crate) fn build<'c>(
     b.begin(some);
     let turns = b.byte(scratch, b.index(TURNS_AT as i64));
     let (operations, tables, first) = match Path::of(program) {
-        Some(path) => refill::build(&b, program, path, (operations, tables), (&places, count, width, turns), exit)?,
+        Some(path) => turns::build(&b, program, path, (operations, tables), (&places, count, width, turns), exit)?,
         None => (operations, tables, b.index(0)),
     };
     let operations = in_order(&b, program, (operations, tables), (&places, count, width, turns), first)?;

@@ -18,6 +18,7 @@ mod exponential;
 mod inverse;
 mod logarithm;
 mod modulus;
+mod parts;
 mod payne_hanek;
 mod power;
 mod root;

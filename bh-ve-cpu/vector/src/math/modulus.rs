@@ -1,8 +1,8 @@
 //! The modulus of complex numbers of `f64` parts: at most 1.3 ULP, with the same bits on all levels.
 
 use super::PrimFn;
-use super::complex::by_chunks;
 use super::entry::{Entry, at_level};
+use super::parts::by_chunks;
 use crate::simd::{Isa, Vector};
 use bh_bytecode::c128;
 

@@ -1,9 +1,9 @@
 //! The steps of a kernel for one vector of each row.
 
-use super::{At, Kernel};
 use crate::arithmetic::{Operation, from_number, random};
 use crate::builder::{Builder, Element, Kind, Value};
-use crate::plan::{Form, OutputIn, combiner};
+use crate::kernel::{At, Kernel};
+use crate::plan::{Form, OutputIn, combiner, is_root};
 use crate::{complex, division, mathematics, memory, non_temporal, reduction};
 use bh_jit_abi::Folds;
 use bh_kernel::{Arg, Step};
@@ -155,15 +155,28 @@ fn compute<'c>(
     at: &At<'c>,
 ) -> Result<Value<'c>, String> {
     let &Step::Compute { opcode, param, input, output, .. } = step else { return Err("no operation".into()) };
-    let special = division::invariant_quotient(b, kernel, step, operands, at)
-        .or_else(|| mathematics::root(b, kernel, step, operands[0], at))
-        .or_else(|| complex::modulus(b, kernel.request.level, step, operands[0], at));
+    let (level, fast_math) = (kernel.request.level, kernel.request.fast_math);
+    let multiplied = &kernel.plan.schedule.multiplied;
+    let [x, y, _] = operands;
+    let quotient = || {
+        let divisors = kernel.parameters.divisors.iter().chain(&kernel.rows.divisors).copied();
+        let has_one = multiplied.has_quotient(step);
+        has_one.then(|| division::invariant_quotient(b, input, [x, y], divisors, at.mask)).flatten()
+    };
+    let root = || {
+        let has_one = multiplied.has_roots() && is_root(step);
+        has_one.then(|| mathematics::root(b, level, x, at.mask)).flatten()
+    };
+    let special = quotient().or_else(root).or_else(|| complex::modulus(b, level, step, x, at.mask));
     if let Some(made) = special {
         return Ok(made);
     }
-    let (level, fast_math) = (kernel.request.level, kernel.request.fast_math);
     match kernel.plan.forms[index] {
-        Form::Inlined(function) => mathematics::inlined(b, kernel, function, (opcode, input), operands, at),
+        Form::Inlined(function) => {
+            let around = mathematics::Around { scratch: kernel.parameters.scratch, width: at.width, mask: at.mask };
+            let function = kernel.parameters.functions[usize::from(function)];
+            mathematics::ordinary(b, level, (opcode, input), operands, function, around)
+        }
         _ => Operation { opcode, param, input, output, level, fast_math }
             .emit(b, operands)
             .ok_or_else(|| format!("{opcode} of {input}")),

@@ -1,8 +1,6 @@
 //! When the recorder waits by itself: where many little operations in a row could not be carried out at once, as data of theirs
 //! is still to come from batches. Once it is there, those that follow can. Counts decide, never clocks.
 
-use crate::state::State;
-
 /// The number of operations in a row that are waited for.
 const ROW: u32 = 32;
 /// If nothing was carried out at once since then, twice as many, up to these.
@@ -47,16 +45,13 @@ impl Little {
     pub(crate) fn is_due(&self) -> bool {
         self.row >= self.longest
     }
-}
 
-impl State {
-    /// Is what was recorded to be waited for now, so that little operations can be carried out at once?
+    /// Is what was recorded to be waited for, with batches that work on `pending` more bytes? `immediate`: how many operations
+    /// have been carried out at once.
     #[cold]
-    pub(crate) fn waits_for_little(&mut self) -> bool {
-        let helped = self.immediate > self.little.immediate;
-        self.little.longest = if helped { ROW } else { (2 * self.little.longest).min(LONGEST) };
-        (self.little.row, self.little.immediate) = (0, self.immediate);
-        let work = self.little.work.saturating_add(self.builder.work_bytes);
-        work <= WORK && self.works_at_once() && self.running.as_ref().is_some_and(|running| running.maps)
+    pub(crate) fn waits(&mut self, immediate: u64, pending: u64) -> bool {
+        self.longest = if immediate > self.immediate { ROW } else { (2 * self.longest).min(LONGEST) };
+        (self.row, self.immediate) = (0, immediate);
+        self.work.saturating_add(pending) <= WORK
     }
 }

@@ -1,7 +1,8 @@
 //! The loop over a row's blocks: segments, and calls of block primitives between them.
 
-use super::{Kernel, loops};
+use super::loops;
 use crate::builder::{Builder, Kind, Value};
+use crate::kernel::Kernel;
 use crate::memory::unit_address;
 use crate::plan::Form;
 use bh_kernel::{Arg, Step};

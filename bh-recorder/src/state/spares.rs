@@ -1,6 +1,6 @@
 //! Memory of settled bases that ended, for the next ones: little of it, so that the stack's memory is asked seldom.
 
-use crate::immediate::settled::Own;
+use super::settled::Own;
 use std::cell::RefCell;
 
 /// Sizes are multiples of this many bytes.

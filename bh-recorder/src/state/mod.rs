@@ -1,27 +1,37 @@
-//! What a context knows about its arrays. The rooms of the crate say what becomes of it.
+//! What a context knows about its arrays: data, and how it is kept. The rooms of the crate say what becomes of it.
+
+pub(crate) mod layout;
+pub(crate) mod little;
+pub(crate) mod recipe;
+pub(crate) mod scalar;
+pub(crate) mod settled;
+pub(crate) mod spares;
+pub(crate) mod trace;
+pub(crate) mod waiting;
 
 use crate::array::shape::Shape;
 use crate::array::slab::{INDEX_BITS, Slab};
 use crate::array::small_view::SmallView;
 use crate::batch::builder::Builder;
-use crate::batch::recipes::{Recipe, Recipes};
 use crate::batch::slots::{Seen, Slots};
-use crate::batch::trace::Trace;
-use crate::batch::waiting::Waiting;
 use crate::executor::Executor;
-use crate::immediate::Immediate;
-use crate::immediate::little::Little;
-use crate::immediate::scalars::{Evaluator, Scalar};
-use crate::immediate::settled::Settled;
-use crate::immediate::spares::Spares;
-use crate::record::order::Layout;
 use crate::{ArrayId, ArrayInfo, Options, Statistics};
 use bh_bytecode::{Base, Batch, DType};
 use bh_core::abi::status;
+use bh_core::component::SharedCalls;
 use bh_core::error::{Error, Result};
+use bh_core::services::Services;
+use layout::Layout;
+use little::Little;
+use recipe::{Recipe, Recipes};
+use scalar::{Evaluator, Scalar};
+use settled::Settled;
+use spares::Spares;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
+use trace::Trace;
+use waiting::Waiting;
 
 /// An array handle: a view on a base.
 pub(crate) struct Handle {
@@ -154,6 +164,12 @@ pub(crate) struct Running {
     /// Bytes of arrays that a short batch may hold, or one that waits for the end of a turn.
     pub(crate) step_bytes: u64,
     pub(crate) options: Options,
+}
+
+/// What carries out operations at once. Not to be used once the executor has ended.
+pub(crate) struct Immediate {
+    pub(crate) calls: Arc<dyn SharedCalls>,
+    pub(crate) services: Arc<Services>,
 }
 
 /// What has to follow after something was recorded.
@@ -298,5 +314,17 @@ impl State {
     /// A handle's shape, copied.
     pub(crate) fn shape(&self, handle: u32) -> Shape {
         Shape::of(self.handles.at(handle).view.shape())
+    }
+
+    /// The first batch that was not handed over.
+    #[inline]
+    pub(crate) fn first_pending(&self) -> u64 {
+        self.waiting.as_ref().map_or(self.builder.epoch, |waiting| waiting.closed.job.epoch)
+    }
+
+    /// Instructions that were not handed over.
+    pub(crate) fn pending(&self) -> u64 {
+        let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.closed.job.batch.instrs.len());
+        (self.builder.batch.instrs.len() + waiting) as u64
     }
 }

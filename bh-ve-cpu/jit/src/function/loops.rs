@@ -1,7 +1,8 @@
 //! The loops over a segment's vectors.
 
-use super::{At, Kernel, body};
+use super::body;
 use crate::builder::{Builder, Element, Kind, Phi, Value};
+use crate::kernel::{At, Kernel};
 use crate::memory::{LINE, unit_address};
 use crate::plan::Loop;
 use crate::{non_temporal, reduction};
