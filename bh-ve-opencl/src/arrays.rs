@@ -2,8 +2,7 @@
 
 use crate::attachment::Counters;
 use crate::held::Held;
-use crate::memory::{Memory, Pool};
-use crate::regions::Region;
+use crate::memory::{Memory, Pool, Region};
 use crate::shared::Space;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{Residency, access, status};

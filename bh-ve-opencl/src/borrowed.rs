@@ -1,7 +1,7 @@
 //! A context and a queue of the program's own, and memory of that context.
 
 use crate::device::{self, DeviceInfo};
-use crate::programs::{Gpu, Presence, failed};
+use crate::gpu::{Gpu, Presence, failed};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use opencl3::command_queue::{

@@ -2,7 +2,7 @@
 //! several kernels. What was built is kept on disk, by the text of each kernel.
 
 use crate::code;
-use crate::programs::Gpu;
+use crate::gpu::Gpu;
 use bh_core::kernel_store::KernelStore;
 use bh_core::kernel_trace::code_detail;
 use bh_core::{Counter, Host};

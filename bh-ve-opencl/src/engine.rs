@@ -1,6 +1,7 @@
 //! The component: which blocks it takes, their plans, and what it says of itself.
 
 use crate::arrays::Arrays;
+use crate::counters::Counters;
 use crate::device;
 use crate::explain::explain;
 use crate::launch::Launcher;
@@ -17,7 +18,7 @@ use bh_core::abi::{Capabilities, Prediction, capability, kind, log_level, status
 use bh_core::component::SharedCalls;
 use bh_core::config::Row;
 use bh_core::keys;
-use bh_core::{Child, Component, Counter, Error, Host, Registry, Report, Result, Ticket};
+use bh_core::{Child, Component, Error, Host, Registry, Report, Result, Ticket};
 use std::sync::Arc;
 
 /// The OpenCL engine.
@@ -37,54 +38,6 @@ pub struct Engine {
     pinned: Vec<Arc<Pinned>>,
     /// Elements that move between its arrays and such memory.
     moving: Moving,
-}
-
-/// What is counted.
-pub(crate) struct Counters {
-    pub(crate) kernels: Counter,
-    small: Counter,
-    unsupported: Counter,
-    pub(crate) too_large: Counter,
-    pub(crate) in_pieces: Counter,
-    pub(crate) pieces: Counter,
-    pub(crate) meanwhile: Counter,
-    pub(crate) lower: Counter,
-    pub(crate) specialised: Counter,
-    pub(crate) tilings: Counter,
-    pub(crate) in_tiles: Counter,
-    pub(crate) wait: Counter,
-}
-
-impl Counters {
-    fn new(host: &Host) -> Counters {
-        Counters {
-            kernels: host.counter("kernels"),
-            small: host.counter("blocks too small"),
-            unsupported: host.counter("blocks unsupported"),
-            too_large: host.counter("blocks too large"),
-            in_pieces: host.counter("blocks in pieces"),
-            pieces: host.counter("pieces"),
-            meanwhile: host.counter("blocks elsewhere while kernels are built"),
-            lower: host.counter("lower_ns"),
-            specialised: host.counter("blocks specialised"),
-            tilings: host.counter("tilings"),
-            in_tiles: host.counter("kernels in tiles"),
-            wait: host.counter("wait_ns"),
-        }
-    }
-}
-
-impl Counters {
-    /// A block goes to the next engine.
-    pub(crate) fn count(&self, place: Verdict) {
-        match place {
-            Verdict::TooSmall => self.small.add(1),
-            Verdict::TooLarge => self.too_large.add(1),
-            Verdict::Unsupported => self.unsupported.add(1),
-            Verdict::NotBuilt => self.meanwhile.add(1),
-            Verdict::Device | Verdict::Pieces | Verdict::Lost => {}
-        }
-    }
 }
 
 impl Component for Engine {

@@ -3,10 +3,11 @@
 
 use crate::chains::tilings;
 use crate::code;
-use crate::plan::{BlockPlan, HOT};
+use crate::parted::InPieces;
+use crate::plan::BlockPlan;
 use crate::running::Open;
 use crate::settings::{Settings, Specialise};
-use crate::stream::InPieces;
+use crate::tune::HOT;
 use crate::whereabouts::Verdict;
 use crate::work::Work;
 use bh_bytecode::{BatchRef, dump};

@@ -2,8 +2,8 @@
 
 use crate::code::Target;
 use crate::device::Class;
-use crate::programs::{Gpu, Programs, failed};
-use crate::regions::Region;
+use crate::gpu::{Gpu, failed};
+use crate::programs::Programs;
 use crate::settings::Settings;
 use crate::staging::Staging;
 use bh_core::abi::{ReleaseFn, status};
@@ -151,6 +151,29 @@ impl Pool {
             self.gpu.finish()?;
             create().map_err(|why| full(why.to_string()))
         })
+    }
+}
+
+/// Rows of an array, in bytes: where the first begins, how long each is, and how far one is from the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) first: usize,
+    pub(crate) len: usize,
+    pub(crate) rows: usize,
+    pub(crate) pitch: usize,
+}
+
+impl Region {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.len as u64 * self.rows as u64
+    }
+
+    /// Brings the region of host memory to the same place of the device's.
+    pub(crate) fn upload(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        if self.rows == 1 {
+            return memory.upload_at(self.first, bytes.get(self.first..self.first + self.len).ok_or_else(failed_copy)?);
+        }
+        memory.upload_rows(self, bytes)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Elements that move between arrays of the device and pinned memory while the device goes on: whoever shares out arrays over several
 //! devices begins a move, lets the devices compute, and waits for it then. The queue's order says what is moved.
 
+use crate::gpu::failed;
 use crate::launch::Launcher;
-use crate::programs::failed;
 use crate::staging::{Pinned, pinned_at};
 use bh_bytecode::{Base, DType};
 use bh_core::abi::{access, status};

@@ -2,24 +2,20 @@
 
 use crate::code::{self, KernelMemory, Variant};
 use crate::compiler::Entry;
-use crate::engine::Counters;
-use crate::memory::Pool;
+use crate::counters::Counters;
+use crate::memory::{Pool, Region};
 use crate::methods::Methods;
-use crate::regions::{Region, regions};
+use crate::parted::InPieces;
+use crate::regions::regions;
 use crate::settings::{Settings, Specialise};
 use crate::start::Launch;
-use crate::stream::InPieces;
-use crate::tune::{WAYS, Way};
+use crate::tune::{HOT, WAYS, Way};
 use crate::work::Work;
 use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
 use bh_core::abi::access;
 use bh_kernel::{BaseUse, BufferRef, ColumnTiling, Lowered, SlotMode, Special, Stage, TileSlot, Uses};
 use std::sync::Arc;
-
-/// Calls of a block's kernels with the same sizes, whatever batch they are in, after which they are built with the sizes in
-/// their texts.
-pub(crate) const HOT: u32 = 2;
 
 /// A rename: the base gets other memory.
 pub(crate) struct Rename {

@@ -1,9 +1,8 @@
 //! What a block reads of an array: if that is little of it, and the array is in host memory, no more travels to the device.
 
-use crate::memory::{Memory, failed_copy};
+use crate::memory::Region;
 use crate::pieces::{Part, reach};
 use bh_bytecode::{Base, BatchRef};
-use bh_core::Result;
 use bh_core::abi::access;
 use bh_kernel::{BaseUse, BufferRef, SlotMode, Stage};
 
@@ -13,29 +12,6 @@ const LEAST_BYTES: u64 = 1 << 20;
 const SHARE: u64 = 4;
 /// Shorter rows travel with what is between them.
 const ROW_BYTES: u64 = 256;
-
-/// Rows of an array, in bytes: where the first begins, how long each is, and how far one is from the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Region {
-    pub(crate) first: usize,
-    pub(crate) len: usize,
-    pub(crate) rows: usize,
-    pub(crate) pitch: usize,
-}
-
-impl Region {
-    pub(crate) fn bytes(&self) -> u64 {
-        self.len as u64 * self.rows as u64
-    }
-
-    /// Brings the region of host memory to the same place of the device's.
-    pub(crate) fn upload(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
-        if self.rows == 1 {
-            return memory.upload_at(self.first, bytes.get(self.first..self.first + self.len).ok_or_else(failed_copy)?);
-        }
-        memory.upload_rows(self, bytes)
-    }
-}
 
 /// For each base that a block uses, the little that it reads of it; nothing where it travels as a whole.
 pub(crate) fn regions(batch: &BatchRef<'_>, stages: &[Stage], uses: &[BaseUse]) -> Vec<Vec<Region>> {

@@ -1,9 +1,9 @@
 //! Arrays that are made of the program's own OpenCL memory, and arrays that are lent to it as such.
 
 use crate::attachment::Counters;
+use crate::gpu::failed;
 use crate::held::Held;
 use crate::memory::{Memory, Pool};
-use crate::programs::failed;
 use bh_bytecode::Base;
 use bh_core::abi::{Adoption, Export, ExportRequest, access, adopt, export, memory, status};
 use bh_core::component::{Loan, Registry, SharedCalls};

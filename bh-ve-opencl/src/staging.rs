@@ -1,7 +1,7 @@
 //! Large transfers through pinned memory, which devices read and write without the processor: two pieces take turns, so
 //! that one is filled or emptied while the other travels.
 
-use crate::programs::{Gpu, failed};
+use crate::gpu::{Gpu, failed};
 use bh_core::Result;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};

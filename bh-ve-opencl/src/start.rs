@@ -2,8 +2,9 @@
 
 use crate::code::{Code, KernelMemory};
 use crate::compiler::{Entry, Prepared, Value};
+use crate::gpu::{Gpu, failed};
 use crate::memory::Memory;
-use crate::programs::{Gpu, Programs, failed};
+use crate::programs::Programs;
 use bh_bytecode::{Constant, DType};
 use bh_core::abi::status;
 use bh_core::{Error, Result};

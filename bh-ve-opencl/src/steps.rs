@@ -4,54 +4,18 @@
 
 use crate::code::{self, Code, Range, Variant};
 use crate::launch::{Failure, Launcher};
+use crate::parted::Steps;
 use crate::pieces::{Part, Window, windows_of};
 use crate::stream::Home;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_kernel::{BaseUse, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, StrideClass};
-use bh_kernel::{Uses, lower};
-
-/// The most parts; more would take longer than another engine.
-const MOST: u64 = 4096;
-
-/// An instruction that runs in parts.
-pub(crate) struct Steps {
-    /// Index in the batch.
-    instr: u32,
-    special: Special,
-    uses: Vec<BaseUse>,
-}
+use bh_kernel::{BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, StrideClass, lower};
 
 /// A part of a scatter: of the output's outermost dimension, and of the indices.
 struct Share {
     rows: (i64, i64),
     part: Part,
-}
-
-impl Steps {
-    /// The instruction of a block, if it is alone and can be parted; `room` bytes are there.
-    pub(crate) fn of(batch: &BatchRef<'_>, block: u32, room: u64) -> Option<Steps> {
-        let Lowered::Special(special) = lower(batch, block) else { return None };
-        let (Special::Accumulate(instr) | Special::Scatter(instr)) = special else { return None };
-        let record = &batch.instrs[instr as usize];
-        let views: Vec<u32> = record.operands().iter().filter_map(|operand| operand.as_view()).collect();
-        let base = |view: &u32| batch.views[*view as usize].base;
-        let (first, rest) = views.split_first()?;
-        // What is read of the array that is written would change under way, unless it is the same elements.
-        let in_place =
-            |view: &u32| matches!(special, Special::Accumulate(_)) && batch.view(*view) == batch.view(*first);
-        if rest.iter().any(|view| base(view) == base(first) && !in_place(view)) {
-            return None;
-        }
-        let bytes: u64 = views.iter().map(|view| batch.bases[base(view) as usize].bytes()).sum();
-        if bytes / room.max(1) > MOST / 16 {
-            return None;
-        }
-        let mut uses = Uses::default();
-        uses.special(batch, special);
-        Some(Steps { instr, special, uses: uses.into_vec() })
-    }
 }
 
 /// The accesses of an instruction as a loop nest that computes nothing, to find what a part uses.

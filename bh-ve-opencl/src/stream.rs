@@ -1,72 +1,16 @@
-//! Blocks whose arrays do not fit the device together: their loop nests run piece by piece, on arrays in host memory.
+//! Running blocks whose arrays do not fit the device together: their loop nests, piece by piece, on arrays in host memory.
 
 use crate::code::{self, Code, KernelMemory, Variant};
 use crate::launch::{Failure, Launcher, failed, note_bytes};
-use crate::memory::{Memory, Pool};
-use crate::pieces::{self, Part, Piece, Room, Window};
+use crate::memory::Memory;
+use crate::parted::{InPieces, Nests};
+use crate::pieces::{Part, Piece, Window};
 use crate::start::Launch;
-use crate::steps::Steps;
 use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::component::Loan;
 use bh_core::{Error, Result};
-use bh_kernel::{BaseUse, BufferRef, Lowered, Stage, Uses, lower};
-
-/// A block that runs in pieces.
-pub(crate) enum InPieces {
-    Nests(Nests),
-    Steps(Steps),
-}
-
-impl InPieces {
-    /// The pieces of a block; none if it cannot be parted so that the device has room.
-    pub(crate) fn of(batch: &BatchRef<'_>, block: u32, pool: &Pool) -> Option<InPieces> {
-        let steps = || Steps::of(batch, block, pool.limit.min(pool.gpu.facts.largest_bytes));
-        Nests::of(batch, block, pool).map(InPieces::Nests).or_else(|| steps().map(InPieces::Steps))
-    }
-
-    /// How many pieces there are, if that is known before they run.
-    pub(crate) fn count(&self, batch: &BatchRef<'_>) -> Option<usize> {
-        match self {
-            InPieces::Nests(nests) => Some(nests.count(batch)),
-            InPieces::Steps(_) => None,
-        }
-    }
-}
-
-/// The nests of a block that runs in pieces.
-pub(crate) struct Nests {
-    stages: Vec<Stage>,
-    /// Bytes of the results of contracted reductions.
-    temporaries: Vec<usize>,
-    uses: Vec<BaseUse>,
-    room: Room,
-}
-
-impl Nests {
-    /// The nests of a block; none if it has none, or they cannot be parted so that the device has room.
-    fn of(batch: &BatchRef<'_>, block: u32, pool: &Pool) -> Option<Nests> {
-        if !batch.renames(&batch.blocks[block as usize]).is_empty() {
-            return None;
-        }
-        let Lowered::Loops(stages, between) = lower(batch, block) else { return None };
-        let temporaries: Vec<usize> = between.iter().map(|it| it.len as usize * it.dtype.size()).collect();
-        let taken: u64 = temporaries.iter().map(|&bytes| crate::memory::capacity(bytes) as u64).sum();
-        // A quarter is for partial results and notes.
-        let room = Room { bytes: (pool.limit / 4 * 3).checked_sub(taken)?, largest: pool.gpu.facts.largest_bytes };
-        let mut uses = Uses::default();
-        stages.iter().for_each(|stage| uses.stage(batch, stage));
-        let fits = stages.iter().all(|stage| pieces::parts(stage, batch, &room).is_some());
-        fits.then(|| Nests { stages, temporaries, uses: uses.into_vec(), room })
-    }
-}
-
-impl Nests {
-    fn count(&self, batch: &BatchRef<'_>) -> usize {
-        let parts = |stage| pieces::parts(stage, batch, &self.room).map_or(0, |parts| parts.len());
-        self.stages.iter().map(parts).sum()
-    }
-}
+use bh_kernel::{BaseUse, BufferRef};
 
 /// A base in host memory, which nobody else uses for as long as it is lent.
 pub(crate) struct Home {

@@ -19,6 +19,10 @@ pub(crate) struct Way {
     with: Option<Placement>,
 }
 
+/// Calls of a block's kernels with the same sizes, whatever batch they are in, after which they are built with the sizes in
+/// their texts.
+pub(crate) const HOT: u32 = 2;
+
 /// The ways that are tried, the usual one first.
 pub(crate) const WAYS: [Way; 7] = [
     Way::USUAL,
@@ -97,7 +101,7 @@ impl Tuner {
 
     /// Is a block with this many bytes, called so often, to be tried? Asks the disk first.
     pub(crate) fn begins(&mut self, name: u128, calls: u32, bytes: impl FnOnce() -> u64, programs: &Programs) -> bool {
-        if !self.wanted || calls <= crate::plan::HOT || self.known.contains_key(&name) || bytes() < self.least_bytes {
+        if !self.wanted || calls <= HOT || self.known.contains_key(&name) || bytes() < self.least_bytes {
             return false;
         }
         let stored = programs.choice(name).and_then(|number| WAYS.get(number).copied());

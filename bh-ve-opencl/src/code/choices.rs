@@ -1,9 +1,10 @@
 //! What is chosen for a loop nest and why, in words: the shares of a reduction, and each placement.
 
 use super::common::Common;
-use super::stage::{reduction, shares_rows, unrolls};
+use super::stage::{reduction, shares_rows};
 use super::table::Table;
 use super::turned::turns;
+use super::unroll::unrolls;
 use super::vector::vectors;
 use super::{Placement, Target};
 use bh_kernel::Stage;

@@ -4,6 +4,7 @@ mod choices;
 mod columns;
 mod common;
 mod fold;
+mod item;
 mod numbers;
 mod part;
 mod product;
@@ -15,6 +16,7 @@ mod table;
 mod tests;
 mod turned;
 mod units;
+mod unroll;
 mod vector;
 mod view;
 

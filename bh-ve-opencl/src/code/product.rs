@@ -1,14 +1,12 @@
 //! Products of matrices and vectors: tiles of both factors go through local memory, each item keeps a square of results in
 //! registers. A product with a vector is a reduction like any other.
 
+use super::item::{DEPTH, Own};
 use super::view::is_wide;
 use super::{Code, KernelMemory, Placement, Target, Variant, Writer, stage, units};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
-
-/// Terms of the sums that are in local memory at a time.
-pub(super) const DEPTH: usize = 8;
 
 /// Items of a group at most: each needs many registers.
 const MOST_ITEMS: usize = 256;
@@ -160,17 +158,6 @@ fn add_product(dtype: DType, sum: &str, left: &str, right: &str) -> String {
     }
     let product = expression(Opcode::MultiplyReduce, 0, dtype, dtype, &[left, right]);
     expression(Opcode::AddReduce, 0, dtype, dtype, &[sum, &product])
-}
-
-/// What an item does of a tile: its place, its sums, how it adds the products of the terms in local memory, the loop over
-/// rows of its sums, and that over a row of so many, each of which is the `value` with the number `at`, with `row` and `column`.
-pub(super) struct Own {
-    pub(super) place: String,
-    pub(super) sums: String,
-    pub(super) add: String,
-    pub(super) rows: String,
-    pub(super) row: String,
-    pub(super) count: usize,
 }
 
 /// What becomes of a product.

@@ -4,11 +4,11 @@ use super::common::Common;
 use super::part::{PARTIALS, Part, is_wide};
 use super::table::Table;
 use super::turned::turned;
+use super::unroll::{EACH, MOST_GROUPS, TURNS, unrolls};
 use super::vector::vector;
 use super::{Code, Fold, KernelMemory, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
-use bh_bytecode::compare::{Tolerance, tolerance};
 use bh_kernel::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
 use std::fmt::Write;
 
@@ -228,36 +228,10 @@ pub(crate) fn together(stages: &[Stage], target: &Target, variant: Variant) -> O
     Some(writer.finish(target, groups, target.group, &body))
 }
 
-/// Elements of an item, one after the other, where there are enough: several reads are on their way at once.
-const EACH: i64 = 4;
-/// This many times the items that fill the device are enough.
-const TURNS: i64 = 4;
-/// Longer bodies are not unrolled.
-const LONG: usize = 40;
-
 /// What comes before the loop over elements.
 fn unroll(kernel: &Kernel, target: &Target) -> &'static str {
     if unrolls(kernel, target).is_ok() { "#pragma unroll 4\n" } else { "" }
 }
-
-/// How many elements an item does one after the other; the error says why one. Functions are long, and registers few:
-/// neither has room for some of each.
-pub(super) fn unrolls(kernel: &Kernel, target: &Target) -> Result<i64, &'static str> {
-    if !target.placements.has(Placement::Unroll) {
-        return Err("not among the placements");
-    }
-    let function = |step: &Step| match *step {
-        Step::Compute { opcode, input, .. } => tolerance(opcode, input) != Tolerance::Exact && opcode != Opcode::Sqrt,
-        _ => false,
-    };
-    if kernel.steps.iter().any(function) {
-        return Err("it has functions, which need registers");
-    }
-    if kernel.steps.len() > LONG { Err("too many operations") } else { Ok(EACH) }
-}
-
-/// More groups than this take turns.
-pub(super) const MOST_GROUPS: u64 = 1 << 22;
 
 /// With reductions; `scratch` is the number of the first piece of memory between two kernels.
 fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch: u16) -> Code {

@@ -1,7 +1,7 @@
 //! Products of matrices of f64 by the matrix units of NVIDIA's ninth generation: 32 items together multiply 16 × 4 and 4 × 8
 //! elements, of which each holds some in registers.
 
-use super::product::{DEPTH, Own};
+use super::item::{DEPTH, Own};
 use super::{Placement, Target};
 use bh_bytecode::DType;
 

@@ -2,7 +2,7 @@
 //! and lie aligned for that.
 
 use super::part::Part;
-use super::stage::unrolls;
+use super::unroll::{MOST_GROUPS, unrolls};
 use super::{Code, Placement, Target, Variant};
 use bh_bytecode::DType;
 use bh_kernel::{SlotMode, Stage};
@@ -91,6 +91,6 @@ pub(super) fn vector(stage: &Stage, target: &Target, variant: Variant) -> Option
     part.body += &format!("}} else for ({index} i0 = at; i0 < {end}; i0++) {{\n");
     part.steps();
     part.body += "}\n}\n";
-    let groups = count.div_ceil(target.group as u64).min(super::stage::MOST_GROUPS) as usize;
+    let groups = count.div_ceil(target.group as u64).min(MOST_GROUPS) as usize;
     Some(part.writer.finish(target, groups, target.group, &part.body))
 }

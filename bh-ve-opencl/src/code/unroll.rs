@@ -1,0 +1,32 @@
+//! How many elements an item does one after the other.
+
+use super::{Placement, Target};
+use bh_bytecode::Opcode;
+use bh_bytecode::compare::{Tolerance, tolerance};
+use bh_kernel::{Kernel, Step};
+
+/// Elements of an item, one after the other, where there are enough: several reads are on their way at once.
+pub(super) const EACH: i64 = 4;
+/// This many times the items that fill the device are enough.
+pub(super) const TURNS: i64 = 4;
+/// Longer bodies are not unrolled.
+const LONG: usize = 40;
+
+/// How many elements an item does one after the other; the error says why one. Functions are long, and registers few:
+/// neither has room for some of each.
+pub(super) fn unrolls(kernel: &Kernel, target: &Target) -> Result<i64, &'static str> {
+    if !target.placements.has(Placement::Unroll) {
+        return Err("not among the placements");
+    }
+    let function = |step: &Step| match *step {
+        Step::Compute { opcode, input, .. } => tolerance(opcode, input) != Tolerance::Exact && opcode != Opcode::Sqrt,
+        _ => false,
+    };
+    if kernel.steps.iter().any(function) {
+        return Err("it has functions, which need registers");
+    }
+    if kernel.steps.len() > LONG { Err("too many operations") } else { Ok(EACH) }
+}
+
+/// More groups than this take turns.
+pub(super) const MOST_GROUPS: u64 = 1 << 22;

@@ -1,0 +1,50 @@
+//! What the engine counts.
+
+use crate::whereabouts::Verdict;
+use bh_core::{Counter, Host};
+
+/// What is counted.
+pub(crate) struct Counters {
+    pub(crate) kernels: Counter,
+    small: Counter,
+    unsupported: Counter,
+    pub(crate) too_large: Counter,
+    pub(crate) in_pieces: Counter,
+    pub(crate) pieces: Counter,
+    pub(crate) meanwhile: Counter,
+    pub(crate) lower: Counter,
+    pub(crate) specialised: Counter,
+    pub(crate) tilings: Counter,
+    pub(crate) in_tiles: Counter,
+    pub(crate) wait: Counter,
+}
+
+impl Counters {
+    pub(crate) fn new(host: &Host) -> Counters {
+        Counters {
+            kernels: host.counter("kernels"),
+            small: host.counter("blocks too small"),
+            unsupported: host.counter("blocks unsupported"),
+            too_large: host.counter("blocks too large"),
+            in_pieces: host.counter("blocks in pieces"),
+            pieces: host.counter("pieces"),
+            meanwhile: host.counter("blocks elsewhere while kernels are built"),
+            lower: host.counter("lower_ns"),
+            specialised: host.counter("blocks specialised"),
+            tilings: host.counter("tilings"),
+            in_tiles: host.counter("kernels in tiles"),
+            wait: host.counter("wait_ns"),
+        }
+    }
+
+    /// A block goes to the next engine.
+    pub(crate) fn count(&self, place: Verdict) {
+        match place {
+            Verdict::TooSmall => self.small.add(1),
+            Verdict::TooLarge => self.too_large.add(1),
+            Verdict::Unsupported => self.unsupported.add(1),
+            Verdict::NotBuilt => self.meanwhile.add(1),
+            Verdict::Device | Verdict::Pieces | Verdict::Lost => {}
+        }
+    }
+}
