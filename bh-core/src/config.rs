@@ -5,11 +5,12 @@
 
 mod checks;
 mod describe;
-mod key;
+pub(crate) mod key;
 mod names;
 mod parse;
-mod recipes;
+pub(crate) mod recipes;
 mod settings;
+pub(crate) mod size;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,7 @@ pub use checks::Checks;
 pub use key::{Key, Row, Section, Setting};
 use names::hint;
 pub use recipes::Recipes;
-pub use settings::{Size, parse_size};
+pub use size::{Size, parse_size};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;

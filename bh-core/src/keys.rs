@@ -3,7 +3,9 @@
 //! `cargo xtask header` writes the documented part of `config/default.toml` and `docs/keys.md` from it. A component reads a key
 //! by the row's constant, and [`crate::Component::KEYS`] is its list, so that no key is read that the table lacks.
 
-use crate::config::{Recipes, Section, Size};
+use crate::config::key::{Row, Section};
+use crate::config::recipes::Recipes;
+use crate::config::size::Size;
 use crate::keys;
 
 /// All tables, in the order of the documentation.
@@ -29,7 +31,7 @@ pub const SECTIONS: [Section; 8] = [
     component("opencl", opencl::ALL),
 ];
 
-const fn component(name: &'static str, rows: &'static [crate::config::Row]) -> Section {
+const fn component(name: &'static str, rows: &'static [Row]) -> Section {
     Section { name, is_component: true, text: "", rows }
 }
 

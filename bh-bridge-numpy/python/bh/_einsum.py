@@ -19,6 +19,8 @@ ndarray = _native.ndarray
 
 # Subscripts given as numbers, in this order.
 _SYMBOLS = string.ascii_uppercase + string.ascii_lowercase
+# The castings of `np.can_cast` that sums of products have.
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 # Sums of this many products, at most, are NumPy's: they take less time than what is recorded for them.
 _LITTLE = 1 << 16
 
@@ -27,6 +29,8 @@ _LITTLE = 1 << 16
 def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
     """Sums of products, described by subscripts."""
     letter = order_of(order)
+    if casting not in _CASTINGS:
+        raise ValueError(f"casting must be one of {', '.join(_CASTINGS)}, not {casting!r}")
     if out is None and _are_little(operands[1:]):
         return taken(np.einsum, lower(operands), {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize})
     subscripts, operands = _as_text(operands)
