@@ -3,6 +3,7 @@
 
     ranks.py heat=6000 product=2000             # these programs with these sizes; all with sizes of their own by default
     ranks.py --weak heat=2000                   # a problem that grows with the ranks, beside plain copies of memory
+    ranks.py --balanced nbody black_scholes     # equal shares, and shares by how fast each core is while the others work, too
 
 Each way runs in processes of its own, one after the other, ranks bound to cores. Figures are milliseconds of a step whose value is
 read, the least of some rounds; times as fast as one core; and of the ranks, in percent of their time: computing (least, median and
@@ -43,6 +44,17 @@ def water(np, size):
     return step
 
 
+def renewed(np, size):
+    """A product whose right factor changes each time."""
+    a, b = np.ones((size, size)), np.ones((size, size))
+
+    def step():
+        b[:] = b * 0.9999
+        return (a @ b)[0, 0]
+
+    return step
+
+
 def fft2(np, size):
     x = np.linspace(0.0, 1.0, size * size).reshape(size, size)
     return lambda: np.fft.fft2(x)[1, 1].real
@@ -56,9 +68,9 @@ def sort(np, size):
 # What is measured, with the side of an array each.
 PROGRAMS = {
     **{name: siblings.PROGRAMS[name] for name in ("black_scholes", "functions", "nbody", "product", "heat", "turns")},
-    **{one.__name__: one for one in (water, fft2, sort)},
+    **{one.__name__: one for one in (renewed, water, fft2, sort)},
 }
-SIZES = {"black_scholes": 6000, "functions": 6000, "nbody": 2000, "product": 2000, "heat": 6000, "turns": 6000, "water": 4000, "fft2": 4096, "sort": 4000}
+SIZES = {"black_scholes": 6000, "functions": 6000, "nbody": 2000, "product": 2000, "renewed": 2000, "heat": 6000, "turns": 6000, "water": 4000, "fft2": 4096, "sort": 4000}
 
 
 def work(name, size, rounds, seconds, warm):
@@ -82,6 +94,19 @@ def work(name, size, rounds, seconds, warm):
             float(step())
         times.append((time.perf_counter() - begin) / steps)
     print(json.dumps(times), flush=True)
+
+
+def alone(name, size, warm):
+    """A process without a cluster, beside others: the median of a step's seconds."""
+    import bh as np
+
+    step, times = PROGRAMS[name](np, size), []
+    begin = time.perf_counter()
+    while len(times) < 20 or time.perf_counter() < begin + warm + 1.0:
+        last = time.perf_counter()
+        float(step())
+        times.append(time.perf_counter() - last if last > begin + warm else math.inf)
+    print(os.environ.get("OMPI_COMM_WORLD_RANK", 0), statistics.median(one for one in times if one < math.inf), flush=True)
 
 
 def copies():
@@ -138,10 +163,10 @@ class Ways:
         rounds = self.arguments.rounds
         return min(json.loads(run(prefix, ["--work", name, size, rounds, self.arguments.seconds, self.arguments.warm], **variables).splitlines()[-1]))
 
-    def on_ranks(self, name, size, ranks):
+    def on_ranks(self, name, size, ranks, **variables):
         """A step's seconds, and the parts of each rank's time."""
         with tempfile.TemporaryDirectory() as folder:
-            least = self.least(launcher(ranks, self.cores), name, size, BH_STACK="cluster", BH_VE_CPU_THREADS="1", BH_STATS=f"{folder}/stats")
+            least = self.least(launcher(ranks, self.cores), name, size, BH_STACK="cluster", BH_VE_CPU_THREADS="1", BH_STATS=f"{folder}/stats", **variables)
             return least, parts(folder)
 
     def strong(self, name, size):
@@ -158,6 +183,19 @@ class Ways:
             flush=True,
         )
         return {"program": name, "size": size, "core": one, "threads": threads, "ranks": ranks, "spent": spent, "parts": found}
+
+    def balanced(self, name, size):
+        """What cores take for equal shares without a cluster, all at once, and ranks with equal shares and with shares by these times."""
+        command = ["--alone", name, round(size / math.sqrt(self.ranks)), self.arguments.warm]
+        lines = run(launcher(self.ranks, self.cores), command, BH_STACK="cpu", BH_VE_CPU_THREADS="1").splitlines()
+        cores = [seconds for _, seconds in sorted((int(rank), float(seconds)) for rank, seconds in map(str.split, lines))]
+        weights = ",".join(f"{min(cores) / seconds:.3f}" for seconds in cores)
+        threads = self.least([], name, size, BH_STACK="cpu", BH_VE_CPU_THREADS=str(self.ranks))
+        even = self.on_ranks(name, size, self.ranks)[0]
+        shared = self.on_ranks(name, size, self.ranks, BH_CLUSTER_WEIGHTS=weights)[0]
+        shown = [1e3 * one for one in (min(cores), statistics.median(cores), max(cores), threads, even, shared)]
+        print(f"{name:>14} {size:>6}  {'/'.join(f'{one:.2f}' for one in shown[:3]):>20}" + "".join(f"{one:>11.2f}" for one in shown[3:]), flush=True)
+        return {"program": name, "size": size, "cores": cores, "threads": threads, "even": even, "balanced": shared}
 
     def weak(self, name, size):
         """A step of one rank, and of all with as much work for each."""
@@ -188,6 +226,7 @@ def main():
     parser.add_argument("programs", nargs="*", type=sized, metavar="PROGRAM[=SIZE]", help=f"some of: {', '.join(PROGRAMS)}")
     parser.add_argument("--ranks", type=int, help="ranks, and threads; by default one for each core")
     parser.add_argument("--weak", action="store_true", help="problems that grow with the ranks")
+    parser.add_argument("--balanced", action="store_true", help="shares by how fast cores are, beside equal ones")
     parser.add_argument("--no-core", action="store_true", help="not on one core")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="about what all rounds take: %(default)s")
@@ -199,6 +238,9 @@ def main():
     if arguments.weak:
         print(f"{'program':>14} {'size':>6} {'1 rank':>10} {f'{ways.ranks} ranks':>9}   efficiency", flush=True)
         rows = [ways.copies(), *(ways.weak(*program) for program in programs)]
+    elif arguments.balanced:
+        print(f"{'program':>14} {'size':>6}  {'cores least/med/most':>20} {f'{ways.ranks} threads':>10} {'equal':>10} {'balanced':>10}", flush=True)
+        rows = [ways.balanced(*program) for program in programs]
     else:
         heads = ["1 core", f"{ways.ranks} thr.", f"{ways.ranks} ranks"]
         print(f"{'program':>14} {'size':>6} {heads[0]:>10} {heads[1]:>9} {heads[2]:>9} {'times':>7} {'times':>7} {'r / t':>7}   % compute, wait, pack", flush=True)
@@ -210,6 +252,8 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--work"]:
         work(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *map(float, sys.argv[5:7]))
+    elif sys.argv[1:2] == ["--alone"]:
+        alone(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
     elif sys.argv[1:2] == ["--copy"]:
         copies()
     else:

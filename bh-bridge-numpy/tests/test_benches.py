@@ -36,6 +36,7 @@ RUNS = {
     "ranks.py": [
         ("--ranks 2 --rounds 1 --seconds 0 --warm 0 heat=40 fft2=32 --json {out}/ranks.json", "mpirun libbh_cluster_openmpi.so"),
         ("--ranks 2 --rounds 1 --seconds 0 --warm 0 --weak water=40", "mpirun libbh_cluster_openmpi.so"),
+        ("--ranks 2 --rounds 1 --seconds 0 --warm 0 --balanced black_scholes=40", "mpirun libbh_cluster_openmpi.so"),
     ],
     "ranks_threads.py": [("--prefix {prefix} --build {build}/cluster --cores 1,2 --repeat 1 --quick black_scholes --json {out}/ranks_threads.json", "prefix mpirun")],
     "report.py": [("--check", "")],
