@@ -194,3 +194,41 @@ def test_a_scalar_is_an_index_and_an_array_without_dimensions_asks_for_a_copy():
 def test_ranges_of_whole_numbers(arguments):
     agree(lambda module: module.arange(*arguments))
     agree(lambda module: module.arange(*arguments, dtype=np.float32))
+
+
+def test_names_of_one_function_are_names_of_one_function_here_too():
+    for module, other in ((bh, np), (bh.linalg, np.linalg), (bh.fft, np.fft), (bh.random, np.random)):
+        names = [name for name in dir(other) if hasattr(module, name) and callable(getattr(other, name))]
+        mine, theirs = ([[getattr(where, name) is getattr(where, first) for first in names] for name in names] for where in (module, other))
+        assert mine == theirs
+    assert bh.around(bh.array([1.25, 2.5]), 1).tolist() == [1.2, 2.5]
+
+
+def test_numbers_of_numpy_are_compared_from_the_left():
+    a = bh.arange(4.0)
+    for made in (np.float64(2) < a, np.float64(2) == a, np.array(2.0) * a, np.int64(2) != a):
+        assert type(made) is bh.ndarray and made.shape == (4,)
+    assert (np.float64(2) <= a).tolist() == [False, False, True, True] and type(np.float64(2) > (a * 1)[1]) is np.bool
+    assert (np.array(2, "f4") * bh.ones(2, "f4")).dtype == "f4" and (np.array(2.0) * bh.ones(2, "f4")).dtype == "f8"
+
+
+def test_classes_with_functions_of_their_own_say_what_they_are():
+    class Own:
+        def __array_function__(self, function, types, args, kwargs):
+            return function.__name__
+
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(2.0)
+
+    for name in ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "common_type"):
+        assert getattr(bh, name)(Own()) == getattr(np, name)(Own()) == name
+
+    class Derived(np.ndarray):
+        def __array_function__(self, function, types, args, kwargs):
+            assert function is np.copyto
+            np.copyto(args[0], np.asarray(args[1]) + 1)
+
+    value = np.arange(2.0).view(Derived)
+    assert bh.full((2, 2), value, float).tolist() == [[1.0, 2.0]] * 2 == np.full((2, 2), value, float).tolist()
+    assert bh.full((2, 2), value).tolist() == [[0.0, 1.0]] * 2 == np.full((2, 2), value).tolist()
+    assert bh.full((2, 2), bh.arange(2.0)).tolist() == [[0.0, 1.0]] * 2

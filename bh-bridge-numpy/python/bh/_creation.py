@@ -53,9 +53,11 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     check_device(device)
     value = fill_value
     if dtype is None:
+        value = np.asarray(value) if _fallback.decided((value,)) else value
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     code = code_of(dtype)
-    if code is None or _is_deep(shape):
+    # The class of a value that has functions of its own copies it.
+    if code is None or _is_deep(shape) or _fallback.decided((value,)):
         return np.full(shape, _fallback.lower(value), dtype, order)
     is_scalar = type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic))
     if order in ("C", "c", None) and is_scalar and not _goes_to_integers(value, np.dtype(dtype)):

@@ -205,6 +205,10 @@ def build():
     public["ndarray"], public["broadcast"] = ndarray, broadcast
     for name in _native.served_functions():
         public[name] = served(name, public[name])
+    first = {}
+    for name in (*_native.served_functions(), *public):
+        # Two names of one function are that here, too.
+        public[name] = public[first.setdefault(id(getattr(np, name, name)), name)]
     public.update({name: unbound(name, value) for name, value in public.items()})
     by_object[np.ndarray] = ndarray
     for name in _adapted.NAMES:
@@ -229,10 +233,13 @@ def build():
 def _plainly(function):
     """A function of NumPy without its dispatcher, with its signature."""
     inner = getattr(function, "_implementation", function)
-    if inner is function or isinstance(inner, types.FunctionType):
+    if inner is function:
         return inner
 
     def plain(*args, **kwargs):
+        if args and type(args[0]) is not ndarray and _fallback.decided(args):
+            # The class of an argument says what it is.
+            return function(*args, **kwargs)
         return inner(*args, **kwargs)
 
     functools.update_wrapper(plain, function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())

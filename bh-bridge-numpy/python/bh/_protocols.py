@@ -218,7 +218,15 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
         # Functions of whole axes are written as functions.
         function = equivalent(function)
         return function(*inputs, **kwargs)
+    if method == "__call__" and not kwargs:
+        # The table serves scalars, which NumPy makes arrays where it compares them with others.
+        return _fallback.given(mine(*(value[()] if _is_number(value) else value for value in inputs)))
     return mine._call(inputs, kwargs) if method == "__call__" else getattr(mine, method)(*inputs, **kwargs)
+
+
+def _is_number(value):
+    """Is it an array of NumPy that holds one number and has no dimensions?"""
+    return type(value) is np.ndarray and value.ndim == 0 and value.dtype.kind in "biufc"
 
 
 # What libraries prepare their arguments with, which they then hand to code in C.

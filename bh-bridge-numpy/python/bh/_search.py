@@ -396,4 +396,6 @@ def round(a, decimals=0, out=None):
     return deliver(result if axes is None else in_order(result, "K", a), out)
 
 
-around = round
+def around(a, decimals=0, out=None):
+    """The same, by its other name; a function of its own, as in NumPy."""
+    return round(a, decimals, out)
