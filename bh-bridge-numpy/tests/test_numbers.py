@@ -70,6 +70,7 @@ def test_elements_of_an_array_that_is_iterated_over_are_numbers():
     for made in (lambda: np.arange(100.0) * 2 + 1, lambda: (np.arange(100.0) + 1)[::3], lambda: (np.arange(100.0).reshape(10, 10) + 1).T.flat):
         values, host = list(made()), numpy.asarray(made())
         assert all(type(value) is numpy.float64 for value in values) and values == host.tolist()
+    assert list(reversed(np.arange(100.0) + 1)) == list(range(100, 0, -1)) and type(next(reversed(np.arange(100.0) + 1))) is numpy.float64
     rows = list((np.arange(40.0) + 1).reshape(20, 2))
     assert [type(row) for row in rows] == [np.ndarray] * 20 and sum(x * y for x, y in rows) == sum((2 * k + 1) * (2 * k + 2) for k in range(20))
     assert list(np.zeros((20, 0)) + 1)[19].shape == (0,)

@@ -93,7 +93,10 @@ def __contains__(self, value):
 
 @method
 def __reversed__(self):
-    return (self[place] for place in range(len(self) - 1, -1, -1))
+    if len(self) > 8 and _native.meets_hosts(self) and not _native.is_at_hand(self):
+        # All elements are to come: they are waited for once.
+        _native.Stack(self._stack).flush(True)
+    return iter(self[::-1])
 
 
 @method
