@@ -4,6 +4,7 @@ use super::Cluster;
 use crate::command::Command;
 use crate::plan::array::Piece;
 use crate::plan::boxes::{Span, span_of};
+use crate::plan::mesh::lie;
 use crate::run::local::dense;
 use crate::run::staging::Staging;
 use bh_bytecode::{Base, View};
@@ -41,7 +42,7 @@ impl Cluster {
             self.count();
             return outcome.map(|()| true);
         }
-        self.cut_in_rows(base)?;
+        self.cut_in_rows(base, view)?;
         let Some(parts) = self.machine.planner.parts_of_view(base, view, false) else { return Ok(false) };
         let _turn = self.tell(&Command::ReadView(*base, *view))?;
         let outcome = self.machine.read_view(base, view, &parts, Some(memory));
@@ -65,7 +66,7 @@ impl Cluster {
         if self.is_whole(base) || self.mapped.contains_key(&base.id) || view.len() == base.len {
             return Ok(false);
         }
-        self.cut_in_rows(base)?;
+        self.cut_in_rows(base, view)?;
         let Some(parts) = self.machine.planner.parts_of_view(base, view, true) else { return Ok(false) };
         let _turn = self.tell(&Command::WriteView(*base, *view))?;
         let outcome = self.machine.write_view(base, view, &parts, Some(memory));
@@ -73,9 +74,11 @@ impl Cluster {
         outcome.map(|()| true)
     }
 
-    /// Lets an array that is cut on a grid of ranks be cut in rows.
-    fn cut_in_rows(&mut self, base: &Base) -> Result<()> {
-        if !self.machine.planner.is_on_mesh(base.id) {
+    /// Lets an array that is cut on a grid of ranks be cut in rows, unless the view follows its axes.
+    fn cut_in_rows(&mut self, base: &Base, view: &View) -> Result<()> {
+        let array = self.machine.planner.arrays.get(&base.id);
+        let mesh = array.and_then(|array| array.mesh.as_deref());
+        if mesh.is_none_or(|mesh| lie(&mesh.shape, view).is_some()) {
             return Ok(());
         }
         let _turn = self.tell(&Command::Rows(*base))?;

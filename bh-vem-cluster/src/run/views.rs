@@ -1,6 +1,7 @@
 //! Elements of views between rank 0's program and their owners: what is asked moves, and nothing beside it.
 
 use crate::plan::boxes::{IndexBox, inside, span_of};
+use crate::plan::mesh::{lie, part, region_of};
 use crate::plan::planner::Planner;
 use crate::plan::stage::Place;
 use crate::run::machine::Machine;
@@ -18,6 +19,15 @@ impl Planner {
     /// other rank's own for itself. `None` if they are too many, or repeat elements, or the array is not known.
     pub fn parts_of_view(&self, base: &Base, view: &View, writes: bool) -> Option<Parts> {
         let array = self.arrays.get(&base.id).filter(|array| array.lost.is_none() && view.len() <= base.len)?;
+        if let Some(mesh) = &array.mesh {
+            let axes = lie(&mesh.shape, view)?;
+            let ranks = match self.stages.hosted().start {
+                0 => mesh.owners(&region_of(&axes)),
+                _ => self.stages.hosted().clone().collect(),
+            };
+            let of = |rank: usize| Some((rank, vec![part(&axes, view.shape(), &mesh.own(rank)?)?]));
+            return Some(ranks.into_iter().filter_map(of).collect());
+        }
         let span = span_of(view);
         let reach = |rank: usize| if writes { array.reach(rank) } else { array.cuts.own(rank) };
         let hosted = self.stages.hosted();
@@ -29,6 +39,15 @@ impl Planner {
         let touched = touched.filter(|&rank| !reach(rank).meet(span).is_empty());
         let parts: Option<Parts> = touched.map(|rank| Some((rank, inside(view, reach(rank))?))).collect();
         Some(parts?.into_iter().filter(|(_, boxes)| !boxes.is_empty()).collect())
+    }
+
+    /// Where a rank has a part of a view that it owns.
+    fn place_of(&mut self, base: &Base, view: &View, (rank, part): (usize, &IndexBox)) -> Result<Place> {
+        if self.is_on_mesh(base.id) {
+            return self.on_rank(base.id, rank, &part.of(view, 0)?);
+        }
+        let piece = self.piece(base.id, rank);
+        Ok(Place { base: piece.base, view: part.of(view, piece.window.low)? })
     }
 }
 
@@ -77,9 +96,8 @@ impl Machine {
         boxes: &[IndexBox],
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        let piece = self.planner.piece(base.id, rank);
         for part in boxes {
-            let place = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+            let place = self.planner.place_of(base, view, (rank, part))?;
             let (state, child) = self.rank(rank);
             state.pack(child, &place, bytes)?;
         }
@@ -90,7 +108,6 @@ impl Machine {
     pub fn write_view(&mut self, base: &Base, view: &View, parts: &Parts, from: Option<&HostMemory>) -> Result<()> {
         let size = base.dtype().size();
         for (rank, boxes) in parts {
-            let piece = self.planner.piece(base.id, *rank);
             let mut bytes = Vec::new();
             if let Some(memory) = from {
                 for part in boxes {
@@ -113,7 +130,7 @@ impl Machine {
                 }
                 let mut rest = &bytes[..];
                 for part in boxes {
-                    let place = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+                    let place = self.planner.place_of(base, view, (*rank, part))?;
                     let (state, child) = self.rank(*rank);
                     let unpacked = state.unpack(child, &place, rest);
                     rest = self.local(unpacked)?;
