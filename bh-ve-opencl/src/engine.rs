@@ -1,6 +1,7 @@
 //! The component: which blocks it takes, their plans, and what it says of itself.
 
 use crate::arrays::Arrays;
+use crate::company::{Alone, Company};
 use crate::counters::Counters;
 use crate::device;
 use crate::explain::explain;
@@ -12,7 +13,6 @@ use crate::shared::Service;
 use crate::staging::Pinned;
 use crate::timing::Timing;
 use crate::whereabouts::{Verdict, Whereabouts};
-use crate::work::Work;
 use bh_bytecode::{Batch, BatchRef, Cache, Opcode};
 use bh_core::abi::{Capabilities, Prediction, capability, kind, log_level, status};
 use bh_core::component::SharedCalls;
@@ -34,6 +34,8 @@ pub struct Engine {
     /// What the program asks of device memory.
     service: Arc<Service>,
     whereabouts: Whereabouts,
+    /// Little blocks of the last batch that run where others do.
+    company: Company,
     /// Memory that was asked for, as long as the engine lives.
     pinned: Vec<Arc<Pinned>>,
     /// Elements that move between its arrays and such memory.
@@ -64,7 +66,7 @@ impl Component for Engine {
         };
         let counters = Counters::new(&host);
         let service = Arc::new(Service::new(device.as_ref().map(|device| device.pool.clone())));
-        let (whereabouts, pinned) = Default::default();
+        let (whereabouts, company, pinned) = Default::default();
         Ok(Engine {
             host,
             child,
@@ -74,6 +76,7 @@ impl Component for Engine {
             counters,
             service,
             whereabouts,
+            company,
             pinned,
             moving: Moving::default(),
         })
@@ -118,18 +121,14 @@ impl Component for Engine {
     }
 
     fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
-        let (Some(device), Some(known)) = (&self.device, batch.blocks.get(block as usize)) else { return false };
-        let instrs = batch.block_instrs(known);
-        if instrs.iter().all(|&instr| batch.instrs[instr as usize].opcode.is_system()) {
-            return true;
-        }
-        let work = Work::of(batch, block);
-        let small = || self.child.is_some() && work.is_small(&self.settings) && !device.has_any(batch, block);
-        let refused = match device.refuses(batch, block, &work, self.child.is_some()) {
-            None if small() => Some(Verdict::TooSmall),
-            refused => refused,
+        let (Some(device), true) = (&self.device, (block as usize) < batch.blocks.len()) else { return false };
+        let alone = |block: u32| Alone::new(device, batch, block, &self.settings, self.child.is_some());
+        let place = match alone(block) {
+            Alone::Managing | Alone::Device => return true,
+            Alone::Little if self.company.joins(batch, block, alone) => return true,
+            Alone::Little => Verdict::TooSmall,
+            Alone::Refused(place) => place,
         };
-        let Some(place) = refused else { return true };
         if self.child.is_some() && self.service.held.is_used(batch, block) {
             // The next engine gets it from here, so that the program finds the results in its memory.
             return true;

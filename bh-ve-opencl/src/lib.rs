@@ -6,6 +6,7 @@ mod attachment;
 mod borrowed;
 mod chains;
 mod code;
+mod company;
 mod compiler;
 mod counters;
 mod device;

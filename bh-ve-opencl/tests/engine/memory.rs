@@ -2,8 +2,9 @@
 
 use crate::support::{alone, count, load};
 use crate::{Build, apart, check, indexed, running_sums, sums};
+use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::random::{Options, Program, program};
-use bh_bytecode::{DType, Instr, Opcode};
+use bh_bytecode::{DType, Instr, Opcode, Operand};
 use bh_core::stack::Stack;
 use bh_tests::run;
 
@@ -28,6 +29,46 @@ fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too small")), (0, 1));
     check(&mut stack, &sums(2, 1000));
     assert_eq!(count(&stack, "kernels"), 1);
+}
+
+/// What little blocks make for the device, or take from it, does not travel: they run there, too. Others stay with the next engine.
+#[test]
+fn little_work_beside_that_of_the_device_runs_there() {
+    let _alone = alone();
+    let keys = "small_bytes = '64KiB'\nsmall_operations = 20000\nspecialise = 'off'\ncache_dir = ''";
+    for (beside, expected) in [(false, (0, 4)), (true, (4, 2))] {
+        let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
+        let mut build = Build::default();
+        let add = |build: &mut Build, from: Operand, len: i64| {
+            let to = build.base(DType::F64, len, false);
+            let to = build.view(to, 0, &[len], &[1]);
+            build.push(Opcode::Add, &[to, from, from]);
+            to
+        };
+        let vectors = [40, 50, 30].map(|len| build.base(DType::F64, len, true));
+        let [rows, other, after] =
+            [(0, 40), (1, 50), (2, 30)].map(|(at, len)| build.view(vectors[at], 0, &[len], &[1]));
+        add(&mut build, rows, 40);
+        add(&mut build, other, 50);
+        let numbers = build.base(DType::I64, 60, false);
+        let numbers = [numbers, NO_BASE].map(|base| build.view(base, 0, &[60], &[1]));
+        build.push(Opcode::Range, &numbers);
+        if beside {
+            let row = build.program().batch.instrs[0].operands()[0].as_view().unwrap();
+            let row = build.program().batch.views[row as usize].base;
+            let shape = [1000, 40];
+            let bases = [true, false].map(|filled| build.base(DType::F64, 40_000, filled));
+            let [from, to] = bases.map(|base| build.view(base, 0, &shape, &[40, 1]));
+            let row = build.view(row, 0, &shape, &[0, 1]);
+            let after = build.view(vectors[2], 0, &[1000, 30], &[0, 1]);
+            let part = build.view(bases[1], 0, &[1000, 30], &[40, 1]);
+            build.push(Opcode::Add, &[to, from, row]);
+            build.push(Opcode::Add, &[part, part, after]);
+        }
+        add(&mut build, after, 30);
+        check(&mut stack, &build.program.unwrap());
+        assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too small")), expected, "{beside}");
+    }
 }
 
 #[test]

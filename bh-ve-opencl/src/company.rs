@@ -1,0 +1,106 @@
+//! Little blocks that run on the device because other blocks of their batch do: arrays that both use would travel else, and who brings
+//! them waits for the kernels before.
+
+use crate::running::Open;
+use crate::settings::Settings;
+use crate::whereabouts::Verdict;
+use crate::work::Work;
+use bh_bytecode::BatchRef;
+
+/// What a block is by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// It manages data, and does no work.
+    Managing,
+    /// The device does not run it.
+    Refused(Verdict),
+    /// Too little work for the device, on data in host memory.
+    Little,
+    /// Work of the device.
+    Device,
+}
+
+impl Alone {
+    /// What a block is; `falls`: there is a next engine.
+    pub(crate) fn new(device: &Open, batch: &BatchRef<'_>, block: u32, settings: &Settings, falls: bool) -> Alone {
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        if instrs.iter().all(|&instr| batch.instrs[instr as usize].opcode.is_system()) {
+            return Alone::Managing;
+        }
+        let work = Work::of(batch, block);
+        match device.refuses(batch, block, &work, falls) {
+            Some(place) => Alone::Refused(place),
+            None if falls && work.is_small(settings) && !device.has_any(batch, block) => Alone::Little,
+            None => Alone::Device,
+        }
+    }
+}
+
+/// Which blocks of the last batch that was asked about are to run on the device, as those are that use the same arrays.
+#[derive(Debug, Default)]
+pub(crate) struct Company {
+    /// Where the batch's tables lie, and their lengths.
+    tables: [usize; 4],
+    /// The block that was asked about last: those of a batch come in order.
+    last: u32,
+    joins: Vec<bool>,
+}
+
+impl Company {
+    /// Does a little block share arrays with work of the device, or with little blocks that do? That is found for all blocks
+    /// of a batch when the first is asked about. A batch that takes the place of another in memory is told by the order; were it
+    /// not, blocks would run at the wrong place, with the same results.
+    pub(crate) fn joins(&mut self, batch: &BatchRef<'_>, block: u32, alone: impl Fn(u32) -> Alone) -> bool {
+        let tables =
+            [batch.instrs.as_ptr().addr(), batch.blocks.as_ptr().addr(), batch.instrs.len(), batch.blocks.len()];
+        if tables != self.tables || block <= self.last {
+            self.joins = joined(batch, (0..batch.blocks.len() as u32).map(alone).collect());
+        }
+        (self.tables, self.last) = (tables, block);
+        self.joins.get(block as usize).is_some_and(|joins| *joins)
+    }
+}
+
+/// The blocks that share arrays with work of the device.
+fn joined(batch: &BatchRef<'_>, alone: Vec<Alone>) -> Vec<bool> {
+    let mut joins: Vec<bool> = alone.iter().map(|&alone| alone == Alone::Device).collect();
+    let mut near = vec![false; batch.bases.len()];
+    let little: Vec<usize> = (0..alone.len()).filter(|&block| alone[block] == Alone::Little).collect();
+    if little.is_empty() || little.len() == alone.len() {
+        return joins;
+    }
+    (0..joins.len()).filter(|&block| joins[block]).for_each(|block| bases(batch, block, |base| near[base] = true));
+    // Forwards and backwards in turn, until no block joins any more.
+    for turn in 0.. {
+        let mut join = |block: usize| {
+            let mut shares = false;
+            bases(batch, block, |base| shares |= near[base]);
+            let joins = shares && !std::mem::replace(&mut joins[block], shares);
+            if joins {
+                bases(batch, block, |base| near[base] = true);
+            }
+            joins
+        };
+        let count = match turn % 2 {
+            0 => little.iter().filter(|&&block| join(block)).count(),
+            _ => little.iter().rev().filter(|&&block| join(block)).count(),
+        };
+        if count == 0 {
+            break;
+        }
+    }
+    joins
+}
+
+/// The bases of a block that have memory.
+fn bases(batch: &BatchRef<'_>, block: usize, mut each: impl FnMut(usize)) {
+    let block = &batch.blocks[block];
+    let contracted = batch.contracted(block);
+    let views = batch.block_instrs(block).iter().flat_map(|&instr| batch.instrs[instr as usize].operands());
+    for view in views.filter_map(|operand| operand.as_view()).filter(|&view| batch.base_of(view).is_some()) {
+        let base = batch.views[view as usize].base;
+        if !contracted.contains(&base) {
+            each(base as usize);
+        }
+    }
+}
