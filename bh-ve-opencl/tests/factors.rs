@@ -47,7 +47,8 @@ impl Matrix {
 
     /// Fails unless all elements are those of another matrix but for this much, of which NaN is not.
     fn is_near(&self, other: &Matrix, bound: f64, what: &str) {
-        let far = (0..self.values.len()).find(|&at| !((self.values[at] - other.values[at]).abs() <= bound));
+        let distance = |at: usize| (self.values[at] - other.values[at]).abs();
+        let far = (0..self.values.len()).find(|&at| distance(at).is_nan() || distance(at) > bound);
         let told = |at: usize| (at / self.columns, at % self.columns, self.values[at], other.values[at]);
         assert_eq!((self.rows, self.columns), (other.rows, other.columns), "{what}");
         assert!(far.is_none(), "{what}: more than {bound} from what it should be: {:?}", far.map(told));
@@ -129,14 +130,13 @@ fn check(stack: &mut Stack, rng: &mut Rng, dtype: DType, n: usize, what: &str) {
     let found = call(stack, ("cholesky", dtype), &[&definite], &[(dtype, n, n)]);
     found[0].times(&found[0].turned()).is_near(&definite, bound * definite.largest(), &format!("cholesky, {what}"));
 
-    let count = 1 + rng.below(20) as usize;
+    let count = 1 + rng.below(20);
     let sides = Matrix::random(rng, n, count);
     let found = call(stack, ("solve", dtype), &[&definite, &sides], &[(dtype, n, sides.columns)]);
     let size = definite.largest() * found[0].largest() * n as f64;
     definite.times(&found[0]).is_near(&sides, bound * size, &format!("solve, {what}"));
 
-    let (rows, columns) =
-        if rng.below(2) == 0 { (n, 1 + rng.below(40) as usize) } else { (1 + rng.below(40) as usize, n) };
+    let (rows, columns) = if rng.below(2) == 0 { (n, 1 + rng.below(40)) } else { (1 + rng.below(40), n) };
     let (matrix, least) = (Matrix::random(rng, rows, columns), rows.min(columns));
     let found = call(stack, ("qr", dtype), &[&matrix], &[(dtype, rows, least), (dtype, least, columns)]);
     let unit = Matrix::new(least, least, |row, column| f64::from(u8::from(row == column)));
@@ -156,7 +156,7 @@ fn factors_are_right_whatever_the_groups() {
     for group in (0..=8).map(|power| 1 << power) {
         let Some(mut stack) = load_with_groups(group, "'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
         let dtype = if rng.below(3) == 0 { DType::F32 } else { DType::F64 };
-        let mut sizes = vec![(dtype, 1 + rng.below(130) as usize)];
+        let mut sizes = vec![(dtype, 1 + rng.below(130))];
         if group == 16 {
             sizes.push((DType::F64, 70));
         }
