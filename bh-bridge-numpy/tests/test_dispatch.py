@@ -223,6 +223,8 @@ def test_classes_with_functions_of_their_own_say_what_they_are():
     for name in ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "common_type"):
         assert getattr(bh, name)(Own()) == getattr(np, name)(Own()) == name
 
+    assert bh.common_type(bh.ones(2), Own()) == "common_type"
+
     class Derived(np.ndarray):
         def __array_function__(self, function, types, args, kwargs):
             assert function is np.copyto

@@ -237,9 +237,9 @@ def _plainly(function):
         return inner
 
     def plain(*args, **kwargs):
-        if args and type(args[0]) is not ndarray and _fallback.decided(args):
+        if (len(args) > 1 or args and type(args[0]) is not ndarray) and _fallback.decided(args):
             # The class of an argument says what it is.
-            return function(*args, **kwargs)
+            return function(*_fallback.lower(args), **kwargs)
         return inner(*args, **kwargs)
 
     functools.update_wrapper(plain, function, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
