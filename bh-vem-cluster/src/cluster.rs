@@ -1,7 +1,10 @@
-//! The component: feeds programs to the machine and answers for its arrays on rank 0.
+//! The cluster: feeds programs to the machine and answers for its arrays on rank 0.
 
 mod configured;
 mod data;
+pub mod front;
+mod passage;
+mod past;
 
 use crate::command::Command;
 use crate::command::memory::Memory;
@@ -22,18 +25,19 @@ use crate::transport::inprocess::InProcess;
 use crate::transport::{Port, Traffic, Transport, to_json};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::{
-    Adoption, Capabilities, Export, ExportRequest, HostMemory, Prediction, Residency, Served, access, capability, kind,
-    log_level, retire, status,
+    Adoption, Capabilities, Export, ExportRequest, HostMemory, Prediction, Residency, access, capability, log_level,
+    retire, status,
 };
-use bh_core::component::{Child, Component, Counter, Host, Registry, Report, Ticket};
-use bh_core::config::Row;
+use bh_core::component::{Child, Counter, Host, Report, Ticket};
 use bh_core::error::{Error, Result};
 use bh_core::keys;
 use bh_core::strided;
 use configured::{Defaults, description, line, settings};
 use data::Mapped;
+use passage::Passage;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The most lines of programs that are remembered for operations of one rank.
@@ -56,11 +60,14 @@ pub struct Cluster {
     /// Of batches, where nobody needs to be told of them.
     memory: Memory,
     mapped: HashMap<u64, Mapped>,
-    /// Bases of rank 0 that the program uses, by the names of their exports.
-    exports: HashMap<u64, Base>,
+    /// The way past the cluster.
+    passage: Arc<Passage>,
+    /// It may open where one of several children has all.
+    passes: bool,
     /// How often operations were brought to one rank, by file, line and name. Each was named in a warning.
     brought: BTreeMap<(String, u32, String), u64>,
     gathered: Counter,
+    past: Counter,
     figures: Figures,
     /// What the ranks have begun for the tickets that were given, in their order.
     open: VecDeque<(u64, Vec<u64>)>,
@@ -68,21 +75,19 @@ pub struct Cluster {
     last: u64,
 }
 
-impl Component for Cluster {
-    const NAME: &'static str = crate::NAME;
-    const KIND: u32 = kind::DATA_MANAGER;
-    const KEYS: &'static [Row] = keys::cluster::ALL;
-
-    fn create(host: Host, mut children: Vec<Child>) -> Result<Cluster> {
+impl Cluster {
+    /// A cluster above these children, and the way past it.
+    fn create(host: Host, mut children: Vec<Child>) -> Result<(Cluster, Arc<Passage>)> {
         if children.is_empty() {
             return Err(Error::new(status::INIT, "vem-cluster needs a stack below it"));
         }
         call::note(&host);
+        let mut passage = Passage::new(&mut children[0]);
         let remote = connect(&host)?;
         let counted = host.config(&keys::cluster::RANKS).is_some();
         let keep_all = counted || host.config(&keys::cluster::WEIGHTS).is_some();
-        let (mut lead, mut server) = (None, None);
-        let machine = match remote.filter(|(remote, _)| remote.ranks() > 1) {
+        let (mut lead, mut server, mut passes) = (None, None, false);
+        let mut machine = match remote.filter(|(remote, _)| remote.ranks() > 1) {
             Some((remote, _meeting)) if remote.rank() == 0 => {
                 let (line, description) = (line(&host)?, description(&host));
                 let means = muster(&mut children, keep_all);
@@ -120,28 +125,33 @@ impl Component for Cluster {
                 machine.heed_work(host.config(&keys::cluster::SMALL_BYTES).is_none());
                 if host.setting(&keys::cluster::SIDE_BY_SIDE)? {
                     machine.work_side_by_side();
+                    passes = machine.is_of_siblings();
                 }
                 machine
             }
         };
-        Ok(Cluster {
+        if let Some(first) = machine.children.first_mut() {
+            passage = Passage::new(first);
+        }
+        let passage = Arc::new(passage);
+        let mut cluster = Cluster {
             host,
             lead,
             server,
             machine,
             memory: Memory::default(),
             mapped: HashMap::new(),
-            exports: HashMap::new(),
+            passage: Arc::clone(&passage),
+            passes,
             brought: BTreeMap::new(),
             gathered: host.counter("cluster.operations brought to one rank"),
+            past: host.counter("cluster.batches given to one child"),
             figures: Figures::new(&host),
             open: VecDeque::new(),
             last: 0,
-        })
-    }
-
-    fn child(&mut self) -> Option<&mut Child> {
-        self.machine.children.first_mut()
+        };
+        cluster.open_passage();
+        Ok((cluster, passage))
     }
 
     fn capabilities(&mut self) -> Capabilities {
@@ -150,6 +160,11 @@ impl Component for Cluster {
             return Capabilities { flags: capability::SERVES, ..Capabilities::default() };
         };
         let mut capabilities = child.capabilities();
+        let concurrent = match self.passage.is_concurrent() && (ranks == 1 || self.passes) {
+            true => 0,
+            false => capability::CONCURRENT_DATA,
+        };
+        capabilities.flags &= !concurrent;
         if ranks == 1 {
             return capabilities;
         }
@@ -158,16 +173,11 @@ impl Component for Cluster {
         }
         capabilities.flags &= !(capability::ASYNCHRONOUS
             | capability::RETIRES_BLOCKS
-            | capability::CONCURRENT_DATA
             | capability::EVALUATES
             | capability::IMMEDIATE
             | capability::PREDICTS);
         capabilities.parallelism = capabilities.parallelism.saturating_mul(ranks as u32);
         capabilities
-    }
-
-    fn bind(&mut self, _registry: Registry) -> Result<()> {
-        Ok(())
     }
 
     /// Of several ranks nobody knows.
@@ -179,8 +189,8 @@ impl Component for Cluster {
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
-        if self.is_single() {
-            return self.machine.children[0].execute(batch, blocks, report);
+        if let Some(outcome) = self.go_past(batch, blocks, report) {
+            return outcome;
         }
         let order = order(batch, blocks);
         let turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
@@ -193,7 +203,9 @@ impl Component for Cluster {
         }
         let outcome = self.machine.execute(shape, batch, &order);
         self.report(batch);
-        outcome.map(|()| self.ticket())
+        let ticket = outcome.map(|()| self.ticket());
+        self.open_passage();
+        ticket
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<()> {
@@ -217,29 +229,20 @@ impl Component for Cluster {
     }
 
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
-        if self.is_single() {
-            return self.machine.children[0].map(base, view, mode);
-        }
-        self.machine.note_copies(bytes_of(base, view));
+        self.machine.note_copies(front::bytes_of(base, view));
         let outcome = self.map_base(base, view, mode);
         self.count();
         outcome
     }
 
     fn unmap(&mut self, base: &Base) -> Result<()> {
-        if self.is_single() {
-            return self.machine.children[0].unmap(base);
-        }
         let outcome = self.unmap_base(base);
         self.count();
         outcome
     }
 
     fn read(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
-        if self.is_single() {
-            return self.machine.children[0].read(base, view, memory);
-        }
-        self.machine.note_copies(bytes_of(base, Some(view)));
+        self.machine.note_copies(front::bytes_of(base, Some(view)));
         if self.read_directly(base, view, memory)? {
             return Ok(());
         }
@@ -250,10 +253,7 @@ impl Component for Cluster {
     }
 
     fn write(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
-        if self.is_single() {
-            return self.machine.children[0].write(base, view, memory);
-        }
-        self.machine.note_copies(bytes_of(base, Some(view)));
+        self.machine.note_copies(front::bytes_of(base, Some(view)));
         if self.write_directly(base, view, memory)? {
             return Ok(());
         }
@@ -265,9 +265,6 @@ impl Component for Cluster {
     }
 
     fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
-        if self.is_single() {
-            return self.machine.children[0].adopt(base, adoption);
-        }
         let _turn = self.tell(&Command::Adopt(*base))?;
         let piece = self.machine.planner.adopted(base);
         self.machine.settle()?;
@@ -280,26 +277,10 @@ impl Component for Cluster {
     }
 
     fn export_data(&mut self, base: &Base, request: &ExportRequest) -> Result<Export> {
-        if self.is_single() {
-            return self.machine.children[0].export_data(base, request);
-        }
         let piece = self.bring_home(base)?;
         let export = self.machine.children[0].export_data(&piece.base, request)?;
-        self.exports.insert(export.token, piece.base);
+        self.passage.lent(export.token, &piece.base);
         Ok(export)
-    }
-
-    fn end_export(&mut self, base: &Base, token: u64) -> Result<()> {
-        let base = self.exports.remove(&token).unwrap_or(*base);
-        self.machine.children[0].end_export(&base, token)
-    }
-
-    fn prefetch(&mut self, _base: &Base, _view: Option<&View>, _memory: u32) -> Result<()> {
-        Ok(())
-    }
-
-    fn detach(&mut self, _base: &Base) -> Result<()> {
-        Ok(())
     }
 
     fn residency(&mut self, base: &Base) -> Result<Residency> {
@@ -320,16 +301,11 @@ impl Component for Cluster {
         self.execute(&batch.as_ref(), &[], &mut Report::none()).map(drop)
     }
 
-    fn serve(&mut self, _number: u64) -> Result<Served> {
-        let Some(server) = self.server.take() else { return Ok(Served::default()) };
-        server.run();
-        Ok(Served { ended: 1, ..Served::default() })
+    fn progress(&mut self) -> Result<()> {
+        self.machine.children.first_mut().map_or(Ok(()), Child::progress)
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
-        if self.is_single() {
-            return self.machine.children[0].pin(base, pinned);
-        }
         let piece = self.bring_home(base)?;
         self.machine.children[0].pin(&piece.base, pinned)
     }
@@ -371,6 +347,7 @@ impl Component for Cluster {
                 Ok(String::new())
             }
             _ if [region::COMMAND, call::COMMAND].iter().any(|begin| text.starts_with(begin)) && !self.is_single() => {
+                self.close_passage();
                 let command = Command::Message(text.to_owned());
                 let _turn = self.tell(&command)?;
                 self.machine.obey(&command)?;
@@ -489,11 +466,6 @@ impl Drop for Cluster {
         // Ranks that cannot be told any more have ended.
         drop(self.tell(&Command::Close));
     }
-}
-
-/// Bytes of a base, or of a view of it.
-fn bytes_of(base: &Base, view: Option<&View>) -> u64 {
-    view.map_or(base.bytes(), |view| (view.len() as usize * base.dtype().size()) as u64)
 }
 
 /// The instructions of a batch, or of some blocks of it, in the order in which they are to run.

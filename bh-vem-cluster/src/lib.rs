@@ -12,9 +12,9 @@ mod plan;
 mod run;
 mod transport;
 
-pub use cluster::Cluster;
+pub use cluster::front::Front;
 
 /// The component's name in configurations.
 const NAME: &str = "vem-cluster";
 
-bh_core::export_component!(Cluster);
+bh_core::export_component!(Front);

@@ -68,6 +68,8 @@ fn random_programs_equal_the_oracle() {
     if !launched() {
         stacks.push(siblings(16, "weights = [1, 2, 3]"));
         stacks.push(by_kind("programs"));
+        stacks.push(of_one("programs"));
+        stacks.push(of_text("[['node', 'shadow', 've-interp'], ['node', 've-interp']]", 16, "weights = [1, 0]"));
     }
     let count = stacks.len();
     for seed in 0..programs {
@@ -77,21 +79,34 @@ fn random_programs_equal_the_oracle() {
             panic!("clusters {numbers:?}: {error}");
         }
     }
-    if let Some(stack) = stacks.last().filter(|_| !launched()) {
-        assert!(stack.stats().get("cluster.changes of shares").unwrap_or(0) > programs / 4);
+    if let ([.., kinds, one, first], false) = (&stacks[..], launched()) {
+        let count = |stack: &Stack, name: &str| stack.stats().get(&format!("cluster.{name}")).unwrap_or(0);
+        let changes = [kinds, one].map(|stack| count(stack, "changes of shares"));
+        let given = [one, first].map(|stack| count(stack, "batches given to one child"));
+        assert!(changes[0] > programs / 4 && given[1] >= programs, "{changes:?} {given:?}");
+        assert!(changes[1] > programs / 20 && given[0] > programs / 20, "{changes:?} {given:?}");
     }
     stacks.iter_mut().for_each(nothing_left);
 }
 
 /// Siblings of very different speeds, so that shares change with each kind of work.
 fn by_kind(name: &str) -> Stack {
+    let rates = "0: 1e-6, 3e-6, 1e-6, 1e-6, 2e-6\n1: 3e-6, 1e-6, 1e-7, 2e-6, 1e-7\n2: 1e-7, 1e-6, 4e-6, 1e-6, 1e-5\n";
+    with_rates(&format!("kind-{name}"), rates, |keys| siblings(16, &format!("{keys}\nahead_percent = 100")))
+}
+
+/// Siblings of which the first does all where memory counts, past the cluster, and all do what takes operations.
+fn of_one(name: &str) -> Stack {
+    let rates = "0: 1e-5, 1e-7, 1e-6, 1e-6, 1e-5\n1: 1e-7, 1e-7, 1e-6, 1e-7, 1e-7\n2: 1e-7, 1e-6, 4e-6, 1e-7, 1e-7\n";
+    let below = "[['node', 've-interp'], ['node', 've-interp'], ['node', 've-interp']]";
+    with_rates(&format!("one-{name}"), rates, |keys| of_text(below, 16, keys))
+}
+
+/// A stack whose key `weights` names a file with these rates.
+fn with_rates(name: &str, rates: &str, make: impl FnOnce(&str) -> Stack) -> Stack {
     let path = std::env::temp_dir().join(format!("bh-rates-{name}-{}", std::process::id()));
-    std::fs::write(
-        &path,
-        "0: 1e-6, 3e-6, 1e-6, 1e-6, 2e-6\n1: 3e-6, 1e-6, 1e-7, 2e-6, 1e-7\n2: 1e-7, 1e-6, 4e-6, 1e-6, 1e-5\n",
-    )
-    .unwrap();
-    let stack = siblings(16, &format!("weights = '{}'\nahead_percent = 100", path.display()));
+    std::fs::write(&path, rates).unwrap();
+    let stack = make(&format!("weights = '{}'", path.display()));
     std::fs::remove_file(&path).unwrap();
     stack
 }
@@ -108,7 +123,7 @@ fn uneven() -> Vec<Stack> {
     let on_grids = [(4, "2x2"), (6, "2x3"), (6, "3x2"), (3, "1x3"), (8, "2x2x2"), (16, "4x4")];
     let on_grid = |(ranks, grid): (usize, &str)| cluster(ranks, 0, &format!("grid = '{grid}'\noverlap_bytes = 0"));
     let siblings = siblings(0, "weights = [3, 1, 2]\noverlap_bytes = 0\nahead_percent = 100");
-    (2..=8).map(stack).chain([siblings, by_kind("uneven")]).chain(on_grids.map(on_grid)).collect()
+    (2..=8).map(stack).chain([siblings, by_kind("uneven"), of_one("uneven")]).chain(on_grids.map(on_grid)).collect()
 }
 
 /// Runs the programs of this many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is

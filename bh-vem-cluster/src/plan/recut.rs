@@ -1,9 +1,9 @@
 //! Cuts arrays anew when shares have changed: what ranks get moves to them.
 
-use crate::plan::array::Piece;
+use crate::plan::array::{Array, Piece};
 use crate::plan::boxes::Span;
 use crate::plan::held::{Has, Runs};
-use crate::plan::layout::Cuts;
+use crate::plan::layout::{Cuts, row_of};
 use crate::plan::planner::Planner;
 use bh_bytecode::{Base, Opcode};
 use bh_core::error::Result;
@@ -16,6 +16,55 @@ impl Planner {
         let mut bases: Vec<Base> = shared.map(|array| array.base).collect();
         bases.sort_by_key(|base| base.id);
         bases
+    }
+
+    /// Arrays of no more bytes are not split.
+    pub fn small_bytes(&self) -> u64 {
+        self.settings.small_bytes
+    }
+
+    /// Brings all arrays to rank 0's memory; these, and whether they must stay there. None if one is lost.
+    pub fn bring_all_home(&mut self) -> Option<Vec<(Base, bool)>> {
+        if self.arrays.values().any(|array| array.lost.is_some()) {
+            return None;
+        }
+        let mut all: Vec<(Base, bool)> = self.arrays.values().map(|array| (array.base, array.fixed)).collect();
+        all.sort_by_key(|(base, _)| base.id);
+        for (base, _) in &all {
+            self.bring_home(base).ok()?;
+            let stage = self.after_use(base.id);
+            let Some(array) = self.arrays.get_mut(&base.id) else { continue };
+            let copies = std::mem::take(&mut array.copies);
+            self.drop_copies(stage, copies.into_iter().map(|((rank, _), copy)| (rank, copy.base)).collect());
+        }
+        Some(all)
+    }
+
+    /// Forgets an array that rank 0 has whole, and nobody else; rank 0's base.
+    pub fn leave(&mut self, base: &Base) -> Base {
+        let own = self.piece(base.id, 0).base;
+        if let Some(array) = self.arrays.remove(&base.id) {
+            #[cfg(debug_assertions)]
+            self.stages.versions.forget(&array);
+            drop(array);
+        }
+        self.copied.remove(&base.id);
+        own
+    }
+
+    /// Takes an array that rank 0 has whole, in memory that must stay or need not.
+    pub fn take_over(&mut self, base: &Base, own: &Base, fixed: bool) {
+        let (row, small) = (row_of(base, None), !fixed && base.bytes() <= self.settings.small_bytes);
+        let cuts = match small || fixed {
+            true => Cuts::first(base.len, self.ranks()),
+            false => Cuts::rows(base.len, row, &self.settings.weights),
+        };
+        let mut array = Array::new(base, row, cuts, small, false);
+        (array.everywhere, array.fixed) = (false, fixed);
+        array.pieces.insert(0, *own);
+        #[cfg(debug_assertions)]
+        self.stages.versions.trust(&array);
+        self.arrays.insert(base.id, array);
     }
 
     /// Lets an array be cut by the present weights; nothing is planned beside.

@@ -69,7 +69,7 @@ impl LocalRank {
     }
 
     /// Notes that the stack has begun something.
-    fn opened(&mut self, child: &mut Child, ticket: Ticket) -> Result<()> {
+    pub fn opened(&mut self, child: &mut Child, ticket: Ticket) -> Result<()> {
         if ticket == Ticket::DONE {
             return Ok(());
         }
@@ -120,6 +120,11 @@ impl LocalRank {
     /// Notes that a base has data.
     pub fn know(&mut self, base: &Base) {
         self.known.insert(base.id);
+    }
+
+    /// Forgets a base that the stack below has not got any more.
+    pub fn lose_name(&mut self, base: u64) {
+        self.known.remove(&base);
     }
 
     /// Appends the elements of a place to a message. If they are lost, zeros stand for them.

@@ -17,7 +17,7 @@ use crate::transport::crossing::Crossing;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
 use bh_bytecode::{Base, Opcode, View};
-use bh_core::component::{Child, Host};
+use bh_core::component::{Child, Host, Ticket};
 use bh_core::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::Instant;
@@ -152,6 +152,28 @@ impl Machine {
         let wait = self.locals.iter().any(|rank| !rank.on_device);
         self.side_by_side = wait && self.crew.is_some() && self.port.is_alone();
         self.planner.shares_out = self.side_by_side;
+    }
+
+    /// Has each rank, all of this process, a stack of its own, and is there more than one?
+    pub fn is_of_siblings(&self) -> bool {
+        self.crew.is_some() && self.port.is_alone()
+    }
+
+    /// Has the first rank all shares, and is nothing about to change that?
+    pub fn first_has_all_shares(&self) -> bool {
+        let weights = self.planner.settings.weights.as_slice();
+        weights.split_first().is_some_and(|(_, others)| others.iter().all(|weight| *weight == 0.0))
+            && !self.shares.change()
+    }
+
+    /// Notes that the first rank's stack has begun something.
+    pub fn began(&mut self, ticket: Ticket) -> Result<()> {
+        self.locals[0].opened(&mut self.children[0], ticket)
+    }
+
+    /// Forgets bases of the first rank that are dropped.
+    pub fn lose_names(&mut self, bases: &[u64]) {
+        bases.iter().for_each(|&base| self.locals[0].lose_name(base));
     }
 
     /// What the stacks below have begun and nobody has waited for: the batches of each rank, by number.

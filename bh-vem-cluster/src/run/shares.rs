@@ -3,7 +3,7 @@
 
 use crate::plan::layout::Weights;
 use crate::plan::plans::Plans;
-use crate::plan::rates::{KINDS, Mix, work};
+use crate::plan::rates::{KINDS, Mix, Work, work};
 use crate::run::machine::{Machine, memory_of};
 use bh_bytecode::{Base, BatchRef, base_flags};
 
@@ -36,6 +36,23 @@ pub(crate) struct Shares {
     pub(crate) changes: u64,
 }
 
+/// What counts of the arrays that there are.
+pub(crate) struct Holdings {
+    /// Bytes of those that are shared out.
+    pub bytes: u64,
+    /// How many there are of any kind.
+    pub arrays: usize,
+    /// Bytes of those that a batch makes and leaves.
+    pub new: u64,
+}
+
+impl Holdings {
+    /// The bytes of new bases that stay and are not small.
+    pub fn lasting<'a>(new: impl Iterator<Item = &'a Base>, small_bytes: u64) -> u64 {
+        new.filter(|base| !base.has(base_flags::DIES) && base.bytes() > small_bytes).map(|base| base.bytes()).sum()
+    }
+}
+
 /// The bytes of each rank, shared out as is wanted as far as they fit; `None` if they do not.
 fn fitted(wanted: &[f64], limits: &[u64], total: u64) -> Option<Vec<f64>> {
     let mut full = vec![false; wanted.len()];
@@ -56,6 +73,13 @@ fn fitted(wanted: &[f64], limits: &[u64], total: u64) -> Option<Vec<f64>> {
     }
 }
 
+impl Shares {
+    /// Is a change decided?
+    pub(crate) fn change(&self) -> bool {
+        self.next.is_some()
+    }
+}
+
 impl Machine {
     /// Lets factors of products stay where stacks have memory for them, and shares respect that memory, unless they are given. `memory`:
     /// what each rank has of its own.
@@ -67,8 +91,11 @@ impl Machine {
         }
         let limits: Vec<Option<u64>> =
             memory.iter().map(|bytes| bytes.map(|bytes| bytes / 100 * MOST_PERCENT)).collect();
-        if limits.iter().all(Option::is_some) {
-            self.planner.settings.keep_bytes = limits.iter().flatten().min().map_or(0, |limit| limit / KEPT);
+        let in_host = limits.iter().filter(|limit| limit.is_none()).count() as u64;
+        if in_host == 0 || self.is_of_siblings() {
+            // Those without memory of their own share the host's.
+            let host = bh_core::machine::memory() / 100 * MOST_PERCENT / in_host.max(1);
+            self.planner.settings.keep_bytes = limits.iter().map(|limit| limit.unwrap_or(host)).min().unwrap_or(0) / KEPT;
         }
         if limits.iter().any(Option::is_some) && !given {
             self.shares.wanted = self.weights();
@@ -150,39 +177,52 @@ impl Machine {
         if let Some(weights) = self.shares.next.take() {
             self.share_anew(weights);
         }
-        let wanted = self.shares_for_work(batch, shape, order);
-        if let Some(wanted) = &wanted {
-            self.shares.wanted.clone_from(wanted);
-            (self.shares.fitting, self.shares.arrays) = (0, usize::MAX);
-        }
-        let fitting = self.shares_that_fit(batch, wanted.as_deref());
-        if let Some(weights) = fitting.or(wanted).and_then(Weights::given) {
+        let known = &self.planner.arrays;
+        let shared = known.values().filter(|array| !array.small && !array.fixed);
+        let new = batch.bases.iter().filter(|base| !known.contains_key(&base.id));
+        let holdings = Holdings {
+            bytes: shared.map(|array| array.base.bytes()).sum(),
+            arrays: known.len(),
+            new: Holdings::lasting(new, self.planner.settings.small_bytes),
+        };
+        if let Some(weights) = self.decide(shape, || work(batch, order), &holdings) {
             self.share_anew(weights);
         }
     }
 
-    /// The shares for the work that the program does, if others would be faster.
-    fn shares_for_work(&mut self, batch: &BatchRef<'_>, shape: u64, order: &[u32]) -> Option<Vec<f64>> {
+    /// Should shares change before a batch, while one rank has all arrays? They will before the next that is planned.
+    pub(crate) fn changes_for(
+        &mut self,
+        shape: u64,
+        batch: &BatchRef<'_>,
+        order: impl FnOnce() -> Vec<u32>,
+        holdings: &Holdings,
+    ) -> bool {
+        if self.shares.next.is_none() {
+            self.shares.next = self.decide(shape, || work(batch, &order()), holdings);
+        }
+        self.shares.next.is_some()
+    }
+
+    /// The shares for a batch, if there is a reason for others than the present ones.
+    fn decide(&mut self, shape: u64, work: impl FnOnce() -> Work, holdings: &Holdings) -> Option<Weights> {
         let now = self.weights();
-        let shared = self.planner.arrays.values().filter(|array| !array.small && !array.fixed);
-        let bytes = self.shares.mix.as_ref().map(|_| shared.map(|array| array.base.bytes()).sum())?;
-        self.shares.mix.as_mut()?.note(shape, || work(batch, order), &now, bytes)
+        let wanted = self.shares.mix.as_mut().and_then(|mix| mix.note(shape, work, &now, holdings.bytes));
+        if let Some(wanted) = &wanted {
+            self.shares.wanted.clone_from(wanted);
+            (self.shares.fitting, self.shares.arrays) = (0, usize::MAX);
+        }
+        let fitting = self.shares_that_fit(holdings, wanted.as_deref());
+        fitting.or(wanted).and_then(Weights::given)
     }
 
     /// The shares with which arrays fit, if they do not with those that are wanted, or with the present ones.
-    fn shares_that_fit(&mut self, batch: &BatchRef<'_>, wanted: Option<&[f64]>) -> Option<Vec<f64>> {
-        if self.shares.limits.is_empty() {
+    fn shares_that_fit(&mut self, holdings: &Holdings, wanted: Option<&[f64]>) -> Option<Vec<f64>> {
+        if self.shares.limits.is_empty() || holdings.new == 0 && holdings.arrays == self.shares.arrays {
             return None;
         }
-        let (known, small) = (&self.planner.arrays, self.planner.settings.small_bytes);
-        let stays = |base: &&Base| !known.contains_key(&base.id) && !base.has(base_flags::DIES) && base.bytes() > small;
-        let new: u64 = batch.bases.iter().filter(stays).map(|base| base.bytes()).sum();
-        if new == 0 && known.len() == self.shares.arrays {
-            return None;
-        }
-        self.shares.arrays = known.len();
-        let old: u64 = known.values().filter(|array| !array.small).map(|array| array.base.bytes()).sum();
-        let total = new.saturating_add(old);
+        self.shares.arrays = holdings.arrays;
+        let total = holdings.new.saturating_add(holdings.bytes);
         if total <= self.shares.fitting {
             return None;
         }

@@ -1,0 +1,183 @@
+//! The component as the host sees it: calls go past the cluster where one child has all of all arrays, else to the cluster, one at a
+//! time.
+
+use super::Cluster;
+use super::passage::{Passage, Use};
+use bh_bytecode::{Base, BatchRef, Opcode, View};
+use bh_core::abi::{
+    Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction, Residency,
+    ScalarOperation, Served, kind, retire,
+};
+use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
+use bh_core::config::Row;
+use bh_core::error::Result;
+use bh_core::keys;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The cluster and the way past it.
+#[derive(Clone)]
+struct Ways {
+    cluster: Arc<Mutex<Cluster>>,
+    passage: Arc<Passage>,
+}
+
+impl Ways {
+    fn cluster(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call about data by the way that is open.
+    fn go<T>(
+        &self,
+        base: &Base,
+        by: Use,
+        past: impl Fn(&mut Child, &Base) -> Result<T>,
+        through: impl FnOnce(&mut Cluster) -> Result<T>,
+    ) -> Result<T> {
+        if self.passage.is_concurrent()
+            && let Some(outcome) = self.passage.pass(base, by, &past)
+        {
+            return outcome;
+        }
+        let mut cluster = self.cluster();
+        self.passage.pass(base, by, &past).unwrap_or_else(|| through(&mut cluster))
+    }
+}
+
+impl SharedCalls for Ways {
+    fn map(&self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
+        let by = Use::Maps(bytes_of(base, view));
+        self.go(base, by, |child, base| child.map(base, view, access), |cluster| cluster.map(base, view, access))
+    }
+
+    fn unmap(&self, base: &Base) -> Result<()> {
+        self.go(base, Use::Unmaps, |child, base| child.unmap(base), |cluster| cluster.unmap(base))
+    }
+
+    fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        let by = Use::Copies(bytes_of(base, Some(view)));
+        self.go(base, by, |child, base| child.read(base, view, memory), |cluster| cluster.read(base, view, memory))
+    }
+
+    fn write(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
+        let by = Use::Copies(bytes_of(base, Some(view)));
+        self.go(base, by, |child, base| child.write(base, view, memory), |cluster| cluster.write(base, view, memory))
+    }
+
+    fn adopt(&self, base: &Base, adoption: &Adoption) -> Result<()> {
+        self.go(base, Use::Fixes, |child, base| child.adopt(base, adoption), |cluster| cluster.adopt(base, adoption))
+    }
+
+    fn export_data(&self, base: &Base, request: &ExportRequest) -> Result<Export> {
+        let past = |child: &mut Child, base: &Base| {
+            let export = child.export_data(base, request)?;
+            self.passage.lent(export.token, base);
+            Ok(export)
+        };
+        self.go(base, Use::Fixes, past, |cluster| cluster.export_data(base, request))
+    }
+
+    fn end_export(&self, base: &Base, token: u64) -> Result<()> {
+        self.passage.returned(base, token)
+    }
+
+    fn pin(&self, base: &Base, pinned: bool) -> Result<()> {
+        self.go(base, Use::Fixes, |child, base| child.pin(base, pinned), |cluster| cluster.pin(base, pinned))
+    }
+
+    fn prefetch(&self, base: &Base, view: Option<&View>, memory: u32) -> Result<()> {
+        self.go(base, Use::Asks, |child, base| child.prefetch(base, view, memory), |_| Ok(()))
+    }
+
+    fn detach(&self, base: &Base) -> Result<()> {
+        self.go(base, Use::Asks, |child, base| child.detach(base), |_| Ok(()))
+    }
+
+    fn residency(&self, base: &Base) -> Result<Residency> {
+        self.go(base, Use::Asks, |child, base| child.residency(base), |cluster| cluster.residency(base))
+    }
+
+    fn retire(&self, base: &Base, action: u32) -> Result<()> {
+        let by = if action == retire::DISCARD { Use::Drops } else { Use::Asks };
+        self.go(base, by, |child, base| child.retire(base, action), |cluster| cluster.retire(base, action))
+    }
+
+    fn evaluate(&self, operation: &ScalarOperation) -> Result<Evaluation> {
+        self.passage.compute(|child| child.evaluate(operation))
+    }
+
+    fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
+        self.passage.compute(|child| child.immediate(operation))
+    }
+}
+
+/// The manager of a cluster, and the way past it.
+pub struct Front(Ways);
+
+impl Component for Front {
+    const NAME: &'static str = crate::NAME;
+    const KIND: u32 = kind::DATA_MANAGER;
+    const KEYS: &'static [Row] = keys::cluster::ALL;
+
+    fn create(host: Host, children: Vec<Child>) -> Result<Front> {
+        let (cluster, passage) = Cluster::create(host, children)?;
+        Ok(Front(Ways { cluster: Arc::new(Mutex::new(cluster)), passage }))
+    }
+
+    /// All calls are answered here.
+    fn child(&mut self) -> Option<&mut Child> {
+        None
+    }
+
+    fn shared(&self) -> Option<Arc<dyn SharedCalls>> {
+        Some(Arc::new(self.0.clone()))
+    }
+
+    fn capabilities(&mut self) -> Capabilities {
+        self.0.cluster().capabilities()
+    }
+
+    fn bind(&mut self, _registry: Registry) -> Result<()> {
+        Ok(())
+    }
+
+    fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
+        self.0.cluster().predict(batch, blocks)
+    }
+
+    fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
+        self.0.cluster().execute(batch, blocks, report)
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        self.0.cluster().wait(ticket)
+    }
+
+    fn poll(&mut self, ticket: Ticket) -> Result<bool> {
+        self.0.cluster().poll(ticket)
+    }
+
+    fn serve(&mut self, _number: u64) -> Result<Served> {
+        let server = self.0.cluster().server.take();
+        let Some(server) = server else { return Ok(Served::default()) };
+        server.run();
+        Ok(Served { ended: 1, ..Served::default() })
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        self.0.cluster().progress()
+    }
+
+    fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+        self.0.cluster().extmethod(name, opcode)
+    }
+
+    fn message(&mut self, text: &str) -> Result<String> {
+        self.0.cluster().message(text)
+    }
+}
+
+/// Bytes of a base, or of a view of it.
+pub(super) fn bytes_of(base: &Base, view: Option<&View>) -> u64 {
+    view.map_or(base.bytes(), |view| (view.len() as usize * base.dtype().size()) as u64)
+}
