@@ -95,7 +95,8 @@ impl Machine {
         if in_host == 0 || self.is_of_siblings() {
             // Those without memory of their own share the host's.
             let host = bh_core::machine::memory() / 100 * MOST_PERCENT / in_host.max(1);
-            self.planner.settings.keep_bytes = limits.iter().map(|limit| limit.unwrap_or(host)).min().unwrap_or(0) / KEPT;
+            self.planner.settings.keep_bytes =
+                limits.iter().map(|limit| limit.unwrap_or(host)).min().unwrap_or(0) / KEPT;
         }
         if limits.iter().any(Option::is_some) && !given {
             self.shares.wanted = self.weights();
