@@ -10,22 +10,23 @@ use std::ffi::c_void;
 /// Copies all elements to `data` in C order. Waits for them.
 ///
 /// # Safety
-/// `data` must have place for all elements.
+/// `data` must have place for all elements of `a`, and be no part of the array's own memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_read(data: *mut c_void, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `data` is as `# Safety` asks; null for `stride` says C order, for which `data` has place.
     unsafe { bh_read_strided(data, a, std::ptr::null()) }
 }
 
 /// As `bh_read`, into a buffer of `capacity` bytes; a smaller one than the elements need is refused, and nothing is written.
 ///
 /// # Safety
-/// `data` must have place for `capacity` bytes.
+/// `data` must have place for `capacity` bytes, and be no part of the array's own memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_read_sized(data: *mut c_void, capacity: usize, a: *const bh_array) -> bh_status {
     frame(|| {
         let array = sized(a, data, capacity)?;
-        // SAFETY: the elements fit the capacity, for which the caller promises place.
+        // SAFETY: `sized` saw that the elements, which go there in C order, need no more than the `capacity` bytes that
+        // `# Safety` gives `data`.
         unsafe { array.recorder.read(array.id, data.cast(), None) }
     })
 }
@@ -49,7 +50,9 @@ pub(crate) fn fits(capacity: usize, len: i64, dtype: DType) -> Result<()> {
 /// Copies all elements to `data` with these strides in bytes, one per axis. Waits for them.
 ///
 /// # Safety
-/// `data` must have place for all elements; `stride` must be null or as long as `a` has dimensions.
+/// `stride` must be null or as many numbers as `a` has dimensions. `data` must have place for an element at the
+/// distances that `stride` says for each index of `a`, or for all elements in C order if it is null, and be no part of
+/// the array's own memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_read_strided(data: *mut c_void, a: *const bh_array, stride: *const i64) -> bh_status {
     frame(|| {
@@ -58,7 +61,8 @@ pub unsafe extern "C" fn bh_read_strided(data: *mut c_void, a: *const bh_array, 
         if data.is_null() && !view.is_empty() {
             return Err(null("data"));
         }
-        // SAFETY: promised by the caller.
+        // SAFETY: `stride` is null or as many numbers as the array, whose rank never changes, has dimensions, and
+        // `data` has place for each element there, as `# Safety` asks.
         unsafe { array.recorder.read(array.id, data.cast(), strides(stride, view.rank())) }
     })
 }
@@ -66,22 +70,23 @@ pub unsafe extern "C" fn bh_read_strided(data: *mut c_void, a: *const bh_array, 
 /// Overwrites all elements with those at `data`, in C order.
 ///
 /// # Safety
-/// `data` must hold all elements.
+/// `data` must hold all elements, and be no part of the array's own memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_write(a: *mut bh_array, data: *const c_void) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `data` is as `# Safety` asks; null for `stride` says C order, in which `data` holds the elements.
     unsafe { bh_write_strided(a, data, std::ptr::null()) }
 }
 
 /// As `bh_write`, from a buffer of `capacity` bytes; a smaller one than the elements need is refused, and nothing is written.
 ///
 /// # Safety
-/// `data` must hold `capacity` bytes.
+/// `data` must hold `capacity` bytes, and be no part of the array's own memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_write_sized(a: *mut bh_array, data: *const c_void, capacity: usize) -> bh_status {
     frame(|| {
         let array = sized(a, data, capacity)?;
-        // SAFETY: the elements fit the capacity, which the caller promises to be there.
+        // SAFETY: `sized` saw that the elements, which lie there in C order, are no more than the `capacity` bytes that
+        // `data` holds, as `# Safety` asks.
         unsafe { array.recorder.write(array.id, data.cast(), None) }
     })
 }
@@ -89,7 +94,9 @@ pub unsafe extern "C" fn bh_write_sized(a: *mut bh_array, data: *const c_void, c
 /// Overwrites all elements with those at `data`, which has these strides in bytes, one per axis.
 ///
 /// # Safety
-/// `data` must hold all elements; `stride` must be null or as long as `a` has dimensions.
+/// `stride` must be null or as many numbers as `a` has dimensions. `data` must hold an element at the distances that
+/// `stride` says for each index of `a`, or all elements in C order if it is null, and be no part of the array's own
+/// memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_write_strided(a: *mut bh_array, data: *const c_void, stride: *const i64) -> bh_status {
     frame(|| {
@@ -98,7 +105,8 @@ pub unsafe extern "C" fn bh_write_strided(a: *mut bh_array, data: *const c_void,
         if data.is_null() && !view.is_empty() {
             return Err(null("data"));
         }
-        // SAFETY: promised by the caller.
+        // SAFETY: `stride` is null or as many numbers as the array, whose rank never changes, has dimensions, and
+        // `data` holds each element there, as `# Safety` asks.
         unsafe { array.recorder.write(array.id, data.cast(), strides(stride, view.rank())) }
     })
 }
@@ -106,7 +114,7 @@ pub unsafe extern "C" fn bh_write_strided(a: *mut bh_array, data: *const c_void,
 /// # Safety
 /// `stride` must be null or `rank` numbers that live as long as the result.
 unsafe fn strides<'a>(stride: *const i64, rank: usize) -> Option<&'a [i64]> {
-    // SAFETY: not null, and as long as the caller promises.
+    // SAFETY: not null, and so `rank` numbers that live as long as the result, as `# Safety` asks.
     (!stride.is_null()).then(|| unsafe { std::slice::from_raw_parts(stride, rank) })
 }
 
@@ -162,7 +170,7 @@ fn element(a: *const bh_array) -> Result<Constant> {
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_scalar_f64(out: *mut f64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, element(a)?.to()) })
 }
 
@@ -172,7 +180,7 @@ pub unsafe extern "C" fn bh_scalar_f64(out: *mut f64, a: *const bh_array) -> bh_
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_scalar_i64(out: *mut i64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, element(a)?.to()) })
 }
 
@@ -182,7 +190,7 @@ pub unsafe extern "C" fn bh_scalar_i64(out: *mut i64, a: *const bh_array) -> bh_
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_scalar_u64(out: *mut u64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, element(a)?.to()) })
 }
 
@@ -192,7 +200,7 @@ pub unsafe extern "C" fn bh_scalar_u64(out: *mut u64, a: *const bh_array) -> bh_
 /// `out` must be null or the address of a truth value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_scalar_bool(out: *mut bool, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, element(a)?.to()) })
 }
 
@@ -204,7 +212,8 @@ pub unsafe extern "C" fn bh_scalar_bool(out: *mut bool, a: *const bh_array) -> b
 pub unsafe extern "C" fn bh_scalar_c128(out: *mut f64, a: *const bh_array) -> bh_status {
     frame(|| {
         let value: c128 = element(a)?.to();
-        // SAFETY: promised by the caller.
+        // SAFETY: `out` is null, which `store` refuses, or has place for two numbers, as `# Safety` asks, which are
+        // laid out as an array of two.
         unsafe { store(out.cast::<[f64; 2]>(), [value.re, value.im]) }
     })
 }

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn bh_roll(
 ) -> bh_status {
     frame_out(out, || {
         let array = handle::array(a, "a")?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `distances` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let distances = unsafe { numbers(rank, distances, "distances") }?;
         let rolled = with_place(|place| bh_compose::roll(array.recorder, array.id, distances, place))?;
         Ok(array.sibling(rolled))
@@ -63,12 +63,12 @@ pub unsafe extern "C" fn bh_roll(
 /// The arrays of a list, and the first of them, whose context they are all of.
 ///
 /// # Safety
-/// `parts` must be null or `count` handles.
+/// `parts` must be null or `count` handles that live through the call.
 unsafe fn listed(count: usize, parts: *const *const bh_array) -> Result<(Array, Vec<ArrayId>)> {
     if parts.is_null() && count > 0 {
         return Err(null("parts"));
     }
-    // SAFETY: not null, and as long as the caller promises.
+    // SAFETY: not null, and so `count` handles, as `# Safety` asks, which are copied before this returns.
     let parts = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(parts, count) } };
     let arrays = parts.iter().map(|&part| handle::array(part, "parts")).collect::<Result<Vec<Array>>>()?;
     let first = *arrays.first().ok_or_else(|| argument("argument 'parts': there must be an array at least".into()))?;
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn bh_concatenate(
     axis: i32,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: `parts` is null or `count` handles, as `# Safety` asks.
         let (first, parts) = unsafe { listed(count, parts) }?;
         let axis = counted_axis(axis, rank(&first)?).map_err(|error| argument(error.0))?;
         let joined = with_place(|place| bh_compose::concatenate(first.recorder, &parts, axis, place))?;
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn bh_stack(
     axis: i32,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: `parts` is null or `count` handles, as `# Safety` asks.
         let (first, parts) = unsafe { listed(count, parts) }?;
         let axis = counted_axis(axis, rank(&first)? + 1).map_err(|error| argument(error.0))?;
         let joined = with_place(|place| bh_compose::stack(first.recorder, &parts, axis, place))?;

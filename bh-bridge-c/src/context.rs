@@ -57,11 +57,11 @@ pub extern "C" fn bh_version() -> *const c_char {
 /// configuration's default).
 ///
 /// # Safety
-/// `stack` must be null or a C string.
+/// `out` must be null or the address of a pointer, `stack` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_context_create(out: *mut *mut bh_context, stack: *const c_char) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: not null, and so a C string, as `# Safety` asks; it is used within the call only.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
         handle::create(stack, Handles::default())
     })
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn bh_context_create(out: *mut *mut bh_context, stack: *co
 /// not come at the same time, unless MPI allows that (`MPI_THREAD_MULTIPLE`).
 ///
 /// # Safety
-/// `stack` must be null or a C string.
+/// `out` must be null or the address of a pointer, `stack` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_context_create_comm(
     out: *mut *mut bh_context,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn bh_context_create_comm(
     communicator: i32,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: not null, and so a C string, as `# Safety` asks; it is used within the call only.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
         // Handles of communicators may be 0.
         let handle = std::ptr::without_provenance_mut(1 << 32 | communicator as u32 as usize);
@@ -163,7 +163,8 @@ pub unsafe extern "C" fn bh_message(
     text: *const c_char,
 ) -> bh_status {
     frame(|| {
-        // SAFETY: promised by the caller.
+        // SAFETY: `text` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the
+        // call only.
         let text = unsafe { read_text(text, "text") }?;
         give_text(out, &self::context(context)?.recorder.message(text)?)
     })
@@ -186,7 +187,7 @@ pub unsafe extern "C" fn bh_statistics_get(out: *mut bh_statistics, context: *mu
             instructions: counts.instructions,
             batches_on_caller: counts.batches_on_caller,
         };
-        // SAFETY: promised by the caller.
+        // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
         unsafe { store(out, counts) }
     })
 }
@@ -198,10 +199,11 @@ pub unsafe extern "C" fn bh_statistics_get(out: *mut bh_statistics, context: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_counter(out: *mut u64, context: *mut bh_context, name: *const c_char) -> bh_status {
     frame(|| {
-        // SAFETY: promised by the caller.
+        // SAFETY: `name` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the
+        // call only.
         let name = unsafe { read_text(name, "name") }?;
         let value = self::context(context)?.recorder.with_stack(|stack| Ok(stack.stats().get(name)))?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
         unsafe { store(out, value.unwrap_or(0)) }
     })
 }
@@ -220,7 +222,7 @@ pub unsafe extern "C" fn bh_memory_get(out: *mut bh_memory, context: *mut bh_con
                 [usage.in_use, usage.peak, usage.cached, settings.limit].map(|bytes| bytes as u64);
             Ok(bh_memory { in_use, peak, cached, limit })
         })?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
         unsafe { store(out, memory) }
     })
 }
@@ -256,7 +258,7 @@ pub unsafe extern "C" fn bh_threads_get(out: *mut i32, context: *mut bh_context)
     frame(|| {
         let answer = self::context(context)?.recorder.message("threads")?;
         let threads = answer.trim().parse().map_err(|_| no_threads())?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
         unsafe { store(out, threads) }
     })
 }
@@ -294,7 +296,8 @@ pub unsafe extern "C" fn bh_affinity_get(out: *mut *const c_char, context: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_affinity_set(context: *mut bh_context, processors: *const c_char) -> bh_status {
     frame(|| {
-        // SAFETY: promised by the caller.
+        // SAFETY: `processors` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used
+        // within the call only.
         let processors = unsafe { read_text(processors, "processors") }?;
         if processors.trim().is_empty() {
             return Err(argument("affinity: the list of processors is empty".into()));
@@ -315,12 +318,12 @@ fn no_threads() -> Error {
 /// Writes a result.
 ///
 /// # Safety
-/// `out` must be null or valid.
+/// `out` must be null or valid for writing a `T`.
 pub(crate) unsafe fn store<T>(out: *mut T, value: T) -> bh_core::Result<()> {
     if out.is_null() {
         return Err(null("out"));
     }
-    // SAFETY: not null, and valid as the caller promises.
+    // SAFETY: not null, and so valid for writing a `T`, as `# Safety` asks.
     unsafe { out.write(value) };
     Ok(())
 }

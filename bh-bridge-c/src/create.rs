@@ -39,7 +39,7 @@ pub(crate) unsafe fn numbers<'a>(rank: i32, numbers: *const i64, name: &str) -> 
     if numbers.is_null() {
         return Err(null(name));
     }
-    // SAFETY: not null, and as long as the caller promises.
+    // SAFETY: not null, and so `rank`, which is `count`, numbers that live as long as the result, as `# Safety` asks.
     Ok(unsafe { std::slice::from_raw_parts(numbers, count) })
 }
 
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn bh_empty(
 ) -> bh_status {
     frame_out(out, || {
         let context = self::context(context)?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
         context.recorder.empty(self::dtype(dtype)?, shape).map(|array| context.array(array))
     })
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn bh_zeros(
 ) -> bh_status {
     frame_out(out, || {
         let value = Constant::from_value(0u8).cast(self::dtype(dtype)?);
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         full(context, value, unsafe { numbers(rank, shape, "shape") }?)
     })
 }
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn bh_ones(
 ) -> bh_status {
     frame_out(out, || {
         let value = Constant::from_value(1u8).cast(self::dtype(dtype)?);
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         full(context, value, unsafe { numbers(rank, shape, "shape") }?)
     })
 }
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn bh_full(
     shape: *const i64,
 ) -> bh_status {
     frame_out(out, || match crate::constant::operand(value, &mut None, "value")? {
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         Input::Constant(value) => full(context, value, unsafe { numbers(rank, shape, "shape") }?),
         Input::Array(_) => Err(argument("full: 'value' is an array, but must be a constant as of bh_f64".into())),
     })
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn bh_random_uniform(
     key: u64,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
         filled(self::context(context)?, self::dtype(dtype)?, shape, |recorder, array| {
             with_place(|place| recorder.random(array, key, 0, place))
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn bh_random_normal(
     frame_out(out, || {
         let context = self::context(context)?;
         let dtype = self::dtype(dtype)?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
         let made = with_place(|place| bh_compose::normal(context.recorder, dtype, shape, key, place))?;
         Ok(context.array(made))
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn bh_random_normal(
 /// A new array with a copy of the data at `data`, in C order.
 ///
 /// # Safety
-/// As `bh_empty`; `data` must hold all elements.
+/// As `bh_empty`; `data` must be null or hold all elements in C order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_from_data(
     out: *mut *mut bh_array,
@@ -264,14 +264,15 @@ pub unsafe extern "C" fn bh_from_data(
     shape: *const i64,
     data: *const c_void,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `data` is null or holds all elements, as `# Safety` asks, which is one of the two that
+    // `bh_from_data_sized` accepts; the rest is asked alike.
     unsafe { bh_from_data_sized(out, context, dtype, rank, shape, data, usize::MAX) }
 }
 
 /// As `bh_from_data`, from a buffer of `capacity` bytes; a smaller one than the elements need is refused.
 ///
 /// # Safety
-/// As `bh_empty`; `data` must hold all elements or `capacity` bytes.
+/// As `bh_empty`; `data` must be null or hold all elements in C order or `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_from_data_sized(
     out: *mut *mut bh_array,
@@ -284,7 +285,7 @@ pub unsafe extern "C" fn bh_from_data_sized(
 ) -> bh_status {
     frame_out(out, || {
         let context = self::context(context)?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
         if data.is_null() && !shape.contains(&0) {
             return Err(null("data"));
@@ -292,7 +293,8 @@ pub unsafe extern "C" fn bh_from_data_sized(
         let dtype = self::dtype(dtype)?;
         filled(context, dtype, shape, |recorder, array| {
             recorder.ask(array, |array| crate::access::fits(capacity, array.len, dtype))??;
-            // SAFETY: the elements fit what the caller promises to be there.
+            // SAFETY: not null unless there are no elements; it holds all of them, or the `capacity` bytes that they
+            // were just seen to fit, as `# Safety` asks, and a new array's own memory is elsewhere.
             unsafe { recorder.write(array, data.cast(), None) }
         })
     })
@@ -303,7 +305,8 @@ pub unsafe extern "C" fn bh_from_data_sized(
 /// between `bh_map` and `bh_unmap`. Every operation on such an array completes before it returns.
 ///
 /// # Safety
-/// As `bh_empty`; `data` must hold all elements until `release` is called.
+/// As `bh_empty`; `data` must hold all elements in C order until `release` is called, and `release` be null or work
+/// with `argument` and `data` on any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_adopt(
     out: *mut *mut bh_array,
@@ -317,9 +320,10 @@ pub unsafe extern "C" fn bh_adopt(
 ) -> bh_status {
     frame_out(out, || {
         let context = self::context(context)?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` holds the elements of `shape` until `release` is called, which works with both arguments on
+        // any thread, as `# Safety` asks.
         let array = unsafe { context.recorder.adopt(self::dtype(dtype)?, shape, data.cast(), release, argument) }?;
         Ok(context.array(array))
     })

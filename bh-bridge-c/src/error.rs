@@ -62,7 +62,8 @@ fn with_kept<T>(f: impl FnOnce(&mut Kept) -> T) -> T {
 
 /// Calls `f` with the last error of the thread.
 fn with_last<T>(f: impl FnOnce(Option<&LastError>) -> T) -> T {
-    // SAFETY: as in `with_kept`.
+    // SAFETY: null, or made by `with_kept` and freed by this thread's end only; `f` reads it, and calls nothing that
+    // changes it.
     f(unsafe { KEPT.get().as_ref() }.and_then(|kept| kept.last.as_ref()))
 }
 
@@ -91,10 +92,10 @@ pub(crate) fn frame_out<T>(out: *mut *mut T, body: impl FnOnce() -> Result<*mut 
         if out.is_null() {
             return Err(null("out"));
         }
-        // SAFETY: not null; the caller passes the address of a pointer.
+        // SAFETY: not null; the exported functions pass their own `out` on, which must be the address of a pointer.
         unsafe { out.write(ptr::null_mut()) };
         let value = body()?;
-        // SAFETY: as above.
+        // SAFETY: as for the write of null; `body` cannot change the address.
         unsafe { out.write(value) };
         Ok(())
     })
@@ -150,7 +151,7 @@ pub(crate) fn give_text(out: *mut *const c_char, text: &str) -> Result<()> {
     }
     with_kept(|kept| {
         kept.text = c_string(text);
-        // SAFETY: not null; the caller passes the address of a pointer.
+        // SAFETY: not null; the exported functions pass their own `out` on, which must be the address of a pointer.
         unsafe { out.write(kept.text.as_ptr()) };
     });
     Ok(())
@@ -164,7 +165,7 @@ pub(crate) unsafe fn read_text<'a>(text: *const c_char, name: &str) -> Result<&'
     if text.is_null() {
         return Err(null(name));
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: not null, and so a C string that lives as long as the result is used, as `# Safety` asks.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| argument(format!("argument '{name}' is not UTF-8")))
 }

@@ -15,7 +15,7 @@ use std::ffi::c_char;
 /// method from it; else both are null, and some component must have it already.
 ///
 /// # Safety
-/// The texts must be C strings, `component` and `library` may be null.
+/// `name` must be null or a C string, and so must `component` and `library`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_extmethod_register(
     context: *mut bh_context,
@@ -25,10 +25,12 @@ pub unsafe extern "C" fn bh_extmethod_register(
 ) -> bh_status {
     frame(|| {
         let context = self::context(context)?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `name` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the
+        // call only.
         let name = unsafe { read_text(name, "name") }?;
         if !library.is_null() {
-            // SAFETY: promised by the caller.
+            // SAFETY: each is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within
+            // the call only.
             let (component, library) = unsafe { (read_text(component, "component")?, read_text(library, "library")?) };
             if [name, component].iter().any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
                 return Err(argument(format!(
@@ -49,7 +51,7 @@ pub unsafe extern "C" fn bh_extmethod_register(
 /// Calls an extension method on outputs and inputs (arrays or constants), of which there are at most 8 together.
 ///
 /// # Safety
-/// `name` must be a C string; `outs` and `inputs` must be as many handles as the counts say.
+/// `name` must be null or a C string, `outs` null or `out_count` handles, and `inputs` null or `input_count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_extmethod(
     name: *const c_char,
@@ -59,7 +61,8 @@ pub unsafe extern "C" fn bh_extmethod(
     inputs: *const *const bh_array,
 ) -> bh_status {
     frame(|| {
-        // SAFETY: promised by the caller.
+        // SAFETY: `name` is null or a C string, and each list null or as many handles as its count says, as `# Safety`
+        // asks; all are used within the call only.
         let (name, outs, inputs) = unsafe {
             (read_text(name, "name")?, handles(out_count, outs, "outs")?, handles(input_count, inputs, "inputs")?)
         };
@@ -76,7 +79,7 @@ unsafe fn handles<'a, T>(count: usize, handles: *const T, name: &str) -> Result<
     if handles.is_null() && count > 0 {
         return Err(null(name));
     }
-    // SAFETY: not null, and as long as the caller promises.
+    // SAFETY: not null, and so `count` handles that live as long as the result, as `# Safety` asks.
     Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(handles, count) } })
 }
 

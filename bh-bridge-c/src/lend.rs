@@ -43,7 +43,7 @@ fn unknown<T>() -> Result<T> {
 /// call this library.
 ///
 /// # Safety
-/// As `bh_adopt`.
+/// As `bh_adopt`, and what the mode says of the memory must hold.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_adopt_as(
     out: *mut *mut bh_array,
@@ -58,9 +58,10 @@ pub unsafe extern "C" fn bh_adopt_as(
 ) -> bh_status {
     frame_out(out, || {
         let context = self::context(context)?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` holds the elements of `shape`, as the mode says, until `release` is called, which works with
+        // both arguments on any thread, as `# Safety` asks.
         let array =
             unsafe { context.recorder.adopt_as(self::dtype(dtype)?, shape, mode, data.cast(), release, argument) }?;
         Ok(context.array(array))
@@ -96,7 +97,7 @@ pub unsafe extern "C" fn bh_lent_data(out: *mut *mut c_void, lent: *const bh_len
     frame(|| {
         let lending = lending();
         let Some(entry) = lending.open.as_ref().and_then(|open| open.get(&lent.addr())) else { return unknown() };
-        // SAFETY: promised by the caller.
+        // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
         unsafe { store(out, entry.lent.data.cast()) }
     })
 }

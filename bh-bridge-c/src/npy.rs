@@ -14,7 +14,8 @@ use std::ffi::c_char;
 pub unsafe extern "C" fn bh_save(path: *const c_char, a: *const bh_array) -> bh_status {
     frame(|| {
         let _inside = Inside::enter();
-        // SAFETY: promised by the caller.
+        // SAFETY: `path` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the
+        // call only.
         let path = unsafe { read_text(path, "path") }?;
         let array = handle::array(a, "a")?;
         with_place(|place| bh_compose::save(array.recorder, path, array.id, place))
@@ -30,7 +31,8 @@ pub unsafe extern "C" fn bh_save(path: *const c_char, a: *const bh_array) -> bh_
 pub unsafe extern "C" fn bh_load(out: *mut *mut bh_array, context: *mut bh_context, path: *const c_char) -> bh_status {
     frame_out(out, || {
         let _inside = Inside::enter();
-        // SAFETY: promised by the caller.
+        // SAFETY: `path` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the
+        // call only.
         let path = unsafe { read_text(path, "path") }?;
         let context = self::context(context)?;
         with_place(|place| bh_compose::load(context.recorder, path, place)).map(|array| context.array(array))

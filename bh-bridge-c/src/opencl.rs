@@ -28,7 +28,8 @@ static LENT: Mutex<Option<HashMap<LentKey, Vec<Lent>>>> = Mutex::new(None);
 /// on the context's first device or that of the queue. Both are retained. `stack` as for `bh_context_create`.
 ///
 /// # Safety
-/// `stack` must be null or a C string, `cl_context` a `cl_context`, and `cl_command_queue` a `cl_command_queue` or null.
+/// `out` must be null or the address of a pointer, `stack` null or a C string, `cl_context` null or a `cl_context`, and
+/// `cl_command_queue` null or a `cl_command_queue`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_context_create_opencl(
     out: *mut *mut bh_context,
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn bh_context_create_opencl(
     cl_command_queue: *mut c_void,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: not null, and so a C string, as `# Safety` asks; it is used within the call only.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
         if cl_context.is_null() {
             return Err(null("cl_context"));
@@ -52,7 +53,8 @@ pub unsafe extern "C" fn bh_context_create_opencl(
 /// said. What the program has enqueued for it must be done, or come before in the context's queue.
 ///
 /// # Safety
-/// As `bh_empty`; `cl_mem` must be a `cl_mem`.
+/// As `bh_empty`; `cl_mem` must be null or a `cl_mem` with all elements that is used as said above until `release` is
+/// called, and `release` be null or work with `argument` and `cl_mem` on any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_opencl_adopt(
     out: *mut *mut bh_array,
@@ -64,7 +66,7 @@ pub unsafe extern "C" fn bh_opencl_adopt(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `take` asks for what `# Safety` asks.
     frame_out(out, || unsafe { take(context, (dtype, rank, shape), (adopt::DONATED, cl_mem), release, argument) })
 }
 
@@ -75,7 +77,7 @@ pub unsafe extern "C" fn bh_opencl_adopt(
 /// operation, or with `bh_opencl_lend_as`.
 ///
 /// # Safety
-/// As `bh_opencl_adopt`.
+/// As `bh_opencl_adopt`, but the buffer must be used as the mode says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_opencl_adopt_as(
     out: *mut *mut bh_array,
@@ -88,12 +90,12 @@ pub unsafe extern "C" fn bh_opencl_adopt_as(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `take` asks for what `# Safety` asks, with the mode that it gets.
     frame_out(out, || unsafe { take(context, (dtype, rank, shape), (mode, cl_mem), release, argument) })
 }
 
 /// # Safety
-/// As `bh_opencl_adopt`.
+/// As `bh_opencl_adopt_as`.
 unsafe fn take(
     context: *mut bh_context,
     (dtype, rank, shape): (bh_dtype, i32, *const i64),
@@ -102,12 +104,13 @@ unsafe fn take(
     argument: *mut c_void,
 ) -> Result<*mut bh_array> {
     let context = self::context(context)?;
-    // SAFETY: promised by the caller.
+    // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
     let shape = unsafe { create::numbers(rank, shape, "shape") }?;
     if cl_mem.is_null() {
         return Err(null("cl_mem"));
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: not null, and so a `cl_mem` with all elements, which is valid, as the mode says, until `release` is
+    // called, and that works with both arguments, as `# Safety` asks.
     let array = unsafe {
         let adoption = Adoption::new(cl_mem, mode, memory::OPENCL, release, argument);
         context.recorder.adopt_memory(create::dtype(dtype)?, shape, &adoption)?
@@ -123,7 +126,7 @@ unsafe fn take(
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_opencl_lend(out: *mut *mut c_void, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null or the address of a pointer, as `# Safety` asks, and no more is asked for.
     frame(|| unsafe { lend(out, a, export::SNAPSHOT) })
 }
 
@@ -135,7 +138,7 @@ pub unsafe extern "C" fn bh_opencl_lend(out: *mut *mut c_void, a: *const bh_arra
 /// As `bh_opencl_lend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_opencl_lend_as(out: *mut *mut c_void, a: *const bh_array, mode: u32) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null or the address of a pointer, as `# Safety` asks, and no more is asked for.
     frame(|| unsafe { lend(out, a, mode) })
 }
 
@@ -159,7 +162,7 @@ unsafe fn lend(out: *mut *mut c_void, a: *const bh_array, mode: u32) -> Result<(
     let handle = lent.data.cast::<c_void>();
     let mut all = LENT.lock().unwrap_or_else(PoisonError::into_inner);
     all.get_or_insert_default().entry((array.slot, handle.addr())).or_default().push(lent);
-    // SAFETY: not null, and valid as the caller promises.
+    // SAFETY: not null, and so the address of a pointer, as `# Safety` asks.
     unsafe { out.write(handle) };
     Ok(())
 }

@@ -216,7 +216,7 @@ bh_bytecode::for_each_opcode!(export_all);
 /// Looks the inputs of a general call up.
 ///
 /// # Safety
-/// `inputs` must be null or `count` handles.
+/// `inputs` must be null or `count` handles that live as long as the result.
 unsafe fn general<'a>(
     opcode: bh_opcode,
     count: usize,
@@ -232,7 +232,7 @@ unsafe fn general<'a>(
     if inputs.is_null() && count > 0 {
         return Err(null("inputs"));
     }
-    // SAFETY: not null, and as long as the caller promises.
+    // SAFETY: not null, and so `count` handles that live as long as the result, as `# Safety` asks.
     Ok((known, if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(inputs, count) } }))
 }
 
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn bh_op(
     count: usize,
     inputs: *const *const bh_array,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `inputs` is null or `count` handles, as `# Safety` asks, and they are used within the call only.
     match unsafe { general(opcode, count, inputs) } {
         Ok((opcode, inputs)) => into(opcode, param, out, inputs),
         Err(error) => frame(|| Err(error)),
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn bh_op_new(
     inputs: *const *const bh_array,
 ) -> bh_status {
     let result = if dtype == -1 { Ok(None) } else { self::dtype(dtype).map(Some) };
-    // SAFETY: promised by the caller.
+    // SAFETY: `inputs` is null or `count` handles, as `# Safety` asks, and they are used within the call only.
     match unsafe { general(opcode, count, inputs) }.and_then(|call| Ok((call, result?))) {
         Ok(((opcode, inputs), dtype)) => new(opcode, param, dtype, out, inputs),
         Err(error) => frame_out(out, || Err(error)),

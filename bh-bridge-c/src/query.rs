@@ -19,27 +19,29 @@ fn ask<R>(a: *const bh_array, question: impl FnOnce(ArrayRef<'_>) -> R) -> Resul
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_rank(out: *mut i32, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, ask(a, |array| array.view.shape.len() as i32)?) })
 }
 
 /// The extents, as many as the array has dimensions.
 ///
 /// # Safety
-/// `out` must be null or have place for them.
+/// `out` must be null or have place for as many numbers as `a` has dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_shape(out: *mut i64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null or has place for as many numbers as there are dimensions, as `# Safety` asks, and that many
+    // are stored.
     frame(|| unsafe { ask(a, |array| store_all(out, array.view.shape))? })
 }
 
 /// The strides in elements, as many as the array has dimensions.
 ///
 /// # Safety
-/// `out` must be null or have place for them.
+/// `out` must be null or have place for as many numbers as `a` has dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_stride(out: *mut i64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null or has place for as many numbers as there are dimensions, as `# Safety` asks, and that many
+    // are stored.
     frame(|| unsafe { ask(a, |array| store_all(out, array.view.stride))? })
 }
 
@@ -49,7 +51,7 @@ pub unsafe extern "C" fn bh_stride(out: *mut i64, a: *const bh_array) -> bh_stat
 /// `out` must be null or have place for `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_shape_sized(out: *mut i64, capacity: usize, a: *const bh_array) -> bh_status {
-    // SAFETY: what is stored fits the capacity, for which the caller promises place.
+    // SAFETY: `out` is null or has place for `capacity` numbers, as `# Safety` asks, and `within` lets no more through.
     frame(|| unsafe { ask(a, |array| store_all(out, within(capacity, array.view.shape)?))? })
 }
 
@@ -59,7 +61,7 @@ pub unsafe extern "C" fn bh_shape_sized(out: *mut i64, capacity: usize, a: *cons
 /// `out` must be null or have place for `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_stride_sized(out: *mut i64, capacity: usize, a: *const bh_array) -> bh_status {
-    // SAFETY: what is stored fits the capacity, for which the caller promises place.
+    // SAFETY: `out` is null or has place for `capacity` numbers, as `# Safety` asks, and `within` lets no more through.
     frame(|| unsafe { ask(a, |array| store_all(out, within(capacity, array.view.stride)?))? })
 }
 
@@ -80,7 +82,7 @@ fn within(capacity: usize, numbers: &[i64]) -> Result<&[i64]> {
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_offset(out: *mut i64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, ask(a, |array| array.view.start)?) })
 }
 
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn bh_offset(out: *mut i64, a: *const bh_array) -> bh_stat
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_size(out: *mut i64, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, ask(a, |array| array.len)?) })
 }
 
@@ -100,7 +102,7 @@ pub unsafe extern "C" fn bh_size(out: *mut i64, a: *const bh_array) -> bh_status
 /// `out` must be null or the address of a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_dtype_of(out: *mut bh_dtype, a: *const bh_array) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
     frame(|| unsafe { store(out, ask(a, |array| array.dtype)? as bh_dtype) })
 }
 
@@ -123,7 +125,7 @@ pub extern "C" fn bh_dtype_size(dtype: bh_dtype) -> usize {
 }
 
 /// # Safety
-/// `out` must be null or have place for all numbers.
+/// `out` must be null or have place for all `numbers`, and be no part of them.
 unsafe fn store_all(out: *mut i64, numbers: &[i64]) -> Result<()> {
     if numbers.is_empty() {
         return Ok(());
@@ -131,7 +133,7 @@ unsafe fn store_all(out: *mut i64, numbers: &[i64]) -> Result<()> {
     if out.is_null() {
         return Err(null("out"));
     }
-    // SAFETY: not null, and large enough as the caller promises.
+    // SAFETY: not null, and so a place for all numbers that is no part of them, as `# Safety` asks.
     unsafe { std::ptr::copy_nonoverlapping(numbers.as_ptr(), out, numbers.len()) };
     Ok(())
 }

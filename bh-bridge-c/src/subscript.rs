@@ -43,7 +43,7 @@ pub unsafe extern "C" fn bh_part(
         if subscripts.is_null() && count > 0 {
             return Err(null("subscripts"));
         }
-        // SAFETY: not null, and as long as the caller promises.
+        // SAFETY: not null, and so `count` structs, as `# Safety` asks, which are used within the call only.
         let list = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(subscripts, count) } };
         array.recorder.part(array.id, list.iter().map(subscript)).map(|id| array.sibling(id))
     })

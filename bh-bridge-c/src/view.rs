@@ -48,7 +48,8 @@ pub unsafe extern "C" fn bh_slice(
 /// omitted, steps for 1.
 ///
 /// # Safety
-/// `out` must be null or the address of a pointer; the arrays must be null or as long as `a` has dimensions.
+/// `out` must be null or the address of a pointer; `start`, `stop` and `step` must each be null or as many numbers as
+/// `a` has dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_window(
     out: *mut *mut bh_array,
@@ -60,7 +61,8 @@ pub unsafe extern "C" fn bh_window(
     frame_out(out, || {
         derive(a, |view| {
             (0..view.rank()).try_fold(*view, |window, dim| {
-                // SAFETY: not null, and as long as the caller promises.
+                // SAFETY: not null, and so as many numbers as the view, which is that of `a`, has dimensions, as
+                // `# Safety` asks; `dim` is one of these.
                 let entry = |from: *const i64| (!from.is_null()).then(|| unsafe { *from.add(dim) });
                 let limit = |from| entry(from).and_then(bound);
                 window.slice(dim, limit(start), limit(stop), entry(step).unwrap_or(1))
@@ -90,10 +92,11 @@ pub unsafe extern "C" fn bh_new_axis(out: *mut *mut bh_array, a: *const bh_array
 /// With its axes reordered: axis d of the result is axis `axes[d]` of `a`. Null reverses their order.
 ///
 /// # Safety
-/// `out` must be null or the address of a pointer; `axes` must be null or as long as `a` has dimensions.
+/// `out` must be null or the address of a pointer; `axes` must be null or as many numbers as `a` has dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_transpose(out: *mut *mut bh_array, a: *const bh_array, axes: *const i32) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `axes` is null or as many numbers as `a` has dimensions, as `# Safety` asks; that is what `reordered`
+    // asks for without a count.
     frame_out(out, || unsafe { reordered(a, None, axes) })
 }
 
@@ -108,12 +111,12 @@ pub unsafe extern "C" fn bh_transpose_sized(
     count: usize,
     axes: *const i32,
 ) -> bh_status {
-    // SAFETY: promised by the caller.
+    // SAFETY: `axes` is null or `count` numbers, as `# Safety` asks.
     frame_out(out, || unsafe { reordered(a, Some(count), axes) })
 }
 
 /// # Safety
-/// `axes` must be null, or `count` numbers, which is the rank of `a` if it is not given.
+/// `axes` must be null, or `count` numbers; without a count, as many as `a` has dimensions.
 unsafe fn reordered(a: *const bh_array, count: Option<usize>, axes: *const i32) -> Result<*mut bh_array> {
     derive(a, |view| {
         let rank = view.rank();
@@ -122,7 +125,8 @@ unsafe fn reordered(a: *const bh_array, count: Option<usize>, axes: *const i32) 
         }
         let mut order = [0usize; MAX_RANK];
         for (at, place) in order[..rank].iter_mut().enumerate() {
-            // SAFETY: not null, and as long as the caller promises.
+            // SAFETY: not null, and so as many numbers as the rank, as `# Safety` asks, since a count is the rank here;
+            // `at` is below it.
             *place = if axes.is_null() { rank - 1 - at } else { counted_axis(unsafe { *axes.add(at) }, rank)? };
         }
         view.transpose(&order[..rank])
@@ -143,7 +147,7 @@ pub unsafe extern "C" fn bh_reshape(
 ) -> bh_status {
     frame_out(out, || {
         let array = handle::array(a, "a")?;
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let mut shape = unsafe { numbers(rank, shape, "shape") }?.to_vec();
         if let Some(open) = shape.iter().position(|&extent| extent == -1) {
             let len = array.recorder.ask(array.id, |array| array.len)?;
@@ -174,7 +178,7 @@ pub unsafe extern "C" fn bh_broadcast(
     shape: *const i64,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
         derive(a, |view| view.broadcast_to(shape))
     })
@@ -221,7 +225,8 @@ pub unsafe extern "C" fn bh_view(
     stride: *const i64,
 ) -> bh_status {
     frame_out(out, || {
-        // SAFETY: promised by the caller.
+        // SAFETY: `shape` and `stride` are each null or `rank` numbers, as `# Safety` asks, and are used within the
+        // call only.
         let (shape, stride) = unsafe { (numbers(rank, shape, "shape")?, numbers(rank, stride, "stride")?) };
         derive(a, |_| View::new(start, shape, stride))
     })
