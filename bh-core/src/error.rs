@@ -87,10 +87,11 @@ impl Error {
     /// Reads a record whose texts may be uninitialised behind their terminators.
     ///
     /// # Safety
-    /// The numbers must be initialised, and so must the texts up to their NUL.
+    /// `record` must lead to a record whose numbers are initialised, and each text up to its NUL, or as a whole.
     unsafe fn read_raw(status: Status, record: *const ErrorRecord) -> Error {
         let status = if status == status::OK { status::EXECUTION } else { status };
-        // SAFETY: promised by the caller.
+        // SAFETY: the numbers are initialised, and so is each text, an array of the given size, up to its NUL or as a
+        // whole, as `# Safety` asks.
         let (block, instr, line, rank, file, text) = unsafe {
             (
                 (*record).block,
@@ -178,9 +179,10 @@ fn copy_text(text: &str, into: &mut [u8]) {
 /// The text up to its NUL, or all of `capacity` bytes.
 ///
 /// # Safety
-/// The bytes up to the first NUL, or all, must be initialised.
+/// `from` must lead to `capacity` bytes, of which those up to the first NUL, or all if there is none, are initialised.
 unsafe fn read_text(from: *const u8, capacity: usize) -> String {
-    // SAFETY: promised by the caller.
+    // SAFETY: no byte behind the first NUL is looked at, and those up to it, or all `capacity`, are initialised, as
+    // `# Safety` asks.
     unsafe {
         let end = (0..capacity).position(|index| *from.add(index) == 0).unwrap_or(capacity);
         String::from_utf8_lossy(std::slice::from_raw_parts(from, end)).into_owned()

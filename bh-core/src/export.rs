@@ -165,19 +165,21 @@ struct Instance<C> {
 /// The instance behind a context.
 ///
 /// # Safety
-/// `context` must come from [`create`] of the same type.
+/// `context` must come from [`create`] of the same type, and [`destroy`] not be called for it while the result is used.
 unsafe fn instance<'a, C>(context: *mut c_void) -> &'a Instance<C> {
-    // SAFETY: promised by the caller.
+    // SAFETY: `create` made the context of a box of this type, which lives while the result is used, as `# Safety`
+    // asks.
     unsafe { &*context.cast() }
 }
 
 /// The component behind a context.
 ///
 /// # Safety
-/// As [`instance`], and calls must be serialised.
+/// As [`instance`], and while the result is used, no other call may use the component: calls are serialised.
 #[allow(clippy::mut_from_ref)]
 unsafe fn component<'a, C>(context: *mut c_void) -> &'a mut C {
-    // SAFETY: promised by the caller; shared calls use other fields.
+    // SAFETY: the context is as `instance` asks, and the component is used by this call only, as `# Safety` says;
+    // shared calls use other fields.
     unsafe { &mut *instance::<C>(context).component.get() }
 }
 
@@ -289,7 +291,7 @@ unsafe extern "C" fn message<C: Component>(
     guard(error, || {
         // SAFETY: serialised calls with our context; the text lives through the call.
         let text = unsafe { CStr::from_ptr(text).to_string_lossy() };
-        // SAFETY: as above.
+        // SAFETY: calls with our context are serialised; the reference ends with this call.
         let (host, component) = unsafe { (instance::<C>(context).host, component::<C>(context)) };
         let answer = component.message(&text)?;
         host.reply(reply, &answer);

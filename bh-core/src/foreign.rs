@@ -40,18 +40,21 @@ impl ForeignTable {
     /// Calls an entry function and checks what it returns, before anything else of the component is called.
     ///
     /// # Safety
-    /// `entry` must be a component's entry function.
+    /// `entry` must be a component's entry function: it may be called with any version, and returns a table that is as
+    /// [`ForeignTable::read`] asks.
     pub unsafe fn negotiate(library: &str, entry: EntryFn) -> Result<ForeignTable> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `entry` is an entry function, as `# Safety` asks, and may be called with any version.
         let table = unsafe { entry(ABI_VERSION) };
-        // SAFETY: a component returns null or a table of static lifetime.
+        // SAFETY: an entry function returns what `read` asks for, as `# Safety` says.
         unsafe { ForeignTable::read(library, table) }
     }
 
     /// Checks and copies a table.
     ///
     /// # Safety
-    /// `table` must be null or begin with a table of the size that it states.
+    /// `table` must be null, or lead to a table of the size that it states and of static lifetime. In one of this
+    /// version, texts must be null or end with a NUL, the list of keys must be null or end with null, and functions
+    /// must be of their slots' types.
     pub unsafe fn read(library: &str, table: *const ComponentTable) -> Result<ForeignTable> {
         if table.is_null() {
             return Err(Error::new(
@@ -119,12 +122,13 @@ impl ForeignTable {
     /// Makes an instance.
     ///
     /// # Safety
-    /// `host` and the children must outlive the instance.
+    /// `host`, and what the children's handles lead to, must be valid until the instance is destroyed.
     pub(crate) unsafe fn create(&self, host: *const HostTable, children: &[ChildHandle]) -> Result<*mut c_void> {
         let mut record = RecordSpace::new();
         let mut context = ptr::null_mut();
         let create = self.table.create.expect("negotiation refuses tables without it");
-        // SAFETY: the pointers live through the call, and beyond as promised.
+        // SAFETY: the pointers live through the call, and what the instance keeps of them, the host and the children,
+        // until it is destroyed, as `# Safety` asks.
         let code = unsafe {
             enter!(Callee::Component(&self.name), "create", create => fn(
                 host => *const HostTable,
@@ -146,12 +150,13 @@ const MOST_KEYS: usize = 1000;
 /// A text of a table; empty if it is null, `None` if it does not end soon.
 ///
 /// # Safety
-/// `text` must be null, NUL-terminated, or longer than [`LONGEST_TEXT`].
+/// `text` must be null, end with a NUL, or have more than [`LONGEST_TEXT`] bytes.
 unsafe fn text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return Some(String::new());
     }
-    // SAFETY: promised by the caller; no byte behind the end is looked at.
+    // SAFETY: the text ends with a NUL or has more than `LONGEST_TEXT` bytes, as `# Safety` asks; `LONGEST_TEXT` + 1
+    // are looked at, at most, and none behind a NUL.
     unsafe {
         let end = (0..=LONGEST_TEXT).find(|&at| *text.add(at) == 0)?;
         let bytes = std::slice::from_raw_parts(text.cast::<u8>(), end);
@@ -162,10 +167,12 @@ unsafe fn text(text: *const c_char) -> Option<String> {
 /// The texts of a list; `None` if it does not end soon.
 ///
 /// # Safety
-/// `list` must be null or a null-terminated list of texts, or longer than [`MOST_KEYS`].
+/// `list` must be null, end with null, or have more than [`MOST_KEYS`] entries, and each entry must be as [`text`]
+/// asks.
 unsafe fn text_list(list: *const *const c_char) -> Option<Vec<String>> {
     let mut texts = Vec::new();
-    // SAFETY: promised by the caller.
+    // SAFETY: the list ends with null or has more than `MOST_KEYS` entries, as `# Safety` asks; `MOST_KEYS` + 1 are
+    // looked at, at most, and none behind a null.
     unsafe {
         while !list.is_null() && !(*list.add(texts.len())).is_null() {
             if texts.len() == MOST_KEYS {
@@ -306,7 +313,8 @@ macro_rules! foreign_slots {
                 let function = self.table().$name?;
                 let mut record = RecordSpace::new();
                 let mut answer = <slot_answer!($($answer)?) as WireAnswer>::blank();
-                // SAFETY: whoever calls the host vouches for the arguments; the answer has its place.
+                // SAFETY: callers pass arguments as [`crate::abi::Received::own`] asks, which live through the call;
+                // the answer and the record have their places.
                 let code = unsafe {
                     let name = &self.component.name;
                     foreign_call!(name, $name, function, self.context, answer, record, ($($argument: $kind)*) $($answer)?)

@@ -71,16 +71,16 @@ impl HostInstance {
 }
 
 /// # Safety
-/// `context` must be the context of a table made above, whose instance still lives.
+/// `context` must be the context of a table made above, whose instance lives through `'a`.
 unsafe fn instance<'a>(context: *mut c_void) -> &'a HostInstance {
-    // SAFETY: promised by the caller.
+    // SAFETY: the context is the address of an instance that lives through `'a`, as `# Safety` asks.
     unsafe { &*context.cast::<HostInstance>() }
 }
 
 /// # Safety
 /// `text` must be null or NUL-terminated and live through `'a`.
 unsafe fn text<'a>(text: *const c_char) -> std::borrow::Cow<'a, str> {
-    // SAFETY: promised by the caller.
+    // SAFETY: not null, and so a text that ends with a NUL and lives through `'a`, as `# Safety` asks.
     if text.is_null() { "".into() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy() }
 }
 
@@ -88,17 +88,17 @@ unsafe extern "C" fn config(context: *mut c_void, key: *const c_char) -> *const 
     if key.is_null() {
         return ptr::null();
     }
-    // SAFETY: our context; the key lives through the call.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the key lives through the call.
     unsafe { instance(context).values.get(CStr::from_ptr(key)) }.map_or(ptr::null(), |value| value.as_ptr())
 }
 
 unsafe extern "C" fn new_base_id(context: *mut c_void) -> u64 {
-    // SAFETY: our context.
+    // SAFETY: callers pass the table's context, whose instance outlives them.
     unsafe { instance(context) }.services.new_base_id()
 }
 
 unsafe extern "C" fn alloc(context: *mut c_void, bytes: usize, zeroed: i32) -> *mut c_void {
-    // SAFETY: our context.
+    // SAFETY: callers pass the table's context, whose instance outlives them.
     let services = &unsafe { instance(context) }.services;
     let data = services.memory().alloc(bytes, zeroed != 0);
     services.trace_memory();
@@ -107,22 +107,22 @@ unsafe extern "C" fn alloc(context: *mut c_void, bytes: usize, zeroed: i32) -> *
 
 unsafe extern "C" fn free(context: *mut c_void, data: *mut c_void, bytes: usize) {
     if !data.is_null() {
-        // SAFETY: our context; the component gives back what `alloc` gave it.
+        // SAFETY: callers pass the table's context, whose instance outlives them.
         let services = unsafe { &instance(context).services };
-        // SAFETY: as above.
+        // SAFETY: `alloc` gave `data` with these bytes, and the component gives it back once.
         unsafe { services.memory().free(data.cast(), bytes) };
         services.trace_memory();
     }
 }
 
 unsafe extern "C" fn log(context: *mut c_void, level: u32, line: *const c_char) {
-    // SAFETY: our context; the text lives through the call.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the text lives through the call.
     let (instance, line) = unsafe { (instance(context), text(line)) };
     instance.services.log(level, &instance.label, &line);
 }
 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
-    // SAFETY: our context; the name lives through the call.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the name lives through the call.
     let (instance, name) = unsafe { (instance(context), text(name)) };
     // The label comes first in any case; names that begin with it too need it only once.
     let name = match name.split_once('.') {
@@ -133,12 +133,12 @@ unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut 
 }
 
 unsafe extern "C" fn trace_clock(context: *mut c_void) -> u64 {
-    // SAFETY: our context.
+    // SAFETY: callers pass the table's context, whose instance outlives them.
     unsafe { instance(context) }.services.trace().map_or(0, |trace| trace.clock())
 }
 
 unsafe extern "C" fn trace(context: *mut c_void, name: *const c_char, begin: u64, detail: *const c_char) {
-    // SAFETY: our context; the texts live through the call.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the texts live through the call.
     let (instance, name, detail) = unsafe { (instance(context), text(name), text(detail)) };
     if let Some(trace) = instance.services.trace() {
         trace.record(&instance.label, &name, begin, &detail);
@@ -153,7 +153,7 @@ unsafe extern "C" fn trace_device(
     end: u64,
     detail: *const c_char,
 ) {
-    // SAFETY: our context; the texts live through the call.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the texts live through the call.
     let (instance, name, detail) = unsafe { (instance(context), text(name), text(detail)) };
     if let Some(trace) = instance.services.trace() {
         trace.record_device(&instance.label, &name, row, begin..end, &detail);
@@ -172,22 +172,23 @@ unsafe extern "C" fn reply(reply: *mut c_void, text: *const c_char, bytes: usize
 }
 
 unsafe extern "C" fn progress(context: *mut c_void) {
-    // SAFETY: our context.
+    // SAFETY: callers pass the table's context, whose instance outlives them.
     unsafe { instance(context) }.services.progress();
 }
 
 unsafe extern "C" fn set_progress(context: *mut c_void, function: Option<ProgressFn>, argument: *mut c_void) {
-    // SAFETY: our context; the component vouches for its function and argument until it sets another one.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the function works with the argument
+    // until another one is set, as [`crate::component::Host::set_progress`] asks.
     unsafe { instance(context).services.set_progress(function, argument) };
 }
 
 unsafe extern "C" fn handle(context: *mut c_void, name: *const c_char) -> *mut c_void {
-    // SAFETY: our context; the name lives through the call.
+    // SAFETY: callers pass the table's context, whose instance outlives them; the name lives through the call.
     let (instance, name) = unsafe { (instance(context), text(name)) };
     instance.services.handle(&name)
 }
 
 unsafe extern "C" fn memory_left(context: *mut c_void) -> u64 {
-    // SAFETY: our context.
+    // SAFETY: callers pass the table's context, whose instance outlives them.
     unsafe { instance(context) }.services.memory().left() as u64
 }

@@ -457,7 +457,8 @@ impl Link {
 
     /// Reads or writes for a component that can only map.
     fn copy(&self, base: *const Base, spec: *const ViewSpec, memory: *const HostMemory, writes: bool) -> Result<()> {
-        // SAFETY: the caller's pointers, which live through the call.
+        // SAFETY: callers pass a base, a view with `rank` extents and strides, and memory for it, which live through
+        // the call.
         let (record, view, memory) = unsafe { (&*base, read_view(&*spec)?, &*memory) };
         let whole = view.len() == record.len;
         let mode = match (writes, whole) {
@@ -466,7 +467,8 @@ impl Link {
             (true, true) => access::WRITE | access::DISCARD,
         };
         let data = self.map(base, spec, mode)?.cast::<u8>();
-        // SAFETY: the view is mapped, and the caller vouches for its own memory.
+        // SAFETY: the view is mapped, and `memory` is valid for its elements and elsewhere, as [`HostMemory::new`]
+        // asks.
         unsafe {
             match writes {
                 true => strided::store(record.dtype(), &view, data, memory),

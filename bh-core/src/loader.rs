@@ -153,7 +153,7 @@ fn is_code(address: *const ()) -> bool {
     unsafe extern "C" fn look(file: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
         // SAFETY: the loader describes a file, with as many parts as it says, and hands on our search.
         let (file, search) = unsafe { (&*file, &mut *search.cast::<Search>()) };
-        // SAFETY: as above.
+        // SAFETY: `dlpi_phdr` leads to `dlpi_phnum` parts, as the loader says, which live through the call.
         let parts = unsafe { std::slice::from_raw_parts(file.dlpi_phdr, file.dlpi_phnum.into()) };
         let runs = parts.iter().filter(|part| part.p_type == libc::PT_LOAD && part.p_flags & libc::PF_X != 0);
         let place = search.address.wrapping_sub(file.dlpi_addr);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Bytes of memory that this process may use: the machine's, or its control group's if that is less.
 pub fn memory() -> u64 {
-    // SAFETY: plain system queries.
+    // SAFETY: `sysconf` takes a number and returns one.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0));
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -19,7 +19,7 @@ pub fn memory() -> u64 {
 /// on this host and bound none.
 pub fn processors() -> usize {
     let mine = std::thread::available_parallelism().map_or(1, usize::from);
-    // SAFETY: a plain system query.
+    // SAFETY: `sysconf` takes a number and returns one.
     let all = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1);
     let bound = ["OMPI_MCA_orte_bound_at_launch", "SLURM_CPUS_PER_TASK"].iter();
     let bound = bound.filter_map(|name| environment::variable(name)).next().is_some();

@@ -66,14 +66,14 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: `System.alloc` asks for what `GlobalAlloc::alloc` asks: a layout whose size is not 0.
         let data = unsafe { System.alloc(layout) };
         if data.is_null() { take(layout) } else { data }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: `System.alloc_zeroed` asks for what `GlobalAlloc::alloc_zeroed` asks: a layout whose size is not 0.
         let data = unsafe { System.alloc_zeroed(layout) };
         if !data.is_null() {
             return data;
@@ -91,7 +91,8 @@ unsafe impl GlobalAlloc for Allocator {
         if is_reserve(data) {
             give_back(data, layout);
         } else {
-            // SAFETY: what is not the reserve's is the system's.
+            // SAFETY: what is not the reserve's was allocated by `System`, and with this layout, as
+            // `GlobalAlloc::dealloc` asks.
             unsafe { System.dealloc(data, layout) }
         }
     }
@@ -99,13 +100,15 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn realloc(&self, data: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !is_reserve(data) {
-            // SAFETY: as above.
+            // SAFETY: what is not the reserve's was allocated by `System`, and with this layout, as
+            // `GlobalAlloc::realloc` asks; so is `size` not 0, and legal for the alignment.
             let moved = unsafe { System.realloc(data, layout, size) };
             if !moved.is_null() {
                 return moved;
             }
         }
-        // SAFETY: the caller promises that the size is legal for this alignment; both blocks have the bytes that are copied.
+        // SAFETY: `size` is not 0, and legal for the alignment, as `GlobalAlloc::realloc` asks; the new block is no
+        // part of the old one, and both have the smaller of their sizes.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {

@@ -30,7 +30,7 @@ struct Progress {
     host: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-// SAFETY: whoever set the function vouches for its argument on any thread.
+// SAFETY: the function works with its argument on any thread, as [`Services::set_progress`] asks.
 unsafe impl Send for Progress {}
 // SAFETY: as above.
 unsafe impl Sync for Progress {}
@@ -98,7 +98,8 @@ impl Services {
         if let Ok(function) = self.progress.function.try_lock()
             && let Some((function, argument)) = *function
         {
-            // SAFETY: whoever set the function vouched for it until it sets another one, which waits for the lock.
+            // SAFETY: the function works with the argument until another one is set, as [`Services::set_progress`]
+            // asks, and that waits for the lock.
             unsafe { function(argument) };
         }
         if let Some(host) = self.progress.host.get() {

@@ -291,7 +291,9 @@ macro_rules! stack_slots {
         impl SharedCalls for SharedTop {
             $(shared_call! {
                 $calls fn $name(&self, $($argument: $kind),*) -> Result<slot_answer!($($answer)?)> {
-                    // SAFETY: the stack lives, as whoever asked for the value promised, and its components allow the call.
+                    // SAFETY: the handle is that of the stack's top, which lives until the stack is shut down, and this
+                    // value is not to be used afterwards; the components announced that these calls may come at any
+                    // time.
                     unsafe { Child::new(self.handle) }.$name($($argument),*)
                 }
             })*

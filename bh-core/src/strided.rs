@@ -16,35 +16,41 @@ pub struct Side<'a> {
 /// Copies all elements of `shape`. Truth values that the user gives as other bytes than 0 and 1 become 1 if `normalise`.
 ///
 /// # Safety
-/// Both sides must be valid for all elements, and must not overlap.
+/// Both sides must have a stride for each extent, and no extent be negative. The element that the strides lead to must
+/// be valid for each index: of `to` for writing, of `from` for reading. The two sides must not overlap.
 pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>, normalise: bool) {
     let axes = shape.iter().zip(to.stride).zip(from.stride);
     let mut walk =
         Walk::merged(axes.map(|((&extent, &to), &from)| Loop { extent, steps: [to as isize, from as isize] }));
     let row = walk.pop().unwrap_or(Loop { extent: 1, steps: [0; 2] });
-    // SAFETY: promised by the caller for every element, and the walk reaches elements only.
+    // SAFETY: the walk leads to the first elements of rows, and all elements of rows are those of the two sides, which
+    // are valid and do not overlap, as `# Safety` asks.
     walk.each([to.data, from.data], |[to, from]| unsafe { copy_row(dtype, row, to, from, normalise) });
 }
 
 /// Copies the elements of a view of a base whose element 0 is at `data` to host memory.
 ///
 /// # Safety
-/// The elements of the view must be readable, and `memory` must be writable for them and overlap none.
+/// `dtype` must be the base's. All elements of the view must be readable, and `memory` writable for them, with a stride
+/// for each dimension, and it must overlap none of them.
 pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
     let (stride, first) = in_bytes(dtype, view);
     let from = Side { data: data.cast_mut().wrapping_offset(first), stride: &stride[..view.rank()] };
-    // SAFETY: promised by the caller.
+    // SAFETY: the view's elements are readable where its strides lead to, and the memory is writable for them and
+    // elsewhere, as `# Safety` asks.
     unsafe { copy(dtype, view.shape(), Side { data: memory.data(), stride: memory.stride() }, from, false) }
 }
 
 /// Overwrites the elements of a view of a base whose element 0 is at `data` from host memory. Truth values become 0 or 1.
 ///
 /// # Safety
-/// The elements of the view must be writable, and `memory` must be readable for them and overlap none.
+/// `dtype` must be the base's. All elements of the view must be writable, and `memory` readable for them, with a stride
+/// for each dimension, and it must overlap none of them.
 pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemory) {
     let (stride, first) = in_bytes(dtype, view);
     let to = Side { data: data.wrapping_offset(first), stride: &stride[..view.rank()] };
-    // SAFETY: promised by the caller.
+    // SAFETY: the view's elements are writable where its strides lead to, and the memory is readable for them and
+    // elsewhere, as `# Safety` asks.
     unsafe { copy(dtype, view.shape(), to, Side { data: memory.data(), stride: memory.stride() }, true) }
 }
 
@@ -59,12 +65,14 @@ fn in_bytes(dtype: DType, view: &View) -> ([i64; MAX_RANK], isize) {
 }
 
 /// # Safety
-/// As [`copy`], for one row.
+/// `extent` must not be negative. As many elements must be valid: those at the first step from each other from `to` on
+/// for writing, those at the second from `from` on for reading. The two must not overlap.
 unsafe fn copy_row(dtype: DType, row: Loop<2>, to: *mut u8, from: *const u8, normalise: bool) {
     let Loop { extent, steps: [to_step, from_step] } = row;
     let size = dtype.size();
     let dense = to_step == size as isize && from_step == size as isize;
-    // SAFETY: promised by the caller.
+    // SAFETY: `at` stays below `extent`, so each element is one of the row's, which are valid and do not overlap, as
+    // `# Safety` asks; at steps of an element's size they are one run.
     unsafe {
         if dtype == DType::Bool && normalise {
             for at in 0..extent as isize {

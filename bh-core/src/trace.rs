@@ -59,7 +59,7 @@ impl Trace {
     /// Records an event from `begin` until now.
     pub fn record(&self, component: &str, name: &str, begin: u64, detail: &str) {
         let duration = self.clock().saturating_sub(begin);
-        // SAFETY: a plain system query.
+        // SAFETY: `gettid` has no arguments and always succeeds.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
         self.push(component, name, detail, thread, begin..begin + duration);
     }

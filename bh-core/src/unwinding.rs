@@ -68,12 +68,12 @@ type TransferFn = unsafe extern "C" fn(
 /// Calls of an engine's functions for a copy in its own space. Those that it leaves out give `None`.
 ///
 /// # Safety
-/// Of all: the copy must be attached, and what is passed must be as [`AttachmentOps`] says.
+/// Of all: `handle` must be a copy that these functions were attached with, and that `drop` was not called for yet.
 impl AttachmentOps {
     /// Copies the whole base to host memory.
     ///
     /// # Safety
-    /// See above; `data` must have room for `bytes`.
+    /// `handle` must be as said for all; `data` must have room for `bytes` bytes, which are those of the base.
     pub unsafe fn call_to_host(
         &self,
         handle: *mut c_void,
@@ -81,7 +81,8 @@ impl AttachmentOps {
         bytes: usize,
         error: &mut ErrorRecord,
     ) -> Status {
-        // SAFETY: promised by the caller.
+        // SAFETY: the function is the copy's, which is attached, and `data` has room for the base's `bytes`, as
+        // `# Safety` asks; the record lives through the call.
         unsafe {
             enter!(Callee::LibraryOf(self.to_host as *const ()), "to_host", self.to_host => fn(
                 self.context => *mut c_void,
@@ -96,9 +97,9 @@ impl AttachmentOps {
     /// Gives up the copy.
     ///
     /// # Safety
-    /// See above; nobody may use the copy any more.
+    /// `handle` must be as said for all, and nobody use it any more.
     pub unsafe fn call_drop(&self, handle: *mut c_void) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the function is the copy's, which is attached, and this is the end of its use, as `# Safety` asks.
         unsafe {
             enter!(Callee::LibraryOf(self.drop as *const ()), "drop", self.drop => fn(
                 self.context => *mut c_void,
@@ -110,7 +111,8 @@ impl AttachmentOps {
     /// Copies the elements of a view to host memory.
     ///
     /// # Safety
-    /// See above.
+    /// `handle` must be as said for all. `base` must be the copy's, `view` describe a view inside of it, with `rank`
+    /// extents and strides, and `memory` be writable for its elements.
     pub unsafe fn call_read(
         &self,
         handle: *mut c_void,
@@ -120,14 +122,15 @@ impl AttachmentOps {
         error: &mut ErrorRecord,
     ) -> Option<Status> {
         let operands = (handle, base, view, memory);
-        // SAFETY: promised by the caller.
+        // SAFETY: `transfer` asks for what `# Safety` asks, and this function writes to `memory`.
         self.read.map(|read| unsafe { self.transfer(read, "read", operands, error) })
     }
 
     /// Overwrites the elements of a view from host memory.
     ///
     /// # Safety
-    /// See above.
+    /// `handle` must be as said for all. `base` must be the copy's, `view` describe a view inside of it, with `rank`
+    /// extents and strides, and `memory` be readable for its elements.
     pub unsafe fn call_write(
         &self,
         handle: *mut c_void,
@@ -137,14 +140,15 @@ impl AttachmentOps {
         error: &mut ErrorRecord,
     ) -> Option<Status> {
         let operands = (handle, base, view, memory);
-        // SAFETY: promised by the caller.
+        // SAFETY: `transfer` asks for what `# Safety` asks, and this function reads from `memory`.
         self.write.map(|write| unsafe { self.transfer(write, "write", operands, error) })
     }
 
     /// Moves elements of a view between the copy and host memory.
     ///
     /// # Safety
-    /// See above.
+    /// `function` must be the `read` or `write` of `self`, and the rest be as [`AttachmentOps::call_read`] or
+    /// [`AttachmentOps::call_write`] asks.
     unsafe fn transfer(
         &self,
         function: TransferFn,
@@ -152,7 +156,8 @@ impl AttachmentOps {
         (handle, base, view, memory): (*mut c_void, &Base, &ViewSpec, &HostMemory),
         error: &mut ErrorRecord,
     ) -> Status {
-        // SAFETY: promised by the caller.
+        // SAFETY: the function is the copy's, which is attached, and base, view and memory fit it, as `# Safety` asks;
+        // the references live through the call.
         unsafe {
             enter!(Callee::LibraryOf(function as *const ()), slot, function => fn(
                 self.context => *mut c_void,
@@ -168,10 +173,12 @@ impl AttachmentOps {
     /// Begins to bring the elements of a view (null: all) to where a read finds them soon.
     ///
     /// # Safety
-    /// See above; `view` must be null or a view.
+    /// `handle` must be as said for all. `base` must be the copy's, and `view` null or describe a view inside of it,
+    /// with `rank` extents and strides.
     pub unsafe fn call_prefetch(&self, handle: *mut c_void, base: &Base, view: *const ViewSpec) {
         let Some(prefetch) = self.prefetch else { return };
-        // SAFETY: promised by the caller.
+        // SAFETY: the function is the copy's, which is attached, and `view` is null or a view of it, as `# Safety`
+        // asks; the references live through the call.
         unsafe {
             enter!(Callee::LibraryOf(prefetch as *const ()), "prefetch", prefetch => fn(
                 self.context => *mut c_void,
@@ -185,7 +192,8 @@ impl AttachmentOps {
     /// Makes a copy of the elements of a view in the same space.
     ///
     /// # Safety
-    /// See above.
+    /// `handle` must be as said for all. `base` must be the copy's, and `view` describe a view inside of it, with
+    /// `rank` extents and strides.
     pub unsafe fn call_clone(
         &self,
         handle: *mut c_void,
@@ -195,7 +203,8 @@ impl AttachmentOps {
         error: &mut ErrorRecord,
     ) -> Option<Status> {
         let clone = self.clone?;
-        // SAFETY: promised by the caller.
+        // SAFETY: the function is the copy's, which is attached, and the view is one of it, as `# Safety` asks; the
+        // references live through the call.
         Some(unsafe {
             enter!(Callee::LibraryOf(clone as *const ()), "clone", clone => fn(
                 self.context => *mut c_void,

@@ -102,8 +102,9 @@ impl HostMemory {
     /// Elements at this address, with strides in bytes.
     ///
     /// # Safety
-    /// While the value is used, `stride` must live, and for a view of these many dimensions whose extents were agreed upon
-    /// all elements must be valid: for writing where the value is given to a read, for reading where to a write.
+    /// While the value is used, `stride` must live, and for a view of these many dimensions whose extents were agreed
+    /// upon all elements must be valid: for writing where the value is given to a read, for reading where to a write.
+    /// They must be no part of the memory of the base that the view is of.
     pub unsafe fn new(data: *mut u8, stride: &[i64]) -> HostMemory {
         HostMemory { data: data.cast(), stride: stride.as_ptr(), rank: stride.len() as u32 }
     }
@@ -118,7 +119,7 @@ impl HostMemory {
         if self.rank == 0 || self.stride.is_null() {
             return &[];
         }
-        // SAFETY: promised at construction.
+        // SAFETY: `HostMemory::new` asks that the strides, which were `rank` ones, live while the value is used.
         unsafe { std::slice::from_raw_parts(self.stride, self.rank as usize) }
     }
 }
@@ -150,8 +151,8 @@ impl Adoption {
     /// Memory of a kind ([`memory`]) to be taken in a mode ([`adopt`]).
     ///
     /// # Safety
-    /// `data` must hold all elements of the base that it is given to, and stay valid, as the mode says, until `release`
-    /// is called with `argument`.
+    /// The value must be given to one base only, once. `data` must hold all elements of that base and stay valid, as
+    /// the mode says, until `release` is called with `argument` and `data`, which must work on any thread.
     pub unsafe fn new(
         data: *mut c_void,
         mode: u32,

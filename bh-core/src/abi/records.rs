@@ -149,9 +149,10 @@ impl<T> Table<T> {
     /// The records.
     ///
     /// # Safety
-    /// `data` must point to `len` records that live through `'a`, or `len` must be 0.
+    /// `len` must be 0, or `data` lead to `len` records that live through `'a`, and that nobody changes meanwhile.
     pub unsafe fn as_slice<'a>(&self) -> &'a [T] {
-        // SAFETY: promised by the caller; an empty table may have a null pointer.
+        // SAFETY: where `len` is not 0, `data` leads to `len` records that live through `'a`, unchanged, as `# Safety`
+        // asks.
         if self.len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } }
     }
 }
@@ -187,11 +188,12 @@ impl BatchTables {
     /// The batch.
     ///
     /// # Safety
-    /// All tables must be valid and live through `'a`.
+    /// Each table must be as [`Table::as_slice`] asks: empty, or `len` records at `data` that live through `'a`, and
+    /// that nobody changes meanwhile.
     pub unsafe fn as_ref<'a>(&self) -> BatchRef<'a> {
         macro_rules! borrow {
             ($($table:ident),*) => {
-                // SAFETY: promised by the caller, for each table.
+                // SAFETY: each table is as `as_slice` asks, as `# Safety` says.
                 unsafe { BatchRef { $($table: self.$table.as_slice(),)* header: self.header } }
             };
         }

@@ -31,7 +31,9 @@ pub trait Received<'a>: Wire + Sized {
     /// Reads a C value.
     ///
     /// # Safety
-    /// Pointers must lead to values that live through `'a`, or be null.
+    /// A pointer must be null, or lead to a value that lives, unchanged, through `'a`: a text ends with a NUL, and a
+    /// view has `rank` extents and strides. The memory that a value describes must be as the function asks that makes
+    /// such values, as [`HostMemory::new`]. The table of a registry must not be null, and be as [`Registry::new`] asks.
     unsafe fn own(raw: Self::Raw) -> Result<Self::Owned>;
     /// The value of the safe interface.
     fn lend(owned: &'a Self::Owned) -> Self;
@@ -75,7 +77,7 @@ macro_rules! references {
             type Owned = &'a $type;
             #[inline]
             unsafe fn own(raw: *const $type) -> Result<&'a $type> {
-                // SAFETY: promised by the caller.
+                // SAFETY: null, or a value that lives through `'a`, as [`Received::own`] asks.
                 unsafe { raw.as_ref() }.ok_or_else(|| null($c))
             }
             #[inline]
@@ -130,7 +132,7 @@ values! {
     bool as i32: "int32_t %", |value| i32::from(value), |raw| raw != 0;
     Opcode as u16: "bh_opcode %", |value| value.0, |raw| Opcode(raw);
     Ticket as u64: "uint64_t %", |value| value.0, |raw| Ticket(raw);
-    // SAFETY: whoever sends a registry keeps it alive as long as the components below it.
+    // SAFETY: [`Received::own`] asks for a table that is as `Registry::new` asks.
     Registry as *const RegistryTable: "const bh_registry_table *%", |value| value.as_ptr(), |raw| unsafe { Registry::new(raw) };
 }
 
@@ -148,7 +150,8 @@ pub(crate) fn view_spec(view: &View) -> ViewSpec {
 /// Reads a view's description.
 ///
 /// # Safety
-/// The arrays of the description must have `rank` entries.
+/// Where `rank` is not 0, `shape` and `stride` of the description must each be null or `rank` numbers, which live
+/// through the call.
 pub(crate) unsafe fn read_view(spec: &ViewSpec) -> Result<View> {
     let rank = spec.rank as usize;
     if rank > 0 && (spec.shape.is_null() || spec.stride.is_null()) {
@@ -157,7 +160,8 @@ pub(crate) unsafe fn read_view(spec: &ViewSpec) -> Result<View> {
     if rank > bh_bytecode::MAX_RANK {
         return Err(Error::new(status::ARGUMENT, format!("the view has {rank} dimensions")));
     }
-    // SAFETY: promised by the caller; a rank of 0 may come with null arrays.
+    // SAFETY: `rank` is not 0, so neither is null, and both are `rank` numbers, as `# Safety` asks; the view copies
+    // them.
     let list = |data| if rank == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, rank) } };
     View::new(spec.start, list(spec.shape), list(spec.stride)).map_err(|why| Error::new(status::ARGUMENT, why.0))
 }
@@ -166,9 +170,10 @@ impl ViewSpec {
     /// The view that is described.
     ///
     /// # Safety
-    /// The arrays of the description must have `rank` entries.
+    /// Where `rank` is not 0, `shape` and `stride` of the description must each be null or `rank` numbers, which live
+    /// through the call.
     pub unsafe fn view(&self) -> Result<View> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `read_view` asks for what `# Safety` asks.
         unsafe { read_view(self) }
     }
 }
@@ -190,7 +195,8 @@ impl Wire for &View {
 impl<'a> Received<'a> for &'a View {
     type Owned = View;
     unsafe fn own(raw: *const ViewSpec) -> Result<View> {
-        // SAFETY: promised by the caller.
+        // SAFETY: null, or a description that lives through the call and has `rank` extents and strides, as
+        // [`Received::own`] asks.
         unsafe { raw.as_ref().ok_or_else(|| null("view")).and_then(|spec| read_view(spec)) }
     }
     fn lend(owned: &'a View) -> &'a View {
@@ -215,7 +221,8 @@ impl Wire for Option<&View> {
 impl<'a> Received<'a> for Option<&'a View> {
     type Owned = Option<View>;
     unsafe fn own(raw: *const ViewSpec) -> Result<Option<View>> {
-        // SAFETY: promised by the caller.
+        // SAFETY: null, or a description that lives through the call and has `rank` extents and strides, as
+        // [`Received::own`] asks.
         unsafe { raw.as_ref().map(|spec| read_view(spec)).transpose() }
     }
     fn lend(owned: &'a Option<View>) -> Option<&'a View> {
@@ -241,7 +248,7 @@ impl<'a> Received<'a> for &'a str {
         if raw.is_null() {
             return Err(null("name"));
         }
-        // SAFETY: promised by the caller.
+        // SAFETY: not null, and so a text that ends with a NUL, as [`Received::own`] asks; it is copied.
         Ok(unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
     }
     fn lend(owned: &'a String) -> &'a str {

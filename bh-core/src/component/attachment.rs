@@ -21,7 +21,8 @@ pub trait Attachment: Send + Sync + Sized + 'static {
     /// Copies the elements of a view to host memory.
     ///
     /// # Safety
-    /// `memory` must be writable for the view's elements, and the view lie inside of the base.
+    /// `dtype` must be the base's element type, the view lie inside of the base, and `memory` be writable for the
+    /// view's elements and no part of the copy.
     unsafe fn read(
         self: &Arc<Self>,
         shared: &Self::Shared,
@@ -33,7 +34,8 @@ pub trait Attachment: Send + Sync + Sized + 'static {
     /// Overwrites the elements of a view from host memory.
     ///
     /// # Safety
-    /// `memory` must be readable for the view's elements, and the view lie inside of the base.
+    /// `dtype` must be the base's element type, the view lie inside of the base, and `memory` be readable for the
+    /// view's elements and no part of the copy.
     unsafe fn write(
         self: &Arc<Self>,
         shared: &Self::Shared,
@@ -56,7 +58,8 @@ impl Registry {
     /// Makes this the copy of a base in the engine's space, and if `exclusive` the only valid one.
     ///
     /// # Safety
-    /// `shared` must live, where it is, as long as copies of this type are attached.
+    /// `shared` must live, where it is, until this copy and all its duplicates were given up
+    /// ([`Attachment::detached`]).
     pub unsafe fn attach_copy<A: Attachment>(
         &self,
         base: &Base,
@@ -66,7 +69,8 @@ impl Registry {
         shared: &A::Shared,
     ) -> Result<()> {
         let handle = into_handle(copy);
-        // SAFETY: the handle holds a reference until `drop` is called for it; the rest is promised by the caller.
+        // SAFETY: the handle holds a reference until `drop` is called for it, and the functions' context, which is
+        // `shared`, lives until then, as `# Safety` asks.
         let outcome = unsafe { self.attach(base, space, handle, exclusive, &operations::<A>(shared)) };
         if outcome.is_err() {
             // SAFETY: the registry did not take the reference.
@@ -80,9 +84,10 @@ impl Loan {
     /// The copy that is lent, if the loan is of an engine's space and there is one.
     ///
     /// # Safety
-    /// Copies in that space must have been attached by [`Registry::attach_copy`] with this type, or be duplicates of such.
+    /// The loan must be of an engine's space, in which all copies were attached by [`Registry::attach_copy`] with this
+    /// type, or are duplicates of such.
     pub unsafe fn copy<A: Attachment>(&self) -> Option<Arc<A>> {
-        // SAFETY: promised by the caller; the loan keeps the copy attached.
+        // SAFETY: not null, and so a handle of a copy of this type, as `# Safety` asks, which the loan keeps attached.
         (!self.data().is_null()).then(|| unsafe { of_handle(self.data()) })
     }
 }
@@ -108,10 +113,11 @@ fn into_handle<A: Attachment>(copy: Arc<A>) -> *mut c_void {
 /// The copy behind a handle.
 ///
 /// # Safety
-/// The handle must come from [`into_handle`] of this type and not have been dropped.
+/// The handle must come from [`into_handle`] of this type, and the reference that it holds not have been given up.
 unsafe fn of_handle<A: Attachment>(handle: *mut c_void) -> Arc<A> {
     let copy = handle.cast_const().cast::<A>();
-    // SAFETY: promised by the caller; the count is raised for the new reference.
+    // SAFETY: the handle is a pointer of `Arc::into_raw` that still holds a reference, as `# Safety` asks; the count is
+    // raised for the new one.
     unsafe {
         Arc::increment_strong_count(copy);
         Arc::from_raw(copy)
@@ -121,14 +127,15 @@ unsafe fn of_handle<A: Attachment>(handle: *mut c_void) -> Arc<A> {
 /// Runs the body of a callback on its copy.
 ///
 /// # Safety
-/// The context must be that of [`operations`], the handle one that is attached, and the record writable or null.
+/// `context` must be that of [`operations`] of this type, and lead to a value that lives; `copy` must be a handle as
+/// [`of_handle`] asks, and `error` null or writable.
 unsafe fn serve<A: Attachment>(
     context: *mut c_void,
     copy: *mut c_void,
     error: *mut ErrorRecord,
     body: impl FnOnce(&A::Shared, &Arc<A>) -> Result<()>,
 ) -> Status {
-    // SAFETY: promised by the caller.
+    // SAFETY: the context leads to a living `A::Shared`, and the handle is as `of_handle` asks, as `# Safety` says.
     guard(error, || unsafe { body(&*context.cast_const().cast::<A::Shared>(), &of_handle(copy)) })
 }
 

@@ -120,7 +120,7 @@ impl Child {
     }
 
     fn table(&self) -> &ComponentTable {
-        // SAFETY: the host's table outlives the component.
+        // SAFETY: the handle, and so the host's table, is valid as long as the value, as [`Child::new`] asks.
         unsafe { &*self.handle.table }
     }
 

@@ -36,20 +36,23 @@ impl Counter {
     /// Adds to the counter.
     #[inline]
     pub fn add(self, count: u64) {
-        // SAFETY: the host keeps counters alive as long as the instance.
+        // SAFETY: the host keeps counters alive as long as the instance, and [`Host::new`] asks that none is used
+        // afterwards.
         unsafe { (*self.0).fetch_add(count, Ordering::Relaxed) };
     }
 
     /// Sets the counter, which then says how something is, and not how often it was.
     #[inline]
     pub fn set(self, value: u64) {
-        // SAFETY: as above.
+        // SAFETY: the host keeps counters alive as long as the instance, and [`Host::new`] asks that none is used
+        // afterwards.
         unsafe { (*self.0).store(value, Ordering::Relaxed) };
     }
 
     /// Raises the counter to at least `value`.
     pub fn raise(self, value: u64) {
-        // SAFETY: as above.
+        // SAFETY: the host keeps counters alive as long as the instance, and [`Host::new`] asks that none is used
+        // afterwards.
         unsafe { (*self.0).fetch_max(value, Ordering::Relaxed) };
     }
 }
@@ -67,13 +70,14 @@ impl Host {
     /// Wraps the host's table.
     ///
     /// # Safety
-    /// `table` must be valid as long as the component lives.
+    /// `table` must lead to a table that is valid, with the context of its functions, as long as this value, a copy of
+    /// it or a [`Counter`] of it is used.
     pub unsafe fn new(table: *const HostTable) -> Host {
         Host { table }
     }
 
     fn table(&self) -> &HostTable {
-        // SAFETY: promised at construction.
+        // SAFETY: [`Host::new`] asks for a table that is valid as long as the value is used.
         unsafe { &*self.table }
     }
 
@@ -89,7 +93,8 @@ impl Host {
 
     fn text(&self, key: &str) -> Option<String> {
         let key = CString::new(key).ok()?;
-        // SAFETY: the host returns null or a text that lives as long as the instance.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks; it returns null
+        // or a text that lives as long as the instance.
         unsafe {
             let text = (self.table().config)(self.table().context, key.as_ptr());
             (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -106,13 +111,13 @@ impl Host {
 
     /// A new base id.
     pub fn new_base_id(&self) -> u64 {
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         unsafe { (self.table().new_base_id)(self.table().context) }
     }
 
     /// Host memory, see [`HostTable::alloc`]; give it back with [`Host::free`].
     pub fn alloc(&self, bytes: usize, zeroed: bool) -> Result<*mut u8> {
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         let data = unsafe { (self.table().alloc)(self.table().context, bytes, i32::from(zeroed)) };
         if data.is_null() {
             return Err(Error::new(
@@ -128,14 +133,15 @@ impl Host {
     /// # Safety
     /// `data` must come from [`Host::alloc`] with the same `bytes`, and be unused.
     pub unsafe fn free(&self, data: *mut u8, bytes: usize) {
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` comes from the table's `alloc` with the same `bytes`, and is unused, as `# Safety` asks.
         unsafe { (self.table().free)(self.table().context, data.cast(), bytes) }
     }
 
     /// Writes a line to the log; see [`crate::abi::log_level`].
     pub fn log(&self, level: u32, text: &str) {
         if let Ok(text) = CString::new(text.replace('\0', " ")) {
-            // SAFETY: a plain call.
+            // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks; the text
+            // lives through the call.
             unsafe { (self.table().log)(self.table().context, level, text.as_ptr()) }
         }
     }
@@ -143,14 +149,15 @@ impl Host {
     /// The counter of this name.
     pub fn counter(&self, name: &str) -> Counter {
         let name = CString::new(name).unwrap_or_default();
-        // SAFETY: the host returns a counter that lives as long as the instance.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks; the counter
+        // lives as long as the instance.
         Counter(unsafe { (self.table().counter)(self.table().context, name.as_ptr()) }.cast())
     }
 
     /// The time for the start of a trace event; 0 when no trace is wanted.
     #[inline]
     pub fn trace_clock(&self) -> u64 {
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         unsafe { (self.table().trace_clock)(self.table().context) }
     }
 
@@ -160,7 +167,8 @@ impl Host {
             return;
         }
         if let (Ok(name), Ok(detail)) = (CString::new(name), CString::new(detail)) {
-            // SAFETY: a plain call.
+            // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks; the texts
+            // live through the call.
             unsafe { (self.table().trace)(self.table().context, name.as_ptr(), begin, detail.as_ptr()) }
         }
     }
@@ -172,7 +180,8 @@ impl Host {
         }
         if let (Ok(name), Ok(detail)) = (CString::new(name), CString::new(detail)) {
             let (table, name, detail) = (self.table(), name.as_ptr(), detail.as_ptr());
-            // SAFETY: a plain call.
+            // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks; the texts
+            // live through the call.
             unsafe { (table.trace_device)(table.context, name, row, begin, end, detail) }
         }
     }
@@ -180,29 +189,31 @@ impl Host {
     /// Gives those that want it time for their messages; see [`HostTable::progress`].
     #[inline]
     pub fn progress(&self) {
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         unsafe { (self.table().progress)(self.table().context) }
     }
 
     /// Sets what `progress` calls; see [`HostTable::set_progress`].
     ///
     /// # Safety
-    /// The function must work with the argument, on any thread, until another one is set.
+    /// The function must work with the argument, on any thread, until another one or none is set.
     pub unsafe fn set_progress(&self, function: Option<ProgressFn>, argument: *mut c_void) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the host asks for what `# Safety` asks: a function that works with the argument, on any thread, until
+        // another one is set.
         unsafe { (self.table().set_progress)(self.table().context, function, argument) }
     }
 
     /// The application's own handle of this name, or null; see [`HostTable::handle`].
     pub fn handle(&self, name: &str) -> *mut c_void {
         let name = CString::new(name).unwrap_or_default();
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks; the name lives
+        // through the call.
         unsafe { (self.table().handle)(self.table().context, name.as_ptr()) }
     }
 
     /// Bytes that [`Host::alloc`] can still give before the memory limit.
     pub fn memory_left(&self) -> u64 {
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         unsafe { (self.table().memory_left)(self.table().context) }
     }
 

@@ -35,7 +35,7 @@ pub struct Fresh {
     record: abi::Fresh,
 }
 
-// SAFETY: loans may be ended from any thread, and whoever uses the address vouches for it.
+// SAFETY: loans may be ended from any thread; the address is only given, and whoever uses it needs `unsafe`.
 unsafe impl Send for Loan {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Loan {}
@@ -64,7 +64,8 @@ macro_rules! buffers {
             #[inline]
             fn drop(&mut self) {
                 if self.record.token != 0 {
-                    // SAFETY: the registry outlives the components below it, and what they hold.
+                    // SAFETY: the table is valid as long as what it has lent is used, as [`Registry::new`] asks; the
+                    // record is one of its own.
                     unsafe { ((*self.table).$end)((*self.table).context, &self.record) }
                 }
             }
@@ -80,7 +81,8 @@ impl Registry {
     /// Wraps the registry's table.
     ///
     /// # Safety
-    /// `table` must stay valid as long as the components below live.
+    /// `table` must lead to a table that is valid, with the context of its functions, as long as this value, a copy of
+    /// it, or a [`Loan`] or [`Fresh`] of it is used.
     pub unsafe fn new(table: *const RegistryTable) -> Registry {
         Registry { table }
     }
@@ -91,13 +93,13 @@ impl Registry {
     }
 
     fn table(&self) -> &RegistryTable {
-        // SAFETY: promised at construction.
+        // SAFETY: [`Registry::new`] asks for a table that is valid as long as the value is used.
         unsafe { &*self.table }
     }
 
     /// See [`RegistryTable::new_space`].
     pub fn new_space(&self) -> u32 {
-        // SAFETY: a plain call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks.
         unsafe { (self.table().new_space)(self.table().context) }
     }
 
@@ -112,7 +114,8 @@ impl Registry {
     pub fn acquire_in(&self, base: &Base, space: u32, access: u32) -> Result<Loan> {
         let mut lent = abi::Loan { data: ptr::null_mut(), bytes: 0, token: 0 };
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         let code = unsafe {
             (self.table().acquire)(self.table().context, base, space, access, &mut lent, record.as_mut_ptr())
         };
@@ -124,7 +127,8 @@ impl Registry {
     pub fn fresh(&self, base: &Base) -> Result<Fresh> {
         let mut lent = abi::Fresh { data: ptr::null_mut(), bytes: 0, token: 0 };
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         let code = unsafe { (self.table().fresh)(self.table().context, base, &mut lent, record.as_mut_ptr()) };
         record.check(code).map(|()| Fresh { table: self.table, record: lent })
     }
@@ -133,7 +137,8 @@ impl Registry {
     pub fn commit_rename(&self, base: &Base, fresh: Fresh) -> Result<()> {
         let fresh = ManuallyDrop::new(fresh);
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         let code =
             unsafe { (self.table().commit_rename)(self.table().context, base, &fresh.record, record.as_mut_ptr()) };
         record.check(code)
@@ -142,7 +147,8 @@ impl Registry {
     /// See [`RegistryTable::alias`].
     pub fn alias(&self, alias: &Base, base: &Base, view: &View) -> Result<()> {
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         let code =
             unsafe { (self.table().alias)(self.table().context, alias, base, &view_spec(view), record.as_mut_ptr()) };
         record.check(code)
@@ -151,7 +157,8 @@ impl Registry {
     /// See [`RegistryTable::attach`].
     ///
     /// # Safety
-    /// `handle` and `operations` must work until `operations.drop` is called for the handle.
+    /// `operations` must work for `handle`, on any thread, from this call on, and where it succeeds until their `drop`
+    /// is called for it.
     pub unsafe fn attach(
         &self,
         base: &Base,
@@ -161,7 +168,8 @@ impl Registry {
         operations: &AttachmentOps,
     ) -> Result<()> {
         let mut record = RecordSpace::new();
-        // SAFETY: promised by the caller.
+        // SAFETY: the functions work for `handle` until `drop` is called, as `# Safety` asks, and the data manager
+        // calls none afterwards; the other pointers live through the call.
         let code = unsafe {
             (self.table().attach)(
                 self.table().context,
@@ -180,21 +188,24 @@ impl Registry {
     pub fn poison(&self, base: &Base, error: &Error) {
         let mut record = ErrorRecord::empty();
         error.clone().unplaced().write(&mut record);
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         unsafe { (self.table().poison)(self.table().context, base, &record) }
     }
 
     /// See [`RegistryTable::block_done`].
     pub fn block_done(&self, batch: &BatchRef<'_>, block: u32) {
         let tables = BatchTables::new(batch);
-        // SAFETY: the tables live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the tables
+        // live through the call.
         unsafe { (self.table().block_done)(self.table().context, &tables, block) }
     }
 
     /// Carries out a SYNC, FREE or DISCARD (of [`abi::retire`]) on one base; see [`RegistryTable::retire`].
     pub fn retire(&self, base: &Base, action: u32) -> Result<()> {
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         let code = unsafe { (self.table().retire)(self.table().context, base, action, record.as_mut_ptr()) };
         record.check(code)
     }
@@ -202,7 +213,8 @@ impl Registry {
     /// See [`RegistryTable::detach`].
     pub fn detach(&self, base: &Base, space: u32) -> Result<()> {
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         let code = unsafe { (self.table().detach)(self.table().context, base, space, record.as_mut_ptr()) };
         record.check(code)
     }
@@ -210,7 +222,8 @@ impl Registry {
     /// See [`RegistryTable::residency`].
     pub fn residency(&self, base: &Base) -> Residency {
         let mut residency = Residency::default();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call.
         unsafe { (self.table().residency)(self.table().context, base, &mut residency) };
         residency
     }
@@ -218,7 +231,8 @@ impl Registry {
     /// Copies the elements of a view to host memory; see [`RegistryTable::read`].
     pub fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call, and `memory` was vouched for.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call, and `memory` is as [`HostMemory::new`] asks.
         let code =
             unsafe { (self.table().read)(self.table().context, base, &view_spec(view), memory, record.as_mut_ptr()) };
         record.check(code).map_err(Error::unplaced)
@@ -227,7 +241,8 @@ impl Registry {
     /// Overwrites the elements of a view from host memory; see [`RegistryTable::write`].
     pub fn write(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call, and `memory` was vouched for.
+        // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
+        // live through the call, and `memory` is as [`HostMemory::new`] asks.
         let code =
             unsafe { (self.table().write)(self.table().context, base, &view_spec(view), memory, record.as_mut_ptr()) };
         record.check(code).map_err(Error::unplaced)

@@ -30,7 +30,7 @@ impl Report {
     /// Wraps the caller's record.
     ///
     /// # Safety
-    /// The record must be null or live as long as the value.
+    /// The record must be null, or live as long as the value and be used through it only.
     pub unsafe fn new(record: *mut ReportRecord) -> Report {
         Report { record }
     }
@@ -47,7 +47,7 @@ impl Report {
 
     /// Adds seconds spent on planning.
     pub fn planned(&mut self, seconds: f64) {
-        // SAFETY: null or alive, as promised.
+        // SAFETY: null, or a living record that is used here only, as [`Report::new`] asks.
         if let Some(record) = unsafe { self.record.as_mut() } {
             record.planning_seconds += seconds;
         }
@@ -55,7 +55,7 @@ impl Report {
 
     /// Adds seconds spent on running.
     pub fn ran(&mut self, seconds: f64) {
-        // SAFETY: as above.
+        // SAFETY: null, or a living record that is used here only, as [`Report::new`] asks.
         if let Some(record) = unsafe { self.record.as_mut() } {
             record.running_seconds += seconds;
         }
@@ -63,7 +63,7 @@ impl Report {
 
     /// Reports that an instruction failed, while everything that does not depend on it was or will be done.
     pub fn fail(&mut self, block: u32, instr: u32, error: &Error) {
-        // SAFETY: as above.
+        // SAFETY: null, or a living record, as [`Report::new`] asks.
         if let Some(record) = unsafe { self.record.as_ref() } {
             let mut text = ErrorRecord::empty();
             error.write(&mut text);

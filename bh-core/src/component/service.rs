@@ -94,7 +94,7 @@ fn unsupported(what: &str) -> Error {
 /// The C table over a service.
 ///
 /// # Safety
-/// The service must stay at this address as long as the table is used.
+/// The service must live at this address, without an exclusive reference to it, as long as the table is used.
 pub unsafe fn registry_table<S: RegistryService>(service: *const S) -> RegistryTable {
     RegistryTable {
         struct_size: size_of::<RegistryTable>(),
@@ -120,21 +120,23 @@ pub unsafe fn registry_table<S: RegistryService>(service: *const S) -> RegistryT
 /// Runs the body of a service: nothing unwinds, and failures fill the record.
 ///
 /// # Safety
-/// `context` must be that of a table made above; `error` must be writable or null.
+/// `context` must be that of a table of [`registry_table`] of the same type; `error` must be null or writable, by
+/// nobody else.
 #[inline]
 unsafe fn serve<S: RegistryService>(
     context: *mut c_void,
     error: *mut ErrorRecord,
     work: impl FnOnce(&S) -> Result<()>,
 ) -> Status {
-    // SAFETY: promised by the caller.
+    // SAFETY: the context is the address of the service, which lives as long as its table is used, as `registry_table`
+    // asks.
     let service = unsafe { &*context.cast::<S>() };
     let outcome = catch_unwind(AssertUnwindSafe(|| work(service)))
         .unwrap_or_else(|_| Err(Error::new(status::PANIC, "the array registry panicked")));
     match outcome {
         Ok(()) => status::OK,
         Err(failure) if error.is_null() => failure.status,
-        // SAFETY: writable as promised; a plain record of bytes and numbers is filled as a whole.
+        // SAFETY: not null, and so writable, as `# Safety` asks; the record is filled as a whole before it is borrowed.
         Err(failure) => unsafe {
             error.write(ErrorRecord::empty());
             failure.write(&mut *error)
@@ -148,17 +150,17 @@ unsafe fn serve<S: RegistryService>(
 /// The pointer must lead to a base that lives through `'a`, or be null.
 #[inline]
 unsafe fn named<'a>(base: *const Base) -> Result<&'a Base> {
-    // SAFETY: promised by the caller.
+    // SAFETY: null, or a base that lives through `'a`, as `# Safety` asks.
     unsafe { base.as_ref() }.ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the base is null"))
 }
 
 /// The caller's place for a result.
 ///
 /// # Safety
-/// The pointer must be null or writable through `'a`.
+/// The pointer must be null, or writable through `'a`, by nobody else.
 #[inline]
 unsafe fn place<'a, T>(place: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>> {
-    // SAFETY: promised by the caller; nothing is read through it.
+    // SAFETY: null, or writable through `'a`, as `# Safety` asks; what is there may be uninitialised, and is not read.
     unsafe { place.cast::<std::mem::MaybeUninit<T>>().as_mut() }
         .ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the place for the result is null"))
 }
@@ -169,17 +171,17 @@ unsafe fn place<'a, T>(place: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>
 /// The pointer must be null or lead to a value that lives through `'a`.
 #[inline]
 unsafe fn given<'a, T>(value: *const T) -> Result<&'a T> {
-    // SAFETY: promised by the caller.
+    // SAFETY: null, or a value that lives through `'a`, as `# Safety` asks.
     unsafe { value.as_ref() }.ok_or_else(|| Error::new(status::ARGUMENT, "a pointer is null"))
 }
 
 /// Runs the body of a service that cannot fail.
 ///
 /// # Safety
-/// As [`serve`].
+/// `context` must be as [`serve`] asks.
 #[inline]
 unsafe fn serve_quietly<S: RegistryService>(context: *mut c_void, work: impl FnOnce(&S) -> Result<()>) {
-    // SAFETY: promised by the caller.
+    // SAFETY: `serve` asks the same of the context, and takes null for the record.
     unsafe { serve(context, std::ptr::null_mut(), work) };
 }
 
@@ -203,7 +205,7 @@ unsafe extern "C" fn acquire<S: RegistryService>(
     loan: *mut Loan,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the context is the service's, and the caller's pointers live through the call.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve(context, error, |service: &S| {
             place(loan)?.write(service.acquire(named(base)?, space, access)?);
@@ -213,7 +215,7 @@ unsafe extern "C" fn acquire<S: RegistryService>(
 }
 
 unsafe extern "C" fn release<S: RegistryService>(context: *mut c_void, loan: *const Loan) {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve_quietly(context, |service: &S| {
             service.release(given(loan)?.token);
@@ -228,7 +230,7 @@ unsafe extern "C" fn fresh<S: RegistryService>(
     fresh: *mut Fresh,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve(context, error, |service: &S| {
             place(fresh)?.write(service.fresh(named(base)?)?);
@@ -238,7 +240,7 @@ unsafe extern "C" fn fresh<S: RegistryService>(
 }
 
 unsafe extern "C" fn drop_fresh<S: RegistryService>(context: *mut c_void, fresh: *const Fresh) {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve_quietly(context, |service: &S| {
             service.drop_fresh(given(fresh)?.token);
@@ -253,7 +255,7 @@ unsafe extern "C" fn commit_rename<S: RegistryService>(
     fresh: *const Fresh,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe { serve(context, error, |service: &S| service.commit_rename(named(base)?, given(fresh)?.token)) }
 }
 
@@ -264,16 +266,16 @@ unsafe extern "C" fn alias<S: RegistryService>(
     view: *const ViewSpec,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe { serve(context, error, |service: &S| service.alias(named(alias)?, named(base)?, &view_of(view)?)) }
 }
 
 /// A view that a component names.
 ///
 /// # Safety
-/// The pointer must lead to a description with `rank` extents and strides, or be null.
+/// The pointer must be null, or lead to a description with `rank` extents and strides, which live through the call.
 unsafe fn view_of(view: *const ViewSpec) -> Result<View> {
-    // SAFETY: promised by the caller.
+    // SAFETY: null, or a description with `rank` extents and strides, as `# Safety` asks.
     unsafe {
         view.as_ref()
             .ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the view is null"))
@@ -290,7 +292,7 @@ unsafe extern "C" fn attach<S: RegistryService>(
     operations: *const AttachmentOps,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve(context, error, |service: &S| {
             let operations = read_operations(operations)?;
@@ -334,7 +336,7 @@ unsafe fn read_operations(operations: *const AttachmentOps) -> Result<Attachment
 }
 
 unsafe extern "C" fn poison<S: RegistryService>(context: *mut c_void, base: *const Base, error: *const ErrorRecord) {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve_quietly(context, |service: &S| {
             let error = given(error)?;
@@ -345,7 +347,8 @@ unsafe extern "C" fn poison<S: RegistryService>(context: *mut c_void, base: *con
 }
 
 unsafe extern "C" fn block_done<S: RegistryService>(context: *mut c_void, batch: *const BatchTables, block: u32) {
-    // SAFETY: as above; the tables live through the call.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call, as do the tables
+    // behind `batch`.
     unsafe {
         serve_quietly(context, |service: &S| {
             service.block_done(&given(batch)?.as_ref(), block);
@@ -360,7 +363,7 @@ unsafe extern "C" fn retire<S: RegistryService>(
     action: u32,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe { serve(context, error, |service: &S| service.retire(named(base)?, action)) }
 }
 
@@ -370,12 +373,12 @@ unsafe extern "C" fn detach<S: RegistryService>(
     space: u32,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe { serve(context, error, |service: &S| service.detach(named(base)?, space)) }
 }
 
 unsafe extern "C" fn residency<S: RegistryService>(context: *mut c_void, base: *const Base, residency: *mut Residency) {
-    // SAFETY: as above.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
     unsafe {
         serve_quietly(context, |service: &S| {
             place(residency)?.write(service.residency(named(base)?));
@@ -391,7 +394,8 @@ unsafe extern "C" fn read<S: RegistryService>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above; the caller vouches for its memory.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; what `memory`
+    // describes is as [`HostMemory::new`] asks.
     unsafe { serve(context, error, |service: &S| service.read(named(base)?, &view_of(view)?, given(memory)?)) }
 }
 
@@ -402,6 +406,7 @@ unsafe extern "C" fn write<S: RegistryService>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as above; the caller vouches for its memory.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; what `memory`
+    // describes is as [`HostMemory::new`] asks.
     unsafe { serve(context, error, |service: &S| service.write(named(base)?, &view_of(view)?, given(memory)?)) }
 }

@@ -42,7 +42,8 @@ macro_rules! link_slots {
             error: *mut ErrorRecord,
         ) -> Status {
             guard(error, || {
-                // SAFETY: a link's handle; the caller vouches for the arguments and its place for the answer.
+                // SAFETY: the context is a link's; arguments are as [`crate::abi::Received::own`] asks and live through
+                // the call, and `place` is the caller's for the answer.
                 unsafe { finish!(link(context)?.$name($($argument),*)?, place $($answer)?) };
                 Ok(())
             })
@@ -80,9 +81,9 @@ macro_rules! forward {
 for_each_slot!(link_slots);
 
 /// # Safety
-/// `context` must be null or the context of a handle whose link still lives.
+/// `context` must be null or the context of a handle whose link lives through `'a`.
 unsafe fn link<'a>(context: *mut c_void) -> Result<&'a Link> {
-    // SAFETY: promised by the caller.
+    // SAFETY: null, or a link that lives through `'a`, as `# Safety` asks.
     unsafe { context.cast::<Link>().as_ref() }.ok_or_else(|| malformed("a child was called without its context"))
 }
 
@@ -91,9 +92,9 @@ fn malformed(text: &str) -> Error {
 }
 
 /// # Safety
-/// `batch` must be null or tables that live through `'a`, each null or of the length that it states.
+/// `batch` must be null or lead to tables that live through `'a`, each of them null or of the length that it states.
 unsafe fn given<'a>(batch: *const BatchTables) -> Result<&'a BatchTables> {
-    // SAFETY: promised by the caller.
+    // SAFETY: null, or tables that live through `'a`, as `# Safety` asks.
     let tables = unsafe { batch.as_ref() }.ok_or_else(|| malformed("no batch"))?;
     match tables.without_data() {
         None => Ok(tables),
@@ -107,7 +108,7 @@ unsafe fn listed<'a>(blocks: *const u32, count: usize) -> Result<&'a [u32]> {
     match (count, blocks.is_null()) {
         (0, _) => Ok(&[]),
         (_, true) => Err(malformed("a list of blocks without an address")),
-        // SAFETY: promised by the caller.
+        // SAFETY: not null, and so `count` numbers that live through `'a`, as `# Safety` asks.
         (_, false) => Ok(unsafe { std::slice::from_raw_parts(blocks, count) }),
     }
 }

@@ -41,9 +41,10 @@ pub(super) fn map(bytes: usize, huge_pages: bool) -> Option<*mut u8> {
 /// Gives a buffer back to the system.
 ///
 /// # Safety
-/// It must come from [`map`], and be unused.
+/// `data` must come from [`map`], not have been given back, and be unused from now on.
 pub(super) unsafe fn unmap(data: *mut u8) {
-    // SAFETY: promised by the caller: the line before has its mapping.
+    // SAFETY: `map` wrote the mapping to the line before `data`, and nobody uses its pages any more, as `# Safety`
+    // asks.
     unsafe {
         let Mapping { start, bytes } = data.sub(LINE).cast::<Mapping>().read();
         libc::munmap(start.cast(), bytes);
