@@ -90,7 +90,8 @@ impl Recorder {
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
         let (base, view, stride, source) = (held.base, held.view, &*stride, SendPtr(data.cast_mut()));
         let written = self.with_data(&held, &mut Patience::endless(), |data| {
-            // SAFETY: promised by the caller.
+            // SAFETY: `data` is valid for reading all elements until this returns, as `# Safety` asks; the base is new,
+            // so its memory is elsewhere, and has the shape of the array.
             unsafe { data.write(&base, &view, Side { data: source.get(), stride }) }
         });
         self.let_go(held);

@@ -37,9 +37,10 @@ impl Recorder {
     /// for what was recorded after it.
     ///
     /// # Safety
-    /// `data` must be valid for writing all elements.
+    /// `stride` must be `None` or have an entry for each dimension. `data` must be valid for writing each element where
+    /// the strides lead to, on any thread, until this returns, and be no part of the array's own memory.
     pub unsafe fn read(&self, array: ArrayId, data: *mut u8, stride: Option<&[i64]>) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `read_with` asks for what `# Safety` asks.
         unsafe { self.read_with(array, data, stride, &mut Patience::endless()) }
     }
 
@@ -55,18 +56,19 @@ impl Recorder {
         patience: &mut Patience<'_>,
     ) -> Result<()> {
         if let Some(value) = self.value_of(array)? {
-            // SAFETY: promised by the caller; there is one element.
+            // SAFETY: `data` is valid for writing all elements, as `# Safety` asks: for the only one, which is where it
+            // leads to.
             unsafe { std::ptr::copy_nonoverlapping(value.bytes().as_ptr(), data, value.dtype().size()) };
             return Ok(());
         }
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` is valid for writing all elements, as `# Safety` asks, and that is the direction.
         if unsafe { self.copy_settled(array, data, stride, Direction::ToProgram)? } {
             return Ok(());
         }
         let held = self.hold(array, access::READ)?;
         if self.settle_by_access(&held, patience)? {
             self.let_go(held);
-            // SAFETY: promised by the caller.
+            // SAFETY: the arguments are those of this call, of which `# Safety` asks the same.
             return unsafe { self.read_with(array, data, stride, patience) };
         }
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
@@ -74,7 +76,8 @@ impl Recorder {
         let target = SendPtr(data);
         let (base, view) = (held.base, held.view);
         let result = self.with_data(&held, patience, |data| {
-            // SAFETY: promised by the caller.
+            // SAFETY: `data` is valid for writing all elements until this returns, and elsewhere than the base, as
+            // `# Safety` asks; the view is the array's, inside of its base.
             unsafe { data.read(&base, &view, Side { data: target.get(), stride }) }
         });
         self.let_go(held);
@@ -85,9 +88,10 @@ impl Recorder {
     /// on the array that were recorded before, not for others.
     ///
     /// # Safety
-    /// `data` must be valid for reading all elements.
+    /// `stride` must be `None` or have an entry for each dimension. `data` must be valid for reading each element where
+    /// the strides lead to, on any thread, until this returns, and be no part of the array's own memory.
     pub unsafe fn write(&self, array: ArrayId, data: *const u8, stride: Option<&[i64]>) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `write_with` asks for what `# Safety` asks.
         unsafe { self.write_with(array, data, stride, &mut Patience::endless()) }
     }
 
@@ -102,7 +106,7 @@ impl Recorder {
         stride: Option<&[i64]>,
         patience: &mut Patience<'_>,
     ) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` is valid for reading all elements, as `# Safety` asks, and neither call writes to it.
         if unsafe {
             self.write_value(array, data.cast_mut())?
                 || self.copy_settled(array, data.cast_mut(), stride, Direction::FromProgram)?
@@ -110,13 +114,13 @@ impl Recorder {
             return Ok(());
         }
         if self.state().traces_here() {
-            // SAFETY: promised by the caller.
+            // SAFETY: `write_traced` asks for what `# Safety` asks.
             return unsafe { self.write_traced(array, data, stride) };
         }
         let held = self.hold(array, access::WRITE)?;
         if self.settle_by_access(&held, patience)? {
             self.let_go(held);
-            // SAFETY: promised by the caller.
+            // SAFETY: the arguments are those of this call, of which `# Safety` asks the same.
             return unsafe { self.write_with(array, data, stride, patience) };
         }
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
@@ -125,7 +129,8 @@ impl Recorder {
         let (base, view) = (held.base, held.view);
         let result = if view.is_injective() {
             self.with_data(&held, patience, |data| {
-                // SAFETY: promised by the caller.
+                // SAFETY: `data` is valid for reading all elements until this returns, and elsewhere than the base, as
+                // `# Safety` asks; the view is the array's, inside of its base.
                 unsafe { data.write(&base, &view, Side { data: source.get(), stride }) }
             })
         } else {

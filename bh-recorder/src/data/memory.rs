@@ -29,7 +29,8 @@ impl Recorder {
     /// not call bh. While it is adopted, the caller looks at the memory only between `map` and `unmap`.
     ///
     /// # Safety
-    /// `data` must hold the elements of `shape` in C order and stay valid until `release` is called.
+    /// `data` must hold the elements of `shape` in C order, and stay valid until `release` is called, or for ever if it
+    /// is `None`. `release` must work with `argument` and `data` on any thread.
     pub unsafe fn adopt(
         &self,
         dtype: DType,
@@ -38,7 +39,8 @@ impl Recorder {
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<ArrayId> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `adopt_as` asks for what `# Safety` asks; the mode is that in which the caller looks at the memory
+        // between `map` and `unmap`.
         unsafe { self.adopt_as(dtype, shape, adopt::SHARED, data, release, argument) }
     }
 
@@ -46,7 +48,7 @@ impl Recorder {
     /// operations on the array stay lazy, and its data may move elsewhere.
     ///
     /// # Safety
-    /// As [`Recorder::adopt`].
+    /// As [`Recorder::adopt`], and nobody else may use the memory until `release` is called.
     pub unsafe fn donate(
         &self,
         dtype: DType,
@@ -55,7 +57,7 @@ impl Recorder {
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<ArrayId> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `adopt_as` asks for what `# Safety` asks, as the mode is that of memory that nobody else uses.
         unsafe { self.adopt_as(dtype, shape, adopt::DONATED, data, release, argument) }
     }
 
@@ -73,15 +75,16 @@ impl Recorder {
         release: Option<ReleaseFn>,
         argument: *mut c_void,
     ) -> Result<ArrayId> {
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` holds the elements of `shape` until `release` is called, which works with `argument`, and is
+        // used as the mode says, as `# Safety` asks.
         unsafe { self.adopt_memory(dtype, shape, &Adoption::new(data.cast(), mode, memory::HOST, release, argument)) }
     }
 
     /// Makes an array of memory of the host or of a device, without a copy. What goes wrong leaves it to its owner.
     ///
     /// # Safety
-    /// The adoption's memory must hold the elements of `shape` in C order and stay valid, as its mode says, until its `release`
-    /// is called.
+    /// The adoption's memory must hold the elements of `shape` in C order and stay valid, as its mode says, until its
+    /// `release` is called, which must work with its argument on any thread.
     pub unsafe fn adopt_memory(&self, dtype: DType, shape: &[i64], adoption: &Adoption) -> Result<ArrayId> {
         let (data, mode) = (adoption.data(), adoption.mode());
         if data.is_null() {
@@ -112,7 +115,8 @@ impl Recorder {
         let base = state.bases.at(place).base;
         executor.note_access(base.id);
         drop(state);
-        // SAFETY: promised by the caller.
+        // SAFETY: the memory holds all elements of `shape`, which are those of the new base, and stays valid, as
+        // `# Safety` asks.
         let adopted = executor.access(base.id, |stack| unsafe { stack.adopt(&base, adoption) });
         let mut state = self.state();
         let handle = state.find(array)?;

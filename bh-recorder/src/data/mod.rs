@@ -38,12 +38,14 @@ pub trait Data {
     /// Copies the elements of a view to the program's memory.
     ///
     /// # Safety
-    /// `to` must be valid for writing all elements, and no part of the base's own memory.
+    /// The view must lie inside the base. `to` must have a stride for each of its dimensions, be valid for writing its
+    /// elements, on any thread, until this returns, and be no part of the base's own memory.
     unsafe fn read(&mut self, base: &Base, view: &View, to: Side<'_>) -> Result<()> {
         let mapped = self.map(base, Some(view), access::READ)?;
         let stride = byte_stride(base, view);
         let from = Side { data: element_address(mapped, base, view), stride: &stride };
-        // SAFETY: the stack maps the view; the caller vouches for its own memory.
+        // SAFETY: the stack maps the view for reading; `to` is valid for writing its elements and elsewhere, as
+        // `# Safety` asks.
         unsafe { strided::copy(base.dtype(), view.shape(), to, from, false) };
         self.unmap(base)
     }
@@ -51,14 +53,16 @@ pub trait Data {
     /// Overwrites the elements of an injective view from the program's memory. Truth values become 0 or 1.
     ///
     /// # Safety
-    /// `from` must be valid for reading all elements, and no part of the base's own memory.
+    /// The view must lie inside the base. `from` must have a stride for each of its dimensions, be valid for reading
+    /// its elements, on any thread, until this returns, and be no part of the base's own memory.
     unsafe fn write(&mut self, base: &Base, view: &View, from: Side<'_>) -> Result<()> {
         let whole = view.len() == base.len;
         let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
         let mapped = self.map(base, Some(view), mode)?;
         let stride = byte_stride(base, view);
         let to = Side { data: element_address(mapped, base, view), stride: &stride };
-        // SAFETY: the stack maps the view; the caller vouches for its own memory.
+        // SAFETY: the stack maps the view for writing; `from` is valid for reading its elements and elsewhere, as
+        // `# Safety` asks.
         unsafe { strided::copy(base.dtype(), view.shape(), to, from, true) };
         self.unmap(base)
     }

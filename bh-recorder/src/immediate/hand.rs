@@ -148,10 +148,11 @@ impl Hand<'_> {
 /// Copies an element of a type, by words of its size, as that is known at compile time.
 ///
 /// # Safety
-/// Both must be valid for an element, wherever it lies.
+/// `from` must be valid for reading an element of the type, and `to` for writing one, wherever they lie.
 #[inline]
 unsafe fn copy_element(dtype: DType, from: *const u8, to: *mut u8) {
-    // SAFETY: promised by the caller.
+    // SAFETY: an element has as many bytes as are moved, and is valid at both places, as `# Safety` asks, which need
+    // not be aligned.
     unsafe {
         match dtype.size() {
             1 => to.write(from.read()),

@@ -24,7 +24,7 @@ impl Recorder {
     /// Gives an array of one element the value at an address, if that needs nobody else.
     ///
     /// # Safety
-    /// `data` must be valid for the element.
+    /// `data` must be valid for reading an element of the array's type.
     pub(crate) unsafe fn write_value(&self, array: ArrayId, data: *mut u8) -> Result<bool> {
         let mut state = self.state();
         let handle = state.find(array)?;
@@ -34,7 +34,7 @@ impl Recorder {
         }
         let mut bytes = [0u8; 16];
         let (to, from) = (Side { data: bytes.as_mut_ptr(), stride: &[] }, Side { data, stride: &[] });
-        // SAFETY: an element has at most as many bytes; the caller vouches for its own memory.
+        // SAFETY: an element has at most as many bytes, and `data` is valid for reading one, as `# Safety` asks.
         unsafe { strided::copy(dtype, &[], to, from, true) };
         state.set_value(handle, Constant::from_bytes(dtype, &bytes));
         Ok(true)

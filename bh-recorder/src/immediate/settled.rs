@@ -165,7 +165,9 @@ impl Recorder {
     /// for C order.
     ///
     /// # Safety
-    /// `data` must be valid for all elements.
+    /// `stride` must be `None` or have an entry for each dimension. `data` must be valid for each element where the
+    /// strides lead to: for writing those that go to the program, for reading those that come from it. It must be no
+    /// part of the array's own memory.
     pub(crate) unsafe fn copy_settled(
         &self,
         array: ArrayId,
@@ -190,7 +192,8 @@ impl Recorder {
         let copy = |shape: &[i64], own: &[i64], stride: &[i64]| {
             let (inside, outside) = (Side { data: first, stride: own }, Side { data, stride });
             let (to, from) = if writes { (inside, outside) } else { (outside, inside) };
-            // SAFETY: views lie inside their bases; the caller vouches for its own memory.
+            // SAFETY: views lie inside their bases, whose data stays under the lock; `data` is valid for all elements
+            // in this direction, and elsewhere, as `# Safety` asks.
             unsafe { strided::copy(base.dtype(), shape, to, from, writes) };
         };
         if small.len == 1 {

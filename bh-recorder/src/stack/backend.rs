@@ -91,12 +91,14 @@ impl Data for Stack {
     }
 
     unsafe fn read(&mut self, base: &Base, view: &View, to: Side<'_>) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the memory is writable for the view's elements and no part of the base's own, as [`Data::read`] asks,
+        // and it and the strides live through the call.
         Stack::read(self, base, view, &unsafe { HostMemory::new(to.data, to.stride) })
     }
 
     unsafe fn write(&mut self, base: &Base, view: &View, from: Side<'_>) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the memory is readable for the view's elements and no part of the base's own, as [`Data::write`]
+        // asks, and it and the strides live through the call.
         Stack::write(self, base, view, &unsafe { HostMemory::new(from.data, from.stride) })
     }
 }
@@ -136,12 +138,14 @@ impl Data for Concurrent {
     }
 
     unsafe fn read(&mut self, base: &Base, view: &View, to: Side<'_>) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the memory is writable for the view's elements and no part of the base's own, as [`Data::read`] asks,
+        // and it and the strides live through the call.
         self.0.read(base, view, &unsafe { HostMemory::new(to.data, to.stride) })
     }
 
     unsafe fn write(&mut self, base: &Base, view: &View, from: Side<'_>) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the memory is readable for the view's elements and no part of the base's own, as [`Data::write`]
+        // asks, and it and the strides live through the call.
         self.0.write(base, view, &unsafe { HostMemory::new(from.data, from.stride) })
     }
 }

@@ -270,7 +270,7 @@ impl Data for Fake {
     }
 
     unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
-        // SAFETY: promised by the caller.
+        // SAFETY: [`Data::adopt`] asks for the same.
         unsafe { self.access.adopt(base, adoption) }
     }
 
