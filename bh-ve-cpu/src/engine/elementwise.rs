@@ -163,7 +163,8 @@ impl Row<'_> {
                 }
             }
             let args = [1, 2, 3].map(|at: usize| places[at.min(sizes.len() - 1)]);
-            // SAFETY: as above.
+            // SAFETY: each place has `count` elements of the primitive's types: in the row, or in a buffer, which has
+            // room for a block.
             unsafe {
                 match self.run {
                     Some(run) => run(count, places[0], args[0], args[1], args[2]),

@@ -267,7 +267,7 @@ impl Machine {
         // SAFETY: the registry lends the whole buffers of validated bases; line buffers have no address of their own.
         unsafe { exec::run_window(plan, bindings, primitives, workers, partials, &mut self.gaps)? };
         for ((program, _), binding) in plan.after.iter().zip(after) {
-            // SAFETY: as above.
+            // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
             exec::run(unsafe { Bound::new(program, binding, primitives) }, workers, partials)?;
         }
         Ok(())

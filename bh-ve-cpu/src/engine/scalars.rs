@@ -32,7 +32,8 @@ impl SharedCalls for Scalars {
 
     fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
         let methods = (&*self.methods, self.host);
-        // SAFETY: the caller vouches for its operands.
+        // SAFETY: the operands are arrays that live, and are used here only, through the call, as
+        // [`ImmediateOperation`] says.
         unsafe { immediate::run(self.primitives, methods, operation) }
     }
 }

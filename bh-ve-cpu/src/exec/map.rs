@@ -38,7 +38,7 @@ impl<'a> LineRunner<'a> {
     /// Runs whole lines, in planes.
     ///
     /// # Safety
-    /// The lines must be inside the nest, and nobody else may run them.
+    /// The lines must be inside the nest, counted from `self.slots`, and nobody else may run them.
     unsafe fn lines(&mut self, lines: Range<i64>) {
         let program = self.executor.program;
         self.level.seek(lines.start, &program.slots, self.slots, self.line, self.index);
@@ -47,7 +47,8 @@ impl<'a> LineRunner<'a> {
         while left > 0 {
             let together = self.level.ahead(self.index).min(left).min(most);
             fetch_margins(program, self.line, together);
-            // SAFETY: promised by the caller.
+            // SAFETY: the lines from the position on are some of `lines`, inside the nest, and nobody else runs them,
+            // as `# Safety` asks; there are no folds.
             unsafe {
                 self.executor.lines(self.line, together, 0, program.nest.line, Folding::None);
                 copy_margins(program, self.line, together);
@@ -62,7 +63,7 @@ impl<'a> LineRunner<'a> {
     /// Runs blocks, counted through all lines.
     ///
     /// # Safety
-    /// As [`LineRunner::lines`].
+    /// The blocks must be inside the nest, counted from `self.slots`, and nobody else may run them.
     unsafe fn blocks(&mut self, units: Range<i64>) {
         let (program, blocks) = (self.executor.program, self.executor.program.nest.blocks());
         let mut at = units.start;
@@ -72,7 +73,8 @@ impl<'a> LineRunner<'a> {
             let last = (block + units.end - at).min(blocks);
             let first = block * program.nest.step;
             let steps = program.nest.line.min(last * program.nest.step) - first;
-            // SAFETY: promised by the caller.
+            // SAFETY: the steps of this line are those of some of `units`, inside the nest, and nobody else runs them,
+            // as `# Safety` asks; its margins go with its first block.
             unsafe {
                 self.executor.lines(self.line, 1, first, steps, Folding::None);
                 if first == 0 {
@@ -90,7 +92,7 @@ impl<'a> LineRunner<'a> {
 /// Runs some iterations of the outermost loop on one participant, with slots that begin at `slots`.
 ///
 /// # Safety
-/// The iterations must be inside the nest, and nobody else may run them.
+/// The iterations must be inside the nest whose first one is at `slots`, and nobody else may run them.
 pub(super) unsafe fn run_part(
     bound: Bound<'_>,
     level: &LoopLevel,
@@ -100,7 +102,8 @@ pub(super) unsafe fn run_part(
 ) {
     let nest = &bound.program.nest;
     let mut runner = LineRunner::new(bound, level, slots, scratch);
-    // SAFETY: promised by the caller.
+    // SAFETY: these are the steps or the lines of the iterations, which are inside the nest, and which nobody else
+    // runs, as `# Safety` asks; there are no folds.
     unsafe {
         if nest.line_dim == 0 {
             let steps = iterations.end - iterations.start;
@@ -116,7 +119,7 @@ pub(super) unsafe fn run_part(
 /// Runs this many rows and columns, the iterations of the two outermost loops, of a nest of a tile, from where the slots are.
 ///
 /// # Safety
-/// They must be inside the nest, and nobody else may run them.
+/// The rows and columns from `slots` on must be inside the nest, and nobody else may run them.
 pub(super) unsafe fn run_box(
     bound: Bound<'_>,
     slots: &[*mut u8],
@@ -126,7 +129,8 @@ pub(super) unsafe fn run_box(
     let nest = &bound.program.nest;
     if nest.line_dim == 1 {
         let mut executor = BlockExecutor::new(bound, &mut scratch.block);
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows are lines and the columns their steps, which are inside the nest, and which nobody else
+        // runs, as `# Safety` asks; there are no folds.
         unsafe { executor.lines(slots, rows, 0, columns, Folding::None) };
         return executor.finish();
     }
@@ -137,7 +141,8 @@ pub(super) unsafe fn run_box(
     };
     let level = LoopLevel((0..nest.line_dim).map(|dim| (dim, around(dim))).collect());
     let mut runner = LineRunner::new(bound, &level, slots, scratch);
-    // SAFETY: promised by the caller.
+    // SAFETY: the level has the lines of these rows and columns, which are inside the nest, and which nobody else runs,
+    // as `# Safety` asks.
     unsafe { runner.lines(0..level.count()) };
     runner.executor.finish();
 }

@@ -43,7 +43,8 @@ impl Tiles<'_> {
     /// Runs a tile.
     ///
     /// # Safety
-    /// Nobody else runs it.
+    /// Nobody else runs the tile, and its memory must have room for the plan's rows. The bindings must be as
+    /// [`run_tiles`] asks.
     unsafe fn run(&self, scratch: &mut Scratch, tile: &Tile) {
         let plan = self.plan;
         let reach = |nest: &TileProgram, axis: usize| {
@@ -106,7 +107,8 @@ impl Tiles<'_> {
     /// Runs some rows and columns of a nest, in the strip that begins at a time.
     ///
     /// # Safety
-    /// All that they depend on must have run, nobody else runs them in this tile, and they lie between the array's ends.
+    /// All that the rows and columns depend on must have run, nobody else runs them in this tile, and they lie between
+    /// the array's ends. Tile and bindings must be as [`Tiles::run`] asks.
     unsafe fn part(
         &self,
         scratch: &mut Scratch,
@@ -143,7 +145,8 @@ impl Tiles<'_> {
             let (row, column) = (row as isize, column as isize);
             begin.wrapping_offset(row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1])))
         }));
-        // SAFETY: promised by the caller; the rows of the tile begin at these slots.
+        // SAFETY: the slots lead to where rows and columns begin, in the bindings' memory or in the tile's own rows;
+        // they are inside the nest, and nobody else runs them, as `# Safety` asks.
         unsafe {
             let bound = Bound::new(&nest.program, binding, self.primitives);
             if let Loops::Map(_) = &nest.program.loops {

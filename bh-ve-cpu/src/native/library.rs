@@ -67,7 +67,8 @@ impl Compiler {
     pub(super) fn compile(self, request: &Request) -> Result<Vec<u8>, String> {
         let request = request.encode();
         let (mut ok, mut length) = (0, 0);
-        // SAFETY: the contract of `Api`.
+        // SAFETY: the request lives through the call, and the compiler returns `length` bytes, which it frees by their
+        // address and length, as [`Api`] says.
         let bytes = unsafe {
             let data = (self.0.compile)(request.as_ptr(), request.len(), &mut ok, &mut length);
             let bytes = std::slice::from_raw_parts(data, length).to_vec();

@@ -39,7 +39,8 @@ impl Mask {
 
 impl<'a> Registers<'a> {
     /// # Safety
-    /// `memory` has room for a block of each register, of each constant, and one more.
+    /// `memory` must have room, as long as the value is used and for nobody else, for a block of each register, of each
+    /// constant, and one more, each of `BLOCK` elements of `LARGEST` bytes.
     pub(super) unsafe fn new(
         known: &'a Known,
         operands: &'a Operands<'a>,
@@ -51,7 +52,8 @@ impl<'a> Registers<'a> {
         let first = known.program.registers.len();
         for (at, constant) in known.constants.iter().enumerate() {
             let fill = primitives.fill(constant.dtype().size());
-            // SAFETY: promised by the caller.
+            // SAFETY: `place` is one of the blocks of constants, for which `memory` has room, as `# Safety` asks,
+            // behind those of registers.
             unsafe { fill(BLOCK, registers.place(first + at), constant.bytes().as_ptr()) };
         }
         registers
@@ -64,13 +66,15 @@ impl<'a> Registers<'a> {
     /// Runs the program on `count` elements of operands, inputs first, whose loops may have `most` turns together.
     ///
     /// # Safety
-    /// The operands have as many elements, of the program's types; outputs may be written.
+    /// `count` must be at most `BLOCK`. Each operand must have as many elements, of the program's types: inputs
+    /// readable, and outputs writable; they must be no part of the registers' memory.
     pub(super) unsafe fn run(&mut self, operands: &[*mut u8], count: usize, most: i64) -> End {
         self.count = count;
         let program = &self.known.program;
         for (register, dtype) in self.known.types().enumerate().take(program.registers.len()) {
             let bytes = count * dtype.size();
-            // SAFETY: a register has room for a block.
+            // SAFETY: the input has `count` elements, as `# Safety` asks, which is a block at most, and each register
+            // has room for a block.
             unsafe {
                 match operands.get(register).filter(|_| register < program.inputs) {
                     Some(input) => self.place(register).copy_from_nonoverlapping(*input, bytes),
@@ -83,7 +87,8 @@ impl<'a> Registers<'a> {
         let mut active = Mask([true; BLOCK]);
         self.list(&program.body, &mut active);
         for (output, dtype) in (program.inputs..).zip(program.output_types()) {
-            // SAFETY: promised by the caller.
+            // SAFETY: the output has room for `count` elements of this type, as `# Safety` asks, and as many are in its
+            // register.
             unsafe { operands[output].copy_from_nonoverlapping(self.place(output), count * dtype.size()) };
         }
         match self.failure.take() {
@@ -192,7 +197,8 @@ impl<'a> Registers<'a> {
             unsafe { run(self.count, made, a, b, c) };
         }
         if let Some(choose) = lookup(Opcode::Where, 0, output).filter(|_| !all) {
-            // SAFETY: as above; truth values are bytes.
+            // SAFETY: the mask is bytes of truth values, and the other operands and the result are blocks of the
+            // output's type.
             unsafe { choose(self.count, target, active.0.as_ptr().cast(), made, target) };
         }
     }

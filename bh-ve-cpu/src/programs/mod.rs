@@ -284,7 +284,8 @@ impl<'a> Participant<'a> {
                     // SAFETY: the memory behind the operands' blocks has room for all registers.
                     unsafe { blocks::Registers::new(self.known, self.operands, self.primitives, memory) }
                 });
-                // SAFETY: as above.
+                // SAFETY: the slots are the program's operands, with `count` elements each, in the arrays or in their
+                // own blocks.
                 unsafe { registers.run(&self.slots, count, most) }
             }
         };

@@ -107,7 +107,8 @@ impl<'a> Operands<'a> {
         }
         let size = self.all[operand].dtype.size();
         let scatter = self.primitives.scatter_strided(size);
-        // SAFETY: as above.
+        // SAFETY: the runs are inside of the operand, `block` has `count` elements, and nobody else uses those of the
+        // runs, as `# Safety` asks.
         self.runs(operand, first, count, |at, stride, run, data| unsafe {
             scatter(run, data, block.wrapping_add(at * size), stride);
         });

@@ -74,6 +74,8 @@ pub struct Driver {
     _service: Box<Service>,
 }
 
+/// # Safety
+/// `context` must be that of the driver's tables, and no other reference to its state be in use.
 unsafe fn state<'a>(context: *mut c_void) -> &'a mut State {
     // SAFETY: the context of both tables is the driver's state, used from one thread.
     unsafe { &mut *context.cast::<State>() }

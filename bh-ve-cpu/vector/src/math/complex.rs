@@ -120,8 +120,9 @@ struct Of<F, T>(PhantomData<fn(F) -> T>);
 impl<F: Function, T: Number> Entry for Of<F, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(n: usize, dst: *mut u8, [a, ..]: [*const u8; 3]) {
-        // SAFETY: the caller vouches for `n` elements; what is written replaces numbers that have been read, and vectors
-        // end at the chunk's end at the latest, as its length is a multiple of theirs.
+        // SAFETY: the operand and `dst` have `n` elements each, as [`Entry::run`] asks; what is written replaces
+        // numbers that have been read, and vectors end at the chunk's end at the latest, as its length is a multiple of
+        // theirs.
         unsafe {
             by_chunks::<T>(
                 n,

@@ -13,12 +13,12 @@ pub(crate) trait Lane: Copy + 'static {
     /// Reads one vector.
     ///
     /// # Safety
-    /// `p` must be valid for `LANES` elements.
+    /// `p` must be valid for reading `V::LANES` elements, and the level of `V` be enabled where this is inlined.
     unsafe fn load<V: Vector>(p: *const Self) -> V;
     /// Writes one vector.
     ///
     /// # Safety
-    /// `p` must be valid for `LANES` elements.
+    /// `p` must be valid for writing `V::LANES` elements, and the level of `V` be enabled where this is inlined.
     unsafe fn store<V: Vector>(v: V, p: *mut Self);
 }
 
@@ -27,12 +27,12 @@ impl Lane for f64 {
     const PADDING: f64 = 0.75;
     #[inline(always)]
     unsafe fn load<V: Vector>(p: *const f64) -> V {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: [`Lane::load`] asks for the same.
         unsafe { V::load(p) }
     }
     #[inline(always)]
     unsafe fn store<V: Vector>(v: V, p: *mut f64) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: [`Lane::store`] asks for the same.
         unsafe { v.store(p) }
     }
 }
@@ -42,12 +42,12 @@ impl Lane for f32 {
     const PADDING: f32 = 0.75;
     #[inline(always)]
     unsafe fn load<V: Vector>(p: *const f32) -> V {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: [`Lane::load`] asks for the same.
         unsafe { V::load_f32(p) }
     }
     #[inline(always)]
     unsafe fn store<V: Vector>(v: V, p: *mut f32) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: [`Lane::store`] asks for the same.
         unsafe { v.store_f32(p) }
     }
 }
@@ -144,7 +144,8 @@ macro_rules! level {
             pub(super) unsafe extern "C" fn entry<E: Entry>(
                 n: usize, dst: *mut u8, a: *const u8, b: *const u8, c: *const u8,
             ) {
-                // SAFETY: the contract of PrimFn.
+                // SAFETY: operands and level are as [`crate::math::PrimFn`] asks, and `run` is inlined here, where the
+                // level is enabled.
                 unsafe { E::run::<crate::simd::$vector>(n, dst, [a, b, c]) }
             }
         }

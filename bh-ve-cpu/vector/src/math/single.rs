@@ -93,7 +93,7 @@ macro_rules! entries {
     ($($name:ident = $function:ident, $vector:ident, $feature:literal;)*) => {$(
         #[target_feature(enable = $feature)]
         unsafe extern "C" fn $name(n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8) {
-            // SAFETY: the contract of PrimFn.
+            // SAFETY: `dst` and `a` have `n` elements of `f32`, and the machine the level, as [`PrimFn`] asks.
             unsafe {
                 block::<$vector>(n, dst.cast(), a.cast(), #[inline(always)] |x| $function(x))
             }

@@ -44,10 +44,10 @@ fn function<F: Copy>() -> F {
 /// A block of elements.
 ///
 /// # Safety
-/// The pointer must be valid for `n` aligned elements.
+/// The pointer must be valid for reading `n` aligned elements, which nobody changes, through `'a`.
 #[inline(always)]
 unsafe fn elements<'a, T>(n: usize, pointer: *const u8) -> &'a [T] {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the pointer is valid for `n` aligned elements through `'a`, as `# Safety` asks.
     unsafe { std::slice::from_raw_parts(pointer.cast(), n) }
 }
 
@@ -191,7 +191,8 @@ unsafe fn fill_block<K: Kernel>(out: &mut [MaybeUninit<K::Out>], pointers: [*con
     let n = out.len();
     let vector = const { VECTOR / widest(size_of::<K::Out>(), K::STEPS) };
     let (many, whole) = (n - n % (4 * vector), n - n % vector);
-    // SAFETY: the caller vouches for the pointers, and all indices are below `n`.
+    // SAFETY: the pointers are valid for as many elements as `out` has, as `# Safety` asks, and all indices are below
+    // that number.
     unsafe {
         let operands = K::operands(n, pointers);
         for i in 0..many {
@@ -239,9 +240,11 @@ macro_rules! level {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
+            /// # Safety
+            /// As [`fill_block`].
             #[inline(never)]
             unsafe fn apart<K: Kernel>(out: &mut [MaybeUninit<K::Out>], pointers: [*const u8; 3]) {
-                // SAFETY: the caller vouches for the pointers.
+                // SAFETY: `fill_block` asks for what `# Safety` asks.
                 unsafe { fill_block::<K>(out, pointers) }
             }
 
@@ -251,10 +254,11 @@ macro_rules! level {
             ) {
                 let here = dst.cast_const();
                 if here == a || here == b || here == c {
-                    // SAFETY: the contract of PrimFn; the buffer is apart from the operands.
+                    // SAFETY: operands are as [`PrimFn`] asks of both; the buffer is apart from them.
                     return unsafe { in_place(entry::<K>, size_of::<K::Out>(), K::STEPS, n, dst, [a, b, c]) };
                 }
-                // SAFETY: the contract of PrimFn; `dst` is apart from the operands, and any bytes are MaybeUninit.
+                // SAFETY: operands and `dst` have `n` elements, as [`PrimFn`] asks, and are apart, as `dst` is none of
+                // them; any bytes are MaybeUninit.
                 unsafe { apart::<K>(std::slice::from_raw_parts_mut(dst.cast(), n), [a, b, c]) }
             }
 
@@ -275,7 +279,8 @@ macro_rules! level {
                 n: usize, dst: *mut u8, a: *const u8, b: *const u8, c: *const u8,
             ) {
                 let here = dst.cast_const();
-                // SAFETY: the contract of PrimFn; the operand that is not replaced is apart from `dst`.
+                // SAFETY: operands and `dst` have `n` elements, as [`PrimFn`] asks, so that the operand that is not
+                // replaced is apart from `dst`.
                 unsafe {
                     if here == a && here != b {
                         over_left::<K>(std::slice::from_raw_parts_mut(dst.cast(), n), elements(n, b));

@@ -52,7 +52,8 @@ impl<T> Source<T> for Plain {
 #[inline(always)]
 unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *const u8, b: *const u8) {
     let lanes = lanes.cast::<[C::Element; LANES]>();
-    // SAFETY: the caller vouches for all of them; the lanes are copied, so that they can live in registers.
+    // SAFETY: the operands have `n` aligned elements, and there are `LANES` lanes, as [`LanesFn`] asks; the lanes are
+    // copied, so that they can live in registers.
     unsafe {
         let elements =
             |block: *const u8| std::slice::from_raw_parts(block.cast::<C::Element>(), n).as_chunks::<LANES>();
@@ -81,7 +82,7 @@ unsafe fn fold<C: Combine, S: Source<C::Element>>(n: usize, lanes: *mut u8, a: *
 /// As [`JoinFn`].
 #[inline(always)]
 unsafe fn join<C: Combine>(lanes: *const u8, out: *mut u8) {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: there are `LANES` lanes, and room for an element at `out`, as [`JoinFn`] asks.
     unsafe {
         let mut sums = lanes.cast::<[C::Element; LANES]>().read_unaligned();
         halve::<C, 16>(&mut sums);

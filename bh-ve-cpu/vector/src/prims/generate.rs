@@ -42,7 +42,7 @@ unsafe fn is_run_block(n: usize, index: *const u8) -> bool {
 /// As [`IotaFn`].
 #[inline(always)]
 unsafe fn iota_block<T: Copy + CastFrom<i64>>(n: usize, dst: *mut u8, start: i64, stride: i64) {
-    // SAFETY: the caller vouches for `dst`; MaybeUninit takes any memory.
+    // SAFETY: `dst` is valid for `n` elements, as [`IotaFn`] asks; MaybeUninit takes any memory.
     let out = unsafe { std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
     for (i, out) in out.iter_mut().enumerate() {
         out.write(T::cast_from(start.wrapping_add((i as i64).wrapping_mul(stride))));
@@ -103,7 +103,7 @@ impl FromBits for f32 {
 /// As [`PhiloxFn`].
 #[inline(always)]
 unsafe fn philox_block<T: FromBits>(n: usize, dst: *mut u8, start: i64, stride: i64, key: u32) {
-    // SAFETY: the caller vouches for `dst`; MaybeUninit takes any memory.
+    // SAFETY: `dst` is valid for `n` elements, as [`PhiloxFn`] asks; MaybeUninit takes any memory.
     let out = unsafe { std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
     for (i, out) in out.iter_mut().enumerate() {
         let index = start.wrapping_add((i as i64).wrapping_mul(stride));

@@ -58,7 +58,8 @@ macro_rules! with_size {
 #[inline(always)]
 unsafe fn gather_block<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
     let size = size_of::<T>() as isize;
-    // SAFETY: the caller vouches for every element; MaybeUninit takes any memory.
+    // SAFETY: `dst` has room for `n` aligned elements apart from `src`, which has one at each multiple of the stride
+    // below `n`, as [`StridedFn`] asks; MaybeUninit takes any memory.
     unsafe {
         let out = std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n);
         if stride == size {
@@ -84,7 +85,8 @@ unsafe fn gather_block<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: 
 /// Elements at a distance that is known when this is compiled: read in whole vectors.
 ///
 /// # Safety
-/// As [`StridedFn`].
+/// `src` must be valid for reading an aligned element at `STEP` elements' distance from each other, as many as `out`
+/// has.
 #[inline(always)]
 unsafe fn every<T: Copy, const STEP: isize>(out: &mut [MaybeUninit<T>], src: *const u8) {
     for (i, out) in out.iter_mut().enumerate() {
@@ -100,7 +102,7 @@ macro_rules! level {
 
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe extern "C" fn gather<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
-                // SAFETY: the contract of StridedFn.
+                // SAFETY: `gather_block` asks for what [`StridedFn`] asks.
                 unsafe { gather_block::<T>(n, dst, src, stride) }
             }
         }
@@ -109,7 +111,8 @@ macro_rules! level {
 for_each_level!(level);
 
 unsafe extern "C" fn scatter<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
-    // SAFETY: the caller vouches for every element.
+    // SAFETY: `src` has `n` aligned elements, and `dst` room for one at each multiple of the stride below `n`, apart
+    // from them, as [`StridedFn`] asks.
     unsafe {
         if stride == size_of::<T>() as isize {
             dst.copy_from_nonoverlapping(src, n * size_of::<T>());
@@ -122,7 +125,8 @@ unsafe extern "C" fn scatter<T: Copy>(n: usize, dst: *mut u8, src: *const u8, st
 }
 
 unsafe extern "C" fn fill_with<T: Copy>(n: usize, dst: *mut u8, value: *const u8) {
-    // SAFETY: the caller vouches for both; MaybeUninit takes any memory.
+    // SAFETY: `value` leads to an element, and `dst` has room for `n` aligned ones, as [`FillFn`] asks; MaybeUninit
+    // takes any memory.
     unsafe {
         let value = value.cast::<T>().read_unaligned();
         std::slice::from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n).fill(MaybeUninit::new(value));
@@ -155,7 +159,7 @@ pub fn copy_streaming() -> CopyFn {
 
 #[cfg(not(target_arch = "x86_64"))]
 unsafe extern "C" fn plain(bytes: usize, dst: *mut u8, src: *const u8) {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: `src` is readable and `dst` writable for `bytes` bytes, and they are apart, as [`CopyFn`] asks.
     unsafe { dst.copy_from_nonoverlapping(src, bytes) }
 }
 

@@ -22,25 +22,29 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks; the level is
+        // enabled (module page of `simd`).
         Self(unsafe { _mm512_loadu_pd(p) })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks; the level is
+        // enabled (module page of `simd`).
         unsafe { _mm512_storeu_pd(p, self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load_f32`] asks; the level is
+        // enabled (module page of `simd`).
         Self(unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(p)) })
     }
 
     #[inline(always)]
     unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store_f32`] asks; the level is
+        // enabled (module page of `simd`).
         unsafe { _mm256_storeu_ps(p, _mm512_cvtpd_ps(self.0)) }
     }
 

@@ -119,22 +119,22 @@ pub trait Vector:
     /// Reads `LANES` numbers, unaligned.
     ///
     /// # Safety
-    /// `p` must be valid for reading `LANES` numbers.
+    /// `p` must be valid for reading `LANES` numbers, and the level be enabled where this is inlined (module page).
     unsafe fn load(p: *const f64) -> Self;
     /// Writes `LANES` numbers, unaligned.
     ///
     /// # Safety
-    /// `p` must be valid for writing `LANES` numbers.
+    /// `p` must be valid for writing `LANES` numbers, and the level be enabled where this is inlined (module page).
     unsafe fn store(self, p: *mut f64);
     /// Reads and widens `LANES` numbers, unaligned.
     ///
     /// # Safety
-    /// `p` must be valid for reading `LANES` numbers.
+    /// `p` must be valid for reading `LANES` numbers, and the level be enabled where this is inlined (module page).
     unsafe fn load_f32(p: *const f32) -> Self;
     /// Narrows and writes `LANES` numbers, unaligned.
     ///
     /// # Safety
-    /// `p` must be valid for writing `LANES` numbers.
+    /// `p` must be valid for writing `LANES` numbers, and the level be enabled where this is inlined (module page).
     unsafe fn store_f32(self, p: *mut f32);
 
     /// `self * b + c`, rounded once where [`Vector::FUSED`] says so and twice elsewhere.
@@ -268,7 +268,7 @@ pub trait Vector:
                 out[lane] = f(xs[lane], ys[lane]);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the array holds at least LANES numbers.
         unsafe { Self::load(out.as_ptr()) }
     }
 }

@@ -54,25 +54,25 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks.
         Self(unsafe { p.read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks.
         unsafe { p.write_unaligned(self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load_f32`] asks.
         Self(f64::from(unsafe { p.read_unaligned() }))
     }
 
     #[inline(always)]
     unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store_f32`] asks.
         unsafe { p.write_unaligned(self.0 as f32) }
     }
 

@@ -18,12 +18,14 @@ pub(crate) trait Single: Copy {
     /// Reads `LANES` numbers, unaligned.
     ///
     /// # Safety
-    /// `p` must be valid for reading `LANES` numbers.
+    /// `p` must be valid for reading `LANES` numbers, and the level be enabled where this is inlined (module page of
+    /// `simd`).
     unsafe fn load(p: *const f32) -> Self;
     /// Writes `LANES` numbers, unaligned.
     ///
     /// # Safety
-    /// `p` must be valid for writing `LANES` numbers.
+    /// `p` must be valid for writing `LANES` numbers, and the level be enabled where this is inlined (module page of
+    /// `simd`).
     unsafe fn store(self, p: *mut f32);
     /// Sum.
     fn add(self, b: Self) -> Self;
@@ -74,13 +76,15 @@ impl Single for Avx512Single {
 
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Single::load`] asks; the level is
+        // enabled (module page of `simd`).
         Self(unsafe { _mm512_loadu_ps(p) })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Single::store`] asks; the level is
+        // enabled (module page of `simd`).
         unsafe { _mm512_storeu_ps(p, self.0) }
     }
 
@@ -131,13 +135,15 @@ impl Single for Avx2Single {
 
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Single::load`] asks; the level is
+        // enabled (module page of `simd`).
         Self(unsafe { _mm256_loadu_ps(p) })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Single::store`] asks; the level is
+        // enabled (module page of `simd`).
         unsafe { _mm256_storeu_ps(p, self.0) }
     }
 

@@ -19,25 +19,29 @@ impl Vector for Sse2 {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks; the level is
+        // enabled (module page of `simd`).
         Self(unsafe { _mm_loadu_pd(p) })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: the caller vouches for `p`.
+        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks; the level is
+        // enabled (module page of `simd`).
         unsafe { _mm_storeu_pd(p, self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: the caller vouches for two numbers at `p`; the eight bytes are read as one number.
+        // SAFETY: `p` is valid for reading two numbers, as [`Vector::load_f32`] asks; their eight bytes are read as one
+        // number, aligned or not.
         Self(unsafe { _mm_cvtps_pd(_mm_castpd_ps(_mm_load_sd(p.cast::<f64>()))) })
     }
 
     #[inline(always)]
     unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: the caller vouches for two numbers at `p`; the eight bytes are written as one number.
+        // SAFETY: `p` is valid for writing two numbers, as [`Vector::store_f32`] asks; their eight bytes are written as
+        // one number, aligned or not.
         unsafe { _mm_store_sd(p.cast::<f64>(), _mm_castps_pd(_mm_cvtpd_ps(self.0))) }
     }
 
