@@ -81,7 +81,8 @@ impl Attachment for Memory {
         memory: &HostMemory,
     ) -> Result<()> {
         let begun = counters.begin();
-        // SAFETY: promised by the caller.
+        // SAFETY: the view lies inside the base and `memory` is writable for its elements, as [`Attachment::read`]
+        // asks.
         counters.download(unsafe { moves::read(self, dtype, view, memory) }, &begun)
     }
 
@@ -97,7 +98,8 @@ impl Attachment for Memory {
             return Err(Error::new(status::UNSUPPORTED, "OpenCL: the memory is only to be read"));
         }
         let begun = counters.begin();
-        // SAFETY: promised by the caller.
+        // SAFETY: the view lies inside the base and `memory` is readable for its elements, as [`Attachment::write`]
+        // asks.
         let bytes = unsafe { moves::write(self, dtype, view, memory)? };
         counters.upload(bytes, &begun);
         Ok(())

@@ -312,14 +312,16 @@ impl Memory {
     /// Begins to copy bytes of the buffer from `offset` on to pinned memory, or from there; the event says when that is done.
     ///
     /// # Safety
-    /// The bytes must stay where they are until then, and nobody may use them in another way.
+    /// `bytes` must stay where they are until the event has come, and nobody else use them meanwhile: not write them
+    /// where `writes` is true, and not read them either where it is false.
     pub(crate) unsafe fn begin_move(&self, offset: usize, bytes: &mut [u8], writes: bool) -> Result<Event> {
         let gpu = &self.pool.gpu;
         gpu.usable()?;
         if self.capacity > 0 && offset + bytes.len() > self.capacity {
             return Err(failed_copy());
         }
-        // SAFETY: the buffer has these bytes; the caller vouches for the memory.
+        // SAFETY: the buffer has these bytes, and the others stay where they are, for this alone, until the event has
+        // come, as `# Safety` asks.
         let event = unsafe {
             match writes {
                 true => gpu.queue.enqueue_write_buffer(&mut Handle::of(self).0, 0, offset, bytes, &[]),

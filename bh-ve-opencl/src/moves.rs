@@ -101,14 +101,15 @@ fn dense(view: &View) -> Result<View> {
 /// Copies the elements of a view of a buffer to host memory; the bytes that travelled.
 ///
 /// # Safety
-/// `host` must be writable for the view's elements.
+/// `view`, of elements of `dtype`, must lie inside the buffer, and `host` be writable for its elements, with a stride
+/// for each dimension.
 pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &HostMemory) -> Result<usize> {
     if view.is_empty() {
         return Ok(0);
     }
     let (size, len) = (dtype.size(), view.len() as usize);
     if view.is_contiguous() && is_dense(dtype, view, host) {
-        // SAFETY: dense elements of the caller's memory.
+        // SAFETY: `host` is dense, and writable for the view's `len` elements, as `# Safety` asks.
         let target = unsafe { std::slice::from_raw_parts_mut(host.data(), len * size) };
         memory.download_at(view.start() as usize * size, target)?;
         return Ok(len * size);
@@ -117,19 +118,20 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
     if let Some((first, moved, bytes)) = span(dtype, view).filter(|_| !packs) {
         let mut staged = vec![0u8; bytes];
         memory.download_at(first, &mut staged)?;
-        // SAFETY: the moved view has its elements within the span.
+        // SAFETY: the moved view has its elements within the span, which was staged, and `host` is writable for them,
+        // as `# Safety` asks.
         unsafe { strided::load(dtype, &moved, staged.as_ptr(), host) };
         return Ok(bytes);
     }
     let packed = clone(memory, dtype, view)?;
     if is_dense(dtype, view, host) {
-        // SAFETY: dense elements of the caller's memory.
+        // SAFETY: `host` is dense, and writable for the view's `len` elements, as `# Safety` asks.
         packed.download_at(0, unsafe { std::slice::from_raw_parts_mut(host.data(), len * size) })?;
         return Ok(len * size);
     }
     let mut staged = vec![0u8; len * size];
     packed.download_at(0, &mut staged)?;
-    // SAFETY: as above, of dense elements.
+    // SAFETY: the staged bytes are the view's elements, densely, and `host` is writable for them, as `# Safety` asks.
     unsafe { strided::load(dtype, &dense(view)?, staged.as_ptr(), host) };
     Ok(len * size)
 }
@@ -137,7 +139,8 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
 /// Overwrites the elements of a view of a buffer from host memory; the bytes that travelled.
 ///
 /// # Safety
-/// `host` must be readable for the view's elements.
+/// `view`, of elements of `dtype`, must lie inside the buffer, and `host` be readable for its elements, with a stride
+/// for each dimension.
 pub(crate) unsafe fn write(memory: &Memory, dtype: DType, view: &View, host: &HostMemory) -> Result<usize> {
     if view.is_empty() {
         return Ok(0);
@@ -145,11 +148,12 @@ pub(crate) unsafe fn write(memory: &Memory, dtype: DType, view: &View, host: &Ho
     let (size, len, dense) = (dtype.size(), view.len() as usize, dense(view)?);
     let mut staged = Vec::new();
     let elements = if is_dense(dtype, view, host) {
-        // SAFETY: dense elements of the caller's memory.
+        // SAFETY: `host` is dense, and readable for the view's `len` elements, as `# Safety` asks.
         unsafe { std::slice::from_raw_parts(host.data(), len * size) }
     } else {
         staged.resize(len * size, 0u8);
-        // SAFETY: the staged bytes are the dense elements of the view.
+        // SAFETY: the staged bytes have room for the view's elements, densely, and `host` is readable for them, as
+        // `# Safety` asks.
         unsafe { strided::store(dtype, &dense, staged.as_mut_ptr(), host) };
         &staged
     };

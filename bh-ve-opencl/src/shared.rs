@@ -85,7 +85,7 @@ impl SharedCalls for Service {
         if adoption.mode() > adopt::IMMUTABLE {
             return Err(Error::new(status::ARGUMENT, format!("adopt: there is no mode {}", adoption.mode())));
         }
-        // SAFETY: whoever made the value vouches for the handle.
+        // SAFETY: the handle is a buffer with the base's bytes, valid until `release`, as [`Adoption::new`] asks.
         let buffer = unsafe { pool.gpu.take_over(adoption.data(), base.bytes() as usize)? };
         let (release, argument) = adoption.release();
         let memory = Arc::new(Memory::adopted(buffer, pool.clone(), release, argument, adoption.data()));

@@ -247,7 +247,8 @@ impl Cluster {
             return Ok(());
         }
         let data = self.map_base(base, Some(view), access::READ)?;
-        // SAFETY: the map gives the view's elements until `unmap`; the caller vouches for its memory.
+        // SAFETY: the map gives the view's elements until `unmap`, and `memory` is writable for them and elsewhere, as
+        // [`HostMemory::new`] asks.
         unsafe { strided::load(base.dtype(), view, data, memory) };
         self.unmap(base)
     }
@@ -259,7 +260,8 @@ impl Cluster {
         }
         let discard = if view.len() == base.len { access::DISCARD } else { 0 };
         let data = self.map_base(base, Some(view), access::WRITE | discard)?;
-        // SAFETY: as above.
+        // SAFETY: the map gives the view's elements until `unmap`, and `memory` is readable for them and elsewhere, as
+        // [`HostMemory::new`] asks.
         unsafe { strided::store(base.dtype(), view, data, memory) };
         self.unmap(base)
     }

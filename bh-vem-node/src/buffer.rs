@@ -59,11 +59,13 @@ impl Later {
     /// Makes the calls. The registry must be unlocked.
     pub fn run(self) {
         for (operations, handle) in self.drops {
-            // SAFETY: whoever attached promised that its functions work until `drop` is called, which is now.
+            // SAFETY: the functions work until `drop` is called, as `Registry::attach` asks; that is now, as the last
+            // reference to the copy is gone.
             unsafe { operations.call_drop(handle) };
         }
         for (release, argument, data) in self.releases {
-            // SAFETY: whoever lent the memory promised that the function works with this argument.
+            // SAFETY: `Adoption::new` asks for a function that works with this argument; nobody uses the memory any
+            // more.
             unsafe { release(argument, data) };
         }
     }
@@ -179,11 +181,13 @@ impl Buffers {
     /// Copies a view of elements of `size` bytes densely to another buffer.
     ///
     /// # Safety
-    /// The view must lie in the first buffer, and the second one have room for its elements.
+    /// The view must lie in the first buffer, whose elements have `size` bytes, and the second one, another one, have
+    /// room for the view's elements.
     pub unsafe fn gather(&mut self, view: &View, size: usize, from: u32, to: u32) {
         let (from, to) = (self.buffers[from as usize].data, self.buffers[to as usize].data);
         if self.tally.is_none() {
-            // SAFETY: promised by the caller.
+            // SAFETY: the view lies in the first buffer, and the second one, which is another one, has room for its
+            // elements, as `# Safety` asks.
             unsafe { gather(view, size, from, to) };
         }
     }

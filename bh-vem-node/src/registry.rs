@@ -438,7 +438,8 @@ impl RegistryService for ArrayRegistry {
             }
         }
         let loan = self.lend(base, HOST_SPACE, access::READ)?;
-        // SAFETY: the loan holds the whole base, which the view fits; the caller vouches for its memory.
+        // SAFETY: the loan holds the whole base, which the view was checked against, and `memory` is writable for its
+        // elements and elsewhere, as [`HostMemory::new`] asks.
         unsafe { copy::load(base.dtype(), view, loan.data.cast(), memory) };
         self.with(|arrays| arrays.release(loan.token));
         Ok(())
@@ -467,7 +468,8 @@ impl RegistryService for ArrayRegistry {
         }
         let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
         let loan = self.lend(base, HOST_SPACE, mode)?;
-        // SAFETY: the loan holds the whole base, which the view fits; the caller vouches for its memory.
+        // SAFETY: the loan holds the whole base, which the view was checked against, and `memory` is readable for its
+        // elements and elsewhere, as [`HostMemory::new`] asks.
         unsafe { copy::store(base.dtype(), view, loan.data.cast(), memory) };
         self.with(|arrays| arrays.release(loan.token));
         Ok(())

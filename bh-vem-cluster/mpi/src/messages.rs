@@ -36,7 +36,8 @@ impl Bytes {
     /// Bytes that live until `release` is called.
     ///
     /// # Safety
-    /// `data` must be readable for `len` bytes until then, and `release` work with `owner` on any thread.
+    /// `data` must be readable for `len` bytes until `release` is called, which must work with `owner`, once, on any
+    /// thread.
     pub unsafe fn owned(data: *const u8, len: usize, owner: *mut c_void, release: ReleaseFn) -> Bytes {
         Bytes { data, len, owner, release: Some(release) }
     }
@@ -59,7 +60,8 @@ impl Bytes {
 impl Drop for Bytes {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: promised by whoever made this value.
+            // SAFETY: `release` works with `owner`, as [`Bytes::owned`] asks, or is that of a number; this is the only
+            // call.
             unsafe { release(self.owner) };
         }
     }
@@ -187,11 +189,13 @@ impl Messages {
     /// Lets the next message from a rank go to its place as soon as it comes. One in parts is waited for later.
     ///
     /// # Safety
-    /// `data` must have room for `len` bytes until the message was found by [`Messages::look`], or for ever.
+    /// `data` must be writable for `len` bytes, by nobody else, until the message was found by [`Messages::look`], or
+    /// for ever.
     pub unsafe fn expect(&mut self, from: u32, data: *mut u8, len: usize) -> Result<(), String> {
         // SAFETY: requests are numbers or pointers, which the call sets.
         let mut request = unsafe { std::mem::zeroed::<ffi::MPI_Request>() };
-        // SAFETY: promised by the caller.
+        // SAFETY: `data` is writable for `len` bytes until the request is complete, or for ever, as `# Safety` asks,
+        // and no more are received.
         let code = unsafe {
             let (count, source) = (len as c_int, from as c_int);
             ffi::MPI_Irecv(data.cast(), count, ffi_byte(), source, WHOLE, self.comm, &mut request)
@@ -363,10 +367,10 @@ impl Options {
     /// Reads the options of the caller.
     ///
     /// # Safety
-    /// The communicator must be null or point to a handle.
+    /// `options.communicator` must be null or lead to a handle.
     pub unsafe fn read(options: &OpenOptions) -> Options {
         let longest = c_int::MAX as usize & !7;
-        // SAFETY: promised by the caller.
+        // SAFETY: null, or a handle, as `# Safety` asks, which is copied.
         let communicator = unsafe { options.communicator.as_ref() }.copied();
         Options { communicator, part: options.part_bytes.clamp(8, longest) }
     }

@@ -50,7 +50,8 @@ unsafe extern "C" {
 /// See [`bh_cluster_abi::OpenFn`].
 ///
 /// # Safety
-/// `options` must be valid, and `error` have room for `capacity` bytes.
+/// `options` must lead to options whose communicator is null or leads to a handle, and `error` must have room for
+/// `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_cluster_transport_open(
     version: u32,
@@ -60,16 +61,16 @@ pub unsafe extern "C" fn bh_cluster_transport_open(
 ) -> *const TransportTable {
     if version != VERSION {
         let text = format!("the MPI library of bh has version {VERSION} of the interface, not {version}");
-        // SAFETY: promised by the caller.
+        // SAFETY: `error` has room for `capacity` bytes, as `# Safety` asks.
         unsafe { put_text(&text, error, capacity) };
         return std::ptr::null();
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: `options` leads to options with a communicator as `Options::read` asks, as `# Safety` says.
     let start = || start(unsafe { Options::read(&*options) });
     match OPEN.get_or_init(start) {
         Ok(open) => open.table,
         Err(text) => {
-            // SAFETY: promised by the caller.
+            // SAFETY: `error` has room for `capacity` bytes, as `# Safety` asks.
             unsafe { put_text(text, error, capacity) };
             std::ptr::null()
         }
@@ -144,9 +145,9 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
 /// The transport behind a context.
 ///
 /// # Safety
-/// `context` must be that of the table.
+/// `context` must be that of the table that [`start`] made.
 unsafe fn transport<'a>(context: *mut c_void) -> &'a Transport {
-    // SAFETY: promised by the caller; transports are never freed.
+    // SAFETY: the context is the address of the transport, which is never freed, as `# Safety` asks.
     unsafe { &*context.cast_const().cast() }
 }
 
@@ -268,11 +269,11 @@ unsafe extern "C" fn abort(context: *mut c_void, text: *const c_char) {
 /// Writes a text with its NUL, cut to fit.
 ///
 /// # Safety
-/// `into` must have room for `capacity` bytes.
+/// `into` must be writable for `capacity` bytes, and be no part of the text.
 unsafe fn put_text(text: &str, into: *mut c_char, capacity: usize) {
     let Some(room) = capacity.checked_sub(1) else { return };
     let count = text.len().min(room);
-    // SAFETY: promised by the caller.
+    // SAFETY: `count` bytes and the NUL are `capacity` at most, which `into` has room for, as `# Safety` asks.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), into, count);
         *into.add(count) = 0;

@@ -205,10 +205,12 @@ impl LocalRank {
     /// Overwrites the elements of a place with those behind an address, this many bytes from one to the next along each axis.
     ///
     /// # Safety
-    /// They must be readable, for all of the view.
+    /// `stride` must have an entry for each of the view's dimensions, and each element that it leads to behind `from`
+    /// be readable and no part of the base's memory.
     pub unsafe fn write(&mut self, child: &mut Child, place: &Place, from: *const u8, stride: &[i64]) -> Result<()> {
         self.clear_first(child, place, true)?;
-        // SAFETY: promised by the caller; the strides live through the call, which only reads.
+        // SAFETY: the elements are readable where the strides lead to, as `# Safety` asks; both live through the call,
+        // which only reads them.
         let memory = unsafe { HostMemory::new(from.cast_mut(), stride) };
         child.write(&place.base, &place.view, &memory)
     }

@@ -40,14 +40,16 @@ impl Attachment for Array {
 
     unsafe fn read(self: &Arc<Self>, device: &Device, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         device.read.fetch_add(view.len() as usize, Ordering::Relaxed);
-        // SAFETY: promised by the caller.
+        // SAFETY: the view lies in the base, whose elements are the vector's, and `memory` is writable for it, as
+        // [`Attachment::read`] asks.
         unsafe { strided::load(dtype, view, self.0.lock().unwrap().as_ptr().cast(), memory) };
         Ok(())
     }
 
     unsafe fn write(self: &Arc<Self>, device: &Device, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         device.written.fetch_add(view.len() as usize, Ordering::Relaxed);
-        // SAFETY: promised by the caller.
+        // SAFETY: the view lies in the base, whose elements are the vector's, and `memory` is readable for it, as
+        // [`Attachment::write`] asks.
         unsafe { strided::store(dtype, view, self.0.lock().unwrap().as_mut_ptr().cast(), memory) };
         Ok(())
     }
