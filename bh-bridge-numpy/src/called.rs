@@ -8,14 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// See [`bh_core::stack::CallFn`]: the function and its arguments are those of `bh._ranks.called`.
 ///
 /// # Safety
-/// As promised there.
+/// `request` must be readable for `bytes` bytes, and `append` work with `answer` and the bytes that it is given.
 pub unsafe extern "C" fn call(
     request: *const u8,
     bytes: usize,
     answer: *mut c_void,
     append: unsafe extern "C" fn(answer: *mut c_void, data: *const u8, bytes: usize),
 ) -> i32 {
-    // SAFETY: the request has `bytes` bytes.
+    // SAFETY: the request has `bytes` bytes, as `# Safety` asks, and is only read here.
     let request = unsafe { std::slice::from_raw_parts(request, bytes) };
     let called = catch_unwind(AssertUnwindSafe(|| {
         Python::attach(|py| -> PyResult<Vec<u8>> {
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn call(
         Ok(Err(text)) => (1, text.into_bytes()),
         Err(_) => (1, b"the call panicked".to_vec()),
     };
-    // SAFETY: the answer's own function.
+    // SAFETY: `append` works with `answer`, as `# Safety` asks; the text outlives the call.
     unsafe { append(answer, text.as_ptr(), text.len()) };
     code
 }

@@ -111,7 +111,8 @@ fn server(tables: &[&[(&str, Server)]], name: &str) -> PyResult<Server> {
 /// The entry of calls.
 ///
 /// # Safety
-/// As of [`EntryPoint`]; the object is a function.
+/// `function` must be an object of this class, and the arguments be as [`Arguments::new`] asks: this is called by
+/// Python only.
 unsafe fn call_function(
     py: Python<'_>,
     function: *mut ffi::PyObject,
@@ -119,7 +120,8 @@ unsafe fn call_function(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> PyResult<*mut ffi::PyObject> {
-    // SAFETY: promised by the caller.
+    // SAFETY: the object is a function, and the arguments are those of Python's call, which outlives them, as
+    // `# Safety` asks.
     let (function, arguments) = unsafe {
         (Borrowed::from_ptr(py, function).cast_unchecked::<Function>(), Arguments::new(py, all, count, names))
     };

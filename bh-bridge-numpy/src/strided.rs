@@ -73,11 +73,13 @@ pub fn rows<T>(a: Strided<'_>, b: Strided<'_>, mut f: impl FnMut((*const T, isiz
 /// Copies the elements of an array to those of another one of its shape, which lie elsewhere.
 ///
 /// # Safety
-/// Both must be arrays whose elements are at hand, and `to` one that may be written.
+/// `T` must be as large as an element of both. All elements of `from` must be readable and all of `to` writable while
+/// this runs, none of them in both, and both views have one shape.
 pub unsafe fn copy_elements<T: Copy>(to: Strided<'_>, from: Strided<'_>) {
     rows::<T>(to, from, |(to, to_step), (from, from_step), count| {
         let to = to.cast_mut();
-        // SAFETY: promised by the caller: the view's elements lie there.
+        // SAFETY: a row's elements are those of the views, which are valid, and apart, as `# Safety` asks; they may be
+        // less aligned than a `T`.
         unsafe {
             match (to_step, from_step) {
                 (1, 1) => std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), count * size_of::<T>()),

@@ -175,7 +175,8 @@ impl Ufunc {
 /// The entry of calls.
 ///
 /// # Safety
-/// As of [`EntryPoint`]; the object is a universal function.
+/// `ufunc` must be an object of this class, and the arguments be as [`Arguments::new`] asks: this is called by Python
+/// only.
 unsafe fn call_ufunc(
     py: Python<'_>,
     ufunc: *mut ffi::PyObject,
@@ -183,7 +184,8 @@ unsafe fn call_ufunc(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> PyResult<*mut ffi::PyObject> {
-    // SAFETY: promised by the caller.
+    // SAFETY: the object is a universal function, and the arguments are those of Python's call, which outlives them, as
+    // `# Safety` asks.
     let (ufunc, arguments) =
         unsafe { (Borrowed::from_ptr(py, ufunc).cast_unchecked::<Ufunc>(), Arguments::new(py, all, count, names)) };
     Ufunc::run(&ufunc, arguments).map(Bound::into_ptr)

@@ -81,6 +81,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Makes a call, and keeps what it makes in place of another array.
+///
+/// # Safety
+/// The arrays must be handles, or null.
 unsafe fn call(bytes: &mut Bytes, arrays: &mut [Array; ARRAYS]) {
     let mut made: Array = null_mut();
     let kind = bytes.byte() % 9;

@@ -200,7 +200,7 @@ fn read_head(file: &mut impl Read, size: Option<u64>) -> std::result::Result<Hea
 /// Reads the data to memory, and makes truth values of what is not 0.
 ///
 /// # Safety
-/// `data` must have room for `bytes` bytes.
+/// `data` must be writable for `bytes` bytes.
 unsafe fn read_data(file: &mut impl Read, data: *mut u8, bytes: u64, truth: bool) -> std::result::Result<(), String> {
     let mut chunk = [0u8; 1 << 16];
     let mut done = 0;
@@ -210,7 +210,8 @@ unsafe fn read_data(file: &mut impl Read, data: *mut u8, bytes: u64, truth: bool
         if truth {
             part.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
         }
-        // SAFETY: promised by the caller.
+        // SAFETY: the part ends `bytes` bytes behind `data`, at most, and so many are writable there, as `# Safety`
+        // asks; the chunk is elsewhere.
         unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), data.add(done as usize), part.len()) };
         done += part.len() as u64;
     }

@@ -31,7 +31,8 @@ impl Bytes {
     /// Bytes of the application's.
     ///
     /// # Safety
-    /// The adoption's memory must hold them, as its mode says.
+    /// The adoption's memory must be valid for `bytes` bytes, as its mode says, until its `release` is called, which
+    /// must work with its argument on any thread.
     pub unsafe fn adopt(adoption: &Adoption, bytes: usize) -> Bytes {
         let (release, argument) = adoption.release();
         let immutable = adoption.mode() == adopt::IMMUTABLE;
@@ -43,7 +44,8 @@ impl Bytes {
         match Arc::get_mut(bytes)? {
             Bytes::Own(bytes) => Some(bytes),
             Bytes::Adopted(memory) if memory.immutable => None,
-            // SAFETY: promised at the adoption; the reference is exclusive.
+            // SAFETY: the memory is valid for these bytes until `release`, as [`Bytes::adopt`] asks; the reference is
+            // exclusive.
             Bytes::Adopted(memory) => Some(unsafe { std::slice::from_raw_parts_mut(memory.data, memory.bytes) }),
         }
     }
@@ -73,7 +75,8 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Bytes::Own(bytes) => bytes,
-            // SAFETY: promised at the adoption.
+            // SAFETY: the memory is valid for these bytes until `release`, as [`Bytes::adopt`] asks, and changed
+            // through exclusive references only.
             Bytes::Adopted(memory) => unsafe { std::slice::from_raw_parts(memory.data, memory.bytes) },
         }
     }
@@ -82,7 +85,8 @@ impl Deref for Bytes {
 impl Drop for Adopted {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: promised at the adoption; this is the end of the memory's use.
+            // SAFETY: the function works with its argument, as [`Bytes::adopt`] asks; this is the end of the memory's
+            // use.
             unsafe { release(self.argument, self.data.cast()) };
         }
     }

@@ -55,7 +55,7 @@ impl SharedCalls for Outside {
             }
             mode => return Err(Error::new(status::ARGUMENT, format!("adopt: there is no mode {mode}"))),
         }
-        // SAFETY: whoever made the value vouches for the memory.
+        // SAFETY: the memory holds the base's bytes until `release`, as [`Adoption::new`] asks.
         let bytes = unsafe { Bytes::adopt(adoption, base.bytes() as usize) };
         let slot = Slot::holding(bytes);
         let outcome = place.attach(base, slot.clone(), true);

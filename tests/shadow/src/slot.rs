@@ -120,7 +120,8 @@ impl Attachment for Slot {
     unsafe fn read(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         let content = self.settled()?;
         heap.counters.region_reads.add(1);
-        // SAFETY: promised by the caller; the content has the base's bytes.
+        // SAFETY: the view lies in the base, whose bytes the content has, and `memory` is writable for it, as
+        // [`Attachment::read`] asks.
         unsafe { strided::load(dtype, view, content.bytes.as_ptr(), memory) };
         Ok(())
     }
@@ -128,7 +129,8 @@ impl Attachment for Slot {
     unsafe fn write(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         let mut content = self.idle()?;
         heap.counters.region_writes.add(1);
-        // SAFETY: as for `read`.
+        // SAFETY: the view lies in the base, whose bytes the content has, and `memory` is readable for it, as
+        // [`Attachment::write`] asks.
         let store = |bytes: &mut [u8]| unsafe { strided::store(dtype, view, bytes.as_mut_ptr(), memory) };
         let old = Bytes::change(&mut content.bytes, store);
         drop(content);

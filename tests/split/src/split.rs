@@ -102,7 +102,8 @@ impl Component for Split {
             return self.ranks[rank].call(move |child| child.read(&piece, &part, memory.get()));
         }
         let data = Component::map(self, base, None, access::READ)?;
-        // SAFETY: the map shows the whole base, which the view fits; the caller vouches for its memory.
+        // SAFETY: the map shows the whole base, which the view fits, and `memory` is writable for its elements and
+        // elsewhere, as [`HostMemory::new`] asks.
         unsafe { strided::load(base.dtype(), view, data, memory) };
         Component::unmap(self, base)
     }
@@ -114,7 +115,8 @@ impl Component for Split {
         }
         let mode = if view.len() == base.len { access::WRITE | access::DISCARD } else { access::WRITE };
         let data = Component::map(self, base, None, mode)?;
-        // SAFETY: as for `read`.
+        // SAFETY: the map shows the whole base, which the view fits, and `memory` is readable for its elements and
+        // elsewhere, as [`HostMemory::new`] asks.
         unsafe { strided::store(base.dtype(), view, data, memory) };
         Component::unmap(self, base)
     }

@@ -91,7 +91,7 @@ impl Component for Witness {
         let service = self.service.insert(Box::new(Service { watch, table: None }));
         // SAFETY: the box keeps the watch where it is, for as long as the component below lives.
         let table = service.table.insert(unsafe { registry_table(&raw const service.watch) });
-        // SAFETY: as above.
+        // SAFETY: the box keeps the table where it is, for as long as the component below lives.
         self.child.bind(unsafe { Registry::new(table) })
     }
 
@@ -242,7 +242,7 @@ impl RegistryService for Watch {
         exclusive: bool,
         operations: AttachmentOps,
     ) -> Result<()> {
-        // SAFETY: the engine's promise is passed on.
+        // SAFETY: the engine gave handle and functions to its own `attach`, which asks the same of them.
         unsafe { self.above.attach(base, space, handle, exclusive, &operations) }
     }
 
