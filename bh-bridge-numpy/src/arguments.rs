@@ -32,7 +32,8 @@ impl<'a, 'py> Arguments<'a, 'py> {
     /// What an [`EntryPoint`] is given.
     ///
     /// # Safety
-    /// They must come from Python's call of an entry, and live as long as it.
+    /// `all` must lead to `count` objects and as many more as there are names, and `names` be null or a tuple, as
+    /// Python's call of an entry gives them; both must live as long as the result.
     #[inline]
     pub unsafe fn new(
         py: Python<'py>,

@@ -26,7 +26,7 @@ impl Gpu {
     /// commands out of order, there is a queue of the engine's own.
     ///
     /// # Safety
-    /// Both must be handles of OpenCL; the queue may be null.
+    /// `own` must be null or a `cl_context`, and `queue` null or a `cl_command_queue`, both valid.
     pub(crate) unsafe fn borrow(own: *mut c_void, queue: *mut c_void, times: bool) -> Result<Gpu> {
         if own.is_null() {
             return Err(Error::new(status::ARGUMENT, "OpenCL: a queue is given without its context"));
@@ -71,7 +71,7 @@ impl Gpu {
     /// A buffer of the program, which must have this many bytes, be of this context, and be there to be read and written.
     ///
     /// # Safety
-    /// `memory` must be a handle of OpenCL.
+    /// `memory` must be a valid `cl_mem`.
     pub(crate) unsafe fn take_over(&self, memory: cl_mem, bytes: usize) -> Result<Buffer<u8>> {
         let no = |text: String| Err(Error::new(status::ARGUMENT, format!("adopt: {text}")));
         let fact = |name| get_mem_object_info(memory, name).map_err(|code| refused("the cl_mem is not usable", code));

@@ -19,7 +19,8 @@ pub trait Data {
     /// Takes the caller's memory, of the host or of a device, as the base's data.
     ///
     /// # Safety
-    /// The adoption's memory must hold the whole base and stay valid, as its mode says, until its `release` is called.
+    /// The adoption's memory must hold the whole base and stay valid, as its mode says, until its `release` is called,
+    /// which must work with its argument on any thread.
     unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()>;
 
     /// Lends the base's data until `end_export`.

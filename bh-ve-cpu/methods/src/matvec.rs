@@ -23,7 +23,8 @@ impl<'a, T> Lines<'a, T> {
     /// `count` lines of `length` elements that begin `stride` elements apart.
     ///
     /// # Safety
-    /// All elements must be there, and stay as they are, as long as this lives.
+    /// The `length` elements of each of the `count` lines must be readable, aligned or not, and stay as they are as
+    /// long as this lives.
     pub(crate) unsafe fn new(data: *const T, count: usize, length: usize, stride: isize) -> Lines<'a, T> {
         Lines { data: data.cast(), count, length, stride, of: PhantomData }
     }
@@ -35,7 +36,7 @@ impl<'a, T> Lines<'a, T> {
             return &[];
         }
         let first = self.data.wrapping_offset(number as isize * self.stride);
-        // SAFETY: it is one of the lines that `new` was told of, and such elements have no alignment.
+        // SAFETY: the line is one of the `count`, with `length` elements, which are readable, as [`Lines::new`] asks.
         unsafe { std::slice::from_raw_parts(first, self.length) }
     }
 }
@@ -44,7 +45,7 @@ impl<'a, T: Copy> Lines<'a, T> {
     /// All elements as one line.
     pub(crate) fn joined(&self) -> Cow<'a, [Unaligned<T>]> {
         if self.count * self.length > 0 && (self.stride == self.length as isize || self.count == 1) {
-            // SAFETY: the lines follow each other.
+            // SAFETY: the lines follow each other, so that their elements are one run.
             return Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.data, self.count * self.length) });
         }
         Cow::Owned((0..self.count).flat_map(|number| self.line(number)).copied().collect())
@@ -62,7 +63,7 @@ impl<T> Output<T> {
     /// `count` elements, `stride` elements apart.
     ///
     /// # Safety
-    /// Nobody else may use these elements while this lives.
+    /// The `count` elements must be writable, aligned or not, and nobody else use them as long as this lives.
     pub(crate) unsafe fn new(data: *mut T, count: usize, stride: isize) -> Output<T> {
         Output { data: data.cast(), count, stride }
     }
@@ -70,7 +71,7 @@ impl<T> Output<T> {
     #[inline(always)]
     fn put(&mut self, number: usize, value: T) {
         assert!(number < self.count);
-        // SAFETY: it is one of the elements that `new` was told of.
+        // SAFETY: the element is one of the `count`, which nobody else uses, as [`Output::new`] asks.
         unsafe { self.data.wrapping_offset(number as isize * self.stride).write(Unaligned(value)) };
     }
 }

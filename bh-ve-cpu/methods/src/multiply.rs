@@ -122,7 +122,8 @@ pub(crate) fn matmul(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<
 }
 
 /// # Safety
-/// The matrices must be valid and their shapes fit.
+/// All elements of the three matrices must lie in memory that is there, be values of `dtype`, and those of `out` be
+/// used by nobody else. The shapes must be m by k, k by n and m by n.
 unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     // SAFETY: each version gets matrices with the elements of their shapes, which fit.
     unsafe {
@@ -241,7 +242,7 @@ unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, 
 /// Fills a matrix with zeros.
 ///
 /// # Safety
-/// It must be valid, and zero bytes an element.
+/// All elements of the matrix must be writable, by nobody else, and zero bytes be a value of `T`.
 unsafe fn clear<T>(out: Matrix) {
     let at = |row: i64, column: i64| {
         let offset = row as isize * out.row_stride + column as isize * out.column_stride;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicI64;
 /// What zero bytes are a value of.
 ///
 /// # Safety
-/// They are.
+/// All bytes zero must be a value of the type.
 pub(crate) unsafe trait Zeroed: Sized {}
 
 macro_rules! zeroed {
@@ -51,7 +51,7 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        // SAFETY: it came from there with this size.
+        // SAFETY: `take` got the memory from this host, with these bytes, and nobody uses it any more.
         unsafe { self.host.free(self.data.cast(), self.bytes) };
     }
 }
@@ -82,7 +82,7 @@ impl<T: Zeroed> Deref for Scratch<T> {
 
 impl<T: Zeroed> DerefMut for Scratch<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and borrowed alone.
+        // SAFETY: the memory holds `len` elements, as for shared use, and the reference is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.memory.data.cast(), self.len) }
     }
 }

@@ -36,8 +36,8 @@ impl<'a> Strided<'a> {
     /// A view that begins at an address.
     ///
     /// # Safety
-    /// All of its elements lie in memory that is there while this lives, and are values of its type. Outputs may be written,
-    /// by the one call that has them.
+    /// The elements that the layout leads to from `data` on must lie in memory that is there while this lives, and be
+    /// values of its type. Those of outputs may be written, by the one call that has them.
     pub unsafe fn at_address(data: *mut u8, layout: Layout<'a>) -> Strided<'a> {
         Strided { data, layout, is_constant: false }
     }
@@ -45,7 +45,8 @@ impl<'a> Strided<'a> {
     /// A view of the batch, on the memory of its base.
     ///
     /// # Safety
-    /// As [`Strided::at_address`]: the batch is valid, and the base's memory is there.
+    /// The batch must be valid, and `base_data` lead to all of the view's base, in memory as [`Strided::at_address`]
+    /// asks.
     pub unsafe fn new(batch: &BatchRef<'a>, view: u32, base_data: *mut u8) -> Strided<'a> {
         let dtype = batch.base_of(view).map_or(DType::Bool, |base| base.dtype());
         let size = dtype.size() as isize;

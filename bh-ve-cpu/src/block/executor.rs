@@ -85,7 +85,9 @@ impl<'a> BlockExecutor<'a> {
     /// affair.
     ///
     /// # Safety
-    /// The steps must be inside the nest, and the accumulators have room.
+    /// `positions` must have each slot's position at the first step of the first line, in memory that is valid as
+    /// [`Bound::new`] asks. The steps of the lines must be inside the nest, and run by nobody else, and the
+    /// accumulators have room for what [`Folding`] says.
     pub(crate) unsafe fn lines(
         &mut self,
         positions: &[*mut u8],
@@ -125,7 +127,7 @@ impl<'a> BlockExecutor<'a> {
     /// [`BlockExecutor::lines`] in block operations.
     ///
     /// # Safety
-    /// As there.
+    /// As [`BlockExecutor::lines`].
     unsafe fn lines_in_blocks(
         &mut self,
         positions: &[*mut u8],
@@ -168,7 +170,8 @@ impl<'a> BlockExecutor<'a> {
     /// Repeats what slots have in all rows as often as rows are joined, and sets the slots there.
     ///
     /// # Safety
-    /// The slots must be at a row.
+    /// The slots must be at a row of the nest, and `scratch` be that of the code, with the bytes of all repeated
+    /// columns behind it.
     unsafe fn repeat(&mut self, native: &Native, scratch: *mut u8) {
         let columns = self.program.nest.row as usize;
         let mut to = scratch.wrapping_add(SCRATCH_BYTES);
@@ -196,7 +199,7 @@ impl<'a> BlockExecutor<'a> {
     /// Calls compiled code for `rows` rows of `count` elements, from where the slots are.
     ///
     /// # Safety
-    /// As [`BlockExecutor::lines`].
+    /// As [`BlockExecutor::lines`], for rows from where the slots are; `scratch` must be that of `code`.
     unsafe fn call(
         &mut self,
         code: &Code,

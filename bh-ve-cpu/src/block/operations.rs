@@ -118,7 +118,8 @@ impl BlockExecutor<'_> {
     /// that is.
     ///
     /// # Safety
-    /// The block must have been computed.
+    /// [`BlockExecutor::compute`] must have made `from + count` elements of the block, and the accumulators have room
+    /// for `count` from `offset` on.
     #[inline]
     unsafe fn fold(&self, folding: Folding<'_>, line: i64, (offset, from): (usize, usize), count: usize) {
         // SAFETY: the block has been computed, and the accumulators have room for its elements.
@@ -149,7 +150,7 @@ impl BlockExecutor<'_> {
     /// Goes to a step of a line, and makes the values that stay the same along it.
     ///
     /// # Safety
-    /// The positions must be inside the buffers.
+    /// The positions must be as [`BlockExecutor::lines`] asks, and the line be one of its lines.
     #[inline]
     unsafe fn start_line(&mut self, positions: &[*mut u8], line: i64, step: i64) {
         let nest = &self.program.nest;
@@ -174,7 +175,7 @@ impl BlockExecutor<'_> {
     /// Runs the operations that make values for a block of `steps` steps.
     ///
     /// # Safety
-    /// The block must be inside the line.
+    /// `steps` must be at most those of a block, and as many from where the slots are be inside the line.
     #[inline]
     unsafe fn compute(&mut self, steps: i64) {
         let count = (steps * self.program.nest.row) as usize;
@@ -203,7 +204,8 @@ impl BlockExecutor<'_> {
     }
 
     /// # Safety
-    /// All places must be valid for `count` elements in `steps` steps.
+    /// The operation's places must be valid for `count` elements of its types: registers are blocks, and slots lie
+    /// where `steps` steps are inside the nest.
     #[inline]
     unsafe fn op(&self, op: &Op, steps: usize, count: usize) {
         // SAFETY: all places are valid for `count` elements in `steps` steps.

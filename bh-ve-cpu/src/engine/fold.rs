@@ -241,7 +241,8 @@ impl Folding {
     /// Copies elements of a row into the blocks, behind the `filled` ones that are there.
     ///
     /// # Safety
-    /// The elements must be inside the operands, and there must be room for them.
+    /// `count` elements of the row from `at` on must be inside the operands, and the blocks have room for them behind
+    /// the `filled` ones.
     unsafe fn load(&self, blocks: &mut Blocks, filled: usize, count: usize, row: &Loop<3>, at: Places) {
         let [elements, seconds] = blocks.all();
         let elements = elements.wrapping_add(filled * self.size);
@@ -258,7 +259,8 @@ impl Folding {
     /// Folds what is in the blocks into lanes.
     ///
     /// # Safety
-    /// `count` elements must be there.
+    /// `lanes` must be a set of lanes, and the first `count` elements of the blocks be loaded, `count` being a block at
+    /// most.
     unsafe fn fold_block(&self, lanes: *mut u8, blocks: &mut Blocks, count: usize) {
         let [elements, seconds] = blocks.all();
         // SAFETY: `count` elements are in each block that is read, and in the lanes.

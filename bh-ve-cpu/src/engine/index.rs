@@ -34,7 +34,7 @@ impl<'a> Chosen<'a> {
     /// The address of the element that the index at an address chooses; an error if there is none.
     ///
     /// # Safety
-    /// There must be an index.
+    /// `index` must be the address of a 64-bit integer.
     unsafe fn at(&self, index: *mut u8) -> std::result::Result<*mut u8, BadIndex> {
         // SAFETY: there is an index at the address.
         let number = resolve(unsafe { index.cast::<i64>().read_unaligned() }, self.signed, self.len)?;
@@ -45,11 +45,11 @@ impl<'a> Chosen<'a> {
     /// Fails with the first of the indices that chooses none; those with a mask that is false do not count.
     ///
     /// # Safety
-    /// There must be indices of this shape.
+    /// `index` and `mask` must hold the elements of `shape`: 64-bit integers, and truth values.
     unsafe fn check(&self, shape: &[i64], index: &Elements<'_>, mask: &Elements<'_>) -> Result<()> {
         let mut bad = None;
         each(shape, [index, mask], |[index, mask]| {
-            // SAFETY: the walk goes over the masks and the indices.
+            // SAFETY: the walk goes over the elements of `shape`, which both operands hold, as `# Safety` asks.
             bad = unsafe { if *mask == 0 { None } else { self.at(index).err() } };
             bad.is_none()
         });
@@ -116,7 +116,7 @@ fn always(yes: &u8) -> Elements<'static> {
 }
 
 /// # Safety
-/// There must be elements of this type.
+/// `to` must be valid for reading and writing an element of the type, and `value` for reading one, wherever they lie.
 unsafe fn add(dtype: DType, to: *mut u8, value: *const u8) {
     // SAFETY: both addresses are those of elements of this type.
     with_dtype!(dtype, T => unsafe {

@@ -60,7 +60,8 @@ impl Partials {
 /// Writes `count` results of a line, from step `first_step` on, to where the reduction's output has them.
 ///
 /// # Safety
-/// `position` must be the output's position at the line.
+/// `position` must be the output's position at the line, `results` be `count` elements of the fold's type, and the
+/// output have as many, for nobody else, from `first_step` on.
 pub(super) unsafe fn write(
     program: &Program,
     fold: &Fold,
@@ -94,7 +95,7 @@ pub(super) unsafe fn write(
 /// Folds the chunks' partial results by halving, and writes the results.
 ///
 /// # Safety
-/// All partial results must be there.
+/// All units must have stored their partial results, which nobody else uses meanwhile.
 pub(super) unsafe fn finish(bound: Bound<'_>, reduction: &Reduction, stored: Partials, workers: &mut Workers) {
     if reduction.chunks.count == 1 {
         return;

@@ -327,7 +327,7 @@ impl ReductionRunner<'_> {
     /// Folds the second set of `elements` elements into the first, the fourth into the third, and then that into the first.
     ///
     /// # Safety
-    /// The accumulators must be as many sets.
+    /// The accumulators must be four sets of `elements` elements for each fold.
     pub(super) unsafe fn join_sets(&mut self, elements: usize) {
         for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
             let set = |number: usize| accumulator.wrapping_add(number * elements * fold.size);

@@ -333,7 +333,7 @@ fn strip(nest: &WindowNest, times: Range<i64>, begin: Option<i64>, end: Option<i
 /// Copies those of the rows that a gap needs.
 ///
 /// # Safety
-/// The rows must be in the part's memory, and nobody else's in the gap's.
+/// The rows must be in the part's memory at `from` and in the gap's at `to`, where nobody else uses them.
 unsafe fn copy(buffer: &LineBuffer, from: BufferRows, to: BufferRows, rows: &Range<i64>) {
     let first = rows.start.max(to.time + buffer.gap.0);
     let end = rows.end.min(to.time + buffer.gap.1);

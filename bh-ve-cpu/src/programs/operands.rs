@@ -78,7 +78,7 @@ impl<'a> Operands<'a> {
     /// Where `count` elements from `first` on are: in place, or in `room`, to which inputs are copied.
     ///
     /// # Safety
-    /// The operand has these elements, and `room` takes as many.
+    /// The operand must have `count` elements from `first` on, and `room` be writable for as many.
     pub(super) unsafe fn block(&self, operand: usize, first: i64, count: usize, room: *mut u8) -> *mut u8 {
         // What has one element for all may look like a row of one.
         if self.all[operand].len() == self.len

@@ -112,7 +112,8 @@ fn base_is_real(batch: &BatchRef<'_>, view: u32) -> bool {
 /// Runs an operation on bases that lie at `data`.
 ///
 /// # Safety
-/// The views of the operation must lie inside the memory of their bases.
+/// The batch must be valid: views lie inside their bases. `data` must give the address of each base's element 0, of
+/// memory that holds the whole base for this call alone.
 unsafe fn operate(
     primitives: Primitives,
     batch: &BatchRef<'_>,
