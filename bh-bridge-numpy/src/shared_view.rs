@@ -105,7 +105,7 @@ impl Deref for SharedView {
 impl Drop for SharedView {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: as in `replace`; nobody looks at it any more.
+        // SAFETY: it comes from an `Arc`, whose share is given back here, as nobody looks at it any more.
         give_back(unsafe { Arc::from_raw(self.get()) });
     }
 }

@@ -91,7 +91,8 @@ unsafe fn call(bytes: &mut Bytes, arrays: &mut [Array; ARRAYS]) {
     let (dtype, rank) = (i32::from(bytes.byte() % 14), i32::from(bytes.byte() % 5));
     let shape = bytes.numbers();
     let mut data = [0u8; 64];
-    // SAFETY: as for the whole.
+    // SAFETY: arrays are handles or null, lists and buffers as long as is said, and places for results are there, as
+    // the header asks.
     let status = unsafe {
         match kind {
             0 => bh_zeros(&mut made, null_mut(), dtype, rank, shape.as_ptr()),
@@ -117,7 +118,7 @@ unsafe fn call(bytes: &mut Bytes, arrays: &mut [Array; ARRAYS]) {
         return;
     }
     let mut size = 0;
-    // SAFETY: as for the whole.
+    // SAFETY: `size` is a place for a number, and handles may be any.
     unsafe {
         answered(bh_size(&mut size, made));
         // Views of endless repetition are right, and take for ever.

@@ -180,7 +180,7 @@ unsafe extern "C" fn write<A: Attachment>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as for `read`.
+    // SAFETY: the registry passes what was attached, a view of the base that it checked, and memory with its elements.
     unsafe {
         serve(context, copy, error, |shared, copy: &Arc<A>| {
             copy.write(shared, (*base).dtype(), &(*view).view()?, &*memory)
@@ -210,7 +210,7 @@ unsafe extern "C" fn duplicate<A: Attachment>(
     copy: *mut *mut c_void,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: as for `read`; there is room for a handle.
+    // SAFETY: the registry passes what was attached, a view of the base that it checked, and a place for a handle.
     unsafe {
         serve(context, own, error, |shared, own: &Arc<A>| {
             copy.write(into_handle(own.duplicate(shared, (*base).dtype(), &(*view).view()?)?));

@@ -39,9 +39,9 @@ pub struct Fresh {
 unsafe impl Send for Loan {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Loan {}
-// SAFETY: as for loans.
+// SAFETY: it may be ended from any thread; the address is only given, and whoever uses it needs `unsafe`.
 unsafe impl Send for Fresh {}
-// SAFETY: as for loans.
+// SAFETY: nothing is changed through a shared reference.
 unsafe impl Sync for Fresh {}
 
 macro_rules! buffers {

@@ -376,7 +376,7 @@ mod tests {
                 (numbers(m * k, 389).collect(), numbers(k * n, 577).collect());
             let (a, b) = (matrix(&mut left, m, k, layout & 1 == 1), matrix(&mut right, k, n, layout & 2 == 2));
             let mut wanted = vec![0.0f64; (m * n) as usize];
-            // SAFETY: as above.
+            // SAFETY: the matrices have the elements of their shapes, m by k, k by n and m by n.
             unsafe { plain::<f64>(a, b, matrix(&mut wanted, m, n, false)) };
             for by in [By::Short, By::Long, By::Whatever] {
                 let one = product(by, a, b, 1);

@@ -148,7 +148,7 @@ const CHUNK: usize = 64;
 /// one with an index that is out of range is read again.
 ///
 /// # Safety
-/// As [`gather`].
+/// `index` must lead to `n` numbers, and `dst` have room for as many elements.
 #[inline(always)]
 unsafe fn each<T: Copy + Default>(
     len: i64,
@@ -163,7 +163,7 @@ unsafe fn each<T: Copy + Default>(
         let chunk = from..(from + CHUNK).min(n);
         let mut outside = len == 0;
         for i in chunk.clone().take_while(|_| len > 0) {
-            // SAFETY: there are `n` indices, and room for as many elements; there is a first element.
+            // SAFETY: `i` is below `n`, and so there is an index, and room for its element, as `# Safety` asks.
             unsafe {
                 let bits = index.add(i).read_unaligned();
                 let number = bits.wrapping_add((bits >> 63) & wrap);
@@ -173,7 +173,8 @@ unsafe fn each<T: Copy + Default>(
             }
         }
         if outside {
-            // SAFETY: as for the whole.
+            // SAFETY: the chunk is one of the `n` indices, which are there, as is room for as many elements, as
+            // `# Safety` asks.
             result = result.and(unsafe { one_by_one(len, signed, chunk, index, dst, &element) });
         }
     }
@@ -183,7 +184,7 @@ unsafe fn each<T: Copy + Default>(
 /// Writes what `element` gives for each index of a range, or zero where it is out of range.
 ///
 /// # Safety
-/// As [`gather`].
+/// `index` must lead to a number, and `dst` have room for an element, at each place of the range.
 #[cold]
 unsafe fn one_by_one<T: Copy + Default>(
     len: i64,
@@ -195,7 +196,7 @@ unsafe fn one_by_one<T: Copy + Default>(
 ) -> Result<(), BadIndex> {
     let mut result = Ok(());
     for i in range {
-        // SAFETY: there are `n` indices, and room for as many elements.
+        // SAFETY: `i` is one of the range, and so there is an index, and room for its element, as `# Safety` asks.
         unsafe {
             let value = match resolve(index.add(i).read_unaligned(), signed, len) {
                 Ok(number) => element(number),

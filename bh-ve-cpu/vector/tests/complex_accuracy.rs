@@ -78,9 +78,9 @@ fn check_on(isa: Isa, opcode: Opcode, name: &str, wide: bool) {
     let single = |z: &c128| c64::new(z.re as f32, z.im as f32);
     let (xs, ys): (Vec<c64>, Vec<c64>) = (xs.iter().map(single).collect(), ys.iter().map(single).collect());
     let mut out = vec![c64::new(0.0, 0.0); xs.len()];
-    // SAFETY: as above.
+    // SAFETY: blocks of equal length, with room for the larger result.
     unsafe { run(xs.len(), out.as_mut_ptr().cast(), xs.as_ptr().cast(), ys.as_ptr().cast(), std::ptr::null()) };
-    // SAFETY: as above.
+    // SAFETY: a real result fills half of the same memory.
     let moduli = unsafe { std::slice::from_raw_parts(out.as_ptr().cast::<f32>(), xs.len()) };
     let wide = |z: c64| [f64::from(z.re), f64::from(z.im)];
     for i in 0..xs.len() {

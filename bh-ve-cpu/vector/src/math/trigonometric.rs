@@ -60,7 +60,7 @@ fn reduce_large<V: Vector>(x: V, near: V::Mask, angle: Angle<V>) -> Angle<V> {
             los[lane] = reduced.lo;
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the arrays hold at least LANES numbers.
     unsafe {
         Angle { quadrant: V::load(quadrants.as_ptr()), r: Dd { hi: V::load(his.as_ptr()), lo: V::load(los.as_ptr()) } }
     }

@@ -216,7 +216,7 @@ unsafe extern "C" fn chunks<T: Wide, P: Part, const CONSTANT: bool>(
         } else {
             x[..count].iter_mut().zip(&y).for_each(|(x, &y)| *x = by_instruction::<T, P>(*x, y));
         }
-        // SAFETY: as above.
+        // SAFETY: `dst` has room for the chunk's `count` elements, which end at `n` or before.
         unsafe { dst.cast::<T>().add(done).copy_from_nonoverlapping(x.as_ptr(), count) };
     }
 }

@@ -100,7 +100,7 @@ impl Mpfr {
     /// |got - result| in units of 2^exponent, for the last result and a finite `got`.
     pub fn distance(&mut self, got: f64, exponent: i32) -> f64 {
         let [result, _, _, difference] = &mut self.registers;
-        // SAFETY: as above.
+        // SAFETY: the registers were initialised by mpfr_init2 and are distinct.
         unsafe {
             (self.subtract)(&mut **difference, &**result, got, NEAREST);
             (self.scale)(&mut **difference, &**difference, -(exponent as isize), NEAREST);

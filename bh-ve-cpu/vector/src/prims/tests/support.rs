@@ -204,7 +204,7 @@ pub(super) fn check(what: &str, run: PrimFn, inputs: &[DType], output: DType, wa
             for (pointer, block) in pointers.iter_mut().zip(&mut fresh) {
                 *pointer = block.pointer();
             }
-            // SAFETY: as above; the result replaces one operand.
+            // SAFETY: all blocks hold n elements; the result replaces one operand, of the same size.
             unsafe { run(n, pointers[k].cast_mut(), pointers[0], pointers[1], pointers[2]) };
             let replaced = fresh[k].bytes(n * output.size());
             let equal = replaced.chunks(output.size()).zip(got.chunks(output.size())).all(|(a, b)| same(output, a, b));
