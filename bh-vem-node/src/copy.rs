@@ -13,9 +13,10 @@ const SIDE: usize = 8;
 /// Copies the elements of a view of a base whose element 0 is at `data` to the program's memory.
 ///
 /// # Safety
-/// The elements of the view must be readable, and `memory` must be writable for them and overlap none.
+/// `dtype` must be the base's, and the view lie inside of it. Its elements must be readable, and `memory` writable for
+/// them, with a stride for each dimension, and overlap none.
 pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
-    // SAFETY: promised by the caller.
+    // SAFETY: both functions ask for what `# Safety` asks, and write to `memory` alone.
     unsafe {
         if !transpose(dtype.size(), view, data.cast_mut(), memory, true) {
             strided::load(dtype, view, data, memory);
@@ -26,9 +27,10 @@ pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemo
 /// Overwrites the elements of a view of a base whose element 0 is at `data` from the program's memory. Truth values become 0 or 1.
 ///
 /// # Safety
-/// The elements of the view must be writable, and `memory` must be readable for them and overlap none.
+/// `dtype` must be the base's, and the view lie inside of it. Its elements must be writable, and `memory` readable for
+/// them, with a stride for each dimension, and overlap none.
 pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemory) {
-    // SAFETY: promised by the caller.
+    // SAFETY: both functions ask for what `# Safety` asks, and read from `memory` only.
     unsafe {
         if dtype == DType::Bool || !transpose(dtype.size(), view, data, memory, false) {
             strided::store(dtype, view, data, memory);
@@ -40,7 +42,7 @@ pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemor
 /// of a cache for each. False if they are not.
 ///
 /// # Safety
-/// As [`load`] or [`store`].
+/// As [`load`] if `loads`, else as [`store`], for elements of `size` bytes.
 unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory, loads: bool) -> bool {
     let axes = view.shape().iter().zip(view.stride()).zip(memory.stride());
     let whole = Walk::merged(axes.map(|((&extent, &own), &other)| {
@@ -64,7 +66,8 @@ unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory
     let (along, across) = (whole.loops()[along], whole.loops()[across]);
     let own = data.wrapping_offset(view.start() as isize * size as isize);
     let begin = if loads { [memory.data(), own] } else { [own, memory.data()] };
-    // SAFETY: promised by the caller for every element, and the walk and the squares reach elements only.
+    // SAFETY: the walk leads to the first elements of planes of both sides, in which `squares` goes along the other two
+    // loops: to elements only, which are valid and do not overlap, as `# Safety` asks.
     rest.each(begin, |at| unsafe {
         match size {
             1 => squares::<1>(at, along, across),
@@ -80,7 +83,8 @@ unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory
 /// Copies elements of `N` bytes that are dense where they go along one loop, and where they come from along the other.
 ///
 /// # Safety
-/// All of them must lie in memory of their own that can be written, and read.
+/// For each iteration of both loops, the element of `N` bytes that their steps lead to must be valid: from `to` on for
+/// writing, from `from` on for reading. The two sides must not overlap.
 unsafe fn squares<const N: usize>([to, from]: [*mut u8; 2], along: Loop<2>, across: Loop<2>) {
     for first in (0..along.extent as isize).step_by(SIDE) {
         let rows = first..(first + SIDE as isize).min(along.extent as isize);
@@ -88,7 +92,8 @@ unsafe fn squares<const N: usize>([to, from]: [*mut u8; 2], along: Loop<2>, acro
             for column in begin..(begin + SIDE as isize).min(across.extent as isize) {
                 for row in rows.clone() {
                     let offset = |side: usize| row * along.steps[side] + column * across.steps[side];
-                    // SAFETY: promised by the caller.
+                    // SAFETY: rows and columns stay below the loops' extents, so that both are elements, which are
+                    // valid and do not overlap, as `# Safety` asks.
                     unsafe { ptr::copy_nonoverlapping(from.offset(offset(1)), to.offset(offset(0)), N) };
                 }
             }
