@@ -312,7 +312,9 @@ bh_status bh_index(bh_array **out, const bh_array *a, int32_t axis, int64_t inde
 bh_status bh_new_axis(bh_array **out, const bh_array *a, int32_t axis);
 
 /// With its axes reordered: axis d of the result is axis `axes[d]` of `a`. Null reverses their order.
-bh_status bh_transpose(bh_array **out, const bh_array *a, const int32_t *axes);
+bh_status bh_transpose(bh_array **out,
+                       const bh_array *a,
+                       const int32_t *axes);
 
 /// As `bh_transpose`, with the number of `axes`, which must be as many as `a` has dimensions.
 bh_status bh_transpose_sized(bh_array **out,
@@ -399,7 +401,9 @@ bh_status bh_read_sized(void *data,
                         const bh_array *a);
 
 /// Copies all elements to `data` with these strides in bytes, one per axis. Waits for them.
-bh_status bh_read_strided(void *data, const bh_array *a, const int64_t *stride);
+bh_status bh_read_strided(void *data,
+                          const bh_array *a,
+                          const int64_t *stride);
 
 /// Overwrites all elements with those at `data`, in C order.
 bh_status bh_write(bh_array *a, const void *data);
@@ -410,7 +414,9 @@ bh_status bh_write_sized(bh_array *a,
                          size_t capacity);
 
 /// Overwrites all elements with those at `data`, which has these strides in bytes, one per axis.
-bh_status bh_write_strided(bh_array *a, const void *data, const int64_t *stride);
+bh_status bh_write_strided(bh_array *a,
+                           const void *data,
+                           const int64_t *stride);
 
 /// Gives direct access to the memory of an array until `bh_unmap`: the address of its first element; further elements lie
 /// `bh_stride` apart. `access`: `BH_ACCESS_READ`, `BH_ACCESS_WRITE`, or both, with `BH_ACCESS_DISCARD` if all elements will be

@@ -118,12 +118,16 @@ keys! {
             "The most rows of passing arrays that neighbours both compute rather than send.";
         AHEAD_PERCENT "ahead_percent": u32 = "0",
             "In batches of several turns of a loop, ranks get rows of neighbours for all turns at once and compute with them, as long \
-             as these are at most this percentage of their own; 0 to send rows for each turn.";
+             as these are at most this percentage of their own; 0 to send rows for each turn. Unset, 10 where all ranks work in host \
+             memory.";
         GRID "grid": String = "\"auto\"",
             "Grids of ranks on which arrays are cut along several axes: auto (where that moves less), rows (never), or the ranks along each \
              axis, as in 4x4, for all arrays whose operations allow it.";
         OVERLAP_BYTES "overlap_bytes": u64 = "262144",
             "A rank that gets this many bytes or more computes what needs none of them while they travel.";
+        KEEP_BYTES "keep_bytes": u64 = "0",
+            "Right factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change. \
+             Unset, 67108864 on ranks of one host, and an eighth of their memory on devices and siblings.";
         SIDE_BY_SIDE "side_by_side": bool = "true",
             "Siblings go on with what does not depend on an operation that may fail, and share out operations that one of them does \
              alone, so that several are done at once; false for one after the other, all by the first.";

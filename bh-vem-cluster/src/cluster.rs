@@ -3,6 +3,7 @@
 mod configured;
 mod data;
 pub mod front;
+mod mapped;
 mod passage;
 mod past;
 
@@ -17,6 +18,7 @@ use crate::lead::{Lead, Turn};
 use crate::plan::planner::Planner;
 use crate::plan::settings::Settings;
 use crate::run::call;
+use crate::run::called;
 use crate::run::figures::Figures;
 use crate::run::machine::Machine;
 use crate::run::region;
@@ -33,8 +35,8 @@ use bh_core::error::{Error, Result};
 use bh_core::keys;
 use bh_core::strided;
 use configured::{Defaults, description, line, settings};
-use data::Mapped;
-use passage::Passage;
+use mapped::Mapped;
+use passage::{Passage, bytes_of, order};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -229,7 +231,7 @@ impl Cluster {
     }
 
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
-        self.machine.note_copies(front::bytes_of(base, view));
+        self.machine.note_copies(bytes_of(base, view));
         let outcome = self.map_base(base, view, mode);
         self.count();
         outcome
@@ -242,7 +244,7 @@ impl Cluster {
     }
 
     fn read(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
-        self.machine.note_copies(front::bytes_of(base, Some(view)));
+        self.machine.note_copies(bytes_of(base, Some(view)));
         if self.read_directly(base, view, memory)? {
             return Ok(());
         }
@@ -254,7 +256,7 @@ impl Cluster {
     }
 
     fn write(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
-        self.machine.note_copies(front::bytes_of(base, Some(view)));
+        self.machine.note_copies(bytes_of(base, Some(view)));
         if self.write_directly(base, view, memory)? {
             return Ok(());
         }
@@ -348,7 +350,9 @@ impl Cluster {
                 }
                 Ok(String::new())
             }
-            _ if [region::COMMAND, call::COMMAND].iter().any(|begin| text.starts_with(begin)) && !self.is_single() => {
+            _ if [region::COMMAND, called::COMMAND].iter().any(|begin| text.starts_with(begin))
+                && !self.is_single() =>
+            {
                 self.close_passage();
                 let command = Command::Message(text.to_owned());
                 let _turn = self.tell(&command)?;
@@ -467,13 +471,5 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         // Ranks that cannot be told any more have ended.
         drop(self.tell(&Command::Close));
-    }
-}
-
-/// The instructions of a batch, or of some blocks of it, in the order in which they are to run.
-fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
-    match blocks {
-        [] => (0..batch.instrs.len() as u32).collect(),
-        _ => blocks.iter().flat_map(|&block| batch.block_instrs(&batch.blocks[block as usize])).copied().collect(),
     }
 }

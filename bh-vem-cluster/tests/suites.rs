@@ -55,7 +55,7 @@ fn random_programs_equal_the_oracle() {
     let mut stacks = vec![
         cluster(2, 0, ""),
         cluster(3, 16, "overlap_rows = 0\noverlap_bytes = 0"),
-        cluster(4, 64, "weights = [1, 2, 0.5, 1]\nahead_percent = 100"),
+        cluster(4, 64, "weights = [1, 2, 0.5, 1]\nahead_percent = 100\nkeep_bytes = 1000"),
         cluster(5, 16, "weights = [0, 2, 0, 1, 0]"),
         cluster(7, 0, "overlap_rows = 5\noverlap_bytes = 0\nahead_percent = 300"),
         cluster(4, 0, "grid = '2x2'"),
@@ -117,7 +117,8 @@ fn uneven() -> Vec<Stack> {
     let stack = |ranks: usize| {
         let (small, rows) = ([0, 16, 64][ranks % 3], [2, 0, 5][ranks / 2 % 3]);
         let (weights, ahead) = (shares[..ranks].join(", "), [100, 0, 30][ranks % 3]);
-        let rows = format!("overlap_rows = {rows}\nahead_percent = {ahead}");
+        let kept = [0, 300][ranks % 2];
+        let rows = format!("overlap_rows = {rows}\nahead_percent = {ahead}\nkeep_bytes = {kept}");
         cluster(ranks, small, &format!("weights = [{weights}]\n{rows}\noverlap_bytes = 0"))
     };
     let on_grids = [(4, "2x2"), (6, "2x3"), (6, "3x2"), (3, "1x3"), (8, "2x2x2"), (16, "4x4")];

@@ -64,6 +64,9 @@ impl Hand<'_> {
     /// Overwrites an element of an array's base at a place that the array's view has. `None` if that has to be recorded.
     #[inline]
     pub fn set_element(&mut self, array: ArrayId, place: i64, value: Constant) -> Option<()> {
+        if self.0.dtype(self.0.find(array).ok()?) != value.dtype() {
+            return None;
+        }
         let to = self.change(array, place, &[])?;
         // SAFETY: views lie inside their bases, whose data does not move under the lock.
         unsafe { copy_element(value.dtype(), value.bits.as_ptr().cast(), to) };
@@ -76,7 +79,8 @@ impl Hand<'_> {
     pub fn change(&mut self, array: ArrayId, place: i64, inputs: &[ArrayId]) -> Option<*mut u8> {
         let handle = self.0.find(array).ok()?;
         let base = self.0.handles.at(handle).base;
-        if !self.0.is_free_standing(base) || !self.0.handles.at(handle).view.injective {
+        if !self.0.has_place(base, place) || !self.0.is_free_standing(base) || !self.0.handles.at(handle).view.injective
+        {
             return None;
         }
         let data = if let Some(settled) = &self.0.bases.at(base).settled {
@@ -174,11 +178,20 @@ impl State {
     /// An element of an array's base, if it may be read at once.
     #[inline]
     fn value_at(&self, handle: u32, place: i64) -> Option<Constant> {
+        if !self.has_place(self.handles.at(handle).base, place) {
+            return None;
+        }
         let (data, dtype) = (self.readable(handle, place)?, self.dtype(handle));
         let mut value = Constant { bits: [0; 2], dtype: dtype as u8, reserved: [0; 7] };
         // SAFETY: views lie inside their bases, whose data does not move under the lock; a constant has room for any element.
         unsafe { copy_element(dtype, data, value.bits.as_mut_ptr().cast()) };
         Some(value)
+    }
+
+    /// Has a base an element at a place?
+    #[inline]
+    fn has_place(&self, base: u32, place: i64) -> bool {
+        (0..self.bases.at(base).base.len).contains(&place)
     }
 
     /// Notes what an operation on these inputs would.

@@ -4,8 +4,10 @@ use crate::lead::roster::Stacks;
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
 use crate::plan::settings::{Grids, Settings};
+use crate::run::shares::MOST_PERCENT;
 use crate::run::tune::{self, Given};
 use bh_core::component::Host;
+use bh_core::config::{Key, Setting};
 use bh_core::error::{Error, Result};
 use bh_core::keys;
 use bh_core::launcher::Launcher;
@@ -28,6 +30,9 @@ const AHEAD_PERCENT: u32 = 10;
 /// Right factors of products that come to all ranks of one host as a whole: they would all pass through its memory anyway.
 const KEEP_BYTES: u64 = 64 << 20;
 
+/// A factor that takes no more than one part in this many of the least memory of devices, or of siblings, comes to them as a whole.
+const KEPT: u64 = 8;
+
 /// What suits some ranks where the configuration does not name it.
 pub(super) struct Defaults {
     overlap_bytes: u64,
@@ -36,52 +41,69 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// Those of ranks in general. `in_host_memory`: none has memory of its own, as devices have.
-    fn of_ranks(in_host_memory: bool) -> Defaults {
-        let (overlap_bytes, ahead_percent) = (&keys::cluster::OVERLAP_BYTES, &keys::cluster::AHEAD_PERCENT);
-        let ahead_percent = if in_host_memory { AHEAD_PERCENT } else { ahead_percent.default() };
-        Defaults { overlap_bytes: overlap_bytes.default(), ahead_percent, keep_bytes: 0 }
+    /// Those of ranks with such stacks, on one host or on several.
+    fn of_ranks(stacks: &Stacks, one_host: bool) -> Defaults {
+        let in_host_memory = stacks.iter().all(|one| one.memory.is_none());
+        let memory: Option<Vec<u64>> = stacks.iter().map(|one| one.memory).collect();
+        Defaults {
+            overlap_bytes: keys::cluster::OVERLAP_BYTES.default(),
+            ahead_percent: if in_host_memory { AHEAD_PERCENT } else { keys::cluster::AHEAD_PERCENT.default() },
+            keep_bytes: match memory.and_then(|all| all.into_iter().min()) {
+                Some(least) => part_for_factors(least),
+                None if in_host_memory && one_host => KEEP_BYTES,
+                None => keys::cluster::KEEP_BYTES.default(),
+            },
+        }
     }
 
     /// Those of several processes with such stacks.
     pub(super) fn of_processes(all: &[Stacks]) -> Defaults {
-        let in_host_memory = all.iter().flatten().all(|one| one.memory.is_none());
         let one_host = Launcher::find().is_some_and(|launcher| launcher.local_size == launcher.size);
-        let keep_bytes = if in_host_memory && one_host { KEEP_BYTES } else { 0 };
-        Defaults { keep_bytes, ..Defaults::of_ranks(in_host_memory) }
+        Defaults::of_ranks(&all.concat(), one_host)
     }
 
-    /// Those of one process with such stacks, one for each rank or one for all that it simulates.
+    /// Those of one process with such stacks, one for each rank or one for all that it simulates: these send what ranks of several
+    /// hosts would.
     pub(super) fn of_process(stacks: &Stacks) -> Defaults {
-        let mut defaults = Defaults::of_ranks(stacks.iter().all(|one| one.memory.is_none()));
+        let mut defaults = Defaults::of_ranks(stacks, false);
         // What siblings compute while elements move takes kernels of its own, which read and write more than they win.
         if stacks.len() > 1 {
             defaults.overlap_bytes = u64::MAX;
+            // Those without memory of their own share the host's.
+            let in_host = stacks.iter().filter(|one| one.memory.is_none()).count() as u64;
+            let of_host = bh_core::machine::memory() / in_host.max(1);
+            let least = stacks.iter().map(|one| one.memory.unwrap_or(of_host)).min();
+            defaults.keep_bytes = part_for_factors(least.unwrap_or(0));
         }
         defaults
     }
 }
 
+/// How much of a memory may be a factor that comes as a whole.
+fn part_for_factors(memory: u64) -> u64 {
+    memory / 100 * MOST_PERCENT / KEPT
+}
+
+/// What the configuration says, if it does.
+fn given_or<T: Setting>(host: &Host, key: &Key<T>, otherwise: T) -> Result<T> {
+    match host.config(key) {
+        Some(_) => host.setting(key),
+        None => Ok(otherwise),
+    }
+}
+
 /// How the configuration shares out work among ranks. `speeds`: how fast they say they are.
 pub(super) fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>, defaults: Defaults) -> Result<Settings> {
-    let overlap_bytes = match host.config(&keys::cluster::OVERLAP_BYTES) {
-        Some(_) => host.setting(&keys::cluster::OVERLAP_BYTES)?,
-        None => defaults.overlap_bytes,
-    };
-    let ahead_percent = match host.config(&keys::cluster::AHEAD_PERCENT) {
-        Some(_) => host.setting(&keys::cluster::AHEAD_PERCENT)?,
-        None => defaults.ahead_percent,
-    };
     let (weights, rates) = shares(host, ranks, speeds)?;
     Ok(Settings {
         weights,
         rates,
         small_bytes: host.setting(&keys::cluster::SMALL_BYTES)?,
         overlap_rows: host.setting(&keys::cluster::OVERLAP_ROWS)?.into(),
-        ahead_percent: ahead_percent.into(),
+        ahead_percent: given_or(host, &keys::cluster::AHEAD_PERCENT, defaults.ahead_percent)?.into(),
         grid: Grids::read(&host.setting(&keys::cluster::GRID)?, ranks)?,
-        overlap_bytes,
-        keep_bytes: defaults.keep_bytes,
+        overlap_bytes: given_or(host, &keys::cluster::OVERLAP_BYTES, defaults.overlap_bytes)?,
+        keep_bytes: given_or(host, &keys::cluster::KEEP_BYTES, defaults.keep_bytes)?,
     })
 }
 
@@ -94,6 +116,7 @@ pub(super) fn line(host: &Host) -> Result<String> {
         ahead_percent: host.setting(&keys::cluster::AHEAD_PERCENT)?.into(),
         grid: Grids::default(),
         overlap_bytes: host.setting(&keys::cluster::OVERLAP_BYTES)?,
+        keep_bytes: host.setting(&keys::cluster::KEEP_BYTES)?,
         ..Settings::default(1)
     };
     Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default(), &grid))

@@ -1,6 +1,7 @@
 //! Arrays as the program on rank 0 reads, writes and maps them.
 
 use super::Cluster;
+use super::mapped::Mapped;
 use crate::command::Command;
 use crate::plan::array::Piece;
 use crate::plan::boxes::{Span, span_of};
@@ -10,14 +11,6 @@ use crate::run::staging::Staging;
 use bh_bytecode::{Base, View};
 use bh_core::abi::{HostMemory, access, status};
 use bh_core::error::{Error, Result};
-
-/// A base that the program has mapped.
-pub(super) enum Mapped {
-    /// The memory of rank 0's piece.
-    Piece { piece: Piece, maps: u32, changes: bool },
-    /// Memory of this component. Dropped by the program while mapped?
-    Staged(Staging),
-}
 
 impl Cluster {
     /// Brings an array to rank 0's memory, where it stays.

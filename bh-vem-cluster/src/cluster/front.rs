@@ -2,7 +2,7 @@
 //! time.
 
 use super::Cluster;
-use super::passage::{Passage, Use};
+use super::passage::{Passage, Use, bytes_of};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{
     Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction, Residency,
@@ -175,9 +175,4 @@ impl Component for Front {
     fn message(&mut self, text: &str) -> Result<String> {
         self.0.cluster().message(text)
     }
-}
-
-/// Bytes of a base, or of a view of it.
-pub(super) fn bytes_of(base: &Base, view: Option<&View>) -> u64 {
-    view.map_or(base.bytes(), |view| (view.len() as usize * base.dtype().size()) as u64)
 }

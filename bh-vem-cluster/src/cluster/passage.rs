@@ -2,7 +2,7 @@
 
 use crate::plan::array::Piece;
 use crate::plan::boxes::Span;
-use bh_bytecode::{Base, BatchRef, Opcode};
+use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::capability;
 use bh_core::component::{Child, Report, Ticket};
 use bh_core::error::Result;
@@ -331,4 +331,17 @@ impl Passage {
         };
         Some((outcome, gone))
     }
+}
+
+/// The instructions of a batch, or of some blocks of it, in the order in which they are to run.
+pub(super) fn order(batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<u32> {
+    match blocks {
+        [] => (0..batch.instrs.len() as u32).collect(),
+        _ => blocks.iter().flat_map(|&block| batch.block_instrs(&batch.blocks[block as usize])).copied().collect(),
+    }
+}
+
+/// Bytes of a base, or of a view of it.
+pub(super) fn bytes_of(base: &Base, view: Option<&View>) -> u64 {
+    view.map_or(base.bytes(), |view| (view.len() as usize * base.dtype().size()) as u64)
 }

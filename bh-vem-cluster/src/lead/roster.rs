@@ -5,7 +5,7 @@ use crate::command::wire::{Reader, Writer, get_table, put_table};
 use crate::command::{get_settings, put_settings};
 use crate::plan::rates::MOST_TIMES_SLOWER;
 use crate::plan::settings::Settings;
-use crate::run::machine::memory_of;
+use crate::run::local::memory_of;
 use crate::transport::tree::{collect, leader, spread};
 use crate::transport::{Class, Port};
 use bh_core::abi::status;

@@ -42,6 +42,15 @@ pub struct Wish {
     pub moved: f64,
 }
 
+/// What batches would have saved.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// By shape of batch, with the number of arrays that had left their grids when it was looked at.
+    pub(crate) known: HashMap<u64, (u64, Option<Wish>)>,
+    /// Bytes so far, by the first array that would move.
+    pub(crate) saved: HashMap<u64, f64>,
+}
+
 /// Looks at a program.
 pub fn choose(arrays: &HashMap<u64, Array>, settings: &Settings, batch: &BatchRef<'_>, order: &[u32]) -> Choice {
     if !is_worth_looking(arrays, settings, batch) {

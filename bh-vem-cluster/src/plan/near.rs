@@ -4,12 +4,14 @@
 use crate::plan::boxes::{IndexBox, Span, inside, span_of};
 use crate::plan::held::Has;
 use crate::plan::layout::{Cuts, first_of, outermost};
-use crate::plan::operate::BoxOf;
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stages::Stages;
 use bh_bytecode::{BatchRef, Instr, View};
 use bh_core::error::Result;
 use std::ops::Range;
+
+/// Which indices of an operand a box of the output needs: `operand` counts from the first input.
+pub(crate) type BoxOf<'a> = &'a dyn Fn(usize, &IndexBox) -> IndexBox;
 
 /// Fewer ranks are looked at one by one.
 const LEAST_ALIKE: usize = 3;

@@ -4,15 +4,12 @@ use crate::plan::boxes::{IndexBox, span_of};
 use crate::plan::held::{Has, Runs};
 use crate::plan::layout::Parts;
 use crate::plan::layout::covers;
-use crate::plan::near::{Crowd, Use};
+use crate::plan::near::{BoxOf, Crowd, Use};
 use crate::plan::planner::{Planned, Planner, Share};
 use crate::plan::stage::{Local, Place};
 use bh_bytecode::methods;
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, Operand, View};
 use bh_core::error::Result;
-
-/// Which indices of an operand a box of the output needs: `operand` counts from the first input.
-pub(crate) type BoxOf<'a> = &'a dyn Fn(usize, &IndexBox) -> IndexBox;
 
 impl Planner {
     pub(crate) fn operate(&mut self, batch: &BatchRef<'_>, index: u32, instr: &Instr) -> Result<Planned> {

@@ -87,7 +87,7 @@ impl Settings {
             ahead_percent: 0,
             grid: Grids::default(),
             overlap_bytes,
-            keep_bytes: 0,
+            keep_bytes: cluster::KEEP_BYTES.default(),
         }
     }
 
@@ -101,12 +101,12 @@ impl Settings {
             ahead_percent,
             grid: _,
             overlap_bytes,
-            keep_bytes: _,
+            keep_bytes,
         } = self;
         let weights = if weights.is_empty() { "by default" } else { weights };
         format!(
             "weights {weights}, small_bytes {small_bytes}, overlap_rows {overlap_rows}, ahead_percent {ahead_percent}, \
-             grid {grid}, overlap_bytes {overlap_bytes}"
+             grid {grid}, overlap_bytes {overlap_bytes}, keep_bytes {keep_bytes}"
         )
     }
 }

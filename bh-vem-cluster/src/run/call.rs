@@ -6,6 +6,7 @@ use crate::command::wire::Writer;
 use crate::plan::boxes::{Span, span_of};
 use crate::plan::planner::Planner;
 use crate::plan::stage::Place;
+use crate::run::called::Called;
 use crate::run::machine::Machine;
 use crate::transport::Class;
 use bh_bytecode::{Base, BatchRef, Instr, View};
@@ -20,9 +21,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The method that calls the function which was named last.
 pub const METHOD: &str = "cluster_call";
 
-/// What the command that names a function begins with.
-pub const COMMAND: &str = "cluster call ";
-
 /// What the bridge of this process gave for calls, if it has a language for that.
 static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -31,23 +29,6 @@ pub fn note(host: &Host) {
     let given = host.handle(CALL);
     if !given.is_null() {
         FUNCTION.store(given, Ordering::Release);
-    }
-}
-
-/// A function of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
-    /// Rows of its neighbours that a part gets.
-    halo: i64,
-    /// The function, in hexadecimal digits.
-    text: String,
-}
-
-impl Called {
-    /// From the command `cluster call HALO FUNCTION`.
-    pub fn read(command: &str) -> Option<Called> {
-        let (halo, text) = command.strip_prefix(COMMAND)?.split_once(' ')?;
-        Some(Called { halo: halo.parse().ok()?, text: text.to_owned() })
     }
 }
 

@@ -6,6 +6,7 @@ use crate::plan::boxes::span_of;
 use crate::plan::stage::{Place, Transfer};
 use crate::run::local::LocalRank;
 use crate::run::machine::{Machine, each, timed};
+use crate::run::rooms::{PIECE, Room, Underway};
 use bh_bytecode::View;
 use bh_core::abi::{access, status};
 use bh_core::component::Child;
@@ -13,66 +14,8 @@ use bh_core::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Bytes of a piece.
-const PIECE: usize = 8 << 20;
 /// Fewer bytes in all are moved by one thread: waking others would take longer.
 const SHARED_BYTES: usize = 256 << 10;
-
-/// Memory between two ranks: two pieces, which take turns.
-struct Room {
-    data: *mut u8,
-    /// The memory, where no engine gave it.
-    own: Vec<u8>,
-    /// How often a piece was taken.
-    taken: usize,
-    /// By piece, the move of the rank that gets it, which may still read it; 0 for none.
-    busy: [u64; 2],
-}
-
-// SAFETY: the memory lives as long as the stacks below, and pieces are used by one thread at a time.
-unsafe impl Send for Room {}
-
-impl Room {
-    /// Asks an engine for memory that devices reach by themselves.
-    fn new(child: &mut Child) -> Room {
-        let address = child.message(&format!("pinned memory {}", 2 * PIECE)).ok();
-        let address = address.and_then(|text| text.trim().parse::<usize>().ok());
-        let mut own = vec![0; if address.is_some() { 0 } else { 2 * PIECE }];
-        let data = address.map_or(own.as_mut_ptr(), std::ptr::with_exposed_provenance_mut);
-        Room { data, own, taken: 0, busy: [0; 2] }
-    }
-
-    /// A piece, by the number of its turn.
-    fn piece(&self, turn: usize) -> *mut u8 {
-        // SAFETY: there are two.
-        unsafe { self.data.add(turn % 2 * PIECE) }
-    }
-}
-
-/// The memory between ranks, by sender and receiver.
-#[derive(Default)]
-pub(crate) struct Rooms(BTreeMap<(usize, usize), Room>);
-
-/// What is on its way from one rank to another, in a piece of the memory between them.
-pub(crate) struct Underway {
-    from: usize,
-    to: usize,
-    places: Vec<(Place, Place)>,
-    piece: usize,
-    /// The last move that fills the piece; 0 for none.
-    filling: u64,
-}
-
-impl Underway {
-    /// The places of the piece: where each begins in it.
-    fn begins(&self) -> impl Iterator<Item = (usize, &(Place, Place))> {
-        let mut behind = 0;
-        self.places.iter().map(move |places| {
-            behind += places.0.bytes();
-            (behind - places.0.bytes(), places)
-        })
-    }
-}
 
 /// What moves from one rank to another: pieces, each a list of places on both sides.
 struct Load {

@@ -3,8 +3,8 @@
 
 use crate::command::failure::Failure;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
-use crate::run::carry::Underway;
 use crate::run::machine::{Machine, timed};
+use crate::run::rooms::Underway;
 use crate::transport::{Class, buffers};
 use bh_bytecode::{BatchRef, Opcode};
 use bh_core::error::Error;

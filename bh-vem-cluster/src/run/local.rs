@@ -14,6 +14,11 @@ const MOST_OPEN: usize = 16;
 const MOST_LATER: usize = 64;
 const FEW_BYTES: u64 = 4096;
 
+/// The memory that a stack's engines have of their own.
+pub(crate) fn memory_of(child: &mut Child) -> Option<u64> {
+    child.message("device memory").ok()?.trim().parse().ok()
+}
+
 /// One rank of this process.
 pub struct LocalRank {
     /// Bases that the stack below has heard of.

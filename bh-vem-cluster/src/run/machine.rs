@@ -3,16 +3,16 @@
 use crate::command::Command;
 use crate::lead::roster::Roster;
 use crate::plan::boxes::{Span, span_of};
+use crate::plan::choice::Wishes;
 use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, QR, SOLVE};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::stage::{LocalBatch, Place};
-use crate::run::call::{self, Called};
-use crate::run::carry::Rooms;
-use crate::run::local::LocalRank;
+use crate::run::called::{self, Called};
+use crate::run::local::{LocalRank, memory_of};
 use crate::run::region::{COMMAND, Region};
+use crate::run::rooms::Rooms;
 use crate::run::shares::Shares;
-use crate::run::wish::Wishes;
 use crate::transport::crossing::Crossing;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
@@ -98,11 +98,6 @@ pub(super) fn each<T: Send>(
         }
     });
     outcomes
-}
-
-/// The memory that a stack's engines have of their own.
-pub(crate) fn memory_of(child: &mut Child) -> Option<u64> {
-    child.message("device memory").ok()?.trim().parse().ok()
 }
 
 impl Machine {
@@ -267,7 +262,7 @@ impl Machine {
                 self.region = Region::read(text);
                 Ok(())
             }
-            Command::Message(text) if text.starts_with(call::COMMAND) => {
+            Command::Message(text) if text.starts_with(called::COMMAND) => {
                 self.called = Called::read(text);
                 Ok(())
             }

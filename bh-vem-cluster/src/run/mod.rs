@@ -1,6 +1,7 @@
 //! Runs what is planned for the ranks of this process.
 
 pub mod call;
+pub mod called;
 mod carry;
 mod columns;
 mod dealing;
@@ -10,11 +11,13 @@ mod eigen;
 pub mod execute;
 pub mod figures;
 pub mod file;
+mod heed;
 mod keys;
 pub mod local;
 pub mod machine;
 pub mod programs;
 pub mod region;
+mod rooms;
 mod scan;
 mod search;
 pub mod shares;

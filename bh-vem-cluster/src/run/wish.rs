@@ -1,24 +1,14 @@
 //! Lets arrays in rows go to a grid of ranks as soon as it would have saved what the move takes: so all that moves is at most twice the
 //! least, whatever the program does next.
 
-use crate::plan::choice::{Wish, choose};
+use crate::plan::choice::{Wishes, choose};
 use crate::plan::mesh::Mesh;
 use crate::plan::settings::Grids;
 use crate::run::machine::Machine;
 use bh_bytecode::BatchRef;
-use std::collections::HashMap;
 
 /// Shapes of batches, and arrays, that are remembered.
 const MOST: usize = 1024;
-
-/// What batches would have saved.
-#[derive(Debug, Default)]
-pub(crate) struct Wishes {
-    /// By shape of batch, with the number of arrays that had left their grids when it was looked at.
-    known: HashMap<u64, (u64, Option<Wish>)>,
-    /// Bytes so far, by the first array that would move.
-    saved: HashMap<u64, f64>,
-}
 
 impl Machine {
     /// Counts what a batch of this shape would save, and moves its arrays if that is enough.
