@@ -1,7 +1,6 @@
 //! When the way past the cluster is open: where one rank of this process has all shares, so that its child has all arrays.
 
-use super::data::Mapped;
-use super::passage::Own;
+use super::mapped::Mapped;
 use super::{Cluster, order};
 use crate::run::call::METHOD;
 use crate::run::region::{READ, WRITE};
