@@ -1,7 +1,8 @@
 //! When the way past the cluster is open: where one rank of this process has all shares, so that its child has all arrays.
 
+use super::Cluster;
 use super::mapped::Mapped;
-use super::{Cluster, order};
+use super::passage::{Own, order};
 use crate::run::call::METHOD;
 use crate::run::region::{READ, WRITE};
 use crate::run::shares::Holdings;
