@@ -1,7 +1,7 @@
 //! The libraries that connect the ranks of a cluster: one for each MPI that is there, each with a target directory of its own.
 
+use crate::artifacts::{self, copy};
 use crate::command::{Failure, Outcome, cargo, output, root, run, target};
-use crate::install::{self, copy};
 use crate::packages::{ensure, exists};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,7 +111,7 @@ pub fn build_into(directory: &Path) -> Outcome {
 /// Runs the command line `build [--profile NAME]`: all that is installed, and the libraries for MPI beside it.
 pub fn run_build(arguments: &[String]) -> Outcome {
     let profile = crate::command::option(arguments, "--profile")?.unwrap_or("release");
-    let built = install::build(profile, &install::libraries())?;
+    let built = artifacts::build(profile, &artifacts::libraries())?;
     build_into(&built)?;
     println!("built into {}", built.display());
     Ok(())

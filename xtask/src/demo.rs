@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: the main job, from source to a picture and a table.
 
 use crate::command::{Failure, Outcome, option, output, root, run as execute, target};
-use crate::{install, packages, picture};
+use crate::{artifacts, install, packages, picture};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,7 +26,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let libraries: Vec<&str> = COMPONENTS.iter().copied().chain(compiler).collect();
     // The program `bh` is not run here; with it come a command line, MiniMatlab and what checks engines.
     let crates = [&["bh-bridge-c"], &libraries[..]].concat();
-    install::place_libraries(&install::build_crates("release", &crates)?, &prefix, &libraries)?;
+    install::place_libraries(&artifacts::build_crates("release", &crates)?, &prefix, &libraries)?;
     step(2, "examples/heat.c, compiled with cc and pkg-config");
     let png = heat(&prefix, size, iterations)?;
     step(3, "programs of the benchmarks beside plain C on all cores and NumPy: half a minute");

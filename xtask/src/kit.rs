@@ -1,7 +1,7 @@
 //! The engine kit of an installation: the templates, and the sources of the crates that components in Rust are built with.
 
+use crate::artifacts::{copy, copy_tree};
 use crate::command::{Failure, Outcome, root};
-use crate::install::{copy, copy_tree};
 use std::fs;
 use std::path::Path;
 

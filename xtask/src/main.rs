@@ -1,5 +1,6 @@
 //! Developer commands: `cargo xtask <command>`. Run without arguments for the list.
 
+mod artifacts;
 mod bench;
 mod cil;
 mod cluster;

@@ -1,8 +1,8 @@
 //! `cargo xtask mutants`: small errors put into the sources, one at a time, and which of them the tests find. All sampled ones
 //! are built at once, each asleep behind its number; `xtask/mutants/run.py` wakes them one by one.
 
+use crate::artifacts;
 use crate::command::{Failure, Outcome, cargo, option, root, run as execute, target};
-use crate::install;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -231,7 +231,7 @@ impl Places {
                     continue;
                 };
                 let file = format!("{package}-{name}");
-                install::copy(&program, &stage.join("tests").join(&file))?;
+                artifacts::copy(&program, &stage.join("tests").join(&file))?;
                 let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
                 let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&self.tree).ok());
                 let folder = folder.map(|folder| folder.display().to_string());
@@ -241,10 +241,10 @@ impl Places {
         for entry in fs::read_dir(self.built.join("checked/deps"))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("libbh_") && name.ends_with(".so") && !name.contains("jit") && !name.contains("numpy") {
-                install::copy(&entry.path(), &stage.join("lib").join(name))?;
+                artifacts::copy(&entry.path(), &stage.join("lib").join(name))?;
             }
         }
-        install::strip(stage)?;
+        artifacts::strip(stage)?;
         let plan = json!({"tree": self.tree, "tests": plan, "mutants": self.mutants()?});
         fs::write(stage.join("plan.json"), plan.to_string())?;
         for name in ["run.py", "unchanged.txt"] {

@@ -1,7 +1,7 @@
 //! The Python package: put together from what was built, and its tests.
 
+use crate::artifacts::{self, copy, copy_tree};
 use crate::command::{Failure, Outcome, cargo, option, root, run, target};
-use crate::install::{self, copy, copy_tree};
 use crate::{cluster, packages};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ pub fn stage(profile: &str) -> Outcome<PathBuf> {
 /// Copies the libraries of the package from the directory where they were built.
 fn gather(built: &Path, package: &Path) -> Outcome {
     copy(&built.join("libbh_bridge_numpy.so"), &package.join("_native.abi3.so"))?;
-    for component in install::libraries() {
+    for component in artifacts::libraries() {
         let name = format!("lib{}.so", component.replace('-', "_"));
         copy(&built.join(&name), &package.join(&name))?;
     }
@@ -37,8 +37,8 @@ fn gather(built: &Path, package: &Path) -> Outcome {
 
 /// Builds the native module and the components, all of them in one run of cargo.
 pub fn build(profile: &str) -> Outcome<PathBuf> {
-    let crates: Vec<&str> = install::libraries().into_iter().chain([MODULE]).collect();
-    install::build_crates(profile, &crates)
+    let crates: Vec<&str> = artifacts::libraries().into_iter().chain([MODULE]).collect();
+    artifacts::build_crates(profile, &crates)
 }
 
 /// Runs the command line `libraries --out DIR [--built DIR]`, which the wheel's build calls: all libraries of the package,
@@ -55,7 +55,7 @@ pub fn libraries(arguments: &[String]) -> Outcome {
     };
     std::fs::create_dir_all(out)?;
     gather(&built, Path::new(out))?;
-    install::strip(Path::new(out))
+    artifacts::strip(Path::new(out))
 }
 
 /// Libraries that the system brings, with the programs that use them.

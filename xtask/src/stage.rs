@@ -2,7 +2,7 @@
 //! `.stage` of the repository: an installation, test programs and the benchmark programs of `benches/device.py`.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute};
-use crate::install;
+use crate::{artifacts, install};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,17 +24,17 @@ pub fn run(arguments: &[String]) -> Outcome {
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
     }
-    install::place(&install::build(profile, LIBRARIES)?, &stage, LIBRARIES)?;
+    install::place(&artifacts::build(profile, LIBRARIES)?, &stage, LIBRARIES)?;
     for folder in ["share/doc", "share/bh/rust", "share/bh/engine-kit"] {
         let _ = fs::remove_dir_all(stage.join(folder));
     }
     let tests = stage.join("tests");
     fs::create_dir_all(&tests)?;
     for (name, program) in suites(profile)? {
-        install::copy(&program, &tests.join(name))?;
+        artifacts::copy(&program, &tests.join(name))?;
     }
     programs(&stage)?;
-    install::strip(&stage)?;
+    artifacts::strip(&stage)?;
     let bytes = compressed(&stage)?;
     println!("staged into {}: {:.1} MiB compressed", stage.display(), bytes as f64 / (1 << 20) as f64);
     if bytes > MOST_BYTES {

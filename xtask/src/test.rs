@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs what the tests need and runs all of them.
 
 use crate::command::{Outcome, cargo, run as execute, target};
-use crate::{cil, cluster, header, install, packages, python};
+use crate::{artifacts, cil, cluster, header, install, packages, python};
 
 /// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
 pub const PROFILE: &str = "checked";
@@ -34,7 +34,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     execute(&mut build)?;
     header::check_built(PROFILE)?;
     let prefix = target().join("test-prefix");
-    install::place(&target().join(PROFILE), &prefix, &install::libraries())?;
+    install::place(&target().join(PROFILE), &prefix, &artifacts::libraries())?;
     for directory in [prefix.join("lib/bh"), target().join(PROFILE)] {
         cluster::build_into(&directory)?;
     }
