@@ -196,15 +196,6 @@ def test_lists_that_hold_themselves():
     assert bh.array([ring], object).ndim == numpy.array([ring], object).ndim
 
 
-@pytest.mark.parametrize("value", [numpy.inf, -numpy.inf, numpy.nan, 1e300, 3.9, -2.5])
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "i8", "u8"])
-def test_filled_and_converted_integers_are_the_same(value, dtype):
-    with numpy.errstate(invalid="ignore"):
-        wanted = bh.array([value]).astype(dtype)[0]
-        assert (bh.full(3, value, dtype) == wanted).all()
-        assert (bh.full_like(bh.ones((2, 3), dtype), value) == wanted).all()
-
-
 def test_sums_of_products_know_their_castings():
     a = bh.arange(3)
     for casting in ("same_value", "blah"):

@@ -12,7 +12,8 @@ const PACKAGES: &[&str] = &["bh-ve-opencl", "bh-tests"];
 const SUITES: &[&str] = &["suites", "engine", "opencl"];
 
 /// The libraries that the stacks of a device and the suites load; none needs more than a plain system has.
-const LIBRARIES: &[&str] = &["bh-filter", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-opencl", "bh-ve-interp"];
+const LIBRARIES: &[&str] =
+    &["bh-filter", "bh-fuser", "bh-vem-node", "bh-vem-cluster", "bh-ve-cpu", "bh-ve-opencl", "bh-ve-interp"];
 
 /// What may travel, compressed.
 const MOST_BYTES: usize = 64 << 20;

@@ -59,15 +59,9 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     # The class of a value that has functions of its own copies it.
     if code is None or _is_deep(shape) or _fallback.decided((value,)):
         return np.full(shape, _fallback.lower(value), dtype, order)
-    is_scalar = type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic))
-    if order in ("C", "c", None) and is_scalar and not _goes_to_integers(value, np.dtype(dtype)):
+    if order in ("C", "c", None) and type(value) is not ndarray and isinstance(value, (int, float, complex, np.generic)):
         return called(_native.full(shape, code, np.full((), value, dtype).item()), dtype)
     return called(_filled(_made(shape, code, order), value), dtype)
-
-
-def _goes_to_integers(value, dtype):
-    """Are they floats that become integers? bh's conversions say what those beyond all integers become, here as elsewhere."""
-    return dtype.kind in "iu" and np.asarray(value).dtype.char in "fd"
 
 
 def _filled(array, value):
@@ -75,10 +69,7 @@ def _filled(array, value):
     if type(value) is int and value in (0, 1):
         _native.assign(array, value == 1)
         return array
-    if type(value) is ndarray or _goes_to_integers(value, array.dtype):
-        value = astype(native(value), array.dtype)
-    else:
-        value = native(np.full(np.shape(value), value, array.dtype))
+    value = astype(value, array.dtype) if type(value) is ndarray else native(np.full(np.shape(value), value, array.dtype))
     _native.assign(array, _indexing.fitted(value, array.shape))
     return array
 
