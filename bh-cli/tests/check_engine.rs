@@ -79,6 +79,14 @@ fn rules_that_are_broken_are_found() {
 }
 
 #[test]
+fn an_engine_that_starts_is_looked_at_in_all_cases() {
+    let (passed, printed) = check(&engine(15), &["start", "predict"], 120);
+    assert!(!passed && printed.contains("start: FAILED") && printed.contains("predict: "), "{printed}");
+    let (passed, printed) = check(&libraries().join("libbh_fuser.so"), &["start", "predict"], 120);
+    assert!(!passed && printed.contains("the other cases are left out") && !printed.contains("predict: "), "{printed}");
+}
+
+#[test]
 fn an_engine_that_behaves_passes() {
     let cases = [
         "start", "supports", "registry", "data", "tickets", "methods", "exports", "evaluate", "predict", "reports",

@@ -58,6 +58,8 @@ pub struct Findings {
     pub faults: Vec<String>,
     /// What is to be printed in any case.
     pub notes: Vec<String>,
+    /// The case could not be done to its end.
+    pub cut_short: bool,
 }
 
 impl Findings {
@@ -101,6 +103,7 @@ pub fn run(case: &Case, library: &Library) -> Findings {
     let before = process::State::now();
     if let Err(error) = (case.run)(library, &mut findings) {
         findings.fault(error.to_string());
+        findings.cut_short = true;
     }
     before.compare(&mut findings);
     findings
