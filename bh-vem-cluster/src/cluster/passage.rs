@@ -327,7 +327,7 @@ impl Passage {
         let outcome = self.with(|child| child.execute(&BatchRef { bases, ..*batch }, blocks, report));
         let gone = match blocks {
             [] => lock(kept).ran(batch, 0..batch.instrs.len() as u32),
-            _ => lock(kept).ran(batch, super::order(batch, blocks).into_iter()),
+            _ => lock(kept).ran(batch, order(batch, blocks).into_iter()),
         };
         Some((outcome, gone))
     }

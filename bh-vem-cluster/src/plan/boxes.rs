@@ -101,6 +101,25 @@ impl IndexBox {
         (0..self.rank).all(|dim| dims >> dim & 1 == 0 || self.extent[dim] == shape[dim])
     }
 
+    /// The indices that another box has, too; `None` if there are none.
+    pub fn meet(&self, other: &IndexBox) -> Option<IndexBox> {
+        (0..self.first().len()).try_fold(*self, |both, dim| {
+            let common = self.along(dim).meet(other.along(dim));
+            (!common.is_empty()).then(|| both.with(dim, common.low, common.len()))
+        })
+    }
+
+    /// The indices counted from the first ones of a box that has them.
+    pub fn within(&self, whole: &IndexBox) -> IndexBox {
+        (0..self.first().len())
+            .fold(*self, |part, dim| part.with(dim, self.first()[dim] - whole.first()[dim], self.extent()[dim]))
+    }
+
+    /// The indices along a dimension.
+    fn along(&self, dim: usize) -> Span {
+        Span::new(self.first()[dim], self.first()[dim] + self.extent()[dim])
+    }
+
     /// The box of the dimensions that are not in `mask`.
     pub fn without(&self, mask: u32) -> IndexBox {
         let mut kept = IndexBox { rank: 0, first: [0; MAX_RANK], extent: [1; MAX_RANK] };

@@ -29,12 +29,12 @@ pub struct Choice {
     /// Those that are to be cut on a grid where the program makes or uses them, by number of base.
     pub cuts: HashMap<u32, Cut>,
     /// Those in rows for which it pays to go to a grid if the program goes on like this.
-    pub wish: Option<Wish>,
+    pub regrid: Option<Regrid>,
 }
 
 /// Arrays in rows that would better be on a grid.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct Regrid {
     pub arrays: Vec<(u32, Cut)>,
     /// Bytes that a rank would send less in a batch like this.
     pub saved: f64,
@@ -42,11 +42,11 @@ pub struct Wish {
     pub moved: f64,
 }
 
-/// What batches would have saved.
+/// What batches would have saved on grids.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct Savings {
     /// By shape of batch, with the number of arrays that had left their grids when it was looked at.
-    pub(crate) known: HashMap<u64, (u64, Option<Wish>)>,
+    pub(crate) known: HashMap<u64, (u64, Option<Regrid>)>,
     /// Bytes so far, by the first array that would move.
     pub(crate) saved: HashMap<u64, f64>,
 }
@@ -365,7 +365,7 @@ impl<'a> Survey<'a> {
     /// All arrays on one grid, wherever they have as many axes.
     fn all_on(self, grid: &[usize]) -> Choice {
         let fits = self.shapes.into_iter().filter(|(_, shape)| shape.len() >= grid.len());
-        Choice { cuts: fits.map(|(base, shape)| (base, (shape, grid.to_vec()))).collect(), wish: None }
+        Choice { cuts: fits.map(|(base, shape)| (base, (shape, grid.to_vec()))).collect(), regrid: None }
     }
 
     /// Arrays that meet are cut alike: on the grid on which some are, or on one that moves less than rows.
@@ -432,10 +432,10 @@ impl<'a> Survey<'a> {
         let moved: Vec<u32> = group.iter().copied().filter(|base| !self.made.contains(base)).collect();
         if moved.is_empty() {
             choice.cuts.extend(group.iter().map(cut));
-        } else if saved > 0.0 && choice.wish.is_none() {
+        } else if saved > 0.0 && choice.regrid.is_none() {
             let bytes: u64 = moved.iter().map(|base| self.batch.bases[*base as usize].bytes()).sum();
             let arrays = moved.iter().map(cut).collect();
-            choice.wish = Some(Wish { arrays, saved, moved: bytes as f64 / ranks as f64 });
+            choice.regrid = Some(Regrid { arrays, saved, moved: bytes as f64 / ranks as f64 });
         }
     }
 }

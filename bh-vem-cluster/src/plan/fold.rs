@@ -251,6 +251,18 @@ impl Planner {
         self.stages.push(stage, rank, &own.instr, own.index, &operands);
     }
 
+    /// A rank combines values that it has two by two, into the first of them.
+    pub(crate) fn combine_pairs(&mut self, combine: &Own, stage: usize, rank: usize, values: &[Place]) {
+        let mut distance = 1;
+        while distance < values.len() {
+            for left in (0..values.len() - distance).step_by(2 * distance) {
+                let operands = [values[left], values[left], values[left + distance]].map(Local::Data);
+                self.stages.push(stage, rank, &combine.instr, combine.index, &operands);
+            }
+            distance *= 2;
+        }
+    }
+
     /// The first rank of a group gets the results of the others, and combines them two by two.
     fn combine_group(&mut self, combine: &Own, stage: usize, partials: &Partials, group: &[usize]) -> Result<()> {
         let into = partials.at(group[0])?;
@@ -262,14 +274,7 @@ impl Planner {
             self.stages.push_system(stage, from.rank, Opcode::Discard, &from.place.base);
             places.push(arrived);
         }
-        let mut distance = 1;
-        while distance < places.len() {
-            for left in (0..places.len() - distance).step_by(2 * distance) {
-                let operands = [places[left], places[left], places[left + distance]].map(Local::Data);
-                self.stages.push(stage, into.rank, &combine.instr, combine.index, &operands);
-            }
-            distance *= 2;
-        }
+        self.combine_pairs(combine, stage, into.rank, &places);
         for arrived in &places[1..] {
             self.stages.push_system(stage, into.rank, Opcode::Discard, &arrived.base);
         }
@@ -313,14 +318,7 @@ impl Planner {
                 unused.push((rank, arrived.base));
                 values.push(arrived);
             }
-            let mut distance = 1;
-            while distance < values.len() {
-                for left in (0..values.len() - distance).step_by(2 * distance) {
-                    let operands = [values[left], values[left], values[left + distance]].map(Local::Data);
-                    self.stages.push(stage, rank, &combine.instr, combine.index, &operands);
-                }
-                distance *= 2;
-            }
+            self.combine_pairs(&combine, stage, rank, &values);
             let piece = self.piece(target, rank);
             let out = Place { base: piece.base, view: part.of(view, piece.window.low)? };
             self.put_result(batch, index, stage, rank, (out, values[0]));

@@ -61,26 +61,6 @@ impl Folded {
     }
 }
 
-/// The common part of two boxes.
-fn common(one: &IndexBox, other: &IndexBox) -> Option<IndexBox> {
-    let mut both = *one;
-    for dim in 0..one.first().len() {
-        let first = one.first()[dim].max(other.first()[dim]);
-        let end = (one.first()[dim] + one.extent()[dim]).min(other.first()[dim] + other.extent()[dim]);
-        if end <= first {
-            return None;
-        }
-        both = both.with(dim, first, end - first);
-    }
-    Some(both)
-}
-
-/// A part of results as a box of those that a rank has.
-fn relative(part: &IndexBox, whole: &IndexBox) -> IndexBox {
-    (0..part.first().len())
-        .fold(*part, |box_, dim| box_.with(dim, part.first()[dim] - whole.first()[dim], part.extent()[dim]))
-}
-
 impl Planner {
     /// Plans a reduction of an array on a grid into one that is cut in rows, or small. False if it is not done so.
     pub(crate) fn fold_on_mesh(&mut self, batch: &BatchRef<'_>, index: u32, mask: u32) -> Result<bool> {
@@ -177,7 +157,7 @@ impl Planner {
         let stage = moved.max(self.after_use(target));
         let mine: Vec<IndexBox> = self.stages.hosted().clone().filter_map(|rank| folded.kept(rank)).collect();
         for &(rank, wanted) in shares {
-            if !self.stages.hosts(rank) && !mine.iter().any(|kept| common(kept, &wanted).is_some()) {
+            if !self.stages.hosts(rank) && !mine.iter().any(|kept| kept.meet(&wanted).is_some()) {
                 continue;
             }
             for (kept, result) in self.combine(batch, index, folded, (rank, wanted), [moved, stage])? {
@@ -202,11 +182,11 @@ impl Planner {
         let (combine, copy) = (combiner(batch, index)?, Own::new(batch, index, Opcode::Copy, 2));
         let mut results = Vec::new();
         for (kept, ranks) in folded.groups(&wanted) {
-            let Some(both) = common(&kept, &wanted) else { continue };
+            let Some(both) = kept.meet(&wanted) else { continue };
             let mut values = Vec::new();
             for from in ranks {
                 let place = folded.place(from, &kept)?;
-                let source = Place { base: place.base, view: relative(&both, &kept).of(&place.view, 0)? };
+                let source = Place { base: place.base, view: both.within(&kept).of(&place.view, 0)? };
                 let arrived = self.scratch(rank, &folded.like, both.extent())?;
                 if from == rank {
                     self.stages.push(stage, rank, &copy.instr, copy.index, &[arrived, source].map(Local::Data));
@@ -215,14 +195,7 @@ impl Planner {
                 }
                 values.push(arrived);
             }
-            let mut distance = 1;
-            while distance < values.len() {
-                for left in (0..values.len() - distance).step_by(2 * distance) {
-                    let operands = [values[left], values[left], values[left + distance]].map(Local::Data);
-                    self.stages.push(stage, rank, &combine.instr, combine.index, &operands);
-                }
-                distance *= 2;
-            }
+            self.combine_pairs(&combine, stage, rank, &values);
             for arrived in &values[1..] {
                 self.stages.push_system(stage, rank, Opcode::Discard, &arrived.base);
             }

@@ -19,6 +19,7 @@ pub mod mesh;
 pub mod meshed;
 pub mod meshfold;
 pub mod meshmove;
+mod meshwork;
 pub mod methods;
 pub mod near;
 pub mod operate;

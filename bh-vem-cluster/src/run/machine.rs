@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::lead::roster::Roster;
 use crate::plan::boxes::{Span, span_of};
-use crate::plan::choice::Wishes;
+use crate::plan::choice::Savings;
 use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, QR, SOLVE};
 use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
@@ -56,7 +56,7 @@ pub struct Machine {
     pub(crate) rooms: Rooms,
     pub(crate) plans: Plans,
     pub(crate) shares: Shares,
-    pub(crate) wishes: Wishes,
+    pub(crate) savings: Savings,
     /// How many batches found a plan that served before.
     pub planned_before: u64,
     /// How often elements have moved between ranks.
@@ -120,7 +120,7 @@ impl Machine {
             rooms: Rooms::default(),
             plans: Plans::default(),
             shares: Shares::default(),
-            wishes: Wishes::default(),
+            savings: Savings::default(),
             planned_before: 0,
             exchanges: 0,
         }

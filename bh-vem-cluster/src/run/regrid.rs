@@ -1,7 +1,7 @@
 //! Lets arrays in rows go to a grid of ranks as soon as it would have saved what the move takes: so all that moves is at most twice the
 //! least, whatever the program does next.
 
-use crate::plan::choice::{Wishes, choose};
+use crate::plan::choice::{Savings, choose};
 use crate::plan::mesh::Mesh;
 use crate::plan::settings::Grids;
 use crate::run::machine::Machine;
@@ -16,31 +16,31 @@ impl Machine {
         if self.planner.settings.grid != Grids::Auto || self.planner.ranks() < 3 {
             return;
         }
-        if self.wishes.known.len() + self.wishes.saved.len() > MOST {
-            self.wishes = Wishes::default();
+        if self.savings.known.len() + self.savings.saved.len() > MOST {
+            self.savings = Savings::default();
         }
         let (planner, left) = (&self.planner, self.planner.left);
-        let look = || choose(&planner.arrays, &planner.settings, batch, order).wish;
-        let known = self.wishes.known.entry(shape).or_insert_with(|| (left, look()));
+        let look = || choose(&planner.arrays, &planner.settings, batch, order).regrid;
+        let known = self.savings.known.entry(shape).or_insert_with(|| (left, look()));
         if known.0 != left {
             *known = (left, look());
         }
-        let Some(wish) = &known.1 else { return };
+        let Some(regrid) = &known.1 else { return };
         let base = |number: u32| batch.bases[number as usize];
         let in_rows = |number: u32| {
             let array = planner.arrays.get(&base(number).id);
             array.is_some_and(|array| array.mesh.is_none() && !array.small && !array.fixed && array.lost.is_none())
         };
-        if !wish.arrays.iter().all(|(number, _)| in_rows(*number)) {
+        if !regrid.arrays.iter().all(|(number, _)| in_rows(*number)) {
             return;
         }
-        let saved = self.wishes.saved.entry(base(wish.arrays[0].0).id).or_default();
-        *saved += wish.saved;
-        if *saved < wish.moved {
+        let saved = self.savings.saved.entry(base(regrid.arrays[0].0).id).or_default();
+        *saved += regrid.saved;
+        if *saved < regrid.moved {
             return;
         }
         *saved = 0.0;
-        for (number, (shape, grid)) in wish.arrays.clone() {
+        for (number, (shape, grid)) in regrid.arrays.clone() {
             let base = batch.bases[number as usize];
             let Some(mesh) = Mesh::even(&shape, &grid, &self.planner.settings.weights) else { continue };
             if let Err(error) = self.planner.enter_mesh(base.id, mesh).and_then(|()| self.settle()) {
