@@ -86,7 +86,9 @@ pub unsafe extern "C" fn bh_context_create_comm(
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
         // Handles of communicators may be 0.
         let handle = std::ptr::without_provenance_mut(1 << 32 | communicator as u32 as usize);
-        match handle::create(stack, Handles::default().with(COMMUNICATOR, handle)) {
+        // SAFETY: it is the number of a communicator with bit 32 set, as the name asks, and no address.
+        let handles = unsafe { Handles::default().with(COMMUNICATOR, handle) };
+        match handle::create(stack, handles) {
             Err(error) if error.status == status::SHUTDOWN => Ok(std::ptr::null_mut()),
             made => made,
         }

@@ -43,7 +43,10 @@ pub unsafe extern "C" fn bh_context_create_opencl(
         if cl_context.is_null() {
             return Err(null("cl_context"));
         }
-        handle::create(stack, Handles::default().with(CONTEXT, cl_context).with(QUEUE, cl_command_queue))
+        // SAFETY: a `cl_context`, and null or a `cl_command_queue`, as `# Safety` asks; OpenCL's objects work on any thread, and
+        // the engine retains them.
+        let handles = unsafe { Handles::default().with(CONTEXT, cl_context).with(QUEUE, cl_command_queue) };
+        handle::create(stack, handles)
     })
 }
 

@@ -94,7 +94,9 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
     }
     let start = || -> Result<Context> {
         let recorder = Recorder::new();
-        recorder.open_with(name, Handles::default().with(CALL, called::call as *mut c_void))?;
+        // SAFETY: it is a `CallFn`, which works on any thread as long as the process.
+        let handles = unsafe { Handles::default().with(CALL, called::call as *mut c_void) };
+        recorder.open_with(name, handles)?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         let little = recorder.immediate_bytes();
         Ok(Context { recorder, name, methods: Methods::default(), little })

@@ -45,7 +45,13 @@ macro_rules! component_trait {
     ) => {
         /// A component. Every method but `create` and `child` has a default that forwards to the child. Methods are never
         /// called concurrently or re-entered on one instance. Export the type with [`crate::export_component!`].
-        pub trait Component: Sized + Send + 'static {
+        ///
+        /// # Safety
+        /// What the host gives leads to what the host owns, without a lifetime that the compiler knows. Once the value was
+        /// dropped, an implementation must not use, on any thread, the [`Host`] and the children that `create` got, the
+        /// [`Registry`] that `bind` got, or what these gave: a [`Counter`], a [`SharedChild`], a [`Loan`], a [`Fresh`]. It must
+        /// not use the [`Report`] of an `execute` after that call.
+        pub unsafe trait Component: Sized + Send + 'static {
             /// Name, as in config sections: `filter`.
             const NAME: &'static str;
             /// A value of [`crate::abi::kind`].

@@ -107,6 +107,8 @@ macro_rules! export_slots {
             $(answer: *mut <$answer as WireAnswer>::Raw,)?
             error: *mut ErrorRecord,
         ) -> Status {
+            // SAFETY: null, or the caller's own record.
+            let error = unsafe { error.as_mut() };
             guard(error, || {
                 // SAFETY: serialised calls with our context; what the arguments point to lives through the call, and the
                 // answer goes to the caller's place for it.
@@ -190,6 +192,8 @@ unsafe extern "C" fn create<C: Component>(
     context: *mut *mut c_void,
     error: *mut ErrorRecord,
 ) -> Status {
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     guard(error, || {
         // SAFETY: the host keeps its table and the children alive beyond the component.
         let (host, children) = unsafe {
@@ -245,6 +249,8 @@ unsafe extern "C" fn execute<C: Component>(
     error: *mut ErrorRecord,
 ) -> Status {
     BLOCK.set(None);
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     let code = guard(error, || {
         reserve::check()?;
         // SAFETY: serialised calls with our context; the tables and the list live through the call.
@@ -272,6 +278,8 @@ unsafe extern "C" fn predict<C: Component>(
     prediction: *mut Prediction,
     error: *mut ErrorRecord,
 ) -> Status {
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     guard(error, || {
         // SAFETY: serialised calls with our context; the tables and the list live through the call.
         unsafe {
@@ -288,6 +296,8 @@ unsafe extern "C" fn message<C: Component>(
     reply: *mut c_void,
     error: *mut ErrorRecord,
 ) -> Status {
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     guard(error, || {
         // SAFETY: serialised calls with our context; the text lives through the call.
         let text = unsafe { CStr::from_ptr(text).to_string_lossy() };

@@ -195,9 +195,11 @@ impl Foreign<'_> {
         &self.component.table
     }
 
-    pub(crate) fn destroy(&self) {
+    /// # Safety
+    /// The instance must not be used afterwards, by a copy of this value either.
+    pub(crate) unsafe fn destroy(&self) {
         if let Some(destroy) = self.table().destroy {
-            // SAFETY: the owner calls this once, last.
+            // SAFETY: the instance is not used afterwards, as `# Safety` asks.
             unsafe {
                 enter!(Callee::Component(&self.component.name), "destroy", destroy => fn(self.context => *mut c_void))
             }
@@ -281,9 +283,11 @@ impl Foreign<'_> {
         Some(record.check(code).map(|()| prediction))
     }
 
-    pub(crate) fn message(&self, text: &CStr, reply: *mut c_void) -> Option<Result<()>> {
+    /// # Safety
+    /// `reply` must be null or lead to a [`crate::abi::ReplySink`] that works through the call.
+    pub(crate) unsafe fn message(&self, text: &CStr, reply: *mut c_void) -> Option<Result<()>> {
         let mut record = RecordSpace::new();
-        // SAFETY: the pointers live through the call.
+        // SAFETY: the pointers live through the call, `reply` as `# Safety` asks.
         let code = unsafe {
             enter!(Callee::Component(&self.component.name), "message", self.table().message? => fn(
                 self.context => *mut c_void,
@@ -306,15 +310,18 @@ macro_rules! foreign_slots {
     ) => {
         /// The plain slots, with arguments as they cross.
         impl Foreign<'_> {
-            $(pub(crate) fn $name(
+            $(
+            /// # Safety
+            /// Arguments must be as [`crate::abi::Received::own`] asks, through the call.
+            pub(crate) unsafe fn $name(
                 &self,
                 $($argument: <$kind as Wire>::Raw),*
             ) -> Option<Result<raw_answer!($($answer)?)>> {
                 let function = self.table().$name?;
                 let mut record = RecordSpace::new();
                 let mut answer = <slot_answer!($($answer)?) as WireAnswer>::blank();
-                // SAFETY: callers pass arguments as [`crate::abi::Received::own`] asks, which live through the call;
-                // the answer and the record have their places.
+                // SAFETY: the arguments are as [`crate::abi::Received::own`] asks, through the call, as `# Safety` says; the
+                // answer and the record have their places.
                 let code = unsafe {
                     let name = &self.component.name;
                     foreign_call!(name, $name, function, self.context, answer, record, ($($argument: $kind)*) $($answer)?)

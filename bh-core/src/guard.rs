@@ -64,7 +64,7 @@ pub(crate) fn panic_text<T>(call: impl FnOnce() -> T) -> std::result::Result<T, 
 }
 
 /// Runs `call` for a C caller: an error or a panic becomes a status and fills the record.
-pub(crate) fn guard(record: *mut ErrorRecord, call: impl FnOnce() -> Result<()>) -> Status {
+pub(crate) fn guard(record: Option<&mut ErrorRecord>, call: impl FnOnce() -> Result<()>) -> Status {
     let outcome = panic_text(call).unwrap_or_else(|text| {
         let mut error = Error::new(status::PANIC, text);
         error.block = BLOCK.get();
@@ -72,8 +72,7 @@ pub(crate) fn guard(record: *mut ErrorRecord, call: impl FnOnce() -> Result<()>)
     });
     match outcome {
         Ok(()) => status::OK,
-        // SAFETY: the caller gives null or its own record.
-        Err(error) => unsafe { record.as_mut() }.map_or(error.status, |record| error.write(record)),
+        Err(error) => record.map_or(error.status, |record| error.write(record)),
     }
 }
 
@@ -84,7 +83,7 @@ mod tests {
     #[test]
     fn a_panic_becomes_a_status_with_message_and_place() {
         let mut record = ErrorRecord::empty();
-        let code = guard(&mut record, || panic!("number {}", 7));
+        let code = guard(Some(&mut record), || panic!("number {}", 7));
         let error = Error::read(code, &record);
         assert_eq!(error.status, status::PANIC);
         assert!(error.text.starts_with("panicked at bh-core/src/guard.rs:"), "{}", error.text);
@@ -94,9 +93,9 @@ mod tests {
     #[test]
     fn errors_and_success_pass() {
         let mut record = ErrorRecord::empty();
-        assert_eq!(guard(&mut record, || Ok(())), status::OK);
-        assert_eq!(guard(&mut record, || Err(Error::new(status::TYPE, "no"))), status::TYPE);
-        assert_eq!(guard(std::ptr::null_mut(), || Err(Error::new(status::TYPE, "no"))), status::TYPE);
+        assert_eq!(guard(Some(&mut record), || Ok(())), status::OK);
+        assert_eq!(guard(Some(&mut record), || Err(Error::new(status::TYPE, "no"))), status::TYPE);
+        assert_eq!(guard(None, || Err(Error::new(status::TYPE, "no"))), status::TYPE);
         assert_eq!(Error::read(status::TYPE, &record).text, "no");
     }
 }

@@ -4,10 +4,10 @@
 // Parents hold the addresses of their children.
 #![allow(clippy::vec_box)]
 
-use crate::abi::wire::read_view;
 use crate::abi::{
     BatchTables, Capabilities, ChildHandle, ErrorRecord, Evaluation, HostMemory, ImmediateOperation, Prediction,
-    RegistryTable, ReplySink, ReportRecord, ScalarOperation, ViewSpec, access, capability, kind, log_level, status,
+    Received, RegistryTable, ReplySink, ReportRecord, ScalarOperation, ViewSpec, access, capability, kind, log_level,
+    status,
 };
 use crate::component::{Registry, defaults};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::foreign::{Foreign, ForeignTable};
 use crate::host::HostInstance;
 use crate::route::{self, Target};
 use crate::strided;
-use bh_bytecode::{Base, BatchRef};
+use bh_bytecode::{Base, BatchRef, View};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -55,18 +55,17 @@ struct Filed {
     places: Places,
 }
 
-/// Pointers into the stack's statistics, which outlive the link.
+/// Counters of the stack's statistics.
 struct Counters {
-    batches: *const AtomicU64,
-    blocks: *const AtomicU64,
-    refused: *const AtomicU64,
-    failed: *const AtomicU64,
-    nanoseconds: *const AtomicU64,
+    batches: Arc<AtomicU64>,
+    blocks: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
+    failed: Arc<AtomicU64>,
+    nanoseconds: Arc<AtomicU64>,
 }
 
-fn add(counter: *const AtomicU64, value: u64) {
-    // SAFETY: the services, which the link's host keeps alive, own the counter.
-    unsafe { (*counter).fetch_add(value, Ordering::Relaxed) };
+fn add(counter: &AtomicU64, value: u64) {
+    counter.fetch_add(value, Ordering::Relaxed);
 }
 
 // SAFETY: calls into the component are serialised by the parent; what other threads may touch is atomic or locked.
@@ -83,7 +82,7 @@ impl Link {
     ) -> Result<Box<Link>> {
         let handles: Vec<ChildHandle> = children.iter().map(|child| child.handle()).collect();
         let label = host.label().to_owned();
-        let counter = |name: &str| ptr::from_ref(host.services().stats().counter(&format!("{label}.{name}")));
+        let counter = |name: &str| host.services().stats().share(&format!("{label}.{name}"));
         let counters = Counters {
             batches: counter("batches"),
             blocks: counter("blocks"),
@@ -133,14 +132,15 @@ impl Link {
 
     /// Nanoseconds spent in `execute`, here and below.
     pub(crate) fn nanoseconds(&self) -> u64 {
-        // SAFETY: the host keeps the services alive.
-        unsafe { (*self.counters.nanoseconds).load(Ordering::Relaxed) }
+        self.counters.nanoseconds.load(Ordering::Relaxed)
     }
 
     /// Ends the instance and then those below it.
     pub(crate) fn shutdown(&mut self) {
         if std::mem::take(&mut self.alive) {
-            self.foreign().destroy();
+            // SAFETY: a link that is not alive is called by nobody: its owner calls this last, and the components above,
+            // which call it, ended before.
+            unsafe { self.foreign().destroy() };
         }
         for child in &mut self.children {
             child.shutdown();
@@ -175,18 +175,26 @@ impl Link {
         Error::new(status::UNSUPPORTED, format!("component '{}' {what} and has no child", self.label()))
     }
 
-    fn bind(&self, registry: *const RegistryTable) -> Result<()> {
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn bind(&self, registry: *const RegistryTable) -> Result<()> {
+        if registry.is_null() {
+            let text = format!("the component above '{}' has no registry for it: the pointer is null", self.label());
+            return Err(Error::new(status::ARGUMENT, text));
+        }
         if self.bound.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         self.registry.store(registry.cast_mut(), Ordering::Release);
-        if let Some(result) = self.foreign().bind(registry) {
+        // SAFETY: the component asks for what `# Safety` asks.
+        if let Some(result) = unsafe { self.foreign().bind(registry) } {
             result?;
         }
         // A data manager has a registry of its own for what lies below it; others may have forgotten their children.
         if self.component.kind() != kind::DATA_MANAGER {
             for child in &self.children {
-                child.bind(registry)?;
+                // SAFETY: as above.
+                unsafe { child.bind(registry) }?;
             }
         }
         Ok(())
@@ -207,7 +215,7 @@ impl Link {
         let clock = self.host.services().timing().then(Instant::now);
         let begin = self.host.services().trace().map_or(0, |trace| trace.clock());
         self.executions.fetch_add(1, Ordering::Relaxed);
-        add(self.counters.batches, 1);
+        add(&self.counters.batches, 1);
         if let Err(error) = self.validate(batch, blocks) {
             return (Err(error), 0);
         }
@@ -221,7 +229,7 @@ impl Link {
         } else {
             blocks
         };
-        add(self.counters.blocks, blocks.len() as u64);
+        add(&self.counters.blocks, blocks.len() as u64);
         let outcome = match self.component.kind() {
             kind::ENGINE => {
                 let (result, tickets) = route::execute(self, batch, blocks, report);
@@ -231,7 +239,7 @@ impl Link {
             _ => self.execute_plain(batch, blocks, report),
         };
         if let Some(clock) = clock {
-            add(self.counters.nanoseconds, u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            add(&self.counters.nanoseconds, u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
         if let Some(trace) = self.host.services().trace() {
             let detail = format!("{} instructions, {} blocks", batch.instrs.len(), blocks.len());
@@ -336,7 +344,8 @@ impl Link {
     fn wait_target(&self, target: Target, ticket: u64) -> Result<()> {
         match (target, self.child()) {
             _ if ticket == 0 => Ok(()),
-            (Target::Own, _) => match self.foreign().wait(ticket) {
+            // SAFETY: a ticket is a number.
+            (Target::Own, _) => match unsafe { self.foreign().wait(ticket) } {
                 Some(result) => result,
                 None => Err(self.unsupported("gives tickets but cannot wait")),
             },
@@ -361,7 +370,8 @@ impl Link {
             }
             return first.map_err(|error| places.locate(self.described(error)));
         }
-        match (self.foreign().wait(ticket), self.child()) {
+        // SAFETY: a ticket is a number.
+        match (unsafe { self.foreign().wait(ticket) }, self.child()) {
             (Some(result), _) => result,
             (None, Some(child)) => child.wait(ticket),
             (None, None) => Ok(()),
@@ -378,7 +388,8 @@ impl Link {
             for &(target, ticket) in &filed.parts {
                 let done = match (target, self.child()) {
                     (Target::Own, _) => {
-                        self.foreign().poll(ticket).unwrap_or_else(|| defaults::cannot_poll(self.label()))?
+                        // SAFETY: a ticket is a number.
+                        unsafe { self.foreign().poll(ticket) }.unwrap_or_else(|| defaults::cannot_poll(self.label()))?
                     }
                     (Target::Child, Some(child)) => child.poll(ticket)?,
                     (Target::Child, None) => 1,
@@ -389,7 +400,8 @@ impl Link {
             }
             return Ok(1);
         }
-        match (self.foreign().poll(ticket), self.child()) {
+        // SAFETY: a ticket is a number.
+        match (unsafe { self.foreign().poll(ticket) }, self.child()) {
             (Some(result), _) => result,
             (None, Some(child)) => child.poll(ticket),
             (None, None) => defaults::cannot_poll(self.label()),
@@ -406,7 +418,8 @@ impl Link {
 
     /// All that announce it are given time.
     fn progress(&self) -> Result<()> {
-        let own = if self.has(capability::PROGRESS) { self.foreign().progress() } else { None };
+        // SAFETY: there are no arguments.
+        let own = if self.has(capability::PROGRESS) { unsafe { self.foreign().progress() } } else { None };
         for child in &self.children {
             child.progress()?;
         }
@@ -414,73 +427,103 @@ impl Link {
     }
 
     /// The first component that computes it.
-    fn evaluate(&self, operation: *const ScalarOperation) -> Result<Evaluation> {
+    ///
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn evaluate(&self, operation: *const ScalarOperation) -> Result<Evaluation> {
         if self.has(capability::EVALUATES)
-            && let Some(result) = self.foreign().evaluate(operation)
+            // SAFETY: the component asks for what `# Safety` asks.
+            && let Some(result) = unsafe { self.foreign().evaluate(operation) }
             && !matches!(&result, Ok(evaluation) if evaluation.known == 0)
         {
             return result;
         }
-        self.child().map_or_else(|| Ok(Evaluation::default()), |child| child.evaluate(operation))
+        // SAFETY: as above.
+        self.child().map_or_else(|| Ok(Evaluation::default()), |child| unsafe { child.evaluate(operation) })
     }
 
     /// The first component that carries it out.
-    fn immediate(&self, operation: *const ImmediateOperation) -> Result<i32> {
+    ///
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn immediate(&self, operation: *const ImmediateOperation) -> Result<i32> {
         if self.has(capability::IMMEDIATE)
-            && let Some(result) = self.foreign().immediate(operation)
+            // SAFETY: the component asks for what `# Safety` asks.
+            && let Some(result) = unsafe { self.foreign().immediate(operation) }
             && !matches!(result, Ok(0))
         {
             return result;
         }
-        self.child().map_or(Ok(0), |child| child.immediate(operation))
+        // SAFETY: as above.
+        self.child().map_or(Ok(0), |child| unsafe { child.immediate(operation) })
     }
 
-    fn read(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
-        if let Some(result) = self.foreign().read(base, view, memory) {
-            return result;
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn read(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
+        // SAFETY: those who are called ask for what `# Safety` asks.
+        unsafe {
+            match (self.foreign().read(base, view, memory), self.child()) {
+                (Some(result), _) => result,
+                (None, _) if self.foreign().has_map() => self.copy(base, view, memory, false),
+                (None, Some(child)) => child.read(base, view, memory),
+                (None, None) => defaults::no_arrays(self.label()),
+            }
         }
-        if self.foreign().has_map() {
-            return self.copy(base, view, memory, false);
-        }
-        self.child().map_or_else(|| defaults::no_arrays(self.label()), |child| child.read(base, view, memory))
     }
 
-    fn write(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
-        if let Some(result) = self.foreign().write(base, view, memory) {
-            return result;
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn write(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
+        // SAFETY: those who are called ask for what `# Safety` asks.
+        unsafe {
+            match (self.foreign().write(base, view, memory), self.child()) {
+                (Some(result), _) => result,
+                (None, _) if self.foreign().has_map() => self.copy(base, view, memory, true),
+                (None, Some(child)) => child.write(base, view, memory),
+                (None, None) => defaults::no_arrays(self.label()),
+            }
         }
-        if self.foreign().has_map() {
-            return self.copy(base, view, memory, true);
-        }
-        self.child().map_or_else(|| defaults::no_arrays(self.label()), |child| child.write(base, view, memory))
     }
 
     /// Reads or writes for a component that can only map.
-    fn copy(&self, base: *const Base, spec: *const ViewSpec, memory: *const HostMemory, writes: bool) -> Result<()> {
-        // SAFETY: callers pass a base, a view with `rank` extents and strides, and memory for it, which live through
-        // the call.
-        let (record, view, memory) = unsafe { (&*base, read_view(&*spec)?, &*memory) };
+    ///
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn copy(
+        &self,
+        base: *const Base,
+        spec: *const ViewSpec,
+        memory: *const HostMemory,
+        writes: bool,
+    ) -> Result<()> {
+        // SAFETY: they are as `&Base::own`, `&View::own` and `&HostMemory::own` ask, as `# Safety` says.
+        let (record, view, memory) = unsafe { (<&Base>::own(base)?, <&View>::own(spec)?, <&HostMemory>::own(memory)?) };
         let whole = view.len() == record.len;
         let mode = match (writes, whole) {
             (false, _) => access::READ,
             (true, false) => access::READ | access::WRITE,
             (true, true) => access::WRITE | access::DISCARD,
         };
-        let data = self.map(base, spec, mode)?.cast::<u8>();
-        // SAFETY: the view is mapped, and `memory` is valid for its elements and elsewhere, as [`HostMemory::new`]
-        // asks.
+        // SAFETY: base and view are not null, and as `# Safety` asks; the view is mapped, and `memory` is valid for its elements
+        // and elsewhere, as [`HostMemory::new`] asks.
         unsafe {
+            let data = self.map(base, spec, mode)?.cast::<u8>();
             match writes {
                 true => strided::store(record.dtype(), &view, data, memory),
                 false => strided::load(record.dtype(), &view, data, memory),
             }
+            self.unmap(base)
         }
-        self.unmap(base)
     }
 
     /// Engines need not know what lies below them, so the host asks their children too.
-    fn extmethod(&self, name: *const c_char, opcode: u16) -> Result<i32> {
-        let own = self.foreign().extmethod(name, opcode).transpose()?;
+    ///
+    /// # Safety
+    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    unsafe fn extmethod(&self, name: *const c_char, opcode: u16) -> Result<i32> {
+        // SAFETY: the component asks for what `# Safety` asks.
+        let own = unsafe { self.foreign().extmethod(name, opcode) }.transpose()?;
         if let Some(own) = own
             && self.component.kind() != kind::ENGINE
         {
@@ -488,22 +531,28 @@ impl Link {
         }
         let mut known = own.is_some_and(|own| own != 0);
         for child in &self.children {
-            known |= child.extmethod(name, opcode)? != 0;
+            // SAFETY: as above.
+            known |= unsafe { child.extmethod(name, opcode) }? != 0;
         }
         Ok(i32::from(known))
     }
 
     /// As `extmethod`: what an engine has no answer to, its child may answer.
-    fn message(&self, text: &CStr, reply: *mut c_void) -> Result<()> {
+    ///
+    /// # Safety
+    /// `reply` must be null or lead to a [`ReplySink`] that works through the call.
+    unsafe fn message(&self, text: &CStr, reply: *mut c_void) -> Result<()> {
         let mut counted = CountedReply { reply, bytes: 0 };
         let mut sink = ReplySink { context: (&raw mut counted).cast(), append: append_counted };
-        if let Some(result) = self.foreign().message(text, (&raw mut sink).cast()) {
+        // SAFETY: the sink works through the call.
+        if let Some(result) = unsafe { self.foreign().message(text, (&raw mut sink).cast()) } {
             result?;
             if counted.bytes > 0 || self.component.kind() != kind::ENGINE {
                 return Ok(());
             }
         }
-        self.child().map_or(Ok(()), |child| child.message(text, reply))
+        // SAFETY: as `# Safety` asks.
+        self.child().map_or(Ok(()), |child| unsafe { child.message(text, reply) })
     }
 }
 

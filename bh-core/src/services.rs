@@ -4,7 +4,7 @@ use crate::abi::ProgressFn;
 use crate::memory::Memory;
 use crate::stats::{Snapshot, Stats};
 use crate::trace::Trace;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -37,17 +37,32 @@ unsafe impl Sync for Progress {}
 
 /// The application's own handles by name, given when the context is made.
 #[derive(Default)]
-pub struct Handles(Vec<(String, *mut c_void)>);
+pub struct Handles {
+    handles: Vec<(String, *mut c_void)>,
+    /// What some of the handles point to.
+    texts: Vec<CString>,
+}
 
-// SAFETY: the handles are only passed on; the application vouches for their use by the stack's threads.
+// SAFETY: the handles are only passed on, and work on any thread, as [`Handles::with`] asks.
 unsafe impl Send for Handles {}
 // SAFETY: as above.
 unsafe impl Sync for Handles {}
 
 impl Handles {
     /// Adds a handle: `opencl.context`, `opencl.queue`.
-    pub fn with(mut self, name: &str, handle: *mut c_void) -> Handles {
-        self.0.push((name.to_owned(), handle));
+    ///
+    /// # Safety
+    /// The handle must be what components take one of this name for, as [`crate::abi::HostTable::handle`] and the constants of
+    /// [`crate::stack`] say, and work on any thread until the stack has ended.
+    pub unsafe fn with(mut self, name: &str, handle: *mut c_void) -> Handles {
+        self.handles.push((name.to_owned(), handle));
+        self
+    }
+
+    /// Adds a handle to a text, which ends with a NUL and lives as long as the services that get the handles.
+    pub fn with_text(mut self, name: &str, text: CString) -> Handles {
+        self.handles.push((name.to_owned(), text.as_ptr().cast_mut().cast()));
+        self.texts.push(text);
         self
     }
 }
@@ -82,7 +97,7 @@ impl Services {
 
     /// The application's own handle of this name, or null.
     pub fn handle(&self, name: &str) -> *mut c_void {
-        self.handles.0.iter().find(|(known, _)| known == name).map_or(std::ptr::null_mut(), |(_, handle)| *handle)
+        self.handles.handles.iter().find(|(known, _)| known == name).map_or(std::ptr::null_mut(), |(_, handle)| *handle)
     }
 
     /// Calls what was set by [`Services::set_progress`]. One call at a time: others that come meanwhile return at once.

@@ -7,8 +7,8 @@ mod fakes;
 mod tests;
 
 use crate::abi::{
-    Adoption, Capabilities, ChildHandle, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction,
-    Residency, ScalarOperation, Served, capability, log_level, status,
+    Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction, Residency,
+    ScalarOperation, Served, capability, log_level, status,
 };
 use crate::component::{Child, Collected, Registry, Report, SharedCalls, Ticket, slot_answer};
 use crate::config::Config;
@@ -28,6 +28,7 @@ use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// The name of the handle through which a program hands over an MPI communicator of its own: bit 32 is set, and the lower
@@ -90,15 +91,14 @@ pub struct ComponentInfo {
 pub struct Stack {
     name: String,
     top: Child,
-    links: Box<Link>,
+    /// Shared with the calls that may come while others run, which keep the components alive.
+    links: Arc<Link>,
     services: Arc<Services>,
     /// Where the statistics go at the end, and whether as JSON.
     statistics: Option<(PathBuf, bool)>,
     /// Writes both while the program runs, if somebody watches it.
     watch: Option<Watch>,
     running: bool,
-    /// What [`DESCRIPTION`] points to.
-    _description: CString,
 }
 
 impl Stack {
@@ -124,14 +124,14 @@ impl Stack {
             statistics.and_then(|path| Some((PathBuf::from(of_rank(path.into())?), path.ends_with(".json"))));
         let chosen = config.choose_stack(name)?;
         let description = CString::new(config.describe(&chosen)).unwrap_or_default();
-        let handles = handles.with(DESCRIPTION, description.as_ptr().cast_mut().cast());
+        let handles = handles.with_text(DESCRIPTION, description);
         let services = Services::with_handles(memory, trace, config.log_level()?, statistics.is_some(), handles);
-        let links = Loader::new(config, Arc::clone(&services)).build(&chosen)?;
-        // SAFETY: the stack owns the link, and calls take `&mut self`.
+        let links: Arc<Link> = Loader::new(config, Arc::clone(&services)).build(&chosen)?.into();
+        // SAFETY: the stack keeps the link, does not lend the child, and calls it by `&mut self` until it ends.
         let top = unsafe { Child::new(links.handle()) };
         let watch = watch(config, &services, statistics.as_ref())?;
         let (name, running) = (chosen.name, true);
-        Ok(Stack { name, top, links, services, statistics, watch, running, _description: description })
+        Ok(Stack { name, top, links, services, statistics, watch, running })
     }
 
     /// In a process whose component serves another process: does not return before that ends, and ends this process then. A
@@ -144,7 +144,7 @@ impl Stack {
         if served.ended == 0 {
             return Ok(());
         }
-        let written = self.shutdown();
+        let written = self.end();
         if !self.services.handle(COMMUNICATOR).is_null() {
             return Err(Error::new(status::SHUTDOWN, "this process served rank 0, whose context has ended"));
         }
@@ -192,7 +192,7 @@ impl Stack {
 
     /// As [`Stack::execute`], with a report of times. Failed instructions have been dealt with when it returns.
     pub fn execute_reported(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Collected) -> Result<Ticket> {
-        self.top.execute(batch, blocks, &mut report.report())
+        report.collect(|report| self.top.execute(batch, blocks, report))
     }
 
     /// Foretells what running a batch takes; see [`crate::Component::predict`].
@@ -201,31 +201,31 @@ impl Stack {
     }
 
     /// A second way into the stack for the calls that may come while others run ([`SharedCalls`]), if its components can
-    /// do that. It may be used from any thread, as long as the stack is not shut down.
+    /// do that. It may be used from any thread.
     ///
     /// [`SharedCalls`]: crate::component::SharedCalls
     pub fn shared_calls(&mut self) -> Option<SharedTop> {
         let flags = self.top.capabilities().flags;
         let wanted = flags & capability::CONCURRENT_DATA != 0 && flags & capability::THREAD_AFFINE == 0;
-        wanted.then(|| SharedTop { handle: self.links.handle() })
+        wanted.then(|| SharedTop { links: Arc::clone(&self.links), thread: None })
     }
 
-    /// As [`Stack::shared_calls`], for a stack whose calls come from one thread: the calls are made on that thread while
-    /// `execute` is under way on it, from what [`Services::set_host_progress`] has set.
+    /// As [`Stack::shared_calls`], for a stack whose calls come from one thread, which is the one that asks: the calls are made
+    /// on that thread while `execute` is under way on it, from what [`Services::set_host_progress`] has set. On others they
+    /// fail.
     pub fn calls_between(&mut self) -> Option<SharedTop> {
         let wanted = capability::CONCURRENT_DATA | capability::THREAD_AFFINE;
         let found = self.top.capabilities().flags & wanted == wanted;
-        found.then(|| SharedTop { handle: self.links.handle() })
+        found.then(|| SharedTop { links: Arc::clone(&self.links), thread: Some(std::thread::current().id()) })
     }
 
     /// As [`Stack::shared_calls`], for `evaluate` alone, which comes from any thread.
-    pub fn evaluating_calls(&mut self) -> Option<SharedTop> {
+    pub fn evaluating_calls(&mut self) -> Option<EvaluatingCalls> {
         let found = self.top.capabilities().flags & capability::EVALUATES != 0;
-        found.then(|| SharedTop { handle: self.links.handle() })
+        found.then(|| EvaluatingCalls(Arc::clone(&self.links)))
     }
 
-    /// Direct calls of `immediate`, from any thread, if the stack has that. They may be used as long as the stack is not shut
-    /// down.
+    /// Direct calls of `immediate`, from any thread, if the stack has that.
     pub fn immediate_calls(&mut self) -> Option<ImmediateCalls> {
         let found = self.top.capabilities().flags & capability::IMMEDIATE != 0;
         found.then(|| ImmediateCalls::of(&self.links))
@@ -247,12 +247,20 @@ impl Stack {
     }
 
     /// Ends all components, from the top down, and writes the trace and the statistics that the environment asked for.
-    /// The first failure to write is returned; a second call does nothing.
-    pub fn shutdown(&mut self) -> Result<()> {
+    /// The first failure to write is returned. While there are still [`SharedTop`], [`EvaluatingCalls`] or [`ImmediateCalls`]
+    /// of the stack, its components live, and end with the last of these.
+    pub fn shutdown(mut self) -> Result<()> {
+        self.end()
+    }
+
+    /// As [`Stack::shutdown`]; a second call does nothing.
+    fn end(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.running) {
             return Ok(());
         }
-        self.links.shutdown();
+        if let Some(links) = Arc::get_mut(&mut self.links) {
+            links.shutdown();
+        }
         // It must not write after us.
         self.watch = None;
         let mut result = Ok(());
@@ -291,10 +299,7 @@ macro_rules! stack_slots {
         impl SharedCalls for SharedTop {
             $(shared_call! {
                 $calls fn $name(&self, $($argument: $kind),*) -> Result<slot_answer!($($answer)?)> {
-                    // SAFETY: the handle is that of the stack's top, which lives until the stack is shut down, and this
-                    // value is not to be used afterwards; the components announced that these calls may come at any
-                    // time.
-                    unsafe { Child::new(self.handle) }.$name($($argument),*)
+                    self.child()?.$name($($argument),*)
                 }
             })*
         }
@@ -306,21 +311,45 @@ macro_rules! shared_call {
 }
 for_each_slot!(stack_slots);
 
-/// The top of a stack for calls that may come while others run. Not to be used once the stack is shut down.
-#[derive(Clone, Copy)]
+/// The top of a stack for calls that may come while others run.
 pub struct SharedTop {
-    handle: ChildHandle,
+    links: Arc<Link>,
+    /// The only thread that may call, if there is one.
+    thread: Option<ThreadId>,
 }
 
-// SAFETY: the components announced that these calls may come from any thread.
-unsafe impl Send for SharedTop {}
-// SAFETY: as above.
-unsafe impl Sync for SharedTop {}
+impl SharedTop {
+    #[inline]
+    fn child(&self) -> Result<Child> {
+        if self.thread.is_some_and(|thread| thread != std::thread::current().id()) {
+            return Err(Error::new(
+                status::UNSUPPORTED,
+                "this stack is called from one thread only, which is another one",
+            ));
+        }
+        // SAFETY: this value keeps the link alive longer than the child, which ends with the call; the components announced
+        // that these calls may come at any time, on this thread.
+        Ok(unsafe { Child::new(self.links.handle()) })
+    }
+}
+
+/// The top of a stack for `evaluate` alone.
+pub struct EvaluatingCalls(Arc<Link>);
+
+impl SharedCalls for EvaluatingCalls {
+    #[inline]
+    fn evaluate(&self, operation: &ScalarOperation) -> Result<Evaluation> {
+        // SAFETY: this value keeps the link alive longer than the child, which ends with the call; the components announced
+        // that this call may come at any time.
+        unsafe { Child::new(self.0.handle()) }.evaluate(operation)
+    }
+}
 
 /// The components of a stack that carry out operations at once, which are called past the links above them.
 pub struct ImmediateCalls {
-    /// From the top down.
+    /// From the top down: functions and contexts, which the links keep alive.
     components: Vec<(Arc<ForeignTable>, *mut c_void)>,
+    _links: Arc<Link>,
     /// Which one answered last. As all give the same bits, it is asked first.
     last: AtomicUsize,
 }
@@ -331,17 +360,19 @@ unsafe impl Send for ImmediateCalls {}
 unsafe impl Sync for ImmediateCalls {}
 
 impl ImmediateCalls {
-    fn of(top: &Link) -> ImmediateCalls {
-        let links = std::iter::successors(Some(top), |link| link.child());
+    fn of(top: &Arc<Link>) -> ImmediateCalls {
+        let links = std::iter::successors(Some(&**top), |link| link.child());
         let able = links.filter(|link| link.has(capability::IMMEDIATE) && link.foreign().has_immediate());
-        ImmediateCalls { components: able.map(Link::instance).collect(), last: AtomicUsize::new(0) }
+        let components = able.map(Link::instance).collect();
+        ImmediateCalls { components, _links: Arc::clone(top), last: AtomicUsize::new(0) }
     }
 
     /// What a component answers; `None` if it leaves the operation to others.
     #[inline]
     fn ask(&self, place: usize, operation: &ImmediateOperation) -> Option<Result<bool>> {
         let (component, context) = self.components.get(place)?;
-        match (Foreign { component, context: *context }).immediate(operation) {
+        // SAFETY: the operation lives through the call, and is as its maker asks.
+        match unsafe { Foreign { component, context: *context }.immediate(operation) } {
             None | Some(Ok(0)) => None,
             Some(result) => Some(result.map(|_| true)),
         }
@@ -367,7 +398,7 @@ impl SharedCalls for ImmediateCalls {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        if let Err(error) = self.shutdown() {
+        if let Err(error) = self.end() {
             self.services.log(log_level::ERROR, "stack", &error.to_string());
         }
     }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Counters by name. A counter lives as long as the value.
 #[derive(Default)]
 pub struct Stats {
-    // Boxed, so that a counter never moves while the map grows.
-    #[allow(clippy::vec_box)]
-    counters: Mutex<BTreeMap<String, Box<AtomicU64>>>,
+    counters: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
 }
 
 impl Stats {
@@ -18,11 +16,17 @@ impl Stats {
     pub fn counter(&self, name: &str) -> &AtomicU64 {
         let mut counters = self.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !counters.contains_key(name) {
-            counters.insert(name.to_owned(), Box::default());
+            counters.insert(name.to_owned(), Arc::default());
         }
         let counter: *const AtomicU64 = &*counters[name];
-        // SAFETY: entries are never removed, and the box keeps the counter in place.
+        // SAFETY: entries are never removed, and each keeps its counter in place.
         unsafe { &*counter }
+    }
+
+    /// A share of the counter of this name, made at first use.
+    pub(crate) fn share(&self, name: &str) -> Arc<AtomicU64> {
+        let mut counters = self.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        Arc::clone(counters.entry(name.to_owned()).or_default())
     }
 
     /// Sets a counter.

@@ -48,7 +48,8 @@ pub struct Filter {
 
 bh_core::export_component!(Filter);
 
-impl Component for Filter {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for Filter {
     const NAME: &'static str = "filter";
     const KIND: u32 = kind::FILTER;
     const KEYS: &'static [Row] = filter::ALL;

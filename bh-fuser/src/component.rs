@@ -50,7 +50,8 @@ struct Counters {
     moved: [Counter; 2],
 }
 
-impl Component for Fuser {
+// SAFETY: all that it is given lies in it, and ends with it; threads of a search end with the call.
+unsafe impl Component for Fuser {
     const NAME: &'static str = "fuser";
     const KIND: u32 = kind::FUSER;
     const KEYS: &'static [Row] = fuser::ALL;

@@ -351,8 +351,9 @@ impl Recorder {
             std::mem::forget(running);
             return Err(error);
         }
-        executor.stop();
+        // Its ways past the executor keep the stack's components alive, which end with the executor.
         drop(running);
+        executor.stop();
         executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 

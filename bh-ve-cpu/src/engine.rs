@@ -49,7 +49,8 @@ pub struct Engine {
     at_once: Counter,
 }
 
-impl Component for Engine {
+// SAFETY: all that it is given lies in it; it joins its threads where it ends.
+unsafe impl Component for Engine {
     const NAME: &'static str = "ve-cpu";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [Row] = keys::ve_cpu::ALL;

@@ -42,7 +42,8 @@ pub struct Engine {
     moving: Moving,
 }
 
-impl Component for Engine {
+// SAFETY: all that it is given lies in it; the threads that build kernels have no part of that, and end with it.
+unsafe impl Component for Engine {
     const NAME: &'static str = "opencl";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [Row] = keys::opencl::ALL;

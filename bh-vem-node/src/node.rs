@@ -37,7 +37,8 @@ pub struct Node {
 // SAFETY: the table's pointer leads to the registry in the same box, which may be used from any thread.
 unsafe impl Send for Service {}
 
-impl Component for Node {
+// SAFETY: all that it is given lies in it and in its registry, which those below and the host call only while it lives.
+unsafe impl Component for Node {
     const NAME: &'static str = "vem-node";
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [Row] = keys::node::ALL;

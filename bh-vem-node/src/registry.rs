@@ -381,7 +381,7 @@ impl RegistryService for ArrayRegistry {
         }
     }
 
-    fn attach(
+    unsafe fn attach(
         &self,
         base: &Base,
         space: u32,

@@ -23,7 +23,8 @@ static DOOR: (Mutex<(bool, bool)>, Condvar) = (Mutex::new((false, false)), Condv
 /// An engine that stands still in `execute` until the test goes on.
 struct Gate(Child);
 
-impl Component for Gate {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for Gate {
     const NAME: &'static str = "gate";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [bh_core::config::Row] = &[];

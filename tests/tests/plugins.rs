@@ -255,6 +255,6 @@ fn panics_become_errors() {
     script.run(&mut stack).unwrap();
     assert_eq!(script.values(&mut stack, 2).unwrap(), [4.0; LEN_]);
 
-    let mut stack = panicking("destroy").unwrap();
+    let stack = panicking("destroy").unwrap();
     stack.shutdown().unwrap();
 }

@@ -45,7 +45,7 @@ pub struct ScalarOperation {
     /// Type of the result, a `DType` discriminant.
     pub dtype: u32,
     /// The inputs.
-    pub inputs: Table<Constant>,
+    inputs: Table<Constant>,
 }
 
 /// The answer to a [`ScalarOperation`].
@@ -78,7 +78,7 @@ pub struct ImmediateOperation {
     pub reserved: u16,
     /// The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
     /// numbers of a generator are an array whose `data` leads to the first of them.
-    pub operands: Table<MethodArray>,
+    operands: Table<MethodArray>,
 }
 
 /// How `serve` ended.
@@ -105,6 +105,13 @@ impl ScalarOperation {
         let size = size_of::<ScalarOperation>();
         ScalarOperation { struct_size: size, opcode: opcode.0, param, dtype: dtype as u32, inputs: Table::new(inputs) }
     }
+
+    /// The inputs.
+    #[inline]
+    pub fn inputs(&self) -> &[Constant] {
+        // SAFETY: `new` asks that the inputs live as long as the value.
+        unsafe { self.inputs.as_slice() }
+    }
 }
 
 impl ImmediateOperation {
@@ -120,6 +127,13 @@ impl ImmediateOperation {
     ) -> ImmediateOperation {
         let (struct_size, operands) = (size_of::<ImmediateOperation>(), Table::new(operands));
         ImmediateOperation { struct_size, opcode: opcode.0, param, order, reserved: 0, operands }
+    }
+
+    /// The operands. Whoever reads their addresses may rely on what [`ImmediateOperation::new`] asks of them.
+    #[inline]
+    pub fn operands(&self) -> &[MethodArray] {
+        // SAFETY: `new` asks that the operands live as long as the value.
+        unsafe { self.operands.as_slice() }
     }
 }
 

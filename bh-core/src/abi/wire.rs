@@ -33,7 +33,7 @@ pub trait Received<'a>: Wire + Sized {
     /// # Safety
     /// A pointer must be null, or lead to a value that lives, unchanged, through `'a`: a text ends with a NUL, and a
     /// view has `rank` extents and strides. The memory that a value describes must be as the function asks that makes
-    /// such values, as [`HostMemory::new`]. The table of a registry must not be null, and be as [`Registry::new`] asks.
+    /// such values, as [`HostMemory::new`]. The table of a registry must be null, or as [`Registry::new`] asks.
     unsafe fn own(raw: Self::Raw) -> Result<Self::Owned>;
     /// The value of the safe interface.
     fn lend(owned: &'a Self::Owned) -> Self;
@@ -132,8 +132,11 @@ values! {
     bool as i32: "int32_t %", |value| i32::from(value), |raw| raw != 0;
     Opcode as u16: "bh_opcode %", |value| value.0, |raw| Opcode(raw);
     Ticket as u64: "uint64_t %", |value| value.0, |raw| Ticket(raw);
-    // SAFETY: [`Received::own`] asks for a table that is as `Registry::new` asks.
-    Registry as *const RegistryTable: "const bh_registry_table *%", |value| value.as_ptr(), |raw| unsafe { Registry::new(raw) };
+    Registry as *const RegistryTable: "const bh_registry_table *%", |value| value.as_ptr(), |raw| match raw.is_null() {
+        true => return Err(null("registry")),
+        // SAFETY: not null, and so a table that is as `Registry::new` asks, as [`Received::own`] says.
+        false => unsafe { Registry::new(raw) },
+    };
 }
 
 /// The description of a view that lives on the sender's stack.
@@ -285,4 +288,16 @@ answers! {
     Residency as Residency: "bh_residency *%", Residency::default(), |value| value, |raw| raw;
     Evaluation as Evaluation: "bh_evaluation *%", Evaluation::default(), |value| value, |raw| raw;
     Served as Served: "bh_served *%", Served::default(), |value| value, |raw| raw;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_that_is_null_is_refused() {
+        // SAFETY: null is allowed.
+        let Err(error) = (unsafe { Registry::own(ptr::null()) }) else { panic!("it is taken") };
+        assert_eq!((error.status, error.text.as_str()), (status::ARGUMENT, "the pointer to the registry is null"));
+    }
 }

@@ -135,6 +135,8 @@ unsafe fn serve<A: Attachment>(
     error: *mut ErrorRecord,
     body: impl FnOnce(&A::Shared, &Arc<A>) -> Result<()>,
 ) -> Status {
+    // SAFETY: null or writable, as `# Safety` asks.
+    let error = unsafe { error.as_mut() };
     // SAFETY: the context leads to a living `A::Shared`, and the handle is as `of_handle` asks, as `# Safety` says.
     guard(error, || unsafe { body(&*context.cast_const().cast::<A::Shared>(), &of_handle(copy)) })
 }
@@ -221,7 +223,7 @@ unsafe extern "C" fn duplicate<A: Attachment>(
 
 unsafe extern "C" fn give_up<A: Attachment>(context: *mut c_void, copy: *mut c_void) {
     // SAFETY: the registry passes what was attached; this ends its reference, once. A panic has nowhere to go.
-    guard(ptr::null_mut(), || unsafe {
+    guard(None, || unsafe {
         Arc::from_raw(copy.cast_const().cast::<A>()).detached(&*context.cast_const().cast::<A::Shared>());
         Ok(())
     });

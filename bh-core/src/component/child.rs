@@ -8,12 +8,16 @@ use crate::abi::{
 };
 use crate::error::{Error, RecordSpace, Result};
 use crate::for_each_slot;
+use crate::link::Link;
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use std::ffi::{CString, c_char, c_void};
+use std::sync::Arc;
 
 /// A child in the stack.
 pub struct Child {
     handle: ChildHandle,
+    /// What the handle leads to, where this value keeps it; it ends with the last share.
+    owner: Option<Arc<Link>>,
 }
 
 // SAFETY: calls are serialised by the owner of the value, and the host's functions have no thread affinity beyond
@@ -23,6 +27,7 @@ unsafe impl Send for Child {}
 /// The calls about data of a component that allows them from any thread while it is at work.
 pub struct SharedChild {
     handle: ChildHandle,
+    _owner: Option<Arc<Link>>,
 }
 
 // SAFETY: the component announces that these calls may come from any thread.
@@ -32,7 +37,7 @@ unsafe impl Sync for SharedChild {}
 
 impl SharedChild {
     fn with<T>(&self, call: impl FnOnce(&mut Child) -> T) -> T {
-        call(&mut Child { handle: self.handle })
+        call(&mut Child { handle: self.handle, owner: None })
     }
 
     /// See [`SharedCalls::adopt`](super::SharedCalls::adopt).
@@ -108,15 +113,22 @@ impl Child {
     /// Wraps a handle.
     ///
     /// # Safety
-    /// The handle must stay valid as long as the value, and its calls must not race with others on the same component.
+    /// The handle must stay valid as long as the value, or one of its [`Child::shared`], is used, and its calls must not race
+    /// with others on the same component.
     pub unsafe fn new(handle: ChildHandle) -> Child {
-        Child { handle }
+        Child { handle, owner: None }
     }
 
-    /// The calls about data, if the component announces CONCURRENT_DATA. They work as long as the child.
+    /// A component with what stands below it, which end with this value and what [`Child::shared`] made of it.
+    pub(crate) fn owning(link: Box<Link>) -> Child {
+        let link: Arc<Link> = link.into();
+        Child { handle: link.handle(), owner: Some(link) }
+    }
+
+    /// The calls about data, if the component announces CONCURRENT_DATA.
     pub fn shared(&mut self) -> Option<SharedChild> {
         let allowed = self.capabilities().flags & capability::CONCURRENT_DATA != 0;
-        allowed.then_some(SharedChild { handle: self.handle })
+        allowed.then(|| SharedChild { handle: self.handle, _owner: self.owner.clone() })
     }
 
     fn table(&self) -> &ComponentTable {

@@ -93,15 +93,10 @@ impl Default for Collected {
 }
 
 impl Collected {
-    /// Where to report to; valid until the value moves or is looked at.
-    pub fn as_ptr(&mut self) -> *mut ReportRecord {
+    /// Calls `f` with where to report to.
+    pub(crate) fn collect<T>(&mut self, f: impl FnOnce(&mut Report) -> T) -> T {
         self.record.context = (&raw mut self.failures).cast();
-        &mut self.record
-    }
-
-    /// The same for a component.
-    pub fn report(&mut self) -> Report {
-        Report { record: self.as_ptr() }
+        f(&mut Report { record: &mut self.record })
     }
 
     /// Seconds of planning and of running.

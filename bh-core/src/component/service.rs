@@ -44,7 +44,11 @@ pub trait RegistryService: Sync {
     }
 
     /// See [`RegistryTable::attach`].
-    fn attach(
+    ///
+    /// # Safety
+    /// `operations` must work for `handle`, on any thread, from this call on, and where it succeeds until their `drop`
+    /// is called for it.
+    unsafe fn attach(
         &self,
         base: &Base,
         space: u32,
@@ -292,7 +296,8 @@ unsafe extern "C" fn attach<S: RegistryService>(
     operations: *const AttachmentOps,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the context is the service's, and callers' pointers are null or live through the call.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; the functions work
+    // for the handle until their `drop` is called, as [`RegistryTable::attach`] asks of engines.
     unsafe {
         serve(context, error, |service: &S| {
             let operations = read_operations(operations)?;

@@ -42,11 +42,11 @@ impl Ends for Link {
     }
 
     fn count_refused(&self, blocks: u64) {
-        add(self.counters.refused, blocks);
+        add(&self.counters.refused, blocks);
     }
 
     fn count_failed(&self) {
-        add(self.counters.failed, 1);
+        add(&self.counters.failed, 1);
     }
 
     fn log(&self, level: u32, text: &str) {

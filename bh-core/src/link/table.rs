@@ -41,6 +41,8 @@ macro_rules! link_slots {
             $(place: *mut <$answer as WireAnswer>::Raw,)?
             error: *mut ErrorRecord,
         ) -> Status {
+            // SAFETY: null, or the caller's own record.
+            let error = unsafe { error.as_mut() };
             guard(error, || {
                 // SAFETY: the context is a link's; arguments are as [`crate::abi::Received::own`] asks and live through
                 // the call, and `place` is the caller's for the answer.
@@ -67,10 +69,14 @@ macro_rules! finish {
 macro_rules! forward {
     (host $name:ident($($argument:ident: $kind:ty),*) ($($answer:ty)?) $default:ident) => {};
     (forward $name:ident($($argument:ident: $kind:ty),*) ($($answer:ty)?) $default:ident) => {
-        pub(super) fn $name(&self, $($argument: <$kind as Wire>::Raw),*) -> Result<raw_answer!($($answer)?)> {
-            match (self.foreign().$name($($argument),*), self.child()) {
+        /// # Safety
+        /// Arguments must be as [`crate::abi::Received::own`] asks, through the call.
+        pub(super) unsafe fn $name(&self, $($argument: <$kind as Wire>::Raw),*) -> Result<raw_answer!($($answer)?)> {
+            // SAFETY: the component asks for what `# Safety` asks.
+            match (unsafe { self.foreign().$name($($argument),*) }, self.child()) {
                 (Some(result), _) => result,
-                (None, Some(child)) => child.$name($($argument),*),
+                // SAFETY: as above.
+                (None, Some(child)) => unsafe { child.$name($($argument),*) },
                 (None, None) => {
                     defaults::$default(self.label()).map(|answer: slot_answer!($($answer)?)| answer.to_raw())
                 }
@@ -137,6 +143,8 @@ unsafe extern "C" fn execute(
     report: *mut ReportRecord,
     error: *mut ErrorRecord,
 ) -> Status {
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     guard(error, || {
         // SAFETY: a link's handle; the tables and the list live through the call.
         unsafe {
@@ -158,6 +166,8 @@ unsafe extern "C" fn predict(
     prediction: *mut Prediction,
     error: *mut ErrorRecord,
 ) -> Status {
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     guard(error, || {
         // SAFETY: a link's handle; the tables and the list live through the call.
         unsafe {
@@ -174,6 +184,8 @@ unsafe extern "C" fn message(
     reply: *mut c_void,
     error: *mut ErrorRecord,
 ) -> Status {
+    // SAFETY: null, or the caller's own record.
+    let error = unsafe { error.as_mut() };
     // SAFETY: a link's handle; the text lives through the call.
     guard(error, || unsafe { link(context)?.message(CStr::from_ptr(text), reply) })
 }

@@ -60,7 +60,8 @@ impl RegistryService for Mutex<Book> {
     }
 }
 
-impl Component for FakeNode {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for FakeNode {
     const NAME: &'static str = "fake-node";
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [Row] = &[];
@@ -130,7 +131,8 @@ impl FakeEngine {
     }
 }
 
-impl Component for FakeEngine {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for FakeEngine {
     const NAME: &'static str = "fake-engine";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [Row] = engine_keys::ALL;
@@ -225,7 +227,8 @@ pub(super) struct FakeFilter {
     mode: String,
 }
 
-impl Component for FakeFilter {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for FakeFilter {
     const NAME: &'static str = "fake-filter";
     const KIND: u32 = kind::FILTER;
     const KEYS: &'static [Row] = filter_keys::ALL;

@@ -2,7 +2,7 @@
 
 use super::fakes::{ENGINE, FILTER, FakeEngine, FakeFilter, FakeNode, NODE, STRANGE_FILTER};
 use super::*;
-use crate::abi::{ABI_VERSION, ComponentTable, ErrorRecord, HostTable, Status, access, kind, status};
+use crate::abi::{ABI_VERSION, ChildHandle, ComponentTable, ErrorRecord, HostTable, Status, access, kind, status};
 use bh_bytecode::{Base, Batch, DType, Instr, Operand, View};
 use std::ffi::c_void;
 use std::ptr;
@@ -371,6 +371,26 @@ fn siblings_have_instances_and_counters_of_their_own() {
 }
 
 #[test]
+fn calls_keep_the_components_of_their_stack_alive() {
+    let stack = Stack::load(&config("[stacks]\ndefault = ['filter', 'node', 'first']"), None).unwrap();
+    let links = Arc::downgrade(&stack.links);
+    let base = Base::new(1, DType::F64, 1);
+    let calls = SharedTop { links: Arc::clone(&stack.links), thread: None };
+    let here = SharedTop { links: Arc::clone(&stack.links), thread: Some(std::thread::current().id()) };
+    let evaluating = EvaluatingCalls(Arc::clone(&stack.links));
+    stack.shutdown().unwrap();
+    calls.pin(&base, true).unwrap();
+    here.pin(&base, true).unwrap();
+    let there = std::thread::scope(|scope| scope.spawn(|| here.pin(&base, true)).join().unwrap());
+    assert_eq!(there.unwrap_err().status, status::UNSUPPORTED, "on another thread than its own");
+    assert_eq!(evaluating.map(&base, None, access::READ).unwrap_err().status, status::UNSUPPORTED);
+    drop((calls, here));
+    assert!(links.upgrade().is_some());
+    drop(evaluating);
+    assert!(links.upgrade().is_none());
+}
+
+#[test]
 fn statistics_and_trace_are_written_at_the_end() {
     let directory = std::env::temp_dir().join(format!("bh-stack-test-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -383,7 +403,6 @@ fn statistics_and_trace_are_written_at_the_end() {
     let own: u64 = ["filter", "node", "first"].iter().map(|name| stats.get(&format!("{name}.own_ns")).unwrap()).sum();
     assert_eq!(stats.get("filter.execute_ns"), Some(own), "times add up");
     assert!(own > 0);
-    stack.shutdown().unwrap();
     stack.shutdown().unwrap();
     let json =
         |name: String| -> serde_json::Value { serde_json::from_str(&std::fs::read_to_string(name).unwrap()).unwrap() };

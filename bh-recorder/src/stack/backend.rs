@@ -108,11 +108,14 @@ struct Concurrent(SharedTop);
 
 impl SharedData for Concurrent {
     fn with(&self, work: &mut dyn FnMut(&mut dyn Data)) {
-        work(&mut Concurrent(self.0));
+        work(&mut Calls(&self.0));
     }
 }
 
-impl Data for Concurrent {
+/// Calls about data while a batch runs.
+struct Calls<'a>(&'a SharedTop);
+
+impl Data for Calls<'_> {
     fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
         self.0.map(base, view, access)
     }

@@ -20,8 +20,7 @@ impl SharedCalls for FakeImmediate {
         if matches!(kind, Kind::Generator | Kind::Index | Kind::Extension) {
             return Ok(false);
         }
-        // SAFETY: the recorder's operands live through the call.
-        let operands = unsafe { operation.operands.as_slice() };
+        let operands = operation.operands();
         let shape = list(operands[0].shape, operands[0].rank).to_vec();
         let (mut batch, mut memory) = (Batch::default(), Memory::new());
         let mut views = Vec::new();

@@ -19,8 +19,7 @@ pub(super) unsafe fn run(
     (methods, host): (&AtOnce, Host),
     operation: &ImmediateOperation,
 ) -> Result<bool> {
-    // SAFETY: the table of operands is as the operation says.
-    let operands = unsafe { operation.operands.as_slice() };
+    let operands = operation.operands();
     let Some(opcode) = Opcode::from_code(operation.opcode) else { return Ok(false) };
     if !(1..=OPERANDS).contains(&operands.len()) {
         return Ok(false);

@@ -21,9 +21,7 @@ const INPUTS: usize = 3;
 
 impl SharedCalls for Scalars {
     fn evaluate(&self, operation: &ScalarOperation) -> Result<Evaluation> {
-        // SAFETY: the caller's inputs live through the call.
-        let inputs = unsafe { operation.inputs.as_slice() };
-        Ok(self.value(operation, inputs).map_or_else(Evaluation::default, |value| Evaluation {
+        Ok(self.value(operation, operation.inputs()).map_or_else(Evaluation::default, |value| Evaluation {
             value,
             known: 1,
             ..Evaluation::default()

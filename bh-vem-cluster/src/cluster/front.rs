@@ -114,7 +114,9 @@ impl SharedCalls for Ways {
 /// The manager of a cluster, and the way past it.
 pub struct Front(Ways);
 
-impl Component for Front {
+// SAFETY: all that it is given lies in its cluster and its passage, which the host calls only while it lives; threads end with
+// their calls.
+unsafe impl Component for Front {
     const NAME: &'static str = crate::NAME;
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [Row] = keys::cluster::ALL;

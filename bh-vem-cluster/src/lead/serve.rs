@@ -16,7 +16,7 @@ use bh_core::component::{Child, Host};
 use bh_core::config::Config;
 use bh_core::environment;
 use bh_core::error::{Error, Result};
-use bh_core::stack::below::Below;
+use bh_core::stack::below;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -41,8 +41,8 @@ pub struct Server {
 struct Context {
     machine: Machine,
     figures: Figures,
-    /// Its stack, unless it has this process's own.
-    below: Option<Below>,
+    /// Has it this process's own stack, and not one of its own?
+    has_own: bool,
 }
 
 impl Server {
@@ -140,27 +140,29 @@ impl Server {
     /// up.
     fn open(&mut self, port: &mut Port, keep_all: bool, description: &str) -> Result<Option<Context>> {
         let same = self.greeting.as_ref().is_ok_and(|mine| mine.ends_with(&format!("\n{description}")));
-        let (below, mut children) = if same && !self.own.is_empty() {
-            (None, std::mem::take(&mut self.own))
+        let has_own = same && !self.own.is_empty();
+        let mut children = if has_own {
+            std::mem::take(&mut self.own)
         } else {
             let config = Config::from_text("configuration of rank 0", description)?;
             let config = config.with_environment(environment::bh_variables());
             let stack = config.stack_names().next().unwrap_or_default().to_owned();
-            let mut below = Below::load(&config, &stack, crate::NAME)?;
-            let children = std::mem::take(&mut below.children);
-            (Some(below), children)
+            below::load(&config, &stack, crate::NAME)?
         };
         let means = muster(&mut children, keep_all);
         let Some(roster) = roster::answer(port, &means)? else { return Ok(None) };
         let machine = Machine::remote(self.host, self.remote, roster, children, keep_all);
-        Ok(Some(Context { machine, figures: Figures::new(&self.host), below }))
+        Ok(Some(Context { machine, figures: Figures::new(&self.host), has_own }))
     }
 
     /// Ends a context; a stack of its own ends with it.
     fn close(&mut self, context: Option<Context>) {
         let Some(mut context) = context else { return };
         let children = std::mem::take(&mut context.machine.children);
-        if context.below.is_none() {
+        let has_own = context.has_own;
+        // What the machine has of the children goes before them.
+        drop(context);
+        if has_own {
             self.own = children;
         }
     }

@@ -16,7 +16,8 @@ pub struct Interp {
     registry: Option<Registry>,
 }
 
-impl Component for Interp {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for Interp {
     const NAME: &'static str = "ve-interp";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [bh_core::config::Row] = &[];

@@ -30,7 +30,8 @@ bh_core::keys! {
     }
 }
 
-impl Component for Panicking {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for Panicking {
     const NAME: &'static str = "ve-panicking";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [Row] = keys::ALL;

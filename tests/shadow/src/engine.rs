@@ -33,7 +33,8 @@ struct Open {
     written: Vec<(Base, Arc<Slot>)>,
 }
 
-impl Component for Shadow {
+// SAFETY: all that it is given lies in it; the thread of its heap ends with it.
+unsafe impl Component for Shadow {
     const NAME: &'static str = "ve-shadow";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [Row] = keys::ALL;

@@ -26,7 +26,8 @@ pub struct Split {
     first_error: Option<Error>,
 }
 
-impl Component for Split {
+// SAFETY: all that it is given lies in it; the thread that has a child is joined where it ends.
+unsafe impl Component for Split {
     const NAME: &'static str = "vem-split";
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [bh_core::config::Row] = &[];

@@ -30,7 +30,8 @@ pub struct Kit {
     instructions: Counter,
 }
 
-impl Component for Kit {
+// SAFETY: all that it is given lies in it, and ends with it.
+unsafe impl Component for Kit {
     const NAME: &'static str = "kit-rust";
     const KIND: u32 = kind::ENGINE;
     const KEYS: &'static [bh_core::config::Row] = &[];

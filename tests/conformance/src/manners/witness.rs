@@ -71,7 +71,8 @@ impl Seen {
     }
 }
 
-impl Component for Witness {
+// SAFETY: all that it is given lies in it and in its watch, which the engine calls only while it lives.
+unsafe impl Component for Witness {
     const NAME: &'static str = "witness";
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [bh_core::config::Row] = &[];
@@ -234,7 +235,7 @@ impl RegistryService for Watch {
         self.above.alias(alias, base, view)
     }
 
-    fn attach(
+    unsafe fn attach(
         &self,
         base: &Base,
         space: u32,
@@ -242,7 +243,7 @@ impl RegistryService for Watch {
         exclusive: bool,
         operations: AttachmentOps,
     ) -> Result<()> {
-        // SAFETY: the engine gave handle and functions to its own `attach`, which asks the same of them.
+        // SAFETY: the registry above asks for the same.
         unsafe { self.above.attach(base, space, handle, exclusive, &operations) }
     }
 
