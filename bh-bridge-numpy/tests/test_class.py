@@ -1,5 +1,6 @@
 """The class of arrays itself: its constructor, checks of instances, derived classes, and helpers of tests."""
 
+import collections.abc
 import inspect
 import math
 import pickle
@@ -453,3 +454,64 @@ def test_methods_of_the_class_and_its_operators_are_the_native_ones():
     assert type(np.ndarray.__add__(a, 1)) is np.ndarray and np.ndarray.__getitem__(a, 2) == 2 and a.__getitem__(1) == 1
     np.ndarray.__setitem__(a, 0, 7)
     assert (a.__len__(), np.ndarray.__len__(a), repr(a), np.ndarray.__repr__(a)) == (3, 3, "array([7., 1., 2.])", "array([7., 1., 2.])")
+
+
+@pytest.mark.falls_back
+def test_methods_of_the_class_take_instances_of_derived_classes():
+    named = Named(np.arange(4.0), "temperature")
+    np.ndarray.__iadd__(named, 1.0)
+    np.ndarray.__imul__(named, 2)
+    assert named.tolist() == [2, 4, 6, 8] and type(np.ndarray.sort(named[::-1].copy())) is type(None)
+    assert np.ndarray.shape.__get__(named) == (4,) and np.ndarray.dtype.__get__(named) == float and np.ndarray.size.__get__(named) == 4
+    assert type(np.ndarray.T.__get__(named)) is Named and np.ndarray.__array__(named).tolist() == [2, 4, 6, 8]
+    mine = np.arange(4.0)
+    np.ndarray.__iadd__(mine, 1.0)
+    assert mine.tolist() == [1, 2, 3, 4] and np.ndarray.shape.__get__(mine) == (4,)
+    np.ndarray.shape.__set__(mine, (2, 2))
+    assert mine.shape == (2, 2)
+
+
+def test_methods_of_the_class_are_exchanged():
+    before = np.ndarray.tolist
+    try:
+        np.ndarray.tolist = lambda self: "other"
+        assert np.ones(2).tolist() == "other" and np.ndarray.tolist(np.ones(2)) == "other"
+    finally:
+        np.ndarray.tolist = before
+    assert np.ones(2).tolist() == [1, 1] and np.ndarray.tolist(numpy.ones(2)) == [1, 1]
+
+
+def test_what_instances_are_made_of_has_the_class_that_the_program_names():
+    seen = []
+
+    class Derived(np.ndarray):
+        def __array_finalize__(self, source):
+            seen.append(None if source is None else source.__class__)
+
+    made = np.arange(3.0).view(Derived)
+    assert seen == [np.ndarray] and made[1:].__class__ is Derived and seen == [np.ndarray, Derived]
+    Derived((2,))
+    assert seen[-1] is None
+
+    class Other(Derived):
+        pass
+
+    made.__class__ = Other
+    assert type(made) is Other and made.__class__ is Other
+
+
+def test_arrays_are_not_hashable_and_no_types_of_elements():
+    assert not isinstance(np.zeros(2), collections.abc.Hashable) and np.ndarray.__hash__ is None
+    assert hash(np.arange(3.0).sum()) == 3
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(np.zeros(2))
+    for value in (np.zeros(2), np.arange(100_000.0).sum()):
+        with pytest.raises(TypeError, match="Cannot construct a dtype from an array"):
+            np.dtype(value)
+
+
+def test_fields_of_elements_are_set():
+    mine, plain = np.zeros(3), numpy.zeros(3)
+    for array in (mine, plain):
+        array.setfield(5, numpy.int32, 4)
+    same(mine, plain)

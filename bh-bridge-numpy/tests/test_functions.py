@@ -165,3 +165,13 @@ def test_quantiles_of_all_elements_are_arrays_of_bh(name):
     mine = getattr(bh, name)(bh.asarray(x), [0.25, 0.5])
     assert type(mine) is bh.ndarray
     same(mine, getattr(numpy, name)(x, [0.25, 0.5]))
+
+
+@pytest.mark.falls_back
+def test_choices_that_are_no_numbers():
+    for m in (bh, numpy):
+        cases = [m.arange(4) > 2, m.arange(4) > 1]
+        assert m.select(cases, ["hi", "mid"], "lo").tolist() == ["lo", "lo", "mid", "hi"]
+        assert m.select(cases, [m.array(["i4", "b", "c", "d"]), "f8"], "none").tolist() == ["none", "none", "f8", "d"]
+        assert m.select(cases, [None, 1], 0).tolist() == [0, 0, 1, None]
+        same(m.select(cases, [m.ones(4, "f"), 2.5], 0), numpy.array([0, 0, 2.5, 1], "f"))

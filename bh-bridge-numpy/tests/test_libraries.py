@@ -1,9 +1,15 @@
 """What a newcomer tries first with other libraries: arrays of bh given to Matplotlib, SciPy and pandas, and taken from them."""
 
+import importlib
+import importlib.machinery
+import sys
+import types
+
 import numpy
 import pytest
 
 import bh
+from bh import _libraries
 from conftest import same
 
 pytestmark = pytest.mark.falls_back
@@ -125,3 +131,112 @@ def test_sparse_matrices_of_scipy():
             same(solve(matrix, bh.ones(6))[0], solve(plain, numpy.ones(6))[0])
         same(linalg.eigsh(matrix, 2, v0=bh.ones(6))[0], linalg.eigsh(plain, 2, v0=numpy.ones(6))[0])
         same(linalg.svds(matrix, 2, v0=bh.ones(6))[1], linalg.svds(plain, 2, v0=numpy.ones(6))[1], ulps=64)
+
+
+LOOKING = '''
+"""A library that looks at the class of arrays itself."""
+import sys
+import numpy as np
+
+def kind(value, *others, key=None):
+    return type(value)
+
+def inner(value):
+    return type(value["a"][0]), type(value["b"])
+
+def _private(value):
+    return type(value)
+
+class Table:
+    def __init__(self, values=None):
+        self.values = values
+    def __getitem__(self, key):
+        return type(key)
+    def put(self, key, *, value=None):
+        return type(key), type(value)
+    def eval(self, name):
+        return sys._getframe(1).f_locals[name]
+    @classmethod
+    def of(cls, values):
+        return cls(values)
+    @staticmethod
+    def same(function):
+        return function is np.median or function is np.add
+    def _hidden(self, value):
+        return type(value)
+'''
+
+
+@pytest.fixture
+def looking(tmp_path, monkeypatch):
+    """A library of that kind, which is taught when it is imported."""
+    (tmp_path / "looking.py").write_text(LOOKING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(_libraries.LIBRARIES, "looking", ("looking", "looking.absent"))
+    yield importlib.import_module("looking")
+    del sys.modules["looking"]
+
+
+def test_libraries_that_look_at_the_class_get_numpys_arrays(looking):
+    x = bh.arange(3.0)
+    assert looking.kind(x) is numpy.ndarray and looking.kind([x]) is list and looking.kind(2) is int
+    assert looking.inner({"a": [x], "b": x}) == (numpy.ndarray, numpy.ndarray) and looking._private(x) is bh.ndarray
+    table = looking.Table(x)
+    assert type(table.values) is numpy.ndarray and numpy.shares_memory(table.values, numpy.asarray(x))
+    assert table[x > 1] is numpy.ndarray and table[2] is int and table.put(x, value=x) == (numpy.ndarray, numpy.ndarray)
+    assert type(looking.Table.of(x).values) is numpy.ndarray and table._hidden(x) is bh.ndarray
+    assert looking.Table.same(bh.median) and looking.Table.same(bh.add) and not looking.Table.same(lambda: 0)
+    word = 7
+    assert table.eval("word") == word
+    assert issubclass(looking.kind(bh.arange(100_000.0).sum()), numpy.float64)
+
+
+def test_a_library_that_is_there_already_is_taught(looking, monkeypatch):
+    module = types.ModuleType("looking_too", None)
+    exec(LOOKING, vars(module))
+    for value in (module.kind, module.Table):
+        value.__module__ = "looking_too"
+    module.__spec__ = importlib.machinery.ModuleSpec("looking_too", None)
+    monkeypatch.setitem(sys.modules, "looking_too", module)
+    monkeypatch.setitem(_libraries.LIBRARIES, "looking_too", ("looking_too:Table",))
+    _libraries.install()
+    x = bh.arange(3.0)
+    assert module.Table()[x] is numpy.ndarray and module.kind(x) is bh.ndarray
+    method = module.Table.put
+    _libraries.install()
+    assert module.Table.put is method
+
+
+def test_masks_and_keys_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    x = bh.arange(12.0).reshape(4, 3)
+    table = pandas.DataFrame(x.copy(), columns=["a", "b", "c"])
+    assert table[x[:, 0] > 2]["b"].tolist() == [4, 7, 10] and table.loc[bh.array([0, 2]), "a"].tolist() == [0, 6]
+    table.loc[x[:, 0] > 5, "a"] = bh.array([10.0, 20.0])
+    assert table["a"].tolist() == [0, 3, 10, 20]
+    assert table.groupby(bh.array([0, 0, 1, 1]))["b"].agg(bh.sum).tolist() == [5, 17]
+    assert pandas.unique(bh.array([2, 1, 2])).tolist() == [2, 1]
+    assert (table + x).iloc[1].tolist() == [6, 8, 10] and type(x.T @ table) is pandas.DataFrame
+    n = 4
+    assert table.query("b > @n")["c"].tolist() == [8, 11]
+
+
+def test_functions_compiled_by_numba():
+    numba = pytest.importorskip("numba")
+    program = {"np": bh, "numba": numba, "weights": bh.array([1.0, 2.0])}
+    exec("def total(x):\n    y = np.zeros_like(x)\n    for i in range(len(x)):\n        y[i] = x[i] * weights[i % 2] + np.pi\n    return y.sum()", program)
+    assert numba.njit(program["total"])(bh.arange(4.0)) == pytest.approx(program["total"](bh.arange(4.0)))
+
+
+def test_pictures_of_opencv():
+    cv2 = pytest.importorskip("cv2")
+    picture = bh.zeros((20, 20), bh.uint8)
+    cv2.rectangle(picture, (5, 5), (9, 9), 255, -1)
+    assert picture.sum() == 25 * 255 and cv2.blur(picture, (3, 3)).shape == (20, 20)
+    assert cv2.createCLAHE(2.0, (4, 4)).apply(picture).shape == (20, 20)
+
+
+def test_what_tests_compare_with():
+    for value in (bh.arange(4.0).sum(), bh.arange(100_000.0).mean() - 49_993.5):
+        assert value == pytest.approx(6) and 6 == pytest.approx(value) and value == pytest.approx(value)
+    assert bh.arange(3.0) == pytest.approx(bh.arange(3.0)) and [bh.arange(4.0).sum()] == pytest.approx([bh.ones(6).sum()])

@@ -102,3 +102,24 @@ def test_in_place_stays_the_array():
     a += Alone()
     assert a[0] == "radd"
     assert bh.ndarray.__array_priority__ == 0.0
+
+
+class _Table:
+    """A class with universal functions of its own, as tables have them."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return numpy.asarray(self.values, dtype)
+
+    def __array_ufunc__(self, function, method, *inputs, **keywords):
+        plain = [numpy.asarray(value.values if type(value) is _Table else value) for value in inputs]
+        return _Table(getattr(function, method)(*plain, **keywords))
+
+
+def test_products_with_classes_that_have_universal_functions():
+    table = _Table(numpy.arange(4.0).reshape(2, 2))
+    for made in (bh.eye(2) @ table, bh.matmul(table, bh.eye(2)), bh.vecdot(bh.eye(2), table)):
+        assert type(made) is _Table
+    assert (bh.eye(2) @ table).values.tolist() == [[0, 1], [2, 3]]

@@ -58,6 +58,9 @@ else:
     from ._ufunc import ufunc  # noqa: E402,F401
     from ._vectorize import vectorize  # noqa: E402,F401
 
+    from . import _libraries  # noqa: E402
+
+    _libraries.install()
     from ._installed import warn_of_newer_numpy as _warn  # noqa: E402
     from numpy import __version__ as _numpy  # noqa: E402
 

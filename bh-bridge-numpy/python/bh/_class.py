@@ -52,6 +52,15 @@ class Derived(np.ndarray):
         kwargs = {name: np.ndarray if value is native_class else value for name, value in kwargs.items()}
         return super().view(*args, **kwargs)
 
+    @property
+    def __class__(self):
+        """The class of arrays as the program names it, for what is shown for one of NumPy's own arrays."""
+        return native_class if type(self) is Derived else type(self)
+
+    @__class__.setter
+    def __class__(self, kind):
+        object.__dict__["__class__"].__set__(self, kind)
+
     __array_ufunc__ = _Inherited()
 
     def nonzero(self):
@@ -111,8 +120,18 @@ def _given_views(method):
 
 _fallback.usual.add(Derived.__array_function__)
 
-# The methods by which classes decide about functions.
-_DECIDING = {"__array_function__": _given_own, "__array_ufunc__": _given_views}
+def _given_plain(method):
+    """A class's `__array_finalize__`, given what has the class of arrays that the program names for one of NumPy's own arrays."""
+
+    @functools.wraps(method)
+    def finalize(self, source):
+        return method(self, source.view(Derived) if type(source) is np.ndarray else source)
+
+    return finalize
+
+
+# The methods by which classes decide about functions, and about their instances.
+_DECIDING = {"__array_function__": _given_own, "__array_ufunc__": _given_views, "__array_finalize__": _given_plain}
 
 
 class ArrayClass(type):

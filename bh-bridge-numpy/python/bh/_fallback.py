@@ -389,6 +389,12 @@ def decided(values):
     return False
 
 
+def overrides(value):
+    """Has the operand's class universal functions of its own, or none at all?"""
+    kind = type(value)
+    return not issubclass(kind, (np.ndarray, np.generic, ndarray)) and hasattr(kind, "__array_ufunc__")
+
+
 # Functions that NumPy leaves to the method of this name, where an object of another class has it.
 METHODS = {
     name: name for name in """mean std var argmax argmin cumsum cumprod argsort searchsorted reshape transpose squeeze repeat take clip round
@@ -408,10 +414,13 @@ def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
     name = original.__name__ if original else function.__name__.rstrip("_")
     original, method = original or getattr(np, name), METHODS.get(name)
+    is_universal = isinstance(original, np.ufunc)
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         if decided(args) or kwargs and decided(kwargs.values()) or method and args and has_own(args[0], method):
+            return lift(original(*args, **kwargs))
+        if is_universal and any(map(overrides, args)):
             return lift(original(*args, **kwargs))
         try:
             return given(function(*args, **kwargs))

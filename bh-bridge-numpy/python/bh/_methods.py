@@ -263,6 +263,20 @@ def to_device(self, device, /, *, stream=None):
 ndarray.__len__ = vars(ndarray)["__len__"]
 
 
+def _no_type(self):
+    """Refuses to be the description of a type of elements, as NumPy's arrays do; else their own type would be."""
+    raise TypeError("Cannot construct a dtype from an array")
+
+
+ndarray.__numpy_dtype__ = property(_no_type)
+
+
+@method
+def setfield(self, val, dtype, offset=0):
+    """Writes into a field of the elements' bytes."""
+    np.asarray(self).setfield(_fallback.lower(val), dtype, offset)
+
+
 def _refuse(name):
     raise AttributeError(f"attribute '{name}' of 'numpy.ndarray' objects is not writable")
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from . import _fallback, _native
 from ._convert import decides
+from ._fallback import overrides
 
 ndarray = _native.ndarray
 _MISSING = object()
@@ -39,12 +40,6 @@ BINARY = {
 def defers(value):
     """Does an operand ask universal functions to leave it alone?"""
     return getattr(type(value), "__array_ufunc__", _MISSING) is None
-
-
-def overrides(value):
-    """Has the operand's class universal functions of its own, or none at all?"""
-    kind = type(value)
-    return not issubclass(kind, (np.ndarray, np.generic, ndarray)) and hasattr(kind, "__array_ufunc__")
 
 
 def wraps_own(values):

@@ -200,7 +200,7 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
     """What `__array_ufunc__` does with calls that the table of known calls does not serve."""
     if not isinstance(function, _ufunc.ufunc):
         raise TypeError("the first argument must be a universal function")
-    if function is np.matmul and method == "__call__" and not kwargs and not any(_ufunc.defers(value) for value in inputs):
+    if function is np.matmul and method == "__call__" and not kwargs and not any(map(_ufunc.overrides, inputs)):
         return _functions.matmul(*inputs)
     mine = _ufunc.UFUNCS.get(function.__name__)
     mine = mine if mine is not None and mine == function else None

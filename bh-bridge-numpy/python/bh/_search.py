@@ -323,7 +323,11 @@ def select(condlist, choicelist, default=0):
         raise ValueError("select with an empty condition list is not possible")
     choicelist = [native(choice) if type(choice) in (list, tuple) else choice for choice in choicelist]
     default = native(default) if type(default) in (list, tuple) else default
-    kind = np.result_type(*(c.dtype if hasattr(c, "dtype") else c for c in (*choicelist, default)))
+    # A text would be read as the name of a type.
+    typed = lambda value: value if isinstance(value, (int, float, complex)) else getattr(value, "dtype", None) or np.asarray(value).dtype
+    kind = np.result_type(*map(typed, (*choicelist, default)))
+    if kind not in CODE:
+        raise Fallback(f"bh has no element type {kind}")
     result = np.asarray(default, kind) if type(default) is not ndarray else default
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
         condition = native(condition)

@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 
-from ._class import for_both, native_class as ndarray
+from ._class import ArrayClass, for_both, native_class as ndarray
 
 # Those of native slots, whose own form refuses such instances.
 _SLOT = type(ndarray.__add__)
@@ -27,9 +27,48 @@ def install():
     methods = gc.get_referents(vars(ndarray))[0]
     for name, method in list(methods.items()):
         if (type(method) is _SLOT or name in _OTHERS) and hasattr(np.ndarray, name):
-            methods[name] = _Unbound(name, method)
+            # Numbers have a hash by their slot; by the name, arrays are seen to have none.
+            methods[name] = None if name == "__hash__" else _Unbound(name, method)
     # An assignment tells the interpreter that the class has changed.
     ndarray.__array_priority__ = ndarray.__array_priority__
 
 
+class _OfClass:
+    """What the class has under a name, told by the class of the class: its arrays find their own past it, as fast as ever."""
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def __get__(self, cls, owner=None):
+        return self.value
+
+    def __set__(self, cls, value):
+        # From now on the class has what it is given.
+        delattr(ArrayClass, self.name)
+        setattr(cls, self.name, value)
+
+
+def _attribute(name, own):
+    """An attribute of arrays of both classes, such as their shape."""
+    of = lambda array: getattr(np.ndarray, name) if isinstance(array, np.ndarray) else own
+    return property(lambda self: of(self).__get__(self), lambda self, value: of(self).__set__(self, value), doc=own.__doc__)
+
+
+_METHOD = type(vars(ndarray)["sum"])
+# What NumPy looks up in the class itself at each call, and what is no matter of instances.
+_LEFT = "__array_ufunc__ __array_function__ __new__ __class_getitem__ __class__ __doc__ __module__ __array_priority__".split()
+
+
+def install_of_class():
+    """Makes the other methods and attributes, asked for by the class, take instances of both classes."""
+    for name, value in list(vars(ndarray).items()):
+        # Methods that a table serves take both already.
+        if name in _LEFT or type(value) in (_Unbound, _METHOD) or not hasattr(np.ndarray, name):
+            continue
+        made = for_both(name, value) if callable(value) else _attribute(name, value) if hasattr(value, "__set__") else None
+        if made is not None:
+            setattr(ArrayClass, name, _OfClass(name, made))
+
+
 install()
+install_of_class()

@@ -1,0 +1,215 @@
+"""Libraries that look at the class of arrays themselves, in Python or in C: what a program gives them are NumPy's arrays, over the
+memory of bh's, and NumPy's functions.
+
+A library is taught once it is imported, by whomever. Its functions, and the methods of its classes, look at their arguments
+and go on as ever.
+"""
+
+import functools
+import importlib
+import importlib.abc
+import inspect
+import sys
+import types
+
+import numpy as np
+
+from . import _native
+from ._class import originals
+from ._fallback import lower, ndarray
+from ._ufunc import UFUNCS
+
+# The modules whose public functions and classes a program calls, or single ones of them; a class's bases in the same library are
+# taught with it.
+LIBRARIES = {
+    "cv2": ("cv2",),
+    "numba": (
+        "numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.np.ufunc.gufunc", "numba.stencils.stencil",
+        "numba.core.ir:Global", "numba.core.ir:FreeVar",
+    ),
+    "pytest": ("pytest:approx",),
+    "pandas": ("pandas", "pandas.api.types", "pandas.api.typing", "pandas.core.indexing", "pandas.plotting", "pandas.testing"),
+}
+
+# Lists longer than this hold numbers, unless the first element is an array.
+_SHORT = 1000
+
+# Methods in which Python itself keeps or finds what an object has, and others that are no matter of arrays.
+_OWN = {
+    "__setattr__", "__getattr__", "__getattribute__", "__delattr__", "__getstate__", "__setstate__", "__finalize__",
+    "__init_subclass__", "__class_getitem__", "__subclasshook__", "__set_name__", "__exit__", "__format__", "__dir__", "__sizeof__",
+    # These read the variables of whoever calls them.
+    "eval", "query",
+}  # fmt: skip
+
+
+def seen(value):
+    """What a library sees of an argument: NumPy's arrays, numbers and functions for those of bh, also in lists and dictionaries."""
+    kind = type(value)
+    if kind is ndarray:
+        return lower(value) if value._scalar else np.asarray(value)
+    if kind is list or kind is tuple:
+        few = value if len(value) <= _SHORT else value[:1]
+        return kind(map(seen, value)) if any(type(one) in _SEEN for one in few) else value
+    if kind is dict:
+        return {name: seen(one) for name, one in value.items()}
+    if kind is types.ModuleType:
+        return _modules().get(value, value)
+    return originals.get(value) or lower(value) if kind in _FUNCTIONS else value
+
+
+@functools.cache
+def _modules():
+    """NumPy's modules by those of bh."""
+    import bh
+
+    return {bh: np} | {getattr(bh, part): getattr(np, part) for part in ("fft", "linalg", "random")}
+
+
+_FUNCTIONS = {types.FunctionType, _native.Function, type(UFUNCS["add"])}
+# The classes of what may be seen in another way.
+_SEEN = {ndarray, list, tuple, dict, types.ModuleType, *_FUNCTIONS}
+
+
+def taught(function):
+    """A function of a library, given NumPy's arrays for those of bh."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if kwargs:
+            kwargs = {name: seen(value) for name, value in kwargs.items()}
+        return function(*map(seen, args), **kwargs)
+
+    call._bh_taught = True
+    return call
+
+
+def taught_method(function):
+    """A method of a class, or of its instances, given the same: most calls have no arrays."""
+
+    @functools.wraps(function)
+    def call(self, /, *args, **kwargs):
+        for value in args:
+            if type(value) in _SEEN:
+                args = map(seen, args)
+                break
+        for value in kwargs.values():
+            if type(value) in _SEEN:
+                kwargs = {name: seen(value) for name, value in kwargs.items()}
+                break
+        return function(self, *args, **kwargs)
+
+    call._bh_taught = True
+    return call
+
+
+def _takes_arguments(function, of_object):
+    """Has a function arguments, beside the object if it is a method?"""
+    code = function.__code__
+    return code.co_argcount + code.co_kwonlyargcount > of_object or bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+
+
+def _teach_class(kind):
+    """Teaches the public methods of a class, calls of its instances that are carried out in C, and attributes that are set in C."""
+    if type(getattr(kind, "__call__", None)) is types.WrapperDescriptorType:
+        kind.__call__ = taught_method(kind.__call__)
+    for name, value in list(vars(kind).items()):
+        if name in _OWN or name.startswith("_") and not name.startswith("__"):
+            continue
+        wrapper = type(value) if isinstance(value, (classmethod, staticmethod)) else None
+        function = value.__func__ if wrapper else value
+        of_object = wrapper is not staticmethod or name == "__new__"
+        if isinstance(function, types.FunctionType) and _takes_arguments(function, of_object) and not hasattr(function, "_bh_taught"):
+            made = taught_method(function) if of_object else taught(function)
+            setattr(kind, name, wrapper(made) if wrapper else made)
+        elif name.startswith("_"):
+            continue
+        elif isinstance(value, types.MethodDescriptorType):
+            setattr(kind, name, taught_method(value))
+        elif isinstance(value, types.GetSetDescriptorType):
+            setattr(kind, name, _attribute(value))
+
+
+def _attribute(own):
+    """An attribute of such a class, given what the library sees."""
+    return property(own.__get__, lambda self, value: own.__set__(self, seen(value)), own.__delete__, own.__doc__)
+
+
+def _is_of(value, library):
+    """Belongs a class or a function to the library? Those of a module in C may not tell."""
+    module = getattr(value, "__module__", None) or ""
+    return module.partition(".")[0] == library or isinstance(value, types.BuiltinFunctionType) and not module
+
+
+def _teach(library):
+    """Teaches a library that is imported."""
+    for place in LIBRARIES[library]:
+        name, _, only = place.partition(":")
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            # Versions differ in their modules.
+            continue
+        if only:
+            _teach_one(module, only, getattr(module, only, None))
+            continue
+        for name, value in list(vars(module).items()):
+            if _is_of(value, library) and (isinstance(value, type) or not name.startswith("_")):
+                _teach_one(module, name, value)
+
+
+def _teach_one(module, name, value):
+    """Teaches a function, or a class and its bases, that a module has under a name."""
+    if isinstance(value, type):
+        for kind in value.__mro__:
+            if _is_of(kind, module.__name__.partition(".")[0]) and kind.__flags__ & _ON_HEAP and "_bh_taught" not in vars(kind):
+                kind._bh_taught = True
+                _teach_class(kind)
+    elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and name not in _OWN and not hasattr(value, "_bh_taught"):
+        setattr(module, name, taught(value))
+
+
+# The flag of classes that are made by a statement, whose methods can be exchanged.
+_ON_HEAP = 1 << 9
+
+
+class _Teaching(importlib.abc.Loader):
+    """The loader of a library, which teaches it at the end."""
+
+    def __init__(self, loader):
+        self._loader = loader
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _teach(module.__name__)
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """What finds the libraries by the other finders."""
+
+    def find_spec(self, name, path, target=None):
+        if name not in LIBRARIES:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Teaching(spec.loader)
+                return spec
+        return None
+
+
+def install():
+    """Teaches the libraries that are imported, and the others when they are."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    for library in LIBRARIES:
+        if getattr(sys.modules.get(library), "__spec__", None) is not None:
+            _teach(library)
