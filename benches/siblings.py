@@ -2,7 +2,7 @@
 """Engines of one machine beside each other: does a further one pay, and does each do what suits it?
 
     siblings.py opencl all gpus             # programs on these stacks in turn, as pairs with the first
-    siblings.py --uneven                    # an engine, a slower one, and both together, beside the best that is possible
+    siblings.py --uneven                    # an engine, a slower one, both together, and one with the threads of both
     siblings.py cpu cluster@16              # 16 ranks, which mpirun starts
 
 Each stack runs in a process of its own. The processes take turns, so that what else the machine does meets all of them. Figures are
@@ -183,6 +183,7 @@ UNEVEN = """
 default = "both"
 fast = ["filter", "fuser", "node", "ve-cpu"]
 slow = ["filter", "fuser", "node", "slow"]
+one = ["filter", "fuser", "node", "one"]
 both = ["filter", "cluster", [["fuser", "node", "ve-cpu"], ["fuser", "node", "slow"]]]
 [components.ve-cpu]
 threads = {fast}
@@ -191,13 +192,18 @@ affinity = "{first}"
 library = "bh_ve_cpu"
 threads = {slow}
 affinity = "{second}"
+[components.one]
+library = "bh_ve_cpu"
+threads = {all}
+affinity = "{whole}"
 """
 
 
 def uneven(arguments, folder):
-    """An engine, one with fewer threads, and both."""
+    """An engine, one with fewer threads, both, and an engine that has the threads of both."""
     fast, slow = arguments.threads
     keys = {"fast": fast, "slow": slow, "first": f"0-{fast - 1}", "second": f"{fast}-{fast + slow - 1}"}
+    keys |= {"all": fast + slow, "whole": f"0-{fast + slow - 1}"}
     config, rates = Path(folder, "uneven.toml"), Path(folder, "rates")
     config.write_text(UNEVEN.format(**keys))
     variables = {"BH_CONFIG": str(config)}
@@ -211,12 +217,14 @@ def uneven(arguments, folder):
         "fast": Worker("fast", **variables),
         "slow": Worker("slow", **variables),
         "both": Worker("both", BH_CLUSTER_WEIGHTS=str(rates), **variables),
+        "one": Worker("one", **variables),
     }
     rows = measure(workers, arguments.programs, arguments.sizes, arguments.rounds, arguments.steps)
     for row in rows:
-        fast, slow, both = row["least"]
+        fast, slow, both, one = row["least"]
         row["ideal"] = 1 / (1 / fast + 1 / slow)
-        print(f"{row['program']} {row['size']}: {1000 * both:.3f}, best possible {1000 * row['ideal']:.3f}, {both / row['ideal']:.3f} times that")
+        compared = f"{both / row['ideal']:.3f} times that; {both / one:.3f} times an engine with the threads of both"
+        print(f"{row['program']} {row['size']}: {1000 * both:.3f}, best possible {1000 * row['ideal']:.3f}, {compared}")
     return workers, rows
 
 

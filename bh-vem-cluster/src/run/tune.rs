@@ -10,8 +10,10 @@ use bh_core::component::{Child, Host, Report};
 use bh_core::error::{Error, Result};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+/// The kind of work that bytes from the program are, the last of them.
+const COPIES: usize = KINDS.len() - 1;
 /// Elements of an array, and rows of a matrix, for stacks that would take long with more; the last are more than caches hold.
 const SIZES: [(i64, i64); 3] = [(1 << 14, 64), (1 << 20, 512), (16 << 20, 2048)];
 /// Nanoseconds in which a stack computes on a size before it gets the next one.
@@ -20,8 +22,12 @@ const FAST: [u128; 2] = [10_000_000, 60_000_000];
 const OPERATIONS: usize = 256;
 /// Turns of three functions on each element.
 const FUNCTIONS: usize = 8;
-/// Each stack runs each batch at least so often, and goes on until all have.
-const RUNS: usize = 5;
+/// Each stack runs each batch at least this often, and goes on until all have.
+const RUNS: usize = 3;
+/// The least time that a stack runs a batch for, and goes on for until all have.
+const SHORTEST: Duration = Duration::from_millis(10);
+/// Each stack alone and all of them together are measured in this many rounds; medians count, as another program may be in the way of one.
+const ROUNDS: usize = 5;
 /// How many times as fast as the fastest alone stacks must be together.
 const LEAST: f64 = 0.97;
 /// Runs in which kernels are built for sizes that come again.
@@ -49,15 +55,11 @@ impl Arrays {
 struct Making(Batch);
 
 impl Making {
-    fn whole(&mut self, base: &Base, flags: u32) -> Result<Operand> {
-        let place = self.0.push_base(Base { flags, ..*base });
-        let view = View::contiguous(&[base.len]).map_err(|why| Error::new(status::BATCH, why.0))?;
-        Ok(Operand::view(self.0.push_view(place, &view)))
-    }
-
-    fn matrix(&mut self, base: &Base, side: i64) -> Result<Operand> {
-        let place = self.0.push_base(Base { flags: base_flags::LIVE_OUT, ..*base });
-        let view = View::contiguous(&[side, side]).map_err(|why| Error::new(status::BATCH, why.0))?;
+    /// The beginning of a base, as an array of this shape.
+    fn view(&mut self, base: &Base, flags: u32, shape: &[i64]) -> Result<Operand> {
+        let known = self.0.bases.iter().position(|known| known.id == base.id);
+        let place = known.map_or_else(|| self.0.push_base(Base { flags, ..*base }), |place| place as u32);
+        let view = View::contiguous(shape).map_err(|why| Error::new(status::BATCH, why.0))?;
         Ok(Operand::view(self.0.push_view(place, &view)))
     }
 
@@ -76,11 +78,11 @@ fn manage(child: &mut Child, arrays: &Arrays, makes: bool) -> Result<()> {
     for base in arrays.all() {
         let mut making = Making(Batch::default());
         if makes {
-            let all = making.whole(&base, base_flags::BORN | base_flags::LIVE_OUT)?;
+            let all = making.view(&base, base_flags::BORN | base_flags::LIVE_OUT, &[base.len])?;
             let one = making.0.push_constant(Constant::from_value(1.0f64));
             making.0.push_instr(Instr::new(Opcode::Copy, &[all, Operand::constant(one)]));
         } else {
-            let all = making.whole(&base, base_flags::DIES)?;
+            let all = making.view(&base, base_flags::DIES, &[base.len])?;
             making.0.push_instr(Instr::new(Opcode::Discard, &[all]));
         }
         making.run(child)?;
@@ -88,18 +90,26 @@ fn manage(child: &mut Child, arrays: &Arrays, makes: bool) -> Result<()> {
     Ok(())
 }
 
-/// A batch that is of one kind of work.
-fn batch(arrays: &Arrays, kind: usize) -> Result<Batch> {
+/// A share of an extent.
+fn part(extent: i64, share: f64) -> i64 {
+    ((extent as f64 * share).round() as i64).clamp(1, extent)
+}
+
+/// A batch that is of one kind of work, on a share of the elements, or of the rows of a product.
+fn batch(arrays: &Arrays, kind: usize, share: f64) -> Result<Batch> {
+    let part = |extent| part(extent, share);
     let mut making = Making(Batch::default());
     if kind == 3 {
         let batch = &mut making.0;
         let (name, name_len) = batch.push_string("matmul");
         batch.extensions.push(Extension { opcode: PRODUCT, reserved: 0, name, name_len });
-        let [factor, product] = [0, 1].map(|place| making.matrix(&arrays.matrices[place], arrays.side));
-        let factor = factor?;
-        making.0.push_instr(Instr::new(PRODUCT, &[product?, factor, factor]));
+        let ([right, product], side) = (&arrays.matrices, arrays.side);
+        let product = making.view(product, base_flags::LIVE_OUT, &[part(side), side])?;
+        let left = making.view(right, base_flags::LIVE_OUT, &[part(side), side])?;
+        let right = making.view(right, base_flags::LIVE_OUT, &[side, side])?;
+        making.0.push_instr(Instr::new(PRODUCT, &[product, left, right]));
     } else {
-        let all = making.whole(&arrays.values, base_flags::LIVE_OUT)?;
+        let all = making.view(&arrays.values, base_flags::LIVE_OUT, &[part(arrays.values.len)])?;
         let one = Operand::constant(making.0.push_constant(Constant::from_value(1.0f64)));
         let mut push = |opcode: Opcode, operands: &[Operand]| {
             making.0.push_instr(Instr::new(opcode, operands));
@@ -108,7 +118,8 @@ fn batch(arrays: &Arrays, kind: usize) -> Result<Batch> {
             2 => (0..FUNCTIONS).for_each(|_| {
                 [Opcode::Sin, Opcode::Exp, Opcode::Log].into_iter().for_each(|opcode| push(opcode, &[all, all]));
             }),
-            _ => (0..[1, OPERATIONS][kind]).for_each(|_| push(Opcode::Add, &[all, all, one])),
+            1 => (0..OPERATIONS).for_each(|_| push(Opcode::Add, &[all, all, one])),
+            _ => push(Opcode::Add, &[all, all, one]),
         }
     }
     making.0.sign();
@@ -127,7 +138,7 @@ fn size(host: &Host, child: &mut Child) -> Result<(i64, i64)> {
     for (size, fast) in SIZES.into_iter().zip(FAST) {
         let arrays = Arrays::new(host, size);
         manage(child, &arrays, true)?;
-        let batch = batch(&arrays, 1)?;
+        let batch = batch(&arrays, 1, 1.0)?;
         let outcome = prepare(child, &batch).and_then(|()| {
             let begin = Instant::now();
             run(child, &batch).map(|()| begin.elapsed().as_nanos())
@@ -140,52 +151,90 @@ fn size(host: &Host, child: &mut Child) -> Result<(i64, i64)> {
     Ok(SIZES[2])
 }
 
-/// Runs a batch on each stack until all have run theirs often enough; how long one run took, in nanoseconds. `before`: what is done
+/// What a stack does in a run of a measurement.
+struct Load {
+    batch: Batch,
+    /// How much that is, in units of the kind.
+    amount: f64,
+    /// The numbers that it works on, and how many of them.
+    values: Base,
+    elements: i64,
+}
+
+/// What stacks do where each works on its share of its arrays.
+fn loads(arrays: &[Arrays], kind: usize, shares: &[f64]) -> Result<Vec<Load>> {
+    let load = |(arrays, share): (&Arrays, &f64)| {
+        let (batch, values) = (batch(arrays, kind, *share)?, arrays.values);
+        let elements = part(values.len, *share);
+        let amount = match kind {
+            COPIES => elements as f64 * values.dtype().size() as f64,
+            _ => work(&batch.as_ref(), &(0..batch.instrs.len() as u32).collect::<Vec<u32>>())[kind],
+        };
+        Ok(Load { batch, amount, values, elements })
+    };
+    arrays.iter().zip(shares).map(load).collect()
+}
+
+/// Lets each stack run its load until all have done so often and long enough; how much each does in a nanosecond. `before`: what is done
 /// first in each run.
 fn side_by_side(
     children: &mut [Child],
-    batches: &[Batch],
-    before: impl Fn(&mut Child, usize) -> Result<()> + Sync,
+    loads: &[Load],
+    before: impl Fn(&mut Child, &Load) -> Result<()> + Sync,
 ) -> Result<Vec<f64>> {
     let (start, ready) = (Barrier::new(children.len()), AtomicUsize::new(0));
-    let measure = |child: &mut Child, place: usize| {
-        let prepared = prepare(child, &batches[place]);
+    let measure = |child: &mut Child, load: &Load| {
         start.wait();
-        let (begin, mut runs, mut outcome) = (Instant::now(), 0, prepared);
-        while outcome.is_ok() && (runs < RUNS || ready.load(Ordering::Relaxed) < batches.len()) {
-            outcome = before(child, place).and_then(|()| run(child, &batches[place]));
+        let (begin, mut runs, mut is_ready) = (Instant::now(), 0, false);
+        loop {
+            let outcome = before(child, load).and_then(|()| run(child, &load.batch));
             runs += 1;
-            if runs == RUNS {
+            if !is_ready && (outcome.is_err() || (runs >= RUNS && begin.elapsed() >= SHORTEST)) {
+                is_ready = true;
                 ready.fetch_add(1, Ordering::Relaxed);
             }
+            outcome?;
+            if ready.load(Ordering::Relaxed) == loads.len() {
+                return Ok(load.amount * runs as f64 / begin.elapsed().as_nanos() as f64);
+            }
         }
-        if runs < RUNS {
-            ready.fetch_add(1, Ordering::Relaxed);
-        }
-        outcome.map(|()| begin.elapsed().as_nanos() as f64 / runs as f64)
     };
     let failed = |_| Error::new(status::EXECUTION, "a measurement ended by a panic");
     std::thread::scope(|scope| {
         let measure = &measure;
         let threads: Vec<_> =
-            children.iter_mut().enumerate().map(|(place, child)| scope.spawn(move || measure(child, place))).collect();
+            children.iter_mut().zip(loads).map(|(child, load)| scope.spawn(move || measure(child, load))).collect();
         threads.into_iter().map(|thread| thread.join().map_err(failed)?).collect()
     })
 }
 
-/// The rates of one kind that stacks have beside each other, unless that is less than the fastest does alone. Then they stand in
-/// each other's way, and the others count as too slow for what is mainly of this kind.
-fn worth(together: &[f64], alone: &[f64]) -> Vec<f64> {
-    let best = alone.iter().copied().fold(0.0, f64::max);
-    if together.iter().sum::<f64>() >= best * LEAST {
-        return together.to_vec();
+/// The median of each column.
+fn medians(rows: &[Vec<f64>]) -> Vec<f64> {
+    let median = |place: usize| {
+        let mut column: Vec<f64> = rows.iter().map(|row| row[place]).collect();
+        column.sort_by(f64::total_cmp);
+        column[column.len() / 2]
+    };
+    (0..rows[0].len()).map(median).collect()
+}
+
+/// The rates of one kind that stacks have, of their rates in each round beside each other and alone. That is what they have beside each
+/// other, unless this is less than the fastest does alone. Then they stand in each other's way, and the others count as too slow for what is
+/// mainly of this kind. Rounds are compared each for itself, as a machine whose memory others use is slower in some.
+fn worth(together: &[Vec<f64>], alone: &[Vec<f64>]) -> Vec<f64> {
+    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+    let quotient = |(together, alone): (&Vec<f64>, &Vec<f64>)| vec![together.iter().sum::<f64>() / best(alone)];
+    let quotients: Vec<Vec<f64>> = together.iter().zip(alone).map(quotient).collect();
+    if medians(&quotients)[0] >= LEAST {
+        return medians(together);
     }
-    let first = alone.iter().position(|rate| *rate == best).unwrap_or(0);
-    alone
-        .iter()
-        .enumerate()
-        .map(|(place, rate)| if place == first { *rate } else { (best / (2.0 * MOST_TIMES_SLOWER)).min(*rate) })
-        .collect()
+    let mut rates = medians(alone);
+    let fastest = best(&rates);
+    let first = rates.iter().position(|rate| *rate == fastest).unwrap_or(0);
+    for (_, rate) in rates.iter_mut().enumerate().filter(|(place, _)| *place != first) {
+        *rate = rate.min(fastest / (2.0 * MOST_TIMES_SLOWER));
+    }
+    rates
 }
 
 /// Measures all stacks, alone and beside each other.
@@ -198,40 +247,48 @@ pub fn measure(host: &Host, children: &mut [Child]) -> Result<Vec<Rates>> {
         multiply &= child.extmethod("matmul", PRODUCT)?;
     }
     let mut found = vec![Rates([0.0; KINDS.len()]); children.len()];
-    for kind in 0..4 {
+    for kind in 0..COPIES {
         if kind == 3 && !multiply {
             found.iter_mut().for_each(|rates| rates.0[3] = rates.0[1]);
             break;
         }
-        let batches: Vec<Batch> = arrays.iter().map(|arrays| batch(arrays, kind)).collect::<Result<_>>()?;
-        let amount = |batch: &Batch| work(&batch.as_ref(), &(0..batch.instrs.len() as u32).collect::<Vec<u32>>())[kind];
-        let amounts: Vec<f64> = batches.iter().map(amount).collect();
-        let rates = rates(children, &batches, &amounts, |_, _| Ok(()))?;
+        let rates = rates(children, &arrays, kind, |_, _| Ok(()))?;
         found.iter_mut().zip(rates).for_each(|(all, rate)| all.0[kind] = rate);
     }
     let copied = copies(children, &arrays)?;
-    found.iter_mut().zip(copied).for_each(|(all, rate)| all.0[4] = rate);
+    found.iter_mut().zip(copied).for_each(|(all, rate)| all.0[COPIES] = rate);
     for (child, arrays) in children.iter_mut().zip(&arrays) {
         manage(child, arrays, false)?;
     }
     Ok(found)
 }
 
-/// What stacks do in a nanosecond, of which each has so much in a run.
+/// How much stacks do of a kind in a nanosecond. Beside each other they work on as much as one of them alone, as they do in programs: what
+/// lies in a cache is the same then.
 fn rates(
     children: &mut [Child],
-    batches: &[Batch],
-    amounts: &[f64],
-    before: impl Fn(&mut Child, usize) -> Result<()> + Sync,
+    arrays: &[Arrays],
+    kind: usize,
+    before: impl Fn(&mut Child, &Load) -> Result<()> + Sync,
 ) -> Result<Vec<f64>> {
-    let mut alone = Vec::new();
-    for (place, child) in children.iter_mut().enumerate() {
-        let (child, batch) = (std::slice::from_mut(child), std::slice::from_ref(&batches[place]));
-        let times = side_by_side(child, batch, |child, _| before(child, place))?;
-        alone.push(amounts[place] / times[0]);
+    let prepare = |children: &mut [Child], loads: &[Load]| {
+        children.iter_mut().zip(loads).try_for_each(|(child, load)| prepare(child, &load.batch))
+    };
+    let whole = loads(arrays, kind, &vec![1.0; arrays.len()])?;
+    let one_by_one = |children: &mut [Child]| -> Result<Vec<f64>> {
+        let one = |(child, load)| side_by_side(std::slice::from_mut(child), std::slice::from_ref(load), &before);
+        Ok(children.iter_mut().zip(&whole).map(one).collect::<Result<Vec<_>>>()?.concat())
+    };
+    prepare(children, &whole)?;
+    let speeds = one_by_one(children)?;
+    let all: f64 = speeds.iter().sum();
+    let parts = loads(arrays, kind, &speeds.iter().map(|speed| speed / all).collect::<Vec<f64>>())?;
+    prepare(children, &parts)?;
+    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        alone.push(one_by_one(children)?);
+        together.push(side_by_side(children, &parts, &before)?);
     }
-    let times = side_by_side(children, batches, before)?;
-    let together: Vec<f64> = amounts.iter().zip(times).map(|(amount, time)| amount / time).collect();
     Ok(worth(&together, &alone))
 }
 
@@ -239,15 +296,12 @@ fn rates(
 fn copies(children: &mut [Child], arrays: &[Arrays]) -> Result<Vec<f64>> {
     let most = arrays.iter().map(|arrays| arrays.values.bytes()).max().unwrap_or(0);
     let memory = vec![0u8; most as usize];
-    let batches: Vec<Batch> = arrays.iter().map(|arrays| batch(arrays, 0)).collect::<Result<_>>()?;
-    let amounts: Vec<f64> = arrays.iter().map(|arrays| arrays.values.bytes() as f64).collect();
-    rates(children, &batches, &amounts, |child, place| {
-        let base = &arrays[place].values;
-        let view = View::contiguous(&[base.len]).map_err(|why| Error::new(status::BATCH, why.0))?;
-        let stride = dense(&view, base.dtype().size());
+    rates(children, arrays, COPIES, |child, load| {
+        let view = View::contiguous(&[load.elements]).map_err(|why| Error::new(status::BATCH, why.0))?;
+        let stride = dense(&view, load.values.dtype().size());
         // SAFETY: it has as many bytes as the largest of the arrays, and is only read.
         let from = unsafe { HostMemory::new(memory.as_ptr().cast_mut(), &stride) };
-        child.write(base, &view, &from)
+        child.write(&load.values, &view, &from)
     })
 }
 
@@ -303,8 +357,14 @@ mod tests {
 
     #[test]
     fn stacks_that_only_slow_each_other_get_nothing() {
-        assert_eq!(worth(&[4.0, 2.0], &[5.0, 3.0]), [4.0, 2.0]);
-        assert_eq!(worth(&[3.0, 1.0], &[5.0, 3.0]), [5.0, 0.25]);
+        assert_eq!(worth(&[vec![4.0, 2.0]], &[vec![5.0, 3.0]]), [4.0, 2.0]);
+        assert_eq!(worth(&[vec![3.0, 1.0]], &[vec![5.0, 3.0]]), [5.0, 0.25]);
+    }
+
+    #[test]
+    fn one_round_in_whose_way_something_was_does_not_count() {
+        let alone = [vec![5.0, 3.0], vec![9.0, 3.0], vec![5.0, 3.0]];
+        assert_eq!(worth(&[vec![1.0, 1.0], vec![4.0, 6.0], vec![4.5, 2.0]], &alone), [4.0, 2.0]);
     }
 
     #[test]
