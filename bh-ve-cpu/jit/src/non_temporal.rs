@@ -34,7 +34,7 @@ pub(crate) fn compare_streams<'c>(
     plan: &Plan,
     slots: &[Slot<'c>],
 ) -> Option<Value<'c>> {
-    let (first, others) = plan.schedule.alike.split_first()?;
+    let (first, others) = plan.vectors.alike.split_first()?;
     // Parts of elements must not lie in two lines either.
     let part = request.slots[usize::from(*first)].dtype.size() as i64 - 1;
     let first = &slots[usize::from(*first)];

@@ -3,7 +3,7 @@
 
 use super::WindowMemory;
 use crate::primitives::{LanesFn, PrimFn, Primitives, SumFn};
-use crate::shape::LoopNest;
+use crate::shape::Schedule;
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, BufferRef, Slot, SlotMode, Stage, Step};
 use std::collections::HashSet;
@@ -66,7 +66,7 @@ pub(super) struct Form {
 /// The analysis of a stage.
 pub(super) struct Analysis<'a> {
     pub(super) stage: &'a Stage,
-    pub(super) nest: LoopNest,
+    pub(super) schedule: Schedule,
     pub(super) values: Vec<Value>,
     pub(super) forms: Vec<Form>,
     /// Terms of sums.
@@ -84,16 +84,14 @@ pub(super) struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Analyses a stage. Slots that are `resident` are never written past the caches.
     pub(super) fn new(stage: &'a Stage, memory: WindowMemory<'a>, primitives: Primitives) -> Analysis<'a> {
-        let (kernel, parameters) = (&stage.kernel, &stage.parameters);
-        let nest =
-            if memory.in_tile { LoopNest::in_tile(kernel, parameters) } else { LoopNest::new(kernel, parameters) };
+        let schedule = Schedule::new(stage, memory.in_tile);
         let resident = memory.resident;
         let splat = vec![false; stage.kernel.constants.len()];
         let (values, forms, terms) = (Vec::new(), Vec::new(), Vec::new());
         let non_temporal_bytes = primitives.stream_bytes;
         let (touched, read) = touched(stage);
         let mut analysis =
-            Analysis { stage, nest, values, forms, terms, splat, resident, non_temporal_bytes, touched, read };
+            Analysis { stage, schedule, values, forms, terms, splat, resident, non_temporal_bytes, touched, read };
         analysis.collect();
         if primitives.superinstructions {
             analysis.sum(primitives);
@@ -119,13 +117,13 @@ impl<'a> Analysis<'a> {
 
     pub(super) fn access(&self, slot: u16) -> Access {
         let strides = self.stage.parameters.stride(slot as usize);
-        let nest = &self.nest;
-        let line = strides[nest.line_dim];
-        match (line, nest.row_dim().map(|row| strides[row])) {
-            (_, None) if nest.line == 1 => Access::Direct,
+        let lines = self.schedule.lines();
+        let line = strides[lines.dim];
+        match (line, lines.row_dim().map(|row| strides[row])) {
+            (_, None) if lines.steps == 1 => Access::Direct,
             (0, _) => Access::Invariant,
             (1, None) => Access::Direct,
-            (_, Some(1)) if line == nest.row => Access::Direct,
+            (_, Some(1)) if line == lines.row => Access::Direct,
             _ => Access::Strided,
         }
     }
@@ -221,7 +219,9 @@ impl<'a> Analysis<'a> {
         match arg {
             Arg::Constant(_) => true,
             Arg::Value(value) => match self.steps()[self.values[value as usize].made] {
-                Step::Load { slot } => self.nest.row_dim().is_none() && self.access(slot) == Access::Invariant,
+                Step::Load { slot } => {
+                    self.schedule.lines().row_dim().is_none() && self.access(slot) == Access::Invariant
+                }
                 _ => false,
             },
         }

@@ -50,7 +50,7 @@ pub(crate) fn compile_in_window(
     let bytes = |slot: &Slot| if slot.mode == SlotMode::Index { 0 } else { slot.dtype.size() };
     let element = (registers + splat) * width + stage.kernel.slots.iter().map(bytes).sum::<usize>();
     let block = BLOCK_BYTES.checked_div(element).map_or(*BLOCK.end(), |block| block as i64);
-    compiler.analysis.nest.set_block(block.clamp(*BLOCK.start(), *BLOCK.end()));
+    compiler.analysis.schedule.set_block(block.clamp(*BLOCK.start(), *BLOCK.end()));
     let mut program = Emitter::new(&compiler.analysis, primitives, (registers, width), &places).program()?;
     program.native = tier1.as_mut().and_then(|tier1| compiler.native(&program, tier1));
     Ok(program)
@@ -122,20 +122,21 @@ impl ProgramCompiler<'_> {
 
     /// The program as a call of compiled code.
     fn native(&self, program: &Program, tier1: &mut Tier1) -> Option<Native> {
-        let (nest, stage) = (&program.nest, self.analysis.stage);
-        let outer = match nest.shape {
+        let (schedule, stage) = (&program.schedule, self.analysis.stage);
+        let lines = schedule.lines();
+        let outer = match lines.shape {
             LoopShape::BlockRows => return None,
-            LoopShape::ShortRows => Some(nest.line_dim),
+            LoopShape::ShortRows => Some(lines.dim),
             // Planes.
             _ => None,
         };
-        let Some(request) = native::request(stage, nest, tier1.compilation(self.memory.in_order), self) else {
+        let Some(request) = native::request(stage, schedule, tier1.compilation(self.memory.in_order), self) else {
             tier1.count_refused();
             return None;
         };
         let strides = |dim: usize| -> Vec<i64> { program.slots.iter().map(|slot| slot.strides[dim] as i64).collect() };
         let repeated = self.repeated(program);
-        let mut inner = strides(nest.row_dim().unwrap_or(nest.line_dim));
+        let mut inner = strides(lines.inner_dim());
         repeated.iter().for_each(|repeated| inner[repeated.slot] = repeated.size as i64);
         let planes = || program.slots.iter().map(|slot| slot.plane as i64).collect();
         Some(Native {
@@ -149,10 +150,10 @@ impl ProgramCompiler<'_> {
 
     /// The slots whose columns are repeated where rows are joined.
     fn repeated(&self, program: &Program) -> Vec<Repeated> {
-        let (nest, stage) = (&program.nest, self.analysis.stage);
-        let Some(row_dim) = nest.row_dim() else { return Vec::new() };
+        let (lines, stage) = (program.schedule.lines(), self.analysis.stage);
+        let Some(row_dim) = lines.row_dim() else { return Vec::new() };
         let repeats = |&slot: &usize| {
-            stage.kernel.slots[slot].mode == SlotMode::Read && nest.repeats(stage.parameters.stride(slot))
+            stage.kernel.slots[slot].mode == SlotMode::Read && lines.repeats(stage.parameters.stride(slot))
         };
         let repeated = |slot: usize| {
             let size = stage.kernel.slots[slot].dtype.size();
@@ -161,7 +162,7 @@ impl ProgramCompiler<'_> {
                 run: self.primitives.gather_strided(size),
                 stride: program.slots[slot].strides[row_dim],
                 size,
-                bytes: (nest.row as usize * LANES * size).next_multiple_of(64),
+                bytes: (lines.row as usize * LANES * size).next_multiple_of(64),
             }
         };
         (0..stage.kernel.slots.len()).filter(repeats).map(repeated).collect()

@@ -2,9 +2,9 @@
 
 use super::analysis::{Access, Analysis, ValueHome};
 use super::gather::GatherForm;
-use super::program::{Fold, Loops, Op, PointerIndex, Program, RowStride, weight};
+use super::program::{Fold, Op, PointerIndex, Program, RowStride, weight};
 use crate::primitives::{PrimFn, Primitives};
-use crate::shape::{LoopLevel, Reduction, SlotPlan};
+use crate::shape::SlotPlan;
 use bh_bytecode::neutral::neutral;
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
@@ -27,14 +27,9 @@ impl<'a> Emitter<'a> {
         (registers, width): (usize, usize),
         places: &'a [u16],
     ) -> Emitter<'a> {
-        let (stage, nest) = (analysis.stage, &analysis.nest);
-        let kernel = &stage.kernel;
+        let (stage, kernel) = (analysis.stage, &analysis.stage.kernel);
         let program = Program {
-            nest: nest.clone(),
-            loops: match nest.tree {
-                Some(tree) => Loops::Fold(Reduction::new(nest, tree)),
-                None => Loops::Map(LoopLevel::of(&nest.extents, 0..nest.line_dim)),
-            },
+            schedule: analysis.schedule.clone(),
             slots: slot_plans(analysis),
             splat: analysis.splat.clone(),
             constants: kernel.constants.iter().copied().zip(stage.parameters.constants.iter().copied()).collect(),
@@ -45,7 +40,7 @@ impl<'a> Emitter<'a> {
             folds: Vec::new(),
             stores: Vec::new(),
             registers,
-            register_bytes: (nest.block() * width).next_multiple_of(64),
+            register_bytes: (analysis.schedule.lines().block_elements() * width).next_multiple_of(64),
             non_temporal: false,
             weight: 0,
             margins: Vec::new(),
@@ -195,7 +190,7 @@ impl<'a> Emitter<'a> {
             Op::Copy { dst, src: slot, size }
         } else if stride.inner == 0 && stride.outer == 0 {
             Op::Fill { run: self.primitives.fill(size), dst, slot }
-        } else if stride.inner == 0 && self.analysis.nest.row_dim().is_some() {
+        } else if stride.inner == 0 && self.analysis.schedule.lines().row_dim().is_some() {
             Op::Repeat { run: self.primitives.repeat(size), dst, slot, stride: stride.outer }
         } else {
             Op::Load { run: self.primitives.gather_strided(size), dst, slot, stride, size }
@@ -203,11 +198,11 @@ impl<'a> Emitter<'a> {
     }
 
     fn row_stride(&self, slot: u16) -> RowStride {
-        let (nest, scale) = (&self.analysis.nest, scale(&self.analysis.slots()[slot as usize]));
+        let (lines, scale) = (self.analysis.schedule.lines(), scale(&self.analysis.slots()[slot as usize]));
         let stride = |dim: usize| self.analysis.stage.parameters.stride(slot as usize)[dim] as isize * scale;
-        match nest.row_dim() {
-            Some(row) => RowStride { inner: stride(row), outer: stride(nest.line_dim) },
-            None => RowStride { inner: stride(nest.line_dim), outer: 0 },
+        match lines.row_dim() {
+            Some(row) => RowStride { inner: stride(row), outer: stride(lines.dim) },
+            None => RowStride { inner: stride(lines.dim), outer: 0 },
         }
     }
 
@@ -228,7 +223,7 @@ fn slot_plans(analysis: &Analysis<'_>) -> Vec<SlotPlan> {
             buffer: stage.parameters.buffers[index],
             start: stage.parameters.starts[index] as isize * scale,
             strides: strides.iter().zip(&stage.kernel.dims).map(keep).collect(),
-            plane: analysis.nest.plane_stride(strides) as isize * scale,
+            plane: analysis.schedule.lines().plane_stride(strides) as isize * scale,
         }
     };
     stage.kernel.slots.iter().enumerate().map(plan).collect()

@@ -5,7 +5,7 @@ use super::memory::BlockScratch;
 use super::program::{Native, Program, Repeated};
 use crate::native::Code;
 use crate::primitives::LANES;
-use crate::shape::{LoopShape, ReductionTree};
+use crate::shape::{FoldTree, Lines, LoopShape};
 use bh_jit_abi::{Call, SCRATCH_BYTES};
 
 /// What values are folded into: one accumulator for each fold of the program.
@@ -55,7 +55,7 @@ impl<'a> BlockExecutor<'a> {
         for place in 0..first_slot {
             table.push(memory.wrapping_add(place * program.register_bytes));
         }
-        let block = program.nest.block();
+        let block = program.schedule.lines().block_elements();
         for (place, (value, (dtype, _))) in binding.constants.iter().zip(&program.constants).enumerate() {
             let elements = if program.splat[place] { block } else { 1 };
             // SAFETY: the register holds a block of elements of this size.
@@ -66,11 +66,11 @@ impl<'a> BlockExecutor<'a> {
         BlockExecutor { program, bound, table, line_marks, first_slot, code: None }
     }
 
-    /// Elements from set to set, where rows of columns are folded into sets: those of a row, or as many as there are lanes where
+    /// Elements from set to set, where rows of `columns` columns are folded into sets: these, or as many as there are lanes where
     /// code finds the place of each row's set.
-    pub(crate) fn set_elements(&self) -> usize {
-        match (self.code, self.program.nest.shape) {
-            (None, _) | (_, LoopShape::JoinedColumns) => self.program.nest.columns as usize,
+    pub(crate) fn set_elements(&self, columns: i64) -> usize {
+        match (self.code, self.program.schedule.lines().shape) {
+            (None, _) | (_, LoopShape::JoinedColumns) => columns as usize,
             _ => LANES,
         }
     }
@@ -100,18 +100,18 @@ impl<'a> BlockExecutor<'a> {
             // SAFETY: the steps are inside the nest, and the accumulators have room.
             return unsafe { self.lines_in_blocks(positions, lines, first, steps, folding) };
         };
-        let nest = &self.program.nest;
-        let rows = match nest.shape {
+        let Lines { shape, row, .. } = *self.program.schedule.lines();
+        let rows = match shape {
             LoopShape::Lines => (lines, steps),
-            LoopShape::JoinedRows | LoopShape::JoinedColumns => (lines, steps * nest.row),
-            LoopShape::ColumnRows => (lines * steps, nest.row),
+            LoopShape::JoinedRows | LoopShape::JoinedColumns => (lines, steps * row),
+            LoopShape::ColumnRows => (lines * steps, row),
             LoopShape::ShortRows | LoopShape::BlockRows => {
                 debug_assert!(lines == 1 || !matches!(folding, Folding::Lanes(..)), "rows are no lines");
                 for line in 0..lines {
                     self.seek(positions, line, first);
                     let folding = self.of_line(folding, line);
                     // SAFETY: the line is inside the nest, and its accumulators have room.
-                    unsafe { self.call(code, native, scratch, (steps, nest.row), folding) };
+                    unsafe { self.call(code, native, scratch, (steps, row), folding) };
                 }
                 return;
             }
@@ -136,18 +136,17 @@ impl<'a> BlockExecutor<'a> {
         steps: i64,
         folding: Folding<'_>,
     ) {
-        let nest = &self.program.nest;
+        let Lines { shape, steps: line, block, .. } = *self.program.schedule.lines();
         // Rows of one line follow each other along it, so a block may have several.
-        let follow = match nest.tree {
-            Some(ReductionTree::ColumnRows) => true,
-            Some(ReductionTree::LongRows { per_line, .. }) => per_line > 1 && lines > 1 && 2 * steps <= nest.step,
-            _ => false,
+        let follow = match self.program.schedule.tree() {
+            Some(FoldTree::LongRows { row }) => row < line && lines > 1 && 2 * steps <= block,
+            _ => shape.has_columns(),
         };
         // SAFETY: the lines are inside the nest, and the accumulators have room.
         unsafe {
             match folding {
                 _ if follow => self.rows_in_blocks(positions, lines, first, steps, folding),
-                Folding::Lanes(accumulators, sets) if steps <= nest.step && self.folds_directly() => {
+                Folding::Lanes(accumulators, sets) if steps <= block && self.folds_directly() => {
                     self.fold_rows(positions, lines, (first, steps), accumulators, sets);
                 }
                 _ => (0..lines).for_each(|line| self.line_in_blocks(positions, line, first, steps, folding)),
@@ -173,7 +172,7 @@ impl<'a> BlockExecutor<'a> {
     /// The slots must be at a row of the nest, and `scratch` be that of the code, with the bytes of all repeated
     /// columns behind it.
     unsafe fn repeat(&mut self, native: &Native, scratch: *mut u8) {
-        let columns = self.program.nest.row as usize;
+        let columns = self.program.schedule.lines().row as usize;
         let mut to = scratch.wrapping_add(SCRATCH_BYTES);
         for (&Repeated { slot, run, stride, size, bytes }, mark) in
             native.repeated.iter().zip(self.line_marks.iter_mut())
@@ -211,7 +210,9 @@ impl<'a> BlockExecutor<'a> {
         let (accumulators, sets): (&[_], _) = match folding {
             Folding::None => (&[], 1),
             Folding::Lanes(accumulators, sets) => (accumulators, sets as i64),
-            Folding::Elements(accumulators) if self.has_columns() => (accumulators, LANES as i64),
+            Folding::Elements(accumulators) if self.program.schedule.tree() == Some(FoldTree::Columns) => {
+                (accumulators, LANES as i64)
+            }
             Folding::Elements(accumulators) | Folding::Results(accumulators) => (accumulators, 1),
         };
         let call = Call {
@@ -248,15 +249,10 @@ impl<'a> BlockExecutor<'a> {
     /// Moves all slots along the line.
     #[inline]
     pub(super) fn advance(&mut self, steps: i64) {
-        let line_dim = self.program.nest.line_dim;
+        let line_dim = self.program.schedule.lines().dim;
         for (position, slot) in self.table[self.first_slot..].iter_mut().zip(&self.program.slots) {
             *position = position.wrapping_offset((steps as isize).wrapping_mul(slot.strides[line_dim]));
         }
-    }
-
-    /// Are rows of columns folded into sets?
-    fn has_columns(&self) -> bool {
-        self.program.nest.tree.is_some_and(ReductionTree::has_columns)
     }
 
     /// Makes what was written visible to the other participants.

@@ -1,8 +1,8 @@
 //! Margins: elements before and after lines that a rename leaves unwritten. They are copied with the lines, while the caches
 //! have both versions of them; a pass of their own would move a cache line for each element.
 
-use super::program::{Loops, Margin, Program};
-use crate::shape::{LoopShape, SlotPlan};
+use super::program::{Margin, Program};
+use crate::shape::{Schedule, SlotPlan};
 use bh_bytecode::View;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_kernel::BufferRef;
@@ -16,13 +16,12 @@ impl Program {
     /// Takes the copy of a view from a base to its fresh buffer upon itself. False if the view does not go along the lines
     /// that are written there.
     pub(crate) fn add_margin(&mut self, base: u32, view: &View, size: usize) -> bool {
-        let nest = &self.nest;
-        let dims = nest.line_dim;
-        let whole = match &self.loops {
-            Loops::Map(_) => nest.shape == LoopShape::Lines,
-            Loops::Fold(reduction) => reduction.folds_lines(),
+        let (schedule, dims) = (&self.schedule, self.schedule.lines().dim);
+        let whole = match schedule {
+            Schedule::Map(_) => schedule.lines().row_dim().is_none(),
+            Schedule::Fold(loops) => loops.folds_lines(),
         };
-        if !whole || dims == 0 || nest.iterations() == 0 {
+        if !whole || dims == 0 || schedule.iterations() == 0 {
             return false;
         }
         let scaled = |stride: &i64| *stride as isize * size as isize;
@@ -32,7 +31,7 @@ impl Program {
         let wide = wide.map(|((count, _), outer)| (merged(outer.iter().copied()), *count as usize * size));
         let forms = [Some((merged(steps.iter().copied()), size)), wide];
         let goes_along = |slot: &SlotPlan| {
-            let lines = merged(nest.extents.iter().copied().zip(slot.strides.iter().copied()).take(dims));
+            let lines = merged((0..dims).map(|dim| (schedule.extent(dim), slot.strides[dim])));
             forms.iter().flatten().find(|(outer, bytes)| *outer == lines && *bytes <= WIDEST).map(|(_, bytes)| *bytes)
         };
         let written = self.slots.iter().filter(|slot| slot.buffer == BufferRef::Fresh(base));
@@ -50,7 +49,8 @@ impl Program {
     /// How many lines may run before their margins are copied: as many as keep within `cache` bytes.
     pub(crate) fn lines_of_margins(&self, cache: i64) -> i64 {
         let kernel = self.slots.len() - 2 * self.margins.len();
-        let bytes = |slot: &SlotPlan| self.nest.line * slot.strides[self.nest.line_dim].abs() as i64;
+        let lines = self.schedule.lines();
+        let bytes = |slot: &SlotPlan| lines.steps * slot.strides[lines.dim].abs() as i64;
         let line: i64 = self.slots[..kernel].iter().map(bytes).sum();
         (cache / line.max(1) / TOGETHER * TOGETHER).max(TOGETHER)
     }

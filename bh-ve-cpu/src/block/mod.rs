@@ -23,4 +23,4 @@ pub(crate) use failure::Failure;
 pub(crate) use gather::{BadIndex, offset, resolve};
 pub(crate) use margin::{copy_margins, fetch_margins, prefetch};
 pub(crate) use memory::{Aligned, BlockScratch, taken};
-pub(crate) use program::{Fold, Loops, Program};
+pub(crate) use program::{Fold, Program};

@@ -5,7 +5,7 @@ use super::gather;
 use super::program::{Fold, Op, PointerIndex, RowStride};
 use super::sums::SUM_TERMS;
 use crate::primitives::LANES;
-use crate::shape::{LoopShape, ReductionTree};
+use crate::shape::FoldTree;
 use std::mem::MaybeUninit;
 
 impl BlockExecutor<'_> {
@@ -16,7 +16,7 @@ impl BlockExecutor<'_> {
         program.line_ops.is_empty()
             && program.ops.is_empty()
             && program.stores.is_empty()
-            && program.nest.tree.is_some_and(ReductionTree::has_lanes)
+            && program.schedule.tree().is_some_and(FoldTree::has_lanes)
             && program.folds.iter().all(in_memory)
     }
 
@@ -33,12 +33,12 @@ impl BlockExecutor<'_> {
         accumulators: &[*mut u8],
         sets: usize,
     ) {
-        let nest = &self.program.nest;
+        let lines = self.program.schedule.lines();
         for (fold, &lanes) in self.program.folds.iter().zip(accumulators) {
             let operand = |arg: PointerIndex| {
                 let slot = usize::from(arg) - self.first_slot;
                 let plan = &self.program.slots[slot];
-                let start = (first as isize).wrapping_mul(plan.strides[nest.line_dim]);
+                let start = (first as isize).wrapping_mul(plan.strides[lines.dim]);
                 (positions[slot].wrapping_offset(start), plan.plane)
             };
             let [a, b] = fold.args.map(operand);
@@ -48,7 +48,7 @@ impl BlockExecutor<'_> {
                 let lanes = lanes.wrapping_add(number as usize % sets * LANES * fold.size);
                 // SAFETY: the rows are inside the nest, and each has its set of lanes.
                 unsafe {
-                    let count = (row * nest.row) as usize;
+                    let count = (row * lines.row) as usize;
                     (fold.lanes)(count, lanes, at(a, number), at(b, number));
                 }
             }
@@ -67,15 +67,15 @@ impl BlockExecutor<'_> {
         steps: i64,
         folding: Folding<'_>,
     ) {
-        let nest = &self.program.nest;
+        let lines = self.program.schedule.lines();
         let mut at = 0;
         // SAFETY: the steps are inside the nest, and the accumulators have room.
         unsafe {
             self.start_line(positions, line, first);
             while at < steps {
-                let block = nest.step.min(steps - at);
+                let block = lines.block.min(steps - at);
                 self.compute(block);
-                self.fold(folding, line, ((at * nest.row) as usize, 0), (block * nest.row) as usize);
+                self.fold(folding, line, ((at * lines.row) as usize, 0), (block * lines.row) as usize);
                 self.store(block);
                 self.advance(block);
                 at += block;
@@ -95,8 +95,8 @@ impl BlockExecutor<'_> {
         row: i64,
         folding: Folding<'_>,
     ) {
-        let per_block = self.program.nest.step / row;
-        let elements = (row * self.program.nest.row) as usize;
+        let lines = self.program.schedule.lines();
+        let (per_block, elements) = (lines.block / row, (row * lines.row) as usize);
         let mut at = 0;
         // SAFETY: the rows are inside the nest, and a block has room for each.
         unsafe {
@@ -153,7 +153,7 @@ impl BlockExecutor<'_> {
     /// The positions must be as [`BlockExecutor::lines`] asks, and the line be one of its lines.
     #[inline]
     unsafe fn start_line(&mut self, positions: &[*mut u8], line: i64, step: i64) {
-        let nest = &self.program.nest;
+        let lines = self.program.schedule.lines();
         self.seek(positions, line, 0);
         for (index, op) in self.program.line_ops.iter().enumerate() {
             let slot = match *op {
@@ -164,7 +164,7 @@ impl BlockExecutor<'_> {
             if self.line_marks[index] != position {
                 self.line_marks[index] = position;
                 // SAFETY: the positions are inside the buffers, and registers have room for a block.
-                unsafe { self.op(op, nest.step as usize, nest.block()) };
+                unsafe { self.op(op, lines.block as usize, lines.block_elements()) };
             }
         }
         if step > 0 {
@@ -178,7 +178,7 @@ impl BlockExecutor<'_> {
     /// `steps` must be at most those of a block, and as many from where the slots are be inside the line.
     #[inline]
     unsafe fn compute(&mut self, steps: i64) {
-        let count = (steps * self.program.nest.row) as usize;
+        let count = (steps * self.program.schedule.lines().row) as usize;
         for op in &self.program.ops {
             // SAFETY: the block is inside the line.
             unsafe { self.op(op, steps as usize, count) };
@@ -191,7 +191,7 @@ impl BlockExecutor<'_> {
     /// As [`BlockExecutor::compute`].
     #[inline]
     unsafe fn store(&mut self, steps: i64) {
-        let count = (steps * self.program.nest.row) as usize;
+        let count = (steps * self.program.schedule.lines().row) as usize;
         for op in &self.program.stores {
             // SAFETY: the block is inside the line, and has been computed.
             unsafe { self.op(op, steps as usize, count) };
@@ -280,7 +280,7 @@ impl BlockExecutor<'_> {
         mut f: impl FnMut(*mut u8, usize),
     ) {
         let mut position = self.at(slot);
-        if self.program.nest.shape == LoopShape::Lines {
+        if self.program.schedule.lines().row_dim().is_none() {
             return f(position, count);
         }
         for _ in 0..steps {

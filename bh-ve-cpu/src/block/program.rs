@@ -8,7 +8,7 @@
 use super::gather::GatherForm;
 use crate::native::NativeKernel;
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, RepeatFn, StridedFn, SumFn};
-use crate::shape::{LoopLevel, LoopNest, Reduction, SlotPlan};
+use crate::shape::{Schedule, SlotPlan};
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{ConstantRef, GatherSource};
 use std::sync::Arc;
@@ -72,20 +72,10 @@ pub(crate) struct Fold {
     pub(crate) slot: usize,
 }
 
-/// How a program's iterations are shared out.
-#[derive(Debug)]
-pub(crate) enum Loops {
-    /// Without folds: the loops around lines.
-    Map(LoopLevel),
-    /// With folds.
-    Fold(Reduction),
-}
-
 /// A program for one stage with given sizes.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(crate) nest: LoopNest,
-    pub(crate) loops: Loops,
+    pub(crate) schedule: Schedule,
     pub(crate) slots: Vec<SlotPlan>,
     pub(crate) constants: Vec<(DType, ConstantRef)>,
     /// Must each constant be splat over a block? If not, its first element is enough.
@@ -159,7 +149,7 @@ impl Program {
 
     /// The cost of a run, in units of one vectorised addition of an element.
     pub(crate) fn work(&self) -> u64 {
-        self.nest.iterations() as u64 * u64::from(self.weight)
+        self.schedule.iterations() as u64 * u64::from(self.weight)
     }
 
     /// The first slot's place.

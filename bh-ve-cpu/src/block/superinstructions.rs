@@ -2,7 +2,7 @@
 
 use super::analysis::{Analysis, Form, Value, ValueHome};
 use crate::primitives::{Primitives, Side};
-use crate::shape::ReductionTree;
+use crate::shape::FoldTree;
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, Step};
 
@@ -92,7 +92,7 @@ impl Analysis<'_> {
     /// Is a step the fold of elements of a line, as they are, into lanes?
     fn folds_into_lanes(&self, step: usize) -> bool {
         let Step::Reduce { slot, arg: Arg::Value(value), .. } = self.steps()[step] else { return false };
-        self.nest.tree.is_some_and(ReductionTree::has_lanes)
+        self.schedule.tree().is_some_and(FoldTree::has_lanes)
             && self.slots()[slot as usize].dtype == self.values[value as usize].dtype
     }
 

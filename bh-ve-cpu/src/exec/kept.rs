@@ -3,7 +3,7 @@
 use super::reduction::ReductionRunner;
 use crate::block::Folding;
 use crate::primitives::LANES;
-use crate::shape::{ReductionTree, split};
+use crate::shape::{FoldTree, split};
 
 impl ReductionRunner<'_> {
     /// Folds a part of `count` kept lines, one line after the other, element by element.
@@ -17,20 +17,20 @@ impl ReductionRunner<'_> {
         first_step: i64,
         elements: i64,
     ) {
-        let (program, reduction) = (self.executor.program, self.reduction);
+        let (program, loops) = (self.executor.program, self.loops);
         let folds = program.folds.len();
-        let (sets, each) = match reduction.tree {
-            ReductionTree::KeptColumns => (LANES, self.executor.set_elements()),
+        let (sets, each) = match loops.tree {
+            FoldTree::Columns => (LANES, self.set_elements()),
             _ => (1, elements as usize),
         };
         self.clear(each * sets);
         if rows > 0 {
-            reduction.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
+            loops.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
         }
-        let steps = elements / program.nest.row;
+        let steps = elements / program.schedule.lines().row;
         let (mut left, mut set) = (rows, 0);
         while left > 0 {
-            let mut together = reduction.lines_ahead(&program.nest, self.line_index).min(left);
+            let mut together = loops.lines_ahead(self.line_index).min(left);
             let mut accumulators = self.accumulators.as_slice();
             if set > 0 {
                 // The sets up to the last one, without those before.
@@ -42,7 +42,7 @@ impl ReductionRunner<'_> {
             set = (set + together as usize) % sets;
             left -= together;
             if left > 0 {
-                reduction.reduced.skip(together, &program.slots, self.line, self.line_index);
+                loops.reduced.skip(together, &program.slots, self.line, self.line_index);
             }
         }
         if sets > 1 {
@@ -55,15 +55,15 @@ impl ReductionRunner<'_> {
     /// # Safety
     /// As [`ReductionRunner::unit`].
     pub(super) unsafe fn fold_columns(&mut self, kept: &[*mut u8], first: i64, count: i64) {
-        let (program, reduction) = (self.executor.program, self.reduction);
-        let (line, sets, folds) = (program.nest.line, LANES as i64, program.folds.len());
-        self.clear(LANES * self.executor.set_elements());
+        let (program, loops) = (self.executor.program, self.loops);
+        let (line, sets, folds) = (program.schedule.lines().steps, LANES as i64, program.folds.len());
+        self.clear(LANES * self.set_elements());
         let (line_number, mut step) = split(first, line);
-        reduction.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        loops.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
         let (mut left, mut set) = (count, 0);
         while left > 0 {
             if step == line {
-                reduction.reduced.next(&program.slots, self.line, self.line_index);
+                loops.reduced.next(&program.slots, self.line, self.line_index);
                 step = 0;
             }
             let rows = left.min(line - step);
@@ -79,13 +79,18 @@ impl ReductionRunner<'_> {
         self.join_columns();
     }
 
+    /// Elements from one set of columns to the next.
+    pub(super) fn set_elements(&self) -> usize {
+        self.executor.set_elements(self.loops.line_elements())
+    }
+
     /// Folds the sets of columns by halving into the first.
     fn join_columns(&mut self) {
         for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
             let mut sets = LANES;
             while sets > 1 {
                 sets /= 2;
-                let elements = sets * self.executor.set_elements();
+                let elements = sets * self.set_elements();
                 let upper = accumulator.wrapping_add(elements * fold.size);
                 // SAFETY: the accumulators are as many sets.
                 unsafe { (fold.combine)(elements, accumulator, accumulator, upper, upper) };

@@ -3,8 +3,8 @@
 use super::queue::part;
 use super::scratch::NestScratch;
 use super::workers::Workers;
-use crate::block::{BlockExecutor, Bound, Folding, Program, copy_margins, fetch_margins};
-use crate::shape::LoopLevel;
+use crate::block::{BlockExecutor, Bound, Folding, copy_margins, fetch_margins};
+use crate::shape::{LoopLevel, MapLoops};
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ impl<'a> LineRunner<'a> {
             // SAFETY: the lines from the position on are some of `lines`, inside the nest, and nobody else runs them,
             // as `# Safety` asks; there are no folds.
             unsafe {
-                self.executor.lines(self.line, together, 0, program.nest.line, Folding::None);
+                self.executor.lines(self.line, together, 0, program.schedule.lines().steps, Folding::None);
                 copy_margins(program, self.line, together);
             }
             left -= together;
@@ -65,14 +65,15 @@ impl<'a> LineRunner<'a> {
     /// # Safety
     /// The blocks must be inside the nest, counted from `self.slots`, and nobody else may run them.
     unsafe fn blocks(&mut self, units: Range<i64>) {
-        let (program, blocks) = (self.executor.program, self.executor.program.nest.blocks());
+        let program = self.executor.program;
+        let (lines, blocks) = (program.schedule.lines(), program.schedule.lines().blocks());
         let mut at = units.start;
         self.level.seek(at / blocks, &program.slots, self.slots, self.line, self.index);
         while at < units.end {
             let block = at % blocks;
             let last = (block + units.end - at).min(blocks);
-            let first = block * program.nest.step;
-            let steps = program.nest.line.min(last * program.nest.step) - first;
+            let first = block * lines.block;
+            let steps = lines.steps.min(last * lines.block) - first;
             // SAFETY: the steps of this line are those of some of `units`, inside the nest, and nobody else runs them,
             // as `# Safety` asks; its margins go with its first block.
             unsafe {
@@ -95,21 +96,20 @@ impl<'a> LineRunner<'a> {
 /// The iterations must be inside the nest whose first one is at `slots`, and nobody else may run them.
 pub(super) unsafe fn run_part(
     bound: Bound<'_>,
-    level: &LoopLevel,
+    map: &MapLoops,
     slots: &[*mut u8],
     scratch: &mut NestScratch,
     iterations: Range<i64>,
 ) {
-    let nest = &bound.program.nest;
-    let mut runner = LineRunner::new(bound, level, slots, scratch);
+    let mut runner = LineRunner::new(bound, &map.around, slots, scratch);
     // SAFETY: these are the steps or the lines of the iterations, which are inside the nest, and which nobody else
     // runs, as `# Safety` asks; there are no folds.
     unsafe {
-        if nest.line_dim == 0 {
+        if map.around.0.is_empty() {
             let steps = iterations.end - iterations.start;
             runner.executor.lines(slots, 1, iterations.start, steps, Folding::None);
         } else {
-            let lines = level.count() / nest.extents[0];
+            let lines = map.around.inner();
             runner.lines(iterations.start * lines..iterations.end * lines);
         }
     }
@@ -122,24 +122,20 @@ pub(super) unsafe fn run_part(
 /// The rows and columns from `slots` on must be inside the nest, and nobody else may run them.
 pub(super) unsafe fn run_box(
     bound: Bound<'_>,
+    map: &MapLoops,
     slots: &[*mut u8],
     scratch: &mut NestScratch,
     [rows, columns]: [i64; 2],
 ) {
-    let nest = &bound.program.nest;
-    if nest.line_dim == 1 {
+    if map.around.0.len() == 1 {
         let mut executor = BlockExecutor::new(bound, &mut scratch.block);
         // SAFETY: the rows are lines and the columns their steps, which are inside the nest, and which nobody else
         // runs, as `# Safety` asks; there are no folds.
         unsafe { executor.lines(slots, rows, 0, columns, Folding::None) };
         return executor.finish();
     }
-    let around = |dim: usize| match dim {
-        0 => rows,
-        1 => columns,
-        _ => nest.extents[dim],
-    };
-    let level = LoopLevel((0..nest.line_dim).map(|dim| (dim, around(dim))).collect());
+    let mut level = map.around.clone();
+    (level.0[0].1, level.0[1].1) = (rows, columns);
     let mut runner = LineRunner::new(bound, &level, slots, scratch);
     // SAFETY: the level has the lines of these rows and columns, which are inside the nest, and which nobody else runs,
     // as `# Safety` asks.
@@ -156,35 +152,37 @@ enum UnitShape {
 
 impl UnitShape {
     /// What units are for `participants` participants, and how many there are.
-    fn new(program: &Program, level: &LoopLevel, participants: usize) -> (UnitShape, i64) {
-        let (lines, wanted) = (level.count(), participants as i64 * UNITS);
+    fn new(map: &MapLoops, participants: usize) -> (UnitShape, i64) {
+        let (lines, wanted) = (map.around.count(), participants as i64 * UNITS);
         let per_unit =
             [ROW_SETS as i64, 1].into_iter().find(|&per_unit| participants == 1 || lines >= wanted * per_unit);
         match per_unit {
             Some(per_unit) => (UnitShape::Lines(per_unit), (lines + per_unit - 1) / per_unit),
-            None => (UnitShape::Block, lines * program.nest.blocks()),
+            None => (UnitShape::Block, lines * map.lines.blocks()),
         }
     }
 }
 
 /// Runs all of a map.
-pub(super) fn run(bound: Bound<'_>, level: &LoopLevel, workers: &mut Workers) {
+pub(super) fn run(bound: Bound<'_>, map: &MapLoops, workers: &mut Workers) {
     let program = bound.program;
-    if program.nest.iterations() == 0 {
+    if program.schedule.iterations() == 0 {
         return;
     }
     let participants = workers.participants(program.work());
-    let (shape, count) = UnitShape::new(program, level, participants);
+    let (shape, count) = UnitShape::new(map, participants);
     let shares = workers.tasks(participants, program.work(), count);
     workers.run(participants, shares as usize, |scratch, tasks| {
-        let mut runner = LineRunner::new(bound, level, &bound.binding.slots, &mut scratch.nest);
+        let mut runner = LineRunner::new(bound, &map.around, &bound.binding.slots, &mut scratch.nest);
         while let Some(task) = tasks.take() {
             let units = part(count, shares, task as i64);
             // SAFETY: blocks are inside their lines, and lines inside the nest; each unit is run once.
             unsafe {
                 match &shape {
                     UnitShape::Block => runner.blocks(units),
-                    UnitShape::Lines(each) => runner.lines(units.start * each..(units.end * each).min(level.count())),
+                    UnitShape::Lines(each) => {
+                        runner.lines(units.start * each..(units.end * each).min(map.around.count()))
+                    }
                 }
             }
         }

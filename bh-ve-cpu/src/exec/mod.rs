@@ -22,16 +22,17 @@ pub(crate) use tiles::run_tiles;
 pub(crate) use window::run_window;
 pub(crate) use workers::Workers;
 
-use crate::block::{Aligned, Bound, Loops};
+use crate::block::{Aligned, Bound};
+use crate::shape::Schedule;
 use bh_core::Result;
 
 /// Runs a program.
 pub(crate) fn run(bound: Bound<'_>, workers: &mut Workers, partials: &mut Aligned) -> Result<()> {
-    match &bound.program.loops {
-        Loops::Map(level) => {
-            map::run(bound, level, workers);
+    match &bound.program.schedule {
+        Schedule::Map(map) => {
+            map::run(bound, map, workers);
             Ok(())
         }
-        Loops::Fold(reduction) => reduction::run(bound, reduction, workers, partials),
+        Schedule::Fold(loops) => reduction::run(bound, loops, workers, partials),
     }
 }

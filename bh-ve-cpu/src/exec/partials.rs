@@ -3,9 +3,9 @@
 use super::queue::part;
 use super::scratch::NestScratch;
 use super::workers::Workers;
-use crate::block::{Bound, Fold, Loops, Program};
+use crate::block::{Bound, Fold, Program};
 use crate::primitives::Primitives;
-use crate::shape::Reduction;
+use crate::shape::{FoldLoops, Schedule};
 use std::ops::Range;
 
 /// Units of work for each partial result: it is read from memory that another participant wrote.
@@ -17,15 +17,15 @@ const HALVED: i64 = 1 << 15;
 
 /// Bytes of the results of the chunks of a program's folds, if there are several chunks.
 pub(super) fn partial_bytes(program: &Program) -> usize {
-    match &program.loops {
-        Loops::Fold(reduction) => program.folds.iter().map(|fold| part_bytes(elements(reduction), fold)).sum(),
-        Loops::Map(_) => 0,
+    match &program.schedule {
+        Schedule::Fold(loops) => program.folds.iter().map(|fold| part_bytes(elements(loops), fold)).sum(),
+        Schedule::Map(_) => 0,
     }
 }
 
 /// How many results the chunks leave; 0 if there is one chunk.
-fn elements(reduction: &Reduction) -> usize {
-    if reduction.chunks.count == 1 { 0 } else { (reduction.chunks.count * reduction.kept_elements) as usize }
+fn elements(loops: &FoldLoops) -> usize {
+    if loops.chunks.count == 1 { 0 } else { (loops.chunks.count * loops.kept_elements()) as usize }
 }
 
 fn part_bytes(elements: usize, fold: &Fold) -> usize {
@@ -46,8 +46,8 @@ unsafe impl Sync for Partials {}
 
 impl Partials {
     /// Lays the parts out in memory of [`partial_bytes`] bytes.
-    pub(super) fn new(reduction: &Reduction, memory: *mut u8) -> Partials {
-        Partials { memory, elements: elements(reduction) }
+    pub(super) fn new(loops: &FoldLoops, memory: *mut u8) -> Partials {
+        Partials { memory, elements: elements(loops) }
     }
 
     /// The part of a fold.
@@ -71,18 +71,18 @@ pub(super) unsafe fn write(
     count: usize,
     results: *const u8,
 ) {
-    let nest = &program.nest;
+    let lines = program.schedule.lines();
     let strides = &program.slots[fold.slot].strides;
-    let line = strides[nest.line_dim];
+    let line = strides[lines.dim];
     let position = position.wrapping_offset(first_step as isize * line);
     let scatter = primitives.scatter_strided(fold.size);
     // SAFETY: `position` is the output's at the line, which has `count` elements from this step on.
     unsafe {
-        match nest.row_dim() {
+        match lines.row_dim() {
             _ if count == 1 => std::ptr::copy_nonoverlapping(results, position, fold.size),
             None => scatter(count, position, results, line),
             Some(row_dim) => {
-                let row = nest.row as usize;
+                let row = lines.row as usize;
                 for step in 0..count / row {
                     let to = position.wrapping_offset(step as isize * line);
                     scatter(row, to, results.wrapping_add(step * row * fold.size), strides[row_dim]);
@@ -96,23 +96,23 @@ pub(super) unsafe fn write(
 ///
 /// # Safety
 /// All units must have stored their partial results, which nobody else uses meanwhile.
-pub(super) unsafe fn finish(bound: Bound<'_>, reduction: &Reduction, stored: Partials, workers: &mut Workers) {
-    if reduction.chunks.count == 1 {
+pub(super) unsafe fn finish(bound: Bound<'_>, loops: &FoldLoops, stored: Partials, workers: &mut Workers) {
+    if loops.chunks.count == 1 {
         return;
     }
-    let (program, kept) = (bound.program, reduction.kept_elements);
+    let (program, kept) = (bound.program, loops.kept_elements());
     let work = (stored.elements * program.folds.len()) as u64 * COST;
     let participants = workers.participants(work);
     let columns = workers.tasks(participants, work, (kept / COLUMN).max(1));
     workers.run(participants, columns as usize, |_, tasks| {
         while let Some(task) = tasks.take() {
             // SAFETY: all partial results are there, and the columns are disjoint.
-            unsafe { halve(program, reduction, stored, part(kept, columns, task as i64)) };
+            unsafe { halve(program, loops, stored, part(kept, columns, task as i64)) };
         }
     });
-    let (slots, scratch, all) = (&bound.binding.slots, &mut workers.own().nest, 0..reduction.kept.count());
+    let (slots, scratch, all) = (&bound.binding.slots, &mut workers.own().nest, 0..loops.kept.count());
     // SAFETY: the partial results are folded.
-    unsafe { write_kept(bound, reduction, slots, stored, scratch, all) };
+    unsafe { write_kept(bound, loops, slots, stored, scratch, all) };
 }
 
 /// [`finish`] for the results of some kept iterations, on one participant, with slots that begin at `slots`.
@@ -121,20 +121,20 @@ pub(super) unsafe fn finish(bound: Bound<'_>, reduction: &Reduction, stored: Par
 /// All partial results of these iterations must be there, and nobody else may finish them.
 pub(super) unsafe fn finish_kept(
     bound: Bound<'_>,
-    reduction: &Reduction,
+    loops: &FoldLoops,
     slots: &[*mut u8],
     stored: Partials,
     scratch: &mut NestScratch,
     iterations: Range<i64>,
 ) {
-    if reduction.chunks.count == 1 {
+    if loops.chunks.count == 1 {
         return;
     }
-    let elements = iterations.start * reduction.line_elements..iterations.end * reduction.line_elements;
+    let elements = iterations.start * loops.line_elements()..iterations.end * loops.line_elements();
     // SAFETY: all partial results of these iterations are there, and nobody else finishes them.
     unsafe {
-        halve(bound.program, reduction, stored, elements);
-        write_kept(bound, reduction, slots, stored, scratch, iterations);
+        halve(bound.program, loops, stored, elements);
+        write_kept(bound, loops, slots, stored, scratch, iterations);
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) unsafe fn finish_kept(
 /// As [`finish_kept`].
 unsafe fn write_kept(
     Bound { program, primitives, .. }: Bound<'_>,
-    reduction: &Reduction,
+    loops: &FoldLoops,
     slots: &[*mut u8],
     stored: Partials,
     scratch: &mut NestScratch,
@@ -154,13 +154,13 @@ unsafe fn write_kept(
     positions.resize(program.slots.len(), std::ptr::null_mut());
     for (number, fold) in program.folds.iter().enumerate() {
         let Some(stored) = stored.of(program, number) else { continue };
-        let line = reduction.line_elements as usize;
-        reduction.kept.seek(iterations.start, &program.slots, slots, positions, indices);
+        let line = loops.line_elements() as usize;
+        loops.kept.seek(iterations.start, &program.slots, slots, positions, indices);
         for iteration in iterations.clone() {
             let results = stored.wrapping_add(iteration as usize * line * fold.size);
             // SAFETY: the position is the output's at this iteration.
             unsafe { write(program, fold, primitives, positions[fold.slot], 0, line, results) };
-            reduction.kept.next(&program.slots, positions, indices);
+            loops.kept.next(&program.slots, positions, indices);
         }
     }
 }
@@ -170,13 +170,13 @@ unsafe fn write_kept(
 ///
 /// # Safety
 /// As [`finish`]; nobody else folds those of these elements.
-unsafe fn halve(program: &Program, reduction: &Reduction, stored: Partials, elements: Range<i64>) {
-    let each = (HALVED / reduction.chunks.count).max(COLUMN);
+unsafe fn halve(program: &Program, loops: &FoldLoops, stored: Partials, elements: Range<i64>) {
+    let each = (HALVED / loops.chunks.count).max(COLUMN);
     let mut first = elements.start;
     while first < elements.end {
         let end = elements.end.min(first + each);
         // SAFETY: these elements' partial results are there, and nobody else folds them.
-        unsafe { halve_block(program, reduction, stored, first..end) };
+        unsafe { halve_block(program, loops, stored, first..end) };
         first = end;
     }
 }
@@ -185,13 +185,13 @@ unsafe fn halve(program: &Program, reduction: &Reduction, stored: Partials, elem
 ///
 /// # Safety
 /// As [`halve`].
-unsafe fn halve_block(program: &Program, reduction: &Reduction, stored: Partials, elements: Range<i64>) {
-    let (kept, first) = (reduction.kept_elements as usize, elements.start as usize);
+unsafe fn halve_block(program: &Program, loops: &FoldLoops, stored: Partials, elements: Range<i64>) {
+    let (kept, first) = (loops.kept_elements() as usize, elements.start as usize);
     let count = (elements.end - elements.start) as usize;
     for (number, fold) in program.folds.iter().enumerate() {
         let Some(stored) = stored.of(program, number) else { continue };
         let of = |chunk: usize| stored.wrapping_add((chunk * kept + first) * fold.size);
-        let mut left = reduction.chunks.count as usize;
+        let mut left = loops.chunks.count as usize;
         while left > 1 {
             let half = left.div_ceil(2);
             // Whole chunks follow each other.

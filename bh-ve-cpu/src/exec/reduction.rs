@@ -15,7 +15,7 @@ use super::scratch::NestScratch;
 use super::workers::Workers;
 use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding, copy_margins, fetch_margins};
 use crate::primitives::{LANES, Primitives};
-use crate::shape::{Reduction, ReductionTree, Unit, split};
+use crate::shape::{FoldLoops, FoldTree, Unit, split};
 use bh_core::Result;
 use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
 use std::ops::Range;
@@ -33,25 +33,25 @@ const RESULTS: usize = 8 * JOINED;
 /// Runs all of a fold.
 pub(super) fn run(
     bound: Bound<'_>,
-    reduction: &Reduction,
+    loops: &FoldLoops,
     workers: &mut Workers,
     partial_memory: &mut Aligned,
 ) -> Result<()> {
-    let (program, units) = (bound.program, reduction.units());
-    if units == 0 || reduction.kept_elements == 0 {
+    let (program, units) = (bound.program, loops.units());
+    if units == 0 || loops.kept_elements() == 0 {
         return Ok(());
     }
     let memory = partial_memory.try_reserve(partials::partial_bytes(program))?;
-    let stored = Partials::new(reduction, memory);
+    let stored = Partials::new(loops, memory);
     let participants = workers.participants(program.work());
     let count = workers.tasks(participants, program.work(), units);
     workers.run(participants, count as usize, |scratch, tasks| {
         let next = || Some(part(units, count, tasks.take()? as i64));
         // SAFETY: units are inside the nest, and each is taken once.
-        unsafe { fold_units(bound, reduction, &bound.binding.slots, &mut scratch.nest, stored, next) };
+        unsafe { fold_units(bound, loops, &bound.binding.slots, &mut scratch.nest, stored, next) };
     });
     // SAFETY: all units have stored their partial results.
-    unsafe { partials::finish(bound, reduction, stored, workers) };
+    unsafe { partials::finish(bound, loops, stored, workers) };
     Ok(())
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(
 /// The units must be inside the nest; nobody else folds them.
 pub(super) unsafe fn fold_units(
     bound: Bound<'_>,
-    reduction: &Reduction,
+    loops: &FoldLoops,
     slots: &[*mut u8],
     scratch: &mut NestScratch,
     stored: Partials,
@@ -72,8 +72,7 @@ pub(super) unsafe fn fold_units(
     positions.iter_mut().for_each(|list| list.resize(bound.program.slots.len(), std::ptr::null_mut()));
     let ([kept, line], [kept_index, line_index]) = (positions, indices);
     let (executor, primitives) = (BlockExecutor::new(bound, block), bound.primitives);
-    let mut runner =
-        ReductionRunner { executor, reduction, accumulators, stored, line, line_index, primitives, most: 1 };
+    let mut runner = ReductionRunner { executor, loops, accumulators, stored, line, line_index, primitives, most: 1 };
     runner.most = runner.most();
     runner.reserve(lanes);
     // The iteration that the position is at, and how many from there on have been folded together.
@@ -81,33 +80,33 @@ pub(super) unsafe fn fold_units(
     while let Some(units) = next() {
         let mut at = units.start;
         while at < units.end {
-            let unit = reduction.unit(at);
+            let unit = loops.unit(at);
             if unit.kept != kept_at {
                 if kept_at >= 0 && unit.kept == kept_at + together {
-                    reduction.kept.skip(together, &program.slots, kept, kept_index);
+                    loops.kept.skip(together, &program.slots, kept, kept_index);
                 } else {
-                    reduction.kept.seek(unit.kept, &program.slots, slots, kept, kept_index);
+                    loops.kept.seek(unit.kept, &program.slots, slots, kept, kept_index);
                 }
                 kept_at = unit.kept;
             }
             together = 1;
             let most = runner.most as i64;
-            let results = || reduction.kept.ahead(kept_index).min(units.end - at).min(most);
+            let results = || loops.kept.ahead(kept_index).min(units.end - at).min(most);
             // SAFETY: units are inside the nest.
             at += unsafe {
-                match reduction.tree {
-                    ReductionTree::LineResults => {
+                match loops.tree {
+                    FoldTree::LineResults => {
                         together = results();
                         runner.lines(kept, 0, together);
                         together
                     }
-                    ReductionTree::LineChunks { .. } => {
+                    FoldTree::LineChunks => {
                         // The last one may be shorter.
-                        let whole = (units.end.min(reduction.chunks.count - 1) - at).clamp(1, most);
+                        let whole = (units.end.min(loops.chunks.count - 1) - at).clamp(1, most);
                         runner.lines(kept, unit.chunk, whole);
                         whole
                     }
-                    ReductionTree::BesideResults { sets } => {
+                    FoldTree::BesideResults { sets } => {
                         together = results();
                         runner.beside(kept, unit, together as usize, sets);
                         together
@@ -126,7 +125,7 @@ pub(super) unsafe fn fold_units(
 /// One participant folding units.
 pub(super) struct ReductionRunner<'a> {
     pub(super) executor: BlockExecutor<'a>,
-    pub(super) reduction: &'a Reduction,
+    pub(super) loops: &'a FoldLoops,
     /// Lanes, or a part of a line, for each fold; with columns, those of one set after the other.
     pub(super) accumulators: &'a mut Vec<*mut u8>,
     pub(super) stored: Partials,
@@ -140,11 +139,11 @@ pub(super) struct ReductionRunner<'a> {
 impl ReductionRunner<'_> {
     /// How many lines, or results of lines that lie beside each other, are folded side by side: of the latter a power of two.
     fn most(&self) -> usize {
-        match self.reduction.tree {
-            ReductionTree::LineResults | ReductionTree::LineChunks { .. } if self.executor.joins() => RESULTS,
-            ReductionTree::LineResults => ROW_SETS,
-            ReductionTree::LineChunks { .. } => TOGETHER,
-            ReductionTree::BesideResults { sets } => {
+        match self.loops.tree {
+            FoldTree::LineResults | FoldTree::LineChunks if self.executor.joins() => RESULTS,
+            FoldTree::LineResults => ROW_SETS,
+            FoldTree::LineChunks => TOGETHER,
+            FoldTree::BesideResults { sets } => {
                 let sizes: usize = self.executor.program.folds.iter().map(|fold| fold.size).sum();
                 1 << (BESIDE_BYTES / (LANES * sets * sizes).max(1)).max(1).ilog2()
             }
@@ -154,16 +153,14 @@ impl ReductionRunner<'_> {
 
     fn reserve(&mut self, memory: &mut Aligned) {
         // Elements of a set of accumulators, and sets that have accumulators of their own.
-        let (elements, sets) = match self.reduction.tree {
-            ReductionTree::ColumnRows | ReductionTree::KeptColumns => (self.executor.set_elements(), LANES),
-            ReductionTree::LineResults | ReductionTree::LineChunks { .. } if self.executor.joins() => {
-                (RESULTS_AT + RESULTS, 1)
-            }
-            ReductionTree::LineResults | ReductionTree::LineChunks { .. } => (LANES * self.most, 1),
-            ReductionTree::BesideResults { sets } => (LANES * self.most, sets),
-            ReductionTree::LongRows { .. } => (LANES * ROW_SETS, 1),
-            ReductionTree::Runs => (LANES, 1),
-            ReductionTree::KeptLines => ((self.reduction.part_steps * self.executor.program.nest.row) as usize, 1),
+        let (elements, sets) = match self.loops.tree {
+            FoldTree::Columns => (self.set_elements(), LANES),
+            FoldTree::LineResults | FoldTree::LineChunks if self.executor.joins() => (RESULTS_AT + RESULTS, 1),
+            FoldTree::LineResults | FoldTree::LineChunks => (LANES * self.most, 1),
+            FoldTree::BesideResults { sets } => (LANES * self.most, sets),
+            FoldTree::LongRows { .. } => (LANES * ROW_SETS, 1),
+            FoldTree::Runs => (LANES, 1),
+            FoldTree::KeptLines => ((self.loops.part_steps() * self.executor.program.schedule.lines().row) as usize, 1),
         };
         let folds = &self.executor.program.folds;
         let bytes = |fold: &Fold| (elements * sets * fold.size).next_multiple_of(64);
@@ -206,28 +203,28 @@ impl ReductionRunner<'_> {
     /// # Safety
     /// The unit must be inside the nest, and `kept` its position.
     unsafe fn unit(&mut self, kept: &[*mut u8], unit: Unit) {
-        let (program, reduction) = (self.executor.program, self.reduction);
-        let nest = &program.nest;
-        let (first, count) = reduction.chunks.chunk(unit.chunk);
-        let (mut first_step, mut elements) = (0, reduction.line_elements);
+        let (program, loops) = (self.executor.program, self.loops);
+        let lines = program.schedule.lines();
+        let (first, count) = loops.chunks.chunk(unit.chunk);
+        let (mut first_step, mut elements) = (0, loops.line_elements());
         // SAFETY: the unit is inside the nest; its results go where nobody else writes.
         unsafe {
-            match reduction.tree {
-                ReductionTree::KeptLines | ReductionTree::KeptColumns => {
-                    first_step = unit.part * reduction.part_steps;
-                    elements = reduction.part_steps.min(nest.line - first_step) * nest.row;
+            match loops.tree {
+                _ if loops.keeps_lines() => {
+                    first_step = unit.part * loops.part_steps();
+                    elements = loops.part_steps().min(lines.steps - first_step) * lines.row;
                     self.fold_kept(kept, (first, count), first_step, elements);
                 }
-                ReductionTree::ColumnRows => self.fold_columns(kept, first, count),
-                ReductionTree::LongRows { row, per_line } => {
-                    self.fold_rows(kept, (split(first, row).0, split(count, row).0), row, per_line);
+                FoldTree::Columns => self.fold_columns(kept, first, count),
+                FoldTree::LongRows { row } => {
+                    self.fold_rows(kept, (split(first, row).0, split(count, row).0), row);
                 }
                 _ => self.fold_run(kept, first, count),
             }
-            let at = unit.chunk * reduction.kept_elements + unit.kept * reduction.line_elements + first_step * nest.row;
+            let at = unit.chunk * loops.kept_elements() + unit.kept * loops.line_elements() + first_step * lines.row;
             for (index, fold) in program.folds.iter().enumerate() {
                 let accumulator = self.accumulators[index];
-                if reduction.tree.has_lanes() {
+                if loops.tree.has_lanes() {
                     (fold.join)(accumulator, accumulator);
                 }
                 match self.stored.of(program, index) {
@@ -249,21 +246,21 @@ impl ReductionRunner<'_> {
     /// # Safety
     /// As [`ReductionRunner::unit`].
     unsafe fn fold_run(&mut self, kept: &[*mut u8], first: i64, count: i64) {
-        let (program, reduction) = (self.executor.program, self.reduction);
-        let nest = &program.nest;
+        let (program, loops) = (self.executor.program, self.loops);
+        let lines = program.schedule.lines();
         self.clear(LANES);
         if count == 0 {
             return;
         }
-        let line = nest.line * nest.row;
+        let line = lines.elements();
         let (line_number, first) = split(first, line);
-        reduction.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        loops.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
         // Lines whose length is no multiple of the lanes begin in the middle of them.
         let (turn, mut turned) = ((line % LANES as i64) as usize, 0);
-        let (first_step, steps) = (split(first, nest.row).0, split(count.min(line), nest.row).0);
+        let (first_step, steps) = (split(first, lines.row).0, split(count.min(line), lines.row).0);
         for row in 0..split(count, line).0.max(1) {
             if row > 0 {
-                reduction.reduced.next(&program.slots, self.line, self.line_index);
+                loops.reduced.next(&program.slots, self.line, self.line_index);
                 self.turn(LANES, turn);
                 turned = (turned + turn) % LANES;
             }
@@ -279,20 +276,21 @@ impl ReductionRunner<'_> {
     ///
     /// # Safety
     /// As [`ReductionRunner::unit`].
-    unsafe fn fold_rows(&mut self, kept: &[*mut u8], (first, count): (i64, i64), row: i64, per_line: i64) {
-        let (program, reduction) = (self.executor.program, self.reduction);
+    unsafe fn fold_rows(&mut self, kept: &[*mut u8], (first, count): (i64, i64), row: i64) {
+        let (program, loops) = (self.executor.program, self.loops);
+        let (per_line, _) = split(loops.lines.steps, row);
         if count == 1 {
             self.clear(LANES);
         } else {
             self.clear(LANES * ROW_SETS);
         }
         let (line_number, mut in_line) = split(first, per_line);
-        reduction.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
+        loops.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
         let (mut left, mut turned) = (count, 0);
         while left > 0 {
             // As many as lie one stride apart: rows of one line, or lines.
             let ahead = match per_line {
-                1 => reduction.lines_ahead(&program.nest, self.line_index),
+                1 => loops.lines_ahead(self.line_index),
                 _ => per_line - in_line,
             };
             let together = ahead.min(left);
@@ -311,7 +309,7 @@ impl ReductionRunner<'_> {
             (left, in_line) = (left - together, 0);
             if left > 0 {
                 let lines = if per_line == 1 { together } else { 1 };
-                reduction.reduced.skip(lines, &program.slots, self.line, self.line_index);
+                loops.reduced.skip(lines, &program.slots, self.line, self.line_index);
                 let sets = (together % ROW_SETS as i64) as usize;
                 self.turn(LANES * ROW_SETS, sets * LANES);
                 turned = (turned + sets) % ROW_SETS;

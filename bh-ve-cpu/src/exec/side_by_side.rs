@@ -3,7 +3,7 @@
 use super::reduction::ReductionRunner;
 use crate::block::{Fold, Folding, copy_margins, fetch_margins};
 use crate::primitives::LANES;
-use crate::shape::{ReductionTree, Unit, split};
+use crate::shape::{FoldTree, Unit, split};
 use bh_jit_abi::{RESULTS_AT, ROW_SETS};
 
 impl ReductionRunner<'_> {
@@ -15,9 +15,9 @@ impl ReductionRunner<'_> {
     /// the last chunk, which may be shorter, comes alone.
     pub(super) unsafe fn lines(&mut self, kept: &[*mut u8], first: i64, count: i64) {
         let program = self.executor.program;
-        let (begin, elements) = match self.reduction.tree {
-            ReductionTree::LineChunks { .. } => self.reduction.chunks.chunk(first),
-            _ => (0, program.nest.line),
+        let (begin, elements) = match self.loops.tree {
+            FoldTree::LineChunks => self.loops.chunks.chunk(first),
+            _ => (0, program.schedule.lines().steps),
         };
         if !self.executor.joins() {
             self.clear(LANES * count as usize);
@@ -47,18 +47,18 @@ impl ReductionRunner<'_> {
     /// The unit must be inside the nest, and `kept` its position, for each of the results, which are at most as many as are
     /// folded side by side.
     pub(super) unsafe fn beside(&mut self, kept: &[*mut u8], unit: Unit, results: usize, sets: usize) {
-        let (program, reduction) = (self.executor.program, self.reduction);
-        let (first, elements) = reduction.chunks.chunk(unit.chunk);
-        let line = program.nest.line;
+        let (program, loops) = (self.executor.program, self.loops);
+        let (first, elements) = loops.chunks.chunk(unit.chunk);
+        let line = program.schedule.lines().steps;
         let (first, lines) = (split(first, line).0, split(elements, line).0);
         // Long lines go to one set of lanes after the other; short ones are one run of elements.
         let turn = if sets > 1 { 0 } else { (line % LANES as i64) as usize };
         let used = if lines > 1 { sets } else { 1 };
         self.clear(LANES * self.most * used);
-        reduction.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
+        loops.reduced.seek(first, &program.slots, kept, self.line, self.line_index);
         for number in 0..lines as usize {
             if number > 0 {
-                reduction.reduced.next(&program.slots, self.line, self.line_index);
+                loops.reduced.next(&program.slots, self.line, self.line_index);
                 self.turn_each(results, turn);
             }
             let accumulators = &self.accumulators[number % used * program.folds.len()..];
@@ -77,7 +77,7 @@ impl ReductionRunner<'_> {
             if used > 1 {
                 self.join_sets(self.most * LANES);
             }
-            self.write_lanes(kept, unit.chunk * reduction.kept_elements + unit.kept, results);
+            self.write_lanes(kept, unit.chunk * loops.kept_elements() + unit.kept, results);
         }
     }
 

@@ -3,9 +3,10 @@
 use super::map;
 use super::scratch::Scratch;
 use super::workers::Workers;
-use crate::block::{Binding, Bound, Loops};
+use crate::block::{Binding, Bound};
 use crate::plan::{TilePlan, TileProgram};
 use crate::primitives::Primitives;
+use crate::shape::Schedule;
 use bh_kernel::TileSlot;
 use std::ops::Range;
 
@@ -48,7 +49,7 @@ impl Tiles<'_> {
     unsafe fn run(&self, scratch: &mut Scratch, tile: &Tile) {
         let plan = self.plan;
         let reach = |nest: &TileProgram, axis: usize| {
-            nest.reach[axis].of(&tile.area[axis], nest.program.nest.extents[axis], plan.around[axis])
+            nest.reach[axis].of(&tile.area[axis], nest.program.schedule.extent(axis), plan.around[axis])
         };
         // Most nests of borders do nothing in most tiles.
         let nests: Vec<(usize, Range<i64>, Range<i64>)> = (plan.nests.iter().enumerate())
@@ -95,7 +96,7 @@ impl Tiles<'_> {
     /// The pieces of a range of rows, or columns, that lie between the array's ends.
     fn pieces(&self, number: usize, axis: usize, range: Range<i64>) -> impl Iterator<Item = Range<i64>> + use<> {
         let length =
-            if self.plan.around[axis] { self.plan.nests[number].program.nest.extents[axis] } else { i64::MAX / 2 };
+            if self.plan.around[axis] { self.plan.nests[number].program.schedule.extent(axis) } else { i64::MAX / 2 };
         let (mut at, end) = (range.start, range.end);
         std::iter::from_fn(move || {
             let piece = at..end.min((at.div_euclid(length) + 1).saturating_mul(length));
@@ -123,7 +124,7 @@ impl Tiles<'_> {
         let places = nest.slots.iter().zip(&nest.places).zip(&nest.program.slots);
         // Memory has what goes around once.
         let within = |axis: usize, at: i64| {
-            if self.plan.around[axis] { at.rem_euclid(nest.program.nest.extents[axis]) } else { at }
+            if self.plan.around[axis] { at.rem_euclid(nest.program.schedule.extent(axis)) } else { at }
         };
         let (here, there) = ((rows.start, columns.start), (within(0, rows.start), within(1, columns.start)));
         slots.extend(binding.slots.iter().zip(places).map(|(&slot, ((&home, place), plan))| {
@@ -149,9 +150,9 @@ impl Tiles<'_> {
         // they are inside the nest, and nobody else runs them, as `# Safety` asks.
         unsafe {
             let bound = Bound::new(&nest.program, binding, self.primitives);
-            if let Loops::Map(_) = &nest.program.loops {
+            if let Schedule::Map(map) = &nest.program.schedule {
                 let counts = [rows.end - rows.start, columns.end - columns.start];
-                map::run_box(bound, &slots, &mut scratch.nest, counts);
+                map::run_box(bound, map, &slots, &mut scratch.nest, counts);
             }
         }
         scratch.slots = slots;

@@ -4,12 +4,11 @@ use super::partials::{self, Partials};
 use super::scratch::Scratch;
 use super::workers::Workers;
 use super::{map, reduction};
-use crate::block::{Aligned, Binding, Bound, Loops};
+use crate::block::{Aligned, Binding, Bound};
 use crate::plan::{LineBuffer, WindowNest, WindowPlan, WindowTurn};
 use crate::primitives::Primitives;
-use crate::shape::{LoopShape, Reduction};
+use crate::shape::{FoldLoops, Schedule};
 use bh_core::Result;
-use bh_kernel::Dim;
 use std::ops::Range;
 
 /// Parts of the window for each participant, where parts have gaps between them. More parts share the work better, as a late
@@ -75,14 +74,14 @@ pub(crate) unsafe fn run_window(
     }
     for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
         // What is folded of single positions is complete.
-        if let Loops::Fold(reduction) = &nest.program.loops
-            && nest.program.nest.dims[0] == Dim::Reduced
+        if let Schedule::Fold(loops) = &nest.program.schedule
+            && loops.folds_outermost()
         {
-            let stored = window.stored(index, reduction);
+            let stored = window.stored(index, loops);
             // SAFETY: all units have stored their partial results.
             unsafe {
                 let bound = Bound::new(&nest.program, binding, primitives);
-                partials::finish(bound, reduction, stored, workers);
+                partials::finish(bound, loops, stored, workers);
             }
         }
     }
@@ -118,9 +117,9 @@ impl BufferRows {
 
 impl Window<'_> {
     /// Where a nest's folds leave the results of their chunks.
-    fn stored(&self, index: usize, reduction: &Reduction) -> Partials {
+    fn stored(&self, index: usize, loops: &FoldLoops) -> Partials {
         let before: usize = self.plan.nests[..index].iter().map(|nest| partials::partial_bytes(&nest.program)).sum();
-        Partials::new(reduction, self.partials.wrapping_add(before))
+        Partials::new(loops, self.partials.wrapping_add(before))
     }
 
     /// Where a part begins, and the one before it ends.
@@ -218,7 +217,7 @@ impl Window<'_> {
             let compiled =
                 |nest: &WindowNest| nest.program.native.as_ref().is_some_and(|it| it.kernel.code().is_some());
             let fastest = compiled(joined)
-                || joined.program.nest.shape == LoopShape::Lines && !turn.nests.iter().map(nest).any(compiled);
+                || joined.program.schedule.lines().row_dim().is_none() && !turn.nests.iter().map(nest).any(compiled);
             if fastest && turn.nests.iter().map(nest).all(begins_with) {
                 // SAFETY: the turn comes after all that it depends on, and is this participant's.
                 unsafe { self.positions(scratch, self.plan.nests.len() + number, rows, own) };
@@ -304,15 +303,15 @@ impl Window<'_> {
         // SAFETY: all that the rows depend on has run; line buffers begin at these slots.
         unsafe {
             let bound = Bound::new(program, binding, self.primitives);
-            match &program.loops {
-                Loops::Map(level) => map::run_part(bound, level, &slots, parts, iterations),
-                Loops::Fold(fold) => {
-                    let mut units = Some(fold.units_of(&program.nest, iterations.clone()));
-                    let (stored, next) = (self.stored(index, fold), || units.take());
-                    reduction::fold_units(bound, fold, &slots, parts, stored, next);
-                    if program.nest.dims[0] == Dim::Kept {
-                        let kept = fold.kept_of(&program.nest, iterations);
-                        partials::finish_kept(bound, fold, &slots, stored, parts, kept);
+            match &program.schedule {
+                Schedule::Map(map) => map::run_part(bound, map, &slots, parts, iterations),
+                Schedule::Fold(loops) => {
+                    let mut units = Some(loops.units_of(iterations.clone()));
+                    let (stored, next) = (self.stored(index, loops), || units.take());
+                    reduction::fold_units(bound, loops, &slots, parts, stored, next);
+                    if !loops.folds_outermost() {
+                        let kept = loops.kept_of(iterations);
+                        partials::finish_kept(bound, loops, &slots, stored, parts, kept);
                     }
                 }
             }

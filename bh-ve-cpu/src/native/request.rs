@@ -1,6 +1,6 @@
 //! What of a stage its machine code depends on.
 
-use crate::shape::{LoopNest, LoopShape, ReductionTree, RepeatForm};
+use crate::shape::{FoldTree, Lines, LoopShape, RepeatForm, Schedule};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Divider, Folds, LANES, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
@@ -46,25 +46,24 @@ pub(super) fn level(isa: Isa) -> Option<Level> {
 /// the stage does.
 pub(crate) fn request(
     stage: &Stage,
-    nest: &LoopNest,
+    schedule: &Schedule,
     target: Compilation,
     memory: &impl SlotMemory,
 ) -> Option<Request> {
-    let kernel = &stage.kernel;
-    let folds = folds(nest)?;
+    let (kernel, lines) = (&stage.kernel, schedule.lines());
+    let folds = folds(schedule)?;
     if kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. })) {
         return None;
     }
     let mut slots: Vec<SlotForm> = Vec::with_capacity(kernel.slots.len());
     for index in 0..kernel.slots.len() {
-        slots.push(slot_form(stage, nest, index, &slots, folds, memory)?);
+        slots.push(slot_form(stage, lines, index, &slots, folds, memory)?);
     }
     let divides = kernel.steps.iter().any(|step| matches!(step, Step::Compute { opcode: Opcode::Divide, .. }));
-    let row = match nest.shape {
-        LoopShape::JoinedColumns => nest.row * LANES as i64,
-        LoopShape::JoinedRows => nest.row * nest.line,
-        LoopShape::Lines => nest.line,
-        _ => nest.row,
+    let row = match lines.shape {
+        LoopShape::JoinedColumns => lines.row * LANES as i64,
+        LoopShape::Lines | LoopShape::JoinedRows => lines.elements(),
+        _ => lines.row,
     };
     let is_short = |slot: &SlotForm| {
         let bytes = row as usize * slot.dtype.size();
@@ -76,26 +75,26 @@ pub(crate) fn request(
         fast_math: target.fast_math,
         in_order: target.in_order,
         short: divides && slots.iter().any(is_short),
-        repeat: if nest.shape == LoopShape::JoinedRows { nest.row as u8 } else { 0 },
+        repeat: if lines.shape == LoopShape::JoinedRows { lines.row as u8 } else { 0 },
         folds,
         slots,
         constants: kernel.constants.clone(),
         steps: kernel.steps.clone(),
         program: String::new(),
     };
-    let joins = nest.tree.is_some_and(ReductionTree::joins_lanes) && can_join(&request);
+    let joins = schedule.tree().is_some_and(FoldTree::joins_lanes) && can_join(&request);
     Some(if joins { Request { folds: Folds::Results, ..request } } else { request })
 }
 
 /// What the code folds into; `None` if it cannot.
-fn folds(nest: &LoopNest) -> Option<Folds> {
-    Some(match (nest.tree, nest.shape) {
+fn folds(schedule: &Schedule) -> Option<Folds> {
+    Some(match (schedule.tree(), schedule.lines().shape) {
         (None, _) => Folds::None,
-        (Some(ReductionTree::ColumnRows), LoopShape::JoinedColumns) => Folds::Columns,
-        (Some(ReductionTree::ColumnRows), _) => Folds::Sets,
-        (Some(ReductionTree::KeptLines), LoopShape::Lines) => Folds::Columns,
-        (Some(ReductionTree::KeptColumns), LoopShape::Lines) => Folds::Sets,
-        (Some(ReductionTree::KeptLines | ReductionTree::KeptColumns), _) => Folds::Elements,
+        (Some(FoldTree::Columns), LoopShape::JoinedColumns) | (Some(FoldTree::KeptLines), LoopShape::Lines) => {
+            Folds::Columns
+        }
+        (Some(FoldTree::Columns), LoopShape::ColumnRows | LoopShape::Lines) => Folds::Sets,
+        (Some(FoldTree::KeptLines | FoldTree::Columns), _) => Folds::Elements,
         (Some(_), LoopShape::Lines) => Folds::Lanes,
         // The lanes of blocks that span rows do not follow the rows.
         (Some(_), _) => return None,
@@ -105,17 +104,17 @@ fn folds(nest: &LoopNest) -> Option<Folds> {
 /// What the code depends on in a slot, after those `earlier`.
 fn slot_form(
     stage: &Stage,
-    nest: &LoopNest,
+    lines: &Lines,
     index: usize,
     earlier: &[SlotForm],
     folds: Folds,
     memory: &impl SlotMemory,
 ) -> Option<SlotForm> {
     let (slot, strides) = (&stage.kernel.slots[index], stage.parameters.stride(index));
-    let inner = nest.row_dim().unwrap_or(nest.line_dim);
-    let repeats = slot.mode == SlotMode::Read && nest.repeats(strides);
-    let repeat = match nest.shape {
-        LoopShape::JoinedRows => RepeatForm::of(slot, (strides[nest.line_dim], strides[inner]), nest.row)?,
+    let inner = lines.inner_dim();
+    let repeats = slot.mode == SlotMode::Read && lines.repeats(strides);
+    let repeat = match lines.shape {
+        LoopShape::JoinedRows => RepeatForm::of(slot, (strides[lines.dim], strides[inner]), lines.row)?,
         _ => RepeatForm::None,
     };
     let stride = match (slot.mode, strides[inner]) {
@@ -131,11 +130,11 @@ fn slot_form(
     };
     // What is repeated lies in memory of its own.
     let is_near = stride.step().is_some() && slot.mode == SlotMode::Read && !repeats;
-    let near = if is_near { neighbour(stage, nest, earlier, (index, stride), memory) } else { None };
-    let is_row = matches!(nest.shape, LoopShape::Lines | LoopShape::JoinedRows | LoopShape::JoinedColumns);
+    let near = if is_near { neighbour(stage, lines, earlier, (index, stride), memory) } else { None };
+    let is_row = matches!(lines.shape, LoopShape::Lines | LoopShape::JoinedRows | LoopShape::JoinedColumns);
     let may_stream = is_row && stride == Stride::Unit && slot.mode == SlotMode::Write;
     // Every row reads it again.
-    let again = matches!(folds, Folds::Columns | Folds::Sets) && nest.plane_stride(strides) == 0;
+    let again = matches!(folds, Folds::Columns | Folds::Sets) && lines.plane_stride(strides) == 0;
     Some(SlotForm {
         dtype: slot.dtype,
         mode: slot.mode,
@@ -169,16 +168,16 @@ fn sparse(step: i64) -> Stride {
 /// their elements alternate.
 fn neighbour(
     stage: &Stage,
-    nest: &LoopNest,
+    lines: &Lines,
     earlier: &[SlotForm],
     (index, stride): (usize, Stride),
     memory: &impl SlotMemory,
 ) -> Option<Near> {
     let parameters = &stage.parameters;
     let strides = parameters.stride(index);
-    let pitch = match nest.shape {
-        LoopShape::ShortRows | LoopShape::BlockRows => strides[nest.line_dim],
-        _ => nest.plane_stride(strides),
+    let pitch = match lines.shape {
+        LoopShape::ShortRows | LoopShape::BlockRows => strides[lines.dim],
+        _ => lines.plane_stride(strides),
     };
     earlier.iter().enumerate().skip(earlier.len().saturating_sub(NEIGHBOURS)).find_map(|(other, form)| {
         let moves_along = form.mode == SlotMode::Read

@@ -6,7 +6,7 @@ use super::tiles::TilePlan;
 use crate::block::{Program, WindowMemory, compile, compile_in_window};
 use crate::native::Tier1;
 use crate::primitives::Primitives;
-use crate::shape::Reduction;
+use crate::shape::Schedule;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
@@ -37,7 +37,7 @@ pub(crate) struct WindowNest {
 impl WindowNest {
     /// The iterations of some positions.
     pub(crate) fn iterations(&self, positions: Range<i64>) -> Range<i64> {
-        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.program.nest.extents[0]);
+        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.program.schedule.extent(0));
         at(positions.start)..at(positions.end)
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn plan_windows(
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
-    let options = WindowOptions { bytes, unit: &Reduction::rows_of };
+    let options = WindowOptions { bytes, unit: &|stage| Schedule::new(stage, false).whole_units() };
     let mut windows = bh_kernel::windows(batch, &options);
     let tilings = tiles.map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows).found);
     let taken: Vec<Range<u32>> = tilings.iter().map(|tiling| tiling.blocks.clone()).collect();

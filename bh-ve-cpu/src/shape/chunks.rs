@@ -7,14 +7,14 @@ use bh_kernel::gcd;
 /// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
 const CHUNK: i64 = 8192;
 /// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are four.
-const WHOLE_ROW: i64 = 32_768;
+pub(super) const WHOLE_ROW: i64 = 32_768;
 
 /// Elements of a chunk, about, where rows of few kept elements are folded into sets.
 const COLUMNS_CHUNK: i64 = 32_768;
 
 /// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
 /// chunk is a part of a line or a number of lines, or of the long rows of a line, whatever dimensions are merged.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chunks {
     /// Chunks start anew after this many elements: those of an inner part of the axes.
     pub(crate) group: i64,
@@ -24,14 +24,12 @@ pub(crate) struct Chunks {
     pub(crate) elements: i64,
     /// Chunks in all; at least one.
     pub(crate) count: i64,
-    /// The elements of a row, if chunks are whole rows, each of which goes to the next set of lanes.
-    pub(crate) row: Option<i64>,
 }
 
 impl Chunks {
-    /// Cuts the elements of these axes, outermost first. The innermost one may be a long row; with `columns`, each is one of a
-    /// row of `columns` elements that are kept.
-    pub(crate) fn new(folded: &[i64], long_row: Option<i64>, columns: i64) -> Chunks {
+    /// Cuts the elements of these axes, outermost first. The innermost one may be a row of which chunks have whole ones; with
+    /// `columns`, each is one of a row of `columns` elements that are kept.
+    pub(super) fn new(folded: &[i64], row: Option<i64>, columns: i64) -> Chunks {
         if folded.contains(&0) {
             return Chunks::even(0, 1);
         }
@@ -41,11 +39,11 @@ impl Chunks {
             return Chunks::of(folded, rows, LANES as i64);
         }
         let sets = ROW_SETS as i64;
-        match (long_row, folded.split_last()) {
-            (Some(row), Some((_, outer))) if row <= WHOLE_ROW => {
+        match (row, folded.split_last()) {
+            (Some(row), Some((_, outer))) => {
                 // Rows side by side need four of them, even if that is more than a chunk has else.
                 let rows = Chunks::of(outer, (CHUNK / row / sets * sets).max(sets), sets);
-                Chunks { group: rows.group * row, elements: rows.elements * row, row: Some(row), ..rows }
+                Chunks { group: rows.group * row, elements: rows.elements * row, ..rows }
             }
             _ => Chunks::of(folded, CHUNK, 1),
         }
@@ -69,16 +67,16 @@ impl Chunks {
         }
         let per_group = (next + steps - 1) / steps;
         let count = axes.iter().product::<i64>() / (inner * next) * per_group;
-        Chunks { group: inner * next, per_group, elements: inner * steps, count, row: None }
+        Chunks { group: inner * next, per_group, elements: inner * steps, count }
     }
 
     /// Cuts `elements` elements into chunks of `each`.
-    pub(crate) fn even(elements: i64, each: i64) -> Chunks {
+    pub(super) fn even(elements: i64, each: i64) -> Chunks {
         if elements == 0 {
-            return Chunks { group: 1, per_group: 1, elements: 0, count: 1, row: None };
+            return Chunks { group: 1, per_group: 1, elements: 0, count: 1 };
         }
         let count = (elements + each - 1) / each;
-        Chunks { group: elements, per_group: count, elements: each, count, row: None }
+        Chunks { group: elements, per_group: count, elements: each, count }
     }
 
     /// The first element of a chunk and their number.

@@ -10,7 +10,7 @@ pub(crate) struct SlotPlan {
     pub(crate) start: isize,
     /// One for each dimension of the nest.
     pub(crate) strides: Vec<isize>,
-    /// From line to line of a plane; see [`LoopNest::plane_stride`](super::LoopNest::plane_stride).
+    /// From line to line of a plane; see [`Lines::plane_stride`](super::lines::Lines::plane_stride).
     pub(crate) plane: isize,
 }
 
@@ -27,6 +27,11 @@ impl LoopLevel {
     /// The number of iterations.
     pub(crate) fn count(&self) -> i64 {
         self.0.iter().map(|&(_, extent)| extent).product()
+    }
+
+    /// The number of iterations within one of the outermost loop.
+    pub(crate) fn inner(&self) -> i64 {
+        self.0.iter().skip(1).map(|&(_, extent)| extent).product()
     }
 
     /// Sets `to` to the positions at iteration `linear`, counted from `from`.

@@ -1,16 +1,16 @@
-//! How a loop nest is cut into lines and blocks, and its folds into chunks: from extents, strides and roles alone, so that a
-//! fold has one tree whatever else its kernel does.
+//! How a stage's iterations are gone through: lines and blocks, the loops around them, and the units and chunks of its folds.
+//! All of it comes from extents, strides and roles alone, so that a fold has one tree whatever else its kernel does.
 
 mod chunks;
+mod fold;
 mod levels;
-mod nest;
-mod reduction;
+mod lines;
 mod repeat;
-mod tree;
+mod schedule;
 
 pub(crate) use chunks::split;
+pub(crate) use fold::{FoldLoops, FoldTree, Unit};
 pub(crate) use levels::{LoopLevel, SlotPlan};
-pub(crate) use nest::{LONG_ROW, LoopNest, LoopShape};
-pub(crate) use reduction::{Reduction, Unit};
+pub(crate) use lines::{LONG_ROW, Lines, LoopShape};
 pub(crate) use repeat::RepeatForm;
-pub(crate) use tree::ReductionTree;
+pub(crate) use schedule::{MapLoops, Schedule};

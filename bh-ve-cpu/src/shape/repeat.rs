@@ -1,6 +1,6 @@
 //! How slots lie where short rows may be one long row for compiled code.
 
-use bh_kernel::{Kernel, Parameters, Slot, SlotMode};
+use bh_kernel::{Slot, SlotMode, Stage};
 
 /// How a slot repeats elements where short rows are one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl RepeatForm {
 }
 
 /// Do the slots of a stage without folds go on from row to row or repeat elements?
-pub(super) fn repeats(kernel: &Kernel, parameters: &Parameters) -> bool {
+pub(super) fn repeats(Stage { kernel, parameters }: &Stage) -> bool {
     let dim = parameters.extents.len() - 1;
     let repeats = |(index, slot): (usize, &Slot)| {
         let strides = parameters.stride(index);

@@ -156,7 +156,7 @@ fn compute<'c>(
 ) -> Result<Value<'c>, String> {
     let &Step::Compute { opcode, param, input, output, .. } = step else { return Err("no operation".into()) };
     let (level, fast_math) = (kernel.request.level, kernel.request.fast_math);
-    let multiplied = &kernel.plan.schedule.multiplied;
+    let multiplied = &kernel.plan.vectors.multiplied;
     let [x, y, _] = operands;
     let quotient = || {
         let divisors = kernel.parameters.divisors.iter().chain(&kernel.rows.divisors).copied();

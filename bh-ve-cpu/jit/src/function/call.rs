@@ -57,7 +57,7 @@ pub(super) fn load<'c>(b: &Builder<'c>, request: &Request, plan: &Plan) -> Param
 fn load_constants<'c>(b: &Builder<'c>, request: &Request, plan: &Plan, parameters: &mut Parameters<'c>) {
     for (at, &dtype) in request.constants.iter().enumerate() {
         let constant = Uniform::load(b, b.byte(parameters.table, b.index(at as i64 * 16)), dtype, plan);
-        if plan.schedule.multiplied.divides_by(Arg::Constant(at as u16)) {
+        if plan.vectors.multiplied.divides_by(Arg::Constant(at as u16)) {
             let elements = b.mul(parameters.rows, parameters.count);
             parameters.divisors.extend(constant.prepare(b, request, dtype, elements));
         }

@@ -32,10 +32,10 @@ pub(super) fn segment<'c>(
     length: Value<'c>,
     base: Option<Value<'c>>,
 ) -> Result<(), String> {
-    let (span, schedule) = (Span { segment, length, base }, &kernel.plan.schedule);
-    let loops = if kernel.rows.count > 1 { &schedule.loops_of_many } else { &schedule.loops };
+    let (span, vectors) = (Span { segment, length, base }, &kernel.plan.vectors);
+    let loops = if kernel.rows.count > 1 { &vectors.loops_of_many } else { &vectors.loops };
     if let &[whole, masked] = loops.as_slice() {
-        if let Some(guide) = schedule.aligned {
+        if let Some(guide) = vectors.aligned {
             let long = b.compare(Int::SGE, length, b.index(LONG));
             return aligned(b, kernel, span, (whole, masked), (guide, Some(long)));
         }
@@ -59,7 +59,7 @@ fn streams_alike<'c>(
     (whole, masked): (Loop, Loop),
     alike: Value<'c>,
 ) -> Result<(), String> {
-    let guide = kernel.plan.schedule.alike[0];
+    let guide = kernel.plan.vectors.alike[0];
     let size = kernel.request.slots[usize::from(guide)].dtype.size();
     let long = b.compare(Int::SGE, span.length, b.index((LONG_STREAM / size) as i64));
     let alike = b.and(long, alike);
@@ -146,7 +146,7 @@ fn one_loop<'c>(
     let (some, before) = (b.compare(Int::SLT, from, end), b.current());
     b.branch(some, (enter, after));
     b.begin(enter);
-    let carries = kernel.plan.schedule.carries;
+    let carries = kernel.plan.vectors.carries;
     let folds = folds_in_registers(kernel, span, each);
     let starts = if carries { kernel.carried.clone() } else { reduction::load_lanes(b, kernel, &folds, each) };
     kernel.streams = non_temporal::begin_streams(b, kernel, each, from);
@@ -188,7 +188,7 @@ fn one_loop<'c>(
 /// The folds whose lanes a loop holds in registers.
 fn folds_in_registers(kernel: &Kernel, span: Span, each: Loop) -> Vec<(Opcode, DType)> {
     let is_last = span.segment + 1 == kernel.plan.segments;
-    let is_whole = each.width * each.unroll == 32 && (kernel.plan.schedule.carries || !each.masked);
+    let is_whole = each.width * each.unroll == 32 && (kernel.plan.vectors.carries || !each.masked);
     if is_whole && is_last && kernel.request.folds.has_lanes() { kernel.folds() } else { Vec::new() }
 }
 

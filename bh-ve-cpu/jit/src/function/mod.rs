@@ -53,7 +53,7 @@ fn function<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) -> Result<(), String> 
     let (none, all) = (b.index(0), kernel.parameters.rows);
     let some = b.compare(IntPredicate::SGT, kernel.parameters.count, none);
     let [one, exit] = b.blocks(["rows", "exit"]);
-    let side_by_side = kernel.plan.schedule.rows;
+    let side_by_side = kernel.plan.vectors.rows;
     if side_by_side > 1 {
         let many = b.block("rows.side.by.side");
         let grouped = b.and(all, b.index(-i64::from(side_by_side)));

@@ -98,7 +98,7 @@ fn place_accumulators<'c>(b: &Builder<'c>, kernel: &Kernel<'c>) -> Vec<Vec<Value
 fn load_invariants<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) {
     let is_invariant = |slot: &SlotForm| slot.mode == SlotMode::Read && slot.stride == Stride::Zero;
     for (slot, form) in slots(kernel.request).filter(|(_, slot)| is_invariant(slot)) {
-        let divides = kernel.plan.schedule.multiplied.divides_by_slot(kernel.request, slot as u16);
+        let divides = kernel.plan.vectors.multiplied.divides_by_slot(kernel.request, slot as u16);
         for row in 0..kernel.rows.count {
             let address = kernel.rows.position(slot, row.into());
             let invariant = Uniform::load(b, address, form.dtype, kernel.plan);

@@ -6,12 +6,12 @@
 
 mod cost;
 mod divider;
-mod schedule;
 #[cfg(test)]
 mod tests;
+mod vectorisation;
 
 pub(crate) use divider::is_root;
-pub(crate) use schedule::{Loop, Schedule};
+pub(crate) use vectorisation::{Loop, Vectorisation};
 
 use crate::arithmetic::Operation;
 use crate::builder::Builder;
@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     pub(crate) functions: Vec<Option<Function>>,
     /// The slots that are written past the caches within the loops; where there are none, what is written so goes through buffers.
     pub(crate) non_temporal: Vec<bool>,
-    pub(crate) schedule: Schedule,
+    pub(crate) vectors: Vectorisation,
 }
 
 impl Plan {
@@ -85,7 +85,7 @@ impl Plan {
             block: 0,
             functions: Vec::new(),
             non_temporal: vec![false; request.slots.len()],
-            schedule: Schedule::default(),
+            vectors: Vectorisation::default(),
         };
         plan.value_buffers = vec![None; plan.made.len()];
         // How long a step is can be seen when it is built.
@@ -95,7 +95,7 @@ impl Plan {
         plan.cut(request);
         plan.choose_non_temporal(request);
         plan.place_buffers(request)?;
-        plan.schedule = schedule::schedule(request, &plan, &probe);
+        plan.vectors = vectorisation::vectorise(request, &plan, &probe);
         Ok(plan)
     }
 
@@ -149,7 +149,7 @@ impl Plan {
 
     /// The widths of the loops' vectors.
     pub(crate) fn widths(&self) -> Vec<u16> {
-        let mut widths: Vec<u16> = self.schedule.loops.iter().map(|each| each.width).collect();
+        let mut widths: Vec<u16> = self.vectors.loops.iter().map(|each| each.width).collect();
         widths.dedup();
         widths
     }

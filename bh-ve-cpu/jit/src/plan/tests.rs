@@ -1,6 +1,6 @@
 //! What is chosen for some kernels.
 
-use super::schedule::shared_loads;
+use super::vectorisation::shared_loads;
 use super::{Loop, Plan};
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Level, Near, Request};
@@ -21,7 +21,7 @@ fn plan(level: Level, opcodes: &[Opcode]) -> Plan {
 }
 
 fn widest(level: Level, opcodes: &[Opcode]) -> u16 {
-    plan(level, opcodes).schedule.loops[0].width
+    plan(level, opcodes).vectors.loops[0].width
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn chains_take_several_vectors() {
     let (chain, many) = ([Opcode::Exp, Opcode::Log], [Opcode::Add; 60]);
     assert_eq!((widest(Level::Avx512, &chain), widest(Level::Avx2, &chain)), (32, 16));
     // What is left takes a vector at a time.
-    assert_eq!(plan(Level::Avx512, &chain).schedule.loops[1], Loop { width: 8, unroll: 1, masked: true });
+    assert_eq!(plan(Level::Avx512, &chain).vectors.loops[1], Loop { width: 8, unroll: 1, masked: true });
     assert_eq!((widest(Level::Avx512, &many), widest(Level::Avx2, &many)), (8, 4));
     assert_eq!(widest(Level::Avx512, &[Opcode::Sin, Opcode::Exp]), 8);
 }
@@ -43,7 +43,7 @@ fn long_waits_take_several_vectors() {
     steps.extend((0..250).map(|_| compute(Opcode::Add, 0)));
     steps.push(Step::Store { slot: 1, arg: Arg::Value(1) });
     let request = crate::request(Level::Avx512, &[SlotMode::Read, SlotMode::Write], steps);
-    assert_eq!(Plan::new(&request).unwrap().schedule.loops[0].width, 8);
+    assert_eq!(Plan::new(&request).unwrap().vectors.loops[0].width, 8);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn stencil(planes: u16) -> Request {
 
 #[test]
 fn what_rows_share_counts_once() {
-    let rows = |planes| Plan::new(&stencil(planes)).unwrap().schedule.rows;
+    let rows = |planes| Plan::new(&stencil(planes)).unwrap().vectors.rows;
     // 6 rows of 3 vectors are read for 4 rows, and 4 for 2.
     assert_eq!((shared_loads(&stencil(1), 4), shared_loads(&stencil(1), 2)), (36 - 18, 18 - 12));
     assert_eq!((rows(3), rows(9), rows(12)), (4, 4, 2));

@@ -42,8 +42,8 @@ pub(crate) fn begin_result<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) {
     }
     let mut carried = Vec::new();
     for (at, (_, dtype)) in kernel.folds().into_iter().enumerate() {
-        if kernel.plan.schedule.carries {
-            let each = kernel.plan.schedule.loops[0];
+        if kernel.plan.vectors.carries {
+            let each = kernel.plan.vectors.loops[0];
             let vector = load_vector(b, dtype, kernel.parameters.folds[at], 0, each.width);
             carried.extend((0..each.unroll).map(|_| vector));
         } else {
@@ -94,8 +94,8 @@ fn join_lanes<'c>(
     fold: usize,
     (opcode, dtype): (Opcode, DType),
 ) -> Result<Value<'c>, String> {
-    let mut vectors = if kernel.plan.schedule.carries {
-        let count = usize::from(kernel.plan.schedule.loops[0].unroll);
+    let mut vectors = if kernel.plan.vectors.carries {
+        let count = usize::from(kernel.plan.vectors.loops[0].unroll);
         kernel.carried[fold * count..][..count].to_vec()
     } else {
         let lanes = kernel.rows.accumulator(fold, 0);

@@ -43,7 +43,7 @@ pub(crate) struct Loop {
 
 /// How the rows and their elements are gone through.
 #[derive(Debug, Default)]
-pub(crate) struct Schedule {
+pub(crate) struct Vectorisation {
     /// The loops over one row's elements.
     pub(crate) loops: Vec<Loop>,
     /// How many rows are done side by side where there are that many, and the loops over their elements.
@@ -61,7 +61,7 @@ pub(crate) struct Schedule {
     pub(crate) alike: Vec<u16>,
 }
 
-/// What a schedule is chosen from.
+/// What a vectorisation is chosen from.
 struct Kernel<'a> {
     request: &'a Request,
     plan: &'a Plan,
@@ -71,7 +71,7 @@ struct Kernel<'a> {
 }
 
 /// Chooses the loops over a row's elements, and how many rows are done side by side.
-pub(super) fn schedule(request: &Request, plan: &Plan, probe: &Builder) -> Schedule {
+pub(super) fn vectorise(request: &Request, plan: &Plan, probe: &Builder) -> Vectorisation {
     let steps = request.steps.iter().zip(&plan.forms);
     let cost: usize = steps.map(|(step, form)| cost(request, step, *form, probe)).sum();
     let kernel = Kernel { request, plan, multiplied: Multiplied::choose(request, cost), cost };
@@ -95,7 +95,7 @@ pub(super) fn schedule(request: &Request, plan: &Plan, probe: &Builder) -> Sched
     }
     let (rows, unroll) = kernel.rows(unroll);
     let loops_of_many = if rows > 1 { loops(request.level, (native, width), unroll) } else { Vec::new() };
-    Schedule {
+    Vectorisation {
         loops: row_loops,
         rows,
         loops_of_many,
