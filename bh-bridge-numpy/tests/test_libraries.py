@@ -29,6 +29,8 @@ def test_plots(tmp_path):
     axes[0, 0].fill_between(x, bh.sin(x), 0)
     axes[1, 0].contour(bh.outer(x, x))
     figure.savefig(tmp_path / "plot.png")
+    columns = bh.arange(12.0).reshape(4, 3)
+    assert len(axes[1, 1].boxplot(columns)["boxes"]) == len(axes[1, 1].violinplot(columns)["bodies"]) == len(axes[1, 1].hist(columns)[0]) == 3
     numpy.testing.assert_allclose(line.get_ydata(), numpy.sin(numpy.linspace(0, 10, 200)), rtol=1e-12, atol=1e-12)
     assert counts.sum() == 500 and (tmp_path / "plot.png").stat().st_size > 5000
     pyplot.close(figure)
@@ -147,6 +149,10 @@ def inner(value):
 def _private(value):
     return type(value)
 
+class Keeping(dict):
+    def put(self, key):
+        return type(key)
+
 class Table:
     def __init__(self, values=None):
         self.values = values
@@ -185,6 +191,9 @@ def test_libraries_that_look_at_the_class_get_numpys_arrays(looking):
     assert type(table.values) is numpy.ndarray and numpy.shares_memory(table.values, numpy.asarray(x))
     assert table[x > 1] is numpy.ndarray and table[2] is int and table.put(x, value=x) == (numpy.ndarray, numpy.ndarray)
     assert type(looking.Table.of(x).values) is numpy.ndarray and table._hidden(x) is bh.ndarray
+    keeping = looking.Keeping(a=1)
+    keeping["x"] = x
+    assert keeping["x"] is x and keeping.put(x) is numpy.ndarray
     assert looking.Table.same(bh.median) and looking.Table.same(bh.add) and not looking.Table.same(lambda: 0)
     word = 7
     assert table.eval("word") == word
@@ -240,3 +249,40 @@ def test_what_tests_compare_with():
     for value in (bh.arange(4.0).sum(), bh.arange(100_000.0).mean() - 49_993.5):
         assert value == pytest.approx(6) and 6 == pytest.approx(value) and value == pytest.approx(value)
     assert bh.arange(3.0) == pytest.approx(bh.arange(3.0)) and [bh.arange(4.0).sum()] == pytest.approx([bh.ones(6).sum()])
+
+
+def test_grids_of_parameters_of_scikit_learn():
+    pytest.importorskip("sklearn")
+    from sklearn import linear_model, model_selection
+
+    x = bh.random.RandomState(0).rand(30, 3)
+    search = model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": bh.logspace(-2, 0, 3)}).fit(x, x[:, 0])
+    assert search.best_params_["alpha"] == 0.01
+
+
+def test_tables_of_polars():
+    polars = pytest.importorskip("polars")
+    x = bh.arange(3.0)
+    table = polars.DataFrame({"a": x, "b": bh.arange(3)})
+    assert table.filter(x > 0)["a"].to_list() == [1, 2] and (polars.Series(x) + x).to_list() == [0, 2, 4]
+
+
+def test_files_of_netcdf(tmp_path):
+    netcdf = pytest.importorskip("netCDF4")
+    with netcdf.Dataset(tmp_path / "file.nc", "w") as file:
+        file.createDimension("x", 4)
+        variable = file.createVariable("v", "f8", ("x",))
+        variable[:] = bh.arange(4.0)
+        variable[1:3] = bh.zeros(2)
+        variable.mean = bh.arange(100_000.0).mean()
+    with netcdf.Dataset(tmp_path / "file.nc") as file:
+        assert file["v"][:].tolist() == [0, 0, 0, 3] and file["v"].mean == 49_999.5
+
+
+def test_expressions_of_sympy():
+    sympy = pytest.importorskip("sympy")
+    x = sympy.symbols("x")
+    a = bh.linspace(0, 1, 5)
+    found = sympy.lambdify(x, sympy.Max(x, 0.3) + sympy.Abs(x), bh)(a)
+    same(bh.asarray(found), numpy.maximum(numpy.linspace(0, 1, 5), 0.3) + numpy.linspace(0, 1, 5))
+    assert sympy.sympify(bh.arange(3).sum()) == sympy.Integer(3) and sympy.sympify(bh.arange(3)).shape == (3,)

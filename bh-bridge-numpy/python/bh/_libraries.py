@@ -23,12 +23,19 @@ from ._ufunc import UFUNCS
 # taught with it.
 LIBRARIES = {
     "cv2": ("cv2",),
+    "lightgbm": ("lightgbm",),
+    # Rows of lists are drawn one by one, but columns of arrays.
+    "matplotlib.cbook": ("matplotlib.cbook:_reshape_2D", "matplotlib.cbook:_unpack_to_numpy"),
+    "netCDF4": ("netCDF4",),
     "numba": (
         "numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.np.ufunc.gufunc", "numba.stencils.stencil",
         "numba.core.ir:Global", "numba.core.ir:FreeVar",
-    ),
-    "pytest": ("pytest:approx",),
+    ),  # fmt: skip
     "pandas": ("pandas", "pandas.api.types", "pandas.api.typing", "pandas.core.indexing", "pandas.plotting", "pandas.testing"),
+    "polars": ("polars",),
+    "pytest": ("pytest:approx",),
+    "sklearn.model_selection": ("sklearn.model_selection",),
+    "sympy": ("sympy:lambdify",),
 }
 
 # Lists longer than this hold numbers, unless the first element is an array.
@@ -110,9 +117,11 @@ def _takes_arguments(function, of_object):
 
 
 def _teach_class(kind):
-    """Teaches the public methods of a class, calls of its instances that are carried out in C, and attributes that are set in C."""
-    if type(getattr(kind, "__call__", None)) is types.WrapperDescriptorType:
-        kind.__call__ = taught_method(kind.__call__)
+    """Teaches the public methods of a class, calls of its instances and subscripts in C, and attributes that are set in C."""
+    for name in ("__call__", "__getitem__", "__setitem__"):
+        method = getattr(kind, name, None)
+        if type(method) is types.WrapperDescriptorType and method.__objclass__ not in (dict, list, tuple, str):
+            setattr(kind, name, taught_method(method))
     for name, value in list(vars(kind).items()):
         if name in _OWN or name.startswith("_") and not name.startswith("__"):
             continue
@@ -138,7 +147,7 @@ def _attribute(own):
 def _is_of(value, library):
     """Belongs a class or a function to the library? Those of a module in C may not tell."""
     module = getattr(value, "__module__", None) or ""
-    return module.partition(".")[0] == library or isinstance(value, types.BuiltinFunctionType) and not module
+    return module.partition(".")[0] == library.partition(".")[0] or isinstance(value, types.BuiltinFunctionType) and not module
 
 
 def _teach(library):
@@ -162,7 +171,7 @@ def _teach_one(module, name, value):
     """Teaches a function, or a class and its bases, that a module has under a name."""
     if isinstance(value, type):
         for kind in value.__mro__:
-            if _is_of(kind, module.__name__.partition(".")[0]) and kind.__flags__ & _ON_HEAP and "_bh_taught" not in vars(kind):
+            if _is_of(kind, module.__name__) and kind.__flags__ & _ON_HEAP and "_bh_taught" not in vars(kind):
                 kind._bh_taught = True
                 _teach_class(kind)
     elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and name not in _OWN and not hasattr(value, "_bh_taught"):

@@ -271,6 +271,18 @@ def _no_type(self):
 ndarray.__numpy_dtype__ = property(_no_type)
 
 
+def _symbolic(self):
+    """What SymPy makes of a number that is not computed yet; of arrays it makes its own arrays by their elements."""
+    if not self._scalar:
+        raise AttributeError("arrays are no numbers")
+    from sympy import sympify
+
+    return lambda: sympify(_fallback.lower(self))
+
+
+ndarray._sympy_ = property(_symbolic)
+
+
 @method
 def setfield(self, val, dtype, offset=0):
     """Writes into a field of the elements' bytes."""
