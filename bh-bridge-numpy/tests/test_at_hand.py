@@ -40,6 +40,16 @@ CALLS = {
     "nan_to_num": lambda np, a, b, i: (np.nan_to_num(np.where(a > 0.2, np.nan, a)), np.nan_to_num(np.where(b > 0.5, np.inf, b), posinf=9.0), np.nan_to_num(i)),
     "nanargmin": lambda np, a, b, i: np.nanargmin(np.append(np.where(a > 0.5, np.nan, a), 7.0)),
     "nanargmax": lambda np, a, b, i: (np.nanargmax(np.append(np.nan, b)), np.nanargmax(np.stack([a, b]), axis=0)),
+    "count_nonzero": lambda np, a, b, i: (np.count_nonzero(i), np.count_nonzero(np.stack([a, b]), axis=0), np.count_nonzero(b > 0, keepdims=True)),
+    "nonzero": lambda np, a, b, i: (np.nonzero(i), np.nonzero(np.stack([a > 0, b > 0]))),
+    "flatnonzero": lambda np, a, b, i: np.flatnonzero(np.stack([a > 0, b > 0])),
+    "take": lambda np, a, b, i: (np.take(a, [0, -1]), np.take(np.stack([a, b]), i, 1, mode="clip"), np.take(b, 0), b.take(i, mode="wrap")),
+    "resize": lambda np, a, b, i: (np.resize(a, 3), np.resize(i, (5, 2))),
+    "unravel_index": lambda np, a, b, i: (np.unravel_index(i, (3, 4)), np.unravel_index(5, (2, 3)), np.unravel_index([1, 2], (2, 2), "F")),
+    "ravel_multi_index": lambda np, a, b, i: (np.ravel_multi_index((i, i), (9, 9)), np.ravel_multi_index((1, 1), (2, 3), order="F")),
+    "nanmin": lambda np, a, b, i: (np.nanmin(np.append(a, np.nan)), np.nanmin(np.stack([a, b]), axis=0), np.nanmin(i)),
+    "nanmax": lambda np, a, b, i: (np.nanmax(np.append(np.nan, b)), np.nanmax(np.stack([a, b]), axis=1, keepdims=True)),
+    "trim_zeros": lambda np, a, b, i: (np.trim_zeros(i), np.trim_zeros(np.append(i, 0), "b")),
     "unpackbits": lambda np, a, b, i: np.unpackbits(i.astype("u1"), count=11),
 } | {
     name: lambda np, a, b, i, name=name: getattr(np, name)(a, b) for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d")

@@ -515,3 +515,19 @@ def test_fields_of_elements_are_set():
     for array in (mine, plain):
         array.setfield(5, numpy.int32, 4)
     same(mine, plain)
+
+
+@pytest.mark.falls_back
+def test_functions_that_numpy_has_twice_and_arrays_beside_derived_ones():
+    class Deciding(np.ndarray):
+        def __array_function__(self, function, types, args, kwargs):
+            return super().__array_function__(function, types, args, kwargs)
+
+    made = np.arange(6.0).reshape(2, 3).view(Deciding)
+    for function in (np.matrix_transpose, np.linalg.matrix_transpose):
+        assert function(made).shape == (3, 2)
+    assert np.tensordot(made, made).shape == () and np.linalg.tensordot(made, made).shape == ()
+    assert np.take_along_axis(made, np.zeros((2, 1), int), 1).tolist() == [[0], [3]]
+    assert np.concatenate([made, np.ones((1, 3))]).shape == (3, 3)
+    np.putmask(made, np.ones((2, 3), bool), np.zeros(6))
+    assert made.tolist() == [[0, 0, 0]] * 2

@@ -6,6 +6,7 @@ with: what such a class overrides has no place in a batch.
 
 import functools
 import sys
+import threading
 import types
 
 import numpy as np
@@ -68,8 +69,11 @@ class Derived(np.ndarray):
         return _fallback.lift(super().nonzero())
 
     def __array_function__(self, function, types, args, kwargs):
-        """What functions do without a class that decides, by NumPy."""
-        return super().__array_function__(originals.get(function, function), types, args, kwargs)
+        """What functions do without a class that decides, by NumPy, which sees the memory of arrays of bh among the arguments."""
+        if native_class in types:
+            types, show = tuple(kind for kind in types if kind is not native_class), _fallback.Shown()
+            args, kwargs = tuple(map(show, args)), {name: show(value) for name, value in kwargs.items()}
+        return super().__array_function__(_asked(function), types, args, kwargs)
 
     def __array_wrap__(self, array, /, *rest):
         """The array as an instance of the class."""
@@ -80,12 +84,33 @@ class Derived(np.ndarray):
 named, originals = {}, {}
 
 
+class _Deciding(threading.local):
+    """The functions that classes decide about at present, innermost last: this package's, and NumPy's. Two of NumPy's may be one here."""
+
+    def __init__(self):
+        self.pairs = []
+
+
+_deciding = _Deciding()
+
+
+def _asked(function):
+    """NumPy's function for one of this package's."""
+    found = (original for mine, original in reversed(_deciding.pairs) if mine is function)
+    return next(found, None) or originals.get(function, function)
+
+
 def _given_own(method):
     """A class's `__array_function__`, given this package's functions for NumPy's: by those the program names them."""
 
     @functools.wraps(method)
     def decide(self, function, types, args, kwargs):
-        return method(self, named.get(function) or equivalent(function) or function, types, args, kwargs)
+        mine = named.get(function) or equivalent(function) or function
+        _deciding.pairs.append((mine, function))
+        try:
+            return method(self, mine, types, args, kwargs)
+        finally:
+            _deciding.pairs.pop()
 
     return decide
 

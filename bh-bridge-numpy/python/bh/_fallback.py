@@ -253,7 +253,7 @@ def call(function, args, kwargs, name=None, reason=""):
     return deliver(function, args, kwargs)
 
 
-class _Shown:
+class Shown:
     """Arguments with arrays of NumPy over the memory of bh's, and which is whose."""
 
     def __init__(self):
@@ -279,7 +279,7 @@ def call_beside(function, args, kwargs, name="", reason=""):
     see the memory of bh's arrays."""
     if name and (holds_array(args) or holds_array(kwargs)):
         note(name, reason)
-    shown = _Shown()
+    shown = Shown()
     show = lambda value: lower(shown(value))
     result = invoke(function, tuple(map(show, args)), {name: show(value) for name, value in kwargs.items()})
     return tuple(lift(shown.back(one)) for one in result) if type(result) is tuple else lift(shown.back(result))
@@ -289,7 +289,7 @@ def call_on_memory(function, args, kwargs, name):
     """Calls a function of NumPy that bh knows nothing of on arrays over the memory of bh's, as it may write to its arguments."""
     if holds_array(args) or holds_array(kwargs):
         note(name)
-    shown = _Shown()
+    shown = Shown()
     memory = tuple(map(shown, args))
     if isinstance(function, np.ufunc) or "out" in kwargs:
         return deliver(function, memory, kwargs)
@@ -392,7 +392,7 @@ def decided(values):
 def overrides(value):
     """Has the operand's class universal functions of its own, or none at all?"""
     kind = type(value)
-    return not issubclass(kind, (np.ndarray, np.generic, ndarray)) and hasattr(kind, "__array_ufunc__")
+    return kind not in _PLAIN and hasattr(kind, "__array_ufunc__") and not issubclass(kind, (np.ndarray, np.generic))
 
 
 # Functions that NumPy leaves to the method of this name, where an object of another class has it.
