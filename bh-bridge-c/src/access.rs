@@ -1,7 +1,7 @@
 //! Access to the data of arrays.
 
 use crate::context::store;
-use crate::error::{argument, bh_status, frame, frame_out, null};
+use crate::error::{Out, argument, bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array};
 use bh_bytecode::{Constant, DType, c128};
 use bh_core::Result;
@@ -126,6 +126,8 @@ unsafe fn strides<'a>(stride: *const i64, rank: usize) -> Option<&'a [i64]> {
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_map(out: *mut *mut c_void, a: *mut bh_array, access: u32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         array.recorder.map(array.id, access).map(|data| data.cast())

@@ -1,7 +1,7 @@
 //! Compositions that bridges share: positions of extremes, rolled and joined arrays, unit matrices.
 
 use crate::create::{bh_dtype, dtype, numbers};
-use crate::error::{argument, bh_status, frame_out, null, with_place};
+use crate::error::{Out, argument, bh_status, frame_out, null, with_place};
 use crate::handle::{self, Array, bh_array, bh_context, context};
 use crate::view::counted_axis;
 use bh_compose::Extreme;
@@ -27,6 +27,8 @@ fn position(a: *const bh_array, axis: i32, extreme: Extreme, keep: i32) -> Resul
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_argmax(out: *mut *mut bh_array, a: *const bh_array, axis: i32, keep: i32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || position(a, axis, Extreme::Greatest, keep))
 }
 
@@ -36,6 +38,8 @@ pub unsafe extern "C" fn bh_argmax(out: *mut *mut bh_array, a: *const bh_array, 
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_argmin(out: *mut *mut bh_array, a: *const bh_array, axis: i32, keep: i32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || position(a, axis, Extreme::Least, keep))
 }
 
@@ -51,6 +55,8 @@ pub unsafe extern "C" fn bh_roll(
     rank: i32,
     distances: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         // SAFETY: `distances` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -95,6 +101,8 @@ pub unsafe extern "C" fn bh_concatenate(
     parts: *const *const bh_array,
     axis: i32,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `parts` is null or `count` handles, as `# Safety` asks.
         let (first, parts) = unsafe { listed(count, parts) }?;
@@ -116,6 +124,8 @@ pub unsafe extern "C" fn bh_stack(
     parts: *const *const bh_array,
     axis: i32,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `parts` is null or `count` handles, as `# Safety` asks.
         let (first, parts) = unsafe { listed(count, parts) }?;
@@ -138,6 +148,8 @@ pub unsafe extern "C" fn bh_eye(
     columns: i64,
     diagonal: i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let (context, dtype) = (self::context(context)?, self::dtype(dtype)?);
         let made = with_place(|place| bh_compose::eye(context.recorder, dtype, (rows, columns), diagonal, place))?;

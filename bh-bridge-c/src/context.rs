@@ -1,6 +1,6 @@
 //! Contexts: making and ending them, flushing, and what runs in them.
 
-use crate::error::{argument, bh_status, frame, frame_out, give_text, null, read_text};
+use crate::error::{Out, argument, bh_status, frame, frame_out, give_text, null, read_text};
 use crate::handle::{self, bh_context, context};
 use bh_core::Error;
 use bh_core::abi::status;
@@ -60,6 +60,8 @@ pub extern "C" fn bh_version() -> *const c_char {
 /// `out` must be null or the address of a pointer, `stack` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_context_create(out: *mut *mut bh_context, stack: *const c_char) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: not null, and so a C string, as `# Safety` asks; it is used within the call only.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
@@ -81,6 +83,8 @@ pub unsafe extern "C" fn bh_context_create_comm(
     stack: *const c_char,
     communicator: i32,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: not null, and so a C string, as `# Safety` asks; it is used within the call only.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
@@ -126,6 +130,8 @@ pub extern "C" fn bh_eager(context: *mut bh_context, eager: i32) -> bh_status {
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_stack_name(out: *mut *const c_char, context: *mut bh_context) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame(|| {
         let name = self::context(context)?.recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         give_text(out, &name)
@@ -139,6 +145,8 @@ pub unsafe extern "C" fn bh_stack_name(out: *mut *const c_char, context: *mut bh
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_info(out: *mut *const c_char, context: *mut bh_context) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame(|| {
         let describe = |stack: &mut bh_core::Stack| {
             let mut text = format!("bh {}, stack {}\n", env!("CARGO_PKG_VERSION"), stack.name());
@@ -164,6 +172,8 @@ pub unsafe extern "C" fn bh_message(
     context: *mut bh_context,
     text: *const c_char,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame(|| {
         // SAFETY: `text` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the
         // call only.
@@ -284,6 +294,8 @@ pub extern "C" fn bh_threads_set(context: *mut bh_context, threads: i32) -> bh_s
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_affinity_get(out: *mut *const c_char, context: *mut bh_context) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame(|| {
         let answer = self::context(context)?.recorder.message("affinity")?;
         if answer.is_empty() { Err(no_affinity()) } else { give_text(out, &answer) }

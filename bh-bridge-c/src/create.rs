@@ -1,6 +1,6 @@
 //! Making and freeing arrays.
 
-use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
+use crate::error::{Out, argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Context, bh_array, bh_context, context};
 use bh_bytecode::{Constant, DType, MAX_RANK, Opcode};
 use bh_compose::{Spacing, linspace, steps};
@@ -78,6 +78,8 @@ pub unsafe extern "C" fn bh_empty(
     rank: i32,
     shape: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let context = self::context(context)?;
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -98,6 +100,8 @@ pub unsafe extern "C" fn bh_zeros(
     rank: i32,
     shape: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let value = Constant::from_value(0u8).cast(self::dtype(dtype)?);
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -117,6 +121,8 @@ pub unsafe extern "C" fn bh_ones(
     rank: i32,
     shape: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let value = Constant::from_value(1u8).cast(self::dtype(dtype)?);
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -136,6 +142,8 @@ pub unsafe extern "C" fn bh_full(
     rank: i32,
     shape: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || match crate::constant::operand(value, &mut None, "value")? {
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         Input::Constant(value) => full(context, value, unsafe { numbers(rank, shape, "shape") }?),
@@ -157,6 +165,8 @@ pub unsafe extern "C" fn bh_arange(
     stop: f64,
     step: f64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let dtype = self::dtype(dtype)?;
         if step == 0.0 || !(start.is_finite() && stop.is_finite() && step.is_finite()) {
@@ -196,6 +206,8 @@ pub unsafe extern "C" fn bh_linspace(
     stop: f64,
     count: i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let (context, dtype) = (self::context(context)?, self::dtype(dtype)?);
         let spacing = Spacing { start, stop, count, endpoint: true };
@@ -218,6 +230,8 @@ pub unsafe extern "C" fn bh_random_uniform(
     shape: *const i64,
     key: u64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
@@ -241,6 +255,8 @@ pub unsafe extern "C" fn bh_random_normal(
     shape: *const i64,
     key: u64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let context = self::context(context)?;
         let dtype = self::dtype(dtype)?;
@@ -283,6 +299,8 @@ pub unsafe extern "C" fn bh_from_data_sized(
     data: *const c_void,
     capacity: usize,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let context = self::context(context)?;
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -318,6 +336,8 @@ pub unsafe extern "C" fn bh_adopt(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let context = self::context(context)?;
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -335,6 +355,8 @@ pub unsafe extern "C" fn bh_adopt(
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_copy_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         let dtype = array.recorder.ask(array.id, |array| array.dtype)?;
@@ -349,6 +371,8 @@ pub unsafe extern "C" fn bh_copy_new(out: *mut *mut bh_array, a: *const bh_array
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_cast(out: *mut *mut bh_array, a: *const bh_array, dtype: bh_dtype) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || converted(handle::array(a, "a")?, self::dtype(dtype)?))
 }
 
@@ -376,6 +400,8 @@ pub(crate) fn copy(array: &handle::Array, dtype: DType) -> Result<ArrayId> {
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_retain(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         array.recorder.duplicate(array.id).map(|id| array.sibling(id))

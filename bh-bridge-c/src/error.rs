@@ -85,19 +85,36 @@ pub(crate) fn frame(body: impl FnOnce() -> Result<()>) -> bh_status {
     }
 }
 
-/// As [`frame`], for functions that return a handle through `out`, which becomes null on failure.
-#[inline]
-pub(crate) fn frame_out<T>(out: *mut *mut T, body: impl FnOnce() -> Result<*mut T>) -> bh_status {
-    frame(|| {
-        if out.is_null() {
+/// Where a caller wants a pointer written: null, or the address of one.
+#[derive(Clone, Copy)]
+pub(crate) struct Out<P>(*mut P);
+
+impl<P> Out<P> {
+    /// # Safety
+    /// `place` must be null or writable for a pointer while the value is used.
+    #[inline]
+    pub(crate) unsafe fn new(place: *mut P) -> Out<P> {
+        Out(place)
+    }
+
+    /// Writes a pointer; fails if there is no place for it.
+    #[inline]
+    fn put(self, pointer: P) -> Result<()> {
+        if self.0.is_null() {
             return Err(null("out"));
         }
-        // SAFETY: not null; the exported functions pass their own `out` on, which must be the address of a pointer.
-        unsafe { out.write(ptr::null_mut()) };
-        let value = body()?;
-        // SAFETY: as for the write of null; `body` cannot change the address.
-        unsafe { out.write(value) };
+        // SAFETY: not null, and so writable for a pointer, as [`Out::new`] asks.
+        unsafe { self.0.write(pointer) };
         Ok(())
+    }
+}
+
+/// As [`frame`], for functions that return a handle through `out`, which becomes null on failure.
+#[inline]
+pub(crate) fn frame_out<T>(out: Out<*mut T>, body: impl FnOnce() -> Result<*mut T>) -> bh_status {
+    frame(|| {
+        out.put(ptr::null_mut())?;
+        out.put(body()?)
     })
 }
 
@@ -140,20 +157,17 @@ pub(crate) fn with_place<T>(f: impl FnOnce(Location<'_>) -> T) -> T {
     if file.is_null() {
         return f(Location::UNKNOWN);
     }
-    // SAFETY: `bh_at` was given a string that lives until the end of the call that follows it.
+    // SAFETY: `bh_at` asks for a string that lives until the end of the call that follows it, which is this one: `frame`
+    // forgets the place where a call ends.
     f(Location { file: unsafe { CStr::from_ptr(file) }.to_bytes(), line })
 }
 
 /// Keeps a text for the thread and writes its address to `out`.
-pub(crate) fn give_text(out: *mut *const c_char, text: &str) -> Result<()> {
-    if out.is_null() {
-        return Err(null("out"));
-    }
-    with_kept(|kept| {
-        kept.text = c_string(text);
-        // SAFETY: not null; the exported functions pass their own `out` on, which must be the address of a pointer.
-        unsafe { out.write(kept.text.as_ptr()) };
-    });
+pub(crate) fn give_text(out: Out<*const c_char>, text: &str) -> Result<()> {
+    let text = c_string(text);
+    // The one that was kept stays where nobody learns of the new one.
+    out.put(text.as_ptr())?;
+    with_kept(|kept| kept.text = text);
     Ok(())
 }
 
@@ -172,8 +186,11 @@ pub(crate) unsafe fn read_text<'a>(text: *const c_char, name: &str) -> Result<&'
 
 /// Notes a place in the program for the next call of this thread. The macros of this header call it; other languages may
 /// call it before each operation. `file` must live until that call returns.
+///
+/// # Safety
+/// `file` must be null or a C string that lives until the thread's next call that returns a status has returned.
 #[unsafe(no_mangle)]
-pub extern "C" fn bh_at(file: *const c_char, line: u32) {
+pub unsafe extern "C" fn bh_at(file: *const c_char, line: u32) {
     PLACE.set((file, line));
 }
 

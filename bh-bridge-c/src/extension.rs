@@ -1,7 +1,7 @@
 //! Extension methods: operations that components add at run time.
 
 use crate::constant::operand;
-use crate::error::{argument, bh_status, frame, frame_out, null, read_text, with_place};
+use crate::error::{Out, argument, bh_status, frame, frame_out, null, read_text, with_place};
 use crate::handle::{self, bh_array, bh_context, context};
 use bh_bytecode::DType;
 use bh_bytecode::batch::MAX_OPERANDS;
@@ -119,7 +119,7 @@ fn call_shipped(name: &str, outs: &[*mut bh_array], inputs: &[*const bh_array]) 
 /// Makes the output of a method that comes with bh, of the type and shape that follow from its inputs, and calls it.
 fn shipped_new(
     name: &str,
-    out: *mut *mut bh_array,
+    out: Out<*mut bh_array>,
     inputs: &[*const bh_array],
     form: impl FnOnce(&[ArrayInfo]) -> (DType, Vec<i64>),
 ) -> bh_status {
@@ -151,6 +151,8 @@ pub extern "C" fn bh_matmul(out: *mut bh_array, a: *const bh_array, b: *const bh
 /// `out` must be null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_matmul_new(out: *mut *mut bh_array, a: *const bh_array, b: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     shipped_new("matmul", out, &[a, b], |infos| {
         let (left, right) = (infos[0].view.shape(), infos[1].view.shape());
         let rows = left.split_last().map_or(&[][..], |(_, rows)| rows);
@@ -201,6 +203,8 @@ pub extern "C" fn bh_sort(out: *mut bh_array, a: *const bh_array) -> bh_status {
 /// `out` must be null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_sort_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     shipped_new("sort", out, &[a], |infos| (infos[0].dtype, infos[0].view.shape().to_vec()))
 }
 
@@ -210,6 +214,8 @@ pub unsafe extern "C" fn bh_sort_new(out: *mut *mut bh_array, a: *const bh_array
 /// `out` must be null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_argsort_new(out: *mut *mut bh_array, a: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     shipped_new("argsort", out, &[a], |infos| (DType::I64, infos[0].view.shape().to_vec()))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::context::store;
 use crate::create::{bh_dtype, bh_release, dtype, numbers};
-use crate::error::{bh_status, frame, frame_out, null};
+use crate::error::{Out, bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array, bh_context, context};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
@@ -56,6 +56,8 @@ pub unsafe extern "C" fn bh_adopt_as(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let context = self::context(context)?;
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -77,6 +79,8 @@ pub unsafe extern "C" fn bh_adopt_as(
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_lend(out: *mut *mut bh_lent, a: *mut bh_array, mode: u32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         let lent = array.recorder.lend_as(array.id, mode, &mut Patience::endless())?;

@@ -1,6 +1,6 @@
 //! Arrays in files of NumPy's `.npy` format.
 
-use crate::error::{bh_status, frame, frame_out, read_text, with_place};
+use crate::error::{Out, bh_status, frame, frame_out, read_text, with_place};
 use crate::handle::{self, bh_array, bh_context, context};
 use bh_recorder::Inside;
 use std::ffi::c_char;
@@ -29,6 +29,8 @@ pub unsafe extern "C" fn bh_save(path: *const c_char, a: *const bh_array) -> bh_
 /// `out` must be null or the address of a pointer, `path` a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_load(out: *mut *mut bh_array, context: *mut bh_context, path: *const c_char) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let _inside = Inside::enter();
         // SAFETY: `path` is null, which `read_text` refuses, or a C string, as `# Safety` asks, and is used within the

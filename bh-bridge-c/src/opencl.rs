@@ -2,7 +2,7 @@
 //! `void *` here, so that the header needs none of OpenCL's.
 
 use crate::create::{self, bh_dtype, bh_release};
-use crate::error::{argument, bh_status, frame, frame_out, null, read_text};
+use crate::error::{Out, argument, bh_status, frame, frame_out, null, read_text};
 use crate::handle::{self, bh_array, bh_context, context};
 use bh_core::Result;
 use bh_core::abi::{Adoption, adopt, export, memory};
@@ -37,6 +37,8 @@ pub unsafe extern "C" fn bh_context_create_opencl(
     cl_context: *mut c_void,
     cl_command_queue: *mut c_void,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: not null, and so a C string, as `# Safety` asks; it is used within the call only.
         let stack = if stack.is_null() { None } else { Some(unsafe { read_text(stack, "stack") }?) };
@@ -69,6 +71,8 @@ pub unsafe extern "C" fn bh_opencl_adopt(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     // SAFETY: `take` asks for what `# Safety` asks.
     frame_out(out, || unsafe { take(context, (dtype, rank, shape), (adopt::DONATED, cl_mem), release, argument) })
 }
@@ -93,6 +97,8 @@ pub unsafe extern "C" fn bh_opencl_adopt_as(
     release: bh_release,
     argument: *mut c_void,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     // SAFETY: `take` asks for what `# Safety` asks, with the mode that it gets.
     frame_out(out, || unsafe { take(context, (dtype, rank, shape), (mode, cl_mem), release, argument) })
 }

@@ -2,7 +2,7 @@
 
 use crate::constant::operand;
 use crate::create::{bh_dtype, dtype};
-use crate::error::{argument, bh_status, frame, frame_out, null, with_place};
+use crate::error::{Out, argument, bh_status, frame, frame_out, null, with_place};
 use crate::handle::{self, Array, bh_array};
 use crate::view::counted_axis;
 use bh_bytecode::{DType, Opcode};
@@ -72,7 +72,7 @@ fn new(
     opcode: Opcode,
     param: u16,
     dtype: Option<DType>,
-    out: *mut *mut bh_array,
+    out: Out<*mut bh_array>,
     inputs: &[*const bh_array],
 ) -> bh_status {
     frame_out(out, || {
@@ -102,7 +102,7 @@ fn fold_into(opcode: Opcode, out: *mut bh_array, inputs: &[*const bh_array], axi
     }
 }
 
-fn fold_new(opcode: Opcode, out: *mut *mut bh_array, inputs: &[*const bh_array], axis: i32) -> bh_status {
+fn fold_new(opcode: Opcode, out: Out<*mut bh_array>, inputs: &[*const bh_array], axis: i32) -> bh_status {
     match axes(opcode, inputs[0], axis) {
         Ok(mask) => new(opcode, mask, None, out, inputs),
         Err(error) => frame_out(out, || Err(error)),
@@ -119,7 +119,7 @@ macro_rules! export {
                 Err(_) => frame(|| Err(argument(format!("powi: the exponent is {exponent}, but must be 2 to 5")))),
             }
         });
-        export!(@ concat!($name, "_new"), fn f(out: *mut *mut bh_array, a: *const bh_array, exponent: i32) -> {
+        export!(@new $name, fn f(out, a: *const bh_array, exponent: i32) -> {
             match u16::try_from(exponent) {
                 Ok(exponent) => new(Opcode::Powi, exponent, None, out, &[a]),
                 Err(_) => frame_out(out, || Err(argument(format!("powi: the exponent is {exponent}, but must be 2 to 5")))),
@@ -131,7 +131,7 @@ macro_rules! export {
     };
     ($variant:ident, $name:literal, Elementwise, 1) => {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array) -> { into(Opcode::$variant, 0, out, &[a]) });
-        export!(@ concat!($name, "_new"), fn f(out: *mut *mut bh_array, a: *const bh_array) -> {
+        export!(@new $name, fn f(out, a: *const bh_array) -> {
             new(Opcode::$variant, 0, None, out, &[a])
         });
     };
@@ -139,7 +139,7 @@ macro_rules! export {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, b: *const bh_array) -> {
             into(Opcode::$variant, 0, out, &[a, b])
         });
-        export!(@ concat!($name, "_new"), fn f(out: *mut *mut bh_array, a: *const bh_array, b: *const bh_array) -> {
+        export!(@new $name, fn f(out, a: *const bh_array, b: *const bh_array) -> {
             new(Opcode::$variant, 0, None, out, &[a, b])
         });
     };
@@ -147,8 +147,7 @@ macro_rules! export {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, b: *const bh_array, c: *const bh_array) -> {
             into(Opcode::$variant, 0, out, &[a, b, c])
         });
-        export!(@ concat!($name, "_new"),
-            fn f(out: *mut *mut bh_array, a: *const bh_array, b: *const bh_array, c: *const bh_array) -> {
+        export!(@new $name, fn f(out, a: *const bh_array, b: *const bh_array, c: *const bh_array) -> {
                 new(Opcode::$variant, 0, None, out, &[a, b, c])
             });
     };
@@ -157,8 +156,7 @@ macro_rules! export {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, b: *const bh_array, axis: i32) -> {
             fold_into(Opcode::$variant, out, &[a, b], axis)
         });
-        export!(@ concat!($name, "_new"),
-            fn f(out: *mut *mut bh_array, a: *const bh_array, b: *const bh_array, axis: i32) -> {
+        export!(@new $name, fn f(out, a: *const bh_array, b: *const bh_array, axis: i32) -> {
                 fold_new(Opcode::$variant, out, &[a, b], axis)
             });
     };
@@ -167,7 +165,7 @@ macro_rules! export {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, axis: i32) -> {
             fold_into(Opcode::$variant, out, &[a], axis)
         });
-        export!(@ concat!($name, "_new"), fn f(out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> {
+        export!(@new $name, fn f(out, a: *const bh_array, axis: i32) -> {
             fold_new(Opcode::$variant, out, &[a], axis)
         });
     };
@@ -197,6 +195,18 @@ macro_rules! export {
         export!(@ $name, fn f(out: *mut bh_array, a: *const bh_array, b: *const bh_array, c: *const bh_array) -> {
             into(Opcode::$variant, 0, out, &[a, b, c])
         });
+    };
+    (@new $name:literal, fn f($out:ident, $($argument:ident: $type:ty),*) -> $body:block) => {
+        const _: () = {
+            /// # Safety
+            /// The place must be null or the address of a pointer.
+            #[unsafe(export_name = concat!("bh_", $name, "_new"))]
+            unsafe extern "C" fn f(place: *mut *mut bh_array, $($argument: $type),*) -> bh_status {
+                // SAFETY: null or the address of a pointer, as `# Safety` asks.
+                let $out = unsafe { Out::new(place) };
+                $body
+            }
+        };
     };
     (@ $name:expr, fn f($($argument:ident: $type:ty),*) -> $body:block) => {
         const _: () = {
@@ -270,6 +280,8 @@ pub unsafe extern "C" fn bh_op_new(
     count: usize,
     inputs: *const *const bh_array,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     let result = if dtype == -1 { Ok(None) } else { self::dtype(dtype).map(Some) };
     // SAFETY: `inputs` is null or `count` handles, as `# Safety` asks, and they are used within the call only.
     match unsafe { general(opcode, count, inputs) }.and_then(|call| Ok((call, result?))) {

@@ -1,6 +1,6 @@
 //! Arrays as text, in NumPy's manner.
 
-use crate::error::{bh_status, frame, give_text};
+use crate::error::{Out, bh_status, frame, give_text};
 use crate::handle::{self, bh_array};
 use crate::text;
 use bh_bytecode::{Constant, DType};
@@ -40,6 +40,8 @@ pub extern "C" fn bh_print(a: *const bh_array) -> bh_status {
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_format(out: *mut *const c_char, a: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame(|| give_text(out, &format(a)?))
 }
 

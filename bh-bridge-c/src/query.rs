@@ -2,7 +2,7 @@
 
 use crate::context::store;
 use crate::create::bh_dtype;
-use crate::error::{argument, bh_status, frame, frame_out, null};
+use crate::error::{Out, argument, bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array, bh_context};
 use bh_core::Result;
 use bh_recorder::ArrayRef;
@@ -112,6 +112,8 @@ pub unsafe extern "C" fn bh_dtype_of(out: *mut bh_dtype, a: *const bh_array) -> 
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_context_of(out: *mut *mut bh_context, a: *const bh_array) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         ask(a, |_| ())?;
         handle::context_of(handle::array(a, "a")?)

@@ -1,6 +1,6 @@
 //! Parts of arrays by a whole list of subscripts, as `a[1, 2:, None, ..., ::-1]` in NumPy.
 
-use crate::error::{argument, bh_status, frame_out, null};
+use crate::error::{Out, argument, bh_status, frame_out, null};
 use crate::handle::{self, bh_array};
 use bh_core::Result;
 use bh_recorder::Subscript;
@@ -38,6 +38,8 @@ pub unsafe extern "C" fn bh_part(
     count: usize,
     subscripts: *const bh_subscript,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         if subscripts.is_null() && count > 0 {

@@ -1,7 +1,7 @@
 //! Views: new handles on the same data.
 
 use crate::create::numbers;
-use crate::error::{argument, bh_status, frame_out, with_place};
+use crate::error::{Out, argument, bh_status, frame_out, with_place};
 use crate::handle::{self, bh_array};
 use bh_bytecode::{MAX_RANK, View, ViewError};
 use bh_core::Result;
@@ -41,6 +41,8 @@ pub unsafe extern "C" fn bh_slice(
     stop: i64,
     step: i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || derive(a, |view| view.slice(counted_axis(axis, view.rank())?, bound(start), bound(stop), step)))
 }
 
@@ -58,6 +60,8 @@ pub unsafe extern "C" fn bh_window(
     stop: *const i64,
     step: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         derive(a, |view| {
             (0..view.rank()).try_fold(*view, |window, dim| {
@@ -77,6 +81,8 @@ pub unsafe extern "C" fn bh_window(
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_index(out: *mut *mut bh_array, a: *const bh_array, axis: i32, index: i64) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || derive(a, |view| view.index(counted_axis(axis, view.rank())?, index)))
 }
 
@@ -86,6 +92,8 @@ pub unsafe extern "C" fn bh_index(out: *mut *mut bh_array, a: *const bh_array, a
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_new_axis(out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || derive(a, |view| view.new_axis(counted_axis(axis, view.rank() + 1)?)))
 }
 
@@ -95,6 +103,8 @@ pub unsafe extern "C" fn bh_new_axis(out: *mut *mut bh_array, a: *const bh_array
 /// `out` must be null or the address of a pointer; `axes` must be null or as many numbers as `a` has dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_transpose(out: *mut *mut bh_array, a: *const bh_array, axes: *const i32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     // SAFETY: `axes` is null or as many numbers as `a` has dimensions, as `# Safety` asks; that is what `reordered`
     // asks for without a count.
     frame_out(out, || unsafe { reordered(a, None, axes) })
@@ -111,6 +121,8 @@ pub unsafe extern "C" fn bh_transpose_sized(
     count: usize,
     axes: *const i32,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     // SAFETY: `axes` is null or `count` numbers, as `# Safety` asks.
     frame_out(out, || unsafe { reordered(a, Some(count), axes) })
 }
@@ -145,6 +157,8 @@ pub unsafe extern "C" fn bh_reshape(
     rank: i32,
     shape: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         let array = handle::array(a, "a")?;
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
@@ -177,6 +191,8 @@ pub unsafe extern "C" fn bh_broadcast(
     rank: i32,
     shape: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `shape` is null or `rank` numbers, as `# Safety` asks, and they are used within the call only.
         let shape = unsafe { numbers(rank, shape, "shape") }?;
@@ -196,6 +212,8 @@ pub unsafe extern "C" fn bh_diagonal(
     first: i32,
     second: i32,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         derive(a, |view| view.diagonal(offset, counted_axis(first, view.rank())?, counted_axis(second, view.rank())?))
     })
@@ -207,6 +225,8 @@ pub unsafe extern "C" fn bh_diagonal(
 /// `out` must be null or the address of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_reverse(out: *mut *mut bh_array, a: *const bh_array, axis: i32) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || derive(a, |view| view.reverse(counted_axis(axis, view.rank())?)))
 }
 
@@ -224,6 +244,8 @@ pub unsafe extern "C" fn bh_view(
     shape: *const i64,
     stride: *const i64,
 ) -> bh_status {
+    // SAFETY: null or the address of a pointer, as `# Safety` asks.
+    let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `shape` and `stride` are each null or `rank` numbers, as `# Safety` asks, and are used within the
         // call only.

@@ -152,7 +152,8 @@ impl Array {
 
     /// Has another handle and view from now on.
     fn replace(&self, id: ArrayId, view: Arc<View>) {
-        let before = (self.id(), self.view.replace(view));
+        // SAFETY: it is kept in `former`, which ends with `self`.
+        let before = (self.id(), unsafe { self.view.replace(view) });
         self.id.store(id.0, Ordering::Release);
         self.former.lock().unwrap_or_else(PoisonError::into_inner).push(before);
     }

@@ -7,7 +7,7 @@ use crate::error::value_error;
 use crate::numpy_types::element_type;
 use crate::operand::number;
 use crate::shared_view::contiguous;
-use crate::strided::{Strided, is_plain, sized};
+use crate::strided::{Plain, Strided, is_plain, sized};
 use bh_bytecode::{Constant, DType, MAX_RANK, View};
 use bh_compose::Spacing;
 use pyo3::intern;
@@ -226,7 +226,7 @@ pub fn shaped(py: Python<'_>, dtype: DType, view: Arc<View>, bits: impl Iterator
     given(py, Array::new(context, id, dtype, view))
 }
 
-fn copy_into<T: Copy>(from: Strided<'_>, to: *mut u8) {
+fn copy_into<T: Plain>(from: Strided<'_>, to: *mut u8) {
     let to = to.cast::<T>();
     match from.slice::<T>() {
         // SAFETY: there is room for as many elements.
@@ -247,7 +247,8 @@ pub fn copied(array: &Array) -> Option<Array> {
     }
     let id = array.id();
     let mut hand = array.context.recorder.hand()?;
-    let from = Strided::of(&hand, array)?;
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let from = unsafe { Strided::of(&hand, array) }?;
     let view = contiguous(array.view.shape()).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[id])?;
     sized!(array.dtype, copy_into(from, to));

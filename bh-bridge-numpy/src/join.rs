@@ -50,7 +50,10 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
     for (view, data) in views.iter().zip(data) {
         let part = View::new(0, view.shape(), whole.stride()).ok()?;
         let to = to.wrapping_offset((place * step) as isize).cast_const();
-        sized!(first.dtype, copy_into(Strided { data, view }, Strided { data: to, view: &part }));
+        let size = first.dtype.size();
+        // SAFETY: the views lie in their arrays, and the elements stay there while the hand is held.
+        let (from, to) = unsafe { (Strided::at(data, view, size), Strided::at(to, &part, size)) };
+        sized!(first.dtype, copy_into(from, to));
         place += view.shape()[axis];
     }
     Some(Array::new(first.context, id, first.dtype, whole))
@@ -87,16 +90,19 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         // A roll of many elements may be part of a chain.
         let mut hand = array.context.recorder.hand()?;
         hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
-        let from = Strided::of(&hand, array)?;
+        // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+        let from = unsafe { Strided::of(&hand, array) }?;
         let whole = contiguous(&[extent]).ok()?;
         let (id, to) = hand.make(array.dtype, &[extent], &[])?;
         let (moved, size) = (distance.rem_euclid(extent), array.dtype.size() as i64);
         let step = array.view.stride()[0];
         for (place, first, count) in [(moved, 0, extent - moved), (0, extent - moved, moved)] {
             let (source, target) = (View::new(0, &[count], &[step]).ok()?, View::new(0, &[count], &[1]).ok()?);
-            let data = from.data.wrapping_offset((first * step * size) as isize);
+            let data = from.data().wrapping_offset((first * step * size) as isize);
             let to = to.wrapping_offset((place * size) as isize).cast_const();
-            let (from, to) = (Strided { data, view: &source }, Strided { data: to, view: &target });
+            let bytes = size as usize;
+            // SAFETY: the views lie in their arrays, and the elements stay there while the hand is held.
+            let (from, to) = unsafe { (Strided::at(data, &source, bytes), Strided::at(to, &target, bytes)) };
             sized!(array.dtype, copy_into(from, to));
         }
         Some(Array::new(array.context, id, array.dtype, whole))

@@ -5,7 +5,7 @@ use crate::array_api::follows_array_api;
 use crate::call::{Call, Served};
 use crate::scalar::numpy_scalar;
 use crate::shared_view::contiguous;
-use crate::strided::{Strided, hand_for};
+use crate::strided::{Plain, Strided, hand_for};
 use bh_bytecode::{Constant, DType};
 use pyo3::prelude::*;
 use std::cmp::Ordering;
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 const LITTLE: i64 = 512;
 
 /// Elements with an order.
-trait Ordered: Copy {
+trait Ordered: Plain {
     /// As arrays are sorted: NaN last, then by value, then by sign.
     fn order(&self, other: &Self) -> Ordering;
 
@@ -100,7 +100,7 @@ macro_rules! typed {
 }
 
 fn sort_into<T: Ordered>(from: Strided<'_>, to: *mut u8) {
-    let count = from.view.len() as usize;
+    let count = from.view().len() as usize;
     // SAFETY: there is room for as many elements, aligned as their type asks, and each is written before it is read.
     let all = unsafe {
         for (place, at) in from.addresses::<T>().enumerate() {
@@ -114,7 +114,8 @@ fn sort_into<T: Ordered>(from: Strided<'_>, to: *mut u8) {
 fn sorted(array: &Array) -> Option<Array> {
     let fits = array.view.rank() == 1 && array.view.len() <= LITTLE && !array.dtype.is_complex();
     let mut hand = fits.then(|| hand_for([array].into_iter()))??;
-    let from = Strided::of(&hand, array)?;
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let from = unsafe { Strided::of(&hand, array) }?;
     let view = contiguous(array.view.shape()).ok()?;
     let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     typed!(array.dtype, sort_into(from, to))?;
@@ -211,7 +212,8 @@ fn place<'py>(call: &Call<'_, 'py>, greatest: bool) -> Served<'py> {
     let place = || {
         let array = call.array().map(Bound::get).filter(|array| !array.view.is_empty() && !array.is_scalar())?;
         let hand = hand_for([array].into_iter())?;
-        typed!(array.dtype, extreme(Strided::of(&hand, array)?, greatest))
+        // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+        typed!(array.dtype, extreme(unsafe { Strided::of(&hand, array) }?, greatest))
     };
     place().map(|place| numpy_scalar(call.py(), &Constant::from_value(place))).transpose()
 }

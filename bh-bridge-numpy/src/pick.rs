@@ -4,7 +4,7 @@
 use crate::array::Array;
 use crate::operand::{Operand, classify};
 use crate::shared_view::contiguous;
-use crate::strided::{Strided, copy_elements, hand_for, is_plain, rows, sized};
+use crate::strided::{Plain, Strided, copy_elements, hand_for, is_plain, rows, sized};
 use bh_bytecode::{DType, View};
 use bh_recorder::Hand;
 use pyo3::prelude::*;
@@ -22,10 +22,11 @@ fn count_true(mask: Strided<'_>) -> i64 {
 /// The number of true elements of a mask.
 pub fn count(mask: &Array) -> Option<i64> {
     let hand = is_plain(mask).then(|| hand_for([mask].into_iter()))??;
-    Strided::of(&hand, mask).map(count_true)
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    unsafe { Strided::of(&hand, mask) }.map(count_true)
 }
 
-fn compress_into<T: Copy>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8) {
+fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8) {
     let mut next = to.cast::<T>();
     let mut put = |at: *const T, chosen: u8| {
         if chosen != 0 {
@@ -46,7 +47,8 @@ fn compress_into<T: Copy>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8) {
 /// Copies of the elements that a mask of the array's shape chooses.
 pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
     let mut hand = array.context.recorder.hand().filter(|_| is_plain(array) && is_plain(mask))?;
-    let (from, mask) = (Strided::of(&hand, array)?, Strided::of(&hand, mask)?);
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let (from, mask) = (unsafe { Strided::of(&hand, array) }?, unsafe { Strided::of(&hand, mask) }?);
     let view = contiguous(&[count_true(mask)]).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
     sized!(array.dtype, compress_into(from, mask, to));
@@ -56,7 +58,8 @@ pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
 /// The places of true elements of a vector.
 pub fn places(mask: &Array) -> Option<Array> {
     let mut hand = (is_plain(mask) && mask.view.rank() == 1).then(|| hand_for([mask].into_iter()))??;
-    let from = Strided::of(&hand, mask)?;
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let from = unsafe { Strided::of(&hand, mask) }?;
     let view = contiguous(&[count_true(from)]).ok()?;
     let (id, to) = hand.make_moved(DType::I64, view.shape())?;
     let mut next = to.cast::<i64>();
@@ -79,7 +82,8 @@ pub fn places(mask: &Array) -> Option<Array> {
 
 /// Indices of a dimension of `extent` elements, all of which are in it.
 fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
-    let from = Strided::of(hand, key).filter(|_| is_plain(key))?;
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let from = unsafe { Strided::of(hand, key) }.filter(|_| is_plain(key))?;
     let mut chosen = Vec::with_capacity(key.view.len() as usize);
     let all = all_numbers(from, key.dtype, |given| {
         let index = if given < 0 { given + extent } else { given };
@@ -115,7 +119,8 @@ fn all_numbers(from: Strided<'_>, dtype: DType, mut holds: impl FnMut(i64) -> bo
 /// The first index of an index array that an array has no place for, if both are at hand, and the array's extent.
 pub fn out_of_bounds(array: &Array, key: &Array) -> Option<(i64, i64)> {
     let (&extent, hand) = (array.view.shape().first()?, key.context.recorder.hand().filter(|_| is_plain(key))?);
-    let (from, mut bad) = (Strided::of(&hand, key)?, None);
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let (from, mut bad) = (unsafe { Strided::of(&hand, key) }?, None);
     all_numbers(from, key.dtype, |index| {
         bad = (!(-extent..extent).contains(&index)).then_some(index);
         bad.is_none()
@@ -142,14 +147,15 @@ fn gather_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
             next = next.add(1);
         }
     };
-    let step = from.view.stride()[0] as isize;
-    let row = |index: i64| from.data.cast::<T>().wrapping_offset(index as isize * step);
-    match from.view.stride() {
+    let step = from.view().stride()[0] as isize;
+    let row = |index: i64| from.data().cast::<T>().wrapping_offset(index as isize * step);
+    match from.view().stride() {
         [_] => chosen.iter().for_each(|&index| put(row(index))),
         &[_, inner] => {
             for &index in chosen {
                 let first = row(index);
-                (0..from.view.shape()[1] as isize).for_each(|place| put(first.wrapping_offset(place * inner as isize)));
+                (0..from.view().shape()[1] as isize)
+                    .for_each(|place| put(first.wrapping_offset(place * inner as isize)));
             }
         }
         _ => (),
@@ -158,13 +164,13 @@ fn gather_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
 
 /// Copies the elements of a vector that whole numbers choose, which lie side by side. False if one of them is out of bounds.
 fn gather_directly<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) -> bool {
-    let (extent, step) = (from.view.shape()[0], from.view.stride()[0] as isize);
+    let (extent, step) = (from.view().shape()[0], from.view().stride()[0] as isize);
     if !chosen.iter().all(|index| (-extent..extent).contains(index)) {
         return false;
     }
     for (place, &given) in chosen.iter().enumerate() {
         let index = if given < 0 { given + extent } else { given };
-        let at = from.data.cast::<T>().wrapping_offset(index as isize * step);
+        let at = from.data().cast::<T>().wrapping_offset(index as isize * step);
         // SAFETY: the element lies in the array, and there is room for as many as are chosen.
         unsafe { to.cast::<T>().add(place).write_unaligned(at.read_unaligned()) };
     }
@@ -177,7 +183,8 @@ fn directly(array: &Array, key: &Array) -> Option<Array> {
         return None;
     }
     let mut hand = array.context.recorder.hand()?;
-    let (from, chosen) = (Strided::of(&hand, array)?, Strided::of(&hand, key)?);
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, unsafe { Strided::of(&hand, key) }?);
     let chosen = chosen.slice::<i64>()?;
     let view = contiguous(&[chosen.len() as i64]).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
@@ -208,7 +215,8 @@ fn gathered(
         [extent, row] => (extent, Some(row)),
         _ => return None,
     };
-    let (from, chosen) = (Strided::of(&hand, array)?, choose(&hand, extent)?);
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, choose(&hand, extent)?);
     let shape: Vec<i64> = shape.iter().copied().chain(row).collect();
     let view = contiguous(&shape).ok()?;
     let (id, to) = if reads { hand.make_moved(array.dtype, &shape) } else { hand.make(array.dtype, &shape, &[]) }?;
@@ -253,17 +261,18 @@ fn scatter_into<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: impl Itera
     };
     match chosen {
         Chosen::Mask(mask) => {
-            if let (Some(to), Some(mask)) = (to.slice::<T>(), mask.slice::<u8>()) {
-                let chosen = to.iter().zip(mask).filter(|(_, at)| **at != 0);
-                return chosen.map(|(to, _)| std::ptr::from_ref(to)).zip(values).for_each(put);
+            if let (true, Some(mask)) = (to.view().is_contiguous(), mask.slice::<u8>()) {
+                let first = to.data().cast::<T>();
+                let chosen = mask.iter().enumerate().filter(|(_, at)| **at != 0);
+                return chosen.map(|(place, _)| first.wrapping_add(place)).zip(values).for_each(put);
             }
             // SAFETY: truth values are bytes.
             let all = to.addresses::<T>().zip(mask.addresses::<u8>()).filter(|(_, at)| unsafe { **at } != 0);
             all.map(|(to, _)| to).zip(values).for_each(put);
         }
         Chosen::Indices(indices) => {
-            let step = to.view.stride()[0] as isize;
-            let place = |&index: &i64| to.data.cast::<T>().wrapping_offset(index as isize * step);
+            let step = to.view().stride()[0] as isize;
+            let place = |&index: &i64| to.data().cast::<T>().wrapping_offset(index as isize * step);
             indices.iter().map(place).zip(values).for_each(put);
         }
     }
@@ -293,7 +302,8 @@ pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     let mut hand = array.context.recorder.hand()?;
     let (indices, count, mask);
     let chosen = if masks {
-        mask = Strided::of(&hand, key)?;
+        // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+        mask = unsafe { Strided::of(&hand, key) }?;
         count = count_true(mask);
         // What is masked may be the mask's own memory.
         hand.are_apart(array.anchor(), key.anchor()).filter(|apart| *apart)?;
@@ -310,10 +320,13 @@ pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
             let fits = if masks { *values.view.shape() == [count] } else { values.view.shape() == key.view.shape() };
             let apart = hand.are_apart(array.anchor(), values.anchor())?;
             let fits = fits && apart && same(values) && is_plain(values) && values.dtype == array.dtype;
-            Ok(fits.then(|| Strided::of(&hand, values))??)
+            // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+            Ok(fits.then(|| unsafe { Strided::of(&hand, values) })??)
         }
     };
-    let to = Strided { data: hand.change(array.anchor(), array.view.start(), &inputs)?, view: &array.view };
+    let to = hand.change(array.anchor(), array.view.start(), &inputs)?;
+    // SAFETY: they stay there while the hand is held, and are no part of the mask and the values, which lie elsewhere.
+    let to = unsafe { Strided::at(to, &array.view, array.dtype.size()) };
     match values {
         Ok(values) => sized!(array.dtype, scatter_strided(to, chosen, values)),
         Err(number) => sized!(array.dtype, scatter_number(to, chosen, number.bits.as_ptr().cast())),
@@ -324,7 +337,8 @@ pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
 fn fill_into<T: Copy>(to: *mut u8, view: &View, value: *const u8) {
     // SAFETY: the number has as many bytes as an element.
     let value = unsafe { value.cast::<T>().read_unaligned() };
-    let to = Strided { data: to, view };
+    // SAFETY: the view lies in its array.
+    let to = unsafe { Strided::at(to, view, size_of::<T>()) };
     rows::<T>(to, to, |(to, step), _, count| {
         let to = to.cast_mut();
         // SAFETY: the view lies in its array.
@@ -334,7 +348,7 @@ fn fill_into<T: Copy>(to: *mut u8, view: &View, value: *const u8) {
 
 fn copy_into<T: Copy>(to: *mut u8, view: &View, from: Strided<'_>) {
     // SAFETY: both lie in their arrays, which are different ones.
-    unsafe { copy_elements::<T>(Strided { data: to, view }, from) };
+    unsafe { copy_elements::<T>(Strided::at(to, view, size_of::<T>()), from) };
 }
 
 /// Assigns a number, or an array of the same shape, to a part of an array, a view of its memory.
@@ -350,7 +364,8 @@ pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()
             let plain = fits
                 && hand.are_apart(array.anchor(), values.anchor())?
                 && hand.is_in_c_order(values.anchor(), &values.view)?;
-            Ok(plain.then(|| Strided::of(&hand, values))??)
+            // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+            Ok(plain.then(|| unsafe { Strided::of(&hand, values) })??)
         }
     };
     let to = hand.change(array.anchor(), view.start(), &[])?;
@@ -368,7 +383,8 @@ pub fn columns(array: &Array, key: &Array) -> Option<Array> {
         return None;
     }
     let mut hand = is_plain(key).then(|| hand_for([array, key].into_iter()))??;
-    let (from, chosen) = (Strided::of(&hand, array)?, indices(&hand, key, extent)?);
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, indices(&hand, key, extent)?);
     let view = contiguous(&[rows, chosen.len() as i64]).ok()?;
     let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     sized!(array.dtype, columns_into(from, &chosen, to));
@@ -376,10 +392,10 @@ pub fn columns(array: &Array, key: &Array) -> Option<Array> {
 }
 
 fn columns_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
-    let (stride, mut next) = (from.view.stride(), to.cast::<T>());
-    for row in 0..from.view.shape()[0] {
+    let (stride, mut next) = (from.view().stride(), to.cast::<T>());
+    for row in 0..from.view().shape()[0] {
         for column in chosen {
-            let at = from.data.cast::<T>().wrapping_offset((row * stride[0] + column * stride[1]) as isize);
+            let at = from.data().cast::<T>().wrapping_offset((row * stride[0] + column * stride[1]) as isize);
             // SAFETY: the element lies in the array, and there is room for all that are chosen.
             unsafe {
                 next.write_unaligned(at.read_unaligned());

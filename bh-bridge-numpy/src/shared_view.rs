@@ -84,8 +84,11 @@ impl SharedView {
         }
     }
 
-    /// Shows another view. The one so far has to be kept as long as `self`, as somebody may look at it.
-    pub fn replace(&self, view: Arc<View>) -> Arc<View> {
+    /// Shows another view than so far.
+    ///
+    /// # Safety
+    /// What is returned must be kept as long as `self`, as somebody may look at it.
+    pub unsafe fn replace(&self, view: Arc<View>) -> Arc<View> {
         let before = self.0.swap(Arc::into_raw(view).cast_mut(), Ordering::AcqRel);
         // SAFETY: it comes from an `Arc`, whose share goes to the caller.
         unsafe { Arc::from_raw(before) }

@@ -18,17 +18,58 @@ macro_rules! sized {
     };
 }
 
-/// The elements of an array: the address of the first one, how many there are, and where they lie from it.
+/// What elements may be taken for: types of which all bits are values.
+///
+/// # Safety
+/// Every pattern of bits must be a value of the type, without gaps.
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        // SAFETY: a number, or several without gaps.
+        unsafe impl Plain for $type {}
+    )*};
+}
+plain!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, [u64; 2], [f32; 2], [f64; 2]);
+
+/// The elements of an array: the address of the first one, how many there are, and where they lie from it. They are readable
+/// while the value is used.
 #[derive(Clone, Copy)]
 pub struct Strided<'a> {
-    pub data: *const u8,
-    pub view: &'a View,
+    data: *const u8,
+    view: &'a View,
+    /// Bytes of an element.
+    size: usize,
 }
 
 impl<'a> Strided<'a> {
-    /// An array's elements, as long as the hand is held.
-    pub fn of(hand: &Hand<'_>, array: &'a Array) -> Option<Strided<'a>> {
-        Some(Strided { data: hand.data(array.anchor(), array.view.start())?, view: &array.view })
+    /// An array's elements.
+    ///
+    /// # Safety
+    /// The hand must be held as long as the value, and what it gives, is used, and nothing be written to the array's memory while
+    /// a [`Strided::slice`] is.
+    pub unsafe fn of(hand: &Hand<'_>, array: &'a Array) -> Option<Strided<'a>> {
+        let data = hand.data(array.anchor(), array.view.start())?;
+        Some(Strided { data, view: &array.view, size: array.dtype.size() })
+    }
+
+    /// Elements of `size` bytes of which the first lies at `data`.
+    ///
+    /// # Safety
+    /// `data` must lead to the element of index 0 of the view, all elements of which are readable while the value is used, and
+    /// not written to while a [`Strided::slice`] is.
+    pub unsafe fn at(data: *const u8, view: &'a View, size: usize) -> Strided<'a> {
+        Strided { data, view, size }
+    }
+
+    /// The address of the first element.
+    pub fn data(&self) -> *const u8 {
+        self.data
+    }
+
+    /// How many there are, and where they lie from the first one.
+    pub fn view(&self) -> &'a View {
+        self.view
     }
 
     /// The elements' addresses in C order.
@@ -49,10 +90,11 @@ impl<'a> Strided<'a> {
         })
     }
 
-    /// The elements of an array without gaps, in C order.
-    pub fn slice<T>(&self) -> Option<&[T]> {
-        let fits = self.view.is_contiguous() && self.data.cast::<T>().is_aligned();
-        // SAFETY: the elements lie there, one after the other, and stay as they are while the hand is held.
+    /// The elements of an array without gaps, in C order, for types of their size.
+    pub fn slice<T: Plain>(&self) -> Option<&[T]> {
+        let fits = self.size == size_of::<T>() && self.view.is_contiguous() && self.data.cast::<T>().is_aligned();
+        // SAFETY: the elements lie there, one after the other, as large and aligned as a `T`, for which all bits will do, and
+        // stay as they are, as the makers of the value ask.
         fits.then(|| unsafe { std::slice::from_raw_parts(self.data.cast::<T>(), self.view.len() as usize) })
     }
 }

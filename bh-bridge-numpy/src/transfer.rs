@@ -71,11 +71,18 @@ fn item_of(py: Python<'_>, array: &Bound<'_, Array>) -> PyResult<Py<PyAny>> {
     item(py, &array.borrow())
 }
 
-/// The memory of a buffer whose elements have the size of a type: address and strides in bytes.
+/// The memory of a buffer whose elements are numbers of the size of a type: address and strides in bytes.
 fn memory(buffer: &PyUntypedBuffer, dtype: DType, shape: &[i64]) -> PyResult<(SendPtr, Vec<i64>)> {
     if buffer.item_size() != dtype.size() {
         let text = format!("the buffer's elements have {} bytes, not {}", buffer.item_size(), dtype.size());
         return Err(PyTypeError::new_err(text));
+    }
+    // References to Python's objects would be read, and overwritten, as numbers.
+    if buffer.format().to_bytes().contains(&b'O') {
+        return Err(PyTypeError::new_err("the buffer's elements are Python objects, not numbers"));
+    }
+    if buffer.suboffsets().is_some_and(|offsets| offsets.iter().any(|&offset| offset >= 0)) {
+        return Err(PyValueError::new_err("the buffer's rows lie behind pointers, and not at strides"));
     }
     let extents: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
     // Python's buffers without dimensions come as one of one element.
@@ -126,7 +133,8 @@ fn write(py: Python<'_>, array: &Array, buffer: &PyUntypedBuffer) -> PyResult<()
         return Ok(());
     }
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
-    // SAFETY: the buffer is held until this returns, and has the shape and the element size of the array.
+    // SAFETY: the buffer is held until this returns, and its numbers, of the shape and the element size of the array, lie at the
+    // strides; Python leaves it to the program that nothing else writes to a buffer meanwhile.
     py.detach(|| unsafe { recorder.write(id, data.get(), Some(&strides)) }).map_err(exception)?;
     array.written(py)
 }
@@ -144,6 +152,7 @@ fn read_buffer(py: Python<'_>, array: &Bound<'_, Array>, target: &Bound<'_, PyAn
         return Ok(());
     }
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
-    // SAFETY: the buffer is held until this returns, is writeable, and has the array's shape and element size.
+    // SAFETY: the buffer is held until this returns, is writeable, and its numbers, of the array's shape and element size, lie at
+    // the strides; Python leaves it to the program that nothing else uses a buffer meanwhile.
     reading(py, |patience| unsafe { recorder.read_with(id, data.get(), Some(&strides), patience) })
 }

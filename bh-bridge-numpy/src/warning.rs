@@ -6,7 +6,7 @@
 use crate::array::Array;
 use crate::operand::{Number, Operand, classify};
 use crate::scalar::is_in_program;
-use crate::strided::Strided;
+use crate::strided::{Plain, Strided};
 use bh_bytecode::compare::FUNCTIONS;
 use bh_bytecode::{DType, Opcode};
 use pyo3::exceptions::PyRuntimeError;
@@ -156,9 +156,10 @@ fn may_wait(array: &Array) -> bool {
 const PART: usize = 64;
 
 /// Does `found` hold for an element of an array whose data is at hand? `T`: how elements lie in memory.
-fn any<T: Copy>(array: &Array, found: impl Fn(T) -> bool) -> bool {
+fn any<T: Plain>(array: &Array, found: impl Fn(T) -> bool) -> bool {
     let Some(hand) = array.context.recorder.hand() else { return false };
-    let Some(elements) = Strided::of(&hand, array) else { return false };
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let Some(elements) = (unsafe { Strided::of(&hand, array) }) else { return false };
     if let Some(all) = elements.slice::<T>() {
         return all.chunks(PART).any(|part| part.iter().fold(false, |one, &value| one | found(value)));
     }
@@ -228,9 +229,12 @@ pub fn sign_of(opcode: Opcode, dtype: DType) -> Sign {
 
 /// Is there an element that an operation of one operand made infinite or NaN?
 fn makes_unlike(from: &Array, result: &Array) -> bool {
-    fn any_pair<T: Copy>(from: &Array, result: &Array, found: impl Fn(T, T) -> bool) -> bool {
+    fn any_pair<T: Plain>(from: &Array, result: &Array, found: impl Fn(T, T) -> bool) -> bool {
         let Some(hand) = result.context.recorder.hand() else { return false };
-        let (Some(x), Some(y)) = (Strided::of(&hand, from), Strided::of(&hand, result)) else { return false };
+        // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+        let (Some(x), Some(y)) = (unsafe { Strided::of(&hand, from) }, unsafe { Strided::of(&hand, result) }) else {
+            return false;
+        };
         if let (Some(x), Some(y)) = (x.slice::<T>(), y.slice::<T>()) {
             let pairs = |x: &[T], y: &[T]| x.iter().zip(y).fold(false, |one, (&x, &y)| one | found(x, y));
             return x.chunks(PART).zip(y.chunks(PART)).any(|(x, y)| pairs(x, y));

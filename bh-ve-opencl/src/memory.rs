@@ -312,20 +312,29 @@ impl Memory {
     /// Begins to copy bytes of the buffer from `offset` on to pinned memory, or from there; the event says when that is done.
     ///
     /// # Safety
-    /// `bytes` must stay where they are until the event has come, and nobody else use them meanwhile: not write them
-    /// where `writes` is true, and not read them either where it is false.
-    pub(crate) unsafe fn begin_move(&self, offset: usize, bytes: &mut [u8], writes: bool) -> Result<Event> {
+    /// `data` must lead to `len` bytes, which stay where they are until the event has come, and nobody else use them meanwhile:
+    /// not write them where `writes` is true, and not read them either where it is false.
+    pub(crate) unsafe fn begin_move(
+        &self,
+        offset: usize,
+        (data, len): (*mut u8, usize),
+        writes: bool,
+    ) -> Result<Event> {
         let gpu = &self.pool.gpu;
         gpu.usable()?;
-        if self.capacity > 0 && offset + bytes.len() > self.capacity {
+        if self.capacity > 0 && offset + len > self.capacity {
             return Err(failed_copy());
         }
-        // SAFETY: the buffer has these bytes, and the others stay where they are, for this alone, until the event has
-        // come, as `# Safety` asks.
+        // SAFETY: the buffer has these bytes, and the others stay where they are, for this alone as far as it writes to them,
+        // until the event has come, as `# Safety` asks.
         let event = unsafe {
+            use std::slice::{from_raw_parts, from_raw_parts_mut};
             match writes {
-                true => gpu.queue.enqueue_write_buffer(&mut Handle::of(self).0, 0, offset, bytes, &[]),
-                false => gpu.queue.enqueue_read_buffer(self.buffer(), 0, offset, bytes, &[]),
+                true => {
+                    let from = from_raw_parts(data, len);
+                    gpu.queue.enqueue_write_buffer(&mut Handle::of(self).0, 0, offset, from, &[])
+                }
+                false => gpu.queue.enqueue_read_buffer(self.buffer(), 0, offset, from_raw_parts_mut(data, len), &[]),
             }
         };
         let event = event.map_err(|why| failed("moving elements", why))?;

@@ -3,19 +3,18 @@
 
 use crate::gpu::failed;
 use crate::launch::Launcher;
-use crate::staging::{Pinned, pinned_at};
+use crate::staging::Claim;
 use bh_bytecode::{Base, DType};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Result};
 use opencl3::event::Event;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// A move that was begun, and the memory that it uses.
 struct Begun {
     number: u64,
     event: Event,
-    _memory: Arc<Pinned>,
+    _memory: Claim,
 }
 
 /// The moves of an engine.
@@ -54,7 +53,8 @@ impl Moving {
     /// device, which then costs less when it is waited for.
     pub(crate) fn begin(&mut self, launcher: &mut Launcher, text: &str, writes: bool) -> Result<String> {
         let run = Run::of(text).ok_or_else(|| refused("their place is none"))?;
-        let memory = pinned_at(run.address, run.bytes).ok_or_else(|| refused("the memory is not the engine's"))?;
+        let memory = Claim::of(run.address, run.bytes, !writes)
+            .ok_or_else(|| refused("the memory is not the engine's, or in use by another move"))?;
         let arrays = &mut launcher.arrays;
         if !arrays.is_known(&run.base) {
             return Err(refused("they are not on the device"));
@@ -65,11 +65,9 @@ impl Moving {
             arrays.claim(&run.base, &lent)?;
         }
         let begun = arrays.counters.begin();
-        // SAFETY: the memory has these bytes, and is kept until the event has come.
-        let event = unsafe {
-            let bytes = std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(run.address), run.bytes);
-            lent.memory.begin_move(run.offset, bytes, writes)?
-        };
+        // SAFETY: the memory has these bytes, and no other move uses them in a way that meets this one, as long as the claim is
+        // kept: until the event has come. Whoever knows the address uses the memory by `unsafe` of his own.
+        let event = unsafe { lent.memory.begin_move(run.offset, (memory.data(), run.bytes), writes)? };
         match writes {
             true => arrays.counters.upload(run.bytes, &begun),
             false => arrays.counters.download(Ok(run.bytes), &begun)?,

@@ -5,7 +5,8 @@ use crate::gpu::{Gpu, failed};
 use bh_core::Result;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Threads that copy a piece together.
 const COPIERS: usize = 4;
@@ -24,20 +25,59 @@ pub(crate) struct Pinned {
     /// Where the buffer is mapped, as long as it lives.
     pub(crate) address: usize,
     bytes: usize,
+    /// What moves use at the moment: addresses, and whether they are filled.
+    claims: Mutex<Vec<(Range<usize>, bool)>>,
 }
 
 /// The memory that engines of this process have given away.
 static GIVEN: Mutex<Vec<Weak<Pinned>>> = Mutex::new(Vec::new());
 
-/// The memory that has these bytes, if an engine has given it away.
-pub(crate) fn pinned_at(address: usize, bytes: usize) -> Option<Arc<Pinned>> {
-    let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let has =
-        |memory: &Arc<Pinned>| address.checked_sub(memory.address).is_some_and(|first| first + bytes <= memory.bytes);
-    given.iter().filter_map(Weak::upgrade).find(has)
+/// Bytes that an engine has given away, for one move, which may be any engine's: until the value is dropped the memory lives,
+/// and no other move fills them, nor reads them if this one fills them.
+pub(crate) struct Claim {
+    memory: Arc<Pinned>,
+    place: Range<usize>,
+    fills: bool,
+}
+
+impl Claim {
+    /// These bytes, if an engine has given them away and no move is in the way.
+    pub(crate) fn of(address: usize, bytes: usize, fills: bool) -> Option<Claim> {
+        let place = address..address.checked_add(bytes)?;
+        let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let has = |memory: &Arc<Pinned>| memory.address <= place.start && place.end - memory.address <= memory.bytes;
+        let memory = given.iter().filter_map(Weak::upgrade).find(has)?;
+        drop(given);
+        let mut claims = memory.claims();
+        let meets = |other: &Range<usize>| other.start < place.end && place.start < other.end;
+        if claims.iter().any(|(other, filled)| (fills || *filled) && meets(other)) {
+            return None;
+        }
+        claims.push((place.clone(), fills));
+        drop(claims);
+        Some(Claim { memory, place, fills })
+    }
+
+    /// Where the bytes are. Only moves know of each other: whoever the memory was given to leaves the bytes alone meanwhile.
+    pub(crate) fn data(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.place.start)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut claims = self.memory.claims();
+        if let Some(own) = claims.iter().position(|(place, fills)| *place == self.place && *fills == self.fills) {
+            claims.swap_remove(own);
+        }
+    }
 }
 
 impl Pinned {
+    fn claims(&self) -> MutexGuard<'_, Vec<(Range<usize>, bool)>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// This many bytes; none if the device has no such memory left.
     pub(crate) fn new(gpu: &Gpu, bytes: usize) -> Option<Pinned> {
         // SAFETY: no host memory is given.
@@ -51,7 +91,8 @@ impl Pinned {
             let flags = CL_MAP_READ | CL_MAP_WRITE;
             gpu.queue.enqueue_map_buffer(&buffer, 1, flags, 0, bytes, &mut address, &[]).ok()?;
         }
-        Some(Pinned { _buffer: buffer, address: address.expose_provenance(), bytes })
+        let (address, claims) = (address.expose_provenance(), Mutex::default());
+        Some(Pinned { _buffer: buffer, address, bytes, claims })
     }
 
     /// Memory for others, to whom its address is told.
