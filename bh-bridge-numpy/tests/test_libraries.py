@@ -149,6 +149,20 @@ def inner(value):
 def _private(value):
     return type(value)
 
+class Sealed(type):
+    def __setattr__(cls, name, value):
+        raise TypeError("sealed")
+
+class Closed(metaclass=Sealed):
+    def put(self, key):
+        return type(key)
+
+class Lazy:
+    def __getattr__(self, name):
+        raise RuntimeError("nobody may ask yet")
+
+later = Lazy()
+
 class Keeping(dict):
     def put(self, key):
         return type(key)
@@ -191,6 +205,7 @@ def test_libraries_that_look_at_the_class_get_numpys_arrays(looking):
     assert type(table.values) is numpy.ndarray and numpy.shares_memory(table.values, numpy.asarray(x))
     assert table[x > 1] is numpy.ndarray and table[2] is int and table.put(x, value=x) == (numpy.ndarray, numpy.ndarray)
     assert type(looking.Table.of(x).values) is numpy.ndarray and table._hidden(x) is bh.ndarray
+    assert looking.Closed().put(x) is bh.ndarray
     keeping = looking.Keeping(a=1)
     keeping["x"] = x
     assert keeping["x"] is x and keeping.put(x) is numpy.ndarray

@@ -121,7 +121,7 @@ def _teach_class(kind):
     for name in ("__call__", "__getitem__", "__setitem__"):
         method = getattr(kind, name, None)
         if type(method) is types.WrapperDescriptorType and method.__objclass__ not in (dict, list, tuple, str):
-            setattr(kind, name, taught_method(method))
+            _exchange(kind, name, taught_method(method))
     for name, value in list(vars(kind).items()):
         if name in _OWN or name.startswith("_") and not name.startswith("__"):
             continue
@@ -130,13 +130,21 @@ def _teach_class(kind):
         of_object = wrapper is not staticmethod or name == "__new__"
         if isinstance(function, types.FunctionType) and _takes_arguments(function, of_object) and not hasattr(function, "_bh_taught"):
             made = taught_method(function) if of_object else taught(function)
-            setattr(kind, name, wrapper(made) if wrapper else made)
+            _exchange(kind, name, wrapper(made) if wrapper else made)
         elif name.startswith("_"):
             continue
         elif isinstance(value, types.MethodDescriptorType):
-            setattr(kind, name, taught_method(value))
+            _exchange(kind, name, taught_method(value))
         elif isinstance(value, types.GetSetDescriptorType):
-            setattr(kind, name, _attribute(value))
+            _exchange(kind, name, _attribute(value))
+
+
+def _exchange(kind, name, made):
+    """Puts what is taught into a class; one that takes no assignments keeps its own, so that the library is imported in any case."""
+    try:
+        setattr(kind, name, made)
+    except (AttributeError, TypeError):
+        pass
 
 
 def _attribute(own):
@@ -148,6 +156,9 @@ def _is_of(value, library):
     """Belongs a class or a function to the library? Those of a module in C may not tell."""
     module = getattr(value, "__module__", None) or ""
     return module.partition(".")[0] == library.partition(".")[0] or isinstance(value, types.BuiltinFunctionType) and not module
+
+
+_TAUGHT = type, types.FunctionType, types.BuiltinFunctionType
 
 
 def _teach(library):
@@ -163,7 +174,7 @@ def _teach(library):
             _teach_one(module, only, getattr(module, only, None))
             continue
         for name, value in list(vars(module).items()):
-            if _is_of(value, library) and (isinstance(value, type) or not name.startswith("_")):
+            if isinstance(value, _TAUGHT) and _is_of(value, library) and (isinstance(value, type) or not name.startswith("_")):
                 _teach_one(module, name, value)
 
 
@@ -172,9 +183,9 @@ def _teach_one(module, name, value):
     if isinstance(value, type):
         for kind in value.__mro__:
             if _is_of(kind, module.__name__) and kind.__flags__ & _ON_HEAP and "_bh_taught" not in vars(kind):
-                kind._bh_taught = True
+                _exchange(kind, "_bh_taught", True)
                 _teach_class(kind)
-    elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and name not in _OWN and not hasattr(value, "_bh_taught"):
+    elif isinstance(value, _TAUGHT) and name not in _OWN and not hasattr(value, "_bh_taught"):
         setattr(module, name, taught(value))
 
 
