@@ -182,6 +182,12 @@ class Table:
     @staticmethod
     def same(function):
         return function is np.median or function is np.add
+    @property
+    def kept(self):
+        return type(self.values)
+    @kept.setter
+    def kept(self, values):
+        self.values = values
     def _hidden(self, value):
         return type(value)
 '''
@@ -205,6 +211,8 @@ def test_libraries_that_look_at_the_class_get_numpys_arrays(looking):
     assert type(table.values) is numpy.ndarray and numpy.shares_memory(table.values, numpy.asarray(x))
     assert table[x > 1] is numpy.ndarray and table[2] is int and table.put(x, value=x) == (numpy.ndarray, numpy.ndarray)
     assert type(looking.Table.of(x).values) is numpy.ndarray and table._hidden(x) is bh.ndarray
+    table.kept = bh.ones(2)
+    assert table.kept is numpy.ndarray
     assert looking.Closed().put(x) is bh.ndarray
     keeping = looking.Keeping(a=1)
     keeping["x"] = x
@@ -229,6 +237,18 @@ def test_a_library_that_is_there_already_is_taught(looking, monkeypatch):
     method = module.Table.put
     _libraries.install()
     assert module.Table.put is method
+
+
+def test_every_module_of_a_library_is_taught(tmp_path, monkeypatch):
+    (tmp_path / "whole").mkdir()
+    for name in ("__init__", "part"):
+        (tmp_path / "whole" / f"{name}.py").write_text("def kind(value): return type(value)")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(_libraries.LIBRARIES, "whole", ())
+    part = importlib.import_module("whole.part")
+    assert part.kind(bh.ones(2)) is sys.modules["whole"].kind(bh.ones(2)) is numpy.ndarray
+    for name in ("whole", "whole.part"):
+        del sys.modules[name]
 
 
 def test_masks_and_keys_of_pandas():
@@ -273,6 +293,21 @@ def test_grids_of_parameters_of_scikit_learn():
     x = bh.random.RandomState(0).rand(30, 3)
     search = model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": bh.logspace(-2, 0, 3)}).fit(x, x[:, 0])
     assert search.best_params_["alpha"] == 0.01
+
+
+def test_labels_of_scipy_go_into_the_array_that_is_given():
+    ndimage = pytest.importorskip("scipy.ndimage")
+    image, labels = bh.arange(100.0).reshape(10, 10) % 7 > 3, bh.zeros((10, 10), bh.int32)
+    assert ndimage.label(image, output=labels) == labels.max() > 1
+
+
+def test_functions_of_scikit_image():
+    pytest.importorskip("skimage")
+    from skimage import measure, morphology, transform, util
+
+    image = bh.arange(100.0).reshape(10, 10) % 7 > 3
+    assert util.view_as_windows(image, 3).shape == (8, 8, 3, 3) and transform.hough_line(image)[0].sum() > 0
+    assert morphology.remove_small_objects(image, max_size=2).sum() > 0 and len(measure.marching_cubes(bh.random.rand(5, 5, 5), 0.5)) == 4
 
 
 def test_tables_of_polars():

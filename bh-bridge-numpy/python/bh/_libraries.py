@@ -20,20 +20,33 @@ from ._fallback import lower, ndarray
 from ._ufunc import UFUNCS
 
 # The modules whose public functions and classes a program calls, or single ones of them; a class's bases in the same library are
-# taught with it.
+# taught with it. Where there are none, each module of the library is taught.
 LIBRARIES = {
+    "astropy.table": ("astropy.table",),
+    "casadi": ("casadi",),
+    "catboost": ("catboost",),
     "cv2": ("cv2",),
+    "cvxpy": ("cvxpy:Parameter", "cvxpy:Variable"),
+    "gensim.matutils": ("gensim.matutils",),
+    "librosa": (),
     "lightgbm": ("lightgbm",),
     # Rows of lists are drawn one by one, but columns of arrays.
     "matplotlib.cbook": ("matplotlib.cbook:_reshape_2D", "matplotlib.cbook:_unpack_to_numpy"),
+    "mne.filter": ("mne.filter",),
     "netCDF4": ("netCDF4",),
     "numba": (
         "numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.np.ufunc.gufunc", "numba.stencils.stencil",
         "numba.core.ir:Global", "numba.core.ir:FreeVar",
     ),  # fmt: skip
+    "osqp": ("osqp",),
     "pandas": ("pandas", "pandas.api.types", "pandas.api.typing", "pandas.core.indexing", "pandas.plotting", "pandas.testing"),
     "polars": ("polars",),
     "pytest": ("pytest:approx",),
+    "scipy.ndimage": ("scipy.ndimage:label",),
+    "skimage.feature.haar": ("skimage.feature.haar",),
+    "skimage.measure._marching_cubes_lewiner": ("skimage.measure._marching_cubes_lewiner",),
+    "skimage.transform.hough_transform": ("skimage.transform.hough_transform",),
+    "skimage.util.shape": ("skimage.util.shape",),
     "sklearn.model_selection": ("sklearn.model_selection",),
     "sympy": ("sympy:lambdify",),
 }
@@ -133,6 +146,8 @@ def _teach_class(kind):
             _exchange(kind, name, wrapper(made) if wrapper else made)
         elif name.startswith("_"):
             continue
+        elif isinstance(value, property) and value.fset is not None and not hasattr(value.fset, "_bh_taught"):
+            _exchange(kind, name, property(value.fget, taught_method(value.fset), value.fdel, value.__doc__))
         elif isinstance(value, types.MethodDescriptorType):
             _exchange(kind, name, taught_method(value))
         elif isinstance(value, types.GetSetDescriptorType):
@@ -161,9 +176,15 @@ def _is_of(value, library):
 _TAUGHT = type, types.FunctionType, types.BuiltinFunctionType
 
 
+def _places(name):
+    """What is taught with a module of this name."""
+    library = name.partition(".")[0]
+    return LIBRARIES.get(name) or ((name,) if LIBRARIES.get(library) == () else ())
+
+
 def _teach(library):
-    """Teaches a library that is imported."""
-    for place in LIBRARIES[library]:
+    """Teaches a library, or a module of one, that is imported."""
+    for place in _places(library):
         name, _, only = place.partition(":")
         try:
             module = importlib.import_module(name)
@@ -215,7 +236,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     """What finds the libraries by the other finders."""
 
     def find_spec(self, name, path, target=None):
-        if name not in LIBRARIES:
+        if not _places(name):
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -230,6 +251,6 @@ def install():
     """Teaches the libraries that are imported, and the others when they are."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-    for library in LIBRARIES:
-        if getattr(sys.modules.get(library), "__spec__", None) is not None:
-            _teach(library)
+    for name, module in list(sys.modules.items()):
+        if _places(name) and getattr(module, "__spec__", None) is not None:
+            _teach(name)

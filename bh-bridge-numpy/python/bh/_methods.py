@@ -263,12 +263,14 @@ def to_device(self, device, /, *, stream=None):
 ndarray.__len__ = vars(ndarray)["__len__"]
 
 
-def _no_type(self):
-    """Refuses to be the description of a type of elements, as NumPy's arrays do; else their own type would be."""
-    raise TypeError("Cannot construct a dtype from an array")
+def _as_type(self):
+    """The description of a type of elements that stands for a number is that of its own; NumPy refuses arrays, so that a mistake is seen."""
+    if not self._scalar:
+        raise TypeError("Cannot construct a dtype from an array")
+    return self.dtype
 
 
-ndarray.__numpy_dtype__ = property(_no_type)
+ndarray.__numpy_dtype__ = property(_as_type)
 
 
 def _symbolic(self):
