@@ -167,3 +167,12 @@ def test_numbers_beyond_single_precision_are_warned_of_where_they_are_chosen():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             np.where([True], np.ones(1, "f4"), np.inf), np.where([True], np.ones(1), 1e150), np.where([True], 1e150, 2.0)
+
+
+@pytest.mark.falls_back
+def test_warnings_of_fallbacks_are_no_errors_where_warnings_are():
+    with bh.fallback("warn"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert bh.ones(2).view(numpy.int32).size == 4
+    with bh.fallback("error"), pytest.raises(bh.FallbackError):
+        bh.ones(2).view(numpy.int32)

@@ -243,7 +243,11 @@ def note(name, reason=""):
     places[file, line, name] += 1
     if (file, line, name) not in _warned:
         _warned.add((file, line, name))
-        warnings.warn_explicit(text, FallbackWarning, file or "<unknown>", line or 1)
+        try:
+            warnings.warn_explicit(text, FallbackWarning, file or "<unknown>", line or 1)
+        except FallbackWarning:
+            # Who makes errors of warnings means what is wrong with a program; `BH_FALLBACK=error` makes errors of these.
+            pass
 
 
 def call(function, args, kwargs, name=None, reason=""):
