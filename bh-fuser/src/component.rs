@@ -100,7 +100,7 @@ unsafe impl Component for Fuser {
         }
         if self.is_left(batch) {
             self.counters.direct.add(1);
-            return self.child.execute(&at_once(batch), &[], report);
+            return self.child.execute(&at_level(*batch, Level::Direct), &[], report);
         }
         let known = self.cache.look_up(batch, self.options.planning);
         self.plan(batch, known);
@@ -113,9 +113,7 @@ unsafe impl Component for Fuser {
         self.counters.renames.add(partition.renames.len() as u64);
         self.counters.moved.iter().zip(partition.moved).for_each(|(counter, bytes)| counter.add(bytes));
         // Those below plan as much as was done here.
-        let mut planned = partition.apply(batch);
-        planned.header.level = level.code();
-        self.child.execute(&planned, &partition.all, report).map_err(|mut error| {
+        self.child.execute(&at_level(partition.apply(batch), level), &partition.all, report).map_err(|mut error| {
             // Block numbers mean nothing above; the instruction still does.
             error.block = None;
             error
@@ -128,16 +126,14 @@ unsafe impl Component for Fuser {
             return self.child.predict(batch, blocks);
         }
         if self.is_left(batch) {
-            return self.child.predict(&at_once(batch), &[]);
+            return self.child.predict(&at_level(*batch, Level::Direct), &[]);
         }
         let known = self.cache.foretell(batch, self.options.planning);
         self.plan(batch, known);
         let Some((partition, level)) = self.cache.found_with_level() else {
             return self.child.predict(batch, blocks);
         };
-        let mut planned = partition.apply(batch);
-        planned.header.level = level.code();
-        self.child.predict(&planned, &partition.all)
+        self.child.predict(&at_level(partition.apply(batch), level), &partition.all)
     }
 
     /// `fuser graph DIR` draws the partition of each new batch into files there; `fuser graph` stops that.
@@ -153,10 +149,9 @@ unsafe impl Component for Fuser {
     }
 }
 
-/// The batch for components below that shall not plan it.
-fn at_once<'a>(batch: &BatchRef<'a>) -> BatchRef<'a> {
-    let mut batch = *batch;
-    batch.header.level = Level::Direct.code();
+/// The batch for components below that shall plan it as much as this.
+fn at_level(mut batch: BatchRef<'_>, level: Level) -> BatchRef<'_> {
+    batch.header.level = level.code();
     batch
 }
 

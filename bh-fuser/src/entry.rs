@@ -70,6 +70,17 @@ pub fn fold_entries(entries: &mut Vec<Entry>) {
     });
 }
 
+/// How many entries of a list that begins with those of a base, if it has any, are of that.
+pub fn leading(entries: &[Entry], base: u32) -> usize {
+    entries.iter().take_while(|entry| entry.base == base).count()
+}
+
+/// The entries of a base in a list sorted by base.
+pub fn group_of(entries: &[Entry], base: u32) -> &[Entry] {
+    let rest = &entries[entries.partition_point(|entry| entry.base < base)..];
+    &rest[..leading(rest, base)]
+}
+
 /// Appends the union of two blocks' entries of one base.
 pub fn merge_group(a: &[Entry], b: &[Entry], into: &mut Vec<Entry>) {
     let (mut i, mut j) = (0, 0);

@@ -8,7 +8,7 @@ use crate::notes::Notes;
 use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
-use bh_bytecode::{BatchRef, DType};
+use bh_bytecode::BatchRef;
 use bh_kernel::{Home, Lowered, TileOptions};
 use std::fmt::Write;
 
@@ -76,9 +76,7 @@ fn blocks(rules: &mut Rules<'_>, dependencies: &Dependencies) -> Blocks {
         members.iter().for_each(|&op| block_of[op as usize] = found.members.len());
         let mut described: Option<(Summary, Vec<Entry>)> = None;
         for &op in &members {
-            let mut own = Vec::new();
-            rules.entries(op, &mut own);
-            let summary = rules.summary(op);
+            let (own, summary) = (rules.entries_of(&[op]), rules.summary(op));
             described = Some(match described {
                 None => (summary, own),
                 Some((before, entries)) => {
@@ -140,10 +138,7 @@ fn with_rules<T>(batch: &BatchRef<'_>, options: &Options, f: impl FnOnce(&mut Ru
 /// Why two instructions may not share a kernel, looking at the two alone; what fusing them saves in bytes if they may.
 pub fn why(batch: &BatchRef<'_>, options: &Options, a: u32, b: u32) -> Result<i64, Reason> {
     with_rules(batch, options, |rules, _| {
-        let (mut x, mut y) = (Vec::new(), Vec::new());
-        rules.entries(a, &mut x);
-        rules.entries(b, &mut y);
-        let (a, b) = (rules.summary(a), rules.summary(b));
+        let [(a, x), (b, y)] = [a, b].map(|op| (rules.summary(op), rules.entries_of(&[op])));
         rules.check((&a, &x), (&b, &y)).map(|join| join.saving)
     })
 }
@@ -156,7 +151,7 @@ pub(crate) fn describe(batch: &BatchRef<'_>, instr: u32) -> String {
         Some(view) => match batch.base_of(view) {
             Some(base) => {
                 let extents: Vec<String> = batch.shape(view).iter().map(i64::to_string).collect();
-                format!("b{}:{}[{}]", batch.views[view as usize].base, dtype_name(base.dtype()), extents.join(","))
+                format!("b{}:{}[{}]", batch.views[view as usize].base, base.dtype().name(), extents.join(","))
             }
             None => "index".into(),
         },
@@ -165,10 +160,6 @@ pub(crate) fn describe(batch: &BatchRef<'_>, instr: u32) -> String {
     let operands: Vec<String> = record.operands().iter().map(operand).collect();
     let place = batch.origin(record).map_or(String::new(), |(file, line)| format!("  ({file}:{line})"));
     format!("i{instr} {name} {}{place}", operands.join(", "))
-}
-
-fn dtype_name(dtype: DType) -> &'static str {
-    dtype.name()
 }
 
 /// The kernels of a partitioned batch, with what engines say of them, and for each pair of neighbours why they are two.

@@ -6,8 +6,8 @@
 //! keeps the old values readable. Accesses on different levels (box and epilogue) must be disjoint, except that the
 //! epilogue reads the reductions' results.
 
-use crate::cost::{CostModel, Sums};
-use crate::entry::{Entry, RENAMED, is_contracted, merge_group, written};
+use crate::cost::Sums;
+use crate::entry::{Entry, RENAMED, fold_entries, is_contracted, leading, merge_group, written};
 use crate::facts::{Class, Facts, NONE, Op, access};
 use crate::options::{Legality, Options};
 use crate::relation::{Relation, RelationCache};
@@ -128,10 +128,6 @@ impl<'a> Rules<'a> {
         Rules { batch, facts, options, relations, group: Vec::new(), renames: Vec::new() }
     }
 
-    fn cost(&self) -> &'static CostModel {
-        self.options.cost
-    }
-
     /// The summary of one instruction.
     pub fn summary(&self, op: u32) -> Summary {
         let Op { class, shape, kept, mask, order, elements, .. } = self.facts.ops[op as usize];
@@ -146,6 +142,15 @@ impl<'a> Rules<'a> {
             elements,
             ops: 1,
         }
+    }
+
+    /// The entries of a block of these instructions, each view once.
+    pub fn entries_of(&self, members: &[u32]) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        members.iter().for_each(|&op| self.entries(op, &mut entries));
+        entries.sort_unstable_by_key(|entry| (entry.base, entry.view));
+        fold_entries(&mut entries);
+        entries
     }
 
     /// Appends the entries of one instruction, sorted by base and view.
@@ -180,25 +185,49 @@ impl<'a> Rules<'a> {
 
     /// The joined block's summary, or why there is none.
     pub fn combine(&self, a: &Summary, b: &Summary) -> Result<Summary, Reason> {
-        combine(a, b, self.options.max_block)
+        if a.alone || b.alone {
+            return Err(Reason::Alone);
+        }
+        if a.ops + b.ops > self.options.max_block {
+            return Err(Reason::TooLarge);
+        }
+        // The one with reductions first.
+        let (a, b) = if a.kept == NONE { (b, a) } else { (a, b) };
+        if a.kept != NONE && b.kept != NONE {
+            if a.shape != b.shape {
+                return Err(Reason::Shape);
+            }
+            if a.mask != b.mask {
+                return Err(Reason::Axes);
+            }
+            if a.order != b.order {
+                return Err(Reason::Order);
+            }
+        } else if a.shape != b.shape {
+            let epilogue = a.kept == b.shape && a.kept != NONE && !b.gather && !b.renamed;
+            if !epilogue {
+                return Err(Reason::Shape);
+            }
+        }
+        Ok(Summary { ops: a.ops + b.ops, gather: a.gather || b.gather, renamed: a.renamed || b.renamed, ..*a })
     }
 
     /// As [`Rules::check`], for blocks whose joint summary is known.
     pub fn check_accesses(&mut self, mut summary: Summary, a: &[Entry], b: &[Entry]) -> Result<Join, Reason> {
-        let mut saving = (self.cost().kernel)(self.options.kernel_bytes);
+        let mut saving = self.kernel_cost();
         self.renames.clear();
         let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
         let (mut at, mut from) = (0, 0);
         while at < small.len() {
             let base = small[at].base;
-            let end = at + small[at..].iter().take_while(|entry| entry.base == base).count();
+            let end = at + leading(&small[at..], base);
             let skip = if large.len() > 8 * small.len() {
                 large[from..].partition_point(|entry| entry.base < base)
             } else {
                 large[from..].iter().take_while(|entry| entry.base < base).count()
             };
             from += skip;
-            let large_end = from + large[from..].iter().take_while(|entry| entry.base == base).count();
+            let large_end = from + leading(&large[from..], base);
             if large_end > from {
                 saving += self.check_base(&summary, base, &small[at..end], &large[from..large_end])?;
             }
@@ -218,8 +247,7 @@ impl<'a> Rules<'a> {
                 (None, Some(y)) => y.base,
                 (None, None) => return,
             };
-            let a_end = i + a[i..].iter().take_while(|entry| entry.base == base).count();
-            let b_end = j + b[j..].iter().take_while(|entry| entry.base == base).count();
+            let (a_end, b_end) = (i + leading(&a[i..], base), j + leading(&b[j..], base));
             let first = into.len();
             merge_group(&a[i..a_end], &b[j..b_end], into);
             if a_end > i && b_end > j {
@@ -247,25 +275,18 @@ impl<'a> Rules<'a> {
         let mut group = std::mem::take(&mut self.group);
         group.clear();
         merge_group(a, b, &mut group);
-        let result = self.check_group(base, &group, renamed).map(|()| {
-            if renamed {
-                self.renames.push(base);
-            }
-            let cost = |group: &[Entry], renamed| self.base_cost(base, group, renamed);
-            cost(a, renamed_before.0) + cost(b, renamed_before.1) - cost(&group, renamed)
-        });
+        let outcome = match group.iter().any(Entry::is_misplaced) {
+            true => Err(Reason::Result { base }),
+            false if renamed => self.may_rename(base, written(&group)),
+            false => Ok(()),
+        };
+        let cost = |group: &[Entry], renamed| self.base_cost(base, group, renamed);
+        let saving = outcome.map(|()| cost(a, renamed_before.0) + cost(b, renamed_before.1) - cost(&group, renamed));
+        if renamed && saving.is_ok() {
+            self.renames.push(base);
+        }
         self.group = group;
-        result
-    }
-
-    fn check_group(&mut self, base: u32, group: &[Entry], renamed: bool) -> Result<(), Reason> {
-        if group.iter().any(Entry::is_misplaced) {
-            return Err(Reason::Result { base });
-        }
-        if renamed {
-            self.may_rename(base, written(group))?;
-        }
-        Ok(())
+        saving
     }
 
     /// Checks two views of one base; true if the base must be renamed.
@@ -306,12 +327,12 @@ impl<'a> Rules<'a> {
 
     /// The cost of a block's accesses to one base, added up.
     pub fn sums_cost(&self, base: u32, sums: &Sums, contracted: bool, renamed: bool) -> i64 {
-        (self.cost().base)(&self.batch.bases[base as usize], sums, contracted, renamed)
+        (self.options.cost.base)(&self.batch.bases[base as usize], sums, contracted, renamed)
     }
 
     /// The cost of a kernel as such.
     pub fn kernel_cost(&self) -> i64 {
-        (self.cost().kernel)(self.options.kernel_bytes)
+        (self.options.cost.kernel)(self.options.kernel_bytes)
     }
 
     /// May the base have a fresh buffer in a block that writes these views of it?
@@ -331,33 +352,4 @@ impl<'a> Rules<'a> {
         let possible = self.options.renames && self.options.legality == Legality::Full;
         if possible && box_level(read) && box_level(write) { Ok(()) } else { Err(Reason::WriteAfterRead { base }) }
     }
-}
-
-/// The joined block's summary, or why there is none.
-fn combine(a: &Summary, b: &Summary, max_block: u32) -> Result<Summary, Reason> {
-    if a.alone || b.alone {
-        return Err(Reason::Alone);
-    }
-    if a.ops + b.ops > max_block {
-        return Err(Reason::TooLarge);
-    }
-    // The one with reductions first.
-    let (a, b) = if a.kept == NONE { (b, a) } else { (a, b) };
-    if a.kept != NONE && b.kept != NONE {
-        if a.shape != b.shape {
-            return Err(Reason::Shape);
-        }
-        if a.mask != b.mask {
-            return Err(Reason::Axes);
-        }
-        if a.order != b.order {
-            return Err(Reason::Order);
-        }
-    } else if a.shape != b.shape {
-        let epilogue = a.kept == b.shape && a.kept != NONE && !b.gather && !b.renamed;
-        if !epilogue {
-            return Err(Reason::Shape);
-        }
-    }
-    Ok(Summary { ops: a.ops + b.ops, gather: a.gather || b.gather, renamed: a.renamed || b.renamed, ..*a })
 }

@@ -7,7 +7,7 @@
 
 use crate::components::{Component, components};
 use crate::deps::Dependencies;
-use crate::entry::{Entry, merge_group};
+use crate::entry::{Entry, group_of, merge_group};
 use crate::facts::{Facts, NONE};
 use crate::legality::{Rules, Summary};
 use crate::options::Options;
@@ -114,23 +114,15 @@ struct Choice {
 
 impl<'a> Search<'a> {
     fn new(rules: Rules<'a>, part: &'a Component, most: u64) -> Search<'a> {
-        let mut own = Vec::with_capacity(part.ops.len());
         let bases = rules.facts.bases.len();
-        let mut all: Vec<Entry> = Vec::new();
-        for &op in &part.ops {
-            let mut entries = Vec::new();
-            rules.entries(op, &mut entries);
-            all = union(&all, &entries);
-            own.push(entries);
-        }
         let mut least = vec![0; bases];
-        for group in all.chunk_by(|a, b| a.base == b.base) {
+        for group in rules.entries_of(&part.ops).chunk_by(|a, b| a.base == b.base) {
             least[group[0].base as usize] = rules.base_cost(group[0].base, group, false);
         }
         Search {
             left: most,
             expired: false,
-            own,
+            own: part.ops.iter().map(|&op| rules.entries_of(&[op])).collect(),
             blocks: Vec::new(),
             assigned: Vec::new(),
             reach: Vec::new(),
@@ -324,12 +316,6 @@ impl<'a> Search<'a> {
             }
         }
     }
-}
-
-fn group_of(entries: &[Entry], base: u32) -> &[Entry] {
-    let first = entries.partition_point(|entry| entry.base < base);
-    let count = entries[first..].iter().take_while(|entry| entry.base == base).count();
-    &entries[first..first + count]
 }
 
 fn bases_of(entries: &[Entry]) -> Vec<u32> {

@@ -5,6 +5,7 @@
 
 use bh_bytecode::view::overlap;
 use bh_bytecode::{BatchRef, MAX_RANK, Overlap};
+use bh_kernel::table::Table;
 
 /// How view `a` relates to view `b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// All of them, by their numbers.
+    const ALL: [Relation; 5] =
+        [Relation::Identical, Relation::Disjoint, Relation::Contains, Relation::Inside, Relation::Overlapping];
+
     /// Do the views share elements, for all that is known?
     #[inline]
     pub fn touches(self) -> bool {
@@ -180,20 +185,12 @@ impl Walk {
 
 /// Remembers relations within one batch.
 #[derive(Default)]
-pub struct RelationCache {
-    table: Vec<(u64, Relation)>,
-    used: usize,
-}
-
-const EMPTY: u64 = u64::MAX;
+pub struct RelationCache(Table);
 
 impl RelationCache {
     /// Forgets everything; `views` is the number of views of the next batch.
     pub fn reset(&mut self, views: usize) {
-        let wanted = (4 * views).next_power_of_two().max(64);
-        self.table.clear();
-        self.table.resize(wanted, (EMPTY, Relation::Disjoint));
-        self.used = 0;
+        self.0.reset(2 * views);
     }
 
     /// The relation of two views on one base.
@@ -209,21 +206,12 @@ impl RelationCache {
     }
 
     fn ordered(&mut self, batch: &BatchRef<'_>, a: u32, b: u32) -> Relation {
-        let key = (a as u64) << 32 | b as u64;
-        let mask = self.table.len() - 1;
-        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
-        while self.table[at].0 != EMPTY {
-            if self.table[at].0 == key {
-                return self.table[at].1;
-            }
-            at = (at + 1) & mask;
+        let known = self.0.get(a, b);
+        if let Some(known) = Relation::ALL.get(known as usize) {
+            return *known;
         }
         let found = relation(batch, a, b);
-        // A table that fills up only stops remembering.
-        if 4 * self.used < 3 * self.table.len() {
-            self.table[at] = (key, found);
-            self.used += 1;
-        }
+        self.0.set(a, b, found as u32);
         found
     }
 }

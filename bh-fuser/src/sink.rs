@@ -3,7 +3,7 @@
 
 use crate::deps::Dependencies;
 use crate::emit::needs_rename;
-use crate::entry::{Entry, fold_entries};
+use crate::entry::group_of;
 use crate::facts::{Class, NONE, access};
 use crate::legality::{Rules, Summary};
 
@@ -59,24 +59,21 @@ pub fn sink(rules: &mut Rules<'_>, dependencies: &Dependencies, labels: &mut [u3
 
 /// May `op` leave its block for the other one, and does that lower the cost?
 fn is_cheaper(rules: &mut Rules<'_>, op: u32, from: &[u32], to: &[u32]) -> bool {
-    let mut own = Vec::new();
-    rules.entries(op, &mut own);
+    let own = rules.entries_of(&[op]);
     let Some(target) = summary_of(rules, to) else { return false };
-    let before = entries_of(rules, from.iter().copied());
-    let rest = entries_of(rules, from.iter().copied().filter(|&member| member != op));
-    let there = entries_of(rules, to.iter().copied());
+    let before = rules.entries_of(from);
+    let others: Vec<u32> = from.iter().copied().filter(|&member| member != op).collect();
+    let (rest, there) = (rules.entries_of(&others), rules.entries_of(to));
     let Ok(summary) = rules.combine(&target, &rules.summary(op)) else { return false };
     if rules.check_accesses(summary, &there, &own).is_err() {
         return false;
     }
-    let joined = entries_of(rules, to.iter().copied().chain([op]));
+    let joined = rules.entries_of(&[to, &[op]].concat());
     let mut saving = 0;
     for group in own.chunk_by(|a, b| a.base == b.base) {
         let base = group[0].base;
         for (entries, sign) in [(&before, 1), (&there, 1), (&rest, -1), (&joined, -1)] {
-            let first = entries.partition_point(|entry| entry.base < base);
-            let count = entries[first..].iter().take_while(|entry| entry.base == base).count();
-            let group = &entries[first..first + count];
+            let group = group_of(entries, base);
             if group.len() > MOST_VIEWS {
                 return false;
             }
@@ -87,14 +84,6 @@ fn is_cheaper(rules: &mut Rules<'_>, op: u32, from: &[u32], to: &[u32]) -> bool 
         }
     }
     saving > 0
-}
-
-fn entries_of(rules: &Rules<'_>, members: impl Iterator<Item = u32>) -> Vec<Entry> {
-    let mut entries = Vec::new();
-    members.for_each(|op| rules.entries(op, &mut entries));
-    entries.sort_unstable_by_key(|entry| (entry.base, entry.view));
-    fold_entries(&mut entries);
-    entries
 }
 
 /// The summary of a block; its reductions decide what is box and what is epilogue.

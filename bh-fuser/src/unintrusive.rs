@@ -59,9 +59,7 @@ impl Graph {
         let count = window.ops.len();
         let mut nodes = Vec::with_capacity(count);
         for &op in &window.ops {
-            let mut entries = Vec::new();
-            rules.entries(op, &mut entries);
-            nodes.push(Node { ops: vec![op], summary: rules.summary(op), entries });
+            nodes.push(Node { ops: vec![op], summary: rules.summary(op), entries: rules.entries_of(&[op]) });
         }
         let mut successors = vec![0u64; count];
         for (to, before) in window.before.iter().enumerate() {
