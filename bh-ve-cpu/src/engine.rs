@@ -221,30 +221,31 @@ unsafe impl Component for Engine {
         for block in all.chain(some.iter().copied()) {
             enter_block(block);
             if let [window, others @ ..] = rest
-                && window.blocks.start == block
+                && window.chain.blocks.start == block
             {
                 rest = others;
                 let running = self.traced.window(batch, window);
                 if !window.pays(self.machine.workers.threads()) {
                     self.refused_windows.add(count_if_run);
                 } else if self.machine.window(&registry, batch, window)? {
-                    done = window.blocks.end;
+                    done = window.chain.blocks.end;
                     self.traced.end(running);
                     self.windows.add(count_if_run);
-                    self.window_kernels.add(u64::from(window.blocks.end - window.blocks.start) * count_if_run);
+                    self.window_kernels
+                        .add(u64::from(window.chain.blocks.end - window.chain.blocks.start) * count_if_run);
                     self.saved_bytes.add(window.saved() * count_if_run);
                 }
             }
             if let [tiling, others @ ..] = tilings
-                && tiling.blocks.start == block
+                && tiling.chain.blocks.start == block
             {
                 tilings = others;
                 let running = self.traced.tiling(batch, tiling);
                 if self.machine.tiling(&registry, batch, tiling)? {
-                    done = tiling.blocks.end;
+                    done = tiling.chain.blocks.end;
                     self.traced.end(running);
                     self.tilings.add(count_if_run);
-                    self.tiled_kernels.add(u64::from(tiling.kernels) * count_if_run);
+                    self.tiled_kernels.add(u64::from(tiling.chain.kernels) * count_if_run);
                     self.saved_bytes.add(tiling.saved() * count_if_run);
                 }
             }

@@ -112,7 +112,7 @@ impl Settings {
             TimeTiles::Auto => None,
             TimeTiles::Kernels(kernels) => Some(kernels),
         };
-        let small = first_level_cache().unwrap_or(SMALL_BYTES);
+        let small = cache(1).unwrap_or(SMALL_BYTES);
         Some(TileOptions { bytes, small, threads: self.threads as i64, kernels })
     }
 
@@ -140,8 +140,8 @@ impl Settings {
         {
             (threads, affinity) = (processors.len(), Affinity::List(processors));
         }
-        let cache = second_level_cache().map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
-        let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, cache)?;
+        let most = cache(2).map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
+        let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, most)?;
         let share = bh_core::machine::STREAM_BYTES / bh_core::machine::processes() as u64;
         let stream_bytes = bytes(host, &ve_cpu::STREAM_BYTES, 0..=u64::MAX, share)?;
         let plan_bytes = bytes(host, &ve_cpu::PLAN_BYTES, 0..=usize::MAX, PLAN_BYTES)?;
@@ -226,28 +226,18 @@ fn bytes<T: TryFrom<usize> + PartialOrd + Display>(
     }
 }
 
-/// Bytes of the second-level cache of a processor.
-fn second_level_cache() -> Option<i64> {
-    #[cfg(target_os = "linux")]
-    return system(libc::_SC_LEVEL2_CACHE_SIZE);
-    #[cfg(not(target_os = "linux"))]
-    None
-}
-
-/// Bytes of the first-level cache of a processor.
-fn first_level_cache() -> Option<i64> {
-    #[cfg(target_os = "linux")]
-    return system(libc::_SC_LEVEL1_DCACHE_SIZE);
-    #[cfg(not(target_os = "linux"))]
-    None
-}
-
-/// What the system says about itself, if it is more than 0.
+/// Bytes of a processor's cache of data: the first or the second level.
 #[cfg(target_os = "linux")]
-fn system(what: libc::c_int) -> Option<i64> {
+fn cache(level: usize) -> Option<i64> {
+    let question = [libc::_SC_LEVEL1_DCACHE_SIZE, libc::_SC_LEVEL2_CACHE_SIZE][level - 1];
     // SAFETY: a question without arguments in memory.
-    let answer = unsafe { libc::sysconf(what) };
+    let answer = unsafe { libc::sysconf(question) };
     (answer > 0).then_some(answer)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cache(_: usize) -> Option<i64> {
+    None
 }
 
 /// How fast this processor's divider is.

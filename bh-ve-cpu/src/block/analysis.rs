@@ -205,10 +205,16 @@ impl<'a> Analysis<'a> {
         run.is_none() && count > 0 && terms.0 == terms.1
     }
 
+    /// The step that makes a value, if that has one use.
+    pub(super) fn sole(&self, arg: Arg) -> Option<usize> {
+        let Arg::Value(value) = arg else { return None };
+        let Value { made, uses, .. } = self.values[value as usize];
+        (uses == 1).then_some(made)
+    }
+
     /// The step that makes a value, if it has this opcode, is still a plain one, and the value has one use.
     pub(super) fn only_use(&self, arg: Arg, wanted: Opcode) -> Option<usize> {
-        let Arg::Value(value) = arg else { return None };
-        let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
+        let made = self.sole(arg)?;
         match self.steps()[made] {
             Step::Compute { opcode, .. } if opcode == wanted && self.forms[made].count == 2 => Some(made),
             _ => None,

@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::program::Program;
 use crate::primitives::Primitives;
+use bh_bytecode::BatchRef;
 
 /// The memory and values that a program runs on.
 #[derive(Default)]
@@ -15,6 +16,18 @@ pub(crate) struct Binding {
     pub(crate) constants: Vec<[u8; 16]>,
     /// Where failures go.
     pub(crate) failure: Failure,
+}
+
+impl Binding {
+    /// Binds a program's slots, whose buffers lie at `data`, and its constants. It is left to the caller where sources of gathers
+    /// lie.
+    pub(crate) fn set(&mut self, batch: &BatchRef<'_>, program: &Program, data: impl Iterator<Item = *mut u8>) {
+        self.slots.clear();
+        self.slots.extend(data.zip(&program.slots).map(|(data, slot)| data.wrapping_offset(slot.start)));
+        self.gathers.clear();
+        self.constants.clear();
+        self.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
+    }
 }
 
 // SAFETY: the memory behind the pointers is divided among the participants by the drivers.

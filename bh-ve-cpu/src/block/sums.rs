@@ -130,8 +130,7 @@ impl Analysis<'_> {
 
     /// The step of a square that has no other use, and what it is of.
     fn square(&self, arg: Arg) -> Option<(usize, Arg)> {
-        let Arg::Value(value) = arg else { return None };
-        let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
+        let made = self.sole(arg)?;
         let [a, b, _] = self.forms[made].args;
         match self.steps()[made] {
             Step::Compute { opcode: Opcode::Multiply, .. } if self.is_plain(made) && a == b => Some((made, a)),

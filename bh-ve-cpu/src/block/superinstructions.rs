@@ -53,8 +53,7 @@ impl Analysis<'_> {
 
     /// The step of a square root of f64 that has no other use, and what it is of.
     fn root(&self, arg: Arg) -> Option<(usize, Arg)> {
-        let Arg::Value(value) = arg else { return None };
-        let Value { made, uses: 1, .. } = self.values[value as usize] else { return None };
+        let made = self.sole(arg)?;
         match self.steps()[made] {
             Step::Compute { opcode: Opcode::Sqrt, input: DType::F64, .. } if self.is_plain(made) => {
                 Some((made, self.forms[made].args[0]))

@@ -13,11 +13,11 @@ use crate::programs::Programs;
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, Operand};
 use bh_core::abi::status;
-use bh_core::{Error, Fresh, Host, Loan, Registry, Result};
-use bh_kernel::{BaseUse, BufferRef, Home, Special, Temporary, TileSlot};
+use bh_core::{Error, Fresh, Host, Registry, Result};
+use bh_kernel::{BaseUse, BufferRef, Home, SlidingRename, Special, Temporary, TileSlot};
 use bh_methods::{Methods, Strided};
 use held::Held;
-use lent::Lent;
+use lent::{Lent, gather_size};
 
 /// What runs kernels: threads, scratch and lent memory.
 pub(super) struct Machine {
@@ -31,10 +31,9 @@ pub(super) struct Machine {
     binding: Binding,
     partials: Aligned,
     temporaries: Aligned,
-    lent: Vec<Loan>,
+    lent: Lent,
     /// What is lent while operations run at once.
     held: Held,
-    fresh: Vec<Fresh>,
     /// One for each nest of a sliding window.
     bindings: Vec<Binding>,
     gaps: Aligned,
@@ -57,9 +56,8 @@ impl Machine {
             binding: Binding::default(),
             partials: Aligned::empty(),
             temporaries: Aligned::empty(),
-            lent: Vec::new(),
+            lent: Lent::default(),
             held: Held::default(),
-            fresh: Vec::new(),
             bindings: Vec::new(),
             gaps: Aligned::empty(),
             rehearsal: None,
@@ -100,15 +98,10 @@ impl Machine {
         if matches!(plan.work, BlockWork::Nothing) {
             return Ok(Vec::new());
         }
-        let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
-        let result = lent.and_then(|()| self.work(batch, plan));
+        let renames = plan.renames.iter().map(|rename| (rename.base, rename.alias));
+        let result = self.on_lent(registry, batch, &plan.bases, renames, |machine| machine.work(batch, plan));
         let failed = self.binding.failure.take();
-        self.lent.clear();
-        if let Err(error) = result {
-            self.fresh.clear();
-            return Err(error);
-        }
-        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
+        result??;
         let named = |(instr, error): (u32, Error)| {
             // Kernels know numbers of instructions; a user knows operations.
             let name = batch.instrs.get(instr as usize).map_or("kernel", |instr| batch.operation_name(instr.opcode));
@@ -117,41 +110,34 @@ impl Machine {
         Ok(failed.into_iter().map(named).collect())
     }
 
-    /// Takes the memory of these bases, and fresh memory for those that are renamed. What it took before it fails is the
-    /// caller's to release.
-    fn lend(
+    /// Runs something on the memory of these bases, with fresh memory for those that are renamed, each of which comes with the
+    /// base and view that become its alias. If that fails, nothing is renamed; else what is within says whether that worked.
+    fn on_lent(
         &mut self,
         registry: &Registry,
         batch: &BatchRef<'_>,
         bases: &[BaseUse],
-        renamed: impl Iterator<Item = u32>,
-    ) -> Result<()> {
-        self.lent.clear();
-        self.fresh.clear();
-        for lent in bases {
-            self.lent.push(registry.acquire(&batch.bases[lent.base as usize], lent.access)?);
-        }
-        for base in renamed {
-            self.fresh.push(registry.fresh(&batch.bases[base as usize])?);
-        }
-        Ok(())
+        renames: impl Iterator<Item = (u32, Option<(u32, u32)>)> + Clone,
+        run: impl FnOnce(&mut Machine) -> Result<()>,
+    ) -> Result<Result<()>> {
+        let lent = self.lent.take(registry, batch, bases, renames.clone().map(|(base, _)| base));
+        let result = lent.and_then(|()| run(self));
+        let fresh = self.lent.end();
+        result?;
+        Ok(renames.zip(fresh).try_for_each(|(rename, (_, fresh))| commit(registry, batch, rename, fresh)))
     }
 
-    /// Makes the fresh memory that of the renamed bases; each comes with the base and view that become its alias.
-    fn commit(
+    /// The same for a chain. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
+    /// which fails where it must.
+    fn chain(
         &mut self,
         registry: &Registry,
         batch: &BatchRef<'_>,
-        renames: impl Iterator<Item = (u32, Option<(u32, u32)>)>,
-    ) -> Result<()> {
-        for ((renamed, alias), fresh) in renames.zip(self.fresh.drain(..)) {
-            let base = &batch.bases[renamed as usize];
-            registry.commit_rename(base, fresh)?;
-            if let Some((alias, view)) = alias {
-                registry.alias(&batch.bases[alias as usize], base, &batch.view(view))?;
-            }
-        }
-        Ok(())
+        (bases, renames): (&[BaseUse], &[SlidingRename]),
+        run: impl FnOnce(&mut Machine) -> Result<()>,
+    ) -> Result<bool> {
+        let renames = renames.iter().map(|rename| (rename.base, rename.alias));
+        self.on_lent(registry, batch, bases, renames, run).map_or(Ok(false), |committed| committed.map(|()| true))
     }
 
     fn work(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
@@ -164,13 +150,13 @@ impl Machine {
                 let bytes: usize = temporaries.iter().map(temporary_bytes).sum();
                 self.temporaries.try_reserve(bytes)?;
                 for program in programs {
-                    self.program(batch, plan, program, temporaries)?;
+                    self.program(batch, program, temporaries)?;
                 }
             }
-            BlockWork::Special(special) => self.special(batch, plan, *special)?,
+            BlockWork::Special(special) => self.special(batch, *special)?,
         }
         for copy in plan.renames.iter().flat_map(|rename| &rename.copies) {
-            self.program(batch, plan, copy, &[])?;
+            self.program(batch, copy, &[])?;
         }
         Ok(())
     }
@@ -196,55 +182,45 @@ impl Machine {
         }
     }
 
-    fn program(
-        &mut self,
-        batch: &BatchRef<'_>,
-        plan: &BlockPlan,
-        program: &Program,
-        temporaries: &[Temporary],
-    ) -> Result<()> {
+    fn program(&mut self, batch: &BatchRef<'_>, program: &Program, temporaries: &[Temporary]) -> Result<()> {
         let memory = self.temporaries.reserve(0);
-        let lent = Lent { plan, bases: &self.lent, fresh: &self.fresh, temporaries, memory };
-        lent.bind(batch, program, &mut self.binding);
+        let data = |buffer: BufferRef| self.lent.data(buffer, temporaries, memory);
+        self.binding.set(batch, program, program.slots.iter().map(|slot| data(slot.buffer)));
+        for source in &program.gathers {
+            let size = gather_size(batch, source.buffer);
+            self.binding.gathers.push(data(source.buffer).wrapping_offset(source.start as isize * size as isize));
+        }
         count_work(&mut self.tier1, program);
         // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
         let bound = unsafe { Bound::new(program, &self.binding, self.primitives) };
         exec::run(bound, &mut self.workers, &mut self.partials)
     }
 
-    /// Runs a sliding window. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
-    /// which fails where it must.
+    /// Runs a sliding window. False as [`Machine::chain`] is.
     pub(super) fn window(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &WindowPlan) -> Result<bool> {
-        let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
-        let result = lent.and_then(|()| self.run_window(batch, plan));
-        self.lent.clear();
-        if result.is_err() {
-            self.fresh.clear();
-            return Ok(false);
-        }
-        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
-        Ok(true)
+        self.chain(registry, batch, (&plan.bases, &plan.chain.renames), |machine| machine.run_window(batch, plan))
     }
 
     /// Fails only before anything is written.
     fn run_window(&mut self, batch: &BatchRef<'_>, plan: &WindowPlan) -> Result<()> {
         if self.rehearse(|machine| {
             let participants = machine.workers.threads();
-            let gaps = plan.gap_bytes.saturating_mul(plan.borders.len());
+            let gaps = plan.gap_bytes.saturating_mul(plan.chain.borders.len());
             taken(plan.temporary_bytes) + participants * taken(plan.buffer_bytes) + taken(gaps)
         }) {
             return Ok(());
         }
         let temporaries = self.temporaries.try_reserve(plan.temporary_bytes)?;
+        let lent = &self.lent;
         let data = |array: &u32| {
-            let Some(known) = plan.arrays.get(*array as usize) else { return std::ptr::null_mut() };
+            let Some(known) = plan.chain.arrays.get(*array as usize) else { return std::ptr::null_mut() };
             let buffer = match known.home {
-                Home::Base => plan.bases.iter().position(|lent| lent.base == known.base).map(|at| self.lent[at].data()),
-                Home::Fresh => plan.renames.iter().position(|it| it.base == known.base).map(|at| self.fresh[at].data()),
-                Home::Temporary { .. } => return temporaries.wrapping_add(plan.temporaries[*array as usize]),
+                Home::Base => lent.base(known.base),
+                Home::Fresh => lent.fresh(known.base),
+                Home::Temporary { .. } => Some(temporaries.wrapping_add(plan.temporaries[*array as usize])),
                 Home::Rolling { .. } => None,
             };
-            buffer.map_or(std::ptr::null_mut(), |data| data.cast::<u8>())
+            buffer.unwrap_or(std::ptr::null_mut())
         };
         let inside = plan.nests.len() + plan.joined.len();
         let count = inside + plan.after.len();
@@ -255,12 +231,7 @@ impl Machine {
         let after = plan.after.iter().map(|(program, arrays)| (program, arrays));
         for (binding, (program, arrays)) in self.bindings.iter_mut().zip(nests.chain(after)) {
             count_work(&mut self.tier1, program);
-            binding.slots.clear();
-            binding
-                .slots
-                .extend(program.slots.iter().zip(arrays).map(|(slot, array)| data(array).wrapping_offset(slot.start)));
-            binding.constants.clear();
-            binding.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
+            binding.set(batch, program, arrays.iter().map(data));
         }
         let (bindings, after) = self.bindings.split_at(inside);
         let (primitives, workers, partials) = (self.primitives, &mut self.workers, &mut self.partials);
@@ -273,67 +244,53 @@ impl Machine {
         Ok(())
     }
 
-    /// Runs a tiling. False as [`Machine::window`] is.
+    /// Runs a tiling. False as [`Machine::chain`] is.
     pub(super) fn tiling(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<bool> {
-        let lent = self.lend(registry, batch, &plan.bases, plan.renames.iter().map(|rename| rename.base));
-        if lent.is_err() {
-            self.lent.clear();
-            self.fresh.clear();
-            return Ok(false);
-        }
-        self.run_tiles(batch, plan);
-        self.lent.clear();
-        self.commit(registry, batch, plan.renames.iter().map(|rename| (rename.base, rename.alias)))?;
-        Ok(true)
+        self.chain(registry, batch, (&plan.bases, &plan.chain.renames), |machine| {
+            machine.run_tiles(batch, plan);
+            Ok(())
+        })
     }
 
     fn run_tiles(&mut self, batch: &BatchRef<'_>, plan: &TilePlan) {
         if self.rehearse(|machine| machine.workers.threads() * taken(plan.row_bytes)) {
             return;
         }
-        let data = |slot: TileSlot| -> *mut u8 {
-            let memory = match slot {
-                TileSlot::Base(base) => {
-                    plan.bases.iter().position(|lent| lent.base == base).map(|at| self.lent[at].data())
-                }
-                TileSlot::Fresh(base) => {
-                    plan.renames.iter().position(|it| it.base == base).map(|at| self.fresh[at].data())
-                }
+        let lent = &self.lent;
+        let data = |slot: &TileSlot| {
+            let memory = match *slot {
+                TileSlot::Base(base) => lent.base(base),
+                TileSlot::Fresh(base) => lent.fresh(base),
                 TileSlot::Rows(_) | TileSlot::Index => None,
             };
-            memory.map_or(std::ptr::null_mut(), |data| data.cast::<u8>())
+            memory.unwrap_or(std::ptr::null_mut())
         };
         if self.bindings.len() < plan.nests.len() {
             self.bindings.resize_with(plan.nests.len(), Binding::default);
         }
         for (binding, nest) in self.bindings.iter_mut().zip(&plan.nests) {
-            let program = &nest.program;
-            count_work(&mut self.tier1, program);
-            binding.slots.clear();
-            let slots = program.slots.iter().zip(&nest.slots);
-            binding.slots.extend(slots.map(|(slot, &home)| data(home).wrapping_offset(slot.start)));
-            binding.constants.clear();
-            binding.constants.extend(program.constants.iter().map(|(dtype, it)| it.value(batch, *dtype).bytes()));
+            count_work(&mut self.tier1, &nest.program);
+            binding.set(batch, &nest.program, nest.slots.iter().map(data));
         }
         let bindings = &self.bindings[..plan.nests.len()];
         // SAFETY: the registry lends the whole buffers of validated bases; rows of tiles have no address of their own.
         unsafe { exec::run_tiles(plan, bindings, self.primitives, &mut self.workers) };
     }
 
-    fn special(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, special: Special) -> Result<()> {
+    fn special(&mut self, batch: &BatchRef<'_>, special: Special) -> Result<()> {
         let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
         let instr = &batch.instrs[index as usize];
         let shape =
             instr.inputs().iter().find_map(|operand| operand.as_view()).map_or(&[][..], |view| batch.shape(view));
-        let (fresh, memory) = (&self.fresh, std::ptr::null_mut());
-        let lent = Lent { plan, bases: &self.lent, fresh, temporaries: &[], memory };
         let mut views = Vec::with_capacity(4);
         for operand in instr.operands() {
             views.push(match operand.as_view() {
                 Some(view) => {
                     let base = batch.views[view as usize].base;
                     // SAFETY: the batch was validated, and its bases are lent.
-                    unsafe { Strided::new(batch, view, lent.data(BufferRef::Base(base))) }
+                    unsafe {
+                        Strided::new(batch, view, self.lent.data(BufferRef::Base(base), &[], std::ptr::null_mut()))
+                    }
                 }
                 None => {
                     let shape = if instr.opcode.is_extension() { &[][..] } else { shape };
@@ -370,6 +327,19 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// Makes fresh memory that of a renamed base, of which another one may become an alias.
+fn commit(
+    registry: &Registry,
+    batch: &BatchRef<'_>,
+    (renamed, alias): (u32, Option<(u32, u32)>),
+    fresh: Fresh,
+) -> Result<()> {
+    let base = &batch.bases[renamed as usize];
+    registry.commit_rename(base, fresh)?;
+    let Some((alias, view)) = alias else { return Ok(()) };
+    registry.alias(&batch.bases[alias as usize], base, &batch.view(view))
 }
 
 /// Counts work that a program is about to do, which its kernel may be compiled for.

@@ -45,7 +45,7 @@ impl Traced {
             COMPILED => "compiled, in lock-step",
             _ => "in blocks, in lock-step",
         };
-        self.begin(batch, window.blocks.clone(), how, Some(window.moved()))
+        self.begin(batch, window.chain.blocks.clone(), how, Some(window.chain.bytes))
     }
 
     /// A tiling begins.
@@ -54,7 +54,7 @@ impl Traced {
             COMPILED => "compiled, in tiles",
             _ => "in blocks, in tiles",
         };
-        self.begin(batch, tiling.blocks.clone(), how, Some(tiling.moved()))
+        self.begin(batch, tiling.chain.blocks.clone(), how, Some(tiling.chain.bytes))
     }
 
     fn begin(&mut self, batch: &BatchRef<'_>, blocks: Range<u32>, how: &str, moved: Option<u64>) -> Option<Running> {

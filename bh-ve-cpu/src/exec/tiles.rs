@@ -47,9 +47,9 @@ impl Tiles<'_> {
     /// Nobody else runs the tile, and its memory must have room for the plan's rows. The bindings must be as
     /// [`run_tiles`] asks.
     unsafe fn run(&self, scratch: &mut Scratch, tile: &Tile) {
-        let plan = self.plan;
+        let (plan, tiling) = (self.plan, &self.plan.chain);
         let reach = |nest: &TileProgram, axis: usize| {
-            nest.reach[axis].of(&tile.area[axis], nest.program.schedule.extent(axis), plan.around[axis])
+            nest.reach[axis].of(&tile.area[axis], nest.program.schedule.extent(axis), tiling.around[axis])
         };
         // Most nests of borders do nothing in most tiles.
         let nests: Vec<(usize, Range<i64>, Range<i64>)> = (plan.nests.iter().enumerate())
@@ -61,7 +61,7 @@ impl Tiles<'_> {
         let end = nests.iter().map(|(number, rows, _)| rows.end + late(*number)).max().unwrap_or(0);
         let mut time = begin;
         while time < end {
-            let next = (time + plan.strip).min(end);
+            let next = (time + tiling.strip).min(end);
             for (number, rows, columns) in &nests {
                 let late = late(*number);
                 let part = (time - late).max(rows.start)..(next - late).min(rows.end);
@@ -75,8 +75,8 @@ impl Tiles<'_> {
                     }
                 }
             }
-            if next < end && !plan.rings {
-                for (own, offset) in &plan.rows {
+            if next < end && !tiling.rings {
+                for (own, offset) in tiling.rows.iter().zip(&plan.offsets) {
                     let row = own.pitch as usize * own.size;
                     let begin = tile.memory.wrapping_add(*offset);
                     // SAFETY: the memory has the strip's rows and these.
@@ -95,8 +95,11 @@ impl Tiles<'_> {
 
     /// The pieces of a range of rows, or columns, that lie between the array's ends.
     fn pieces(&self, number: usize, axis: usize, range: Range<i64>) -> impl Iterator<Item = Range<i64>> + use<> {
-        let length =
-            if self.plan.around[axis] { self.plan.nests[number].program.schedule.extent(axis) } else { i64::MAX / 2 };
+        let length = if self.plan.chain.around[axis] {
+            self.plan.nests[number].program.schedule.extent(axis)
+        } else {
+            i64::MAX / 2
+        };
         let (mut at, end) = (range.start, range.end);
         std::iter::from_fn(move || {
             let piece = at..end.min((at.div_euclid(length) + 1).saturating_mul(length));
@@ -118,25 +121,25 @@ impl Tiles<'_> {
         time: i64,
         [rows, columns]: [Range<i64>; 2],
     ) {
-        let (nest, binding) = (&self.plan.nests[number], &self.bindings[number]);
+        let (nest, binding, tiling) = (&self.plan.nests[number], &self.bindings[number], &self.plan.chain);
         let mut slots = std::mem::take(&mut scratch.slots);
         slots.clear();
         let places = nest.slots.iter().zip(&nest.places).zip(&nest.program.slots);
         // Memory has what goes around once.
         let within = |axis: usize, at: i64| {
-            if self.plan.around[axis] { at.rem_euclid(nest.program.schedule.extent(axis)) } else { at }
+            if tiling.around[axis] { at.rem_euclid(nest.program.schedule.extent(axis)) } else { at }
         };
         let (here, there) = ((rows.start, columns.start), (within(0, rows.start), within(1, columns.start)));
         slots.extend(binding.slots.iter().zip(places).map(|(&slot, ((&home, place), plan))| {
             let (begin, (row, column)) = match home {
                 TileSlot::Rows(own) => {
-                    let (own, offset) = &self.plan.rows[own as usize];
+                    let (own, offset) = (&tiling.rows[own as usize], self.plan.offsets[own as usize]);
                     // The first row and column that are there; in a ring, the row that lies where it begins.
                     let ring = own.kept + 1;
                     let row = place + rows.start;
-                    let begin = if self.plan.rings { row - row.rem_euclid(ring) } else { time + own.first };
+                    let begin = if tiling.rings { row - row.rem_euclid(ring) } else { time + own.first };
                     let elements = begin * own.pitch + (tile.area[1].start + own.left) * own.column;
-                    let first = tile.memory.wrapping_add(*offset);
+                    let first = tile.memory.wrapping_add(offset);
                     let first =
                         first.wrapping_offset((elements as isize).wrapping_mul(own.size as isize).wrapping_neg());
                     (first.wrapping_add(slot.addr()), here)

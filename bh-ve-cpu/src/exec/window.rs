@@ -50,7 +50,7 @@ pub(crate) unsafe fn run_window(
     let partials = partials.try_reserve(after.max(plan.nests.iter().map(bytes).sum()))?;
     let work: u64 = plan.nests.iter().map(|nest| nest.program.work()).sum();
     let participants = workers.participants(work);
-    let (chunks, lag) = (plan.borders.len() - 1, plan.nests.iter().any(|nest| nest.late != nest.early));
+    let (chunks, lag) = (plan.chain.borders.len() - 1, plan.nests.iter().any(|nest| nest.late != nest.early));
     let parts = match participants {
         1 => 1,
         _ if lag => chunks.min(participants * PARTS),
@@ -75,7 +75,7 @@ pub(crate) unsafe fn run_window(
     for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
         // What is folded of single positions is complete.
         if let Schedule::Fold(loops) = &nest.program.schedule
-            && loops.folds_outermost()
+            && loops.folds_outermost
         {
             let stored = window.stored(index, loops);
             // SAFETY: all units have stored their partial results.
@@ -124,7 +124,7 @@ impl Window<'_> {
 
     /// Where a part begins, and the one before it ends.
     fn border(&self, part: usize) -> i64 {
-        let borders = &self.plan.borders;
+        let borders = &self.plan.chain.borders;
         borders[(borders.len() - 1) * part / self.parts]
     }
 
@@ -156,7 +156,7 @@ impl Window<'_> {
         let near = self.near_borders();
         let mut time = begin;
         while time < end {
-            let next = (time + plan.strip).min(end);
+            let next = (time + plan.chain.strip).min(end);
             let rows = BufferRows { memory, time, gap: false };
             let positions =
                 |nest: &WindowNest| strip(nest, time..next, (part > 0).then_some(begin), (!last).then_some(end));
@@ -309,7 +309,7 @@ impl Window<'_> {
                     let mut units = Some(loops.units_of(iterations.clone()));
                     let (stored, next) = (self.stored(index, loops), || units.take());
                     reduction::fold_units(bound, loops, &slots, parts, stored, next);
-                    if !loops.folds_outermost() {
+                    if !loops.folds_outermost {
                         let kept = loops.kept_of(iterations);
                         partials::finish_kept(bound, loops, &slots, stored, parts, kept);
                     }

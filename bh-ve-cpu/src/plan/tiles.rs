@@ -6,7 +6,7 @@ use crate::primitives::Primitives;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_kernel::{BaseUse, Reach, SlidingRename, SlotMode, TileNest, TileRows, TileSlot, Tiling, Uses};
+use bh_kernel::{BaseUse, Reach, SlotMode, TileNest, TileSlot, Tiling, Uses};
 use std::ops::Range;
 
 /// A nest of a chain.
@@ -24,45 +24,33 @@ pub(crate) struct TileProgram {
 /// A tiling, planned.
 #[derive(Debug)]
 pub(crate) struct TilePlan {
-    pub(crate) blocks: Range<u32>,
+    /// What it does, apart from the nests.
+    pub(crate) chain: Tiling,
     pub(crate) nests: Vec<TileProgram>,
-    /// The rows of a tile, and where they begin in a participant's memory.
-    pub(crate) rows: Vec<(TileRows, usize)>,
+    /// Where the rows of a tile begin in a participant's memory.
+    pub(crate) offsets: Vec<usize>,
     pub(crate) row_bytes: usize,
-    pub(crate) area: [Range<i64>; 3],
-    /// Do rows, and columns, go around?
-    pub(crate) around: [bool; 2],
-    pub(crate) tile: [i64; 3],
-    pub(crate) strip: i64,
-    /// Do rows take turns in memory?
-    pub(crate) rings: bool,
     /// Bases in memory.
     pub(crate) bases: Vec<BaseUse>,
-    /// Bases that get fresh buffers.
-    pub(crate) renames: Vec<SlidingRename>,
-    /// Kernels of the chain.
-    pub(crate) kernels: u32,
-    plain_bytes: u64,
-    bytes: u64,
 }
 
 impl TilePlan {
     pub(super) fn new(
         batch: &BatchRef<'_>,
-        tiling: Tiling,
+        mut tiling: Tiling,
         primitives: Primitives,
         tier1: &mut Option<Tier1>,
     ) -> Result<TilePlan> {
         let bases = base_uses(batch, &tiling);
-        let (mut rows, mut row_bytes) = (Vec::with_capacity(tiling.rows.len()), 0);
-        for own in tiling.rows {
-            rows.push((own, row_bytes));
+        let (mut offsets, mut row_bytes) = (Vec::with_capacity(tiling.rows.len()), 0);
+        for own in &tiling.rows {
+            offsets.push(row_bytes);
             let height = (tiling.strip + own.kept) as usize;
             // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
             row_bytes += (height * own.pitch as usize * own.size).next_multiple_of(64) + 64;
         }
         let mut nests = Vec::with_capacity(tiling.nests.len());
-        for TileNest { stage, slots, places, reach, late, .. } in tiling.nests {
+        for TileNest { stage, slots, places, reach, late, .. } in std::mem::take(&mut tiling.nests) {
             let in_memory = |slot: &TileSlot| matches!(slot, TileSlot::Base(_) | TileSlot::Fresh(_));
             let resident: Vec<bool> = slots.iter().map(|slot| !in_memory(slot)).collect();
             let places: Vec<i64> = places.iter().map(|place| place[0]).collect();
@@ -73,32 +61,12 @@ impl TilePlan {
             let program = program.map_err(|error: Error| error.at_instr(batch, first))?;
             nests.push(TileProgram { program, slots, places, reach, late });
         }
-        Ok(TilePlan {
-            blocks: tiling.blocks,
-            nests,
-            rows,
-            row_bytes,
-            area: tiling.area,
-            around: tiling.around,
-            tile: tiling.tile,
-            strip: tiling.strip,
-            rings: tiling.rings,
-            bases,
-            renames: tiling.renames,
-            kernels: tiling.kernels,
-            plain_bytes: tiling.plain_bytes,
-            bytes: tiling.bytes,
-        })
+        Ok(TilePlan { chain: tiling, nests, offsets, row_bytes, bases })
     }
 
     /// Bytes that need not move.
     pub(crate) fn saved(&self) -> u64 {
-        self.plain_bytes.saturating_sub(self.bytes)
-    }
-
-    /// Bytes that it moves.
-    pub(crate) fn moved(&self) -> u64 {
-        self.bytes
+        self.chain.plain_bytes.saturating_sub(self.chain.bytes)
     }
 
     /// The cost of a run, in units of one vectorised addition of an element.
@@ -108,8 +76,8 @@ impl TilePlan {
 
     /// How many tiles there are along an axis.
     fn count(&self, axis: usize) -> i64 {
-        let length = self.area[axis].end - self.area[axis].start;
-        (length + self.tile[axis] - 1) / self.tile[axis]
+        let Tiling { area, tile, .. } = &self.chain;
+        (area[axis].end - area[axis].start + tile[axis] - 1) / tile[axis]
     }
 
     /// How many tiles there are.
@@ -121,8 +89,9 @@ impl TilePlan {
     pub(crate) fn tile(&self, number: i64) -> [Range<i64>; 2] {
         let across = self.count(1);
         let range = |axis: usize, at: i64| {
-            let start = self.area[axis].start + at * self.tile[axis];
-            start..(start + self.tile[axis]).min(self.area[axis].end)
+            let Tiling { area, tile, .. } = &self.chain;
+            let start = area[axis].start + at * tile[axis];
+            start..(start + tile[axis]).min(area[axis].end)
         };
         [range(0, number / across), range(1, number % across)]
     }

@@ -10,8 +10,8 @@ use crate::shape::Schedule;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_kernel::{Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingWindow, SlotMode, Stage};
-use bh_kernel::{SlidingNest, SlidingRename, SlidingWindows, TileOptions, WindowOptions};
+use bh_kernel::{Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingNest, SlidingWindow, SlotMode, Stage};
+use bh_kernel::{SlidingWindows, TileOptions, WindowOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -80,7 +80,8 @@ const BUSY: usize = 32;
 /// A sliding window, planned.
 #[derive(Debug)]
 pub(crate) struct WindowPlan {
-    pub(crate) blocks: Range<u32>,
+    /// What it does, apart from the nests.
+    pub(crate) chain: SlidingWindow,
     pub(crate) nests: Vec<WindowNest>,
     /// The order in which strips run them.
     pub(crate) turns: Vec<WindowTurn>,
@@ -88,7 +89,6 @@ pub(crate) struct WindowPlan {
     pub(crate) joined: Vec<WindowNest>,
     /// What runs afterwards, with the array of each slot.
     pub(crate) after: Vec<(Program, Vec<u32>)>,
-    pub(crate) arrays: Vec<SlidingArray>,
     pub(crate) buffers: Vec<LineBuffer>,
     pub(crate) buffer_bytes: usize,
     pub(crate) gap_bytes: usize,
@@ -97,13 +97,6 @@ pub(crate) struct WindowPlan {
     pub(crate) temporary_bytes: usize,
     /// Bases in memory.
     pub(crate) bases: Vec<BaseUse>,
-    /// Bases that get fresh buffers.
-    pub(crate) renames: Vec<SlidingRename>,
-    pub(crate) strip: i64,
-    pub(crate) borders: Vec<i64>,
-    /// Bytes that kernels on their own would move, and those that the window does.
-    plain_bytes: u64,
-    bytes: u64,
 }
 
 /// The sliding windows and tilings of a batch, planned.
@@ -141,7 +134,7 @@ pub(crate) fn plan_windows(
     let tilings = tilings.into_iter().map(|tiling| TilePlan::new(batch, tiling, primitives, tier1));
     let tilings: Vec<TilePlan> = tilings.collect::<Result<_>>()?;
     let mut lowered: Vec<Option<Lowered>> = lowered.into_iter().map(Some).collect();
-    for blocks in windows.iter().map(|window| &window.blocks).chain(&taken) {
+    for blocks in windows.iter().map(|plan| &plan.chain.blocks).chain(&taken) {
         if let Some(planned) = lowered.get_mut(blocks.start as usize..blocks.end as usize) {
             planned.fill_with(|| None);
         }
@@ -273,7 +266,7 @@ impl WindowPlan {
         let (temporaries, temporary_bytes) = place_temporaries(lowered, &window);
         let mut compiler = NestCompiler { batch, buffers: &buffers, primitives, tier1 };
         let (mut turns, mut joined) = (Vec::with_capacity(window.turns.len()), Vec::new());
-        for turn in window.turns {
+        for turn in std::mem::take(&mut window.turns) {
             let mut number = None;
             if let Some(all) = turn.joined {
                 number = Some(joined.len());
@@ -281,44 +274,37 @@ impl WindowPlan {
             }
             turns.push(WindowTurn { nests: turn.nests, joined: number });
         }
-        let nests = window.nests.into_iter().map(|nest| compiler.nest(nest, false));
+        let nests = std::mem::take(&mut window.nests).into_iter().map(|nest| compiler.nest(nest, false));
         let nests = nests.collect::<Result<Vec<_>>>()?;
-        let after = window.after.into_iter().map(|late| compiler.after(late)).collect::<Result<Vec<_>>>()?;
+        let after = std::mem::take(&mut window.after)
+            .into_iter()
+            .map(|late| compiler.after(late))
+            .collect::<Result<Vec<_>>>()?;
         Ok(WindowPlan {
-            blocks: window.blocks,
             nests,
             turns,
             joined,
             after,
-            arrays: window.arrays,
             buffer_bytes: buffers.bytes,
             gap_bytes: buffers.gap_bytes,
             buffers: buffers.list,
             temporaries,
             temporary_bytes,
             bases,
-            renames: window.renames,
-            strip: window.strip,
-            borders: window.borders,
-            plain_bytes: window.plain_bytes,
-            bytes: window.bytes,
+            chain: window,
         })
     }
 
     /// Bytes that need not move.
     pub(crate) fn saved(&self) -> u64 {
-        self.plain_bytes.saturating_sub(self.bytes)
-    }
-
-    /// Bytes that it moves.
-    pub(crate) fn moved(&self) -> u64 {
-        self.bytes
+        self.chain.plain_bytes.saturating_sub(self.chain.bytes)
     }
 
     /// Is it worth it with this number of threads? If chunks are fewer, what is saved must outweigh the threads that have none.
     pub(crate) fn pays(&self, threads: usize) -> bool {
-        let (chunks, threads) = (self.borders.len() as u64 - 1, threads.min(BUSY) as u64);
-        chunks >= threads || self.bytes.saturating_mul(threads) <= self.plain_bytes.saturating_mul(chunks)
+        let SlidingWindow { borders, bytes, plain_bytes, .. } = &self.chain;
+        let (chunks, threads) = (borders.len() as u64 - 1, threads.min(BUSY) as u64);
+        chunks >= threads || bytes.saturating_mul(threads) <= plain_bytes.saturating_mul(chunks)
     }
 }
 

@@ -62,22 +62,12 @@ pub(crate) struct FoldLoops {
     pub(crate) reduced: LoopLevel,
     /// How folded elements make chunks: where lines are kept, whole lines.
     pub(crate) chunks: Chunks,
-    order: UnitOrder,
+    /// Is the outermost loop reduced?
+    pub(crate) folds_outermost: bool,
 }
 
 /// Kept elements that are folded together, about: what they are folded into fits the nearest cache.
 const FOLDED: i64 = 4096;
-
-/// Which units follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum UnitOrder {
-    /// All of a chunk, as reduced loops surround all kept ones.
-    ChunksOutside,
-    /// The same chunk of all results that lie beside each other.
-    Beside,
-    /// The chunks of a result.
-    ResultsOutside,
-}
 
 /// One unit of work.
 pub(crate) struct Unit {
@@ -124,12 +114,7 @@ impl FoldLoops {
             _ if tree == FoldTree::LineChunks => lines.plane = (lines.dim, chunks.elements),
             _ => {}
         }
-        let order = match tree {
-            _ if dims[0] == Dim::Reduced => UnitOrder::ChunksOutside,
-            FoldTree::BesideResults { .. } => UnitOrder::Beside,
-            _ => UnitOrder::ResultsOutside,
-        };
-        FoldLoops { lines, tree, kept, reduced, chunks, order }
+        FoldLoops { lines, tree, kept, reduced, chunks, folds_outermost: dims[0] == Dim::Reduced }
     }
 
     /// Are lines kept, and folded element by element, or each into a set?
@@ -166,11 +151,6 @@ impl FoldLoops {
         1
     }
 
-    /// Is the outermost loop reduced?
-    pub(crate) fn folds_outermost(&self) -> bool {
-        self.order == UnitOrder::ChunksOutside
-    }
-
     /// Iterations of the outermost loop, which is reduced, that end with whole units; `None` if only all of them do.
     pub(super) fn whole_units(&self) -> Option<i64> {
         let each = self.outer_elements();
@@ -205,7 +185,7 @@ impl FoldLoops {
     /// The units of some iterations of the outermost loop, which [`Schedule::whole_units`](super::Schedule::whole_units)
     /// allows.
     pub(crate) fn units_of(&self, iterations: Range<i64>) -> Range<i64> {
-        if !self.folds_outermost() {
+        if !self.folds_outermost {
             let (kept, each) = (self.kept_of(iterations), self.chunks.count * self.parts());
             return kept.start * each..kept.end * each;
         }
@@ -238,19 +218,22 @@ impl FoldLoops {
     /// A unit.
     pub(crate) fn unit(&self, unit: i64) -> Unit {
         let parts = self.parts();
-        match self.order {
-            UnitOrder::ChunksOutside => {
+        match self.tree {
+            // All units of a chunk follow each other, as reduced loops surround all kept ones.
+            _ if self.folds_outermost => {
                 let (chunk, inside) = split(unit, self.kept.count() * parts);
                 let (kept, part) = split(inside, parts);
                 Unit { kept, part, chunk }
             }
-            UnitOrder::Beside => {
+            // The same chunk of all results that lie beside each other.
+            FoldTree::BesideResults { .. } => {
                 let beside = self.kept.0.last().map_or(1, |&(_, extent)| extent);
                 let (outer, inside) = split(unit, self.chunks.count * beside);
                 let (chunk, inner) = split(inside, beside);
                 Unit { kept: outer * beside + inner, part: 0, chunk }
             }
-            UnitOrder::ResultsOutside => {
+            // The chunks of a result.
+            _ => {
                 let (kept, inside) = split(unit, self.chunks.count * parts);
                 let (chunk, part) = split(inside, parts);
                 Unit { kept, part, chunk }
