@@ -75,7 +75,7 @@ pub(crate) unsafe fn run_window(
     for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
         // What is folded of single positions is complete.
         if let Schedule::Fold(loops) = &nest.program.schedule
-            && loops.folds_outermost
+            && loops.folds_outermost()
         {
             let stored = window.stored(index, loops);
             // SAFETY: all units have stored their partial results.
@@ -309,7 +309,7 @@ impl Window<'_> {
                     let mut units = Some(loops.units_of(iterations.clone()));
                     let (stored, next) = (self.stored(index, loops), || units.take());
                     reduction::fold_units(bound, loops, &slots, parts, stored, next);
-                    if !loops.folds_outermost {
+                    if !loops.folds_outermost() {
                         let kept = loops.kept_of(iterations);
                         partials::finish_kept(bound, loops, &slots, stored, parts, kept);
                     }

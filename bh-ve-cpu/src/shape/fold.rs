@@ -62,8 +62,6 @@ pub(crate) struct FoldLoops {
     pub(crate) reduced: LoopLevel,
     /// How folded elements make chunks: where lines are kept, whole lines.
     pub(crate) chunks: Chunks,
-    /// Is the outermost loop reduced?
-    pub(crate) folds_outermost: bool,
 }
 
 /// Kept elements that are folded together, about: what they are folded into fits the nearest cache.
@@ -114,12 +112,17 @@ impl FoldLoops {
             _ if tree == FoldTree::LineChunks => lines.plane = (lines.dim, chunks.elements),
             _ => {}
         }
-        FoldLoops { lines, tree, kept, reduced, chunks, folds_outermost: dims[0] == Dim::Reduced }
+        FoldLoops { lines, tree, kept, reduced, chunks }
     }
 
     /// Are lines kept, and folded element by element, or each into a set?
     pub(crate) fn keeps_lines(&self) -> bool {
         !self.tree.has_lanes() && !self.lines.shape.has_columns()
+    }
+
+    /// Is the outermost loop reduced?
+    pub(crate) fn folds_outermost(&self) -> bool {
+        self.reduced.0.first().map_or(self.lines.dim == 0 && !self.keeps_lines(), |&(dim, _)| dim == 0)
     }
 
     /// Kept elements of a line: 1 if it is reduced, but for columns.
@@ -185,7 +188,7 @@ impl FoldLoops {
     /// The units of some iterations of the outermost loop, which [`Schedule::whole_units`](super::Schedule::whole_units)
     /// allows.
     pub(crate) fn units_of(&self, iterations: Range<i64>) -> Range<i64> {
-        if !self.folds_outermost {
+        if !self.folds_outermost() {
             let (kept, each) = (self.kept_of(iterations), self.chunks.count * self.parts());
             return kept.start * each..kept.end * each;
         }
@@ -220,7 +223,7 @@ impl FoldLoops {
         let parts = self.parts();
         match self.tree {
             // All units of a chunk follow each other, as reduced loops surround all kept ones.
-            _ if self.folds_outermost => {
+            _ if self.folds_outermost() => {
                 let (chunk, inside) = split(unit, self.kept.count() * parts);
                 let (kept, part) = split(inside, parts);
                 Unit { kept, part, chunk }

@@ -79,7 +79,7 @@ impl Schedule {
     /// Iterations of the outermost loop that end with whole units; `None` if only all of them do.
     pub(crate) fn whole_units(&self) -> Option<i64> {
         match self {
-            Schedule::Fold(loops) if loops.folds_outermost => loops.whole_units(),
+            Schedule::Fold(loops) if loops.folds_outermost() => loops.whole_units(),
             _ => (self.lines().dim > 0).then_some(1),
         }
     }
