@@ -5,7 +5,7 @@ use crate::services::Services;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The host side of one instance; its address is the `context` of the table.
 pub(crate) struct HostInstance {
@@ -24,12 +24,12 @@ impl HostInstance {
         label: &str,
         component: &str,
         values: &[(String, String)],
-    ) -> Box<HostInstance> {
+    ) -> Arc<HostInstance> {
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
         let values = values.iter().map(|(key, value)| (text(key), text(value))).collect();
-        let table = HostTable {
+        let table = |context: *mut c_void| HostTable {
             struct_size: size_of::<HostTable>(),
-            context: ptr::null_mut(),
+            context,
             config,
             new_base_id,
             alloc,
@@ -45,18 +45,17 @@ impl HostInstance {
             memory_left,
             trace_device,
         };
-        let mut instance = Box::new(HostInstance {
-            table,
+        // Unlike a box, it may be moved while the component has its address.
+        Arc::new_cyclic(|own: &Weak<HostInstance>| HostInstance {
+            table: table(own.as_ptr().cast_mut().cast()),
             services,
             label: label.to_owned(),
             component: component.to_owned(),
             values,
-        });
-        instance.table.context = (&raw mut *instance).cast();
-        instance
+        })
     }
 
-    /// The table for the component; valid as long as the box.
+    /// The table for the component; valid as long as the instance.
     pub(crate) fn table(&self) -> *const HostTable {
         &self.table
     }

@@ -27,7 +27,7 @@ use std::time::Instant;
 pub(crate) struct Link {
     pub(crate) component: Arc<ForeignTable>,
     context: *mut c_void,
-    host: Box<HostInstance>,
+    host: Arc<HostInstance>,
     children: Vec<Box<Link>>,
     capabilities: Capabilities,
     registry: AtomicPtr<RegistryTable>,
@@ -77,7 +77,7 @@ impl Link {
     /// Makes an instance above these children.
     pub(crate) fn create(
         component: Arc<ForeignTable>,
-        host: Box<HostInstance>,
+        host: Arc<HostInstance>,
         children: Vec<Box<Link>>,
     ) -> Result<Box<Link>> {
         let handles: Vec<ChildHandle> = children.iter().map(|child| child.handle()).collect();

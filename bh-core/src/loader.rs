@@ -297,7 +297,7 @@ impl<'a> Loader<'a> {
         error
     }
 
-    fn host(&mut self, component: &str, table: &ForeignTable, device: Option<usize>) -> Box<HostInstance> {
+    fn host(&mut self, component: &str, table: &ForeignTable, device: Option<usize>) -> Arc<HostInstance> {
         let number = self.instances.entry(component.to_owned()).or_default();
         *number += 1;
         let label = if *number == 1 { component.to_owned() } else { format!("{component}#{number}") };

@@ -20,8 +20,8 @@ pub(crate) struct Service {
 pub struct Node {
     pub(crate) host: Host,
     pub(crate) children: Vec<Child>,
-    /// Boxed, because the engines hold the table's address.
-    pub(crate) service: Box<Service>,
+    /// At one place, and no box, which may not be moved while the engines hold the table's address.
+    pub(crate) service: Arc<Service>,
     leak_report: bool,
     /// Work that the only child has not finished yet.
     pending: Vec<Ticket>,
@@ -34,8 +34,10 @@ pub struct Node {
     pub(crate) refused: Counter,
 }
 
-// SAFETY: the table's pointer leads to the registry in the same box, which may be used from any thread.
+// SAFETY: the table's pointer leads to the registry beside it, which may be used from any thread.
 unsafe impl Send for Service {}
+// SAFETY: as above.
+unsafe impl Sync for Service {}
 
 // SAFETY: all that it is given lies in it and in its registry, which those below and the host call only while it lives.
 unsafe impl Component for Node {
@@ -51,9 +53,9 @@ unsafe impl Component for Node {
         let registry = Arc::new(ArrayRegistry::new(host));
         // SAFETY: the service keeps the registry where it is.
         let table = unsafe { registry_table::<ArrayRegistry>(&*registry) };
-        let service = Box::new(Service { registry, table });
+        let service = Arc::new(Service { registry, table });
         for child in &mut children {
-            // SAFETY: the box lives as long as this value, and nothing below calls the registry after it.
+            // SAFETY: the service lives as long as this value, and nothing below calls the registry after it.
             child.bind(unsafe { Registry::new(&raw const service.table) })?;
             if let Some(calls) = child.shared() {
                 service.registry.set_engine(calls);

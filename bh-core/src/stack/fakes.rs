@@ -9,7 +9,8 @@ use bh_bytecode::{Base, Batch, BatchRef, Opcode, View};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ptr;
-use std::sync::Mutex;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 pub(super) static NODE: LazyTable = LazyTable::new();
 pub(super) static ENGINE: LazyTable = LazyTable::new();
@@ -26,12 +27,12 @@ struct Book {
 /// A data manager without data: it keeps poison and notes retired blocks.
 pub(super) struct FakeNode {
     child: Child,
-    /// Boxed, because the components below hold its address.
-    _registry: Box<RegistryTable>,
-    book: Box<Mutex<Book>>,
+    /// At one place, and no box, which may not be moved while the components below hold its address.
+    _registry: Rc<RegistryTable>,
+    book: Arc<Mutex<Book>>,
 }
 
-// SAFETY: the registry's context points to the locked book, which moves with the node only by its box.
+// SAFETY: the registry's context points to the locked book, which stays where it is; no other has a share of the registry.
 unsafe impl Send for FakeNode {}
 
 /// The names of a block's instructions.
@@ -69,9 +70,9 @@ unsafe impl Component for FakeNode {
     fn create(_: Host, children: Vec<Child>) -> Result<FakeNode> {
         let mut children = children.into_iter();
         let mut child = children.next().ok_or_else(|| Error::new(status::INIT, "no engine"))?;
-        let book = Box::new(Mutex::new(Book::default()));
-        // SAFETY: the book is boxed and lives as long as the node.
-        let registry = Box::new(unsafe { registry_table::<Mutex<Book>>(&*book) });
+        let book = Arc::new(Mutex::new(Book::default()));
+        // SAFETY: the book stays where it is, and lives as long as the node.
+        let registry = Rc::new(unsafe { registry_table::<Mutex<Book>>(&*book) });
         // SAFETY: the node outlives the engines below it.
         child.bind(unsafe { Registry::new(&*registry) })?;
         for mut sibling in children {
