@@ -45,8 +45,8 @@ impl<'a, T: Copy> Lines<'a, T> {
     /// All elements as one line.
     pub(crate) fn joined(&self) -> Cow<'a, [Unaligned<T>]> {
         if self.count * self.length > 0 && (self.stride == self.length as isize || self.count == 1) {
-            // SAFETY: the lines follow each other, so that their elements are one run.
-            return Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.data, self.count * self.length) });
+            // The lines follow each other, so that their elements are one.
+            return Cow::Borrowed(Lines { count: 1, length: self.count * self.length, ..*self }.line(0));
         }
         Cow::Owned((0..self.count).flat_map(|number| self.line(number)).copied().collect())
     }

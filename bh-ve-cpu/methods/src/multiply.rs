@@ -201,15 +201,15 @@ fn has_long_vectors() -> bool {
 /// # Safety
 /// As [`multiply`].
 unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, one: T) {
-    // Sums begin with zero, as elsewhere: products of the library begin with a term, which may be a negative zero.
-    // SAFETY: the output has the elements of its shape, and zeros are numbers.
-    unsafe { clear::<T>(out) };
-    let mut first = 0;
-    loop {
-        let terms = first..(first + TERMS).min(a.columns);
-        let (left, right) = (a.columns(terms.clone(), size_of::<T>()), b.rows(terms.clone(), size_of::<T>()));
-        // SAFETY: parts of matrices have the elements of their shapes; those of the sum are numbers by now.
-        unsafe {
+    // SAFETY: the output has the elements of its shape, and zeros are numbers. Parts of matrices have the elements of their
+    // shapes; those of the sum are numbers when they are added to.
+    unsafe {
+        // Sums begin with zero, as elsewhere: products of the library begin with a term, which may be a negative zero.
+        clear::<T>(out);
+        let mut first = 0;
+        loop {
+            let terms = first..(first + TERMS).min(a.columns);
+            let (left, right) = (a.columns(terms.clone(), size_of::<T>()), b.rows(terms.clone(), size_of::<T>()));
             gemm::gemm(
                 out.rows as usize,
                 out.columns as usize,
@@ -231,10 +231,10 @@ unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, 
                 false,
                 gemm::Parallelism::None,
             );
-        }
-        first = terms.end;
-        if first == a.columns {
-            return;
+            first = terms.end;
+            if first == a.columns {
+                return;
+            }
         }
     }
 }
@@ -246,14 +246,15 @@ unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, 
 unsafe fn clear<T>(out: Matrix) {
     let at = |row: i64, column: i64| {
         let offset = row as isize * out.row_stride + column as isize * out.column_stride;
-        out.data.cast::<T>().wrapping_offset(offset)
+        // Elements may begin at any byte.
+        out.data.cast::<T>().wrapping_offset(offset).cast::<u8>()
     };
     // SAFETY: each address is that of an element, for which zero bytes are a value.
     unsafe {
         if out.column_stride == 1 {
-            (0..out.rows).for_each(|row| at(row, 0).write_bytes(0, out.columns as usize));
+            (0..out.rows).for_each(|row| at(row, 0).write_bytes(0, out.columns as usize * size_of::<T>()));
         } else {
-            let columns = |row| (0..out.columns).for_each(|column| at(row, column).write_bytes(0, 1));
+            let columns = |row| (0..out.columns).for_each(|column| at(row, column).write_bytes(0, size_of::<T>()));
             (0..out.rows).for_each(columns);
         }
     }

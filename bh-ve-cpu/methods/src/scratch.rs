@@ -3,6 +3,7 @@
 use bh_bytecode::{c64, c128};
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicI64;
 
@@ -19,6 +20,9 @@ macro_rules! zeroed {
     )*};
 }
 zeroed!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128, faer::c32, faer::c64, AtomicI64);
+
+// SAFETY: any bytes are a value.
+unsafe impl<T> Zeroed for MaybeUninit<T> {}
 
 // SAFETY: both are zeros, and bytes between them are anything.
 unsafe impl<A: Zeroed, B: Zeroed> Zeroed for (A, B) {}

@@ -210,7 +210,7 @@ fn no_convergence(call: &Call<'_, '_>) -> Error {
 }
 
 /// Work memory of a decomposition.
-struct Memory(Scratch<u8>);
+struct Memory(Scratch<MaybeUninit<u8>>);
 
 impl Memory {
     fn new(call: &Call<'_, '_>, request: StackReq) -> Result<Memory> {
@@ -218,10 +218,6 @@ impl Memory {
     }
 
     fn stack(&mut self) -> &mut MemStack {
-        let bytes = &mut *self.0;
-        // SAFETY: the same bytes, which nobody reads before they are written again.
-        MemStack::new(unsafe {
-            std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast::<MaybeUninit<u8>>(), bytes.len())
-        })
+        MemStack::new(&mut self.0)
     }
 }

@@ -22,34 +22,27 @@ pub(crate) trait Lane: Copy + 'static {
     unsafe fn store<V: Vector>(v: V, p: *mut Self);
 }
 
-impl Lane for f64 {
-    const SINGLE: bool = false;
-    const PADDING: f64 = 0.75;
-    #[inline(always)]
-    unsafe fn load<V: Vector>(p: *const f64) -> V {
-        // SAFETY: [`Lane::load`] asks for the same.
-        unsafe { V::load(p) }
-    }
-    #[inline(always)]
-    unsafe fn store<V: Vector>(v: V, p: *mut f64) {
-        // SAFETY: [`Lane::store`] asks for the same.
-        unsafe { v.store(p) }
-    }
+macro_rules! lanes {
+    ($($type:ident: $single:literal, $load:ident, $store:ident;)*) => {$(
+        impl Lane for $type {
+            const SINGLE: bool = $single;
+            const PADDING: $type = 0.75;
+            #[inline(always)]
+            unsafe fn load<V: Vector>(p: *const $type) -> V {
+                // SAFETY: [`Lane::load`] asks for the same.
+                unsafe { V::$load(p) }
+            }
+            #[inline(always)]
+            unsafe fn store<V: Vector>(v: V, p: *mut $type) {
+                // SAFETY: [`Lane::store`] asks for the same.
+                unsafe { v.$store(p) }
+            }
+        }
+    )*};
 }
-
-impl Lane for f32 {
-    const SINGLE: bool = true;
-    const PADDING: f32 = 0.75;
-    #[inline(always)]
-    unsafe fn load<V: Vector>(p: *const f32) -> V {
-        // SAFETY: [`Lane::load`] asks for the same.
-        unsafe { V::load_f32(p) }
-    }
-    #[inline(always)]
-    unsafe fn store<V: Vector>(v: V, p: *mut f32) {
-        // SAFETY: [`Lane::store`] asks for the same.
-        unsafe { v.store_f32(p) }
-    }
+lanes! {
+    f64: false, load, store;
+    f32: true, load_f32, store_f32;
 }
 
 /// What a primitive does with its blocks, in vectors of any kind.

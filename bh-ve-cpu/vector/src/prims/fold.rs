@@ -1,7 +1,7 @@
 //! Reductions of blocks into virtual lanes. The lanes and the order in which they are joined are part of the result's
 //! definition: neither the instruction set nor the thread count may change them.
 
-use super::levels::{at_level, for_each_level};
+use super::levels::{at_level, entry, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode, scalar, types_of};
 use std::marker::PhantomData;
@@ -107,29 +107,17 @@ macro_rules! level {
         mod $module {
             use super::*;
 
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn entry<C: Combine, S: Source<C::Element>>(
-                n: usize,
-                lanes: *mut u8,
-                a: *const u8,
-                b: *const u8,
-            ) {
-                // SAFETY: the contract of LanesFn.
-                unsafe { fold::<C, S>(n, lanes, a, b) }
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn joined<C: Combine>(lanes: *const u8, out: *mut u8) {
-                // SAFETY: the contract of JoinFn.
-                unsafe { join::<C>(lanes, out) }
-            }
+            entry!([$($feature)?] folded [C: Combine, S: Source<C::Element>](
+                n: usize, lanes: *mut u8, a: *const u8, b: *const u8,
+            ) = fold::<C, S>);
+            entry!([$($feature)?] joined [C: Combine](lanes: *const u8, out: *mut u8) = join::<C>);
         }
     };
 }
 for_each_level!(level);
 
 fn lanes_at<C: Combine, S: Source<C::Element>>(isa: Isa) -> LanesFn {
-    at_level!(isa, entry::<C, S>)
+    at_level!(isa, folded::<C, S>)
 }
 
 fn join_at<C: Combine>(isa: Isa) -> JoinFn {

@@ -1,6 +1,6 @@
 //! Generators: index sequences and random numbers; and whether numbers are such a sequence.
 
-use super::levels::{at_level, for_each_level};
+use super::levels::{at_level, entry, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::{CastFrom, DType, types_of};
 use std::mem::MaybeUninit;
@@ -116,27 +116,13 @@ macro_rules! level {
         mod $module {
             use super::*;
 
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn iota<T: Copy + CastFrom<i64>>(
+            entry!([$($feature)?] iota [T: Copy + CastFrom<i64>](
                 n: usize, dst: *mut u8, start: i64, stride: i64,
-            ) {
-                // SAFETY: the contract of IotaFn.
-                unsafe { iota_block::<T>(n, dst, start, stride) }
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn is_run(n: usize, index: *const u8) -> bool {
-                // SAFETY: the contract of RunFn.
-                unsafe { is_run_block(n, index) }
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn philox<T: FromBits>(
+            ) = iota_block::<T>);
+            entry!([$($feature)?] is_run [](n: usize, index: *const u8) -> bool = is_run_block);
+            entry!([$($feature)?] philox [T: FromBits](
                 n: usize, dst: *mut u8, start: i64, stride: i64, key: u32,
-            ) {
-                // SAFETY: the contract of PhiloxFn.
-                unsafe { philox_block::<T>(n, dst, start, stride, key) }
-            }
+            ) = philox_block::<T>);
         }
     };
 }

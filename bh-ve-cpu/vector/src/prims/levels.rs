@@ -24,4 +24,19 @@ macro_rules! at_level {
     };
 }
 
-pub(super) use {at_level, for_each_level};
+/// A function of C's calling convention for a level, by one that is inlined there:
+/// `["features"] name [parameters](arguments) -> result = function`.
+macro_rules! entry {
+    (
+        [$($feature:literal)?] $name:ident [$($parameters:tt)*]
+        ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $function:expr
+    ) => {
+        $(#[target_feature(enable = $feature)])?
+        pub(super) unsafe extern "C" fn $name<$($parameters)*>($($argument: $type),*) $(-> $result)? {
+            // SAFETY: the function asks for what the type of this one asks.
+            unsafe { $function($($argument),*) }
+        }
+    };
+}
+
+pub(super) use {at_level, entry, for_each_level};

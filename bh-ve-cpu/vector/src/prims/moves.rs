@@ -1,6 +1,6 @@
 //! Copies with strides, copies that bypass the caches, and fills.
 
-use super::levels::{at_level, for_each_level};
+use super::levels::{at_level, entry, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::c128;
 use std::mem::MaybeUninit;
@@ -100,11 +100,9 @@ macro_rules! level {
         mod $module {
             use super::*;
 
-            $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe extern "C" fn gather<T: Copy>(n: usize, dst: *mut u8, src: *const u8, stride: isize) {
-                // SAFETY: `gather_block` asks for what [`StridedFn`] asks.
-                unsafe { gather_block::<T>(n, dst, src, stride) }
-            }
+            entry!([$($feature)?] gather [T: Copy](
+                n: usize, dst: *mut u8, src: *const u8, stride: isize,
+            ) = gather_block::<T>);
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Sums of many blocks, and of the squares of a few, in one pass, with the bits of additions one after the other.
 
-use super::levels::{at_level, for_each_level};
+use super::levels::{at_level, entry, for_each_level};
 use crate::simd::Isa;
 use bh_bytecode::DType;
 use std::mem::MaybeUninit;
@@ -140,17 +140,17 @@ unsafe fn sum<T: Number, const V: usize>(
 /// As [`SumFn`].
 #[inline(always)]
 unsafe fn squares<T: Number, const N: usize>(n: usize, dst: *mut T, terms: *const *const u8, single: Option<T>) {
-    // SAFETY: there are `N` terms.
-    let blocks: [*const T; N] = std::array::from_fn(|term| unsafe { terms.add(term).read().cast() });
-    for i in 0..n {
-        let square = |block: *const T| {
-            // SAFETY: each block has `n` elements.
-            let element = unsafe { block.add(i).read() };
-            element.multiply(element)
-        };
-        let sum = blocks[1..].iter().fold(square(blocks[0]), |sum, &block| sum.add(square(block)));
-        // SAFETY: `dst` has `n` elements, and what is overwritten has been read.
-        unsafe { dst.add(i).write(single.map_or(sum, |single| sum.add(single))) };
+    // SAFETY: there are `N` terms, of `n` elements each, as `dst` has; what is overwritten has been read.
+    unsafe {
+        let blocks: [*const T; N] = std::array::from_fn(|term| terms.add(term).read().cast());
+        for i in 0..n {
+            let square = |block: *const T| {
+                let element = block.add(i).read();
+                element.multiply(element)
+            };
+            let sum = blocks[1..].iter().fold(square(blocks[0]), |sum, &block| sum.add(square(block)));
+            dst.add(i).write(single.map_or(sum, |single| sum.add(single)));
+        }
     }
 }
 
@@ -176,27 +176,19 @@ macro_rules! level {
         mod $module {
             use super::*;
 
-            macro_rules! entry {
+            macro_rules! sums {
                 ($name:ident, $sum:expr) => {
-                    $(#[target_feature(enable = $feature)])?
-                    pub(super) unsafe extern "C" fn $name(
-                        n: usize,
-                        dst: *mut u8,
-                        terms: *const *const u8,
-                        count: usize,
-                        single: *const u8,
-                    ) {
-                        // SAFETY: the contract of SumFn.
-                        unsafe { $sum(n, dst, terms, count, single) }
-                    }
+                    entry!([$($feature)?] $name [](
+                        n: usize, dst: *mut u8, terms: *const *const u8, count: usize, single: *const u8,
+                    ) = $sum);
                 };
             }
-            entry!(of_f64, sum::<f64, { $bytes / size_of::<f64>() }>);
-            entry!(of_f32, sum::<f32, { $bytes / size_of::<f32>() }>);
-            entry!(of_i64, sum::<i64, { $bytes / size_of::<i64>() }>);
-            entry!(of_i32, sum::<i32, { $bytes / size_of::<i32>() }>);
-            entry!(squares_of_f64, sum_of_squares::<f64>);
-            entry!(squares_of_f32, sum_of_squares::<f32>);
+            sums!(of_f64, sum::<f64, { $bytes / size_of::<f64>() }>);
+            sums!(of_f32, sum::<f32, { $bytes / size_of::<f32>() }>);
+            sums!(of_i64, sum::<i64, { $bytes / size_of::<i64>() }>);
+            sums!(of_i32, sum::<i32, { $bytes / size_of::<i32>() }>);
+            sums!(squares_of_f64, sum_of_squares::<f64>);
+            sums!(squares_of_f32, sum_of_squares::<f32>);
         }
     };
 }

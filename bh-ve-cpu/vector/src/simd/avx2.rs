@@ -1,6 +1,6 @@
 //! Four `f64` lanes with AVX2 and FMA.
 
-use super::{Vector, intrinsics, operators};
+use super::{Vector, intrinsics, operators, shifts, transfers};
 use std::arch::x86_64::*;
 
 /// Four lanes.
@@ -14,32 +14,11 @@ impl Vector for Avx2 {
     const FUSED: bool = true;
     type Mask = __m256d;
 
-    #[inline(always)]
-    unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm256_loadu_pd(p) })
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm256_storeu_pd(p, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load_f32`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm256_cvtps_pd(_mm_loadu_ps(p)) })
-    }
-
-    #[inline(always)]
-    unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store_f32`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm_storeu_ps(p, _mm256_cvtpd_ps(self.0)) }
+    transfers! {
+        load(p: *const f64) -> Self = Self(_mm256_loadu_pd(p));
+        store(self: Self, p: *mut f64) = _mm256_storeu_pd(p, self.0);
+        load_f32(p: *const f32) -> Self = Self(_mm256_cvtps_pd(_mm_loadu_ps(p)));
+        store_f32(self: Self, p: *mut f32) = _mm_storeu_ps(p, _mm256_cvtpd_ps(self.0));
     }
 
     intrinsics! {
@@ -70,15 +49,8 @@ impl Vector for Avx2 {
             Self(_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(self.0), _mm256_castpd_si256(b.0))));
     }
 
-    #[inline(always)]
-    fn bits_shl<const N: i32>(self) -> Self {
-        // SAFETY: as for all intrinsics (module page of `simd`).
-        Self(unsafe { _mm256_castsi256_pd(_mm256_slli_epi64::<N>(_mm256_castpd_si256(self.0))) })
-    }
-
-    #[inline(always)]
-    fn bits_shr<const N: i32>(self) -> Self {
-        // SAFETY: as for all intrinsics (module page of `simd`).
-        Self(unsafe { _mm256_castsi256_pd(_mm256_srli_epi64::<N>(_mm256_castpd_si256(self.0))) })
+    shifts! {
+        bits_shl(self) = Self(_mm256_castsi256_pd(_mm256_slli_epi64::<N>(_mm256_castpd_si256(self.0))));
+        bits_shr(self) = Self(_mm256_castsi256_pd(_mm256_srli_epi64::<N>(_mm256_castpd_si256(self.0))));
     }
 }

@@ -1,6 +1,6 @@
 //! Eight `f64` lanes with AVX-512 F, DQ, BW and VL.
 
-use super::{Vector, intrinsics, operators};
+use super::{Vector, intrinsics, operators, shifts, transfers};
 use std::arch::x86_64::*;
 
 /// Eight lanes.
@@ -20,32 +20,11 @@ impl Vector for Avx512 {
     const FUSED: bool = true;
     type Mask = __mmask8;
 
-    #[inline(always)]
-    unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm512_loadu_pd(p) })
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm512_storeu_pd(p, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load_f32`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(p)) })
-    }
-
-    #[inline(always)]
-    unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store_f32`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm256_storeu_ps(p, _mm512_cvtpd_ps(self.0)) }
+    transfers! {
+        load(p: *const f64) -> Self = Self(_mm512_loadu_pd(p));
+        store(self: Self, p: *mut f64) = _mm512_storeu_pd(p, self.0);
+        load_f32(p: *const f32) -> Self = Self(_mm512_cvtps_pd(_mm256_loadu_ps(p)));
+        store_f32(self: Self, p: *mut f32) = _mm256_storeu_ps(p, _mm512_cvtpd_ps(self.0));
     }
 
     intrinsics! {
@@ -74,16 +53,9 @@ impl Vector for Avx512 {
             Self(_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(self.0), _mm512_castpd_si512(b.0))));
     }
 
-    #[inline(always)]
-    fn bits_shl<const N: i32>(self) -> Self {
-        // SAFETY: as for all intrinsics (module page of `simd`).
-        Self(unsafe { _mm512_castsi512_pd(_mm512_sll_epi64(_mm512_castpd_si512(self.0), _mm_cvtsi32_si128(N))) })
-    }
-
-    #[inline(always)]
-    fn bits_shr<const N: i32>(self) -> Self {
-        // SAFETY: as for all intrinsics (module page of `simd`).
-        Self(unsafe { _mm512_castsi512_pd(_mm512_srl_epi64(_mm512_castpd_si512(self.0), _mm_cvtsi32_si128(N))) })
+    shifts! {
+        bits_shl(self) = Self(_mm512_castsi512_pd(_mm512_sll_epi64(_mm512_castpd_si512(self.0), _mm_cvtsi32_si128(N))));
+        bits_shr(self) = Self(_mm512_castsi512_pd(_mm512_srl_epi64(_mm512_castpd_si512(self.0), _mm_cvtsi32_si128(N))));
     }
 
     #[inline(always)]

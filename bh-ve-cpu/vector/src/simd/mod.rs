@@ -290,6 +290,34 @@ macro_rules! intrinsics {
 }
 pub(crate) use intrinsics;
 
+/// Implements methods that read or write memory as intrinsic calls.
+macro_rules! transfers {
+    ($($name:ident($($arg:ident: $ty:ty),*) $(-> $out:ty)? = $body:expr;)*) => {
+        $(
+            #[inline(always)]
+            unsafe fn $name($($arg: $ty),*) $(-> $out)? {
+                // SAFETY: the memory has `LANES` numbers, aligned or not, and the level is enabled, as the trait asks.
+                unsafe { $body }
+            }
+        )*
+    };
+}
+pub(crate) use transfers;
+
+/// Implements shifts by `N` bits as intrinsic calls.
+macro_rules! shifts {
+    ($($name:ident($this:ident) = $body:expr;)*) => {
+        $(
+            #[inline(always)]
+            fn $name<const N: i32>($this) -> Self {
+                // SAFETY: as for all intrinsics (module page).
+                unsafe { $body }
+            }
+        )*
+    };
+}
+pub(crate) use shifts;
+
 /// Implements the arithmetic operators of a vector type through four intrinsics.
 macro_rules! operators {
     ($vector:ident, $add:ident, $sub:ident, $mul:ident, $div:ident) => {

@@ -1,6 +1,6 @@
 //! One `f64` lane in plain Rust, for every other architecture.
 
-use super::Vector;
+use super::{Vector, transfers};
 
 /// One lane.
 #[derive(Clone, Copy)]
@@ -52,28 +52,11 @@ impl Vector for Portable {
     const FUSED: bool = false;
     type Mask = bool;
 
-    #[inline(always)]
-    unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks.
-        Self(unsafe { p.read_unaligned() })
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks.
-        unsafe { p.write_unaligned(self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load_f32`] asks.
-        Self(f64::from(unsafe { p.read_unaligned() }))
-    }
-
-    #[inline(always)]
-    unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store_f32`] asks.
-        unsafe { p.write_unaligned(self.0 as f32) }
+    transfers! {
+        load(p: *const f64) -> Self = Self(p.read_unaligned());
+        store(self: Self, p: *mut f64) = p.write_unaligned(self.0);
+        load_f32(p: *const f32) -> Self = Self(f64::from(p.read_unaligned()));
+        store_f32(self: Self, p: *mut f32) = p.write_unaligned(self.0 as f32);
     }
 
     scalar_methods! {

@@ -1,6 +1,6 @@
 //! Vectors of `f32` lanes with fused multiply-add, for the few functions worth a version of their own.
 
-use super::intrinsics;
+use super::{intrinsics, transfers};
 use std::arch::x86_64::*;
 
 /// A vector of `f32` lanes; the module page of `simd` says where values of such types may exist. Operations whose names
@@ -74,18 +74,9 @@ impl Single for Avx512Single {
     const LANES: usize = 16;
     type Mask = __mmask16;
 
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Single::load`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm512_loadu_ps(p) })
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f32) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Single::store`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm512_storeu_ps(p, self.0) }
+    transfers! {
+        load(p: *const f32) -> Self = Self(_mm512_loadu_ps(p));
+        store(self: Self, p: *mut f32) = _mm512_storeu_ps(p, self.0);
     }
 
     intrinsics! {
@@ -133,18 +124,9 @@ impl Single for Avx2Single {
     const LANES: usize = 8;
     type Mask = __m256;
 
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Single::load`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm256_loadu_ps(p) })
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f32) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Single::store`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm256_storeu_ps(p, self.0) }
+    transfers! {
+        load(p: *const f32) -> Self = Self(_mm256_loadu_ps(p));
+        store(self: Self, p: *mut f32) = _mm256_storeu_ps(p, self.0);
     }
 
     intrinsics! {

@@ -1,6 +1,6 @@
 //! Two `f64` lanes with what every x86-64 processor has: no fused multiply-add, no rounding instructions.
 
-use super::{Vector, intrinsics, operators};
+use super::{Vector, intrinsics, operators, shifts, transfers};
 use std::arch::x86_64::*;
 
 /// Two lanes.
@@ -17,32 +17,11 @@ impl Vector for Sse2 {
     const FUSED: bool = false;
     type Mask = __m128d;
 
-    #[inline(always)]
-    unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `p` is valid for reading `LANES` numbers, aligned or not, as [`Vector::load`] asks; the level is
-        // enabled (module page of `simd`).
-        Self(unsafe { _mm_loadu_pd(p) })
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `p` is valid for writing `LANES` numbers, aligned or not, as [`Vector::store`] asks; the level is
-        // enabled (module page of `simd`).
-        unsafe { _mm_storeu_pd(p, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_f32(p: *const f32) -> Self {
-        // SAFETY: `p` is valid for reading two numbers, as [`Vector::load_f32`] asks; their eight bytes are read as one
-        // number, aligned or not.
-        Self(unsafe { _mm_cvtps_pd(_mm_castpd_ps(_mm_load_sd(p.cast::<f64>()))) })
-    }
-
-    #[inline(always)]
-    unsafe fn store_f32(self, p: *mut f32) {
-        // SAFETY: `p` is valid for writing two numbers, as [`Vector::store_f32`] asks; their eight bytes are written as
-        // one number, aligned or not.
-        unsafe { _mm_store_sd(p.cast::<f64>(), _mm_castps_pd(_mm_cvtpd_ps(self.0))) }
+    transfers! {
+        load(p: *const f64) -> Self = Self(_mm_loadu_pd(p));
+        store(self: Self, p: *mut f64) = _mm_storeu_pd(p, self.0);
+        load_f32(p: *const f32) -> Self = Self(_mm_cvtps_pd(_mm_castpd_ps(_mm_load_sd(p.cast::<f64>()))));
+        store_f32(self: Self, p: *mut f32) = _mm_store_sd(p.cast::<f64>(), _mm_castps_pd(_mm_cvtpd_ps(self.0)));
     }
 
     intrinsics! {
@@ -105,15 +84,8 @@ impl Vector for Sse2 {
         self.abs().floor().copysign(self)
     }
 
-    #[inline(always)]
-    fn bits_shl<const N: i32>(self) -> Self {
-        // SAFETY: as for all intrinsics (module page of `simd`).
-        Self(unsafe { _mm_castsi128_pd(_mm_slli_epi64::<N>(_mm_castpd_si128(self.0))) })
-    }
-
-    #[inline(always)]
-    fn bits_shr<const N: i32>(self) -> Self {
-        // SAFETY: as for all intrinsics (module page of `simd`).
-        Self(unsafe { _mm_castsi128_pd(_mm_srli_epi64::<N>(_mm_castpd_si128(self.0))) })
+    shifts! {
+        bits_shl(self) = Self(_mm_castsi128_pd(_mm_slli_epi64::<N>(_mm_castpd_si128(self.0))));
+        bits_shr(self) = Self(_mm_castsi128_pd(_mm_srli_epi64::<N>(_mm_castpd_si128(self.0))));
     }
 }
