@@ -57,6 +57,12 @@ impl<'a, 'py> Arguments<'a, 'py> {
         self.py
     }
 
+    /// All of them, those with names last.
+    #[inline]
+    pub fn all(&self) -> &'a [Py<PyAny>] {
+        self.all
+    }
+
     /// How many have names.
     #[inline]
     pub fn named(&self) -> usize {

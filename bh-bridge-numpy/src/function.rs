@@ -131,6 +131,23 @@ unsafe fn call_function(
 const ENTRY: EntryPoint =
     pyo3::impl_::trampoline::get_trampoline_function!(fastcall_cfunction_with_keywords, call_function);
 
+/// A function as a method of an object.
+pub fn bind<'py>(function: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    if let Some(bind) = *BIND {
+        // SAFETY: both are objects, and the thread is attached; the result is a new reference, or null with an exception.
+        return unsafe { Bound::from_owned_ptr_or_err(py, bind(function.as_ptr(), object.as_ptr())) };
+    }
+    let method = match METHOD.get() {
+        Some(method) => method,
+        None => {
+            let method = py.import("types")?.getattr("MethodType")?.unbind();
+            METHOD.get_or_init(|| method)
+        }
+    };
+    method.bind(py).call1((function, object))
+}
+
 impl Function {
     #[inline]
     fn call<'py>(&self, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -181,22 +198,10 @@ impl Function {
         object: &Bound<'py, PyAny>,
         _class: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
         if object.is_none() || !slf.get().binds {
             return Ok(slf.clone().into_any());
         }
-        if let Some(bind) = *BIND {
-            // SAFETY: both are objects, and the thread is attached; the result is a new reference, or null with an exception.
-            return unsafe { Bound::from_owned_ptr_or_err(py, bind(slf.as_ptr(), object.as_ptr())) };
-        }
-        let method = match METHOD.get() {
-            Some(method) => method,
-            None => {
-                let method = py.import("types")?.getattr("MethodType")?.unbind();
-                METHOD.get_or_init(|| method)
-            }
-        };
-        method.bind(py).call1((slf, object))
+        bind(slf.as_any(), object)
     }
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {

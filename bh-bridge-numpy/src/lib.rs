@@ -44,6 +44,7 @@ mod shape;
 mod shared_view;
 mod shortcut;
 mod strided;
+mod taught;
 mod transfer;
 mod ufunc;
 mod warning;
@@ -72,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     protocol::register(module)?;
     choose::register(module)?;
     shortcut::register(module)?;
+    taught::register(module)?;
     array_api::register(module)?;
     scalar::register(module)?;
     compose::register(module)?;

@@ -1,7 +1,12 @@
 """What a newcomer tries first with other libraries: arrays of bh given to Matplotlib, SciPy and pandas, and taken from them."""
 
+import copy
 import importlib
 import importlib.machinery
+import inspect
+import os
+import pickle
+import subprocess
 import sys
 import types
 
@@ -221,6 +226,34 @@ def test_libraries_that_look_at_the_class_get_numpys_arrays(looking):
     word = 7
     assert table.eval("word") == word
     assert issubclass(looking.kind(bh.arange(100_000.0).sum()), numpy.float64)
+
+
+def test_taught_functions_are_shown_and_kept_like_others(looking):
+    assert str(inspect.signature(looking.Table.put)) == "(self, key, *, value=None)"
+    assert str(inspect.signature(looking.Table().put)) == "(key, *, value=None)"
+    assert looking.kind.__name__ == "kind" and looking.kind.__module__ == "looking" and looking.kind.__code__.co_name == "kind"
+    assert repr(looking.Table.put).startswith("<function Table.put at ")
+    for one in (looking.kind, looking.Table.put):
+        assert pickle.loads(pickle.dumps(one)) is one and copy.copy(one) is one
+    assert looking.Table(3).put.__self__.values == 3
+
+
+def test_arguments_are_looked_into_as_deep_as_they_go(looking):
+    endless = []
+    endless.append(endless)
+    with pytest.raises(RecursionError):
+        looking.kind(endless)
+    assert looking.inner({"a": [[[bh.ones(2)]]], "b": 1}) == (list, int)
+    assert looking.kind([1.0] * 2000 + [bh.ones(2)]) is list
+
+
+def test_libraries_are_left_alone_on_demand(tmp_path):
+    (tmp_path / "plain.py").write_text("def kind(value): return type(value)")
+    code = "import bh\nbh._libraries.LIBRARIES['plain'] = ('plain',)\nimport plain\nprint(plain.kind(bh.ones(2)) is bh.ndarray)"
+    for teach, shown in (("off", "True"), ("on", "False")):
+        environment = {**os.environ, "BH_TEACH": teach, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+        ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert ended.stdout.strip() == shown, ended.stderr
 
 
 def test_a_library_that_is_there_already_is_taught(looking, monkeypatch):

@@ -9,6 +9,7 @@ import functools
 import importlib
 import importlib.abc
 import inspect
+import os
 import sys
 import types
 
@@ -91,36 +92,17 @@ _FUNCTIONS = {types.FunctionType, _native.Function, type(UFUNCS["add"])}
 _SEEN = {ndarray, list, tuple, dict, types.ModuleType, *_FUNCTIONS}
 
 
+# The native half looks at the arguments of calls, and into boxes of them; it calls Python if there is one of these.
+_LOOKED_FOR = list(_SEEN - {list, tuple, dict})
+
+
 def taught(function):
-    """A function of a library, given NumPy's arrays for those of bh."""
+    """A function of a library, or of a class or its instances, given NumPy's arrays for those of bh."""
 
-    @functools.wraps(function)
     def call(*args, **kwargs):
-        if kwargs:
-            kwargs = {name: seen(value) for name, value in kwargs.items()}
-        return function(*map(seen, args), **kwargs)
+        return function(*map(seen, args), **{name: seen(value) for name, value in kwargs.items()})
 
-    call._bh_taught = True
-    return call
-
-
-def taught_method(function):
-    """A method of a class, or of its instances, given the same: most calls have no arrays."""
-
-    @functools.wraps(function)
-    def call(self, /, *args, **kwargs):
-        for value in args:
-            if type(value) in _SEEN:
-                args = map(seen, args)
-                break
-        for value in kwargs.values():
-            if type(value) in _SEEN:
-                kwargs = {name: seen(value) for name, value in kwargs.items()}
-                break
-        return function(self, *args, **kwargs)
-
-    call._bh_taught = True
-    return call
+    return functools.update_wrapper(_native.Taught(function, call, _LOOKED_FOR), function)
 
 
 def _takes_arguments(function, of_object):
@@ -134,22 +116,22 @@ def _teach_class(kind):
     for name in ("__call__", "__getitem__", "__setitem__"):
         method = getattr(kind, name, None)
         if type(method) is types.WrapperDescriptorType and method.__objclass__ not in (dict, list, tuple, str):
-            _exchange(kind, name, taught_method(method))
+            _exchange(kind, name, taught(method))
     for name, value in list(vars(kind).items()):
         if name in _OWN or name.startswith("_") and not name.startswith("__"):
             continue
         wrapper = type(value) if isinstance(value, (classmethod, staticmethod)) else None
         function = value.__func__ if wrapper else value
         of_object = wrapper is not staticmethod or name == "__new__"
-        if isinstance(function, types.FunctionType) and _takes_arguments(function, of_object) and not hasattr(function, "_bh_taught"):
-            made = taught_method(function) if of_object else taught(function)
+        if isinstance(function, types.FunctionType) and _takes_arguments(function, of_object):
+            made = taught(function)
             _exchange(kind, name, wrapper(made) if wrapper else made)
         elif name.startswith("_"):
             continue
-        elif isinstance(value, property) and value.fset is not None and not hasattr(value.fset, "_bh_taught"):
-            _exchange(kind, name, property(value.fget, taught_method(value.fset), value.fdel, value.__doc__))
+        elif isinstance(value, property) and value.fset is not None and not isinstance(value.fset, _native.Taught):
+            _exchange(kind, name, property(value.fget, taught(value.fset), value.fdel, value.__doc__))
         elif isinstance(value, types.MethodDescriptorType):
-            _exchange(kind, name, taught_method(value))
+            _exchange(kind, name, taught(value))
         elif isinstance(value, types.GetSetDescriptorType):
             _exchange(kind, name, _attribute(value))
 
@@ -206,7 +188,7 @@ def _teach_one(module, name, value):
             if _is_of(kind, module.__name__) and kind.__flags__ & _ON_HEAP and "_bh_taught" not in vars(kind):
                 _exchange(kind, "_bh_taught", True)
                 _teach_class(kind)
-    elif isinstance(value, _TAUGHT) and name not in _OWN and not hasattr(value, "_bh_taught"):
+    elif isinstance(value, _TAUGHT) and name not in _OWN:
         setattr(module, name, taught(value))
 
 
@@ -248,7 +230,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install():
-    """Teaches the libraries that are imported, and the others when they are."""
+    """Teaches the libraries that are imported, and the others when they are, unless `BH_TEACH` is `off`."""
+    if os.environ.get("BH_TEACH", "on") == "off":
+        return
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     for name, module in list(sys.modules.items()):
