@@ -34,9 +34,9 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds
         oracle.check(&program.batch, &plain).map_err(|text| format!("without windows: {text}"))?;
     }
     for (index, driver) in drivers.iter_mut().enumerate().skip(1) {
-        let swept = run(driver, program, &partition)?;
+        let windowed = run(driver, program, &partition)?;
         for base in program.batch.bases.iter().filter(|base| oracle.memory.get(base.id).is_some()) {
-            if swept.get(base.id) != plain.get(base.id) {
+            if windowed.get(base.id) != plain.get(base.id) {
                 return Err(format!("driver {index}: identity {} differs from the plain order's", base.id));
             }
         }

@@ -5,6 +5,7 @@ use bh_core::stack::Stack;
 use bh_tests::ordinary::{self, Sizes};
 use bh_tests::run::Cuts;
 use bh_tests::{conformance, random, stacks};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A cluster on which arrays of more than `small` bytes are split. Under a launcher it has the ranks that were started,
 /// and this program must run its tests one by one (`mpirun -n 3 suites --test-threads=1`).
@@ -104,7 +105,9 @@ fn of_one(name: &str) -> Stack {
 
 /// A stack whose key `weights` names a file with these rates.
 fn with_rates(name: &str, rates: &str, make: impl FnOnce(&str) -> Stack) -> Stack {
-    let path = std::env::temp_dir().join(format!("bh-rates-{name}-{}", std::process::id()));
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("bh-rates-{name}-{number}-{}", std::process::id()));
     std::fs::write(&path, rates).unwrap();
     let stack = make(&format!("weights = '{}'", path.display()));
     std::fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Random user programs, loops among them, read the same bits lazily, fused, swept and compiled as operation by operation.
+//! Random user programs, loops among them, read the same bits lazily, fused, in windows and compiled as operation by operation.
 
 use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};

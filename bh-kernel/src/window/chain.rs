@@ -217,11 +217,11 @@ impl<'a> Chain<'a> {
                 self.reason.get_or_insert(Apart::Effort);
                 break;
             }
-            let Some(swept) = self.block(block) else {
+            let Some(windowed) = self.block(block) else {
                 self.reason.get_or_insert(Apart::Special);
                 break;
             };
-            if swept {
+            if windowed {
                 self.end = block + 1;
                 if self.nests.len() > 1 && self.exceeds(self.options.bytes) {
                     return Err(block);
@@ -288,14 +288,14 @@ impl<'a> Chain<'a> {
                 (rename.base, array)
             })
             .collect();
-        let mut swept = false;
+        let mut windowed = false;
         for stage in stages {
-            swept |= self.stage(block, stage.clone(), &fresh);
+            windowed |= self.stage(block, stage.clone(), &fresh);
         }
         for rename in renames {
             for &view in self.batch.uncovered(rename) {
                 let (from, to) = (BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
-                swept |= self.stage(block, crate::copy_stage(self.batch, view, from, to), &fresh);
+                windowed |= self.stage(block, crate::copy_stage(self.batch, view, from, to), &fresh);
             }
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
             self.renames.push((block, SlidingRename { base: rename.base, alias }));
@@ -305,7 +305,7 @@ impl<'a> Chain<'a> {
                 self.arrays[old as usize].replaced = Some(block);
             }
         }
-        Some(swept)
+        Some(windowed)
     }
 
     fn array(&mut self, base: u32, dtype: DType, len: i64, temporary: Option<(u32, u16)>) -> u32 {

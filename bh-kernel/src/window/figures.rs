@@ -11,7 +11,7 @@ pub struct Figures {
     /// Kernels that compute.
     pub kernels: u32,
     /// Kernels that run in windows.
-    pub swept: u32,
+    pub windowed: u32,
     /// Bytes if every kernel runs on its own.
     pub plain_bytes: u64,
     /// Bytes with windows.
@@ -23,7 +23,7 @@ pub struct Figures {
 impl Figures {
     /// What runs one after the other: windows, and kernels in none.
     pub fn turns(&self) -> u32 {
-        self.kernels - self.swept + self.windows.found.len() as u32
+        self.kernels - self.windowed + self.windows.found.len() as u32
     }
 }
 
@@ -37,7 +37,7 @@ pub fn figures(batch: &BatchRef<'_>, bytes: i64) -> Figures {
     for (block, lowered) in (0..).zip(&windows.lowered) {
         let window = windows.found.iter().find(|window| window.blocks.contains(&block));
         figures.kernels += u32::from(*lowered != Lowered::Nothing);
-        figures.swept += u32::from(*lowered != Lowered::Nothing && window.is_some());
+        figures.windowed += u32::from(*lowered != Lowered::Nothing && window.is_some());
         if let Lowered::Loops(stages, _) = lowered {
             let own: u64 = stages.iter().map(traffic).sum();
             figures.plain_bytes += own;

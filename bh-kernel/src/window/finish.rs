@@ -116,7 +116,7 @@ fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
 
 /// Bytes between memory and kernels: in the plain order, and with the window.
 fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
-    let (mut plain, mut swept) = (0, 0);
+    let (mut plain, mut windowed) = (0, 0);
     for (array, &rolling) in chain.arrays.iter().zip(rolling) {
         // A nest uses an array as many rows long as its positions are.
         let bytes = |access: &Access| {
@@ -135,11 +135,11 @@ fn traffic(chain: &Chain<'_>, rolling: &[bool]) -> (u64, u64) {
             }
             let made_here = !write && (array.fresh || array.accesses.first().is_some_and(|access| access.write));
             if !rolling && !made_here {
-                swept += most;
+                windowed += most;
             }
         }
     }
-    (plain, swept)
+    (plain, windowed)
 }
 
 /// The most times for which the rows fit, in whole partial results.

@@ -108,14 +108,14 @@ fn kernels_in_no_window_move_what_they_move_alone() {
         batch.push_block(&[index], &[]);
     }
     let alone = figures(&batch.as_ref(), 500);
-    assert_eq!((alone.kernels, alone.swept, alone.turns()), (5, 0, 5));
+    assert_eq!((alone.kernels, alone.windowed, alone.turns()), (5, 0, 5));
     // Each of about ten thousand elements that are read, at one or two places of one array, and written.
     assert_eq!(alone.bytes, alone.plain_bytes);
     assert!((5 * 2 * 9_600 * 8..5 * 4 * 10_000 * 8).contains(&alone.bytes), "{}", alone.bytes);
-    let swept = figures(&batch.as_ref(), 20_000);
-    assert_eq!((swept.kernels, swept.swept, swept.turns()), (5, 5, 1));
-    assert_eq!(swept.plain_bytes, alone.plain_bytes);
-    assert!(swept.bytes < alone.bytes / 3, "{}", swept.bytes);
+    let windowed = figures(&batch.as_ref(), 20_000);
+    assert_eq!((windowed.kernels, windowed.windowed, windowed.turns()), (5, 5, 1));
+    assert_eq!(windowed.plain_bytes, alone.plain_bytes);
+    assert!(windowed.bytes < alone.bytes / 3, "{}", windowed.bytes);
 }
 
 #[test]
