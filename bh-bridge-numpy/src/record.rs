@@ -9,6 +9,7 @@ use crate::operand::{Operand, classify};
 use crate::sequence;
 use crate::shared_view::contiguous;
 use crate::strided::is_plain;
+use crate::ufunc::{broadcast, shown};
 use bh_bytecode::{DType, Kind, Opcode, TypeSet, View};
 use bh_core::abi::status;
 use bh_recorder::{ArrayId, Input, Known, Location};
@@ -16,6 +17,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(empty, module)?)?;
@@ -242,6 +244,25 @@ fn is_legal(opcode: &str, input: u8, output: u8, inputs: usize) -> PyResult<bool
     Ok(opcode_named(opcode)?.check_types(output, &vec![input; inputs]))
 }
 
+/// What NumPy says of operands whose shapes do not broadcast; `None` if they do.
+#[cold]
+fn unfit(operands: &[Bound<'_, PyAny>]) -> Option<PyErr> {
+    let shape = |operand: &Bound<'_, PyAny>| {
+        operand.cast_exact::<Array>().map_or_else(|_| Arc::default(), |array| array.get().view.shared())
+    };
+    let shapes: Vec<Arc<View>> = operands.iter().map(shape).collect();
+    let mut common = Arc::default();
+    let fit = shapes.iter().all(|view| match broadcast(&common, view) {
+        Ok(wider) => {
+            common = wider;
+            true
+        }
+        Err(_) => false,
+    });
+    let all: String = shapes.iter().map(|view| format!("{} ", shown(view))).collect();
+    (!fit).then(|| PyValueError::new_err(format!("operands could not be broadcast together with shapes {all}")))
+}
+
 /// Any operation of the opcode table on arrays of equal types (numbers take the type of the last array) into a new array.
 #[pyfunction]
 #[pyo3(signature = (opcode, operands, param=0))]
@@ -261,7 +282,10 @@ fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>,
         let recorder = &last.context.recorder;
         recorder.operate_described(opcode, param, None, &all, place)
     };
-    let (id, info) = with_location(py, record).map_err(exception)?;
+    let (id, info) = with_location(py, record).map_err(|error| match opcode.kind() {
+        Kind::Elementwise if error.status == status::SHAPE => unfit(&operands).unwrap_or_else(|| exception(error)),
+        _ => exception(error),
+    })?;
     let result = Array::result(last.context, id, info.dtype, info.view);
     match order {
         None => Ok(result),

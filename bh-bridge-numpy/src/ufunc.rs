@@ -500,7 +500,7 @@ fn is_plain(view: &View) -> bool {
 }
 
 /// Shapes as NumPy writes them in this message.
-fn shown(view: &View) -> String {
+pub fn shown(view: &View) -> String {
     let extents: Vec<String> = view.shape().iter().map(i64::to_string).collect();
     format!("({}{})", extents.join(","), if view.rank() == 1 { "," } else { "" })
 }

@@ -91,6 +91,27 @@ def test_types_that_bh_lacks_have_numpys_results():
     same(bh.arange(3).astype(None), numpy.arange(3).astype(None))
 
 
+def test_shapes_that_do_not_fit_are_told_as_by_numpy():
+    for count in (1, 100_000):
+        calls = (
+            lambda np: np.ones(3 * count) + np.ones(4 * count),
+            lambda np: np.ones((2, 3 * count)) * 2 - np.ones(4 * count),
+            lambda np: np.add(np.ones(3 * count), np.ones(4 * count)),
+            lambda np: np.maximum(np.ones(3 * count) * 2, np.ones(4 * count)),
+            lambda np: np.ones(3 * count) == np.ones(4 * count),
+            lambda np: np.where(np.ones(3 * count) > 0, np.ones(4 * count), 1),
+            lambda np: np.where(np.ones(3 * count) > 0, np.ones(3 * count), np.ones((2, 4 * count))),
+            lambda np: np.ones(3 * count) + list(range(4 * count)),
+        )
+        for call in calls:
+            texts = []
+            for module in (bh, numpy):
+                with pytest.raises(ValueError) as raised:
+                    call(module)
+                texts.append(str(raised.value))
+            assert texts[0] == texts[1]
+
+
 def test_broadcast_knows_its_shape_before_the_elements():
     a, b = bh.arange(3.0) + 1, bh.zeros((2, 1))
     before = bh.profile()["batches"]
