@@ -106,11 +106,11 @@ def alone(name, size, warm):
         last = time.perf_counter()
         float(step())
         times.append(time.perf_counter() - last if last > begin + warm else math.inf)
-    print(os.environ.get("OMPI_COMM_WORLD_RANK", 0), statistics.median(one for one in times if one < math.inf), flush=True)
+    return statistics.median(one for one in times if one < math.inf)
 
 
 def copies():
-    """Copies memory for a while; prints the bytes that are read and written in a second."""
+    """Copies memory for a while: the bytes that are read and written in a second."""
     import numpy
 
     one, other = numpy.ones(COPIED // 8), numpy.zeros(COPIED // 8)
@@ -118,7 +118,12 @@ def copies():
     while time.perf_counter() - begin < COPYING:
         other[:] = one
         turns += 1
-    print(2 * COPIED * turns / (time.perf_counter() - begin), flush=True)
+    return 2 * COPIED * turns / (time.perf_counter() - begin)
+
+
+def tell(folder, figure):
+    """Writes a process's figure into a file of its own: mpirun may mix what processes print."""
+    Path(folder, os.environ.get("OMPI_COMM_WORLD_RANK", "0")).write_text(str(figure))
 
 
 def launcher(ranks, cores):
@@ -169,6 +174,12 @@ class Ways:
             least = self.least(launcher(ranks, self.cores), name, size, BH_STACK="cluster", BH_VE_CPU_THREADS="1", BH_STATS=f"{folder}/stats", **variables)
             return least, parts(folder)
 
+    def told(self, ranks, *arguments):
+        """The figures of processes beside each other, without a cluster, by rank."""
+        with tempfile.TemporaryDirectory() as folder:
+            run(launcher(ranks, self.cores), [arguments[0], folder, *arguments[1:]], BH_STACK="cpu", BH_VE_CPU_THREADS="1")
+            return [float(path.read_text()) for path in sorted(Path(folder).iterdir(), key=lambda path: int(path.name))]
+
     def strong(self, name, size):
         one = None
         if not self.arguments.no_core:
@@ -186,9 +197,7 @@ class Ways:
 
     def balanced(self, name, size):
         """What cores take for equal shares without a cluster, all at once, and ranks with equal shares and with shares by these times."""
-        command = ["--alone", name, round(size / math.sqrt(self.ranks)), self.arguments.warm]
-        lines = run(launcher(self.ranks, self.cores), command, BH_STACK="cpu", BH_VE_CPU_THREADS="1").splitlines()
-        cores = [seconds for _, seconds in sorted((int(rank), float(seconds)) for rank, seconds in map(str.split, lines))]
+        cores = self.told(self.ranks, "--alone", name, round(size / math.sqrt(self.ranks)), self.arguments.warm)
         weights = ",".join(f"{min(cores) / seconds:.3f}" for seconds in cores)
         threads = self.least([], name, size, BH_STACK="cpu", BH_VE_CPU_THREADS=str(self.ranks))
         even = self.on_ranks(name, size, self.ranks)[0]
@@ -207,7 +216,7 @@ class Ways:
 
     def copies(self):
         """How fast ranks copy memory all at once, as a part of as many times one."""
-        one, many = ([float(line) for line in run(launcher(ranks, self.cores), ["--copy"]).split()] for ranks in (1, self.ranks))
+        one, many = (self.told(ranks, "--copy") for ranks in (1, self.ranks))
         efficiency = sum(many) / self.ranks / one[0]
         print(f"{'copies':>14}        {1e-9 * one[0]:>8.1f} GB/s {1e-9 * sum(many):.1f} GB/s   {efficiency:.2f}", flush=True)
         return {"program": "copies", "one": one[0], "ranks": sum(many), "efficiency": efficiency}
@@ -253,8 +262,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--work"]:
         work(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *map(float, sys.argv[5:7]))
     elif sys.argv[1:2] == ["--alone"]:
-        alone(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+        tell(sys.argv[2], alone(sys.argv[3], int(sys.argv[4]), float(sys.argv[5])))
     elif sys.argv[1:2] == ["--copy"]:
-        copies()
+        tell(sys.argv[2], copies())
     else:
         main()
