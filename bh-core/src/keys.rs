@@ -119,7 +119,7 @@ keys! {
         AHEAD_PERCENT "ahead_percent": u32 = "0",
             "In batches of several turns of a loop, ranks get rows of neighbours for all turns at once and compute with them, as long \
              as these are at most this percentage of their own; 0 to send rows for each turn. Unset, 10 where all ranks work in host \
-             memory.";
+             memory, and 2 elsewhere.";
         GRID "grid": String = "\"auto\"",
             "Grids of ranks on which arrays are cut along several axes: auto (where that moves less), rows (never), or the ranks along each \
              axis, as in 4x4, for all arrays whose operations allow it.";

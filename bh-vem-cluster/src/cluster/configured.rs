@@ -27,6 +27,9 @@ pub(super) fn description(host: &Host) -> String {
 /// How far ranks that work in host memory go ahead, so that they do several turns of a loop tile by tile, as one would.
 const AHEAD_PERCENT: u32 = 10;
 
+/// The same where some have memory of their own: less, as turns of other sizes are kernels that a device builds.
+const AHEAD_PERCENT_ON_DEVICES: u32 = 2;
+
 /// Right factors of products that come to all ranks of one host as a whole: they would all pass through its memory anyway.
 const KEEP_BYTES: u64 = 64 << 20;
 
@@ -47,7 +50,7 @@ impl Defaults {
         let memory: Option<Vec<u64>> = stacks.iter().map(|one| one.memory).collect();
         Defaults {
             overlap_bytes: keys::cluster::OVERLAP_BYTES.default(),
-            ahead_percent: if in_host_memory { AHEAD_PERCENT } else { keys::cluster::AHEAD_PERCENT.default() },
+            ahead_percent: if in_host_memory { AHEAD_PERCENT } else { AHEAD_PERCENT_ON_DEVICES },
             keep_bytes: match memory.and_then(|all| all.into_iter().min()) {
                 Some(least) => part_for_factors(least),
                 None if in_host_memory && one_host => KEEP_BYTES,
