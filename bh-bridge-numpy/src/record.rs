@@ -251,14 +251,7 @@ fn unfit(operands: &[Bound<'_, PyAny>]) -> Option<PyErr> {
         operand.cast_exact::<Array>().map_or_else(|_| Arc::default(), |array| array.get().view.shared())
     };
     let shapes: Vec<Arc<View>> = operands.iter().map(shape).collect();
-    let mut common = Arc::default();
-    let fit = shapes.iter().all(|view| match broadcast(&common, view) {
-        Ok(wider) => {
-            common = wider;
-            true
-        }
-        Err(_) => false,
-    });
+    let fit = shapes.iter().try_fold(Arc::default(), |common: Arc<View>, view| broadcast(&common, view)).is_ok();
     let all: String = shapes.iter().map(|view| format!("{} ", shown(view))).collect();
     (!fit).then(|| PyValueError::new_err(format!("operands could not be broadcast together with shapes {all}")))
 }

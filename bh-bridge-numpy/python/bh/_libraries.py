@@ -90,8 +90,6 @@ def _modules():
 _FUNCTIONS = {types.FunctionType, _native.Function, type(UFUNCS["add"])}
 # The classes of what may be seen in another way.
 _SEEN = {ndarray, list, tuple, dict, types.ModuleType, *_FUNCTIONS}
-
-
 # The native half looks at the arguments of calls, and into boxes of them; it calls Python if there is one of these.
 _LOOKED_FOR = list(_SEEN - {list, tuple, dict})
 
