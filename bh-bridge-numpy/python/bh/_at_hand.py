@@ -24,7 +24,7 @@ _OPERANDS = {
     "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "histogram2d": 2, "histogramdd": 1,
     "nan_to_num": 1, "nanargmin": 1, "nanargmax": 1, "convolve": 2, "correlate": 2,
     "count_nonzero": 1, "nonzero": 1, "flatnonzero": 1, "take": 2, "resize": 1, "unravel_index": 1, "ravel_multi_index": 1, "nanmin": 1,
-    "nanmax": 1, "trim_zeros": 1, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
+    "nanmax": 1, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
 }  # fmt: skip
 # The most elements of an operand, and of one of functions that move elements or count them, where NumPy goes once over what takes bh
 # a few kernels.

@@ -24,23 +24,37 @@ def mask_of(axes):
     return sum(1 << axis for axis in axes)
 
 
-def deliver(result, out, rule="same_kind", function=""):
-    """The result itself, or `out` with the result in it, `...` asks for an array where there would be a scalar."""
-    if out is None:
-        return result
-    if out is ...:
-        result._scalar = False
-        return result
-    if isinstance(out, tuple):
-        out = out[0]
+def target_of(out):
+    """The array that a result goes into; None for `None` and `...`, which ask for a new one."""
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if out is None or out is ...:
+        return None
     if type(out) is not ndarray:
         raise Fallback("the output is an array of NumPy")
     if not out._writeable:
         raise ValueError("output array is read-only")
-    if out.shape != result.shape:
-        of = f" for reduction operation {function}" if function else ""
-        raise ValueError(f"output parameter{of} has shape {out.shape}, but the result has {result.shape}")
-    if not np.can_cast(result.dtype, out.dtype, rule):
-        raise TypeError(f"Cannot cast the result from {result.dtype!r} to {out.dtype!r} with casting rule '{rule}'")
-    _native.assign(out, assigned(result, out.dtype))
     return out
+
+
+def stand_in(array):
+    """A view of NumPy with an array's shape and type that has one element in memory."""
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
+def deliver(result, out, rule="same_kind", function=""):
+    """The result itself, or `out` with the result in it, `...` asks for an array where there would be a scalar. Errors name the
+    universal function."""
+    target = target_of(out)
+    if target is None:
+        if out is ...:
+            result._scalar = False
+        return result
+    if target.shape != result.shape:
+        raise ValueError(f"output array has shape {target.shape}, but the result has {result.shape}")
+    if not np.can_cast(result.dtype, target.dtype, rule):
+        if function:
+            raise np._core._exceptions._UFuncOutputCastingError(getattr(np._core.umath, function), rule, result.dtype, target.dtype, 0)
+        raise TypeError(f"Cannot cast array data from {result.dtype!r} to {target.dtype!r} according to the rule '{rule}'")
+    _native.assign(target, assigned(result, target.dtype))
+    return target

@@ -37,7 +37,8 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     arrays = [native(value) for value in operands]
     plan = _plan(subscripts, tuple([value.shape for value in arrays]))
     _check_path(optimize, len(arrays))
-    kinds = {value.dtype for value in arrays}
+    # An output takes part in the choice of the type.
+    kinds = {value.dtype for value in arrays} | ({out.dtype} if type(out) is ndarray else set())
     kind = np.dtype(dtype) if dtype is not None else kinds.pop() if len(kinds) == 1 else np.result_type(*kinds)
     casts = all(value.dtype == kind or np.can_cast(value.dtype, kind, casting) for value in arrays)
     if kind not in CODE or not casts or type(out) is ndarray and not np.can_cast(kind, out.dtype, casting):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native, _sorting, _warnings
-from ._axes import axes_of, deliver, mask_of
+from ._axes import axes_of, deliver, mask_of, stand_in, target_of
 from ._compositions import is_negative
 from ._convert import astype, lower_nested, mask_from, native
 from ._fallback import Fallback
@@ -31,11 +31,28 @@ BOOLEAN = ("logical_and", "logical_or", "logical_xor")
 ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "gcd", "lcm"}
 
 
-def fold_type(function, dtype, wanted):
-    """The type in which elements are folded."""
+def fold_type(function, dtype, wanted, target=None):
+    """The type in which elements are folded. An output, if there is one, takes part in the choice."""
     if wanted is not None:
         return np.dtype(wanted)
-    return function._np.resolve_dtypes((None, dtype, None), reduction=True)[1]
+    given = None if target is None else target.dtype
+    return function._np.resolve_dtypes((given, dtype, None), reduction=True, casting="unsafe")[1]
+
+
+def folded(function, array, dtype, target):
+    """The array in the type in which its elements are folded."""
+    if function.__name__ not in BOOLEAN:
+        return astype(array, fold_type(function, array.dtype, dtype, target))
+    if dtype is not None and np.dtype(dtype) != bool:
+        raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {function.__name__}")
+    return truth(array)
+
+
+def _check_output(function, array, axis, keepdims, target):
+    """Has NumPy say what is wrong with the shape of an output."""
+    axes = axes_of(axis, array.ndim)
+    if target.shape != tuple(1 if place in axes else extent for place, extent in enumerate(array.shape) if keepdims or place not in axes):
+        function._np.reduce(stand_in(array), axis, None, np.empty(target.shape, target.dtype), keepdims)
 
 
 def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
@@ -57,28 +74,27 @@ def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initia
 
 def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     name = function.__name__
-    if name in ("fmax", "fmin"):
-        return deliver(_without_nan(name, array, axis, dtype, keepdims, initial, where), out, "unsafe", name)
     opcode = REDUCTIONS.get(name)
-    if opcode is None:
+    if opcode is None and name not in ("fmax", "fmin"):
         raise Fallback("")
-    array = native(array)
+    array, target = native(array), target_of(out)
+    if target is not None:
+        _check_output(function, array, axis, keepdims, target)
     code = array._code
+    array = folded(function, array, dtype, target)
+    if not (initial is _NO_VALUE or initial is None):
+        initial = np.array(_fallback.lower(initial), array.dtype)
+        # NumPy begins with what the output holds of it.
+        initial = (initial if target is None else initial.astype(target.dtype).astype(array.dtype))[()]
+    if opcode is None:
+        return deliver(_without_nan(name, array, axis, keepdims, initial, where), out, "unsafe")
     axes = axes_of(axis, array.ndim)
-    if name in BOOLEAN and dtype is not None and np.dtype(dtype) != bool:
-        raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {name}")
-    if name in BOOLEAN:
-        array = truth(array)
-    else:
-        array = astype(array, fold_type(function, array.dtype, dtype))
     if is_complex(array._code) and name not in ("add", "multiply"):
-        if name not in _EXTREMES or where is not True or initial is not _NO_VALUE or dtype is not None:
+        if name not in _EXTREMES or where is not True or initial is not _NO_VALUE:
             raise Fallback("complex numbers have no order in bh")
         return deliver(_by_pairs(function, array, axes, keepdims), out, "unsafe")
-    if dtype is None and is_complex(code) == is_complex(array._code):
+    if dtype is None and target is None and is_complex(code) == is_complex(array._code):
         function._serve_fold(code, opcode, array._code, function.identity is not None)
-    if not (initial is _NO_VALUE or initial is None):
-        initial = np.array(_fallback.lower(initial), array.dtype)[()]
     mask = None
     if where is not True:
         where = mask_from(where)
@@ -104,7 +120,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         result = astype(function(result, initial), array.dtype)
         if name == "add" and initial == 0 and (np.signbit(initial.real) or np.signbit(initial.imag)):
             result = _with_sign(function, result, array, axes, bool(keepdims), initial, mask)
-    return deliver(result, out, "unsafe", name)
+    return deliver(result, out, "unsafe")
 
 
 def _by_pairs(function, array, axes, keepdims):
@@ -140,9 +156,8 @@ def _with_sign(function, result, array, axes, keepdims, initial, mask):
     return made
 
 
-def _without_nan(name, array, axis, dtype, keepdims, initial, where):
+def _without_nan(name, array, axis, keepdims, initial, where):
     """The largest or smallest of the elements that are not NaN; NaN where there are none."""
-    array = native(array) if dtype is None else native(array, dtype)
     extreme = UFUNCS["maximum" if name == "fmax" else "minimum"]
     if is_complex(array._code):
         raise Fallback("complex numbers have no order in bh")
@@ -186,14 +201,13 @@ def accumulate(function, array, axis=0, dtype=None, out=None):
     try:
         if function.nin != 2 or function.nout != 1:
             raise Fallback("")
-        array = native(array)
+        array, target = native(array), target_of(out)
         if array.ndim == 0:
             raise TypeError("cannot accumulate on a scalar")
         axis = normalize_axis_index(axis, array.ndim)
-        if function.__name__ in BOOLEAN:
-            array = truth(array)
-        else:
-            array = astype(array, fold_type(function, array.dtype, dtype))
+        if target is not None and target.shape != array.shape:
+            function._np.accumulate(stand_in(array), axis, None, np.empty(target.shape, target.dtype))
+        array = folded(function, array, dtype, target)
         if function.__name__ in ("add", "multiply"):
             result = _native.fold(f"{function.__name__}_accumulate", array, 1 << axis)
         elif function.__name__ in ASSOCIATIVE and not is_complex(array._code):
@@ -300,16 +314,19 @@ def reduceat(function, array, indices, axis=0, dtype=None, out=None):
 
 def _reduceat(function, array, indices, axis, dtype, out):
     bounds = np.asarray(_fallback.lower(indices))
-    array = native(array)
+    array, target = native(array), target_of(out)
     axis = normalize_axis_index(axis, array.ndim)
     extent = array.shape[axis]
     few = bounds.ndim == 1 and 0 < bounds.size <= 64 and function.__name__ in REDUCTIONS
     if not few or array._code not in CODE.values() or bounds.min() < 0 or bounds.max() >= extent:
         raise Fallback("")
-    rows = []
+    shape = array.shape[:axis] + bounds.shape + array.shape[axis + 1 :]
+    if target is not None and target.shape != shape:
+        function._np.reduceat(stand_in(array), bounds, axis, None, np.empty(target.shape, target.dtype))
+    array, rows = folded(function, array, dtype, target), []
     for begin, end in zip(bounds.tolist(), [*bounds.tolist()[1:], extent]):
         part = array[(slice(None),) * axis + (slice(begin, max(end, begin + 1)),)]
-        rows.append(reduce(function, part, axis, dtype, keepdims=True))
+        rows.append(reduce(function, part, axis, part.dtype, keepdims=True))
     result = concatenate(rows, axis)
     if dtype is None and out is None:
         _warnings.after_pieces(function._np.reduceat, (array, bounds, axis), result)

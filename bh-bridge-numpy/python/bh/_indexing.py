@@ -335,6 +335,9 @@ def set(array, key, value):
             raise ValueError("setting an array element with a sequence.")
         return store(view, fitted(value, view.shape))
     mask = whole_mask(array, key)
+    if mask is not None and mask.ndim == array.ndim and value.ndim > 1:
+        text = "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has"
+        raise TypeError(f"{text} {value.ndim} dimensions")
     if mask is not None and value.size == 1:
         value = _native.reshape(value, ())
         return _native.operate_into(array, "where", [_spread(mask, array), value, array])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _native, _warnings
-from ._axes import deliver
+from ._axes import deliver, stand_in, target_of
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back, lower, taken
 from ._indexing import fitted
@@ -62,15 +62,12 @@ def _summed(a, b):
     return sum_(left * right[..., None, :, :] if a.ndim > 1 else left * right, -1, a.dtype)
 
 
-def _into(result, out, casting):
-    """The result, or the given output with it, after NumPy's checks of outputs of functions of whole axes."""
-    out = out[0] if isinstance(out, tuple) else out
-    if type(out) is ndarray and out.shape != result.shape:
-        shapes = (str(shape).replace(", ", ",") for shape in (out.shape, result.shape))
-        raise ValueError("non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes))
-    if type(out) is ndarray and not np.can_cast(result.dtype, out.dtype, casting):
-        raise np._core._exceptions._UFuncOutputCastingError(np.matmul, casting, result.dtype, out.dtype, 0)
-    return deliver(result, out, casting)
+def _into(name, result, out, casting, *operands):
+    """The result of one of NumPy's functions of whole axes, or the given output with it. NumPy says which shape the output lacks."""
+    target = target_of(out)
+    if target is not None and target.shape != result.shape:
+        getattr(np, name)(*map(stand_in, operands), np.empty(target.shape, target.dtype), casting="unsafe")
+    return deliver(result, out, casting, name)
 
 
 @falls_back
@@ -78,14 +75,14 @@ def matmul(x1, x2, /, out=None, *, casting="same_kind", order="K", dtype=None, s
     """The product of matrices; further dimensions in front are stacks of matrices."""
     if axes is not None:
         raise Fallback("axes")
-    result = _matmul(x1, x2, out, casting, dtype)
+    a, b, code = _same_type(x1, x2, dtype)
+    result = _into("matmul", _matmul(a, b, code), out, casting, a, b)
     if _errors_asked() and _warnings.asked_here(_warnings.PRODUCTS):
         _warnings.examine(np.matmul, (x1, x2), (result,))
     return result
 
 
-def _matmul(x1, x2, out, casting, dtype):
-    a, b, code = _same_type(x1, x2, dtype)
+def _matmul(a, b, code):
     if a.ndim == 0 or b.ndim == 0:
         which = 0 if a.ndim == 0 else 1
         raise ValueError(f"matmul: Input operand {which} does not have enough dimensions (has 0, gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1)")
@@ -93,11 +90,11 @@ def _matmul(x1, x2, out, casting, dtype):
     if a.shape[-1] != inner:
         raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {a.shape[-1]})")
     if a.ndim <= 2 and b.ndim <= 2:
-        return _into(product(a, b, code), out, casting)
+        return product(a, b, code)
     if b.ndim <= 2:
         # The number of rows is no matter of the size, which may be 0.
         rows = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
-        return _into(reshape(product(rows, b, code), a.shape[:-1] + b.shape[1:]), out, casting)
+        return reshape(product(rows, b, code), a.shape[:-1] + b.shape[1:])
     vector = a.ndim == 1
     a = a[None, :] if vector else a
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -111,7 +108,7 @@ def _matmul(x1, x2, out, casting, dtype):
         for number in range(a.shape[0]):
             result[number] = product(a[number], b[number], code)
     result = reshape(result, front + result.shape[1:])
-    return _into(result[..., 0, :] if vector else result, out, casting)
+    return result[..., 0, :] if vector else result
 
 
 def dot(a, b, out=None):
@@ -125,18 +122,26 @@ def dot(a, b, out=None):
 
 def _dot(a, b, out):
     a, b, code = _same_type(a, b)
-    if type(out) is ndarray and not (out._code == code and out._contiguous):
-        text = "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
-        raise ValueError(text)
     if a.ndim == 0 or b.ndim == 0:
-        return deliver(UFUNCS["multiply"](a, b), out)
+        return _product_into(UFUNCS["multiply"](a, b), out)
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != inner:
         text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {inner} (dim {max(b.ndim - 2, 0)})"
         raise ValueError(text.replace(", ", ","))
     if a.ndim <= 2 and b.ndim <= 2:
-        return deliver(product(a, b, code), out)
-    return deliver(tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))), out)
+        return _product_into(product(a, b, code), out)
+    return _product_into(tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))), out)
+
+
+def _product_into(result, out):
+    """The result, or the given output with it, which has to be just such an array."""
+    target = target_of(out)
+    if target is not None and not (target._code == result._code and target.ndim == result.ndim and target._contiguous):
+        text = "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
+        raise ValueError(text)
+    if target is not None and target.shape != result.shape:
+        raise ValueError("output array has wrong dimensions")
+    return deliver(result, out)
 
 
 _dot = falls_back(_dot, np.dot)
@@ -170,7 +175,7 @@ def inner(a, b, /):
 def outer(a, b, out=None):
     """The products of all pairs of elements."""
     a, b, code = _same_type(a, b)
-    return deliver(UFUNCS["multiply"](reshape(a, (-1, 1)), reshape(b, (1, -1))), out)
+    return UFUNCS["multiply"](reshape(a, (-1, 1)), reshape(b, (1, -1)), **({} if out is None else {"out": out}))
 
 
 class Matrices:
@@ -243,7 +248,7 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n),(n)->() (size {b.shape[-1]} is different from {a.shape[-1]})")
     result = sum_(UFUNCS["conjugate"](a) * b, -1, a.dtype)
-    return deliver(result if type(out) is not ndarray else fitted(result, out.shape), out)
+    return deliver(result if type(out) is not ndarray else fitted(result, out.shape), out, function="vecdot")
 
 
 def _check_rank(name, place, operand, rank, signature):
@@ -261,7 +266,8 @@ def matvec(x1, x2, /, out=None, **kwargs):
     x1, x2 = native(x1), native(x2)
     _check_rank("matvec", 0, x1, 2, "(m,n),(n)->(m)")
     _check_rank("matvec", 1, x2, 1, "(m,n),(n)->(m)")
-    return deliver(reshape(matmul(x1, x2[..., None]), np.broadcast_shapes(x1.shape[:-2], x2.shape[:-1]) + x1.shape[-2:-1]), out)
+    result = matmul(x1, x2[..., None])
+    return _into("matvec", reshape(result, np.broadcast_shapes(x1.shape[:-2], x2.shape[:-1]) + x1.shape[-2:-1]), out, "same_kind", x1, x2)
 
 
 @falls_back
@@ -274,7 +280,7 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     _check_rank("vecmat", 1, x2, 2, "(n),(n,m)->(m)")
     x1 = UFUNCS["conjugate"](x1) if is_complex(x1._code) else x1
     result = matmul(x1[..., None, :], x2)
-    return deliver(reshape(result, result.shape[:-2] + result.shape[-1:]), out)
+    return _into("vecmat", reshape(result, result.shape[:-2] + result.shape[-1:]), out, "same_kind", x1, x2)
 
 
 @falls_back

@@ -5,9 +5,10 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _fallback, _native
 from ._arrangement import diagonal
-from ._axes import axes_of, deliver
+from ._axes import axes_of, deliver, target_of
 from ._convert import astype, decides, mask_from, native, warn
 from ._fallback import Fallback, falls_back
+from ._folds import folded
 from ._joining import concatenate
 from ._manipulation import reshape
 from ._public import public
@@ -78,8 +79,8 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NO_VALUE, *, wh
     """The standard deviation over axes of the elements that are not NaN."""
     if out is not None and not np.issubdtype(out.dtype, np.inexact) and getattr(a, "dtype", np.dtype(float)).kind in "fc":
         raise TypeError("If a is inexact, then out must be inexact")
-    options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
-    return deliver(_u["sqrt"](public["nanvar"](a, axis, dtype, None, ddof, **options)), out, "unsafe")
+    result = public["nanvar"](a, axis, dtype, out, ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+    return _u["sqrt"](result, **({} if target_of(out) is None else {"out": out}))
 
 
 @falls_back
@@ -112,15 +113,16 @@ def _cumulative(name):
             axis = 0
         x = reshape(x, (1,)) if x.ndim == 0 else x
         axis = normalize_axis_index(axis, x.ndim)
-        result = _u[name].accumulate(x, axis, dtype)
-        if include_initial:
-            first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], result._code, 0 if name == "add" else 1)
-            result = concatenate([first, result], axis)
-        return deliver(result, out, "unsafe")
+        if not include_initial:
+            return _u[name].accumulate(x, axis, dtype, out)
+        target = target_of(out)
+        x = folded(_u[name], x, dtype, target)
+        first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], x._code, x.dtype.type(name == "multiply").item())
+        return deliver(concatenate([first, _u[name].accumulate(x, axis, x.dtype)], axis), out, "unsafe")
 
-    function.__name__ = function.__qualname__ = "cumulative_sum" if name == "add" else "cumulative_prod"
+    function.__name__ = "cumulative_sum" if name == "add" else "cumulative_prod"
     function.__doc__ = "The running " + ("sum" if name == "add" else "product") + " along an axis."
-    return function
+    return falls_back(function)
 
 
 cumulative_sum, cumulative_prod = _cumulative("add"), _cumulative("multiply")
@@ -154,7 +156,16 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     count = _count(a, axes, where)
     if _reaches(count, 0, where):
         _warn_of_nothing("Mean of empty slice", "scalar divide" if len(axes) == a.ndim and keepdims is not True else "divide")
-    return deliver(_dropped(_center(a, axes, dtype, where, count), axes, keepdims), out, "unsafe")
+    if target_of(out) is None:
+        return deliver(_dropped(_center(a, axes, dtype, where, count), axes, keepdims), out)
+    return _mean_into(out, a, axes, dtype if dtype is not None or is_inexact(a._code) else np.float64, count, keepdims, where)
+
+
+def _mean_into(out, a, axes, dtype, count, keepdims, where):
+    """The quotient of a sum and a number of elements. As in NumPy, both are of the output's type."""
+    total = _u["add"].reduce(a, axes, dtype, out, keepdims is True, where=where)
+    count = np.intp(count) if type(count) is int else reshape(count, total.shape)
+    return _u["divide"](total, count, out=total, casting="unsafe")
 
 
 def _axes_of_mean(a, axis):
@@ -192,7 +203,7 @@ def _dropped(result, axes, keepdims):
     return result
 
 
-def _variance(a, axis, dtype, ddof, where, mean_, correction):
+def _variance(a, axis, dtype, out, ddof, keepdims, where, mean_, correction):
     a = native(a)
     if correction is not _NO_VALUE:
         if ddof != 0:
@@ -200,17 +211,19 @@ def _variance(a, axis, dtype, ddof, where, mean_, correction):
         ddof = correction
     axes = _axes_of_mean(a, axis)
     where = True if where is _NO_VALUE else where
-    kind = _mean_type(a, dtype)
     count = _count(a, axes, where)
     if _reaches(count, ddof, where):
         _warn_of_nothing("Degrees of freedom <= 0 for slice")
     center = _center(a, axes, dtype, where, count) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
-    distance = astype(a, kind) - center
+    distance = _u["subtract"](a, center)
     square = _squared_size(distance) if is_complex(a._code) else _u["multiply"](distance, distance)
-    total = _u["add"].reduce(square, axes, keepdims=True, where=where)
     left = count - ddof
     left = _u["maximum"](left, 0) if type(left) is ndarray else left if left > 0 else 0
-    return astype(_u["divide"](total, left), total.dtype), axes
+    kind = dtype if dtype is not None or is_inexact(a._code) else np.float64
+    if target_of(out) is not None:
+        return _mean_into(out, square, axes, kind, left, keepdims, where)
+    total = _u["add"].reduce(square, axes, kind, keepdims=True, where=where)
+    return deliver(_dropped(astype(_u["divide"](total, left), total.dtype), axes, keepdims), out)
 
 
 def _squared_size(x):
@@ -222,22 +235,21 @@ def _squared_size(x):
 @falls_back
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
     """The variance over axes: the mean of squared distances from the mean."""
-    result, axes = _variance(a, axis, dtype, ddof, where, mean, correction)
-    return deliver(_dropped(result, axes, keepdims), out, "unsafe")
+    return _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @falls_back
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
     """The standard deviation over axes."""
-    result, axes = _variance(a, axis, dtype, ddof, where, mean, correction)
-    return deliver(_dropped(_u["sqrt"](result), axes, keepdims), out, "unsafe")
+    result = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _u["sqrt"](result, **({} if out is None else {"out": out}))
 
 
 @falls_back
 def ptp(a, axis=None, out=None, keepdims=False):
     """The distance of the largest from the smallest over axes."""
     a = native(a)
-    return deliver(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims), out, "unsafe")
+    return _u["subtract"](max(a, axis, out, keepdims), min(a, axis, keepdims=keepdims), **({} if out is None else {"out": out}))
 
 
 @falls_back
@@ -263,7 +275,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         total = sum(_native.broadcast_to(weights, a.shape), axis, kind, keepdims=keepdims)
         if _native.item_of((total == 0).any()):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        result = sum(a * weights, axis, kind, keepdims=keepdims) / total
+        result = sum(_u["multiply"](a, weights, dtype=kind), axis, keepdims=keepdims) / total
     return (result, total) if returned else result
 
 
@@ -293,6 +305,11 @@ def _place_of_extreme(a, axis, out, keepdims, function):
     if keepdims and flat and rank:
         result._scalar = False
         result = reshape(result, (1,) * rank)
+    target = target_of(out)
+    if target is not None and not np.can_cast(target.dtype, np.int64, "safe"):
+        raise TypeError(f"Cannot cast array data from {target.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if target is not None and target.shape != result.shape:
+        raise ValueError(f"output array does not match result of np.arg{function[:3]}.")
     return deliver(result, out, "unsafe")
 
 

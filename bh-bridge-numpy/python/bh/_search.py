@@ -7,16 +7,16 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native, _warnings
-from ._axes import deliver
+from ._axes import deliver, target_of
 from ._convert import assigned, astype, in_order, lower_nested, native
 from ._fallback import Fallback, falls_back
 from ._arrangement import resize
 from ._joining import stack
 from ._layout import axes_in_memory
 from ._manipulation import broadcast_arrays, reshape
-from ._parts import complex_of, part_of
+from ._parts import complex_of, part_of, set_part
 from ._types import BOOL, CODE, INT64, WEAK, is_complex, is_inexact, is_integer
-from ._ufunc import UFUNCS, converted_to, operand_of
+from ._ufunc import UFUNCS, check_outputs, converted_to, operand_of, store
 
 ndarray = _native.ndarray
 _u = UFUNCS
@@ -105,6 +105,7 @@ def compress(condition, a, axis=None, out=None):
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     a = native(a)
+    a = reshape(a, (1,)) if a.ndim == 0 else a
     extent = a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
     if condition.size > extent and condition[extent:].any():
         raise IndexError(f"index {extent} is out of bounds for axis {axis or 0} with size {extent}")
@@ -135,12 +136,14 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         indices = indices % max(extent, 1) if mode == "wrap" else clip(indices, 0, max(extent - 1, 0))
     if extent == 0 and indices.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
-    if type(out) is ndarray and out.shape != a.shape[:axis] + indices.shape + a.shape[axis + 1 :]:
+    shape = a.shape[:axis] + indices.shape + a.shape[axis + 1 :]
+    if type(out) is ndarray and out.shape != shape:
         raise ValueError("output array does not match result of ndarray.take")
     key = (slice(None),) * axis + (host if host is not None else astype(indices, np.int64),)
     if out is not None and not np.can_cast(out.dtype, a.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {a.dtype!r} according to the rule 'safe'")
-    return deliver(_indexing.get(a, key), out, "unsafe")
+    # Indices of nothing are not looked at.
+    return deliver(_native.empty(shape, a._code) if 0 in shape else _indexing.get(a, key), out, "unsafe")
 
 
 @falls_back
@@ -311,6 +314,9 @@ def choose(a, choices, out=None, mode="raise"):
         result = where(a == number, astype(choice, kind), result)
     result = _native.cast(result, result._code)
     result._scalar = result.ndim == 0
+    target = target_of(out)
+    if target is not None and target.shape != result.shape:
+        raise TypeError("choose: invalid shape for output array.")
     return deliver(result, out, "unsafe")
 
 
@@ -353,18 +359,21 @@ def clip(a, a_min=_NO_VALUE, a_max=_NO_VALUE, out=None, *, min=_NO_VALUE, max=_N
         raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
     a = native(a)
     weak = [type(limit) in WEAK for limit in (a_min, a_max)]
-    if any(weak) and not all(weak) and a_min is not None and a_max is not None:
-        # A number gives way to the type of all others, not to the array's alone.
+    both = a_min is not None and a_max is not None
+    if both and (any(weak) and not all(weak) or a._code == BOOL):
+        # A number gives way to the type of all others, not to the array's alone; truth values have no order here.
         kinds = (type(limit) if is_weak else native(limit).dtype for limit, is_weak in zip((a_min, a_max), weak))
         a = astype(a, np._core.umath.clip.resolve_dtypes((a.dtype, *kinds, None))[0])
-    result = a
+    result, name = a, "positive"
     if not _is_no_limit(a, a_min, "min"):
-        result = _u["maximum"](result, a_min)
+        result, name = _u["maximum"](result, a_min), "maximum"
     if not _is_no_limit(a, a_max, "max"):
-        result = _u["minimum"](result, a_max)
-    if result is a:
-        result = _native.cast(a, a._code)
-    return deliver(result, out)
+        result, name = _u["minimum"](result, a_max), "minimum" if result is a else "clip"
+    target = target_of(out)
+    if target is None:
+        return deliver(_native.cast(a, a._code) if result is a else result, out)
+    check_outputs(getattr(np._core.umath, name), [result._code], [target], "same_kind")
+    return store(result, target, True)
 
 
 def _is_no_limit(a, limit, end):
@@ -377,10 +386,12 @@ def _is_no_limit(a, limit, end):
 @falls_back
 def round(a, decimals=0, out=None):
     """The elements rounded to `decimals` decimals, halves to even."""
-    a = native(a)
+    a, target = native(a), target_of(out)
     decimals = operator.index(decimals)
     if a._code == BOOL:
         raise Fallback("truth values")
+    if target is not None:
+        return _rounded_into(target, a, decimals)
     if is_complex(a._code):
         result = complex_of(*(round(part_of(a, part), decimals) for part in ("real", "imag")))
     elif is_inexact(a._code):
@@ -396,8 +407,28 @@ def round(a, decimals=0, out=None):
     else:
         scale = 10.0 ** -decimals
         result = astype(_u["rint"](a / scale) * scale, a.dtype)
-    axes = axes_in_memory("K", a.shape, a._stride) if out is None else None
+    axes = axes_in_memory("K", a.shape, a._stride)
     return deliver(result if axes is None else in_order(result, "K", a), out)
+
+
+def _rounded_into(out, a, decimals):
+    """The rounded elements. As in NumPy, each step goes into the output, whose type it has."""
+    if out.size != a.size:
+        raise ValueError("invalid output shape")
+    if is_complex(a._code):
+        for part in ("real", "imag"):
+            set_part(out, round(part_of(a, part), decimals), part)
+        return out
+    if not is_inexact(a._code) and decimals >= 0:
+        copyto(out, a)
+        return out
+    if decimals == 0:
+        return _u["rint"](a, out=out)
+    first, last = (_u["multiply"], _u["divide"]) if decimals > 0 else (_u["divide"], _u["multiply"])
+    scale = 10.0 ** abs(decimals)
+    first(a, scale, out=out)
+    _u["rint"](out, out=out)
+    return last(out, scale, out=out)
 
 
 def around(a, decimals=0, out=None):

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _native
 from ._arrangement import flip
-from ._axes import axes_of, deliver
+from ._axes import axes_of, deliver, target_of
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
 from ._joining import concatenate
@@ -278,4 +278,8 @@ def median_without_nan(a, axis=None, out=None, overwrite_input=False):
         # The sum of two may be beyond their type.
         low, high = astype(low, np.float64), astype(high, np.float64)
     result = where(places[0] == places[1], low, (low + high) / 2)
-    return deliver(take(result, 0, axis), out)
+    result, target = take(result, 0, axis), target_of(out)
+    if target is None:
+        return deliver(result, out)
+    target[...] = result
+    return target

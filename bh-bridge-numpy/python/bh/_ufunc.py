@@ -323,13 +323,18 @@ def check_exponent(base, exponent):
 
 
 def check_casts(function, codes, loop, outs, casting):
-    """Fails as NumPy does where operands may not be converted, or results not be stored in the given outputs."""
+    """Fails as NumPy does where operands may not be converted, or results may not be stored in the given outputs."""
     if casting not in ("same_kind", "unsafe") and function.__name__ not in BOOLEAN:
         for place, (code, wanted) in enumerate(zip(codes, loop)):
             given = _DTYPES[wanted if code in WEAK_TYPES else code]
             if not np.can_cast(given, _DTYPES[wanted], casting):
                 raise np._core._exceptions._UFuncInputCastingError(function, casting, given, _DTYPES[wanted], place)
-    for target, code in zip(outs, loop[function.nin :]):
+    check_outputs(function, loop[function.nin :], outs, casting)
+
+
+def check_outputs(function, codes, outs, casting):
+    """Fails as NumPy does where results of the types with these codes may not be stored in the given outputs."""
+    for target, code in zip(outs, codes):
         if target is not None and not np.can_cast(_DTYPES[code], target.dtype, casting):
             raise np._core._exceptions._UFuncOutputCastingError(function, casting, _DTYPES[code], target.dtype, 0)
 

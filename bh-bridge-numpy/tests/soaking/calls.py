@@ -31,6 +31,8 @@ OPTIONS = {
     "axis": ["axis={axis}"], "one": ["axis={0|1|-1|None}"], "keepdims": ["keepdims=True"], "dtype": ["dtype={type}"],
     "casting": ["casting='unsafe'", "casting='no'", "casting='same_kind'"],
     "out": ["out=np.zeros(3)", "out=np.zeros((2, 3))", "out=np.zeros(2, 'i8')", "out=np.zeros((2, 3), 'f4')", "out=np.zeros(3, complex)"],
+    "like": ["out=np.zeros(a.shape)", "out=np.zeros(a.shape, 'f4')", "out=np.zeros(a.shape, 'c16')"],
+    "into": ["out=np.zeros(())", "out=np.zeros((), 'f4')", "out=np.zeros((), 'c16')", "out=np.zeros(3)", "out=np.zeros(2, 'f4')", "out=np.zeros(2, 'c16')"],
     "where": ["out=np.ones(3), where=np.array([True, False, True])", "out=np.ones((2, 3)), where=np.array([True, False, True])"],
     "some": ["where=np.array([True, False, True])"], "initial": ["initial=2", "initial=5.5"], "order": ["order='F'", "order='K'", "order='C'"],
     "copy": ["copy=True", "copy=None"], "mode": ["mode='wrap'", "mode='clip'"], "kind": ["kind='stable'"], "counts": ["return_counts=True"],
@@ -60,13 +62,17 @@ np.{{{BINARY}}}(a, {{other}}; where casting)
 np.{{{BINARY}}}({{number}}, a; out)
 np.{{{BINARY}}}.reduce(a; one keepdims out)
 np.{{add|multiply|maximum|logical_and}}.reduce(a; axis keepdims dtype initial some)
+np.{{add|multiply|maximum|minimum|fmax}}.reduce(a; one into initial)
 np.{{{BINARY}}}.accumulate(a)
 np.{{{BINARY}}}.outer(a, b)
 np.{{{BINARY}}}.reduceat(a, [0, 1])
 np.{{add|multiply|maximum|power}}.at(a.copy(), [0, 0], {{other}})
 np.{{{FOLDED}}}(a; axis keepdims)
 np.{{sum|prod}}(a; one dtype out)
+np.{{{FOLDED}|{CHOSEN}}}(a; one into)
 np.{{cumsum|cumprod}}(a; one dtype)
+np.{{cumsum|nancumsum}}(a[None], {{0|-1}}, out=np.zeros((1, *a.shape), {{'f4'|'f8'|'c16'}}))
+np.round(a; like)
 np.{{{CHOSEN}}}(a; axis keepdims)
 np.{{any|all}}(a; axis keepdims some)
 np.{{argmax|argmin|nanargmax|nanargmin|count_nonzero}}(a; one keepdims)
@@ -148,7 +154,7 @@ np.{{asfortranarray|ascontiguousarray|copy|asanyarray}}(a)
 np.result_type(a, {{other}})
 np.vectorize(lambda x: x + 1)(a)
 np.apply_along_axis(np.sum, 0, a)
-np.clip(a, {{b|2|0}}, {{c|3|7.5}})
+np.clip(a, {{b|2|0}}, {{c|3|7.5}}; out)
 np.round(a, {{0|1|-1}})
 np.diff(a; n one)
 np.ediff1d(a; ends)
