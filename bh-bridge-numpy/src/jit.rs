@@ -101,20 +101,19 @@ impl Recordings {
         py.detach(|| context.recorder.abandon_trace()).map_err(exception)
     }
 
-    /// Ends the trace, and keeps it for calls with such arrays. Fails if later calls would do something else. Returns the marks
-    /// of the numbers that calls have to give.
+    /// Ends the trace. Fails if later calls would do something else. `None` if another thread has recorded operations meanwhile.
     fn end<'py>(
         &self,
         py: Python<'py>,
         arrays: Vec<PyRef<'py, Array>>,
-        before: Vec<u64>,
         results: Vec<PyRef<'py, Array>>,
         rest: Py<PyAny>,
-    ) -> PyResult<Vec<u16>> {
+    ) -> PyResult<Option<Py<Call>>> {
         let (context, ids) = known_names(py, &arrays)?;
         let made: Vec<ArrayId> = results.iter().map(|array| array.id()).collect();
         let linked = results.iter().any(|array| array.link.is_some() || !std::ptr::eq(array.context, context));
         let recording = py.detach(|| context.recorder.end_trace(&ids, &made)).map_err(exception)?;
+        let Some(recording) = recording else { return Ok(None) };
         if linked {
             return Err(PyTypeError::new_err(
                 "a traced function returns parts of a complex array, or of another stack",
@@ -129,14 +128,16 @@ impl Recordings {
             of: array.base.as_ref().and_then(|base| roots.iter().position(|&root| root == base.as_ptr().addr())),
         };
         let results = results.iter().map(leaf).collect();
-        let marks = recording.numbers().map(|(_, mark)| mark).collect();
-        let call = Py::new(py, Call { context, recording, results, rest })?;
+        Py::new(py, Call { context, recording, results, rest }).map(Some)
+    }
+
+    /// Keeps a call for those whose arrays had this in common with its own before it.
+    fn keep(&self, before: Vec<u64>, call: Py<Call>) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST {
             all.clear();
         }
         all.insert(before, call);
-        Ok(marks)
     }
 
     /// What calls of a recording for these arrays have in common.
@@ -153,6 +154,12 @@ fn root(array: &PyRef<'_, Array>) -> usize {
 
 #[pymethods]
 impl Call {
+    /// The marks of the numbers that calls have to give.
+    #[getter]
+    fn marks(&self) -> Vec<u16> {
+        self.recording.numbers().map(|(_, mark)| mark).collect()
+    }
+
     /// Operations that a call runs.
     #[getter]
     fn operations(&self) -> usize {

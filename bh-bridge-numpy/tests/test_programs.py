@@ -68,6 +68,19 @@ def test_installed_packages_that_are_run_or_named(tmp_path):
     assert run("-m", "bh", "--with", "other", "-m", "tool", **settings).stdout.split() == ["bh", "bh", "bh"]
 
 
+@pytest.mark.parametrize("option", ["--with", "--views"])
+@pytest.mark.parametrize("name", ["nosuchpkg", "nosuchpkg.part", ""])
+def test_packages_that_are_not_there_are_an_error(tmp_path, option, name):
+    (tmp_path / "main.py").write_text("print('ran')\n")
+    command = [sys.executable, "-m", "bh", option, name, str(tmp_path / "main.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert f"{option}: there is no package named {name!r}" in done.stderr
+    # Beside the script counts.
+    (tmp_path / "near.py").write_text("")
+    assert run("-m", "bh", option, "near", str(tmp_path / "main.py")).stdout == "ran\n"
+
+
 def test_packages_that_look_at_the_class_get_numpys_views(tmp_path):
     installed = Path(run("-c", "import site; print(site.getusersitepackages())", PYTHONUSERBASE=str(tmp_path)).stdout.strip())
     (installed / "strict").mkdir(parents=True)

@@ -44,7 +44,7 @@ else:
     from . import _numbers, fft, linalg, random  # noqa: E402
     from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._combine import fold  # noqa: E402,F401
-    from ._checkpoints import checkpoint, restore  # noqa: E402,F401
+    from ._checkpoints import CheckpointError, checkpoint, restore  # noqa: E402,F401
     from ._doctor import doctor  # noqa: E402,F401
     from ._graph import GraphError, sink, source, task  # noqa: E402,F401
     from ._jit import jit  # noqa: E402,F401

@@ -1,6 +1,7 @@
 """`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] [--backend B] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
@@ -41,6 +42,11 @@ def main():
         return
     if options.script is None:
         parser.error("a script is needed")
+    sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
+    for option, names in (("--with", options.named), ("--views", options.views)):
+        for name in names:
+            if not name or importlib.util.find_spec(name.partition(".")[0]) is None:
+                parser.error(f"{option}: there is no package named {name!r}")
     again = [*(f"--with={name}" for name in options.named), *(f"--views={name}" for name in options.views), *(["-m"] if options.module else []), options.script, *options.arguments]
     if options.check:
         from bh import _check
@@ -61,8 +67,6 @@ def main():
     if options.doctor and hasattr(bh, "_doctor"):
         bh._doctor.begin()
     sys.argv = [options.script, *options.arguments]
-    directory = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
-    sys.path[0] = directory
     _imports.named.update(options.named)
     _imports.shown.update(options.views)
     if options.module:

@@ -1,31 +1,33 @@
 """`bh.jit`: functions that are recorded at their first call, and run again from what was recorded."""
 
-import builtins
-import dis
 import functools
-import inspect
+import itertools
 import operator
 import threading
 import types
 import warnings
 
-import numpy as np
-
 from . import _native
+from ._guards import UNCHANGING, State, Unseen, fixed
+from ._outside import ABSENT, MISSING, Outside, Reached
 from ._symbols import Symbol, check_number, here
-from ._ufunc import UFUNCS
 
 _array = _native.ndarray
-_one_at_a_time = threading.RLock()
+# Held by the thread that traces. Others wait so many seconds for it, as it may itself wait for one of them.
+_one_at_a_time, _PATIENCE = threading.RLock(), 1.0
 
 
 def jit(function=None, *, traced=(), static=()):
     """A function whose first call records what it does with arrays, and whose later calls run that with their own arrays.
 
     Later calls neither run Python nor record: they take some microseconds beside their kernels. A call is recorded anew where
-    it differs from earlier ones in the types, shapes, strides or shared memory of its arrays, or in the **value** of any number,
-    string, tuple, list or dictionary of such among its arguments, closures and the globals that its code names. Arrays among
-    those are taken as they are at each call.
+    it differs from earlier ones in the types, shapes, strides or shared memory of its arrays, or in the **value** of anything that
+    the function reads: arguments, closures, globals, attributes of objects, classes and modules, defaults, and the same of the
+    functions that it calls. Arrays among those are taken as they are at each call.
+
+    A function is not recorded if it reads something whose changes bh cannot see (a clock, an iterator, a generator of numbers), or
+    if it changes what it has read: calls run as usual, and a warning names the reason. Several threads may call one function; a
+    call is not kept if another thread records operations meanwhile.
 
     Parameters
     ----------
@@ -33,14 +35,14 @@ def jit(function=None, *, traced=(), static=()):
         Arguments that are real numbers and whose values may change without a new recording, such as a time step. In the
         function they may be used in arithmetic with numbers and arrays, and not in branches, indices or shapes.
     static : str or sequence of str
-        Arguments and globals of other classes, such as `self`. A call is recorded anew for another object; changes inside of an
-        object are not seen. The function keeps the object alive.
+        Arguments of other classes, such as `self`, and globals whose contents do not matter. A call is recorded anew for another
+        object; changes inside of an object are not seen. The function keeps the object alive.
 
     Raises
     ------
     bh.Error
-        Where the function does what later calls would not repeat: reads elements, waits, draws random numbers, keeps arrays
-        elsewhere, or uses arrays that it does not name. What it has done by then is done, as by a plain call.
+        If the function does something that later calls would not repeat: it reads elements, waits, draws random numbers of bh, or
+        uses arrays that nothing it reads holds. The effects so far remain, as after a plain call.
     TypeError
         For arguments or results that are neither arrays, numbers, strings nor tuples, lists and dictionaries of them.
 
@@ -69,8 +71,8 @@ def _names(names):
 class Jitted:
     """A function that :func:`jit` has made.
 
-    `traces` counts how often it was recorded, and `plain` calls that were run as Python, as their arrays share memory with the
-    program.
+    `traces` counts how often it was recorded, and `plain` calls that were run as Python: their arrays share memory with the program,
+    they read something whose changes bh cannot see, or another thread traces.
     """
 
     def __init__(self, function, traced, static):
@@ -84,10 +86,14 @@ class Jitted:
             raise TypeError(f"{function.__name__} has no argument {sorted(unknown)[0]!r}")
         self._positional = self._names[: code.co_argcount]
         self._plain = not (traced or static)
-        self._numbers = {}
-        self._outside = _nothing, None, ()
+        # What is looked at outside of the arguments, the functions that were called without being named, and all code seen so far.
+        self._outside, self._reached, self._codes = _NOTHING, [], {}
+        # Numbers for the values that were found there, each given once.
+        self._numbers, self._count = {}, itertools.count()
         # Recordings by what is fixed of a call; objects that are known by their identity are kept.
         self._recordings, self._held = {}, {}
+        # Why no call is recorded, and whether that was said.
+        self._closed, self._warned, self._changed = None, False, 0
         self.traces = self.plain = 0
 
     def __get__(self, instance, owner=None):
@@ -96,16 +102,39 @@ class Jitted:
     def __call__(self, *args, **kwargs):
         if here.tracing:
             return self._function(*args, **kwargs)
-        arrays, key, numbers = self._read(args, kwargs)
-        recordings = self._recordings.get(key)
-        call = recordings.find(arrays) if recordings is not None else None
-        if call is not None:
-            rest = call.rest
-            constants, returned = rest.numbers(numbers) if rest.numbers is not None else ((), ())
-            made = call.run(arrays, constants)
-            if made is not None:
-                return rest.result(made, arrays, returned)
-        return self._trace(args, kwargs, (arrays, key, numbers), call is None)
+        try:
+            read = self._read(args, kwargs)
+        except Unseen as reason:
+            self._warn(reason)
+            return self._unrecorded(args, kwargs)
+        recordings = self._recordings.get(read[1])
+        if recordings is not None:
+            result = self._repeat(recordings, read)
+            if result is not _NOT_RECORDED:
+                return result
+        return self._trace(args, kwargs)
+
+    def _repeat(self, recordings, read):
+        """The result of a call that was recorded before."""
+        arrays, _, numbers = read
+        call = recordings.find(arrays)
+        if call is None:
+            return _NOT_RECORDED
+        rest = call.rest
+        constants, returned = rest.numbers(numbers) if rest.numbers is not None else ((), ())
+        made = call.run(arrays, constants)
+        return _NOT_RECORDED if made is None else rest.result(made, arrays, returned)
+
+    def _unrecorded(self, args, kwargs):
+        """The result of a call that is run as Python."""
+        self.plain += 1
+        return self._function(*args, **kwargs)
+
+    def _warn(self, reason):
+        if not self._warned:
+            self._warned = True
+            text = f"{self.__name__} is not recorded, but run as usual: {reason}. What does not matter can be named in `static`"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def _read(self, args, kwargs):
         """The arrays of a call, what is fixed of it, and the values of its traced numbers."""
@@ -124,39 +153,59 @@ class Jitted:
             for name in sorted(kwargs):
                 key.append(name)
                 self._read_named(name, kwargs[name], arrays, key, numbers)
-        look, number, collections = self._outside
+        look, _, number, objects = self._outside
         found = look()
         if found is None:
-            look, number, collections = self._outside = self._look_again()
-            found = look()
+            _, get, number, objects = self._outside = self._look_again()
+            # Properties give another object each time, and other threads may change what was found.
+            found = _tried(get) or ()
         arrays += found
         key.append(number)
-        for name, get in collections:
-            self._flatten(get(), arrays, key, name)
+        if objects:
+            self._add_states(objects, arrays, key)
         return arrays, tuple(key), numbers
 
+    def _add_states(self, objects, arrays, key):
+        state = State(arrays, key, self._same)
+        for name, get in objects:
+            state.add(get(), name)
+
     def _look_again(self):
-        """What looks the outside values up and finds whether they are those of now; a number for these; and what is looked at anew
-        by each call."""
+        """What gives the outside arrays, as long as the other values are those of now; what gives them in any case; a number for these
+        values; and the collections and other objects that each call goes through."""
+        if self._closed is not None:
+            raise Unseen(self._closed)
+        try:
+            return self._survey()
+        except Unseen as reason:
+            self._closed = str(reason)
+            raise
+
+    def _survey(self):
         # Another function may stand where one was, with names of its own.
-        entries, scope = _outside(self._function, self._static)
-        fixed, collections, arrays, same = [], [], [], []
-        for place, (name, text, by_identity) in enumerate(entries):
-            value = _look_up(text, scope)
+        outside = Outside((self._function, *self._reached), self._static)
+        self._codes = outside.codes
+        code = self._function.__code__
+        self._positional = code.co_varnames[: code.co_argcount]
+        known, arrays, same, objects = [], [], [], []
+        for place, (text, (name, value, how)) in enumerate(outside.entries.items()):
             if type(value) is _array:
-                fixed.append((text, _array))
+                known.append((text, _array))
                 arrays.append(f"({text})")
                 same.append(f"type({text}) is array")
-                continue
-            if not by_identity and isinstance(value, (tuple, list, dict)):
-                fixed.append((text, None))
-                collections.append((name, functools.partial(_look_up, text, scope)))
-                continue
-            fixed.append((text, self._same(value) if by_identity or value is _MISSING else _fixed(value, name)))
-            scope[f"value{place}"] = value
-            same.append(f"({text}) is value{place}" if value is not _MISSING else f"lacks(lambda: {text})")
-        look = eval(f"lambda: ({''.join(part + ', ' for part in arrays)}) if {' and '.join(same) or True} else None", scope)
-        return functools.partial(_tried, look), self._numbers.setdefault(tuple(fixed), len(self._numbers)), collections
+            elif how == Outside.STATE:
+                known.append((text, None))
+                objects.append((name, functools.partial(outside.look_up, text)))
+            else:
+                by_identity = how == Outside.SAME
+                known.append((text, self._same(value) if by_identity else fixed(value, name)))
+                outside.scope[f"value{place}"] = value
+                same.append(f"({text}) is value{place}" if value is not MISSING else f"lacks(lambda: {text})")
+        self._add_states(objects, [], [])
+        arrays = f"({''.join(part + ', ' for part in arrays)})"
+        look = eval(f"lambda: {arrays} if {' and '.join(same) or True} else None", outside.scope)
+        number = self._numbers.setdefault(tuple(known), next(self._count))
+        return functools.partial(_tried, look), eval(f"lambda: {arrays}", outside.scope), number, objects
 
     def _read_named(self, name, value, arrays, key, numbers):
         if name in self._traced:
@@ -181,55 +230,87 @@ class Jitted:
             key.append((dict, tuple(value)))
             for item in value.values():
                 self._flatten(item, arrays, key, name)
-        elif isinstance(value, _KNOWN_BY_IDENTITY):
-            key.append(self._same(value))
+        elif isinstance(value, _WITHOUT_A_NAME):
+            State(arrays, key, self._same).add(value, name)
         else:
-            key.append(_fixed(value, name))
+            key.append(fixed(value, name))
 
     def _same(self, value):
         self._held.setdefault(id(value), value)
         return id(value)
 
-    def _trace(self, args, kwargs, read, is_new):
-        arrays, key, numbers = read
-        with _one_at_a_time:
-            recordings = self._recordings_of(key)
-            if is_new and recordings.find(arrays) is not None:
-                # Another thread has recorded it meanwhile.
-                return self(*args, **kwargs)
-            guard = recordings.guard(arrays)
-            if guard is None:
-                # Memory that is shared with the program may change between any two statements.
-                self.plain += 1
-                return self._function(*args, **kwargs)
-            form = [(array.shape, array.strides) for array in arrays]
-            recordings.begin(arrays)
-            rest = _Rest(numbers)
-            try:
-                result = self._run(args, kwargs, rest)
-                leaves = []
-                rest.form(result, arrays, leaves)
-                same = _same_call(self._read(args, kwargs), arrays, key)
-                if not same or form != [(array.shape, array.strides) for array in arrays]:
-                    changed = "a collection, a global or the form of an array"
-                    raise TypeError(f"{self.__name__} changes {changed}, which later calls would not do")
-            except BaseException:
-                recordings.abandon(arrays)
-                raise
-            rest.compile(recordings.end(arrays, guard, leaves, rest))
-            self.traces += 1
-            return rest.first(result)
+    def _trace(self, args, kwargs):
+        if not _one_at_a_time.acquire(timeout=_PATIENCE):
+            return self._unrecorded(args, kwargs)
+        try:
+            self._make_room()
+            read = self._read(args, kwargs)
+            recordings = self._recordings.setdefault(read[1], _native.Recordings())
+            # Another thread may have recorded the call meanwhile, or have traced, so that it could not be repeated.
+            result = self._repeat(recordings, read)
+            return self._record(args, kwargs, read, recordings) if result is _NOT_RECORDED else result
+        finally:
+            _one_at_a_time.release()
 
-    def _recordings_of(self, key):
-        if key not in self._recordings:
-            if len(self._recordings) == _MANY and self._traced == frozenset():
-                text = f"{self.__name__} was recorded for {_MANY} different values; numbers that change can be named in `traced`"
-                warnings.warn(text, RuntimeWarning, stacklevel=4)
-            if len(self._recordings) >= _MOST:
-                self._recordings.clear()
-                self._held.clear()
-            self._recordings[key] = _native.Recordings()
-        return self._recordings[key]
+    def _record(self, args, kwargs, read, recordings):
+        """Runs the function, and keeps what it records, if later calls can do the same."""
+        arrays, key, numbers = read
+        guard = recordings.guard(arrays)
+        if guard is None:
+            # Memory that is shared with the program may change between any two statements.
+            return self._unrecorded(args, kwargs)
+        form = [(array.shape, array.strides) for array in arrays]
+        recordings.begin(arrays)
+        rest = _Rest(numbers)
+        try:
+            with Reached(self._codes) as reached:
+                result = self._run(args, kwargs, rest)
+            leaves = []
+            rest.form(result, arrays, leaves)
+            is_kept = self._is_repeatable(args, kwargs, read, form, reached)
+        except BaseException:
+            recordings.abandon(arrays)
+            raise
+        call = recordings.end(arrays, leaves, rest) if is_kept else recordings.abandon(arrays)
+        rest.compile(() if call is None else call.marks)
+        result = rest.first(result)
+        if call is not None:
+            # From here on other threads repeat it.
+            recordings.keep(guard, call)
+            self.traces += 1
+        return result
+
+    def _is_repeatable(self, args, kwargs, read, form, reached):
+        """Will later calls do what this one did?"""
+        if functions := reached.functions():
+            # The next call knows what these read.
+            self._reached += functions
+            self._outside = _NOTHING
+            return False
+        try:
+            arrays, key, _ = self._read(args, kwargs)
+        except Unseen:
+            return False
+        same = key == read[1] and len(arrays) == len(read[0]) and all(map(operator.is_, arrays, read[0]))
+        if same and form == [(array.shape, array.strides) for array in arrays]:
+            self._changed = 0
+            return True
+        # Once, what was found may have been noted for later, or another thread may have changed it.
+        self._changed += 1
+        if self._changed == _OFTEN:
+            self._warn("a global, an object or the form of an array changes during its calls")
+        return False
+
+    def _make_room(self):
+        """Warns of many sets of fixed values, and forgets all where there are too many."""
+        if len(self._recordings) == _MANY and self._traced == frozenset() and not self._warned:
+            self._warned = True
+            text = f"{self.__name__} was recorded for {_MANY} different values; numbers that change can be named in `traced`"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+        if max(len(self._recordings), len(self._numbers)) >= _MOST:
+            for known in (self._recordings, self._numbers, self._held):
+                known.clear()
+            self._outside = _NOTHING
 
     def _run(self, args, kwargs, rest):
         symbols = iter(rest.symbols)
@@ -243,36 +324,28 @@ class Jitted:
             here.tracing, here.rest = False, None
 
 
-def _same_call(read, arrays, key):
-    """Are these the same arrays, themselves, and the same fixed values?"""
-    return read[1] == key and len(read[0]) == len(arrays) and all(map(operator.is_, read[0], arrays))
-
-
-# Objects that do not change, or whose changes do not matter.
-_KNOWN_BY_IDENTITY = (type, np.dtype, np.ufunc, types.BuiltinFunctionType, types.ModuleType, type(UFUNCS["add"]))
 # The number of sets of fixed values from which on there is a warning, and the most that are kept.
 _MANY, _MOST = 64, 1024
+# Calls in a row that changed what they had read, after which there is a warning.
+_OFTEN = 3
+_NOT_RECORDED = object()
+# Arguments that are known by their identity, or by all that can be read of them.
+_WITHOUT_A_NAME = (type, types.BuiltinFunctionType, types.ModuleType, *UNCHANGING)
 
 
-def _fixed(value, name):
-    """What tells a value from others."""
-    kind = type(value)
-    if kind is float:
-        return kind, value if value == value and value else repr(value)
-    if kind in (int, bool, str, bytes) or value is None or value is ...:
-        return kind, value
-    if kind is complex:
-        return kind, repr(value)
-    if kind is slice:
-        return kind, tuple(_fixed(part, name) for part in (value.start, value.stop, value.step))
-    if kind in (range, frozenset):
-        return kind, value
-    if isinstance(value, np.generic):
-        return kind, value.dtype, value.tobytes()
-    if isinstance(value, np.ndarray):
-        raise TypeError(f"{name} is an array of NumPy, whose changes bh does not see: make it an array of bh")
-    taken = "arrays, numbers, strings and collections of them; others have to be static"
-    raise TypeError(f"{name} is of class {kind.__name__}: jit takes {taken}")
+def _tried(look):
+    try:
+        return look()
+    except ABSENT:
+        return None
+
+
+def _nothing():
+    return None
+
+
+# Before the first call: everything has to be looked up.
+_NOTHING = (_nothing, _nothing, None, ())
 
 
 class _Rest:
@@ -342,126 +415,5 @@ class _Rest:
         if kind is dict:
             parts = {name: self._form(part, arrays, leaves) for name, part in value.items()}
             return lambda made, arrays, returned: {name: part(made, arrays, returned) for name, part in parts.items()}
-        _fixed(value, "the result")
+        fixed(value, "the result")
         return lambda made, arrays, returned: value
-
-
-# Modules whose functions depend on nothing that changes.
-_SETTLED = ("bh", "numpy", "math", "cmath", "builtins", "operator", "itertools", "functools")
-
-
-def _is_settled(module):
-    return str(module).partition(".")[0] in _SETTLED
-
-
-def _outside(function, static):
-    """What a function names outside of itself and may find changed: names, expressions that look each up, and whether its
-    identity counts; and what the expressions look at."""
-    scope = {"array": _array, "builtins": builtins, "lacks": _lacks}
-    found = {}
-    _find_outside(function, static, found, set(), scope)
-    return list(found.values()), scope
-
-
-def _find_outside(function, static, found, seen, scope):
-    if function in seen:
-        return
-    seen.add(function)
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    for value in defaults:
-        found.setdefault(("default", id(value)), ("a default argument", _named(scope, value), False))
-    for name, attributes in _chains(function.__code__, cells):
-        if name in cells:
-            root = f"{_named(scope, cells[name])}.cell_contents"
-        else:
-            table = _named(scope, function.__globals__)
-            root = f"{table}[{name!r}]"
-            if name not in function.__globals__:
-                root = f"({root} if {name!r} in {table} else builtins.{name})"
-        _follow(function, name, root, attributes, static, found, seen, scope)
-
-
-def _named(scope, value):
-    """A name for an object in expressions."""
-    name = f"at{id(value)}"
-    scope[name] = value
-    return name
-
-
-_MISSING = object()
-
-
-def _look_up(text, scope):
-    try:
-        return eval(text, scope)
-    except (KeyError, AttributeError, ValueError):
-        # Not there, or not yet.
-        return _MISSING
-
-
-def _tried(look):
-    try:
-        return look()
-    except (KeyError, AttributeError, ValueError):
-        return None
-
-
-def _lacks(look):
-    try:
-        look()
-    except (KeyError, AttributeError, ValueError):
-        return True
-    return False
-
-
-def _nothing():
-    return None
-
-
-def _chains(code, cells):
-    """Names of globals and of cells in code, each with the attributes that are looked up of it."""
-    root, attributes = None, []
-    for instruction in dis.get_instructions(code):
-        if root is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            attributes.append(instruction.argval)
-            continue
-        if root is not None:
-            yield root, tuple(attributes)
-            root, attributes = None, []
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") or instruction.opname == "LOAD_DEREF" and instruction.argval in cells:
-            root = instruction.argval
-    if root is not None:
-        yield root, tuple(attributes)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _chains(constant, cells)
-
-
-def _follow(function, name, root, attributes, static, found, seen, scope):
-    """Notes what a chain of attributes ends in, as far as it is not the attribute of an array or a number."""
-    value, text, path = _look_up(root, scope), root, name
-    for attribute in attributes:
-        if path in static or isinstance(value, _CLOSED) or not hasattr(value, "__dict__"):
-            break
-        is_module = isinstance(value, types.ModuleType)
-        if is_module and _is_settled(value.__name__):
-            break
-        if not is_module and isinstance(inspect.getattr_static(value, attribute, None), types.FunctionType):
-            unseen = f"{function.__name__} calls the method {attribute} of {path}, whose attributes jit does not see"
-            raise TypeError(f"{unseen}: make {path} static")
-        found.setdefault(text, (path, text, True))
-        path, text = f"{path}.{attribute}", f"{text}.{attribute}"
-        value = _look_up(text, scope)
-    if path not in static and isinstance(value, Jitted):
-        _find_outside(value._function, static, found, seen, scope)
-    elif path not in static and isinstance(value, types.FunctionType) and not _is_settled(value.__module__):
-        _find_outside(value, static, found, seen, scope)
-    found.setdefault(text, (path, text, path in static or not isinstance(value, _OF_VALUE)))
-
-
-# Classes whose attributes do not matter.
-_CLOSED = (types.FunctionType, Jitted, type, _array)
-# Classes of outside values that are arrays, or are compared by value.
-_OF_VALUE = (int, float, complex, str, bytes, tuple, list, dict, range, frozenset, np.generic, np.ndarray, _array, type(None))
-

@@ -11,6 +11,7 @@ impl State {
     pub(crate) fn push_sync(&mut self, handle: u32) {
         let base = self.handles.at(handle).base;
         if self.bases.at(base).written == self.builder.epoch {
+            self.note_use();
             let view = self.intern(handle);
             let structure = self.handles.at(handle).view.hash;
             self.builder.push_instr(Instr::new(Opcode::Sync, &[Operand::view(view)]), structure);
@@ -21,6 +22,9 @@ impl State {
     #[inline]
     pub(crate) fn enter_base(&mut self, base: u32) -> u32 {
         let epoch = self.builder.epoch;
+        if self.bases.at(base).epoch != epoch {
+            self.note_use();
+        }
         let entry = self.bases.at_mut(base);
         if entry.epoch != epoch {
             if entry.watched != 0 {
@@ -93,6 +97,7 @@ impl State {
     /// Appends an instruction on `handle`'s view and does the accounts.
     #[inline]
     pub(crate) fn push_instr(&mut self, instr: Instr, location: Location<'_>, structure: u64) {
+        self.note_use();
         let mut instr = instr;
         instr.origin = self.builder.intern_origin(location);
         self.recorded += 1;

@@ -1,7 +1,8 @@
 //! Traces: what a function records while it runs, kept as a [`Recording`].
 //!
 //! While a thread traces, everything it does is recorded: nothing is carried out at once, no scalar is known, no limit ends the
-//! batch, and what needs values of arrays is refused. Data that the program gives meanwhile goes to arrays of its own, which
+//! batch, and what needs values of arrays is refused. If another thread records meanwhile, the batch holds operations of both: it
+//! is run, and nothing is kept of it. Data that the program gives meanwhile goes to arrays of its own, which
 //! the recording keeps and the batch copies, so that what the function does with its copy changes nothing for later calls.
 
 use crate::batch::recording::Recording;
@@ -40,24 +41,25 @@ impl Recorder {
         state.builder.marks.clear();
         let first = state.running()?.ids.load(Ordering::Relaxed);
         let (kept, postponed) = (Vec::new(), Vec::new());
-        state.trace = Some(Trace { thread: current().id(), first, kept, postponed, broken: None });
+        state.trace = Some(Trace { thread: current().id(), first, kept, postponed, broken: None, disturbed: false });
         drop(state);
         submitted.drive();
         Ok(())
     }
 
-    /// Ends the trace, and hands over what was recorded. A recording for `results`, or the reason why there can be none; the
-    /// operations are carried out all the same.
-    pub fn end_trace(self: &Arc<Recorder>, arguments: &[ArrayId], results: &[ArrayId]) -> Result<Recording> {
+    /// Ends the trace, and hands over what was recorded. A recording for `results`, `None` if another thread has recorded
+    /// meanwhile, or the reason why there can be none; the operations are carried out all the same.
+    pub fn end_trace(self: &Arc<Recorder>, arguments: &[ArrayId], results: &[ArrayId]) -> Result<Option<Recording>> {
         let mut state = self.state();
         let Some(trace) = state.trace.take() else {
             return Err(Error::new(status::ARGUMENT, "nothing is traced"));
         };
         let recording = match trace.broken {
             Some(reason) => Err(Error::new(status::UNSUPPORTED, reason)),
-            None => Recording::new(self, &mut state, &trace, arguments, results),
+            None if trace.disturbed => Ok(None),
+            None => Recording::new(self, &mut state, &trace, arguments, results).map(Some),
         };
-        self.leave_trace(state, &trace, recording.is_ok())?;
+        self.leave_trace(state, &trace, matches!(recording, Ok(Some(_))))?;
         recording
     }
 
@@ -119,8 +121,15 @@ impl State {
     #[inline]
     pub(crate) fn note_cut(&mut self) {
         if let Some(trace) = &mut self.trace {
-            let reason = "what the function records was cut, as another thread has used bh meanwhile";
-            trace.broken.get_or_insert(reason);
+            trace.disturbed = true;
+        }
+    }
+
+    /// Notes that the calling thread adds to the batch under construction.
+    #[inline]
+    pub(crate) fn note_use(&mut self) {
+        if self.trace.is_some() && !self.traces_here() {
+            self.note_cut();
         }
     }
 
@@ -132,12 +141,16 @@ impl State {
         true
     }
 
-    /// Frees an array that was there before the trace only after it, so that the batch has nothing of it.
+    /// Frees an array that was there before the trace, or that is another thread's, only after it, so that the batch has nothing
+    /// of it.
     pub(crate) fn postpones(&mut self, array: ArrayId, handle: u32) -> bool {
-        let id = self.bases.at(self.handles.at(handle).base).base.id;
-        let Some(trace) = self.trace.as_mut().filter(|trace| id < trace.first) else { return false };
-        trace.postponed.push(array);
-        true
+        let Some(trace) = &mut self.trace else { return false };
+        let entry = self.bases.at(self.handles.at(handle).base);
+        let is_elsewhere = entry.base.id < trace.first || entry.known && entry.epoch != self.builder.epoch;
+        if is_elsewhere {
+            trace.postponed.push(array);
+        }
+        is_elsewhere
     }
 
     /// Keeps data that was given during a trace for its recording.

@@ -119,6 +119,7 @@ impl State {
             own = Some(data);
         }
         let (record, len, known) = (entry.base, entry.base.len, std::mem::replace(&mut entry.known, true));
+        self.note_use();
         let (index, epoch) = (self.enter_base(base), self.builder.epoch);
         self.bases.at_mut(base).written = epoch;
         if !known {

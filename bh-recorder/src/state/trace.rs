@@ -12,6 +12,8 @@ pub(crate) struct Trace {
     pub(crate) kept: Vec<ArrayId>,
     /// Arrays from before that are to be freed afterwards.
     pub(crate) postponed: Vec<ArrayId>,
-    /// Why there will be no recording.
+    /// Why there can be no recording.
     pub(crate) broken: Option<&'static str>,
+    /// Another thread has recorded into the batch, or has ended it: this call's operations are carried out, and not kept.
+    pub(crate) disturbed: bool,
 }
