@@ -48,11 +48,10 @@ def folded(function, array, dtype, target):
     return truth(array)
 
 
-def _check_output(function, array, axis, keepdims, target):
+def _check_output(function, array, axes, keepdims, target):
     """Has NumPy say what is wrong with the shape of an output."""
-    axes = axes_of(axis, array.ndim)
     if target.shape != tuple(1 if place in axes else extent for place, extent in enumerate(array.shape) if keepdims or place not in axes):
-        function._np.reduce(stand_in(array), axis, None, np.empty(target.shape, target.dtype), keepdims)
+        function._np.reduce(stand_in(array), axes, None, np.empty(target.shape, target.dtype), keepdims)
 
 
 def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
@@ -77,9 +76,10 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     opcode = REDUCTIONS.get(name)
     if opcode is None and name not in ("fmax", "fmin"):
         raise Fallback("")
-    array, target = native(array), target_of(out)
+    array = native(array)
+    axes, target = axes_of(axis, array.ndim), target_of(out)
     if target is not None:
-        _check_output(function, array, axis, keepdims, target)
+        _check_output(function, array, axes, keepdims, target)
     code = array._code
     array = folded(function, array, dtype, target)
     if not (initial is _NO_VALUE or initial is None):
@@ -88,7 +88,6 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         initial = (initial if target is None else initial.astype(target.dtype).astype(array.dtype))[()]
     if opcode is None:
         return deliver(_without_nan(name, array, axis, keepdims, initial, where), out, "unsafe")
-    axes = axes_of(axis, array.ndim)
     if is_complex(array._code) and name not in ("add", "multiply"):
         if name not in _EXTREMES or where is not True or initial is not _NO_VALUE:
             raise Fallback("complex numbers have no order in bh")
