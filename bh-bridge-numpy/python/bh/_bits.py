@@ -4,19 +4,32 @@ The numbers are NumPy's, and so is the generator's state after them: it is read 
 NumPy may draw from one generator in turns.
 """
 
+import math
+
 import numpy as np
 
 from . import _native, _pcg, _philox
+from ._ranks import ranks
 from ._symbols import refuse_in_trace
 from ._types import CODE, FLOAT64, UINT64
 
 # With fewer words than this NumPy is faster.
 FEW = 1 << 16
+# What is noted of each row of so many words takes time and memory at once.
+_HUGE = 1 << 28
 
 _LOW = 2**32 - 1
 
 # What makes the words of each kind of generator: `f(source, count, code, finish)`.
 SOURCES = {np.random.Philox: _philox.words, np.random.PCG64: _pcg.words}
+
+
+def _count(shape, dtype):
+    """How many numbers a shape has. Fails as NumPy does if there is no memory for them."""
+    count = math.prod(map(int, shape))
+    if count >= _HUGE and ranks() == 1:
+        np.empty(shape, dtype)
+    return count
 
 
 def _words(source, count, code=UINT64, finish=lambda word: word):
@@ -48,7 +61,7 @@ def _split(source, count, code, finish):
 def uniforms(source, shape, dtype):
     """Numbers in [0, 1) as `Generator.random` makes them; None where NumPy is to."""
     refuse_in_trace("draws random numbers")
-    count = int(np.prod(shape, dtype=np.int64))
+    count = _count(shape, dtype)
     if np.dtype(dtype) == np.float32:
         code = CODE[np.dtype(np.float32)]
         made = _split(source, count, code, lambda half: _native.cast(half >> 8, code) * 2.0**-24)
@@ -60,7 +73,7 @@ def uniforms(source, shape, dtype):
 def integers(source, low, bits, shape, dtype):
     """Whole numbers from `low` on, below `low` + 2**bits, as `Generator.integers` makes those; None where NumPy is to."""
     refuse_in_trace("draws random numbers")
-    count = int(np.prod(shape, dtype=np.int64))
+    count = _count(shape, dtype)
     code = CODE[np.dtype(dtype)]
 
     def finish(word):

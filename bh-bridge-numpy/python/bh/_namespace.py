@@ -12,6 +12,7 @@ from ._broadcast import broadcast
 from ._lapack import by_lapack
 from ._public import by_object, equivalent, name_of, public
 from ._served import served, unbound
+from ._text import of_text
 from ._types import CODE
 from ._ufunc import public_ufuncs
 
@@ -194,7 +195,7 @@ def build():
         elif name in METADATA:
             public[name] = _plainly(original)
         elif name in HOST:
-            public[name] = on_host(original)
+            public[name] = of_text(on_host(original)) if name.startswith("array") else on_host(original)
         else:
             public[name] = falling_back(original)
         if callable(original) and not isinstance(original, type):

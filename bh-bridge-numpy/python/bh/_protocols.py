@@ -1,6 +1,5 @@
 """What Python and other libraries ask arrays for: text, pickles, memory, their namespace, and functions of NumPy."""
 
-import itertools
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ from ._convert import in_order
 from ._fallback import to_numpy
 from ._layout import dense
 from ._public import equivalent, name_of
+from ._text import shown
 
 ndarray = _native.ndarray
 
@@ -26,28 +26,15 @@ def __sizeof__(self):
     return object.__sizeof__(self) + 16 * self.ndim + (self.nbytes if self.base is None else 0)
 
 
-def _shown(self):
-    """An array of NumPy's that is shown as this one: of a large one only the corners are read, as only they are shown."""
-    options = np.get_printoptions()
-    edge, whole = options["edgeitems"], options["threshold"]
-    if self.size <= whole or not 0 < self.ndim <= 4 or options["legacy"] or options.get("override_repr"):
-        return to_numpy(self)
-    value = np.empty(self.shape, self.dtype)
-    sides = [(slice(0, edge), slice(extent - edge, extent)) if extent > 2 * edge else (slice(None),) for extent in self.shape]
-    for corner in itertools.product(*sides):
-        value[corner] = to_numpy(self[corner])
-    return value
-
-
 @method
 def __repr__(self):
-    value = _shown(self)
+    value = shown(self)
     return repr(value[()]) if self._scalar else repr(value)
 
 
 @method
 def __str__(self):
-    value = _shown(self)
+    value = shown(self)
     return str(value[()]) if self._scalar else str(value)
 
 
@@ -55,7 +42,7 @@ def __str__(self):
 def __format__(self, spec):
     if self.ndim == 0:
         return format(_native.item_of(self), spec)
-    return format(to_numpy(self), spec)
+    return format(shown(self), spec)
 
 
 @method
