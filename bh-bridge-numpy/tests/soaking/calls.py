@@ -1,7 +1,7 @@
 """Single random calls of NumPy's public functions, on NumPy and on bh: `python -m soaking.calls FIRST COUNT` prints what differs.
 
-Compared are values, types, shapes, what is a scalar, what shares memory with the arguments, what may be assigned to, what becomes
-of the arguments, and whether the call fails.
+Compared are values, types, shapes, strides, what is a scalar, what shares memory with the arguments, what may be assigned to, what
+becomes of the arguments, what becomes of both if a view of the result is written, and how the call fails.
 """
 
 import random
@@ -25,6 +25,11 @@ KEYS = (
     "np.array(1);5;[];(0,);0, ...;None, 0;[True, False];np.array([0, 1])[:, None], [0, 1];1.0;b;'x';True;5:1:-1;::2, ::-1"
 )
 SETS["key"] = KEYS.split(";")
+SETS["anytype"] = [f"'{kind}'" for kind in "? i1 u1 i2 u2 i4 u4 i8 u8 f4 f8 c8 c16".split()]
+SETS["picked"] = (
+    ":, np.array([0, 1]);:, [0, 0, 1];np.array([0, 1]);:, np.array([True, False, True]);..., np.array([1, 0]);np.array([[0, 1], [1, 0]]);:, [[0, 1], [1, 0]]"
+    ";..., [0, 1], :;[0, 1], :, [0, 1];:, [1];[1, 0];np.array([4]);np.array([-1, 7]);5;-9;:, 9;9223372036854775807;-9223372036854775808;np.array([2**62]);a > 0;mask(a)"
+).split(";")
 
 # What may follow the arguments, each with a chance of its own.
 OPTIONS = {
@@ -40,6 +45,9 @@ OPTIONS = {
     "method": ["method='{lower|higher|nearest|midpoint|weibull|median_unbiased}'"], "pad": ["mode='{edge|wrap|reflect|symmetric|mean|maximum|linear_ramp}'"],
     "convolution": ["mode='same'", "mode='valid'"], "norm": ["ord={1|2|'fro'|numpy.inf|0}"], "fft": ["norm='ortho'", "axis=0", "n=4"],
     "endpoint": ["endpoint=False", "retstep=True"], "grid": ["indexing='ij'", "sparse=True", "copy=False"], "side": ["side='right'"],
+    # Places for the results of the call so far, of any type, and masks of their shape.
+    "onto": ["out=room(@, {anytype})"], "elsewhere": ["out=room(@, {anytype}), where=mask(@)", "out=room(@, {anytype}), where=False"],
+    "masked": ["where=mask(a)"], "initials": [f"initial={number}" for number in "2 2.5 9.5 .5 1j -1 True np.float32(1.5)".split()],
     "ends": ["to_begin=0", "to_end=[1, 2]"], "period": ["period=2", "left=0", "right=-1"], "nan": ["nan=1.5", "posinf=9"],
 }  # fmt: skip
 
@@ -51,6 +59,7 @@ BINARY = (
     "add|subtract|multiply|divide|floor_divide|remainder|fmod|divmod|power|float_power|arctan2|hypot|logaddexp|maximum|minimum|fmax|fmin|greater|less"
     "|equal|not_equal|logical_and|logical_or|logical_xor|bitwise_and|bitwise_or|bitwise_xor|left_shift|right_shift|gcd|lcm|nextafter|heaviside|ldexp"
 )
+ELEMENTWISE = re.compile(rf"np\.({UNARY}|{BINARY})\(")
 FOLDED = "sum|prod|nansum|nanprod|mean|nanmean|var|std|nanvar"
 CHOSEN = "max|min|nanmax|nanmin|amax|ptp|median|nanmedian"
 
@@ -167,12 +176,39 @@ np.putmask(a, a > 0, {{[1, 2]|5}})
 np.put(a, [0, 1], {{number}})
 np.fill_diagonal(a, {{number}})
 np.lib.stride_tricks.sliding_window_view(a, 2)
+np.{{sum|prod|max|min|nansum|nanmax}}(a; axis keepdims initials masked onto)
+np.{{sum|prod|any|all|mean|std|var|median|ptp|argmax|argmin|count_nonzero}}(a; one keepdims dtype onto)
+np.{{add|multiply|maximum|minimum|logical_or|bitwise_and|hypot}}.reduce(a; axis keepdims dtype initials masked onto)
+np.{{cumsum|cumprod|nancumsum|add.accumulate|multiply.accumulate|maximum.accumulate}}(a; one dtype onto)
+np.{{{UNARY}}}(a; elsewhere)
+np.{{{UNARY}}}(a; onto)
+np.{{{BINARY}}}(a, {{other}}; elsewhere)
+np.{{{BINARY}}}(a, {{other}}; onto)
+np.{{{BINARY}}}({{number}}, a; elsewhere)
+np.{{clip|round}}(a, {{1|0}}, {{2|1}}; onto)
+np.{{dot|matmul|outer|inner}}(a, b; onto)
+np.{{concatenate|stack}}([a, {{a|b}}]; one onto)
+np.take(a, {{0|[0, 1]|[5]}}; one mode onto)
+a[{{picked}}]
+a[{{picked}}]
+a.T[{{picked}}]
+np.copy(a, 'F')[{{picked}}]
+a[{{picked}}] = {{number}}
+a[{{picked}}] += {{number}}
+np.{{argwhere|nonzero|flatnonzero}}(a)
+np.{{sort|argsort|cumsum|roll|flip|diff|unique|repeat|tile|delete|insert|pad|rot90|take_along_axis}}(a.T, {{0|1|2}}; one)
+np.{{einsum|moveaxis|rollaxis}}({{a, 0, -1|'ij->ji', a|'ij,jk->ki', a, a|'ijk->kij', a|'ij,k->kij', a, b}})
+np.{{where|copysign}}(a.T > 0, a.T, {{1|a.T|b}})
+np.{{linalg.inv|linalg.cholesky|linalg.qr|linalg.svd|linalg.eigh|linalg.solve|fft.fft2|apply_over_axes|nan_to_num|tril|kron|cov|corrcoef|meshgrid|broadcast_arrays}}(a)
 """.strip().splitlines()
 
 TYPES = "? i1 u1 i2 i4 i8 i8 u8 f4 f8 f8 f8 c8 c16".split()
 SHAPES = [(), (0,), (1,), (3,), (5,), (2, 3), (3, 1), (1, 3), (2, 0), (2, 3, 2), (3, 3), (4,), (0, 3), (1, 1), (2, 2, 2)]
 LAYOUTS = ["{}"] * 4 + ["{}.T", "{}[::-1]", "{}[..., ::2]", "np.broadcast_to({}, {shape})", "{}.copy('F')", "{}[...]", "{}[None][0]"]
-NUMBERS = {"?": [True, False], "u": [0, 1, 2, 3, 5, 200], "i": [-3, -1, 0, 1, 2, 3, 7, 100], "f": [-2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 1.5, 2.0, 7.0]}
+NUMBERS = {"?": [True, False], "u": [0, 1, 2, 3, 5, 200], "i": [-3, -1, 0, 1, 2, 3, 7, 100], "f": [-2.5, -1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 7.0]}
+# What is written into a view of a result.
+WRITES = ["r[...] = 1", "r.reshape(-1)[:1] = 1", "r.ravel()[-1:] = 1", "r.T.reshape(-1)[:1] = 1", "r.reshape(-1, 1)[:1] = 1", "r.T.ravel()[:1] = 1",
+          "r.swapaxes(0, -1).reshape(-1)[:1] = 1", "r += 1", "r.view().T[...] = 1", "np.asarray(r).flat[:1] = 1"]  # fmt: skip
 NUMBERS |= {"c": [-1.0, 1j, 1 - 1.5j, 2 + 1j, 0j]}
 
 
@@ -191,8 +227,17 @@ def filled(call, chance):
     """The text of a call with arguments and options chosen."""
     text, _, names = call.partition(";")
     if names:
-        chosen = [chance.choice(OPTIONS[name]) for name in names.rstrip(")").split() if chance.random() < 0.3]
-        text = ", ".join([text, *chosen]) + ")"
+        # Results go into places of theirs more often than not.
+        wanted = [name for name in names.rstrip(")").split() if chance.random() < (0.8 if name in ("onto", "elsewhere") else 0.3)]
+        for name in wanted:
+            text = _settled(text, chance)
+            text += ", " + chance.choice(OPTIONS[name]).replace("@", text + ")")
+        text += ")"
+    return _settled(text, chance)
+
+
+def _settled(text, chance):
+    """The text with one of each set of arguments chosen."""
     while found := re.search(r"\{([^{}]*)\}", text):
         among = SETS.get(found[1]) or found[1].split("|")
         text = text[: found.start()] + chance.choice(among) + text[found.end() :]
@@ -207,6 +252,8 @@ def case(seed):
     # What floats beyond integers become is bh's own: nothing negative for unsigned elements, and no infinities where there may be some.
     special = not re.search(r"\] .*= |insert|copyto|put|place|fill|dtype|type|tensordot|linalg|fft|matmul|inner|dot|kron|@", text)
     arrays = {name: array(chance, shape if alike or name == "a" else chance.choice(SHAPES), name == "a", special) for name in "abc"}
+    if re.search(r"'[fc]\d+'", "".join(arrays.values())) or "nan" in text:
+        text = re.sub(r"(room\(.*), '[iu?]\d?'\)", r"\1, 'f8')", text)
     return arrays, text
 
 
@@ -216,16 +263,43 @@ def described(value, inputs):
         return [isinstance(value, list), *(described(one, inputs) for one in value)]
     if type(value) not in (numpy.ndarray, bh.ndarray) and not isinstance(value, numpy.generic):
         return type(value).__name__, repr(value)
-    host = numpy.asarray(value)
+    host = numpy.array(value)
     if isinstance(value, numpy.generic) or type(value) is bh.ndarray and value._scalar:
         return "scalar", host
     shares = [bool(bh.shares_memory(value, one)) for one in inputs] if host.size else []
-    return "array", host, bool(value.flags.writeable), shares
+    steps = Steps(stride for stride, extent in zip(value.strides, value.shape) if extent > 1) if host.size else ()
+    return "array", host, bool(value.flags.writeable), shares, steps
 
 
-def outcome(library, arrays, text):
-    """What becomes of a call."""
-    names = {"np": library, "numpy": numpy}
+# How NumPy names a wrong subscript; of several it may name another one.
+BOUNDS = re.compile(r"index -?\d+ is out of bounds for axis \d+ with size \d+")
+
+
+class Failure:
+    """How a call fails: by an exception of a class of Python's, whose text matters for subscripts."""
+
+    def __init__(self, error):
+        self.kind = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        self.error, self.text = error, str(error)
+
+    def __repr__(self):
+        return repr(self.error)
+
+    def is_like(self, other):
+        """Does a program that handles the other one handle this one?"""
+        return isinstance(self.error, other.kind) and bool(BOUNDS.fullmatch(self.text) or not BOUNDS.fullmatch(other.text))
+
+
+def _room(library):
+    """What makes places for results, and masks of a value's shape."""
+    room = lambda value, kind: library.full(numpy.shape(value), 1, kind)
+    mask = lambda value: library.asarray(numpy.arange(numpy.size(value)).reshape(numpy.shape(value)) % 3 != 1)
+    return {"room": room, "mask": mask}
+
+
+def outcome(library, arrays, text, write):
+    """What becomes of a call, and of a write to a view of its result."""
+    names = {"np": library, "numpy": numpy, **_room(library)}
     try:
         names |= {name: eval(made, names) for name, made in arrays.items()}
     except Exception:
@@ -234,35 +308,57 @@ def outcome(library, arrays, text):
     try:
         if re.match(r"a(\[.*\])? ?\S*= ", text) and not re.match(r"a [=!<>]= ", text):
             exec(text, names)
-            return [names["a"] is inputs[0], described(names["a"], []), *map(numpy.asarray, inputs)]
-        return [described(eval(text, names), inputs), *map(numpy.asarray, inputs)]
-    except Exception:
-        return "fails"
+            return [names["a"] is inputs[0], described(names["a"], []), *map(numpy.array, inputs)]
+        result = eval(text, names)
+        said = [described(result, inputs), *map(numpy.array, inputs)]
+    except Exception as error:
+        return Failure(error)
+    result = result[0] if type(result) in (tuple, list) and result else result
+    if type(result) in (numpy.ndarray, bh.ndarray) and result.ndim and result.flags.writeable:
+        names["r"] = result
+        try:
+            exec(write, names)
+        except Exception as error:
+            said.append(Failure(error))
+        said += [numpy.array(result), *map(numpy.array, inputs)]
+    return said
 
 
-def same(one, other):
-    """Are two outcomes the same, but for last bits?"""
+class Steps(tuple):
+    """The strides of a result."""
+
+
+def same(one, other, tolerance=None, strict=True):
+    """Are two outcomes the same, but for last bits, and, unless `strict`, for strides and the errors of calls that fail?"""
+    if not strict and (isinstance(one, Steps) and isinstance(other, Steps) or isinstance(one, Failure) and isinstance(other, Failure)):
+        return True
     if isinstance(one, numpy.ndarray) and isinstance(other, numpy.ndarray):
         if one.dtype != other.dtype or one.shape != other.shape:
             return False
         if one.dtype.kind not in "fc":
             return bool((one == other).all())
-        tolerance = 3e-6 if one.dtype in ("f4", "c8") else 1e-12
+        tolerance = tolerance or (3e-6 if one.dtype in ("f4", "c8") else 1e-12)
         return bool(numpy.allclose(one, other, rtol=tolerance, atol=10 * tolerance, equal_nan=True))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(same(*pair, tolerance, strict) for pair in zip(one, other))
+    if isinstance(one, Failure) and isinstance(other, Failure):
+        return other.is_like(one)
     return type(one) is type(other) and one == other
 
 
-def differences(first, count):
-    """The calls of these seeds whose outcomes differ: seeds, arrays, texts and both outcomes."""
+def differences(first, count, strict=True):
+    """The calls of these seeds whose outcomes differ: seeds, arrays, texts and both outcomes. Unless `strict`, strides may differ, and
+    how a call fails, but not what becomes of the arguments if a view of the result is written."""
     with warnings.catch_warnings(), bh.fallback("silent"):
         warnings.simplefilter("ignore")
         for seed in range(first, first + count):
             arrays, text = case(seed)
-            theirs, mine = (outcome(library, arrays, text) for library in (numpy, bh))
-            if not same(theirs, mine):
-                yield seed, arrays, text, theirs, mine
+            write = random.Random(seed).choice(WRITES)
+            theirs, mine = (outcome(library, arrays, text, write) for library in (numpy, bh))
+            # Elements that are computed in single precision may go into a wider place.
+            is_rough = ELEMENTWISE.match(text) and re.search(r"'(f4|c8|[iu][12]|\?)'", "".join(arrays.values()))
+            if not same(theirs, mine, 3e-6 if is_rough else None, strict):
+                yield seed, arrays, f"{text}; {write}", theirs, mine
 
 
 if __name__ == "__main__":
