@@ -1,7 +1,8 @@
 """Single random calls of NumPy's public functions, on NumPy and on bh: `python -m soaking.calls FIRST COUNT` prints what differs.
 
 Compared are values, types, shapes, strides, what is a scalar, what shares memory with the arguments, what may be assigned to, what
-becomes of the arguments, what becomes of both if a view of the result is written, and how the call fails.
+becomes of the arguments, what becomes of both if a view of the result is written, and how the call fails. Calls are recorded as those
+of large arrays are where BH_CONFIG names a configuration with `immediate_bytes = 0` in its section `recorder`.
 """
 
 import random
@@ -185,6 +186,8 @@ np.{{{UNARY}}}(a; onto)
 np.{{{BINARY}}}(a, {{other}}; elsewhere)
 np.{{{BINARY}}}(a, {{other}}; onto)
 np.{{{BINARY}}}({{number}}, a; elsewhere)
+np.{{power|floor_divide|remainder|divide|left_shift|float_power|lcm}}(a, b, out=room(a + b, {{anytype}}), where={{b >= 0|b != 0|mask(a + b)}})
+np.{{sqrt|log|reciprocal|arccos}}(a, out=room(a, {{anytype}}), where={{a > 0|a != 0|mask(a)}})
 np.{{clip|round}}(a, {{1|0}}, {{2|1}}; onto)
 np.{{dot|matmul|outer|inner}}(a, b; onto)
 np.{{concatenate|stack}}([a, {{a|b}}]; one onto)
@@ -195,6 +198,8 @@ a.T[{{picked}}]
 np.copy(a, 'F')[{{picked}}]
 a[{{picked}}] = {{number}}
 a[{{picked}}] += {{number}}
+a[{{0|1|-1|0, 0}}] {{+|-|*|/|**}}= {{number}}
+a[{{0|1|-1|0, 0}}] = a[{{0|1|-1|0, 0}}] {{+|-|*|/|**}} {{number}}
 np.{{argwhere|nonzero|flatnonzero}}(a)
 np.{{sort|argsort|cumsum|roll|flip|diff|unique|repeat|tile|delete|insert|pad|rot90|take_along_axis}}(a.T, {{0|1|2}}; one)
 np.{{einsum|moveaxis|rollaxis}}({{a, 0, -1|'ij->ji', a|'ij,jk->ki', a, a|'ijk->kij', a|'ij,k->kij', a, b}})
