@@ -84,7 +84,9 @@ pub fn places(mask: &Array) -> Option<Array> {
 fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let from = unsafe { Strided::of(hand, key) }.filter(|_| is_plain(key))?;
-    let mut chosen = Vec::with_capacity(key.view.len() as usize);
+    let mut chosen = Vec::new();
+    // Repeated indices may be more than memory has room for.
+    chosen.try_reserve_exact(key.view.len() as usize).ok()?;
     let all = all_numbers(from, key.dtype, |given| {
         let index = if given < 0 { given + extent } else { given };
         chosen.push(index);
