@@ -22,7 +22,7 @@ pub struct Spacing {
 impl Spacing {
     /// What the places of numbers are divided by, if they are, and what they are multiplied with.
     fn factors(&self) -> (Option<f64>, f64) {
-        let (span, parts) = (self.stop - self.start, self.count - i64::from(self.endpoint));
+        let (span, parts) = (self.stop - self.start, self.count.saturating_sub(i64::from(self.endpoint)));
         if parts <= 0 {
             return (None, span);
         }

@@ -29,6 +29,8 @@ static void creation(void) {
         OK(bh_linspace(&a, NULL, BH_TYPE_F64, 1, 2, 3));
         has(a, 3, line, __LINE__);
         OK(bh_free(a));
+        FAILS(bh_linspace(&a, NULL, BH_TYPE_F64, 1, 2, -1), BH_STATUS_SHAPE, "negative");
+        FAILS(bh_linspace(&a, NULL, BH_TYPE_F64, 1, 2, INT64_MIN), BH_STATUS_SHAPE, "negative");
     }
     {
         const double expected[] = {0, 1, 1};

@@ -213,12 +213,21 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     if axis != 0:
         result = moveaxis(result, 0, axis)
     if dtype is not None:
-        if np.dtype(dtype).kind in "iu":
-            result = UFUNCS["floor"](result)
-        result = astype(result, dtype)
+        result = _whole(result, np.dtype(dtype)) if np.dtype(dtype).kind in "iu" else astype(result, dtype)
     elif result.dtype != kind:
         result = astype(result, kind)
     return (result, np.float64(step) if type(step) is float else step) if retstep else result
+
+
+def _whole(numbers, dtype):
+    """Numbers rounded down, as integers; unsigned ones wrap, as NumPy's do on most processors."""
+    numbers = UFUNCS["floor"](numbers)
+    if dtype.kind == "i":
+        return astype(numbers, dtype)
+    wrapped = astype(astype(numbers, np.int64), dtype)
+    if dtype.itemsize < 8:
+        return wrapped
+    return _native.operate("where", [numbers < 0, wrapped, astype(numbers, dtype)])
 
 
 def _spaced(numbers, first, span, parts, num, endpoint, last):

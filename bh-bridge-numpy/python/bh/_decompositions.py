@@ -18,21 +18,25 @@ ndarray = _native.ndarray
 LinAlgError = np.linalg.LinAlgError
 _o = np.linalg
 
-# What methods say when they fail, and what NumPy says then.
-_FAILURES = {
-    "singular": "Singular matrix",
-    "definite": "Matrix is not positive definite",
-    "infinite or not a number": "Array must not contain infs or NaNs",
-}
+# What methods say when they fail, and what NumPy says then. Their texts name the program's files, too.
+_FAILURES = {"matrix is singular": "Singular matrix", "is not positive definite": "Matrix is not positive definite"}
+# Failures whose values, or errors, are NumPy's: its iterations may end where others do not, and it has results, or errors, for
+# matrices with infinite elements or NaN.
+_LEFT_TO_NUMPY = ("no component", "do not converge", "infinite or not a number")
+
+
+def check_shape(a, square=False):
+    """Fails as NumPy does for arrays that are no matrices, or not square."""
+    if a.ndim < 2:
+        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
 
 
 def matrices(a, square=False):
     """Matrices in a floating-point type."""
     a = native(a)
-    if a.ndim < 2:
-        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
-    if square and a.shape[-1] != a.shape[-2]:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
+    check_shape(a, square)
     return a if is_inexact(a._code) else astype(a, np.float64)
 
 
@@ -56,6 +60,12 @@ def new(like, shape, code=None):
     return _native.empty(shape, like._code if code is None else code, _native.Stack(like._stack))
 
 
+def _check_finite(matrices):
+    """Raises Fallback for infinite elements or NaN: NumPy may have results for such matrices."""
+    if not all(bool(_u["logical_and"].reduce(_u["isfinite"](a), None)) for a in matrices):
+        raise Fallback("a matrix with infinite elements or NaN")
+
+
 def method(name, outs, inputs, ranks):
     """Calls an extension method once for each matrix of stacks of them; `ranks`: the dimensions that belong to one call, for
     the outputs, then for the inputs. Awaited, as it may fail, but
@@ -71,11 +81,11 @@ def method(name, outs, inputs, ranks):
             _native.Stack(outs[0]._stack).flush()
     except (_native.Error, ValueError) as error:
         text = str(error)
-        if "no component" in text or "do not converge" in text:
-            # NumPy's iterations may end where others do not.
+        if any(cause in text for cause in _LEFT_TO_NUMPY):
             raise Fallback(text) from None
         for cause, message in _FAILURES.items():
             if cause in text:
+                _check_finite(inputs)
                 raise LinAlgError(message) from None
         raise
 
@@ -115,6 +125,10 @@ def qr(a, mode="reduced"):
 @by_lapack(_o.svd)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, the singular values s in falling order, and Vᴴ, where U·diag(s)·Vᴴ is `a`; or the values alone."""
+    return _svd(a, full_matrices, compute_uv)
+
+
+def _svd(a, full_matrices=True, compute_uv=True):
     a = matrices(a)
     rows, columns = a.shape[-2:]
     short = min(rows, columns)
@@ -135,7 +149,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 @by_lapack(_o.svdvals)
 def svdvals(x, /):
     """The singular values in falling order."""
-    return svd(x, compute_uv=False)
+    return _svd(x, compute_uv=False)
 
 
 def _hermitian(a, UPLO):
@@ -146,23 +160,13 @@ def _hermitian(a, UPLO):
     return adjoint(a) if UPLO == "U" else a
 
 
-def _eigh(outs, a):
-    try:
-        method("eigh", outs, [a], (1, 2, 2)[: len(outs)] + (2,))
-    except LinAlgError as error:
-        if "infs or NaNs" in str(error):
-            # NumPy's results are NaN, for this matrix of a stack of them.
-            raise Fallback("a matrix with infinite elements or NaN") from None
-        raise
-
-
 @by_lapack(_o.eigh)
 def eigh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order, and the eigenvectors in columns."""
     a = _hermitian(a, UPLO)
     values, vectors = new(a, a.shape[:-1], real_code(a._code)), new(a, a.shape)
     if a.size:
-        _eigh([values, vectors], a)
+        method("eigh", [values, vectors], [a], (1, 2, 2))
     return _o._linalg.EighResult(values, vectors)
 
 
@@ -172,7 +176,7 @@ def eigvalsh(a, UPLO="L"):
     a = _hermitian(a, UPLO)
     values = new(a, a.shape[:-1], real_code(a._code))
     if a.size:
-        _eigh([values], a)
+        method("eigh", [values], [a], (1, 2))
     return values
 
 
@@ -213,10 +217,11 @@ def eigvals(a):
 @by_lapack(_o.lstsq)
 def lstsq(a, b, rcond=None):
     """The least x for which the length of b - a·x is least; the squares of those lengths, the rank, the singular values."""
-    a, b = matrices(a), native(b)
+    a, b = native(a), native(b)
     for array in (a, b if b.ndim > 1 else a):
         if array.ndim != 2:
             raise LinAlgError(f"{array.ndim}-dimensional array given. Array must be two-dimensional")
+    a = matrices(a)
     kind = np.result_type(a.dtype, b.dtype, np.float32)
     # As in NumPy, whose factors have the larger types here.
     wide = np.result_type(kind, np.float64)
@@ -229,7 +234,7 @@ def lstsq(a, b, rcond=None):
     if rcond is None:
         rcond = np.finfo(kind).eps * max(rows, columns)
     sides = b[:, None] if b.ndim == 1 else b
-    u, s, vh = svd(a, full_matrices=False)
+    u, s, vh = _svd(a, full_matrices=False)
     kept = s > s[0] * (rcond if rcond >= 0 else np.finfo(wide).eps)
     inverse = _native.operate("where", [kept, 1.0 / s, _native.full(s.shape, s._code, 0.0)])
     x = _products.matmul(adjoint(vh), inverse[:, None] * _products.matmul(adjoint(u), sides))

@@ -246,7 +246,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if opcode is not None and inputs == (kind,) * self.nin and _native.is_legal(opcode, kind, output, self.nin):
             if name == "power" and is_integer(kind):
                 plain = False
-                check_exponent(*operands)
+                check_exponent(operands[0], converted_to(operands[1], kind))
             return [self._direct(opcode, operands, codes, loop, plain)]
         compose = COMPOSED.get(name)
         if compose is None:

@@ -6,13 +6,14 @@ import numpy as np
 
 from . import _adapted, _fallback, _imports, _namespace, _native, _products
 from ._convert import astype, native
-from ._decompositions import adjoint, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
+from ._decompositions import adjoint, check_shape, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
 from ._fallback import Fallback, falls_back
 from ._functions import cross as _cross
 from ._functions import diagonal as _diagonal
 from ._functions import eye, matrix_transpose, outer as _outer, reshape, trace as _trace  # noqa: F401
 from ._lapack import by_lapack
 from ._reductions import sum as _sum
+from ._symbols import here
 from ._types import FLOAT64, INT64, is_complex, is_inexact
 from ._ufunc import UFUNCS as _u
 
@@ -39,7 +40,21 @@ def solve(a, b):
         return result[..., 0] if vector else result
     a, right = _native.broadcast_to(a, front + a.shape[-2:]), _native.broadcast_to(right, result.shape)
     method("solve", [result], [a, right], (2, 2, 2))
+    if not here.tracing:
+        _check_regular(a, result, right)
     return result[..., 0] if vector else result
+
+
+def _check_regular(a, x, b):
+    """Raises Fallback if the solution x of a·x = b is as large as rounding errors make it: NumPy's LAPACK may find `a` singular. Neither
+    scaled rows nor scaled columns count."""
+    largest = lambda array, axis, keep=False: _u["maximum"].reduce(array, axis, keepdims=keep)
+    a, x, b = (_u["absolute"](array) for array in (a, x, b))
+    rows = largest(a, -1, True)
+    grown = largest(largest(a / rows, -2) * largest(x, -1), -1)
+    limit = largest(b / rows, (-2, -1)) / (np.finfo(a.dtype).eps * a.shape[-1])
+    if not bool(_u["logical_and"].reduce(grown <= limit, None)):
+        raise Fallback("a matrix that is singular but for rounding")
 
 
 @by_lapack(_o.inv)
@@ -76,14 +91,30 @@ def _factors(a):
     return _diagonal(lu, 0, -2, -1), 1 - 2 * (swapped % 2)
 
 
+def _sign_and_logarithm(a):
+    """The signs and logarithms of determinants; a singular matrix has 0 and -inf."""
+    diagonal, sign = _factors(a)
+    size = _u["absolute"](diagonal)
+    where = lambda mask, x, y: _native.operate("where", [mask, x, y])
+    is_zero = size == 0
+    singular, size = _u["logical_or"].reduce(is_zero, -1), where(is_zero, 1.0, size)
+    # NaN counts as positive among real numbers.
+    units = diagonal / size if is_complex(a._code) else 1 - 2 * (diagonal < 0)
+    signs = astype(_u["multiply"].reduce(units, -1) * sign, a.dtype)
+    parts = where(singular, 0.0, signs), where(singular, -np.inf, _sum(_u["log"](size), -1))
+    for part in parts:
+        part._scalar = not part.ndim
+    return parts
+
+
 @by_lapack(_o.det)
 def det(a):
     """The determinants of square matrices."""
     a = matrices(a, square=True)
     if not a.size:
         return astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
-    diagonal, sign = _factors(a)
-    return astype(_u["multiply"].reduce(diagonal, -1) * sign, a.dtype)
+    sign, logarithm = _sign_and_logarithm(a)
+    return sign * astype(_u["exp"](logarithm), a.dtype)
 
 
 @by_lapack(_o.slogdet)
@@ -93,12 +124,7 @@ def slogdet(a):
     if not a.size:
         ones = astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
         return _o._linalg.SlogdetResult(ones, _u["log"](_u["absolute"](ones)))
-    diagonal, sign = _factors(a)
-    size = _u["absolute"](diagonal)
-    # A singular matrix has sign 0 and logarithm -inf.
-    units = diagonal / _native.operate("where", [size == 0, 1.0, size])
-    signs = _u["multiply"].reduce(units, -1) * astype(sign, a.dtype)
-    parts = signs, _sum(_u["log"](size), -1)
+    parts = _sign_and_logarithm(a)
     return _o._linalg.SlogdetResult(*(_native.scalar_at_hand(part) if part._scalar else part for part in parts))
 
 
@@ -197,8 +223,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 def matrix_power(a, n):
     """A square matrix to a whole power."""
     a = native(a)
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
+    check_shape(a, square=True)
     try:
         n = operator.index(n)
     except TypeError as error:

@@ -22,6 +22,8 @@ use std::sync::{Mutex, PoisonError};
 const BLOCK: usize = 64;
 /// Columns that are factored one by one.
 const NARROW: usize = 8;
+/// Rows whose sums of products are made together.
+const ROWS: usize = 64;
 /// Columns, or rows, of a strip beside a block.
 const STRIP: usize = 128;
 /// Right sides that are solved for together.
@@ -133,9 +135,11 @@ fn panel<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
     swaps[half..].iter_mut().for_each(|other| *other += half);
 }
 
-/// The factors of a few columns, one after the other.
+/// The factors of a few columns, one after the other, in the order of LAPACK's `getf2`: small matrices that are singular lose
+/// their pivots where they do in LAPACK.
 fn narrow<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
     for (step, swap) in swaps.iter_mut().enumerate() {
+        subtract_products(block.rb_mut(), step);
         let mut pivot = step;
         let mut size = abs1(&block[(step, step)]);
         for row in step + 1..block.nrows() {
@@ -154,17 +158,29 @@ fn narrow<T: Inexact>(mut block: MatMut<'_, T>, swaps: &mut [usize]) {
             block[(pivot, column)] = kept;
         }
         let inverse = recip(&block[(step, step)]);
-        let (done, mut rest) = block.rb_mut().split_at_col_mut(step + 1);
-        let mut column = done.col_mut(step);
-        for row in step + 1..column.nrows() {
-            column[row] *= inverse;
+        for row in step + 1..block.nrows() {
+            block[(row, step)] *= inverse;
         }
-        for other in 0..rest.ncols() {
-            let factor = rest[(step, other)];
-            for row in step + 1..column.nrows() {
-                rest[(row, other)] -= factor * column[row];
-            }
+    }
+}
+
+/// Subtracts the products of the factors before a column from its elements: one sum of products from each.
+fn subtract_products<T: Inexact>(block: MatMut<'_, T>, step: usize) {
+    let (done, rest) = block.split_at_col_mut(step);
+    let (done, mut column) = (done.into_const(), rest.col_mut(0));
+    for row in 1..step {
+        let sum = (0..row).fold(zero::<T>(), |sum, before| sum + done[(row, before)] * column[before]);
+        column[row] -= sum;
+    }
+    let mut sums = [zero::<T>(); ROWS];
+    for first in (step..column.nrows()).step_by(ROWS) {
+        let sums = &mut sums[..ROWS.min(column.nrows() - first)];
+        sums.fill(zero());
+        for before in 0..step {
+            let (factor, lower) = (column[before], done.col(before));
+            sums.iter_mut().enumerate().for_each(|(row, sum)| *sum += lower[first + row] * factor);
         }
+        sums.iter().enumerate().for_each(|(row, &sum)| column[first + row] -= sum);
     }
 }
 
