@@ -1,5 +1,6 @@
 //! The array type: a view of a base that the recorder holds, with NumPy's attributes.
 
+use crate::buffer::{Pinned, let_go};
 use crate::context::Shared;
 use crate::error::{exception, value_error};
 use crate::numpy_types;
@@ -45,8 +46,11 @@ pub struct Array {
     pub base: Option<Py<Array>>,
     /// Set for the parts of complex arrays and their views, whose elements are those of another array.
     pub link: Option<Arc<Link>>,
-    /// Handles and views that it had before, which its parts may still rely on.
+    /// Handles and views that it had before, each view once. Parts may rely on the handles, other threads may read the views.
+    /// The handle is 0 where it has ended.
     former: Mutex<Vec<(ArrayId, Arc<View>)>>,
+    /// What keeps the memory in place, of an array whose address somebody has.
+    pub in_place: Mutex<Option<Pinned>>,
 }
 
 impl Drop for Array {
@@ -56,8 +60,9 @@ impl Drop for Array {
         if id != 0 {
             recorder.free_later(ArrayId(id));
         }
+        self.in_place.get_mut().unwrap_or_else(PoisonError::into_inner).take().into_iter().for_each(let_go);
         let former = self.former.get_mut().unwrap_or_else(PoisonError::into_inner);
-        former.drain(..).for_each(|(id, _)| recorder.free_later(id));
+        former.drain(..).filter(|(id, _)| id.0 != 0).for_each(|(id, _)| recorder.free_later(id));
     }
 }
 
@@ -77,6 +82,7 @@ impl Array {
             base: None,
             link: None,
             former: Mutex::default(),
+            in_place: Mutex::default(),
         }
     }
 
@@ -150,12 +156,36 @@ impl Array {
         plain && whole(self) == whole(other) && whole(self) != 0
     }
 
-    /// Has another handle and view from now on.
-    fn replace(&self, id: ArrayId, view: Arc<View>) {
-        // SAFETY: it is kept in `former`, which ends with `self`.
-        let before = (self.id(), unsafe { self.view.replace(view) });
+    /// The number of the memory behind a handle.
+    fn memory_of(&self, id: ArrayId) -> Option<u64> {
+        self.context.recorder.info(id).map(|info| info.base).ok()
+    }
+
+    /// Shows another view of its memory, or of that behind another handle. An equal view that it had before is taken back, so that
+    /// a loop which changes the shape keeps no more than the shapes. `alone`: nobody relies on handles that it had before.
+    fn show(&self, memory: ArrayId, view: &View, alone: bool) -> PyResult<()> {
+        let recorder = &self.context.recorder;
+        let mut former = self.former.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.memory_of(memory);
+        let known =
+            former.iter().position(|(id, known)| **known == *view && (id.0 == 0 || self.memory_of(*id) == wanted));
+        let id = match known.map(|at| former[at].0) {
+            Some(id) if id.0 != 0 => id,
+            _ => recorder.window(memory, view).map_err(exception)?,
+        };
+        let view = known.map_or_else(|| Arc::new(*view), |at| former.swap_remove(at).1);
+        let before = self.id();
+        // SAFETY: what is returned goes into `former`, from where it comes back as the view or ends with `self`.
+        let mut before = (before, unsafe { self.view.replace(view) });
         self.id.store(id.0, Ordering::Release);
-        self.former.lock().unwrap_or_else(PoisonError::into_inner).push(before);
+        if alone {
+            former.iter_mut().chain([&mut before]).filter(|(id, _)| id.0 != 0).for_each(|(id, _)| {
+                recorder.free_later(*id);
+                *id = ArrayId(0);
+            });
+        }
+        former.push(before);
+        Ok(())
     }
 
     #[inline]
@@ -319,9 +349,7 @@ impl Array {
         let incompatible =
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.";
         let view = view.ok_or_else(|| PyAttributeError::new_err(incompatible))?;
-        let id = self.context.recorder.window(self.id(), &view).map_err(exception)?;
-        self.replace(id, view.into());
-        Ok(())
+        self.show(self.id(), &view, false)
     }
 
     /// Bytes from one element to the next in each dimension.
@@ -476,15 +504,14 @@ impl Array {
         &self.context.name
     }
 
-    /// Becomes another view of another array's memory; views of the own memory stay as they are.
-    fn _become(&self, other: &Bound<'_, Array>) -> PyResult<()> {
+    /// Becomes another view of another array's memory; views of the own memory stay as they are, unless it is `alone`, without any.
+    #[pyo3(signature = (other, alone=false))]
+    fn _become(&self, other: &Bound<'_, Array>, alone: bool) -> PyResult<()> {
         let other = other.get();
         if self.dtype != other.dtype {
             return Err(PyTypeError::new_err("arrays keep their type"));
         }
-        let id = other.context.recorder.window(other.id(), &other.view).map_err(exception)?;
-        self.replace(id, other.view.shared());
-        Ok(())
+        self.show(other.id(), &other.view, alone)
     }
 
     #[getter]

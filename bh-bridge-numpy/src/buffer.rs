@@ -11,10 +11,13 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(call_alone, module)?)?;
+    module.add_function(wrap_pyfunction!(unused, module)?)?;
     module.add_function(wrap_pyfunction!(donate_buffer, module)?)
 }
 
@@ -31,7 +34,7 @@ enum Hold {
     /// Nothing: there are no elements.
     Empty,
     /// The array's own memory, which both sides write to.
-    Pinned(ArrayId),
+    Pinned(#[expect(dead_code, reason = "dropped with the buffer")] Pinned),
     /// The elements as they were; writers leave them alone.
     Lent(Lent),
 }
@@ -72,26 +75,67 @@ fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>
             None => Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty, None)),
         };
     }
-    if !array.is_shared() {
+    if !array.is_shared() && !is_in_place(array) {
         let (Held(lent), elsewhere) = settled(py, |patience| recorder.lend_with(id, patience).map(Held))?;
         return Ok((lent.data, Hold::Lent(lent), elsewhere));
     }
     // The wait for the elements can be interrupted, and the calls after it then wait for nothing.
     let ((), elsewhere) = settled(py, |patience| recorder.sync_with(patience))?;
     let pin = || {
-        let own = recorder.duplicate(id)?;
-        let mapped = recorder.pin(own, true, true).and_then(|()| {
-            let address = recorder.map(own, access::READ)?;
-            recorder.unmap(own)?;
-            Ok(Address(address))
-        });
-        if mapped.is_err() {
-            recorder.free_later(own);
-        }
-        Ok((mapped?, own))
+        let pinned = Pinned::new(array.context, id)?;
+        let address = recorder.map(pinned.id, access::READ)?;
+        recorder.unmap(pinned.id)?;
+        Ok((Address(address), pinned))
     };
-    let (Address(address), own) = py.detach(pin).map_err(exception)?;
-    Ok((address, Hold::Pinned(own), elsewhere))
+    let (Address(address), pinned) = py.detach(pin).map_err(exception)?;
+    Ok((address, Hold::Pinned(pinned), elsewhere))
+}
+
+/// A handle of memory that stays where it is for as long as this lives. To be made and dropped without the interpreter's lock, as both
+/// may wait.
+pub struct Pinned {
+    context: Shared,
+    id: ArrayId,
+}
+
+impl Pinned {
+    fn new(context: Shared, array: ArrayId) -> Result<Pinned, Error> {
+        let recorder = &context.recorder;
+        let id = recorder.duplicate(array)?;
+        match recorder.pin(id, true, true) {
+            Ok(()) => Ok(Pinned { context, id }),
+            Err(error) => {
+                recorder.free_later(id);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // Fails only after a shutdown, which has given everything back.
+        let _ = self.context.recorder.pin(self.id, false, false);
+        self.context.recorder.free_later(self.id);
+    }
+}
+
+/// Unpins memory at the end of an array, which the interpreter drops under its lock.
+pub fn let_go(pinned: Pinned) {
+    Python::attach(|py| py.detach(move || drop(pinned)));
+}
+
+/// The array that all views of an array's memory hold, which may be itself.
+fn root(array: &Array) -> &Array {
+    array.base.as_ref().map_or(array, Py::get)
+}
+
+/// Does the memory stay in place for as long as any view of it lives?
+fn is_in_place(array: &Array) -> bool {
+    let pinned = root(array).in_place.lock().unwrap_or_else(PoisonError::into_inner);
+    let memory = |id: ArrayId| array.context.recorder.info(id).map(|info| info.base).ok();
+    // An array that was given another size has another memory.
+    array.link.is_none() && pinned.as_ref().is_some_and(|pinned| memory(pinned.id) == memory(array.anchor()))
 }
 
 /// An address on its way back from a call without the interpreter's lock.
@@ -107,15 +151,9 @@ unsafe impl Send for Held {}
 
 impl Drop for Exported {
     fn drop(&mut self) {
-        let recorder = &self.context.recorder;
-        // Both fail only after a shutdown, which has given everything back.
-        match &self.hold {
-            Hold::Empty => (),
-            Hold::Lent(lent) => drop(recorder.end_lending(lent)),
-            Hold::Pinned(id) => {
-                let _ = recorder.pin(*id, false, false);
-                recorder.free_later(*id);
-            }
+        if let Hold::Lent(lent) = &self.hold {
+            // Fails only after a shutdown, which has given everything back.
+            drop(self.context.recorder.end_lending(lent));
         }
     }
 }
@@ -206,6 +244,22 @@ impl Array {
         Ok(())
     }
 
+    /// Keeps the memory in place for as long as the array or a view of it lives, as its address is given out without a buffer. Numbers,
+    /// and parts of complex arrays, have no memory of their own.
+    fn _stay(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_scalar() || self.link.is_some() || self.len() == 0 || is_in_place(self) {
+            return Ok(());
+        }
+        let (recorder, id) = (&self.context.recorder, self.id());
+        let (pinned, elsewhere) = settled(py, |patience| {
+            recorder.sync_with(patience)?;
+            Pinned::new(self.context, id)
+        })?;
+        let before = root(self).in_place.lock().unwrap_or_else(PoisonError::into_inner).replace(pinned);
+        before.into_iter().for_each(let_go);
+        warn_of(py, elsewhere)
+    }
+
     /// # Safety
     /// Called by the interpreter, once for each buffer.
     unsafe fn __releasebuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer) {
@@ -237,6 +291,38 @@ extern "C" fn release_returned(_nothing: *mut c_void) -> c_int {
     let returned = std::mem::take(&mut *RETURNED.lock().unwrap_or_else(PoisonError::into_inner));
     drop(returned);
     0
+}
+
+/// How many references there are to an object, of which the caller knows the owners.
+fn references(object: &Bound<'_, PyAny>) -> isize {
+    // SAFETY: the object lives, and the thread is attached.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
+}
+
+/// Calls a function. The second part: does nobody else refer to the result? The reference that the call returns is then the only one,
+/// so that its memory may be given away.
+#[pyfunction]
+fn call_alone<'py>(
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    let py = function.py();
+    let result = function.call1(arguments)?;
+    let weak = || py.import("weakref")?.getattr("getweakrefcount")?.call1((&result,))?.extract::<usize>();
+    let is_alone = references(&result) == 1 && weak()? == 0;
+    Ok((result, is_alone))
+}
+
+/// The first of some objects of this number of bytes that nobody but their list refers to.
+#[pyfunction]
+fn unused<'py>(objects: &Bound<'py, PyList>, nbytes: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    for object in objects {
+        // The list's reference, and this one.
+        if references(&object) == 2 && object.getattr("nbytes")?.extract::<usize>()? == nbytes {
+            return Ok(Some(object));
+        }
+    }
+    Ok(None)
 }
 
 /// A new array in the memory of a buffer in C order, which nobody else uses any more.

@@ -11,7 +11,7 @@ use bh_bytecode::Constant;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyString};
+use pyo3::types::{PyCapsule, PyDict, PyModule, PyString, PyWeakrefMethods, PyWeakrefReference};
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -51,9 +51,17 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scalar_at_hand, module)?)
 }
 
+/// A module outside of this package. Nothing of it is kept alive but its name.
+struct Program {
+    /// The address of the names that its code sees, if they are those of a module; they live at least as long as that.
+    names: *const ffi::PyObject,
+    module: Option<Py<PyWeakrefReference>>,
+    name: Py<PyAny>,
+}
+
 thread_local! {
-    /// The names that the last caller outside of this package saw, kept alive, so that their address tells them.
-    static PROGRAM: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+    /// The last module outside of this package that called.
+    static PROGRAM: RefCell<Option<Program>> = const { RefCell::new(None) };
 }
 
 /// Is the code that runs the program's, and not this package's, and does it take numbers for results without dimensions?
@@ -67,26 +75,56 @@ pub fn asked_by_program(py: Python<'_>) -> bool {
 pub fn is_in_program(py: Python<'_>) -> bool {
     // SAFETY: the thread is attached; the result is borrowed, or null where no code of Python runs.
     let names = unsafe { ffi::PyEval_GetGlobals() };
+    if names.is_null() {
+        return true;
+    }
+    let known = PROGRAM.with(|known| {
+        let known = known.try_borrow().ok()?;
+        let known = known.as_ref().filter(|known| known.names == names)?;
+        known.module.as_ref()?.bind(py).upgrade()
+    });
+    // SAFETY: a borrowed reference, as above, to what the code that runs keeps alive.
+    known.is_some() || is_program(&unsafe { Bound::from_borrowed_ptr(py, names) })
+}
+
+/// Are these the names of a module outside of this package?
+#[cold]
+fn is_program(names: &Bound<'_, PyAny>) -> bool {
+    let py = names.py();
+    let Ok(names) = names.cast::<PyDict>() else { return true };
+    let Ok(Some(name)) = names.get_item(pyo3::intern!(py, "__name__")) else { return true };
     PROGRAM.with(|known| {
         let Ok(mut known) = known.try_borrow_mut() else { return false };
-        if names.is_null() || known.as_ref().is_some_and(|known| known.as_ptr() == names) {
+        if known.as_ref().is_some_and(|known| known.module.is_none() && known.name.is(&name)) {
             return true;
         }
-        // SAFETY: a borrowed reference, as above.
-        let names = unsafe { Bound::from_borrowed_ptr(py, names) };
-        let own = is_own(&names);
-        let before = if own { None } else { known.replace(names.unbind()) };
+        if is_own(&name) {
+            return false;
+        }
+        let module =
+            module_of(&name, names).and_then(|module| PyWeakrefReference::new(&module).ok()).map(Bound::unbind);
+        let before = known.replace(Program { names: names.as_ptr(), module, name: name.unbind() });
         drop(known);
         drop(before);
-        !own
+        true
     })
 }
 
-/// Are these the names of a module of this package?
-#[cold]
-fn is_own(names: &Bound<'_, PyAny>) -> bool {
-    let name = names.cast::<PyDict>().ok().and_then(|names| names.get_item("__name__").ok()?);
-    let Some(name) = name.as_ref().and_then(|name| name.cast::<PyString>().ok()) else { return false };
+/// The module of this name, if these are its names.
+fn module_of<'py>(name: &Bound<'py, PyAny>, names: &Bound<'py, PyDict>) -> Option<Bound<'py, PyModule>> {
+    let py = name.py();
+    // SAFETY: the thread is attached; the result is a new reference, or null, with an exception if the name cannot be one.
+    let Some(module) = (unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyImport_GetModule(name.as_ptr())) }) else {
+        drop(PyErr::take(py));
+        return None;
+    };
+    let module = module.cast_into::<PyModule>().ok()?;
+    module.dict().is(names).then_some(module)
+}
+
+/// Is it the name of a module of this package?
+fn is_own(name: &Bound<'_, PyAny>) -> bool {
+    let Ok(name) = name.cast::<PyString>() else { return false };
     let name = name.to_string_lossy();
     name == "bh" || name.starts_with("bh.")
 }

@@ -1,8 +1,11 @@
 """Memory shared with other libraries: buffers, DLPack, and NumPy's results taken over."""
 
+import ctypes
 import gc
 import pickle
+import resource
 import warnings
+import weakref
 
 import numpy
 import pytest
@@ -79,12 +82,145 @@ def test_results_of_numpy_are_taken_over(monkeypatch):
     del x
     gc.collect()
     same(y, reference)
-    # What others refer to is copied.
-    kept = numpy.zeros(100_000)
-    taken.clear()
-    mine = _fallback.taken(lambda: kept, (), {})
-    kept[0] = 5
-    assert not taken and float(mine[0]) == 0
+
+
+def test_memory_that_others_refer_to_is_copied():
+    kept, others = numpy.zeros(100_000), []
+
+    def by_a_weak_reference():
+        array = numpy.zeros(100_000)
+        others.append(weakref.ref(array))
+        return array
+
+    def by_a_frame():
+        def generate():
+            array = numpy.zeros(100_000)
+            while True:
+                yield array
+
+        generator = generate()
+        others.append(generator.__next__)
+        return next(generator)
+
+    def by_an_object():
+        others.append(lambda: kept)
+        return kept
+
+    # The interpreter adapts code that runs often.
+    for _ in range(40):
+        for function in (by_a_weak_reference, by_a_frame, by_an_object):
+            mine = _fallback.taken(function, (), {})
+            other = others.pop()()
+            if other is not None:
+                other[0] = 5
+            assert float(mine[0]) == 0, function
+            kept[0] = 0
+
+
+def at(address, place=0):
+    """The float at an address, as a library in C would see it."""
+    return ctypes.c_double.from_address(address + 8 * place)
+
+
+@pytest.mark.parametrize("address", [lambda a: a.ctypes.data, lambda a: a.__array_interface__["data"][0]])
+def test_addresses_hold_as_long_as_the_array(address):
+    a = bh.arange(1000.0)
+    first = address(a)
+    tenth = address(a[10:20])
+    gc.collect()
+    a += 1
+    others = [bh.ones(1000) * k for k in range(20)]
+    bh.flush()
+    assert at(first, 5).value == 6 and at(tenth).value == 11 and address(a) == first and tenth == first + 80
+    a[:] = a * 2
+    assert at(first, 5).value == 12 and len(others) == 20
+    at(first, 5).value = 77
+    assert float(a[5]) == 77 and float((a + 1)[5]) == 78
+    fixed = a[:]
+    fixed.setflags(write=False)
+    assert address(fixed) == first
+
+
+def test_addresses_of_an_array_that_is_resized_are_those_of_its_new_memory():
+    a = bh.arange(1000.0)
+    a.ctypes.data
+    a.resize(5000)
+    address = a.ctypes.data
+    a += 1
+    assert at(address, 999).value == 1000 and at(address, 4999).value == 1
+
+
+def test_memory_whose_address_is_known_is_given_back_with_the_array():
+    def rounds(count):
+        for _ in range(count):
+            a = bh.ones(500_000)
+            a.ctypes.data
+            a += 1
+            del a
+        bh.flush()
+
+    rounds(5)
+    before = resident()
+    rounds(100)
+    assert resident() - before < 100 << 20
+
+
+def resident():
+    """Bytes of memory that the process has."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.filterwarnings("ignore:Setting the strides")
+def test_shapes_that_are_set_in_a_loop_keep_no_memory():
+    a = bh.arange(12.0)
+
+    def rounds(count):
+        for _ in range(count):
+            a.shape = 3, 4
+            row = a[1]
+            a.shape = (12,)
+            a.strides = (8,)
+            a.shape = 2, 6
+        return row
+
+    rounds(100)
+    before = resident()
+    row = rounds(30_000)
+    assert resident() - before < 8 << 20
+    assert row.tolist() == [4, 5, 6, 7] and a.tolist() == numpy.arange(12.0).reshape(2, 6).tolist()
+
+
+def test_sizes_that_are_set_in_a_loop_keep_no_memory():
+    a = bh.ones(500_000)
+
+    def rounds(count):
+        for k in range(count):
+            a.resize(500_000 + k % 7 + 1)
+            a[3] = k
+            bh.flush()
+
+    rounds(5)
+    before = resident()
+    rounds(60)
+    assert resident() - before < 60 << 20 and float(a[3]) == 59
+
+
+def test_names_of_callers_are_not_kept():
+    class Kept:
+        """Something that a program has."""
+
+    def gone():
+        names = {"__name__": "program", "bh": bh, "kept": Kept()}
+        exec("x = bh.arange(3.0); y = x.sum(); z = x[1]", names)
+        assert type(names["y"]) is numpy.float64
+        return weakref.ref(names["kept"])
+
+    before = _native.follow_array_api(False)
+    kept = gone()
+    _native.follow_array_api(before)
+    gc.collect()
+    assert kept() is None
 
 
 def test_elements_as_numbers():

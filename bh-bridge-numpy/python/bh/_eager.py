@@ -1,8 +1,8 @@
 """The back end `numpy`: everything at once."""
 
-import sys
-
 import numpy as np
+
+from . import _native
 
 
 class NumPy:
@@ -20,8 +20,7 @@ class NumPy:
         if dtype.hasobject:
             return np.empty(size, dtype)
         wanted = size * dtype.itemsize
-        # No array uses what only the list, this loop and the call have.
-        found = next((memory for memory in self._kept if memory.nbytes == wanted and sys.getrefcount(memory) <= 3), None)
+        found = _native.unused(self._kept, wanted)
         if found is None:
             found = np.empty(wanted, np.uint8)
             self._kept = [*self._kept, found][-self.kept :] if self.kept else []

@@ -85,18 +85,11 @@ def from_host(array, code, stack=None):
 # Memory of this size is taken over rather than copied.
 _LARGE = 1 << 16
 
-# How many references there are to an array that only `taken` knows, where they are counted.
-_fresh_references = None
-
-
-def _is_fresh(array):
-    """Is the array, on its way from `taken`, the only user of its memory?"""
-    global _fresh_references
-    references, flags = sys.getrefcount(array), array.flags
-    if _fresh_references is None:
-        _fresh_references = references
+def _can_be_given_away(array):
+    """Has the array, which nobody else refers to, memory of its own that can become that of an array of bh?"""
+    flags = array.flags
     large = array.nbytes >= _LARGE and array.dtype in CODE and array.ndim <= 16
-    return large and references <= _fresh_references and flags.owndata and flags.c_contiguous and flags.writeable
+    return large and flags.owndata and flags.c_contiguous and flags.writeable
 
 
 def shown_by(array):
@@ -123,11 +116,9 @@ def overwrite(array, source):
     _native.write_buffer(array, source if source.ndim else source.reshape(1))
 
 
-def from_numpy(array, new=False):
-    """A copy of a NumPy array, or the array itself if bh lacks its type; `new`: its memory may be taken over."""
+def from_numpy(array):
+    """A copy of a NumPy array, or the array itself if bh lacks its type."""
     code = code_of(array.dtype)
-    if new and code is not None and _is_fresh(array):
-        return _native.donate_buffer(array, code)
     if code is None or array.ndim > 16:
         return array
     return from_host(array, code)
@@ -213,11 +204,10 @@ def shown(value):
 
 def taken(function, args, kwargs):
     """What a function of NumPy returns, as bh's; the memory of a new array is taken over."""
-    if _fresh_references is None and function is not np.empty:
-        # A first array, which surely is new, tells how many references such a one has.
-        taken(np.empty, (1,), {})
-    value = invoke(function, args, kwargs)
-    return from_numpy(value, True) if type(value) is np.ndarray else lift(value)
+    value, is_alone = _native.call_alone(invoke, (function, args, kwargs))
+    if is_alone and type(value) is np.ndarray and _can_be_given_away(value):
+        return _native.donate_buffer(value, CODE[value.dtype])
+    return lift(value)
 
 
 def holds_array(value):

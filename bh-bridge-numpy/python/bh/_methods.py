@@ -157,12 +157,13 @@ def resize(self, *new_shape, refcheck=True):
         return
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
-    if refcheck and (weakref.getweakrefcount(self) or sys.getrefcount(self) > _ONLY_OWNER):
+    alone = not weakref.getweakrefcount(self) and sys.getrefcount(self) <= _ONLY_OWNER
+    if refcheck and not alone:
         raise ValueError("cannot resize an array that references or is referenced by another array; use refcheck=False")
     made = _native.full(shape, self._code, 0)
     kept = min(made.size, self.size)
     made.reshape(-1)[:kept] = self.reshape(-1)[:kept]
-    self._become(made)
+    self._become(made, alone)
 
 
 class _Owned:
@@ -320,6 +321,11 @@ def _set_strides(self, strides):
     self._become(made)
 
 
+def _ctypes(self):
+    self._stay()
+    return np.asarray(self).ctypes
+
+
 ndarray.strides = property(_strides.__get__, _set_strides, doc=_strides.__doc__)
 ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
@@ -330,7 +336,7 @@ ndarray.real = property(
 ndarray.imag = property(
     lambda self: _functions.imag(self), lambda self, value: _functions.set_part(self, value, "imag")
 )
-ndarray.ctypes = property(lambda self: np.asarray(self).ctypes, doc="The memory, for `ctypes`; kept as long as this object.")
+ndarray.ctypes = property(_ctypes, doc="The memory, for `ctypes`; its address holds as long as the array lives.")
 ndarray.data = property(memoryview, doc="The elements as a buffer.")
 
 

@@ -121,19 +121,26 @@ def __array__(self, dtype=None, copy=None):
 
 
 class _Description(dict):
-    """A description of memory that keeps it where it is."""
+    """A description of memory that keeps copies of elements, which stand for those without memory of their own."""
 
 
 def _array_interface(self):
-    """NumPy's description of the memory, whose address holds as long as the description lives."""
+    """NumPy's description of the memory, whose address holds as long as the array lives."""
+    self._stay()
     view = np.asarray(memoryview(self))
     described = _Description(view.__array_interface__)
     described.owner = view
     return described
 
 
+def _array_struct(self):
+    """The same in C; what takes it keeps the array, and not the description."""
+    self._stay()
+    return np.asarray(memoryview(self)).__array_struct__
+
+
 ndarray.__array_interface__ = property(_array_interface)
-ndarray.__array_struct__ = property(lambda self: np.asarray(memoryview(self)).__array_struct__)
+ndarray.__array_struct__ = property(_array_struct)
 
 
 @method

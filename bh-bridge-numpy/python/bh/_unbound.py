@@ -22,13 +22,31 @@ class _Unbound:
         return self.of_class if instance is None else self.method.__get__(instance, owner)
 
 
+def _methods_of(kind):
+    """The dict that holds a class's attributes; None where the interpreter shows no such dict."""
+    found = gc.get_referents(vars(kind))
+    if len(found) != 1 or type(found[0]) is not dict:
+        return None
+    mark = object()
+    kind._bh_mark = mark
+    try:
+        return found[0] if found[0].get("_bh_mark") is mark else None
+    finally:
+        del kind._bh_mark
+
+
 def install():
-    """Puts them into the class, whose operators stay native: they are assigned past the class, as an assignment would change those."""
-    methods = gc.get_referents(vars(ndarray))[0]
-    for name, method in list(methods.items()):
-        if (type(method) is _SLOT or name in _OTHERS) and hasattr(np.ndarray, name):
+    """Puts them into the class, whose operators stay native: they go into its dict, as an assignment to the class would change those.
+    Without access to the dict they are assigned, and operators are slower."""
+    methods = _methods_of(ndarray)
+    for name, method in list(vars(ndarray).items()):
+        if not (type(method) is _SLOT or name in _OTHERS) or not hasattr(np.ndarray, name):
+            continue
+        if methods is not None:
             # Numbers have a hash by their slot; by the name, arrays are seen to have none.
             methods[name] = None if name == "__hash__" else _Unbound(name, method)
+        elif name != "__hash__":
+            setattr(ndarray, name, _Unbound(name, method))
     # An assignment tells the interpreter that the class has changed.
     ndarray.__array_priority__ = ndarray.__array_priority__
 
@@ -56,7 +74,7 @@ def _attribute(name, own):
 
 _METHOD = type(vars(ndarray)["sum"])
 # What NumPy looks up in the class itself at each call, and what is no matter of instances.
-_LEFT = "__array_ufunc__ __array_function__ __new__ __class_getitem__ __class__ __doc__ __module__ __array_priority__".split()
+_LEFT = "__array_ufunc__ __array_function__ __new__ __class_getitem__ __class__ __doc__ __module__ __array_priority__ __hash__".split()
 
 
 def install_of_class():
