@@ -399,8 +399,7 @@ impl Array {
     fn __index__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let array = slf.get();
         if array.view.rank() != 0 || !array.dtype.is_int() {
-            let text = "only integer scalar arrays can be converted to a scalar index";
-            return Err(pyo3::exceptions::PyTypeError::new_err(text));
+            return Err(pyo3::exceptions::PyTypeError::new_err(no_index(array)));
         }
         crate::transfer::item(slf.py(), array)
     }
@@ -421,6 +420,18 @@ fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
     }
 }
 
+/// Why an array is no index.
+fn no_index(array: &Array) -> String {
+    match (array.is_scalar(), array.dtype) {
+        (false, _) => "only integer scalar arrays can be converted to a scalar index".to_owned(),
+        // Functions in C ask for an integer, too, where they take floats.
+        (true, DType::F64) => "'numpy.float64' object cannot be interpreted as an integer; \
+            `float(x)` makes a float of a result that is not computed yet"
+            .to_owned(),
+        (true, dtype) => format!("'numpy.{}' object cannot be interpreted as an integer", dtype.numpy_name()),
+    }
+}
+
 /// The one element as a Python number of this type.
 fn python_number<'py>(array: &Bound<'py, Array>, name: &str) -> PyResult<Any<'py>> {
     let py = array.py();
@@ -429,6 +440,11 @@ fn python_number<'py>(array: &Bound<'py, Array>, name: &str) -> PyResult<Any<'py
         let text = "only 0-dimensional arrays can be converted to Python scalars";
         return Err(pyo3::exceptions::PyTypeError::new_err(text));
     }
-    let item = crate::transfer::item(py, this)?;
+    let mut item = crate::transfer::item(py, this)?;
+    if this.dtype.is_complex() && name != "complex" {
+        // As NumPy's do, complex numbers become real ones.
+        py.import("bh._convert")?.call_method0("warn_of_lost_parts")?;
+        item = item.getattr(py, "real")?;
+    }
     py.import("builtins")?.getattr(name)?.call1((item,))
 }

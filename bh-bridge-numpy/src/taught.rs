@@ -103,6 +103,12 @@ impl Taught {
         }
     }
 
+    /// The class that `isinstance` sees: that of the function, which libraries ask for.
+    #[getter(__class__)]
+    fn class<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
+        self.function.bind(py).get_type()
+    }
+
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.function.bind(py).getattr(name)
     }

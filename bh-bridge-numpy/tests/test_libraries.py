@@ -1,6 +1,7 @@
 """What a newcomer tries first with other libraries: arrays of bh given to Matplotlib, SciPy and pandas, and taken from them."""
 
 import copy
+import functools
 import importlib
 import importlib.machinery
 import inspect
@@ -238,6 +239,55 @@ def test_taught_functions_are_shown_and_kept_like_others(looking):
     assert looking.Table(3).put.__self__.values == 3
 
 
+def test_taught_functions_stay_functions(looking):
+    for function in (looking.kind, looking.Table.put, looking.Table.of.__func__, vars(looking.Table)["same"].__func__):
+        assert isinstance(function, types.FunctionType) and inspect.isfunction(function) and inspect.isroutine(function)
+        assert function.__code__ is function.__wrapped__.__code__ and function.__globals__ is vars(looking)
+        assert inspect.getsource(function).startswith(("def ", "    def ", "    @"))
+    assert looking.kind.__defaults__ is None and looking.kind.__kwdefaults__ == {"key": None}
+    assert isinstance(looking.Table().put, types.MethodType) and inspect.ismethod(looking.Table.of)
+    assert not isinstance(looking.kind, types.BuiltinFunctionType)
+
+
+def test_libraries_that_derive_from_taught_classes_find_functions(looking):
+    def checked(kind):
+        for name in ("put", "kind_of"):
+            method = getattr(kind, name)
+            if not isinstance(method, types.FunctionType):
+                raise ValueError(f"{name} is not a valid method")
+            setattr(kind, name, functools.wraps(method)(lambda self, *args, _method=method, **named: _method(self, *args, **named)))
+        return kind
+
+    @checked
+    class Derived(looking.Table):
+        def kind_of(self, value):
+            return type(value)
+
+    x = bh.ones(2)
+    assert Derived().put(x) == (numpy.ndarray, type(None)) and Derived().kind_of(x) is bh.ndarray
+    before = looking.Table.put
+    _libraries._teach_class(looking.Table)
+    assert looking.Table.put is before
+
+
+def test_functions_in_c_stay_such(tmp_path, monkeypatch):
+    (tmp_path / "inc.py").write_text("from _operator import length_hint as dumps")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(_libraries.LIBRARIES, "inc", ("inc:dumps",))
+    module = importlib.import_module("inc")
+    assert isinstance(module.dumps, types.BuiltinFunctionType) and inspect.isbuiltin(module.dumps) and type(module.dumps) is not type(len)
+    assert module.dumps(bh.ones(3)) == 3 and str(inspect.signature(module.dumps)) == "(obj, default=0, /)"
+    del sys.modules["inc"]
+
+
+def test_classes_of_tables_can_be_derived_from():
+    pytest.importorskip("astropy")
+    # In a process of its own, as the order of the imports counts.
+    code = "import bh; import astropy.timeseries, astropy.table; print(astropy.table.QTable({'a': bh.arange(3.0)})['a'].sum())"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stdout == "3.0\n", ended.stderr
+
+
 def test_arguments_are_looked_into_as_deep_as_they_go(looking):
     endless = []
     endless.append(endless)
@@ -369,3 +419,41 @@ def test_expressions_of_sympy():
     found = sympy.lambdify(x, sympy.Max(x, 0.3) + sympy.Abs(x), bh)(a)
     same(bh.asarray(found), numpy.maximum(numpy.linspace(0, 1, 5), 0.3) + numpy.linspace(0, 1, 5))
     assert sympy.sympify(bh.arange(3).sum()) == sympy.Integer(3) and sympy.sympify(bh.arange(3)).shape == (3,)
+
+
+def test_tensors_have_the_type_and_the_memory_of_arrays(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    x = bh.arange(5.0)
+    for made in (torch.asarray(x), torch.as_tensor(x), torch.from_numpy(x), torch.from_dlpack(x)):
+        assert made.dtype == torch.float64 and made.tolist() == x.tolist() and made.data_ptr() == x.ctypes.data
+        made[0] += 1
+    assert float(x[0]) == 4
+    assert torch.asarray(x, dtype=torch.float32).tolist() == [4, 1, 2, 3, 4] and torch.asarray(bh.arange(3, dtype="i4")).dtype == torch.int32
+    large = bh.arange(3000.0) * 2
+    assert torch.tensor(large).tolist() == large.tolist() and torch.tensor([x, x]).shape == (2, 5) and torch.asarray(x[:0]).shape == (0,)
+    total = large.sum()
+    assert type(total) is bh.ndarray and float(torch.tensor(total)) == 8_997_000 and torch.asarray(total).shape == ()
+    made = torch.tensor(x)
+    made += 1
+    assert float(x[0]) == 4
+    assert torch.utils.data.default_collate([x, x]).shape == (2, 5) and torch.utils.data.default_convert(x).dtype == torch.float64
+    assert isinstance(torch.tensor, types.BuiltinFunctionType)
+    (tmp_path / "scripted.py").write_text("import torch\ndef more(x):\n    return x + torch.tensor(1.0) + torch.as_tensor(1.0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert torch.jit.script(importlib.import_module("scripted").more)(torch.ones(2)).tolist() == [3, 3]
+    del sys.modules["scripted"]
+
+
+def test_arrays_of_jax():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    x = bh.arange(5.0)
+    for made in (jax.numpy.asarray(x), jax.numpy.array(x), jax.numpy.from_dlpack(x)):
+        assert made.dtype == numpy.float64 and made.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_sound_keeps_its_type():
+    soxr = pytest.importorskip("soxr")
+    for kind in ("f8", "f4", "i2", "i4"):
+        made = soxr.resample(bh.ones(800, kind), 2, 1)
+        assert made.dtype == kind and made.tolist() == soxr.resample(numpy.ones(800, kind), 2, 1).tolist()

@@ -5,8 +5,11 @@ import fractions
 import json
 import math
 import numbers
+import sqlite3
+import statistics
 import subprocess
 import sys
+import time
 
 import numpy
 import pytest
@@ -84,3 +87,64 @@ def test_what_an_iteration_over_flat_changes_is_seen_by_what_follows():
         if flat.index < 6:
             a[numpy.unravel_index(flat.index, a.shape)] += 10
     assert seen == [0.0, 13.0, 11.0, 14.0, 12.0, 15.0] and flat.index == 6
+
+
+def pending(value=2.5, dtype=float):
+    """A number that waits to be computed."""
+    result = np.full(200_000, value, dtype).max()
+    assert type(result) is np.ndarray
+    return result
+
+
+def stored(value):
+    """What SQLite stores for a value."""
+    database = sqlite3.connect(":memory:")
+    database.execute("create table t (x)")
+    database.execute("insert into t values (?)", (value,))
+    database.executemany("insert into t values (:x)", [{"x": value}])
+    rows = database.execute("select x, typeof(x) from t").fetchall()
+    assert rows[0] == rows[1]
+    return rows[0]
+
+
+def test_databases_store_numbers_as_numpys():
+    assert stored(pending()) == (2.5, "real")
+    for kind in ("i8", "f4", "?", "c16"):
+        assert stored(pending(3, kind)) == stored(numpy.full(1, 3, kind).max())
+    assert stored(np.arange(3.0)) == stored(numpy.arange(3.0))
+    # What programs register for NumPy's classes counts.
+    sqlite3.register_adapter(numpy.int64, int)
+    sqlite3.register_adapter(numpy.ndarray, lambda array: str(array.tolist()))
+    try:
+        assert stored(pending(3, "i8")) == (3, "integer") and stored(np.arange(3)) == ("[0, 1, 2]", "text")
+    finally:
+        for kind in (numpy.int64, numpy.ndarray):
+            del sqlite3.adapters[kind, sqlite3.PrepareProtocol]
+
+
+def test_numbers_that_wait_do_what_numbers_do():
+    for names in ("mean fmean median".split(), "pstdev pvariance stdev variance".split()):
+        for function in (getattr(statistics, name) for name in names):
+            assert function([pending(), 1.0, pending(3)]) == function([numpy.float64(2.5), 1.0, numpy.float64(3)]), function
+    with pytest.warns(numpy.exceptions.ComplexWarning):
+        assert (float(pending(4 + 1j, complex)), math.sqrt(pending(4 + 1j, complex))) == (4, 2)
+    with pytest.warns(numpy.exceptions.ComplexWarning):
+        assert (int(pending(4 + 1j, complex)), "%d" % pending(4 + 1j, complex)) == (4, "4")
+    assert json.dumps({pending(): [pending()]}) == '{"2.5": [2.5]}'
+    assert isinstance(pending().imag, float) and isinstance(pending().real, float)
+    for sequence in ([1, 2], (1,), "ab"):
+        for make in (lambda: sequence * pending(), lambda: pending() * sequence):
+            with pytest.raises(TypeError, match="can't multiply sequence by non-int of type 'numpy.float64'"):
+                make()
+    for function in (time.sleep, range, [1, 2].__getitem__):
+        with pytest.raises(TypeError, match="'numpy.float64' object cannot be interpreted as an integer"):
+            function(pending(0.0))
+    with pytest.raises(TypeError, match="'numpy.float32' object cannot be interpreted as an integer$"):
+        range(pending(2, "f4"))
+
+
+def test_numbers_that_wait_are_packed():
+    orjson, msgpack = pytest.importorskip("orjson"), pytest.importorskip("msgpack")
+    packed = orjson.dumps({"a": pending(), "b": [np.arange(3)]}, option=orjson.OPT_SERIALIZE_NUMPY)
+    assert packed == b'{"a":2.5,"b":[[0,1,2]]}' and orjson.loads(packed)["a"] == 2.5
+    assert msgpack.unpackb(msgpack.packb({"a": pending()})) == {"a": 2.5} and msgpack.dumps([pending()]) == msgpack.packb([2.5])

@@ -34,11 +34,13 @@ LIBRARIES = {
     # Rows of lists are drawn one by one, but columns of arrays.
     "matplotlib.cbook": ("matplotlib.cbook:_reshape_2D", "matplotlib.cbook:_unpack_to_numpy"),
     "mne.filter": ("mne.filter",),
+    "msgpack": ("msgpack",),
     "netCDF4": ("netCDF4",),
     "numba": (
         "numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.np.ufunc.gufunc", "numba.stencils.stencil",
         "numba.core.ir:Global", "numba.core.ir:FreeVar",
     ),  # fmt: skip
+    "orjson": ("orjson:dumps",),
     "osqp": ("osqp",),
     "pandas": ("pandas", "pandas.api.types", "pandas.api.typing", "pandas.core.indexing", "pandas.plotting", "pandas.testing"),
     "polars": ("polars",),
@@ -49,7 +51,12 @@ LIBRARIES = {
     "skimage.transform.hough_transform": ("skimage.transform.hough_transform",),
     "skimage.util.shape": ("skimage.util.shape",),
     "sklearn.model_selection": ("sklearn.model_selection",),
+    "soxr": ("soxr",),
+    "statistics": ("statistics",),
     "sympy": ("sympy:lambdify",),
+    # By its class it knows an array of NumPy; of other memory it reads the bytes, and of sequences element by element.
+    "torch": ("torch:asarray", "torch:as_tensor", "torch:tensor", "torch:from_numpy"),
+    "torch.utils.data._utils.collate": ("torch.utils.data._utils.collate",),
 }
 
 # Lists longer than this hold numbers, unless the first element is an array.
@@ -95,7 +102,10 @@ _LOOKED_FOR = list(_SEEN - {list, tuple, dict})
 
 
 def taught(function):
-    """A function of a library, or of a class or its instances, given NumPy's arrays for those of bh."""
+    """A function of a library, or of a class or its instances, given NumPy's arrays for those of bh. To `isinstance`, and in its
+    attributes, it stays the kind of function that it was."""
+    if type(function) is _native.Taught:
+        return function
 
     def call(*args, **kwargs):
         return function(*map(seen, args), **{name: seen(value) for name, value in kwargs.items()})
@@ -177,6 +187,21 @@ def _teach(library):
         for name, value in list(vars(module).items()):
             if isinstance(value, _TAUGHT) and _is_of(value, library) and (isinstance(value, type) or not name.startswith("_")):
                 _teach_one(module, name, value)
+    if library == "torch":
+        _tell_scripts(sys.modules["torch"])
+
+
+def _tell_scripts(torch):
+    """Makes TorchScript, which finds PyTorch's functions by their identity, compile what is taught as the function itself."""
+    try:
+        builtins = importlib.import_module("torch.jit._builtins")
+        known = builtins._get_builtin_table()
+        for value in list(vars(torch).values()):
+            if type(value) is _native.Taught and id(value.__wrapped__) in known:
+                builtins._register_builtin(value, known[id(value.__wrapped__)])
+    except (ImportError, AttributeError):
+        # Versions differ in their modules.
+        pass
 
 
 def _teach_one(module, name, value):

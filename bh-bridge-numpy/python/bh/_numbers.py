@@ -40,7 +40,15 @@ def _teach_json():
     @functools.wraps(iterencode)
     def encode(self, o, _one_shot=False):
         # With an indent, the encoder is one in Python, which takes them for floats.
-        return iterencode(self, o if self.indent is None and _one_shot else _with_floats(o), _one_shot)
+        if self.indent is not None or not _one_shot:
+            return iterencode(self, _with_floats(o), _one_shot)
+        try:
+            return iterencode(self, o, _one_shot)
+        except TypeError as error:
+            # The encoder in C asks nobody about keys.
+            if not str(error).startswith("keys must be"):
+                raise
+            return iterencode(self, _with_floats(o), _one_shot)
 
     kind.default, kind.iterencode = known, encode
 

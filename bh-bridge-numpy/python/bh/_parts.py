@@ -33,7 +33,7 @@ def imag(val):
     if is_complex(array._code):
         return part_of(array, "imag") if array._scalar else _native.part(array, True)
     result = _native.full(array.shape, array._code, False if array._code == BOOL else 0)
-    result._writeable = False
+    result._writeable, result._scalar = False, array._scalar
     return result
 
 

@@ -250,6 +250,17 @@ def __array_function__(self, function, types, args, kwargs):
     return _fallback.call_on_memory(function, args, kwargs, name_of(function))
 
 
+@method
+def __conform__(self, protocol):
+    """What a database stores (PEP 246): the adapters of NumPy's numbers and arrays, or those themselves. SQLite takes numbers that are
+    floats for such, others for their bytes."""
+    sqlite3 = sys.modules.get("sqlite3")
+    if sqlite3 is None or protocol is not sqlite3.PrepareProtocol:
+        return None
+    value = _fallback.lower(self) if self._scalar else np.asarray(self)
+    return sqlite3.adapt(value, protocol, value)
+
+
 def _rebuilt(parts, scalar):
     make, arguments, state = parts
     made = make(*arguments)

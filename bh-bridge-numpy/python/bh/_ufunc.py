@@ -387,10 +387,11 @@ def binary(function, a, b):
 
 
 def repeated(a, b):
-    """A sequence of Python repeated, if one operand is a sequence and the other one a whole number; else None."""
+    """A sequence of Python repeated, if one operand is a sequence and the other one a number, which has to be whole; else None."""
     for sequence, times in ((a, b), (b, a)):
-        if isinstance(sequence, (str, bytes, list, tuple)) and type(times) is ndarray and times._scalar and is_integer(times._code):
-            return sequence * _native.item_of(times)
+        if isinstance(sequence, (str, bytes, list, tuple)) and type(times) is ndarray and times._scalar:
+            # NumPy's number says what it thinks of a sequence.
+            return sequence * _fallback.lower(times)
     return None
 
 
