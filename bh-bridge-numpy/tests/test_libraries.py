@@ -452,6 +452,14 @@ def test_arrays_of_jax():
         assert made.dtype == numpy.float64 and made.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_arrays_of_arrow():
+    arrow = pytest.importorskip("pyarrow")
+    large = bh.arange(200_000.0) * 2
+    assert arrow.array(large).type == arrow.float64() and arrow.array(large)[3].as_py() == 6
+    assert arrow.array(bh.arange(3, dtype="i2")).type == arrow.int16() and arrow.array(bh.arange(3), type=arrow.int8()).to_pylist() == [0, 1, 2]
+    assert arrow.table({"a": large}).num_rows == 200_000
+
+
 def test_sound_keeps_its_type():
     soxr = pytest.importorskip("soxr")
     for kind in ("f8", "f4", "i2", "i4"):

@@ -251,6 +251,14 @@ def __array_function__(self, function, types, args, kwargs):
 
 
 @method
+def __arrow_array__(self, type=None):
+    """What Arrow holds of an array."""
+    import pyarrow
+
+    return pyarrow.array(np.asarray(self), type=type)
+
+
+@method
 def __conform__(self, protocol):
     """What a database stores (PEP 246): the adapters of NumPy's numbers and arrays, or those themselves. SQLite takes numbers that are
     floats for such, others for their bytes."""
