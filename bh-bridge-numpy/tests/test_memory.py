@@ -122,7 +122,15 @@ def at(address, place=0):
     return ctypes.c_double.from_address(address + 8 * place)
 
 
-@pytest.mark.parametrize("address", [lambda a: a.ctypes.data, lambda a: a.__array_interface__["data"][0]])
+def address_in_c(a):
+    """The address as code in C reads it from `PyArrayInterface`, whose field `data` has this offset."""
+    read = ctypes.pythonapi.PyCapsule_GetPointer
+    read.restype, read.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    capsule = a.__array_struct__
+    return ctypes.c_void_p.from_address(read(capsule, None) + 40).value
+
+
+@pytest.mark.parametrize("address", [lambda a: a.ctypes.data, lambda a: a.__array_interface__["data"][0], address_in_c])
 def test_addresses_hold_as_long_as_the_array(address):
     a = bh.arange(1000.0)
     first = address(a)
