@@ -158,6 +158,16 @@ def test_addresses_of_an_array_that_is_resized_are_those_of_its_new_memory():
     assert at(address, 999).value == 1000 and at(address, 4999).value == 1
 
 
+def test_arrays_without_elements_that_can_be_read_have_no_address():
+    a = bh.arange(3000.0)
+    for _ in range(20):
+        lost, fine = a[bh.arange(3000) + 1], a * 2
+        for address in (lambda a: a.ctypes, numpy.asarray, lambda a: a.__array_interface__, address_in_c):
+            with pytest.raises(IndexError):
+                address(lost)
+        assert float(fine[2]) == 4
+
+
 def test_memory_whose_address_is_known_is_given_back_with_the_array():
     def rounds(count):
         for _ in range(count):

@@ -12,7 +12,7 @@ from ._class import for_both
 from ._convert import array, astype, called, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
-from ._protocols import method
+from ._protocols import in_place, method
 from ._served import served
 from ._types import code_of, is_complex
 
@@ -321,11 +321,6 @@ def _set_strides(self, strides):
     self._become(made)
 
 
-def _ctypes(self):
-    self._stay()
-    return np.asarray(self).ctypes
-
-
 ndarray.strides = property(_strides.__get__, _set_strides, doc=_strides.__doc__)
 ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
@@ -336,7 +331,7 @@ ndarray.real = property(
 ndarray.imag = property(
     lambda self: _functions.imag(self), lambda self, value: _functions.set_part(self, value, "imag")
 )
-ndarray.ctypes = property(_ctypes, doc="The memory, for `ctypes`; its address holds as long as the array lives.")
+ndarray.ctypes = property(lambda self: in_place(self).ctypes, doc="The memory, for `ctypes`; its address holds as long as the array lives.")
 ndarray.data = property(memoryview, doc="The elements as a buffer.")
 
 

@@ -124,10 +124,17 @@ class _Description(dict):
     """A description of memory that keeps copies of elements, which stand for those without memory of their own."""
 
 
+def in_place(self):
+    """NumPy's array over the memory, which stays where it is from now on, as long as the array lives."""
+    # Elements that are lost have no address.
+    memoryview(self).release()
+    self._stay()
+    return np.asarray(memoryview(self))
+
+
 def _array_interface(self):
     """NumPy's description of the memory, whose address holds as long as the array lives."""
-    self._stay()
-    view = np.asarray(memoryview(self))
+    view = in_place(self)
     described = _Description(view.__array_interface__)
     described.owner = view
     return described
@@ -135,8 +142,7 @@ def _array_interface(self):
 
 def _array_struct(self):
     """The same in C; what takes it keeps the array, and not the description."""
-    self._stay()
-    return np.asarray(memoryview(self)).__array_struct__
+    return in_place(self).__array_struct__
 
 
 ndarray.__array_interface__ = property(_array_interface)
