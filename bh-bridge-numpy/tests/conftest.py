@@ -5,7 +5,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _fallback
+from bh import _fallback, _native
 
 # The same examples in every run, and no files of them.
 hypothesis.settings.register_profile("bh", database=None, derandomize=True)
@@ -53,11 +53,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def native_only(request):
-    """Fallbacks are errors, except in tests marked `falls_back`."""
+    """Fallbacks are errors, except in tests marked `falls_back`; libraries that ask for the array API do so for one test."""
     mode = "silent" if request.node.get_closest_marker("falls_back") else "error"
-    before = _fallback.mode(mode)
+    before, followed = _fallback.mode(mode), _native.follows_array_api()
     yield
     _fallback.mode(before)
+    _native.follow_array_api(followed)
     bh.flush()
 
 

@@ -431,8 +431,8 @@ def test_tensors_have_the_type_and_the_memory_of_arrays(tmp_path, monkeypatch):
     assert torch.asarray(x, dtype=torch.float32).tolist() == [4, 1, 2, 3, 4] and torch.asarray(bh.arange(3, dtype="i4")).dtype == torch.int32
     large = bh.arange(3000.0) * 2
     assert torch.tensor(large).tolist() == large.tolist() and torch.tensor([x, x]).shape == (2, 5) and torch.asarray(x[:0]).shape == (0,)
-    total = large.sum()
-    assert type(total) is bh.ndarray and float(torch.tensor(total)) == 8_997_000 and torch.asarray(total).shape == ()
+    total = bh.ones(200_000).sum()
+    assert type(total) is bh.ndarray and float(torch.tensor(total)) == 200_000 and torch.asarray(total).shape == ()
     made = torch.tensor(x)
     made += 1
     assert float(x[0]) == 4
