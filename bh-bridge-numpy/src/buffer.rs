@@ -79,6 +79,13 @@ fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>
         let (Held(lent), elsewhere) = settled(py, |patience| recorder.lend_with(id, patience).map(Held))?;
         return Ok((lent.data, Hold::Lent(lent), elsewhere));
     }
+    let (data, pinned, elsewhere) = pinned(py, array, id)?;
+    Ok((data, Hold::Pinned(pinned), elsewhere))
+}
+
+/// Keeps the memory of an array that has its elements where it is. The last part is a failure of other operations that came up.
+fn pinned(py: Python<'_>, array: &Array, id: ArrayId) -> PyResult<(*mut u8, Pinned, Option<Error>)> {
+    let recorder = &array.context.recorder;
     // The wait for the elements can be interrupted, and the calls after it then wait for nothing.
     let ((), elsewhere) = settled(py, |patience| recorder.sync_with(patience))?;
     let pin = || {
@@ -88,7 +95,7 @@ fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>
         Ok((Address(address), pinned))
     };
     let (Address(address), pinned) = py.detach(pin).map_err(exception)?;
-    Ok((address, Hold::Pinned(pinned), elsewhere))
+    Ok((address, pinned, elsewhere))
 }
 
 /// A handle of memory that stays where it is for as long as this lives. To be made and dropped without the interpreter's lock, as both
@@ -250,11 +257,7 @@ impl Array {
         if self.is_scalar() || self.link.is_some() || self.len() == 0 || is_in_place(self) {
             return Ok(());
         }
-        let (recorder, id) = (&self.context.recorder, self.id());
-        let (pinned, elsewhere) = settled(py, |patience| {
-            recorder.sync_with(patience)?;
-            Pinned::new(self.context, id)
-        })?;
+        let (_, pinned, elsewhere) = pinned(py, self, self.id())?;
         let before = root(self).in_place.lock().unwrap_or_else(PoisonError::into_inner).replace(pinned);
         before.into_iter().for_each(let_go);
         warn_of(py, elsewhere)

@@ -11,7 +11,7 @@ use bh_bytecode::Constant;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyModule, PyString, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyCapsule, PyDict, PyModule, PyString, PyWeakrefReference};
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -79,12 +79,25 @@ pub fn is_in_program(py: Python<'_>) -> bool {
         return true;
     }
     let known = PROGRAM.with(|known| {
-        let known = known.try_borrow().ok()?;
-        let known = known.as_ref().filter(|known| known.names == names)?;
-        known.module.as_ref()?.bind(py).upgrade()
+        let Ok(known) = known.try_borrow() else { return false };
+        known.as_ref().is_some_and(|known| known.has(py, names))
     });
     // SAFETY: a borrowed reference, as above, to what the code that runs keeps alive.
-    known.is_some() || is_program(&unsafe { Bound::from_borrowed_ptr(py, names) })
+    known || is_program(&unsafe { Bound::from_borrowed_ptr(py, names) })
+}
+
+impl Program {
+    /// Are these its names, or those of another module of its name?
+    #[inline]
+    fn has(&self, py: Python<'_>, names: *mut ffi::PyObject) -> bool {
+        if let (Some(module), true) = (&self.module, self.names == names) {
+            // SAFETY: the thread is attached, and the object is a weak reference; the result is borrowed, and only compared.
+            return unsafe { ffi::PyWeakref_GetObject(module.as_ptr()) != ffi::Py_None() };
+        }
+        // SAFETY: the names are a dict and the key is a text; the result is borrowed, only compared, or null without an exception.
+        let name = unsafe { ffi::PyDict_GetItemWithError(names, pyo3::intern!(py, "__name__").as_ptr()) };
+        name == self.name.as_ptr()
+    }
 }
 
 /// Are these the names of a module outside of this package?
@@ -93,21 +106,14 @@ fn is_program(names: &Bound<'_, PyAny>) -> bool {
     let py = names.py();
     let Ok(names) = names.cast::<PyDict>() else { return true };
     let Ok(Some(name)) = names.get_item(pyo3::intern!(py, "__name__")) else { return true };
-    PROGRAM.with(|known| {
-        let Ok(mut known) = known.try_borrow_mut() else { return false };
-        if known.as_ref().is_some_and(|known| known.module.is_none() && known.name.is(&name)) {
-            return true;
-        }
-        if is_own(&name) {
-            return false;
-        }
-        let module =
-            module_of(&name, names).and_then(|module| PyWeakrefReference::new(&module).ok()).map(Bound::unbind);
-        let before = known.replace(Program { names: names.as_ptr(), module, name: name.unbind() });
-        drop(known);
-        drop(before);
-        true
-    })
+    if is_own(&name) {
+        return false;
+    }
+    let module = module_of(&name, names).and_then(|module| PyWeakrefReference::new(&module).ok()).map(Bound::unbind);
+    let program = Program { names: names.as_ptr(), module, name: name.unbind() };
+    let before = PROGRAM.with(|known| Some(known.try_borrow_mut().ok()?.replace(program)));
+    drop(before);
+    true
 }
 
 /// The module of this name, if these are its names.

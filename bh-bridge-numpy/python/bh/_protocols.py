@@ -126,8 +126,6 @@ class _Description(dict):
 
 def in_place(self):
     """NumPy's array over the memory, which stays where it is from now on, as long as the array lives."""
-    # Elements that are lost have no address.
-    memoryview(self).release()
     self._stay()
     return np.asarray(memoryview(self))
 
