@@ -746,10 +746,10 @@ bh_status bh_power(bh_array *out, const bh_array *a, const bh_array *b);
 /// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
 bh_status bh_power_new(bh_array **out, const bh_array *a, const bh_array *b);
 
-/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
+/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products. Of complex numbers as `power`: fourth and fifth powers have a product by one, and 0 of any signs gives 0.
 bh_status bh_powi(bh_array *out, const bh_array *a, int32_t exponent);
 
-/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
+/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products. Of complex numbers as `power`: fourth and fifth powers have a product by one, and 0 of any signs gives 0.
 bh_status bh_powi_new(bh_array **out, const bh_array *a, int32_t exponent);
 
 /// Absolute value; the modulus of a complex number.
@@ -1079,6 +1079,12 @@ bh_status bh_cbrt(bh_array *out, const bh_array *a);
 /// Cube root, also of negative numbers.
 bh_status bh_cbrt_new(bh_array **out, const bh_array *a);
 
+/// 1/x; of zero, both parts are NaN.
+bh_status bh_reciprocal(bh_array *out, const bh_array *a);
+
+/// 1/x; of zero, both parts are NaN.
+bh_status bh_reciprocal_new(bh_array **out, const bh_array *a);
+
 /// The second operand where the first is true, else the third.
 bh_status bh_where(bh_array *out, const bh_array *a, const bh_array *b, const bh_array *c);
 
@@ -1366,6 +1372,8 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_copy(...) (bh_at(__FILE__, __LINE__), bh_copy(__VA_ARGS__))
 #define bh_cbrt(...) (bh_at(__FILE__, __LINE__), bh_cbrt(__VA_ARGS__))
 #define bh_cbrt_new(...) (bh_at(__FILE__, __LINE__), bh_cbrt_new(__VA_ARGS__))
+#define bh_reciprocal(...) (bh_at(__FILE__, __LINE__), bh_reciprocal(__VA_ARGS__))
+#define bh_reciprocal_new(...) (bh_at(__FILE__, __LINE__), bh_reciprocal_new(__VA_ARGS__))
 #define bh_where(...) (bh_at(__FILE__, __LINE__), bh_where(__VA_ARGS__))
 #define bh_where_new(...) (bh_at(__FILE__, __LINE__), bh_where_new(__VA_ARGS__))
 #define bh_add_reduce(...) (bh_at(__FILE__, __LINE__), bh_add_reduce(__VA_ARGS__))

@@ -193,7 +193,7 @@ enum {
     BH_OP_FMOD = 6, /* Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0. */
     BH_OP_REMAINDER = 7, /* Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0. */
     BH_OP_POWER = 8, /* Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0. */
-    BH_OP_POWI = 9, /* Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products. */
+    BH_OP_POWI = 9, /* Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products. Of complex numbers as `power`: fourth and fifth powers have a product by one, and 0 of any signs gives 0. */
     BH_OP_ABSOLUTE = 10, /* Absolute value; the modulus of a complex number. */
     BH_OP_SIGN = 11, /* -1, 0 or 1; x/|x| for complex numbers; NaN stays NaN. */
     BH_OP_CONJ = 12, /* Complex conjugate. */
@@ -249,6 +249,7 @@ enum {
     BH_OP_ISFINITE = 62, /* Is it, with all its parts, finite? */
     BH_OP_COPY = 63, /* Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero. */
     BH_OP_CBRT = 65, /* Cube root, also of negative numbers. */
+    BH_OP_RECIPROCAL = 66, /* 1/x; of zero, both parts are NaN. */
     BH_OP_WHERE = 64, /* The second operand where the first is true, else the third. */
     BH_OP_ADD_REDUCE = 80, /* Sum over axes; any for bool. */
     BH_OP_MULTIPLY_REDUCE = 81, /* Product over axes; all for bool. */

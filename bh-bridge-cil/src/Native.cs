@@ -123,6 +123,7 @@ namespace Bh
         Isfinite = 62,
         Copy = 63,
         Cbrt = 65,
+        Reciprocal = 66,
         Where = 64,
         AddReduce = 80,
         MultiplyReduce = 81,
@@ -958,6 +959,12 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_cbrt_new(out IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_reciprocal(IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_reciprocal_new(out IntPtr result, IntPtr a);
 
         [DllImport(Library)]
         internal static extern int bh_where(IntPtr result, IntPtr a, IntPtr b, IntPtr c);

@@ -4,11 +4,10 @@ use crate::array::Array;
 use crate::foreign;
 use crate::scalar::give;
 use crate::ufunc::Ufunc;
-use bh_bytecode::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat};
+use pyo3::types::{IntoPyDict, PyDict, PyFloat, PyInt};
 use std::sync::OnceLock;
 
 /// The functions behind the operators.
@@ -36,6 +35,8 @@ struct Operators {
     absolute: Py<Ufunc>,
     invert: Py<Ufunc>,
     sqrt: Py<Ufunc>,
+    reciprocal: Py<Ufunc>,
+    square: Py<Ufunc>,
     divmod: Py<PyAny>,
     matmul: Py<PyAny>,
     /// `f(ufunc, a, b)`: the result, or NotImplemented where the other operand is to say what happens.
@@ -82,6 +83,8 @@ fn set_operators(functions: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         absolute: ufunc("absolute")?,
         invert: ufunc("invert")?,
         sqrt: ufunc("sqrt")?,
+        reciprocal: ufunc("reciprocal")?,
+        square: ufunc("square")?,
         divmod: object("divmod")?,
         matmul: object("matmul")?,
         binary: object("binary")?,
@@ -296,10 +299,10 @@ impl Array {
         if !modulo.is_none() {
             return Ok(slf.py().NotImplemented().into_bound(slf.py()));
         }
-        if takes_root(slf.get(), other) {
-            return unary(&operators()?.sqrt, slf);
+        match power_of_one(slf.get(), other)? {
+            Some(function) => unary(function, slf),
+            None => binary(&operators()?.power, slf.as_any(), other),
         }
-        binary(&operators()?.power, slf.as_any(), other)
     }
 
     fn __rpow__<'py>(slf: &Bound<'py, Self>, other: &Any<'py>, modulo: &Any<'py>) -> PyResult<Any<'py>> {
@@ -310,9 +313,12 @@ impl Array {
     }
 
     fn _inplace_pow<'py>(slf: &Bound<'py, Self>, other: &Any<'py>) -> PyResult<Any<'py>> {
-        let (sqrt, out) = (&operators()?.sqrt, slf.get());
-        let plain = takes_root(out, other) && out.is_writeable() && !out.warns();
-        if plain && sqrt.get().call_into(slf.py(), [slf.as_any()], out)? {
+        let (py, out) = (slf.py(), slf.get());
+        if let Some(function) = power_of_one(out, other)? {
+            let plain = out.is_writeable() && !out.warns();
+            if !(plain && function.get().call_into(py, [slf.as_any()], out)?) {
+                function.bind(py).call((slf,), Some(&[("out", slf)].into_py_dict(py)?))?;
+            }
             return Ok(slf.clone().into_any());
         }
         inplace(&operators()?.power, slf, other)
@@ -405,11 +411,21 @@ impl Array {
     }
 }
 
-/// Is a power a square root, as it is in NumPy, of these floats?
-fn takes_root(array: &Array, exponent: &Any<'_>) -> bool {
-    let is_half = |exponent: &Any<'_>| exponent.extract::<f64>().is_ok_and(|exponent| exponent == 0.5);
-    let floats = matches!(array.dtype, DType::F32 | DType::F64) && !array.is_scalar();
-    floats && exponent.is_exact_instance_of::<PyFloat>() && is_half(exponent)
+/// The function of one operand that NumPy calls for a power of floats or complex numbers: the square root for Python's number
+/// 0.5, the reciprocal for -1, and the square for 2, whose bits differ from the power's for complex zeros only.
+fn power_of_one(array: &Array, exponent: &Any<'_>) -> PyResult<Option<&'static Py<Ufunc>>> {
+    let is_whole = exponent.is_exact_instance_of::<PyInt>();
+    let inexact = array.dtype.is_float() || array.dtype.is_complex();
+    if !inexact || array.is_scalar() || !(is_whole || exponent.is_exact_instance_of::<PyFloat>()) {
+        return Ok(None);
+    }
+    let operators = operators()?;
+    Ok(match exponent.extract::<f64>() {
+        Ok(0.5) => Some(&operators.sqrt),
+        Ok(-1.0) if is_whole => Some(&operators.reciprocal),
+        Ok(2.0) if is_whole && array.dtype.is_complex() => Some(&operators.square),
+        _ => None,
+    })
 }
 
 fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {

@@ -35,7 +35,7 @@ macro_rules! for_each_opcode {
             (Fmod, "fmod", 6, Elementwise, 2, same REAL, fmod, none, 10, "fmodT({0}, {1})", ["Modulo", "fmod", ""], "Remainder with the sign of the dividend (C's fmod and %); integer modulo zero gives 0."),
             (Remainder, "remainder", 7, Elementwise, 2, same REAL, remainder, none, 10, "remainderT({0}, {1})", ["Remainder", "remainder", ""], "Remainder with the sign of the divisor (Python's %); integer modulo zero gives 0."),
             (Power, "power", 8, Elementwise, 2, same NUMERIC, power, none, 40, "powT({0}, {1})", ["Power", "power", ""], "Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0."),
-            (Powi, "powi", 9, Elementwise, 1, same NUMERIC, powi, none, 1, "powi{p}T({0})", ["", "", ""], "Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products."),
+            (Powi, "powi", 9, Elementwise, 1, same NUMERIC, powi, none, 1, "powi{p}T({0})", ["", "", ""], "Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products. Of complex numbers as `power`: fourth and fifth powers have a product by one, and 0 of any signs gives 0."),
             (Absolute, "absolute", 10, Elementwise, 1, abs NUMERIC, absolute, none, 1, "absT({0})", ["Abs", "absolute", "abs"], "Absolute value; the modulus of a complex number."),
             (Sign, "sign", 11, Elementwise, 1, same NUMERIC, sign, none, 1, "signT({0})", ["Sign", "sign", "sign"], "-1, 0 or 1; x/|x| for complex numbers; NaN stays NaN."),
             (Conj, "conj", 12, Elementwise, 1, same COMPLEX, conj, none, 1, "conjT({0})", ["Conjugate", "conjugate", ""], "Complex conjugate."),
@@ -91,6 +91,7 @@ macro_rules! for_each_opcode {
             (Isfinite, "isfinite", 62, Elementwise, 1, test ALL, isfinite, none, 1, "isfiniteT({0})", ["IsFinite", "isfinite", "isfinite"], "Is it, with all its parts, finite?"),
             (Copy, "copy", 63, Elementwise, 1, cast ALL, cast, none, 1, "castT({0})", ["", "", ""], "Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero."),
             (Cbrt, "cbrt", 65, Elementwise, 1, same FLOAT, cbrt, none, 15, "cbrtT({0})", ["Cbrt", "cbrt", "cbrt"], "Cube root, also of negative numbers."),
+            (Reciprocal, "reciprocal", 66, Elementwise, 1, same COMPLEX, reciprocal, none, 5, "reciprocalT({0})", ["", "reciprocal", ""], "1/x; of zero, both parts are NaN."),
             (Where, "where", 64, Elementwise, 3, select ALL, select, none, 1, "{0} ? {1} : {2}", ["", "", ""], "The second operand where the first is true, else the third."),
 
             (AddReduce, "add_reduce", 80, Reduction, 1, reduce ALL, add, zero, 1, "addT({0}, {1})", ["Sum", "", ""], "Sum over axes; any for bool."),

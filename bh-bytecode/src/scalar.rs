@@ -88,6 +88,8 @@ pub trait ComplexElement: Numeric {
     type Part: Float;
     /// Complex conjugate.
     fn conj(self) -> Self;
+    /// 1/x.
+    fn reciprocal(self) -> Self;
     /// Real part.
     fn real(self) -> Self::Part;
     /// Imaginary part.
@@ -225,6 +227,8 @@ functions! {
     remainder: Real(a, b) -> T;
     /// Complex conjugate.
     conj: ComplexElement(x) -> T;
+    /// 1/x; NaN for zero.
+    reciprocal: ComplexElement(x) -> T;
     /// Real part.
     real: ComplexElement(x) -> T::Part;
     /// Imaginary part.
@@ -265,18 +269,22 @@ pub fn arctan2<T: Float>(a: T, b: T) -> T {
     a.arctan2(b)
 }
 
-/// Power with a constant exponent in the order of products x², x²·x, x²·x², x⁴·x; exponents above 5, which no valid
-/// instruction has, go on multiplying by x.
+/// Power with a constant exponent in the order of products x², x²·x, 1·(x²·x²), x⁴·(1·x); exponents above 5, which no valid
+/// instruction has, go on multiplying by x. The products by one change signs of zeros, and infinite parts, of complex
+/// numbers, and nothing else; a complex 0 of any signs gives 0: as [`power`].
 #[inline(always)]
 pub fn powi<T: Arithmetic>(x: T, exponent: u16) -> T {
     let square = || x.multiply(x);
+    if T::DTYPE.is_complex() && exponent > 1 && x == T::ZERO {
+        return T::ZERO;
+    }
     match exponent {
         0 => T::ONE,
         1 => x,
         2 => square(),
         3 => square().multiply(x),
-        4 => square().multiply(square()),
-        _ => (4..exponent).fold(square().multiply(square()), |product, _| product.multiply(x)),
+        4 => T::ONE.multiply(square().multiply(square())),
+        _ => (4..exponent).fold(square().multiply(square()), |product, _| product.multiply(T::ONE.multiply(x))),
     }
 }
 

@@ -46,7 +46,7 @@ template <class A, class B, detail::if_operands<A, B> = 0> auto power(A &&a, B &
     return detail::apply<BH_OP_POWER, detail::rule::same, 0x1ffe>(at, detail::take(static_cast<A &&>(a), at), detail::take(static_cast<B &&>(b), at));
 }
 
-/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products.
+/// Power with a constant exponent of 2 to 5: x², x²·x, x²·x², x⁴·x, in this order of products. Of complex numbers as `power`: fourth and fifth powers have a product by one, and 0 of any signs gives 0.
 template <class A, detail::if_operands<A> = 0> auto powi(A &&a, int exponent, place at = place::here()) {
     return detail::apply_with<BH_OP_POWI, detail::rule::same, 0x1ffe>(at, exponent, detail::take(static_cast<A &&>(a), at));
 }
@@ -319,6 +319,11 @@ template <class A, detail::if_operands<A> = 0> auto isfinite(A &&a, place at = p
 /// Cube root, also of negative numbers.
 template <class A, detail::if_operands<A> = 0> auto cbrt(A &&a, place at = place::here()) {
     return detail::apply<BH_OP_CBRT, detail::rule::same, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+}
+
+/// 1/x; of zero, both parts are NaN.
+template <class A, detail::if_operands<A> = 0> auto reciprocal(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_RECIPROCAL, detail::rule::same, 0x1800>(at, detail::take(static_cast<A &&>(a), at));
 }
 
 /// Sum over axes; any for bool.

@@ -28,7 +28,8 @@ else:
         **{
             name: _ufunc.UFUNCS[name]
             for name in """add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or
-            bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt""".split()
+            bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt
+            reciprocal square""".split()
         },
         divmod=_operands.operator_of("divmod", _ufunc.UFUNCS["divmod"]),
         matmul=_operands.operator_of("matmul", _functions.matmul),

@@ -115,17 +115,32 @@ BH_FUNCTION $T bh_$F_$N($T a, $T b) { return BH_M_$N(pow)(a, b); }
 //@ FLOAT atan2
 BH_FUNCTION $T bh_$F_$N($T a, $T b) { return BH_M_$N(atan2)(a, b); }
 
-//@ NUMERIC powi2
+//@ NUMERIC products_powi2
 BH_FUNCTION $T bh_$F_$N($T x) { return bh_mul_$N(x, x); }
 
-//@ NUMERIC powi3
+//@ NUMERIC products_powi3
 BH_FUNCTION $T bh_$F_$N($T x) { return bh_mul_$N(bh_mul_$N(x, x), x); }
 
-//@ NUMERIC powi4
-BH_FUNCTION $T bh_$F_$N($T x) { $T square = bh_mul_$N(x, x); return bh_mul_$N(square, square); }
+//@ ORDERED by_one
+BH_FUNCTION $T bh_$F_$N($T x) { return x; }
 
-//@ NUMERIC powi5
-BH_FUNCTION $T bh_$F_$N($T x) { $T square = bh_mul_$N(x, x); return bh_mul_$N(bh_mul_$N(square, square), x); }
+//@ COMPLEX by_one
+BH_FUNCTION $T bh_$F_$N($T x) { return bh_mul_$N(bh_make_$N(1, 0), x); }
+
+//@ NUMERIC products_powi4
+BH_FUNCTION $T bh_$F_$N($T x) { $T square = bh_mul_$N(x, x); return bh_by_one_$N(bh_mul_$N(square, square)); }
+
+//@ NUMERIC products_powi5
+BH_FUNCTION $T bh_$F_$N($T x) {
+    $T square = bh_mul_$N(x, x);
+    return bh_mul_$N(bh_mul_$N(square, square), bh_by_one_$N(x));
+}
+
+//@ ORDERED powi2 powi3 powi4 powi5
+BH_FUNCTION $T bh_$F_$N($T x) { return bh_products_$F_$N(x); }
+
+//@ COMPLEX powi2 powi3 powi4 powi5
+BH_FUNCTION $T bh_$F_$N($T x) { return x.re == 0 && x.im == 0 ? bh_make_$N(0, 0) : bh_products_$F_$N(x); }
 
 //@ SIGNED abs
 BH_FUNCTION $T bh_$F_$N($T x) { return x < 0 ? ($T)(0 - ($W)x) : x; }
@@ -226,6 +241,16 @@ BH_FUNCTION $T bh_$F_$N($T a, $T b) {
     return bh_make_$N((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale);
 }
 
+//@ COMPLEX reciprocal
+BH_FUNCTION $T bh_$F_$N($T z) {
+    if (BH_M_$RN(fabs)(z.im) <= BH_M_$RN(fabs)(z.re)) {
+        $R ratio = z.im / z.re, divisor = z.re + z.im * ratio;
+        return bh_make_$N(1 / divisor, -ratio / divisor);
+    }
+    $R ratio = z.re / z.im, divisor = z.re * ratio + z.im;
+    return bh_make_$N(ratio / divisor, -1 / divisor);
+}
+
 //@ C64 abs
 BH_FUNCTION $R bh_$F_$N($T z) {
     if (bh_isinf_f32(z.re) || bh_isinf_f32(z.im)) return INFINITY;
@@ -259,9 +284,9 @@ BH_FUNCTION $R bh_$F_$N($T z) { return z.im; }
 //@ C64 cos sin tan cosh sinh tanh asin acos atan asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sqrt
 BH_FUNCTION $T bh_$F_$N($T z) { return bh_cast_c128_c64(bh_$F_c128(bh_cast_c64_c128(z))); }
 
-//@ C64 pow
+//@ C64 any_power
 BH_FUNCTION $T bh_$F_$N($T a, $T b) {
-    return bh_cast_c128_c64(bh_pow_c128(bh_cast_c64_c128(a), bh_cast_c64_c128(b)));
+    return bh_cast_c128_c64(bh_any_power_c128(bh_cast_c64_c128(a), bh_cast_c64_c128(b)));
 }
 
 //@ C128 exp_polar
@@ -284,7 +309,7 @@ BH_FUNCTION $T bh_$F_$N($T z) {
         return finite ? bh_make_c128(x * BH_M_f64(cos)(y), x * BH_M_f64(sin)(y)) : bh_make_c128(x, NAN);
     }
     if (x == -INFINITY) {
-        bh_f64 s = finite ? BH_M_f64(sin)(y) : 0, c = finite ? BH_M_f64(cos)(y) : 0;
+        bh_f64 s = finite ? BH_M_f64(sin)(y) : y, c = finite ? BH_M_f64(cos)(y) : 0;
         return bh_make_c128(BH_M_f64(copysign)(0.0, c), BH_M_f64(copysign)(0.0, s));
     }
     if (x != x || !finite) return bh_make_c128(NAN, NAN);
@@ -354,7 +379,7 @@ BH_FUNCTION $T bh_$F_$N($T z) {
         return bh_make_c128(x < 0 ? -value.re : value.re, value.im);
     }
     if (x != x) return bh_make_c128(NAN, NAN);
-    return finite ? bh_make_c128(x * BH_M_f64(cos)(y), INFINITY * BH_M_f64(sin)(y)) : bh_make_c128(x, NAN);
+    return finite ? bh_make_c128(x * BH_M_f64(cos)(y), INFINITY * BH_M_f64(sin)(y)) : bh_make_c128(INFINITY, NAN);
 }
 
 //@ C128 cosh
@@ -363,7 +388,7 @@ BH_FUNCTION $T bh_$F_$N($T z) {
     int finite = bh_isfinite_f64(y);
     if (y == 0) return bh_make_c128(BH_M_f64(cosh)(x), x != x ? y : BH_M_f64(copysign)(1.0, x) * y);
     if (bh_isfinite_f64(x)) {
-        if (!finite) return bh_make_c128(NAN, x == 0 ? x : NAN);
+        if (!finite) return bh_make_c128(NAN, x == 0 ? 0 : NAN);
         if (BH_M_f64(fabs)(x) < 22.0) {
             return bh_make_c128(BH_M_f64(cosh)(x) * BH_M_f64(cos)(y), BH_M_f64(sinh)(x) * BH_M_f64(sin)(y));
         }
@@ -393,14 +418,17 @@ BH_FUNCTION $T bh_$F_$N($T z) {
     return bh_make_c128(beta * rho * s / denominator, t / denominator);
 }
 
+//@ C128 swap
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_make_c128(z.im, z.re); }
+
 //@ C128 sin
-BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_sinh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_swap_c128(bh_sinh_c128(bh_swap_c128(z))); }
 
 //@ C128 cos
 BH_FUNCTION $T bh_$F_$N($T z) { return bh_cosh_c128(bh_make_c128(-z.im, z.re)); }
 
 //@ C128 tan
-BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_tanh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_swap_c128(bh_tanh_c128(bh_swap_c128(z))); }
 
 //@ C128 exp2
 BH_FUNCTION $T bh_$F_$N($T z) {
@@ -442,17 +470,17 @@ BH_FUNCTION $T bh_$F_$N($T z) {
     return bh_make_c128(bh_log_modulus_c128(bh_make_c128(1 + x, y)), angle);
 }
 
-//@ C128 angle_at_infinity
-BH_FUNCTION bh_f64 bh_$F_$N(bh_f64 y, bh_f64 x) {
-    if (x != x || y != y) return NAN;
-    return BH_M_f64(atan2)(BH_M_f64(copysign)(bh_isinf_f64(y) ? 1.0 : 0.0, y), BH_M_f64(copysign)(bh_isinf_f64(x) ? 1.0 : 0.0, x));
-}
+//@ C128 is_large
+BH_FUNCTION int bh_$F_$N($T z) { return BH_M_f64(fabs)(z.re) > 1e150 || BH_M_f64(fabs)(z.im) > 1e150; }
+
+//@ C128 log_of_double
+BH_FUNCTION bh_f64 bh_$F_$N($T z) { return bh_log_modulus_c128(z) + 0.693147180559945309417; }
 
 //@ C128 acos
 BH_FUNCTION $T bh_$F_$N($T z) {
-    if (bh_isinf_f64(z.re) || bh_isinf_f64(z.im)) {
-        bh_f64 angle = bh_angle_at_infinity_c128(BH_M_f64(fabs)(z.im), z.re);
-        return bh_make_c128(angle, -BH_M_f64(copysign)((bh_f64)INFINITY, z.im));
+    if (bh_is_large_c128(z)) {
+        bh_f64 angle = BH_M_f64(atan2)(BH_M_f64(fabs)(z.im), z.re);
+        return bh_make_c128(angle, -BH_M_f64(copysign)(bh_log_of_double_c128(z), z.im));
     }
     if (z.re == 0 && z.im != z.im) return bh_make_c128(1.57079632679489661923, NAN);
     $T minus = bh_sqrt_c128(bh_make_c128(1 - z.re, -z.im)), plus = bh_sqrt_c128(bh_make_c128(1 + z.re, z.im));
@@ -462,9 +490,9 @@ BH_FUNCTION $T bh_$F_$N($T z) {
 
 //@ C128 asinh
 BH_FUNCTION $T bh_$F_$N($T z) {
-    if (bh_isinf_f64(z.re) || bh_isinf_f64(z.im)) {
-        bh_f64 angle = bh_angle_at_infinity_c128(z.im, BH_M_f64(fabs)(z.re));
-        return bh_make_c128(BH_M_f64(copysign)((bh_f64)INFINITY, z.re), angle);
+    if (bh_is_large_c128(z)) {
+        bh_f64 angle = BH_M_f64(atan2)(z.im, BH_M_f64(fabs)(z.re));
+        return bh_make_c128(BH_M_f64(copysign)(bh_log_of_double_c128(z), z.re), angle);
     }
     if (z.re != z.re && z.im == 0) return z;
     bh_f64 x = z.im, y = -z.re;
@@ -475,13 +503,11 @@ BH_FUNCTION $T bh_$F_$N($T z) {
 }
 
 //@ C128 asin
-BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_asinh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_swap_c128(bh_asinh_c128(bh_swap_c128(z))); }
 
 //@ C128 acosh
 BH_FUNCTION $T bh_$F_$N($T z) {
-    if (bh_isinf_f64(z.re) || bh_isinf_f64(z.im)) {
-        return bh_make_c128(INFINITY, bh_angle_at_infinity_c128(z.im, z.re));
-    }
+    if (bh_is_large_c128(z)) return bh_make_c128(bh_log_of_double_c128(z), BH_M_f64(atan2)(z.im, z.re));
     if (z.re == 0 && z.im != z.im) return bh_make_c128(NAN, 1.57079632679489661923);
     $T below = bh_sqrt_c128(bh_make_c128(z.re - 1, z.im)), above = bh_sqrt_c128(bh_make_c128(z.re + 1, z.im));
     bh_f64 re = below.re * above.re + below.im * above.im;
@@ -500,41 +526,69 @@ BH_FUNCTION $T bh_$F_$N($T z) {
         bh_f64 modulus = BH_M_f64(hypot)(x, y);
         return bh_make_c128(BH_M_f64(copysign)(x / modulus / modulus, z.re), right);
     }
-    bh_f64 re = 0.25 * BH_M_f64(log1p)(4 * x / ((1 - x) * (1 - x) + y * y));
+    bh_f64 re;
+    if (x == 1 && BH_M_f64(fabs)(y) < 1e-150) {
+        re = 0.5 * (0.693147180559945309417 - BH_M_f64(log)(BH_M_f64(fabs)(y)));
+    } else {
+        re = 0.25 * BH_M_f64(log1p)(4 * x / ((1 - x) * (1 - x) + y * y));
+    }
     bh_f64 im = 0.5 * BH_M_f64(atan2)(2 * y, (1 - x) * (1 + x) - y * y);
     return bh_make_c128(BH_M_f64(copysign)(re, z.re), im);
 }
 
 //@ C128 atan
-BH_FUNCTION $T bh_$F_$N($T z) { $T w = bh_atanh_c128(bh_make_c128(-z.im, z.re)); return bh_make_c128(w.im, -w.re); }
+BH_FUNCTION $T bh_$F_$N($T z) { return bh_swap_c128(bh_atanh_c128(bh_swap_c128(z))); }
 
-//@ C128 whole_power
+
+//@ COMPLEX whole_power
 BH_FUNCTION $T bh_$F_$N($T base, unsigned int exponent) {
-    while ((exponent & 1) == 0) {
-        base = bh_mul_c128(base, base);
+    $T result = bh_make_$N(1, 0);
+    for (;;) {
+        if (exponent & 1) result = bh_mul_$N(result, base);
         exponent >>= 1;
+        if (exponent == 0) return result;
+        base = bh_mul_$N(base, base);
     }
-    $T result = base;
-    while (exponent > 1) {
-        exponent >>= 1;
-        base = bh_mul_c128(base, base);
-        if (exponent & 1) result = bh_mul_c128(result, base);
-    }
-    return result;
 }
 
-//@ C128 pow
+//@ C128 corner
+BH_FUNCTION $T bh_$F_$N($T z) {
+    if (!bh_isinf_c128(z)) {
+        return bh_make_c128(z.re != z.re ? BH_M_f64(copysign)(0.0, z.re) : z.re, z.im != z.im ? BH_M_f64(copysign)(0.0, z.im) : z.im);
+    }
+    bh_f64 re = bh_isinf_f64(z.re) ? 1.0 : 0.0, im = bh_isinf_f64(z.im) ? 1.0 : 0.0;
+    return bh_make_c128(BH_M_f64(copysign)(re, z.re), BH_M_f64(copysign)(im, z.im));
+}
+
+//@ C128 full_product
 BH_FUNCTION $T bh_$F_$N($T a, $T b) {
-    if (b.re == 0 && b.im == 0) return bh_make_c128(1, 0);
+    $T product = bh_mul_c128(a, b);
+    if (product.re == product.re || product.im == product.im) return product;
+    int infinite = bh_isinf_c128(a) || bh_isinf_c128(b) || bh_isinf_f64(a.re * b.re) || bh_isinf_f64(a.im * b.im)
+        || bh_isinf_f64(a.re * b.im) || bh_isinf_f64(a.im * b.re);
+    if (!infinite) return product;
+    $T u = bh_corner_c128(a), v = bh_corner_c128(b);
+    return bh_make_c128(INFINITY * (u.re * v.re - u.im * v.im), INFINITY * (u.re * v.im + u.im * v.re));
+}
+
+//@ C128 any_power
+BH_FUNCTION $T bh_$F_$N($T a, $T b) { return bh_exp_c128(bh_full_product_c128(b, bh_log_c128(a))); }
+
+//@ COMPLEX pow
+BH_FUNCTION $T bh_$F_$N($T a, $T b) {
+    if (b.re == 0 && b.im == 0) return bh_make_$N(1, 0);
     if (a.re == 0 && a.im == 0) {
-        bh_f64 value = b.re > 0 ? 0 : NAN;
-        return bh_make_c128(value, value);
+        $R value = b.re > 0 ? 0 : NAN;
+        return bh_make_$N(value, value);
     }
-    if (b.im == 0 && BH_M_f64(trunc)(b.re) == b.re && BH_M_f64(fabs)(b.re) < 100.0) {
-        $T power = bh_whole_power_c128(a, (unsigned int)BH_M_f64(fabs)(b.re));
-        return b.re < 0 ? bh_divide_c128(bh_make_c128(1, 0), power) : power;
+    if (b.im == 0 && BH_M_$RN(trunc)(b.re) == b.re && BH_M_$RN(fabs)(b.re) < 100) {
+        if (b.re == 1) return a;
+        if (b.re == 2) return bh_powi2_$N(a);
+        if (b.re == 3) return bh_powi3_$N(a);
+        $T power = bh_whole_power_$N(a, (unsigned int)BH_M_$RN(fabs)(b.re));
+        return b.re < 0 ? bh_divide_$N(bh_make_$N(1, 0), power) : power;
     }
-    return bh_exp_c128(bh_mul_c128(b, bh_log_c128(a)));
+    return bh_any_power_$N(a, b);
 }
 
 //@ U64 philox

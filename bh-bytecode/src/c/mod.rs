@@ -270,7 +270,7 @@ mod tests {
     fn callees_come_first_and_once() {
         let text = functions("bh_pow_c64(a, b)");
         let at = |name: &str| text.find(&format!(" {name}(")).unwrap_or_else(|| panic!("{name} in {text}"));
-        assert!(at("bh_exp_c128") < at("bh_pow_c128") && at("bh_pow_c128") < at("bh_pow_c64"));
+        assert!(at("bh_exp_c128") < at("bh_any_power_c128") && at("bh_any_power_c128") < at("bh_pow_c64"));
         assert_eq!(text.matches(" bh_make_c128(bh_f64 re").count(), 1);
         assert!(!complete(Dialect::OpenCl, "bh_add_f32(a, b)").contains("double"));
     }

@@ -78,7 +78,17 @@ macro_rules! complex_traits {
 
             #[inline]
             fn power(self, exponent: $type) -> $type {
-                $type::cast_from(functions::power(c128::cast_from(self), c128::cast_from(exponent)))
+                if exponent.re == 0.0 && exponent.im == 0.0 {
+                    return Self::ONE;
+                }
+                if self.re == 0.0 && self.im == 0.0 {
+                    let part = if exponent.re > 0.0 { 0.0 } else { $part::NAN };
+                    return Complex::new(part, part);
+                }
+                if exponent.im == 0.0 && exponent.re.fract() == 0.0 && exponent.re.abs() < 100.0 {
+                    return functions::whole_power(self, exponent.re as i32);
+                }
+                $type::cast_from(functions::any_power(c128::cast_from(self), c128::cast_from(exponent)))
             }
 
             #[inline]
@@ -112,6 +122,19 @@ macro_rules! complex_traits {
             #[inline(always)]
             fn conj(self) -> $type {
                 Complex::new(self.re, -self.im)
+            }
+
+            /// Smith's method, without its product by one.
+            #[inline(always)]
+            fn reciprocal(self) -> $type {
+                if self.im.abs() <= self.re.abs() {
+                    let ratio = self.im / self.re;
+                    let divisor = self.re + self.im * ratio;
+                    return Complex::new(1.0 / divisor, -ratio / divisor);
+                }
+                let ratio = self.re / self.im;
+                let divisor = self.re * ratio + self.im;
+                Complex::new(ratio / divisor, -1.0 / divisor)
             }
 
             #[inline(always)]

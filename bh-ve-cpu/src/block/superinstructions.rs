@@ -71,7 +71,7 @@ impl Analysis<'_> {
             let Step::Compute { opcode: first, param, input, .. } = self.steps()[made] else { continue };
             let form = self.forms[made];
             let first = match (first, param, form.count) {
-                (Opcode::Powi, 2, 1) => Opcode::Multiply,
+                (Opcode::Powi, 2, 1) if !dtype.is_complex() => Opcode::Multiply,
                 (_, _, 2) => first,
                 _ => continue,
             };

@@ -1,20 +1,20 @@
-//! Inverse circular and hyperbolic functions of c128, by Kahan's formulas, with the special values of C's Annex G.
+//! Inverse circular and hyperbolic functions of c128, by Kahan's formulas, with the special values of C's Annex G; numbers whose squares
+//! overflow have the logarithm of their double.
 
-use super::{over_i, sqrt, times_i};
+use super::{log_modulus, sqrt, swap};
 use crate::complex::{Complex, c128};
-use std::f64::consts::FRAC_PI_2;
+use std::f64::consts::{FRAC_PI_2, LN_2};
 
 /// Beyond this, squares of the parts overflow.
 const LARGE: f64 = 1e150;
 
-/// The angle of a number with an infinite part: of a corner or the middle of a side of the unit square.
-fn angle_at_infinity(y: f64, x: f64) -> f64 {
-    let part = |v: f64| if v.is_infinite() { 1f64.copysign(v) } else { 0f64.copysign(v) };
-    if x.is_nan() || y.is_nan() { f64::NAN } else { part(y).atan2(part(x)) }
+fn is_large(z: c128) -> bool {
+    z.re.abs() > LARGE || z.im.abs() > LARGE
 }
 
-fn is_infinite(z: c128) -> bool {
-    z.re.is_infinite() || z.im.is_infinite()
+/// The real part of log 2z.
+fn log_of_double(z: c128) -> f64 {
+    log_modulus(z) + LN_2
 }
 
 /// √(1 - z) and √(1 + z); the sign of a zero imaginary part says on which side of a cut z lies.
@@ -29,8 +29,8 @@ fn cross(a: c128, b: c128) -> f64 {
 
 /// Inverse cosine.
 pub(in crate::scalar) fn arccos(z: c128) -> c128 {
-    if is_infinite(z) {
-        return Complex::new(angle_at_infinity(z.im.abs(), z.re), -f64::INFINITY.copysign(z.im));
+    if is_large(z) {
+        return Complex::new(z.im.abs().atan2(z.re), -log_of_double(z).copysign(z.im));
     }
     if z.re == 0.0 && z.im.is_nan() {
         return Complex::new(FRAC_PI_2, f64::NAN);
@@ -41,28 +41,28 @@ pub(in crate::scalar) fn arccos(z: c128) -> c128 {
 
 /// Inverse sine.
 pub(in crate::scalar) fn arcsin(z: c128) -> c128 {
-    over_i(arcsinh(times_i(z)))
+    swap(arcsinh(swap(z)))
 }
 
 /// Inverse hyperbolic sine.
 pub(in crate::scalar) fn arcsinh(z: c128) -> c128 {
-    if is_infinite(z) {
-        return Complex::new(f64::INFINITY.copysign(z.re), angle_at_infinity(z.im, z.re.abs()));
+    if is_large(z) {
+        return Complex::new(log_of_double(z).copysign(z.re), z.im.atan2(z.re.abs()));
     }
     if z.re.is_nan() && z.im == 0.0 {
         return z;
     }
     // i·arcsin(-i·z), whose roots are of 1 + i·z and 1 - i·z.
-    let turned = over_i(z);
+    let turned = Complex::new(z.im, -z.re);
     let (minus, plus) = roots(turned);
-    let sine = Complex::new(turned.re.atan2(minus.re * plus.re - minus.im * plus.im), libm::asinh(cross(minus, plus)));
-    times_i(sine)
+    let angle = turned.re.atan2(minus.re * plus.re - minus.im * plus.im);
+    Complex::new(-libm::asinh(cross(minus, plus)), angle)
 }
 
 /// Inverse hyperbolic cosine.
 pub(in crate::scalar) fn arccosh(z: c128) -> c128 {
-    if is_infinite(z) {
-        return Complex::new(f64::INFINITY, angle_at_infinity(z.im, z.re));
+    if is_large(z) {
+        return Complex::new(log_of_double(z), z.im.atan2(z.re));
     }
     if z.re == 0.0 && z.im.is_nan() {
         return Complex::new(f64::NAN, FRAC_PI_2);
@@ -75,7 +75,7 @@ pub(in crate::scalar) fn arccosh(z: c128) -> c128 {
 /// Inverse hyperbolic tangent.
 pub(in crate::scalar) fn arctanh(z: c128) -> c128 {
     let (x, y) = (z.re.abs(), z.im);
-    if is_infinite(z) {
+    if z.re.is_infinite() || z.im.is_infinite() {
         let angle = if y.is_nan() { f64::NAN } else { FRAC_PI_2.copysign(y) };
         return Complex::new(0f64.copysign(z.re), angle);
     }
@@ -89,14 +89,18 @@ pub(in crate::scalar) fn arctanh(z: c128) -> c128 {
         let modulus = x.hypot(y);
         return Complex::new((x / modulus / modulus).copysign(z.re), FRAC_PI_2.copysign(y));
     }
-    let real = 0.25 * (4.0 * x / ((1.0 - x) * (1.0 - x) + y * y)).ln_1p();
+    let real = if x == 1.0 && y.abs() < 1.0 / LARGE {
+        0.5 * (LN_2 - y.abs().ln())
+    } else {
+        0.25 * (4.0 * x / ((1.0 - x) * (1.0 - x) + y * y)).ln_1p()
+    };
     let angle = (2.0 * y).atan2((1.0 - x) * (1.0 + x) - y * y);
     Complex::new(real.copysign(z.re), 0.5 * angle)
 }
 
 /// Inverse tangent.
 pub(in crate::scalar) fn arctan(z: c128) -> c128 {
-    over_i(arctanh(times_i(z)))
+    swap(arctanh(swap(z)))
 }
 
 #[cfg(test)]

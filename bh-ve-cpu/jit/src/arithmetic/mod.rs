@@ -62,7 +62,7 @@ impl Operation {
         match self.opcode {
             Opcode::Copy => return self.cast(b, x),
             Opcode::Where => return Some(b.select(x, y, z)),
-            Opcode::Powi => return powers(self.param, x, |x, y| self.multiply(b, x, y)),
+            Opcode::Powi => return powers(self.param, x, |x, y| self.multiply(b, x, y), |x| x),
             _ => {}
         }
         if let Some(predicate) = self.predicate() {
@@ -209,18 +209,19 @@ impl Operation {
     }
 }
 
-/// x², x²·x, x²·x², x⁴·x, as products.
+/// x², x²·x, 1·(x²·x²), x⁴·(1·x), as products; `by_one` is the product by one.
 pub(crate) fn powers<'c>(
     exponent: u16,
     x: Value<'c>,
     multiply: impl Fn(Value<'c>, Value<'c>) -> Value<'c>,
+    by_one: impl Fn(Value<'c>) -> Value<'c>,
 ) -> Option<Value<'c>> {
     let square = multiply(x, x);
     Some(match exponent {
         2 => square,
         3 => multiply(square, x),
-        4 => multiply(square, square),
-        5 => multiply(multiply(square, square), x),
+        4 => by_one(multiply(square, square)),
+        5 => multiply(multiply(square, square), by_one(x)),
         _ => return None,
     })
 }

@@ -23,7 +23,18 @@ impl Operation {
             Opcode::Add => self.add(b, x, y),
             Opcode::Subtract => self.subtract(b, x, y),
             Opcode::Multiply => product(x, y),
-            Opcode::Powi => return powers(self.param, x, product),
+            Opcode::Powi => {
+                let one = |x| {
+                    let [re, im] = split(b, x);
+                    join(b, [b.splat(re.kind, 1.0), b.splat(im.kind, 0.0)])
+                };
+                let power = powers(self.param, x, product, |x| product(one(x), x))?;
+                // Zeros of any signs give 0.
+                let parts = split(b, x);
+                let [re, im] = parts.map(|part| b.compare(Float::OEQ, part, b.splat(part.kind, 0.0)));
+                let is_zero = b.and(re, im);
+                join(b, split(b, power).map(|part| b.select(is_zero, b.splat(part.kind, 0.0), part)))
+            }
             Opcode::Divide => join(b, parts.quotient(b, split(b, x), split(b, y))),
             Opcode::Conj => {
                 let [re, im] = split(b, x);
