@@ -457,7 +457,7 @@ def test_methods_of_the_class_and_its_operators_are_the_native_ones():
 
 
 @pytest.mark.falls_back
-def test_methods_of_the_class_take_instances_of_derived_classes():
+def test_changes_and_attributes_of_the_class_take_instances_of_derived_classes():
     named = Named(np.arange(4.0), "temperature")
     np.ndarray.__iadd__(named, 1.0)
     np.ndarray.__imul__(named, 2)

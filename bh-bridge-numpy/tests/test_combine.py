@@ -6,7 +6,6 @@ import numpy
 import pytest
 
 import bh
-from bh import _combine
 from conftest import same
 
 
@@ -107,10 +106,3 @@ def test_what_is_refused():
         bh.fold(affine, (1,), [1, 2], [3, 4])
     with pytest.raises(ValueError):
         bh.fold(affine, (1, 0), [1, 2], [3, 4, 5])
-
-
-def test_the_example():
-    import doctest
-
-    failed, tried = doctest.testmod(_combine, extraglobs={"bh": bh})
-    assert tried and not failed

@@ -1,6 +1,7 @@
 """Traced functions, loops over indices, streams, the table of coverage, documentation."""
 
 import doctest
+import importlib
 import math
 import subprocess
 import sys
@@ -10,8 +11,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _parallel, _stream, _vectorize
-from conftest import same
+from conftest import LIMIT, same
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,7 +54,7 @@ def test_streams(tmp_path):
 def test_table_of_coverage():
     text = (ROOT / "docs" / "python-coverage.md").read_text()
     # In a process of its own: other libraries change what NumPy's module holds.
-    made = subprocess.run([sys.executable, "-m", "bh._coverage"], capture_output=True, text=True, check=True, timeout=60).stdout
+    made = subprocess.run([sys.executable, "-m", "bh._coverage"], capture_output=True, text=True, check=True, timeout=LIMIT).stdout
     if f"NumPy {numpy.__version__};" not in text:
         pytest.skip("the table is of another version of NumPy")
     assert text == made, "run: python -m bh._coverage > docs/python-coverage.md"
@@ -62,10 +62,17 @@ def test_table_of_coverage():
         assert "| missing |" not in line, line
 
 
-@pytest.mark.parametrize("module", [bh, _parallel, _stream, _vectorize])
-def test_examples_in_documentation(module):
-    failed, tried = doctest.testmod(module, extraglobs={"bh": bh})
-    assert tried and not failed
+def modules():
+    """The modules of the package whose documentation has examples."""
+    folder = Path(bh.__file__).parent
+    return [file.stem for file in sorted(folder.glob("*.py")) if ">>> " in file.read_text()]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_documentation(name):
+    module = bh if name == "__init__" else importlib.import_module(f"bh.{name}")
+    failed, _ = doctest.testmod(module, extraglobs={"bh": bh})
+    assert not failed
 
 
 @pytest.mark.parametrize("page", ["python.md", "scalars.md"])

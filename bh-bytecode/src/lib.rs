@@ -16,6 +16,7 @@ pub mod element;
 pub mod hash;
 mod injective;
 pub mod interp;
+pub mod memory_order;
 pub mod methods;
 pub mod neutral;
 pub mod opcode;
