@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy
 import pytest
 
 import bh
+from conftest import LIMIT
 
 LIBRARIES = os.environ.get("BH_TEST_LIBRARIES", "")
 LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"], "mpich": ["mpirun.mpich"]}
@@ -32,7 +32,7 @@ ranks = 4
 def run(command, tmp_path, program, **variables):
     (tmp_path / "main.py").write_text(program)
     environment = {**os.environ, "BH_VE_CPU_THREADS": "1", **variables}
-    return subprocess.run([*command, sys.executable, "main.py"], capture_output=True, text=True, env=environment, timeout=120, cwd=tmp_path)
+    return subprocess.run([*command, sys.executable, "main.py"], capture_output=True, text=True, env=environment, timeout=LIMIT, cwd=tmp_path)
 
 
 SIBLINGS = """
@@ -355,7 +355,7 @@ def test_a_killed_job_goes_on_from_its_checkpoint_on_other_ranks(tmp_path, name)
 
 @pytest.mark.skipif("mpich" not in THERE, reason="there is no MPICH, or BH_TEST_LIBRARIES has no library for it")
 def test_an_interrupt_ends_all_ranks(tmp_path):
-    program = "import bh as np\na = np.ones((1000, 1000))\nprint('ready', flush=True)\nwhile True:\n    float((a + 1).sum())\n"
+    program = "import bh as np\na = np.ones((1000, 1000))\nfloat((a + 1).sum())\nprint('ready', flush=True)\nwhile True:\n    float((a + 1).sum())\n"
     (tmp_path / "main.py").write_text(program)
     environment = {**os.environ, "BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES, "BH_VE_CPU_THREADS": "1"}
     for _ in range(3):
@@ -364,11 +364,53 @@ def test_an_interrupt_ends_all_ranks(tmp_path):
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, start_new_session=True
         )
         assert started.stdout.readline() == "ready\n"
-        time.sleep(0.2)
         os.killpg(started.pid, signal.SIGINT)
-        _, error = started.communicate(timeout=60)
+        _, error = started.communicate(timeout=LIMIT)
         # The code is the launcher's: MPICH's ends with 130, 6 or 0, as its own signal handling happens to go.
         assert "KeyboardInterrupt" in error, (started.returncode, error)
+
+
+FIRST_USE = """
+import numpy, bh as np
+def sent():
+    np.flush()
+    return np.profile().get("cluster.bytes", 0)
+shape = 4096, 64
+numbers = numpy.random.default_rng(0).random(shape)
+numpy.save("a.npy", numbers)
+begins = {
+    "random": lambda: np.random.default_rng(1).random(shape), "normal": lambda: np.random.default_rng(1).normal(size=shape),
+    "rand": lambda: np.random.rand(*shape), "integers": lambda: np.random.default_rng(1).integers(0, 99, shape),
+    "zeros": lambda: np.zeros(shape), "arange": lambda: np.arange(4096 * 64.0).reshape(shape),
+    "memory": lambda: np.array(numbers), "file": lambda: np.load("a.npy"),
+}
+uses = {
+    "sort": lambda a: np.sort(a, axis=1), "sums": lambda a: a.sum(axis=1), "product": lambda a: a @ np.ones((64, 8)),
+    "stencil": lambda a: a[1:-1, 1:-1] + a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:],
+    "transpose": lambda a: a.T + 0, "fft": lambda a: np.fft.fft(a, axis=1), "multiple": lambda a: a * 2,
+}
+for how, begin in begins.items():
+    for name, use in uses.items():
+        a = begin()
+        np.flush()
+        before = sent()
+        kept = use(a)
+        first = sent()
+        again = use(a)
+        print(how, name, first - before, sent() - first)
+"""
+
+
+def test_arrays_begin_in_rows_however_they_are_made(tmp_path):
+    done = simulated(tmp_path, FIRST_USE, SIMULATED.replace("ranks = 4", "ranks = 16"))
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert len(lines) == 8 * 7, done.stderr
+    for how, name, *sent in lines:
+        first, again = map(int, sent)
+        # What NumPy made goes to the ranks with its first use. Neighbours need rows of each other, a product all of its right factor.
+        most = {"stencil": 15 * 2 * 64 * 8, "product": 15 * 64 * 8 * 8}.get(name, 0)
+        moves = 4096 * 64 * 8 * 15 // 16 if how in ("normal", "rand", "integers") else 0
+        assert first <= most + moves and again <= most, (how, name, first, again)
 
 
 DATASETS = """

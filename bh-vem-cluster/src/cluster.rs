@@ -25,10 +25,10 @@ use crate::run::region;
 use crate::run::tune;
 use crate::transport::inprocess::InProcess;
 use crate::transport::{Port, Traffic, Transport, to_json};
-use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
+use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View, base_flags};
 use bh_core::abi::{
-    Adoption, Capabilities, Export, ExportRequest, HostMemory, Prediction, Residency, access, capability, log_level,
-    retire, status,
+    Adoption, Capabilities, Export, ExportRequest, HostMemory, Prediction, Residency, access, adopt, capability,
+    log_level, retire, status,
 };
 use bh_core::component::{Child, Counter, Host, Report, Ticket};
 use bh_core::error::{Error, Result};
@@ -232,6 +232,10 @@ impl Cluster {
 
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
         self.machine.note_copies(bytes_of(base, view));
+        if self.machine.planner.is_home(base.id) {
+            // Batches that come before the map ends must find it there.
+            self.bring_home(base)?;
+        }
         let outcome = self.map_base(base, view, mode);
         self.count();
         outcome
@@ -269,8 +273,10 @@ impl Cluster {
     }
 
     fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
-        let _turn = self.tell(&Command::Adopt(*base))?;
-        let piece = self.machine.planner.adopted(base);
+        let shared = if adoption.mode() == adopt::SHARED { base_flags::PINNED } else { 0 };
+        let known = Base { flags: base.flags | shared, ..*base };
+        let _turn = self.tell(&Command::Adopt(known))?;
+        let piece = self.machine.planner.adopted(&known);
         self.machine.settle()?;
         let outcome = self.machine.children[0].adopt(&piece.base, adoption);
         match &outcome {

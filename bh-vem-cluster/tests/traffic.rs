@@ -2,7 +2,7 @@
 
 mod support;
 
-use bh_bytecode::{Opcode, View};
+use bh_bytecode::{DType, Opcode, View};
 use support::{Program, cluster, cluster_on, cluster_with, two_devices};
 
 /// The inside of a grid with a border of one, moved by this many rows, columns and so on.
@@ -327,4 +327,135 @@ fn what_is_taken_from_all_ranks_and_given_to_all_takes_few_messages_of_each() {
             assert!(program.value(none).abs() < 1e-9);
         }
     }
+}
+
+/// An array that begins in one way, and the bytes that this sent.
+fn begun(program: &mut Program, how: &str, shape: [i64; 2]) -> (u32, u64) {
+    let value = |at: i64| ((at * 7919) % 1009) as f64;
+    let before = program.traffic();
+    let array = match how {
+        "memory" => program.grid(&shape, value),
+        "given away" => program.given(&shape, value),
+        _ => {
+            let array = program.zeros(&shape);
+            let len = shape[0] * shape[1];
+            match how {
+                "zeros" => program.fill(program.all(array), 0.0),
+                "a range" => program.range((array, View::contiguous(&[len]).unwrap())),
+                "random numbers" => {
+                    // Generators write lines as long rows, of numbers for rows and numbers for columns.
+                    let rows = [len / 512, 512];
+                    let (row, column) =
+                        (program.grid(&rows[..1], |at| at as f64), program.grid(&rows[1..], |at| at as f64));
+                    let [up, across] = [[1, 0], [0, 1]].map(|stride| View::new(0, &rows, &stride).unwrap());
+                    let mut sum = program.binary(Opcode::Multiply, (row, up), (column, across));
+                    for _ in 0..6 {
+                        let more = program.binary(Opcode::Add, (row, up), (column, across));
+                        sum = program.binary(Opcode::Subtract, program.all(sum), program.all(more));
+                    }
+                    let root = program.unary(Opcode::Sin, program.all(sum));
+                    program.op(Opcode::Copy, (array, View::contiguous(&rows).unwrap()), &[program.all(root)]);
+                }
+                other => panic!("'{other}'"),
+            }
+            array
+        }
+    };
+    program.run();
+    (array, (program.traffic() - before).bytes)
+}
+
+/// The bytes that a use of an array sends.
+fn used(program: &mut Program, use_of_it: &str, array: u32, shape: [i64; 2]) -> u64 {
+    let [rows, columns] = shape;
+    let all = program.all(array);
+    let target = match use_of_it {
+        "row sums" | "column sums" => program.zeros(&[if use_of_it == "row sums" { rows } else { columns }]),
+        "a transpose" => program.zeros(&[columns, rows]),
+        "a product" => program.zeros(&[rows, 2]),
+        "transforms of rows" => program.array_of(DType::C128, &shape),
+        _ => program.zeros(&shape),
+    };
+    let target = program.all(target);
+    let factor = program.grid(&[columns, 2], |at| at as f64);
+    program.run();
+    let before = program.traffic();
+    match use_of_it {
+        "sorted rows" => program.method("sort", target, &[all]),
+        "row sums" => program.sum_into(target, all, 2),
+        "column sums" => program.sum_into(target, all, 1),
+        "a product" => program.method("matmul", target, &[all, program.all(factor)]),
+        "a multiple" => program.op(Opcode::Add, target, &[all, all]),
+        "a transpose" => program.op(Opcode::Copy, target, &[(array, all.1.transpose(&[1, 0]).unwrap())]),
+        "transforms of rows" => program.method("fft", target, &[all]),
+        "a stencil" => {
+            let at = |moved: [i64; 2]| (array, inner(&shape, &moved));
+            let sum = program.binary(Opcode::Add, at([-1, 0]), at([1, 0]));
+            let sum = program.binary(Opcode::Add, program.all(sum), at([0, 1]));
+            program.op(Opcode::Add, (target.0, inner(&shape, &[0, 0])), &[program.all(sum), at([0, -1])]);
+        }
+        other => panic!("'{other}'"),
+    }
+    program.run();
+    (program.traffic() - before).bytes
+}
+
+/// Arrays begin in rows, however they are made, and the first use of them sends what rows must, in batches of their own and in
+/// one. Memory that is given away goes to the ranks with its first use, once.
+#[test]
+fn the_first_use_of_an_array_sends_what_rows_must() {
+    let (ranks, shape) = (16u64, [512i64, 128]);
+    let all = (shape[0] * shape[1]) as u64 * 8;
+    let others = all / ranks * (ranks - 1);
+    let [rows, columns] = shape.map(|extent| extent as u64 * 8);
+    for how in ["zeros", "a range", "random numbers", "memory", "given away"] {
+        for (use_of_it, most) in [
+            ("sorted rows", 0),
+            ("row sums", 0),
+            ("column sums", columns * (ranks - 1)),
+            ("a product", columns * 2 * (ranks - 1)),
+            ("a multiple", 0),
+            ("a stencil", pairs(ranks) * 2 * columns),
+            ("transforms of rows", 0),
+            ("a transpose", others),
+        ] {
+            let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);
+            let mut program = Program::new(&mut stack);
+            let (array, made) = begun(&mut program, how, shape);
+            // What arrays are made of goes to all ranks: numbers for each row, and for each column.
+            let sources = ranks * (rows + 512 * 8);
+            let first = if how == "memory" { others } else { 0 } + if how == "random numbers" { sources } else { 0 };
+            assert!(made <= first, "{how}: {made} bytes, not {first}");
+            let moves = if how == "given away" { others } else { 0 };
+            let sent = used(&mut program, use_of_it, array, shape);
+            assert!(sent <= most + moves, "{use_of_it} of {how}: {sent} bytes, not {}", most + moves);
+            let again = used(&mut program, use_of_it, array, shape);
+            assert!(again <= most, "{use_of_it} of {how}, again: {again} bytes, not {most}");
+            program.end();
+        }
+    }
+}
+
+/// Whoever uses little of memory that was given away gets that, and the rest stays where it is.
+#[test]
+fn memory_that_is_given_away_stays_until_ranks_have_asked_for_as_much() {
+    let (ranks, shape) = (8u64, [64i64, 64]);
+    let mut stack = cluster(ranks as usize, 64);
+    let mut program = Program::new(&mut stack);
+    let array = program.given(&shape, |at| at as f64);
+    let first = View::contiguous(&[1, 64]).unwrap();
+    let results: Vec<u32> = (0..40).map(|_| program.zeros(&[1, 64])).collect();
+    let (mut sent, mut most) = (0, 0);
+    for &result in &results {
+        let before = program.traffic();
+        program.op(Opcode::Add, program.all(result), &[(array, first), (array, first)]);
+        program.run();
+        let now = (program.traffic() - before).bytes;
+        (sent, most) = (sent + now, most.max(now));
+        assert_eq!(program.values(result)[63], 126.0);
+    }
+    let all = 64 * 64 * 8;
+    assert!(most <= all && sent <= 2 * all, "{sent} bytes, {most} at most");
+    assert_eq!(program.values(array)[4095], 4095.0);
+    program.end();
 }

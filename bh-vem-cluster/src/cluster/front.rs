@@ -6,7 +6,7 @@ use super::passage::{Passage, Use, bytes_of};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{
     Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction, Residency,
-    ScalarOperation, Served, kind, retire,
+    ScalarOperation, Served, adopt, kind, retire,
 };
 use bh_core::component::{Child, Component, Host, Registry, Report, SharedCalls, Ticket};
 use bh_core::config::Row;
@@ -65,7 +65,8 @@ impl SharedCalls for Ways {
     }
 
     fn adopt(&self, base: &Base, adoption: &Adoption) -> Result<()> {
-        self.go(base, Use::Fixes, |child, base| child.adopt(base, adoption), |cluster| cluster.adopt(base, adoption))
+        let by = if adoption.mode() == adopt::SHARED { Use::Fixes } else { Use::Copies(0) };
+        self.go(base, by, |child, base| child.adopt(base, adoption), |cluster| cluster.adopt(base, adoption))
     }
 
     fn export_data(&self, base: &Base, request: &ExportRequest) -> Result<Export> {

@@ -167,6 +167,8 @@ struct Survey<'a> {
     chained: HashSet<u32>,
     /// How often elements beside a rank's own are read after the array was written.
     exchanged: HashMap<u32, usize>,
+    /// Arrays that are written after such elements were read, as loops do that take steps in place.
+    stepped: HashSet<u32>,
     seen: HashSet<u32>,
 }
 
@@ -204,6 +206,7 @@ impl<'a> Survey<'a> {
             passing: HashSet::new(),
             chained: HashSet::new(),
             exchanged: HashMap::new(),
+            stepped: HashSet::new(),
             seen: HashSet::new(),
         }
     }
@@ -333,11 +336,13 @@ impl<'a> Survey<'a> {
                 *by = [by[0].max(-moved), by[1].max(moved)];
             }
         }
-        self.written(target);
+        if self.written(target) {
+            self.stepped.insert(target);
+        }
     }
 
-    /// An array is written: what ranks had of each other's is out of date.
-    fn written(&mut self, base: u32) {
+    /// An array is written: what ranks had of each other's is out of date. False if they had nothing.
+    fn written(&mut self, base: u32) -> bool {
         if let (Some(by), Some(shape)) = (self.borders.remove(&base), self.shapes.get(&base).cloned())
             && by.iter().any(|by| *by != [0, 0])
         {
@@ -346,7 +351,9 @@ impl<'a> Survey<'a> {
                 self.chained.insert(base);
             }
             self.traffic.push((base, Traffic::Border { shape, by, size: self.size(base) }));
+            return true;
         }
+        false
     }
 
     /// An operand in rows, or a part of one, meets an array.
@@ -372,7 +379,9 @@ impl<'a> Survey<'a> {
     fn chosen(mut self) -> Choice {
         let mut read: Vec<u32> = self.borders.keys().copied().collect();
         read.sort_unstable();
-        read.into_iter().for_each(|base| self.written(base));
+        for base in read {
+            self.written(base);
+        }
         let mut groups: HashMap<u32, Vec<u32>> = HashMap::new();
         for &base in self.shapes.keys() {
             groups.entry(self.root(base)).or_default().push(base);
@@ -422,7 +431,8 @@ impl<'a> Survey<'a> {
                 |base: &u32| grid.iter().zip(&self.shapes[base]).all(|(&lines, &extent)| lines as i64 <= extent);
             group.iter().all(lines) && weights_of(grid, &self.settings.weights).is_some()
         };
-        let grids = grids(ranks, axes.min(MOST_AXES)).into_iter().filter(fits);
+        // Of those that cost the same, the one with the fewest parts of rows.
+        let grids = grids(ranks, axes.min(MOST_AXES)).into_iter().rev().filter(fits);
         let Some(best) = grids.min_by(|one, other| cost(one).total_cmp(&cost(other))) else { return };
         let saved = rows - cost(&best);
         if best[1..].iter().all(|&lines| lines == 1) || !few && cost(&best) >= WORTH * rows {
@@ -431,7 +441,13 @@ impl<'a> Survey<'a> {
         let cut = |base: &u32| (*base, (self.shapes[base].clone(), best.clone()));
         let moved: Vec<u32> = group.iter().copied().filter(|base| !self.made.contains(base)).collect();
         if moved.is_empty() {
-            choice.cuts.extend(group.iter().map(cut));
+            // The program is likely to use what lives on by its rows, which then would have to move: not for what it costs to make
+            // it, which is paid once, but for loops.
+            let lasting = || group.iter().filter(|base| !self.passing.contains(base));
+            let bytes: u64 = lasting().map(|base| self.batch.bases[*base as usize].bytes()).sum();
+            if few || saved * ranks as f64 >= bytes as f64 || lasting().any(|base| self.stepped.contains(base)) {
+                choice.cuts.extend(group.iter().map(cut));
+            }
         } else if saved > 0.0 && choice.regrid.is_none() {
             let bytes: u64 = moved.iter().map(|base| self.batch.bases[*base as usize].bytes()).sum();
             let arrays = moved.iter().map(cut).collect();

@@ -14,6 +14,7 @@ pub mod fetch;
 pub mod fold;
 pub mod grid;
 pub mod held;
+mod homes;
 pub mod layout;
 pub mod mesh;
 pub mod meshed;

@@ -307,6 +307,21 @@ fn is_by_element(batch: &BatchRef<'_>, instr: &Instr) -> bool {
         && instr.outputs().iter().all(apart)
 }
 
+/// Do all ranks have a part of an operation, for which they need what they own of its inputs?
+pub(crate) fn is_done_by_all(batch: &BatchRef<'_>, instr: &Instr, small_bytes: u64) -> bool {
+    let parted = match instr.opcode.kind() {
+        Kind::System => false,
+        Kind::Extension => {
+            is_by_line(batch, instr)
+                || is_by_element(batch, instr)
+                || batch.extension_name(instr.opcode) == Some("matmul")
+        }
+        _ => true,
+    };
+    let mut outputs = instr.outputs().iter().filter_map(|operand| batch.base_of(operand.as_view()?));
+    parted && outputs.any(|base| base.bytes() > small_bytes)
+}
+
 /// Does a method make each line along the last axis of that line of its input?
 fn is_by_line(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     const METHODS: [&str; 4] = ["sort", "argsort", "fft", "ifft"];

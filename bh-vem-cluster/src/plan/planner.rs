@@ -10,7 +10,7 @@ use crate::plan::overlap::overlap;
 use crate::plan::settings::Settings;
 use crate::plan::stage::Stage;
 use crate::plan::stages::Stages;
-use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, View};
+use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, View, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -59,6 +59,8 @@ pub struct Planner {
     pub left: u64,
     /// Arrays that may have copies of views.
     pub(crate) copied: BTreeSet<u64>,
+    /// Arrays in memory of rank 0 that the program has given away, and the elements of them that all ranks have asked for.
+    pub(crate) homes: HashMap<u64, i64>,
     /// What one rank does alone is shared out, so that several are done at once.
     pub shares_out: bool,
     /// What each rank has of that so far, in elements.
@@ -95,6 +97,7 @@ impl Planner {
             borders: HashMap::new(),
             left: 0,
             copied: BTreeSet::new(),
+            homes: HashMap::new(),
             shares_out: false,
             alone: Vec::new(),
             factors: false,
@@ -371,8 +374,11 @@ impl Planner {
             return array.lost.clone().map_or(Ok(()), Err);
         }
         array.lost = None;
+        let array = &self.arrays[&base.id];
         if !array.fixed {
-            let (row, cuts, small) = (array.row, array.cuts.clone(), array.small);
+            let (row, small) = (array.row, array.small);
+            let is_alone = !small && array.cuts.is_first();
+            let cuts = if is_alone { self.rows_by_weights(array) } else { array.cuts.clone() };
             self.forget(base.id);
             let array = self.fresh(base, row, cuts, small);
             self.arrays.insert(base.id, array);
@@ -408,11 +414,19 @@ impl Planner {
         Ok(piece)
     }
 
-    /// Takes memory on rank 0 as an array's data; returns the piece.
+    /// An array's cuts by the present weights.
+    pub(crate) fn rows_by_weights(&self, array: &Array) -> Cuts {
+        Cuts::rows(array.base.len, array.row, &self.settings.weights)
+    }
+
+    /// Takes memory on rank 0 as an array's data, where it stays if the program shares it; returns the piece.
     pub(crate) fn adopted(&mut self, base: &Base) -> Piece {
         self.forget(base.id);
         let mut array = Array::new(base, row_of(base, None), Cuts::first(base.len, self.ranks), false, false);
-        array.fixed = true;
+        array.fixed = base.has(base_flags::PINNED) || base.bytes() <= self.settings.small_bytes;
+        if !array.fixed {
+            self.homes.insert(base.id, 0);
+        }
         let all = array.all();
         let own = self.local_base(0, base, base.len, base.row_hint);
         if self.stages.hosts(0) {
@@ -509,7 +523,8 @@ impl Planner {
         let hint = self.hints.cuts(index);
         let known = self.arrays.get(&base.id);
         if let Some(array) = known {
-            let better = hint.as_ref().is_some_and(|cuts| *cuts != array.cuts) || array.extension != (0, 0);
+            let alone = array.cuts.is_first() && array.cuts != self.rows_by_weights(array);
+            let better = hint.as_ref().is_some_and(|cuts| *cuts != array.cuts) || array.extension != (0, 0) || alone;
             if array.fixed
                 || array.small
                 || !whole

@@ -71,7 +71,7 @@ impl Planner {
     pub fn recut(&mut self, id: u64) -> Result<()> {
         self.leave_mesh(id)?;
         let array = &self.arrays[&id];
-        let cuts = Cuts::rows(array.base.len, array.row, &self.settings.weights);
+        let cuts = self.rows_by_weights(array);
         if array.cuts == cuts {
             return Ok(());
         }

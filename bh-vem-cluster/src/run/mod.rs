@@ -12,6 +12,7 @@ pub mod execute;
 pub mod figures;
 pub mod file;
 mod heed;
+mod homes;
 mod keys;
 pub mod local;
 pub mod machine;

@@ -59,6 +59,7 @@ impl Machine {
     /// instructions on equal views in equal order are of one shape.
     pub fn execute(&mut self, shape: u64, batch: &BatchRef<'_>, order: &[u32]) -> Result<()> {
         self.share_for(batch, shape, order);
+        self.leave_home(batch, order);
         self.go_to_grids(shape, batch, order);
         let before = self.exchanges;
         let mut plans = std::mem::take(&mut self.plans);

@@ -5,12 +5,14 @@
 pub mod eigen;
 pub mod rows;
 
-use bh_bytecode::batch::Extension;
+use bh_bytecode::batch::{Extension, NO_BASE};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
+use bh_core::abi::{Adoption, adopt, memory};
 use bh_core::error::Result;
 use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 use std::collections::HashSet;
+use std::ffi::c_void;
 use std::ops::Sub;
 use std::sync::atomic::Ordering;
 
@@ -88,6 +90,12 @@ impl Sent {
     }
 }
 
+/// Frees memory that was given away.
+unsafe extern "C" fn give_back(owner: *mut c_void, _: *mut c_void) {
+    // SAFETY: the box that was leaked for the adoption.
+    drop(unsafe { Box::from_raw(owner.cast::<Vec<f64>>()) });
+}
+
 /// An array and a view of it.
 pub type Part = (u32, View);
 
@@ -114,6 +122,18 @@ impl Program<'_> {
         let base = self.arrays[array as usize].0;
         let bytes: Vec<u8> = (0..base.len).flat_map(|index| value(index).to_ne_bytes()).collect();
         run::write(self.stack, &base, &bytes).unwrap();
+        array
+    }
+
+    /// An array in memory that the program gives away.
+    pub fn given(&mut self, shape: &[i64], value: impl Fn(i64) -> f64) -> u32 {
+        let array = self.array(shape);
+        let base = self.arrays[array as usize].0;
+        let data = Box::leak(Box::new((0..base.len).map(value).collect::<Vec<f64>>()));
+        let (address, owner) = (data.as_mut_ptr().cast(), std::ptr::from_mut(data).cast());
+        // SAFETY: the elements of the base, which live until they are given back.
+        let adoption = unsafe { Adoption::new(address, adopt::DONATED, memory::HOST, Some(give_back), owner) };
+        self.stack.adopt(&base, &adoption).unwrap();
         array
     }
 
@@ -172,6 +192,20 @@ impl Program<'_> {
         Operand::view(self.batch.intern_view(index, view))
     }
 
+    /// One number for all elements.
+    pub fn fill(&mut self, output: Part, value: f64) {
+        let constant = self.batch.push_constant(Constant::from_value(value));
+        let operands = [self.operand(&output), Operand::constant(constant)];
+        self.batch.push_instr(Instr::new(Opcode::Copy, &operands));
+    }
+
+    /// The numbers of elements.
+    pub fn range(&mut self, output: Part) {
+        let index = self.batch.push_view(NO_BASE, &View::contiguous(output.1.shape()).unwrap());
+        let operands = [self.operand(&output), Operand::view(index)];
+        self.batch.push_instr(Instr::new(Opcode::Range, &operands));
+    }
+
     /// An operation on these views.
     pub fn op(&mut self, opcode: Opcode, output: Part, inputs: &[Part]) {
         let mut operands = vec![self.operand(&output)];
@@ -188,9 +222,8 @@ impl Program<'_> {
 
     /// The same with several outputs.
     pub fn method_into(&mut self, name: &str, outputs: &[Part], inputs: &[Part]) {
-        const NAMES: [&str; 11] =
-            ["matmul", "sort", "argsort", "compress", "flatnonzero", "qr", "svd", "lu", "cholesky", "solve", "eigh"];
-        let number = NAMES.iter().position(|known| *known == name).expect("it is among these") as u16;
+        const NAMES: &str = "matmul sort argsort compress flatnonzero qr svd lu cholesky solve eigh fft";
+        let number = NAMES.split(' ').position(|known| known == name).expect("it is among these") as u16;
         let opcode = Opcode(Opcode::FIRST_EXTENSION + number);
         assert!(self.stack.extmethod(name, opcode).unwrap(), "no method '{name}'");
         if !self.batch.extensions.iter().any(|known| known.opcode == opcode) {
