@@ -197,7 +197,7 @@ fn injected(
     phase: &str,
 ) -> (Option<i32>, String) {
     let mut command = Command::new("timeout");
-    command.args(["--signal=KILL", "60"]).arg(program).arg(directory).arg(phase);
+    command.args(["--signal=KILL", "600"]).arg(program).arg(directory).arg(phase);
     command.env_clear().env("BH_LIBRARY_PATH", libraries()).env("BH_VE_CPU_JIT", "off").env("BH_VE_CPU_THREADS", "2");
     command.env("LD_PRELOAD", injector);
     if let Some(what) = what {

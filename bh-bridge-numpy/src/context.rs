@@ -158,6 +158,12 @@ impl Stack {
         Ok(Stack { context })
     }
 
+    /// Has this process a stack that new arrays belong to already?
+    #[staticmethod]
+    fn is_begun() -> bool {
+        lock().current.is_some()
+    }
+
     /// The name.
     #[getter]
     fn name(&self) -> &str {

@@ -7,6 +7,9 @@ import pytest
 import bh
 from bh import _fallback, _native
 
+# The longest, in seconds, that a process of a test may take: against hangs only, as much else may run on the machine.
+LIMIT = 600
+
 # The same examples in every run, and no files of them.
 hypothesis.settings.register_profile("bh", database=None, derandomize=True)
 hypothesis.settings.load_profile("bh")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import LIMIT
 
 FOLDS = """
 import itertools, numpy, bh as np
@@ -78,7 +79,7 @@ def test_views_share_memory_as_in_numpy():
     def printed(limit, *arguments):
         environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))
         command = [sys.executable, "-W", "ignore", "-c", VIEWS, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=100).stdout
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=LIMIT).stdout
 
     recorded = printed(0)
     assert recorded and printed(8192) == recorded and printed(64) == recorded and printed(1 << 30) == recorded
@@ -111,7 +112,7 @@ z.imag[1:] = 9.0
 assert z.tolist() == [1 + 2j, 3 + 9j] and z.real[::-1].tolist() == [3.0, 1.0]
 """
     environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
 
 
@@ -119,7 +120,7 @@ assert z.tolist() == [1 + 2j, 3 + 9j] and z.real[::-1].tolist() == [3.0, 1.0]
 def test_bits_do_not_depend_on_what_is_carried_out_at_once(text):
     def printed(limit):
         environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))
-        return subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True, timeout=100).stdout
+        return subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True, timeout=LIMIT).stdout
 
     recorded = printed(0)
     assert recorded and printed(8192) == recorded and printed(1 << 30) == recorded

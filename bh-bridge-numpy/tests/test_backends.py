@@ -13,6 +13,7 @@ from bh._layer import numpy_on
 from bh.backends import backend
 from soaking import functions, judge, programs
 from soaking.draft import data
+from conftest import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["bh", "numpy", "numexpr"]
@@ -112,7 +113,7 @@ SIZES = {"heat_equation": (30, 5), "shallow_water": (20, 3), "snakes_and_ladders
 
 def run(*arguments, **environment):
     command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("program", SIZES)

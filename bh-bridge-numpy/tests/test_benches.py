@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import LIMIT
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 LIBRARIES = Path(os.environ.get("BH_TEST_LIBRARIES", "."))
@@ -65,7 +66,7 @@ def test_all_are_here():
 
 @pytest.mark.parametrize("script", sorted({*RUNS, *ELSEWHERE}))
 def test_help(script):
-    done = subprocess.run([sys.executable, BENCHES / script, "--help"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, BENCHES / script, "--help"], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0 and "usage:" in done.stdout, done.stderr
 
 
@@ -123,7 +124,7 @@ def test_tiny_runs(script, arguments, needs, prefix, suite, tmp_path):
     if not needs:
         environment.pop("BH_LIBRARY_PATH")
     words = arguments.format(out=tmp_path, prefix=prefix, build=build, suite=suite).split()
-    done = subprocess.run([sys.executable, BENCHES / script, *words], env=environment, capture_output=True, text=True, timeout=400)
+    done = subprocess.run([sys.executable, BENCHES / script, *words], env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     assert not any(word in done.stdout for word in ("DISAGREE", "DIFFER", "FAILED", "nan s")), done.stdout[-2000:]
     for written in tmp_path.glob("*.json"):

@@ -7,6 +7,7 @@ import sys
 import numpy
 
 from bh import _check
+from conftest import LIMIT
 
 # A script that gets another number where it runs as configured: what an error of bh looks like from outside.
 PLANTED = """import numpy as np
@@ -22,7 +23,7 @@ def check(tmp_path, text, *arguments):
     script = tmp_path / "main.py"
     script.write_text(text)
     command = [sys.executable, "-m", "bh", "--check", str(script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     return done, done.stderr.replace(str(tmp_path) + os.sep, "")
 
 

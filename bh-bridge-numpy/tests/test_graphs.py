@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import bh
+from conftest import LIMIT
 
 OTHER = "cpu-plain"
 LARGE = 20_000
@@ -89,13 +90,17 @@ def test_pieces_of_several_arrays_and_numpys_stage():
     assert found == [(str(at), numpy.ndarray, at + 3.0) for at in range(3)]
 
 
+def until(holds):
+    """Waits until this holds."""
+    end = time.monotonic() + LIMIT
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def waits_for(file):
     """Waits until another stage has made a file."""
-    for _ in range(6000):
-        if file.exists():
-            return
-        time.sleep(0.01)
-    raise TimeoutError(file)
+    until(file.exists)
 
 
 def test_stages_are_at_work_at_the_same_time(tmp_path):
@@ -138,10 +143,9 @@ def test_what_is_slow_holds_up_what_comes_before(stack):
     going = iter(bh.source(source) >> bh.task(lambda x: x + 1, ahead=1, name="f") >> bh.task(lambda x: x * 2, stack=stack, name="g"))
     next(going)
     # Nobody takes the second piece: the source ends where all places are full, and stays there.
-    settled = 0
-    while settled != len(read):
-        settled = len(read)
-        time.sleep(0.3)
+    until(lambda: len(read) >= 5)
+    time.sleep(0.3)
+    settled = len(read)
     # At most: one in the source's hand, one before the first task and two in it, two before the second and two in it, two before the end,
     # and the one that was taken.
     assert 5 <= settled <= 11
@@ -156,14 +160,16 @@ def test_full_and_empty_queues_are_counted():
 
     def source():
         yield from pieces(8)
-        assert taken.wait(60)
+        assert taken.wait(LIMIT)
         yield from pieces(1)
 
     going = iter(graph := bh.source(source) >> bh.task(lambda x: x + 1, stack="numpy", name="f"))
     found = [next(going)]
     # One piece is here, one in the task, and four fit the queues: the source is held up with the rest before this one goes on.
-    time.sleep(0.3)
+    until(lambda: graph.counters["source 'source'"]["held"] >= 1)
     found += [next(going) for _ in range(7)]
+    # The task waits for the last piece.
+    until(lambda: graph.counters["task 'f'"]["starved"] >= 1)
     taken.set()
     found += list(going)
     assert len(found) == 9
@@ -200,7 +206,7 @@ def test_a_file_ten_times_the_limit_of_memory(tmp_path):
     made.flush()
     (tmp_path / "main.py").write_text(FILE)
     command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path / "a.npy"), str(limit)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env={**os.environ, "BH_MEMORY_LIMIT": str(limit)})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, "BH_MEMORY_LIMIT": str(limit)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["too large", "80 pieces"]
 
@@ -291,7 +297,7 @@ print([float(x.sum()) for x in bh.source([np.ones(4), np.zeros(4)]) >> bh.task(w
 
 def test_programs_whose_numpy_is_bh(tmp_path):
     (tmp_path / "main.py").write_text(PROGRAM)
-    done = subprocess.run([sys.executable, "-m", "bh", str(tmp_path / "main.py")], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-m", "bh", str(tmp_path / "main.py")], capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "[4.0, 0.0] bh\n", done.stderr
 
 
@@ -404,7 +410,7 @@ def test_interrupts_end_all_stages(tmp_path):
     command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path / "begun")]
     # Tests that run in the background begin with interrupts ignored, and so would their children.
     listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=listen)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, preexec_fn=listen)
     assert done.stdout.splitlines() == ["interrupted", "no process is left"], done.stderr
 
 

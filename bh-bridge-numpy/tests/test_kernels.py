@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import LIMIT
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -25,5 +26,5 @@ def test_programs_of_courses_on_other_stacks(stacks, tmp_path):
     (tmp_path / "config.toml").write_text(settings.configuration({name: settings.NAMED[name] for name in stacks}))
     path = os.pathsep.join(map(os.path.abspath, [HERE, *filter(None, sys.path)]))
     environment = {**os.environ, "BH_CONFIG": str(tmp_path / "config.toml"), "BH_LOG": "error", "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-m", "soaking.kernels", *stacks], env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-m", "soaking.kernels", *stacks], env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import bh
+from conftest import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
@@ -22,7 +23,7 @@ PROGRAMS = {
 
 def run(*arguments, **environment):
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -171,7 +172,7 @@ def test_ranks_of_a_launcher(tmp_path, arguments):
     # Open MPI's launcher may wait for itself for ever when all of its ranks have ended.
     for last in (False, False, True):
         try:
-            done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60, cwd=tmp_path)
+            done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=LIMIT, cwd=tmp_path)
             break
         except subprocess.TimeoutExpired:
             if last:

@@ -14,7 +14,7 @@ import pytest
 
 import bh
 from bh import _fallback, _imports
-from conftest import same
+from conftest import LIMIT, same
 
 
 def test_universal_functions_of_numpy_stay_on_the_stack(monkeypatch):
@@ -146,7 +146,7 @@ def test_namespace_of_the_array_api(array_api):
 
 def test_import_loads_no_further_parts_of_numpy():
     program = "import sys, numpy; before = set(sys.modules); import bh; print(*(set(sys.modules) - before))"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT).stdout.split()
     assert "bh" in loaded and not [name for name in loaded if name.startswith(("numpy.f2py", "numpy.testing", "numpy.distutils"))]
     assert bh.testing.assert_raises is numpy.testing.assert_raises
 

@@ -9,6 +9,7 @@ import pytest
 
 import bh
 from bh import _bits
+from conftest import LIMIT
 
 # Counts around the ends of blocks of four words and of rows of 4096, beyond what NumPy is asked for.
 COUNTS = (9000, 9001, 9003, (90, 101), 16384)
@@ -69,7 +70,7 @@ def test_counts_that_are_zero_or_of_whole_rows():
 
 def test_memory_of_numpy_is_left_at_the_end():
     program = "import bh; x = bh.random.default_rng(1).normal(size=100_000); y = x + 1; bh.flush(); z = y * x"
-    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], timeout=LIMIT).returncode == 0
 
 
 def test_other_libraries_take_the_generators_for_numpys():

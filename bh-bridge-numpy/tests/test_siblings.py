@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conftest import LIMIT
 
 LIBRARIES = os.environ.get("BH_TEST_LIBRARIES", "")
 LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"], "mpich": ["mpirun.mpich"]}
@@ -79,7 +80,7 @@ def run(tmp_path, name, program, *arguments):
         variables |= {"BH_LIBRARY_PATH": LIBRARIES, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environment = {**os.environ, "BH_VE_CPU_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **variables}
     line = [*command, sys.executable, "-m", "bh", str(script), *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=LIMIT)
     if "device" in name and "OpenCL" in done.stderr and done.returncode:
         pytest.skip(f"no OpenCL: {done.stderr[-200:]}")
     assert done.returncode == 0, done.stderr[-2000:]

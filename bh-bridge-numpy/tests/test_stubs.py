@@ -11,6 +11,7 @@ import pytest
 
 import bh
 from bh import _stubs
+from conftest import LIMIT
 
 USE = """import bh as np
 
@@ -57,7 +58,7 @@ def judged(command, folder, **environment):
     """What a type checker finds in the right program and in the wrong one."""
     (folder / "right.py").write_text(USE)
     (folder / "wrong.py").write_text(USE + WRONG)
-    check = lambda name: subprocess.run([sys.executable, "-m", *command, name], cwd=folder, capture_output=True, text=True, timeout=200, env=environment)
+    check = lambda name: subprocess.run([sys.executable, "-m", *command, name], cwd=folder, capture_output=True, text=True, timeout=LIMIT, env=environment)
     return check("right.py"), check("wrong.py")
 
 

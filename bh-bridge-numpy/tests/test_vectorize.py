@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from conftest import same
+from conftest import LIMIT, same
 from soaking import functions as scalar_programs
 
 import bh
@@ -613,8 +613,8 @@ def endless(x):
         x = x + 1.0 if x < 5 else x
     return x
 x = bh.arange(1.0, 1001.0)
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     print(bh.vectorize(endless)(x))
 except KeyboardInterrupt:
     print("stopped", float(x.sum()))
@@ -630,5 +630,5 @@ def test_endless_loops_are_stopped(tmp_path):
         process.wait(1.5)
     process.send_signal(signal.SIGINT)
     # The end of the process waits for the loop, which gives up after 2^33 turns.
-    said, _ = process.communicate(timeout=600)
+    said, _ = process.communicate(timeout=LIMIT)
     assert said == "stopped 500500.0\n" and process.returncode == 0

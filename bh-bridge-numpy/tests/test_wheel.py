@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from conftest import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,14 +30,14 @@ def test_a_python_without_a_global_lock_is_refused_with_the_reason(tmp_path):
     free += "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else real(name)\n"
     free += f"sys.argv = ['setup.py', '-q', 'build_py', '--build-lib', {str(tmp_path)!r}]\nrunpy.run_path('setup.py', run_name='__main__')"
     environment = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", free], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", free], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode != 0 and "free-threaded" in done.stderr, done.stderr
 
 
 @pytest.mark.skipif("BH_WHEEL_LIBRARIES" not in os.environ, reason="BH_WHEEL_LIBRARIES names no libraries to pack")
 def test_wheel_runs_the_first_example(tmp_path):
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path, ROOT]
-    subprocess.run(build, check=True, timeout=200)
+    subprocess.run(build, check=True, timeout=LIMIT)
     (name,) = (file.name for file in tmp_path.glob("*.whl"))
     assert re.fullmatch(r"bh-[\d.]+-cp311-abi3-manylinux_2_\d+_\w+\.whl", name)
     with zipfile.ZipFile(tmp_path / name) as wheel:
@@ -49,19 +50,19 @@ def test_wheel_runs_the_first_example(tmp_path):
     for library in (tmp_path / "unpacked/bh").glob("*.so"):
         assert needed(library) <= EVERYWHERE | MPI.get(library.name, set()), library.name
     environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=LIMIT)
     python = environment / "bin" / "python"
     version = "python{}.{}".format(*sys.version_info)
     packages = environment / "lib" / version / "site-packages"
     # NumPy is the tests' own.
     (packages / "numpy.pth").write_text(str(Path(numpy.__file__).parents[1]))
     install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index", tmp_path / name]
-    subprocess.run(install, check=True, timeout=100)
+    subprocess.run(install, check=True, timeout=LIMIT)
     plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
-    done = subprocess.run([python, "-c", example], capture_output=True, text=True, env=plain, timeout=60)
+    done = subprocess.run([python, "-c", example], capture_output=True, text=True, env=plain, timeout=LIMIT)
     assert done.stdout.strip() == "0.52533", done.stderr
     script = tmp_path / "main.py"
     script.write_text("import numpy as np\nprint(type(np.ones(3)).__module__, float(np.ones(3).sum()))\n")
-    done = subprocess.run([environment / "bin" / "bh-python", script], capture_output=True, text=True, env=plain, timeout=60)
+    done = subprocess.run([environment / "bin" / "bh-python", script], capture_output=True, text=True, env=plain, timeout=LIMIT)
     assert done.stdout.split() == ["bh", "3.0"], done.stderr

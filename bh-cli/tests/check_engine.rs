@@ -24,6 +24,9 @@ fn libraries() -> PathBuf {
     )
 }
 
+/// The seconds that a case may take: a limit against a hang, as much else may run on the machine.
+const LIMIT: u32 = 600;
+
 /// Runs cases on an engine: whether it passes, and what is printed.
 fn check(library: &Path, cases: &[&str], limit: u32) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bh"));
@@ -72,7 +75,7 @@ const WRONG: &[(u32, &str, &str)] = &[
 #[test]
 fn rules_that_are_broken_are_found() {
     for &(wrong, case, text) in WRONG {
-        let (passed, printed) = check(&engine(wrong), &[case], if wrong == 21 { 5 } else { 120 });
+        let (passed, printed) = check(&engine(wrong), &[case], if wrong == 21 { 5 } else { LIMIT });
         let line = format!("{case}: FAILED");
         assert!(!passed && printed.contains(&line) && printed.contains(text), "engine {wrong}: {printed}");
     }
@@ -80,9 +83,9 @@ fn rules_that_are_broken_are_found() {
 
 #[test]
 fn an_engine_that_starts_is_looked_at_in_all_cases() {
-    let (passed, printed) = check(&engine(15), &["start", "predict"], 120);
+    let (passed, printed) = check(&engine(15), &["start", "predict"], LIMIT);
     assert!(!passed && printed.contains("start: FAILED") && printed.contains("predict: "), "{printed}");
-    let (passed, printed) = check(&libraries().join("libbh_fuser.so"), &["start", "predict"], 120);
+    let (passed, printed) = check(&libraries().join("libbh_fuser.so"), &["start", "predict"], LIMIT);
     assert!(!passed && printed.contains("the other cases are left out") && !printed.contains("predict: "), "{printed}");
 }
 
@@ -92,10 +95,10 @@ fn an_engine_that_behaves_passes() {
         "start", "supports", "registry", "data", "tickets", "methods", "exports", "evaluate", "predict", "reports",
         "serve", "failures", "memory", "contexts",
     ];
-    let (passed, printed) = check(&engine(0), &cases, 120);
+    let (passed, printed) = check(&engine(0), &cases, LIMIT);
     assert!(passed, "{printed}");
-    let (passed, printed) = check(&engine(0), &["nothing"], 120);
+    let (passed, printed) = check(&engine(0), &["nothing"], LIMIT);
     assert!(!passed && printed.contains("there is no case 'nothing'; there are start, "), "{printed}");
-    let (passed, printed) = check(&libraries().join("libbh_fuser.so"), &[], 120);
+    let (passed, printed) = check(&libraries().join("libbh_fuser.so"), &[], LIMIT);
     assert!(!passed && printed.contains("is a component, but no engine"), "{printed}");
 }

@@ -1,6 +1,6 @@
 //! The program `minimatlab`: files, the prompt with its history, and under the profiler.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -89,15 +89,27 @@ fn the_prompt_of_a_terminal_has_a_history() {
     terminal.args(["-qec", env!("CARGO_BIN_EXE_minimatlab"), "/dev/null"]);
     terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = terminal.spawn().expect("script (bsdutils) gives programs a terminal");
-    let mut input = child.stdin.take().unwrap();
+    let (mut input, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut text = String::new();
     for key in keys {
-        // Line by line, as a person types: what comes before the prompt is ready is echoed by the terminal.
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        // Line by line, as a person types: what comes before the prompt is ready is echoed by the terminal. The prompt of the line
+        // before is shown again with each key.
+        let (mut line, mut ended) = (String::new(), text.is_empty());
+        while !(ended && line.contains(">> ")) {
+            let mut byte = [0];
+            shown.read_exact(&mut byte).unwrap();
+            line.push(byte[0] as char);
+            if byte == *b"\n" {
+                text += &std::mem::take(&mut line);
+                ended = true;
+            }
+        }
+        text += &line;
         input.write_all(key.as_bytes()).unwrap();
         input.flush().unwrap();
     }
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
+    shown.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success(), "{text}");
     assert!(text.contains("x = 42"), "{text}");
     let history = std::fs::read_to_string(home.join(".bh_matlab_history")).unwrap();
     let lines: Vec<&str> = history.lines().filter(|line| !line.starts_with('#')).collect();

@@ -3,10 +3,10 @@
 use crate::Run;
 use serde_json::json;
 use std::fs::File;
-use std::io::{Read, Result, Write};
+use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The variable under which a program writes anew what the page shows, and after how many seconds it does.
@@ -14,13 +14,12 @@ pub const WATCH: (&str, &str) = ("BH_WATCH", "0.5");
 
 /// Data is not made more often than this.
 const FRESH: Duration = Duration::from_millis(400);
-/// Who has asked within this time watches, and gets so long to see the end.
-const WATCHING: Duration = Duration::from_secs(4);
 /// The most connections that are served at a time.
 const CONNECTIONS: usize = 32;
-/// The longest request, and how long it may take to come.
+/// The longest request.
 const REQUEST: usize = 8 << 10;
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the other side of a connection may stand still: a limit against one that never goes on.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server; it ends with the process.
 pub struct Live {
@@ -33,8 +32,6 @@ struct Shared {
     /// What the address ends with: nobody else on this machine can guess it.
     token: String,
     state: Mutex<State>,
-    /// The page has got the data of the end.
-    seen: Condvar,
 }
 
 struct State {
@@ -43,9 +40,8 @@ struct State {
     /// What is served, and when it was made.
     data: String,
     made: Option<Instant>,
-    asked: Option<Instant>,
-    ended: bool,
-    seen: bool,
+    /// The connections of those that watch: they get the data of the end.
+    watchers: Vec<TcpStream>,
 }
 
 impl Live {
@@ -57,8 +53,8 @@ impl Live {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = format!("http://127.0.0.1:{}/{token}", listener.local_addr()?.port());
         let begin = Instant::now();
-        let state = State { program, begin, data: String::new(), made: None, asked: None, ended: false, seen: false };
-        let shared = Arc::new(Shared { directory, token, state: Mutex::new(state), seen: Condvar::new() });
+        let state = State { program, begin, data: String::new(), made: None, watchers: Vec::new() };
+        let shared = Arc::new(Shared { directory, token, state: Mutex::new(state) });
         let own = Arc::clone(&shared);
         std::thread::Builder::new().name("bh-live".into()).spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -78,18 +74,17 @@ impl Live {
         &self.address
     }
 
-    /// The program has ended: whoever watches sees the whole report, and this returns then.
+    /// The program has ended: the pages that are open get the whole report, and this returns then.
     pub fn end(&self, run: &Run) {
-        let mut state = self.shared.lock();
-        if state.asked.is_none_or(|asked| asked.elapsed() > WATCHING) {
+        let watchers = std::mem::take(&mut self.shared.lock().watchers);
+        if watchers.is_empty() {
             return;
         }
-        state.data = match crate::data(&self.shared.directory, run) {
-            Ok(data) => data.to_string(),
-            Err(reason) => json!({ "failed": reason }).to_string(),
-        };
-        state.ended = true;
-        let _ = self.shared.seen.wait_timeout_while(state, WATCHING, |state| !state.seen);
+        let data = crate::data(&self.shared.directory, run).unwrap_or_else(|reason| json!({ "failed": reason }));
+        let data = data.to_string();
+        for mut watcher in watchers {
+            let _ = finish(&mut watcher, &data);
+        }
     }
 }
 
@@ -106,12 +101,14 @@ impl Shared {
         let path = request.strip_prefix("GET /").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
         match path.strip_prefix(&self.token) {
             Some("") => send(&mut stream, "200 OK", "text/html", &crate::live_page()),
-            Some("/data") => {
-                let (data, last) = self.data();
-                send(&mut stream, "200 OK", "application/json", &data)?;
-                if last {
-                    self.lock().seen = true;
-                    self.seen.notify_all();
+            Some("/data") => send(&mut stream, "200 OK", "application/json", &self.data()),
+            Some("/end") => {
+                let mut state = self.lock();
+                state.watchers.retain(is_open);
+                if state.watchers.len() < CONNECTIONS {
+                    // Who has read this is among the watchers.
+                    begin(&mut stream, "200 OK", "application/json", None)?;
+                    state.watchers.push(stream);
                 }
                 Ok(())
             }
@@ -119,11 +116,10 @@ impl Shared {
         }
     }
 
-    /// The data as it is now, and whether it is that of the end.
-    fn data(&self) -> (String, bool) {
+    /// The data as it is now.
+    fn data(&self) -> String {
         let mut state = self.lock();
-        state.asked = Some(Instant::now());
-        if !state.ended && state.made.is_none_or(|made| made.elapsed() > FRESH) {
+        if state.made.is_none_or(|made| made.elapsed() > FRESH) {
             let seconds = state.begin.elapsed().as_secs_f64();
             let run = Run { program: state.program.clone(), seconds, failure: None, running: true };
             // There is none before the program has made its first array.
@@ -131,7 +127,18 @@ impl Shared {
             state.data = data.to_string();
             state.made = Some(Instant::now());
         }
-        (state.data.clone(), state.ended)
+        state.data.clone()
+    }
+}
+
+/// Is the other side of a connection still there?
+fn is_open(stream: &TcpStream) -> bool {
+    let _ = stream.set_nonblocking(true);
+    let next = stream.peek(&mut [0]);
+    let _ = stream.set_nonblocking(false);
+    match next {
+        Ok(count) => count > 0,
+        Err(error) => error.kind() == ErrorKind::WouldBlock,
     }
 }
 
@@ -147,16 +154,27 @@ fn request(stream: &mut TcpStream) -> Result<String> {
     Ok(String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned())
 }
 
-/// Sends an answer that no cache keeps, and a page that may load nothing from elsewhere.
+/// Sends an answer.
 fn send(stream: &mut TcpStream, status: &str, kind: &str, body: &str) -> Result<()> {
+    begin(stream, status, kind, Some(body.len()))?;
+    finish(stream, body)
+}
+
+/// Begins an answer that no cache keeps, and a page that may load nothing from elsewhere. One of unknown length ends with the
+/// connection.
+fn begin(stream: &mut TcpStream, status: &str, kind: &str, length: Option<usize>) -> Result<()> {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
+    let length = length.map_or_else(String::new, |length| format!("Content-Length: {length}\r\n"));
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\n{length}Cache-Control: no-store\r\n\
          Content-Security-Policy: {policy}\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
-         Connection: close\r\n\r\n",
-        body.len()
+         Connection: close\r\n\r\n"
     );
-    stream.write_all(head.as_bytes())?;
+    stream.write_all(head.as_bytes())
+}
+
+/// Ends an answer that has begun.
+fn finish(stream: &mut TcpStream, body: &str) -> Result<()> {
     stream.write_all(body.as_bytes())?;
     stream.shutdown(Shutdown::Write)
 }

@@ -6,15 +6,20 @@ mod support;
 use bh_bytecode::{Opcode, View};
 use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
+use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use support::Program;
 
 /// The launchers, by the name of bh's library.
 const LAUNCHERS: &[(&str, &str)] = &[("openmpi", "mpirun.openmpi"), ("mpich", "mpirun.mpich")];
 
-/// The longest that ranks may take to end after one of them failed.
-const LAST_WORDS: Duration = Duration::from_secs(30);
+/// How long ranks of which one does not come wait for it: long enough for those that come to do so on a loaded machine.
+const MEET_SECONDS: u64 = 15;
+
+/// The longest that something which happens may take.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs longer than a sample where everything is asked for.
 fn all() -> bool {
@@ -232,39 +237,124 @@ fn ranks_of_two_hosts_equal_the_oracle() {
     assert!(said(&output).contains("2 ranks: it: ok"), "{}", said(&output));
 }
 
+/// What the ranks of a job have come to, as files of a folder that they share.
+struct Events(PathBuf);
+
+impl Events {
+    /// A folder for a job.
+    fn new() -> Events {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("bh-ranks-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Events(folder)
+    }
+
+    /// The folder of this rank's job.
+    fn of_job() -> Events {
+        Events(std::env::var("TEST_EVENTS").unwrap().into())
+    }
+
+    fn happens(&self, event: &str) {
+        std::fs::write(self.0.join(event), format!("{}\n", std::process::id())).unwrap();
+    }
+
+    /// Waits for an event; the process of the rank that it happened to.
+    fn wait(&self, event: &str) -> u32 {
+        let process = || std::fs::read_to_string(self.0.join(event)).ok()?.strip_suffix('\n')?.parse().ok();
+        until(event, process)
+    }
+
+    /// Ranks 0 and 2 go on from here at about the same time.
+    fn meet(&self, rank: usize) {
+        self.happens(&format!("rank {rank} is here"));
+        self.wait_for_meeting();
+    }
+
+    fn wait_for_meeting(&self) {
+        for other in [0, 2] {
+            self.wait(&format!("rank {other} is here"));
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if std::env::var_os("TEST_EVENTS").is_none() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+fn until<T>(event: &str, mut it: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = it() {
+            return found;
+        }
+        assert!(begin.elapsed() < LIMIT, "'{event}' does not happen");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 #[test]
 #[ignore = "run on ranks by the tests below"]
 fn a_rank_that_fails() {
     let rank = bh_core::launcher::Launcher::find().unwrap().rank;
+    let events = Events::of_job();
     match std::env::var("TEST_FAULT").unwrap().as_str() {
         // One rank has other settings than the rest.
         "settings" => drop(cluster(if rank == 2 { 32 } else { 16 }, "")),
         // A rank is killed while the others wait for it.
         "killed" => {
             if rank == 1 {
-                std::thread::spawn(|| {
-                    std::thread::sleep(Duration::from_millis(1500));
+                std::thread::spawn(move || {
+                    events.wait("programs run");
                     // SAFETY: ends this process.
                     unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
                 });
+                drop(cluster(16, ""));
+                return;
             }
             let mut stacks = [cluster(16, "")];
             for seed in 0..u64::MAX {
                 random::check_seed(&mut stacks, seed).unwrap();
+                if seed == 3 {
+                    events.happens("programs run");
+                }
             }
         }
-        // A rank ends before it has a cluster, stays away from it, or comes late.
-        "gone" if rank == 1 => {}
+        // A rank ends before it has a cluster: the launcher has seen its end before the others begin.
+        "gone" if rank == 1 => events.happens("rank 1 ends"),
+        "gone" => {
+            let process = events.wait("rank 1 ends");
+            until("rank 1 has ended", || (!PathBuf::from(format!("/proc/{process}")).exists()).then_some(()));
+            events.meet(rank);
+            drop(cluster(16, &format!("meet_seconds = {MEET_SECONDS}")));
+        }
+        // A rank uses bh without a cluster.
         "away" if rank == 1 => {
             let _other =
                 Stack::load(&stacks::from_text("other.toml", "[stacks]\nit = ['node', 've-interp']\n").unwrap(), None);
-            std::thread::sleep(Duration::from_secs(20));
+            events.happens("rank 1 is elsewhere");
+            // Until the launcher ends it.
+            std::thread::sleep(LIMIT);
         }
-        "late" | "gone" | "away" => {
+        "away" => {
+            events.wait("rank 1 is elsewhere");
+            events.meet(rank);
+            drop(cluster(16, &format!("meet_seconds = {MEET_SECONDS}")));
+        }
+        // A rank comes late, but it comes.
+        "late" => {
             if rank == 1 {
+                events.wait_for_meeting();
+                // The others wait by now, as a rule.
                 std::thread::sleep(Duration::from_secs(1));
+            } else {
+                events.meet(rank);
             }
-            drop(cluster(16, "meet_seconds = 3"));
+            drop(cluster(16, &format!("meet_seconds = {}", LIMIT.as_secs())));
             println!("all came");
         }
         "code" => {
@@ -277,17 +367,24 @@ fn a_rank_that_fails() {
     }
 }
 
+/// Ranks of which one fails in this way.
+fn fail(launcher: (&str, &str), ranks: usize, fault: &str, more: &[(&str, &str)]) -> Output {
+    let events = Events::new();
+    let variables = [("TEST_FAULT", fault), ("TEST_EVENTS", events.0.to_str().unwrap())];
+    launch(launcher, ranks, "a_rank_that_fails", &[&variables, more].concat())
+}
+
 #[test]
 fn ranks_end_together_when_one_fails() {
     let faults = [("settings", "the ranks differ"), ("killed", "9"), ("code", "")];
     for launcher in launchers() {
         for (fault, message) in faults {
-            let begin = Instant::now();
-            let output = launch(launcher, 3, "a_rank_that_fails", &[("TEST_FAULT", fault)]);
+            let output = fail(launcher, 3, fault, &[]);
             let said = said(&output);
             assert!(!output.status.success(), "{fault} with {}: {said}", launcher.0);
-            assert!(begin.elapsed() < LAST_WORDS, "{fault} with {}: {said}", launcher.0);
             assert!(said.contains(message), "{fault} with {}: {said}", launcher.0);
+            // No rank has waited in vain for the others' end.
+            assert!(!said.contains("do not end"), "{fault} with {}: {said}", launcher.0);
             if fault == "code" {
                 assert_eq!(output.status.code(), Some(7), "{}: {said}", launcher.0);
             }
@@ -299,15 +396,15 @@ fn ranks_end_together_when_one_fails() {
 fn ranks_that_do_not_come_are_named() {
     for launcher in launchers() {
         for (fault, what) in [("gone", "rank 1 "), ("away", "uses bh, but not on a cluster's stack")] {
-            let begin = Instant::now();
-            let output = launch(launcher, 3, "a_rank_that_fails", &[("TEST_FAULT", fault)]);
+            let output = fail(launcher, 3, fault, &[]);
             let said = said(&output);
-            assert!(!output.status.success() && begin.elapsed() < LAST_WORDS, "{fault} with {}: {said}", launcher.0);
-            let told: Vec<&str> = said.lines().filter(|line| line.contains("did not meet within 3 s")).collect();
+            assert!(!output.status.success(), "{fault} with {}: {said}", launcher.0);
+            let message = format!("did not meet within {MEET_SECONDS} s");
+            let told: Vec<&str> = said.lines().filter(|line| line.contains(&message)).collect();
             assert!(told.len() == 1 && told[0].contains("here ranks 0, 2 came"), "{fault} with {}: {said}", launcher.0);
             assert!(told[0].contains(what), "{fault} with {}: {said}", launcher.0);
         }
-        let output = launch(launcher, 3, "a_rank_that_fails", &[("TEST_FAULT", "late")]);
+        let output = fail(launcher, 3, "late", &[]);
         assert!(output.status.success() && said(&output).contains("all came"), "{}", said(&output));
     }
 }
@@ -320,8 +417,7 @@ fn the_wrong_launcher_is_named() {
         _ => return,
     };
     for (launcher, other) in [(first, second), (second, first)] {
-        let variables = [("TEST_FAULT", "code"), ("TEST_TRANSPORT", other.0)];
-        let output = launch(launcher, 2, "a_rank_that_fails", &variables);
+        let output = fail(launcher, 2, "code", &[("TEST_TRANSPORT", other.0)]);
         let said = said(&output);
         assert!(!output.status.success(), "{said}");
         assert!(said.contains("wrong mpirun"), "{said}");

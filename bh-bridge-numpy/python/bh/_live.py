@@ -5,20 +5,18 @@ import os
 import shutil
 import sys
 import tempfile
-import time
-from pathlib import Path
 
 from . import _native
 
 _shown = None
-# The seconds within which the stack writes its files for the first time.
-_PATIENCE = 5.0
 
 
 class Live:
     """Where the page of this process is."""
 
     def __init__(self):
+        if _native.Stack.is_begun():
+            raise RuntimeError("bh.live() comes before the first array: this process has a stack that writes nothing")
         directory = tempfile.mkdtemp(prefix="bh-live-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         self._server = _native.LiveReport(directory, " ".join(sys.argv))
@@ -30,15 +28,6 @@ class Live:
             # Processes that this one starts are not shown.
             for name in variables:
                 os.environ.pop(name, None)
-        self._wait(Path(directory, "statistics.json"))
-
-    @staticmethod
-    def _wait(statistics):
-        end = time.monotonic() + _PATIENCE
-        while not statistics.exists():
-            if time.monotonic() > end:
-                raise RuntimeError("bh.live() comes before the first array: this process has a stack that writes nothing")
-            time.sleep(0.02)
 
     @property
     def address(self):

@@ -143,15 +143,14 @@ function showAgain(data) {
   window.scrollTo(0, top);
 }
 
-// Asks for data again and again until the program has ended.
+// Asks for data again and again until the program has ended; the answer to one request comes with the end.
 async function watch() {
+  const ask = async (path) => (await fetch(location.pathname + path, { cache: "no-store" })).json();
+  let last;
+  const end = ask("/end").catch(() => null).then((data) => { last = data; return data; });
   for (let running = true; running;) {
-    let data;
-    try {
-      data = await (await fetch(location.pathname + "/data", { cache: "no-store" })).json();
-    } catch {
-      return state("The program has ended: this is what was seen last.");
-    }
+    const data = last ?? await ask("/data").catch(() => end);
+    if (!data) return state("The program has ended: this is what was seen last.");
     if (data.waiting) state("The program has made no arrays yet.");
     else if (data.failed) return state(data.failed);
     else {
@@ -160,6 +159,6 @@ async function watch() {
       const batch = data.batch ? ` Its batch is at kernel ${data.batch.done} of ${data.batch.kernels}.` : "";
       state(running ? "The program is running." + batch : "The program has ended.", running && data.batch);
     }
-    if (running) await new Promise((wake) => setTimeout(wake, 1000));
+    if (running) await Promise.race([end, new Promise((wake) => setTimeout(wake, 1000))]);
   }
 }

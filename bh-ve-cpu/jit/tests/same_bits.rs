@@ -476,6 +476,6 @@ fn hot_kernels_are_compiled_in_the_background() {
     let begin = std::time::Instant::now();
     while driver.counter("kernels compiled") == 0 {
         driver.run_on(&blocks.as_ref(), &memory).unwrap();
-        assert!(begin.elapsed().as_secs() < 120, "nothing was compiled");
+        assert!(begin.elapsed().as_secs() < 600, "nothing was compiled");
     }
 }

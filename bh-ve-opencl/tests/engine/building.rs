@@ -16,13 +16,7 @@ fn the_next_engine_runs_what_is_not_built_yet() {
     let program = sums(2, 1000);
     check(&mut stack, &program);
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks elsewhere while kernels are built")), (0, 1));
-    // The kernel is there some time later.
-    for _ in 0..600 {
-        if count(&stack, "kernels built") > 0 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    stack.message("finish building").unwrap();
     for _ in 0..3 {
         check(&mut stack, &program);
     }

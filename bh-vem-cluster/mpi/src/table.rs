@@ -8,8 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the end of the process waits for the others to take note of it.
-const LAST_WORDS: Duration = Duration::from_secs(20);
+/// How long the end of the process waits for the others to take note of it: a limit against a hang, as loaded machines let
+/// processes stand still for seconds.
+const LAST_WORDS: Duration = Duration::from_secs(60);
+
+/// How long a rank that ends the job waits for a call of another thread.
+const CALL: Duration = Duration::from_secs(10);
 
 /// After so long without a message, looking for one pauses between looks.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -259,7 +263,7 @@ unsafe extern "C" fn abort(context: *mut c_void, text: *const c_char) {
     let began = Instant::now();
     let _guard = loop {
         match transport.owner.try_messages() {
-            None if began.elapsed() < Duration::from_secs(1) => std::thread::sleep(PAUSES[0]),
+            None if began.elapsed() < CALL => std::thread::sleep(PAUSES[0]),
             guard => break guard,
         }
     };

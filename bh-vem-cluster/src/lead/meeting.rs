@@ -4,24 +4,21 @@
 //! Who came is seen in the system's list of processes, as MPI cannot tell before all are there: processes of the launcher that
 //! have a thread of this watch. Those of other hosts are not seen.
 
+use crate::lead::speaker::{self, Outcome};
 use bh_core::environment;
 use bh_core::launcher::Launcher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read, read_dir, read_to_string};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
 /// The name of the watch's thread, by which other ranks see that this one came.
 const THREAD: &str = "bh-meeting";
 
-/// So long ranks that say nothing wait for the launcher to end them.
-const SILENCE: Duration = Duration::from_secs(2);
-
 /// A rank waits for the others while this lives.
 pub struct Meeting {
-    _over: Sender<()>,
+    _over: UnixStream,
 }
 
 /// A process of the job on this host.
@@ -42,33 +39,22 @@ struct Process {
 impl Meeting {
     /// Begins to wait, for so long at most.
     pub fn begin(limit: Duration, launcher: Launcher) -> Option<Meeting> {
-        let (over, ends) = channel();
-        let watch = move || {
-            if ends.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                give_up(limit, &launcher);
-            }
-        };
+        let (over, end) = UnixStream::pair().ok()?;
         // Without the thread, ranks wait as long as they must.
-        std::thread::Builder::new().name(THREAD.into()).spawn(watch).ok()?;
+        std::thread::Builder::new().name(THREAD.into()).spawn(move || watch(limit, &launcher, &end)).ok()?;
         Some(Meeting { _over: over })
     }
 }
 
-/// Ends this process. One of those on this host says why.
-fn give_up(limit: Duration, launcher: &Launcher) -> ! {
+/// Ends this process if the others do not come in time. One of those on this host says why.
+fn watch(limit: Duration, launcher: &Launcher, over: &UnixStream) {
     let parent = starter(std::process::id(), launcher.rank_variable);
-    let address = SocketAddr::from_abstract_name(format!("{THREAD}-{parent}"));
-    // Held until the process ends.
-    let speaks = address.and_then(|address| UnixListener::bind_addr(&address));
-    if speaks.is_ok() {
-        eprintln!("bh: rank {}: {}", launcher.rank, message(limit, launcher, &processes(launcher, parent)));
-        // Those that come to this a little later find that it was said.
-        std::thread::sleep(SILENCE / 2);
-    } else {
-        std::thread::sleep(SILENCE);
+    let address = SocketAddr::from_abstract_name(format!("{THREAD}-{parent}")).ok();
+    let say = || eprintln!("bh: rank {}: {}", launcher.rank, message(limit, launcher, &processes(launcher, parent)));
+    if speaker::wait(over, limit, address.as_ref(), say) == Outcome::Said {
+        // SAFETY: ends the process; its other threads are in calls that do not return.
+        unsafe { libc::_exit(1) }
     }
-    // SAFETY: ends the process; its other threads are in calls that do not return.
-    unsafe { libc::_exit(1) }
 }
 
 /// Who came, and what is known of the others.
@@ -222,9 +208,10 @@ mod tests {
 
     #[test]
     fn a_process_is_seen_with_its_variables_and_its_parent() {
-        let mut child = std::process::Command::new("sleep").arg("20").env("TEST_RANK", "3").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("600").env("TEST_RANK", "3").spawn().unwrap();
         let own = std::process::id();
-        let found = (0..500).any(|_| {
+        // The child is this program until it has become the other.
+        let found = (0..6000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             variable(&variables(child.id()), "TEST_RANK").as_deref() == Some("3")
         });
@@ -232,7 +219,7 @@ mod tests {
         assert_eq!(starter(child.id(), "TEST_RANK"), own);
         assert_eq!(
             Process::look(child.id(), b"BH_STACK=x\0"),
-            Process { id: child.id(), line: "sleep 20".into(), stack: "x".into(), ..Process::default() }
+            Process { id: child.id(), line: "sleep 600".into(), stack: "x".into(), ..Process::default() }
         );
         child.kill().unwrap();
         child.wait().unwrap();

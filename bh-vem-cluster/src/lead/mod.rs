@@ -5,6 +5,7 @@ pub mod launch;
 pub mod meeting;
 pub mod roster;
 pub mod serve;
+mod speaker;
 
 use crate::command::Command;
 use crate::command::memory::Memory;

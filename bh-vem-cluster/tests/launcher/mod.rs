@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 /// The longest that a program of the tests may take.
 const LIMIT: Duration = Duration::from_secs(400);
-/// So long a launcher may be busy with itself after all of its ranks have ended.
-const REST: Duration = Duration::from_secs(5);
+/// The pause between two looks at a launcher.
+const PAUSE: Duration = Duration::from_millis(2);
+/// A launcher stands still if it sleeps at so many looks in turn after all of its ranks have ended.
+const LOOKS: usize = 2500;
 /// A launcher that stands still so often is an error.
 const TRIES: usize = 3;
 
@@ -42,15 +44,13 @@ fn attempt(command: &mut Command) -> End {
     let mut child = started.unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let out = all_of(child.stdout.take().unwrap());
     let err = all_of(child.stderr.take().unwrap());
-    let (begin, mut busy) = (Instant::now(), Instant::now());
+    let (begin, mut looks) = (Instant::now(), 0);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return End::Itself(Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() });
         }
-        if !only_zombies(child.id()) {
-            busy = Instant::now();
-        }
-        if busy.elapsed() > REST {
+        looks = if sleeps_with_zombies(child.id()) { looks + 1 } else { 0 };
+        if looks > LOOKS {
             kill(&mut child);
             return End::Stuck;
         }
@@ -58,12 +58,17 @@ fn attempt(command: &mut Command) -> End {
             // The launcher ends its ranks when it is asked to end.
             // SAFETY: signals a child that was not waited for.
             unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
-            thread::sleep(REST);
+            for _ in 0..LOOKS {
+                thread::sleep(PAUSE);
+                if child.try_wait().unwrap().is_some() {
+                    break;
+                }
+            }
             kill(&mut child);
             let said = [out.join().unwrap(), err.join().unwrap()].concat();
             panic!("{command:?} did not end within {LIMIT:?}:\n{}", String::from_utf8_lossy(&said));
         }
-        thread::sleep(Duration::from_millis(2));
+        thread::sleep(PAUSE);
     }
 }
 
@@ -80,15 +85,18 @@ fn all_of(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>>
     })
 }
 
-/// Does a process have children, all of which have ended?
-fn only_zombies(parent: u32) -> bool {
-    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
-    let lists = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+/// Does a process sleep, and have children, all of which have ended?
+fn sleeps_with_zombies(parent: u32) -> bool {
+    let threads: Vec<_> = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten().collect();
+    let lists =
+        threads.iter().map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
     let children: Vec<String> =
         lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect();
-    let ended = |child: &String| {
-        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
-        status.lines().any(|line| line.starts_with("State:") && line.contains('Z'))
+    let is_in = |status: std::path::PathBuf, state: char| {
+        let status = std::fs::read_to_string(status).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:") && line.contains(&format!("\t{state} ")))
     };
-    !children.is_empty() && children.iter().all(ended)
+    !children.is_empty()
+        && children.iter().all(|child| is_in(format!("/proc/{child}/status").into(), 'Z'))
+        && threads.iter().all(|thread| is_in(thread.path().join("status"), 'S'))
 }

@@ -9,10 +9,10 @@ use bh_core::error::Result;
 use bh_core::stack::Stack;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long a ticket is asked for before it counts as never done.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How often a ticket is asked for before it counts as never done. A count, as loaded machines let processes stand still.
+const POLLS: usize = 20_000;
 
 /// Work behind tickets: batches that are gone when it is done, waits in any order, polls that come to an end.
 pub(super) fn tickets(library: &Library, findings: &mut Findings) -> Result<()> {
@@ -54,16 +54,16 @@ pub(super) fn tickets(library: &Library, findings: &mut Findings) -> Result<()> 
 
 /// Asks until the work is done; false if that has no end.
 fn poll(stack: &mut Stack, ticket: Ticket) -> Result<bool> {
-    let begin = Instant::now();
-    loop {
+    for _ in 0..POLLS {
         match stack.poll(ticket) {
-            Ok(false) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_micros(100)),
-            Ok(done) => return Ok(done),
+            Ok(false) => std::thread::sleep(Duration::from_micros(100)),
+            Ok(true) => return Ok(true),
             // Nobody has to have it.
             Err(error) if error.status == status::UNSUPPORTED => return Ok(true),
             Err(error) => return Err(error),
         }
     }
+    Ok(false)
 }
 
 /// Methods that nobody knows are refused, before and after they have a number, and other work goes on.

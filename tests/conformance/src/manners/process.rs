@@ -2,10 +2,10 @@
 
 use super::Findings;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long threads may take to end when their engine has.
-const ENDING: Duration = Duration::from_secs(2);
+/// How often it is looked whether threads have ended after their engine. A count, as loaded machines let processes stand still.
+const LOOKS: usize = 500;
 
 /// What an engine must leave as it finds it.
 pub(super) struct State {
@@ -23,8 +23,10 @@ impl State {
 
     /// Notes what is different now.
     pub(super) fn compare(&self, findings: &mut Findings) {
-        let begin = Instant::now();
-        while threads() > self.threads && begin.elapsed() < ENDING {
+        for _ in 0..LOOKS {
+            if threads() <= self.threads {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
         let after = State::now();
