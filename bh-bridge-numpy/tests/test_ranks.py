@@ -375,13 +375,13 @@ import numpy, bh as np
 def sent():
     np.flush()
     return np.profile().get("cluster.bytes", 0)
-shape = 4096, 64
+shape = 16384, 64
 numbers = numpy.random.default_rng(0).random(shape)
 numpy.save("a.npy", numbers)
 begins = {
     "random": lambda: np.random.default_rng(1).random(shape), "normal": lambda: np.random.default_rng(1).normal(size=shape),
     "rand": lambda: np.random.rand(*shape), "integers": lambda: np.random.default_rng(1).integers(0, 99, shape),
-    "zeros": lambda: np.zeros(shape), "arange": lambda: np.arange(4096 * 64.0).reshape(shape),
+    "zeros": lambda: np.zeros(shape), "arange": lambda: np.arange(16384 * 64.0).reshape(shape),
     "memory": lambda: np.array(numbers), "file": lambda: np.load("a.npy"),
 }
 uses = {
@@ -409,7 +409,7 @@ def test_arrays_begin_in_rows_however_they_are_made(tmp_path):
         first, again = map(int, sent)
         # What NumPy made goes to the ranks with its first use. Neighbours need rows of each other, a product all of its right factor.
         most = {"stencil": 15 * 2 * 64 * 8, "product": 15 * 64 * 8 * 8}.get(name, 0)
-        moves = 4096 * 64 * 8 * 15 // 16 if how in ("normal", "rand", "integers") else 0
+        moves = 16384 * 64 * 8 * 15 // 16 if how in ("normal", "rand", "integers") else 0
         assert first <= most + moves and again <= most, (how, name, first, again)
 
 

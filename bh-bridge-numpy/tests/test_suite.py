@@ -1,4 +1,4 @@
-"""The suite itself: no test is there that never runs, and processes have one limit of time."""
+"""The suite itself: no test is there that never runs, and limits of time are long."""
 
 import ast
 import collections
@@ -45,7 +45,7 @@ def test_crates_without_a_test_program_have_no_tests():
             assert not re.search(r"#\[(test|cfg\(test\))\]", source.read_text()), f"{source}: no test program is made of this crate"
 
 
-def test_subprocesses_have_one_generous_limit():
+def test_limits_of_time_are_against_hangs_only():
     for file in FILES:
-        if file.stem.startswith("test_"):
-            assert not re.search(r"timeout=[0-9]", file.read_text()), f"{file}: take LIMIT of conftest"
+        short = [limit for limit in re.findall(r"timeout=([0-9.]+)", file.read_text()) if float(limit) < 60]
+        assert not short, f"{file}: take LIMIT of conftest"

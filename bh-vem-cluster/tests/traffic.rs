@@ -404,7 +404,7 @@ fn used(program: &mut Program, use_of_it: &str, array: u32, shape: [i64; 2]) -> 
 /// one. Memory that is given away goes to the ranks with its first use, once.
 #[test]
 fn the_first_use_of_an_array_sends_what_rows_must() {
-    let (ranks, shape) = (16u64, [512i64, 128]);
+    let (ranks, shape) = (16u64, [4096i64, 128]);
     let all = (shape[0] * shape[1]) as u64 * 8;
     let others = all / ranks * (ranks - 1);
     let [rows, columns] = shape.map(|extent| extent as u64 * 8);

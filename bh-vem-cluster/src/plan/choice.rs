@@ -100,8 +100,8 @@ fn shape_of(view: &View, len: i64) -> Option<Vec<i64>> {
 enum Traffic {
     /// Elements beside a rank's own along each axis.
     Border { shape: Vec<i64>, by: Vec<[i64; 2]>, size: f64 },
-    /// What goes along some axes only, to all ranks that have a part of these.
-    Spread { shape: Vec<i64>, along: Vec<bool>, size: f64 },
+    /// What goes along some axes only, to all ranks that have a part of these: once for all arrays that meet.
+    Spread { view: u32, shape: Vec<i64>, along: Vec<bool>, size: f64 },
     /// Results along some axes, folded along the others.
     Fold { shape: Vec<i64>, kept: Vec<bool>, size: f64 },
 }
@@ -124,7 +124,7 @@ impl Traffic {
                 };
                 (0..shape.len()).map(one).sum()
             }
-            Traffic::Spread { shape, along, size } => {
+            Traffic::Spread { shape, along, size, .. } => {
                 let axes = || (0..shape.len()).filter(|&axis| along[axis]);
                 let need: f64 = axes().map(|axis| shape[axis] as f64 / lines(axis)).product();
                 let all: f64 = axes().map(|axis| shape[axis] as f64).product();
@@ -366,7 +366,7 @@ impl<'a> Survey<'a> {
         let moves = |dim: usize| source.stride()[dim] != 0 && source.shape()[dim] > 1;
         let along = to.iter().map(|axis| axis.dim.is_some_and(moves)).collect();
         let (shape, base) = (self.shapes[&target].clone(), self.batch.views[view as usize].base);
-        self.traffic.push((target, Traffic::Spread { shape, along, size: self.size(base) }));
+        self.traffic.push((target, Traffic::Spread { view, shape, along, size: self.size(base) }));
     }
 
     /// All arrays on one grid, wherever they have as many axes.
@@ -387,7 +387,13 @@ impl<'a> Survey<'a> {
             groups.entry(self.root(base)).or_default().push(base);
         }
         let mut traffic: HashMap<u32, Vec<&Traffic>> = HashMap::new();
-        self.traffic.iter().for_each(|(base, one)| traffic.entry(self.root(*base)).or_default().push(one));
+        let mut spread = HashSet::new();
+        for (base, one) in &self.traffic {
+            let root = self.root(*base);
+            if !matches!(one, Traffic::Spread { view, .. } if !spread.insert((root, *view))) {
+                traffic.entry(root).or_default().push(one);
+            }
+        }
         let mut choice = Choice::default();
         let mut roots: Vec<u32> = groups.keys().copied().collect();
         roots.sort_unstable();
@@ -431,8 +437,7 @@ impl<'a> Survey<'a> {
                 |base: &u32| grid.iter().zip(&self.shapes[base]).all(|(&lines, &extent)| lines as i64 <= extent);
             group.iter().all(lines) && weights_of(grid, &self.settings.weights).is_some()
         };
-        // Of those that cost the same, the one with the fewest parts of rows.
-        let grids = grids(ranks, axes.min(MOST_AXES)).into_iter().rev().filter(fits);
+        let grids = grids(ranks, axes.min(MOST_AXES)).into_iter().filter(fits);
         let Some(best) = grids.min_by(|one, other| cost(one).total_cmp(&cost(other))) else { return };
         let saved = rows - cost(&best);
         if best[1..].iter().all(|&lines| lines == 1) || !few && cost(&best) >= WORTH * rows {
