@@ -1,6 +1,7 @@
 """bh.jit: whatever a function reads outside of its arguments is changed, and calls give what the plain function gives."""
 
 import datetime
+import gc
 import io
 import itertools
 import random
@@ -145,3 +146,37 @@ def test_what_does_not_change_is_recorded_once(name):
         x = bh.arange(3000.0) + size
         assert (numpy.asarray(f(x)) == numpy.asarray(scope["f"](x))).all()
     assert (f.traces, f.plain) == (1, 0)
+
+
+def test_callbacks_of_the_garbage_collector_and_finalizers_are_no_part_of_a_function():
+    clock, ran = time.perf_counter, []
+
+    def callback(*_):
+        ran.append(clock())
+
+    class Finalized:
+        def __init__(self):
+            self.cycle = self
+
+        def __del__(self):
+            ran.append(clock())
+
+    @bh.jit
+    def adds(x):
+        return [x + number for number in range(50)][1]
+
+    before = gc.get_threshold()
+    gc.callbacks.append(callback)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(4):
+                Finalized()
+                gc.set_threshold(1)
+                assert (numpy.asarray(adds(bh.zeros(5))) == 1).all()
+                gc.set_threshold(*before)
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(callback)
+    assert ran
+    assert (adds.traces, adds.plain) == (1, 0)

@@ -244,7 +244,12 @@ class Jitted:
             return self._unrecorded(args, kwargs)
         try:
             self._make_room()
-            read = self._read(args, kwargs)
+            try:
+                read = self._read(args, kwargs)
+            except Unseen as reason:
+                # Another thread has met a function since the call began.
+                self._warn(reason)
+                return self._unrecorded(args, kwargs)
             recordings = self._recordings.setdefault(read[1], _native.Recordings())
             # Another thread may have recorded the call meanwhile, or have traced, so that it could not be repeated.
             result = self._repeat(recordings, read)

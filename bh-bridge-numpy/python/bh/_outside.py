@@ -201,6 +201,16 @@ def _is_within_settled(frame):
     return frame is None or is_settled(frame.f_globals.get("__name__"))
 
 
+def _interrupts(frame, known):
+    """Does Python call this code, or what calls it, between two statements: a callback of the garbage collector, or a finalizer?"""
+    callbacks = {id(getattr(callback, "__code__", None)) for callback in gc.callbacks}
+    while frame is not None and id(frame.f_code) not in known:
+        if id(frame.f_code) in callbacks or frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Reached:
     """Watches which functions of Python run in this thread beside those whose code is known."""
 
@@ -221,7 +231,7 @@ class Reached:
     def _note(self, frame, event, argument):
         code = frame.f_code
         if event == "call" and id(code) not in self._known and id(code) not in self._codes:
-            if not _is_within_settled(frame):
+            if not _is_within_settled(frame) and not _interrupts(frame, self._known):
                 self._codes[id(code)] = code
         if self._before is not None:
             self._before(frame, event, argument)
