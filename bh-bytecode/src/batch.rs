@@ -17,6 +17,18 @@ pub const NO_SLOT: u32 = u32::MAX;
 /// The most operands of one instruction.
 pub const MAX_OPERANDS: usize = 8;
 
+/// Access modes of `map` and `acquire`, combined by or.
+pub mod access {
+    /// The current values are needed.
+    pub const READ: u32 = 1;
+    /// They will change.
+    pub const WRITE: u32 = 2;
+    /// None of the current values is needed: all will be overwritten. Clears poison.
+    pub const DISCARD: u32 = 4;
+    /// With READ alone: the content stays as it is while the loan lasts, whatever is written to the base meanwhile.
+    pub const STABLE: u32 = 8;
+}
+
 /// Flags of [`Base::flags`].
 pub mod base_flags {
     /// The buffer is the user's or exported: it never moves.

@@ -2,8 +2,8 @@
 //! lost costs nothing.
 
 use crate::{BufferRef, SlotMode, Special, Stage};
+use bh_bytecode::batch::access;
 use bh_bytecode::{BatchRef, Operand};
-use bh_core::abi::access;
 
 /// A base in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -127,7 +127,7 @@ pub fn header(root: &Path) -> Result<String, String> {
             "status",
             "BH_STATUS_",
         ),
-        ("Access to data, combined by or.", &abi, "access", "BH_ACCESS_"),
+        ("Access to data, combined by or.", &batch, "access", "BH_ACCESS_"),
         ("Kinds of components.", &abi, "kind", "BH_KIND_"),
         ("What a component can do.", &abi, "capability", "BH_CAPABILITY_"),
         ("Kinds of memory of an application.", &abi, "memory", "BH_MEMORY_"),

@@ -2,19 +2,8 @@
 
 use super::{ErrorRecord, Status, ViewSpec};
 use bh_bytecode::Base;
+pub use bh_bytecode::batch::access;
 use std::ffi::c_void;
-
-/// Access modes of `map` and `acquire`, combined by or.
-pub mod access {
-    /// The current values are needed.
-    pub const READ: u32 = 1;
-    /// They will change.
-    pub const WRITE: u32 = 2;
-    /// None of the current values is needed: all will be overwritten. Clears poison.
-    pub const DISCARD: u32 = 4;
-    /// With READ alone: the content stays as it is while the loan lasts, whatever is written to the base meanwhile.
-    pub const STABLE: u32 = 8;
-}
 
 /// Kinds of memory that an application hands over or asks for.
 pub mod memory {
