@@ -1,0 +1,3 @@
+//! Nothing: with a build script, cargo counts the build dependencies of the manifest.
+
+fn main() {}
