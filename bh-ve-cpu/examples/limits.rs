@@ -2,7 +2,7 @@
 //!
 //! `limits [name] [threads]`: heat equation, Black-Scholes, N-body, Leibnitz' series, small operations.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/all/support/mod.rs"]
 mod support;
 
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};

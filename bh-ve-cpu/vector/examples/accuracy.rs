@@ -6,10 +6,10 @@
 //! distance between the `f32` bit patterns tried (1 by default: all of them; 0 leaves `f32` out). The exit status is 1 if a
 //! bound is exceeded.
 
-#[path = "../tests/reference/accuracy.rs"]
+#[path = "../tests/all/reference/accuracy.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod accuracy;
-#[path = "../tests/reference/mpfr.rs"]
+#[path = "../tests/all/reference/mpfr.rs"]
 mod mpfr;
 
 use accuracy::{SUBJECTS, Worst, hard_cases, measure_f32, measure_f64, run, samples};

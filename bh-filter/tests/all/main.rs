@@ -1,0 +1,4 @@
+//! The filter as a component. One program, which `cargo xtask test` runs test by test.
+
+mod losses;
+mod random_programs;

@@ -1,0 +1,13 @@
+//! The processor's engine, seen from outside. One program, which `cargo xtask test` runs test by test.
+
+mod allocations;
+mod direct;
+mod engine;
+mod factorisations;
+mod margins;
+mod plans;
+mod products;
+mod random_programs;
+mod support;
+mod threads;
+mod windows;

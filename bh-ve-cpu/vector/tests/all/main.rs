@@ -1,0 +1,5 @@
+//! Primitives, beside what they are compared with. One program, which `cargo xtask test` runs test by test.
+
+mod accuracy;
+mod complex_accuracy;
+mod reference;

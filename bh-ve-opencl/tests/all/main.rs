@@ -1,0 +1,7 @@
+//! The engine of OpenCL devices. One program, which `cargo xtask test` runs test by test.
+
+mod engine;
+mod factors;
+mod methods;
+mod suites;
+mod support;

@@ -1,0 +1,29 @@
+//! Suites over whole stacks. One program, which `cargo xtask test` runs test by test.
+
+mod apart;
+mod c_examples;
+mod conformance;
+mod cpp;
+mod cycles;
+mod device;
+mod expressions;
+mod faults;
+mod filters;
+mod fusers;
+mod hostile;
+mod installed;
+mod kernels;
+mod levels;
+mod looped;
+mod loops;
+mod lost;
+mod memory;
+mod numpy;
+mod opencl;
+mod ordinary;
+mod outside;
+mod partitions;
+mod plugins;
+mod predictions;
+mod random;
+mod scalar;
