@@ -101,11 +101,11 @@ def suites(out, figures, only):
     """The suites on the device, with groups of few and of many items."""
     good = True
     for group in ("16", "256"):
-        for name in ("suites", "engine", "opencl"):
+        for name, program in (("suites", "bh-ve-opencl"), ("engine", "bh-ve-opencl"), ("opencl", "bh-tests")):
             more = {"BH_TEST_ROOT": str(ROOT), "BH_TEST_LIBRARIES": str(STAGE / "lib/bh"), "BH_TEST_DEVICE": "gpu"}
             env = environment(BH_TEST_GROUP=group, **more)
             env.pop("BH_STACK"), env.pop("BH_OPENCL_CACHE_DIR")
-            run = subprocess.run([STAGE / "tests" / name], env=env, cwd=out, capture_output=True, text=True)
+            run = subprocess.run([STAGE / "tests" / program, f"{name}::"], env=env, cwd=out, capture_output=True, text=True)
             text = run.stdout + run.stderr
             (out / f"suite-{name}-{group}.txt").write_text(text)
             good &= run.returncode == 0

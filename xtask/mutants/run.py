@@ -55,7 +55,7 @@ def run_test(test, mutant, place, limit):
         "BH_MUTANT": str(mutant),
         **test.get("environment", {}),
     }
-    command = [str(HERE / "tests" / test["test"]), "-q"]
+    command = [str(HERE / "tests" / test["program"]), "-q", *filter(None, [test["filter"]])]
     for name in test.get("skip", []):
         command += ["--skip", name]
     cores = place.cores()

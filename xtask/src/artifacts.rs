@@ -27,6 +27,18 @@ pub fn build_crates(profile: &str, crates: &[&str]) -> Outcome<PathBuf> {
     Ok(target().join(profile))
 }
 
+/// The program of a crate's suites, as cargo calls it; a module of it is a suite.
+pub const TESTS: &str = "all";
+
+/// Package, target and file of a test program that was built, from a message of cargo's.
+pub fn test_program(message: &serde_json::Value) -> Option<(String, String, PathBuf)> {
+    let program = PathBuf::from(message["executable"].as_str()?);
+    let manifest = Path::new(message["manifest_path"].as_str()?);
+    let folder = manifest.parent()?.file_name()?.to_str()?;
+    let package = if folder == "tests" { "bh-tests" } else { folder };
+    Some((package.to_owned(), message["target"]["name"].as_str()?.to_owned(), program))
+}
+
 /// Replaces `to`, so that a running program keeps the old file.
 pub fn copy(from: &Path, to: &Path) -> Outcome {
     let _ = fs::remove_file(to);

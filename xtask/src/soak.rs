@@ -2,7 +2,7 @@
 
 use crate::command::{Failure, Outcome, cargo, line, option, root, target};
 use crate::progress::Progress;
-use crate::{packages, python};
+use crate::{artifacts, packages, python};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +12,7 @@ const PROFILE: &str = "checked";
 
 /// A test that makes programs of seeds from `BH_TEST_FIRST` on, `BH_TEST_PROGRAMS` of them, and shrinks what fails.
 struct Suite {
+    package: &'static str,
     file: &'static str,
     test: &'static str,
     /// What runs them.
@@ -21,36 +22,42 @@ struct Suite {
 
 const SUITES: &[Suite] = &[
     Suite {
+        package: "bh-tests",
         file: "expressions",
         test: "patterns_equal_the_interpreter_beside_whatever_stands_there",
         stacks: "cpu: default, 2 threads, planned, direct; every eighth compiled",
         programs: 2_000,
     },
     Suite {
+        package: "bh-tests",
         file: "ordinary",
         test: "ordinary_programs_equal_the_interpreter_by_default",
         stacks: "cpu: default",
         programs: 2_000,
     },
     Suite {
+        package: "bh-tests",
         file: "ordinary",
         test: "ordinary_programs_equal_the_interpreter_with_every_key_at_every_value",
         stacks: "cpu: each key at each value, and pairs",
         programs: 399,
     },
     Suite {
+        package: "bh-tests",
         file: "looped",
         test: "loops_read_the_same_bits_however_they_run",
         stacks: "cpu: 4 stacks, and more for some",
         programs: 300,
     },
     Suite {
+        package: "bh-vem-cluster",
         file: "suites",
         test: "programs_in_several_batches_equal_the_oracle",
         stacks: "cluster: 2 to 8 ranks in turn",
         programs: 10_000,
     },
     Suite {
+        package: "bh-vem-cluster",
         file: "suites",
         test: "windows_that_grow_equal_the_oracle",
         stacks: "cluster: 2 to 8 ranks in turn",
@@ -120,8 +127,9 @@ impl Suite {
     /// Runs programs from a seed on; false if one failed, which the report then has.
     fn round(&self, first: u64, report: &Path) -> Outcome<bool> {
         let mut command = cargo();
-        command.args(["test", "--profile", PROFILE, "-q"]).args(packages::workspace());
-        command.args(["--test", self.file, "--", "--exact", self.test, "--nocapture"]);
+        command.args(["test", "--profile", PROFILE, "-q", "-p", self.package, "-p", packages::FEATURES]);
+        let test = format!("{}::{}", self.file, self.test);
+        command.args(["--test", artifacts::TESTS, "--", "--exact", &test, "--nocapture"]);
         command.env("BH_TEST_FIRST", first.to_string()).env("BH_TEST_PROGRAMS", self.programs.to_string());
         command.env("BH_TEST_LIBRARIES", target().join(PROFILE));
         let output = command.output()?;

@@ -7,9 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The packages with the suites that run on a device, and these.
+/// The packages with the suites that run on a device; each has one program.
 const PACKAGES: &[&str] = &["bh-ve-opencl", "bh-tests"];
-const SUITES: &[&str] = &["suites", "engine", "opencl"];
 
 /// The libraries that the stacks of a device and the suites load; none needs more than a plain system has.
 const LIBRARIES: &[&str] =
@@ -48,16 +47,16 @@ pub fn run(arguments: &[String]) -> Outcome {
 fn suites(profile: &str) -> Outcome<Vec<(String, PathBuf)>> {
     let mut build = cargo();
     build.args(["test", "--profile", profile, "--no-run", "--message-format=json-render-diagnostics"]);
-    build.args(PACKAGES.iter().flat_map(|name| ["-p", name])).args(SUITES.iter().flat_map(|name| ["--test", name]));
+    build.args(PACKAGES.iter().flat_map(|name| ["-p", name])).args(["--test", artifacts::TESTS]);
     let lines = output(&mut build)?;
     let messages = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let executable = |message: serde_json::Value| {
-        let name = message["target"]["name"].as_str()?.to_owned();
-        Some((name, PathBuf::from(message["executable"].as_str()?)))
-    };
-    let found: Vec<_> = messages.filter_map(executable).filter(|(name, _)| SUITES.contains(&name.as_str())).collect();
-    if found.len() < SUITES.len() {
-        return Err(Failure(format!("of the suites {SUITES:?} only {found:?} were built")));
+    let programs = messages.filter_map(|message| artifacts::test_program(&message));
+    let found: Vec<_> = programs
+        .filter(|(_, target, _)| target == artifacts::TESTS)
+        .map(|(package, _, program)| (package, program))
+        .collect();
+    if found.len() < PACKAGES.len() {
+        return Err(Failure(format!("of the suites of {PACKAGES:?} only {found:?} were built")));
     }
     Ok(found)
 }

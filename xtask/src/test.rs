@@ -1,7 +1,14 @@
-//! `cargo xtask test`: installs what the tests need and runs all of them.
+//! `cargo xtask test [NAME...]` and `cargo xtask quick`: install what the tests need, build it, and run all tests or a choice.
 
-use crate::command::{Outcome, cargo, run as execute, target};
+mod choice;
+mod outcome;
+mod rust;
+
+use crate::command::{Failure, Outcome, target};
 use crate::{artifacts, cil, cluster, header, install, packages, python};
+use choice::Choice;
+use outcome::Outcomes;
+use std::path::PathBuf;
 
 /// The cargo profile of everything under test: optimised, with debug assertions and overflow checks.
 pub const PROFILE: &str = "checked";
@@ -21,33 +28,87 @@ const NEEDED: &[(&str, &str)] = &[
     ("/etc/OpenCL/vendors/pocl.icd", "pocl-opencl-icd"),
 ];
 
-/// Runs the tests; with `--all`, faults are injected at every place, and the suites of the OpenCL engine run as a whole, which
-/// takes hours where kernels are built slowly. Further arguments go to `cargo test`.
+/// Python's tests of the core: what nearly every program calls.
+const CORE: &[&str] =
+    &["test_at_hand", "test_functions", "test_indexing", "test_assignment", "test_ufuncs", "test_programs"];
+
+/// Where tests find what they run.
+struct Places {
+    /// An installation, as users have it.
+    prefix: PathBuf,
+    python: PathBuf,
+    /// Also what takes hours: faults at every place, the whole suites of the OpenCL engine.
+    all: bool,
+}
+
+/// Runs the tests that the arguments name, or all; with `--all`, faults are injected at every place, and the suites of the
+/// OpenCL engine run as a whole, which takes hours where kernels are built slowly.
 pub fn run(arguments: &[String]) -> Outcome {
+    let all = arguments.iter().any(|argument| argument == "--all");
+    let names: Vec<&str> = arguments.iter().map(String::as_str).filter(|argument| *argument != "--all").collect();
+    if let Some(option) = names.iter().find(|name| name.starts_with('-')) {
+        return Err(Failure(format!("test takes --all and names, not {option}")));
+    }
+    if names.is_empty() { whole(all) } else { chosen(&Choice::named(&names)?, all) }
+}
+
+/// Runs the unit tests, the conformance suite on the plain stack, and Python's core.
+pub fn quick(_: &[String]) -> Outcome {
+    chosen(&Choice::quick(CORE)?, false)
+}
+
+/// Everything in one build, then suite by suite; a suite that fails keeps no other one from running.
+fn whole(all: bool) -> Outcome {
     packages::ensure(NEEDED)?;
     packages::ensure_llvm();
+    packages::ensure_nextest()?;
     cluster::ensure_packages();
     let python = packages::python_with_numpy()?;
-    // Everything in one build: a choice of crates has features of its own, and would be built a second time.
-    let mut build = cargo();
-    build.args(["build", "--profile", PROFILE, "--lib", "--bins", "--tests", "--examples"]).args(packages::workspace());
-    execute(&mut build)?;
-    header::check_built(PROFILE)?;
-    let prefix = target().join("test-prefix");
-    install::place(&target().join(PROFILE), &prefix, &artifacts::libraries())?;
-    for directory in [prefix.join("lib/bh"), target().join(PROFILE)] {
+    rust::build_all(PROFILE)?;
+    let places = place(python, all)?;
+    for directory in [places.prefix.join("lib/bh"), target().join(PROFILE)] {
         cluster::build_into(&directory)?;
     }
-    let mut test = cargo();
-    let all = arguments.iter().any(|argument| argument == "--all");
-    let further = arguments.iter().filter(|argument| *argument != "--all");
-    test.args(["test", "--profile", PROFILE, "--no-fail-fast"]).args(packages::workspace()).args(further);
-    if all {
-        test.env("BH_TEST_OPENCL", "all").env("BH_TEST_ALL", "1");
+    let mut outcomes = Outcomes::default();
+    outcomes.add("generated files", header::check_built(PROFILE), &[]);
+    let (result, report) = rust::run_all(&places);
+    outcomes.add("Rust", result, &[report]);
+    outcomes.add("documentation of Rust", rust::documentation(), &[]);
+    let (result, reports) = python::test(&places.python, PROFILE, all);
+    outcomes.add("Python", result, &reports);
+    outcomes.add(".NET and MiniMatlab", cil::test(PROFILE, &places.prefix), &[]);
+    outcomes.end()
+}
+
+/// Builds and runs what was chosen, and nothing else.
+fn chosen(choice: &Choice, all: bool) -> Outcome {
+    packages::ensure(NEEDED)?;
+    packages::ensure_llvm();
+    packages::ensure_nextest()?;
+    let python = packages::python_with_numpy()?;
+    rust::build(PROFILE, choice)?;
+    let places = if choice.needs_libraries() { place(python, all)? } else { Places { prefix: prefix(), python, all } };
+    let mut outcomes = Outcomes::default();
+    for run in &choice.rust {
+        let (result, report) = rust::run(run, &places);
+        outcomes.add(&run.title(), result, &[report]);
     }
-    test.env("BH_TEST_PREFIX", &prefix).env("BH_TEST_PYTHON", &python);
-    test.env("BH_TEST_LIBRARIES", target().join(PROFILE));
-    execute(&mut test)?;
-    python::test(&python, PROFILE, all)?;
-    cil::test(PROFILE, &prefix)
+    if !choice.python.is_empty() {
+        let (result, reports) = python::test_files(&places.python, PROFILE, &choice.python);
+        outcomes.add("Python", result, &reports);
+    }
+    if choice.dotnet {
+        outcomes.add(".NET and MiniMatlab", cil::test(PROFILE, &places.prefix), &[]);
+    }
+    outcomes.end()
+}
+
+fn prefix() -> PathBuf {
+    target().join("test-prefix")
+}
+
+/// Installs what was built, as users have it.
+fn place(python: PathBuf, all: bool) -> Outcome<Places> {
+    install::place(&target().join(PROFILE), &prefix(), &artifacts::libraries())?;
+    Ok(Places { prefix: prefix(), python, all })
 }
