@@ -20,6 +20,7 @@ mod soak;
 mod stage;
 mod test;
 mod validate;
+mod worktree;
 
 use command::Failure;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ usage: cargo xtask COMMAND
   test [--all] [NAME...]       install what the tests need and run all of them, or those whose crate, file or function has the
                                name; faults at a sample of places, or at all
   quick                        unit tests, the conformance suite on the processor, and the core of Python's tests
+  worktree DIR                 a further checkout, on a branch of that name, which begins with what is built here
   soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
                                fails (target/soak)
   mutants [options]            small errors put into the sources, and which of them the tests find: --sample N, --seed S;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Some("docs") => docs::run(rest),
         Some("test") => test::run(rest),
         Some("quick") => test::quick(rest),
+        Some("worktree") => worktree::run(rest),
         Some("soak") => soak::run(rest),
         Some("mutants") => mutants::run(rest),
         Some("validate") => validate::run(rest),

@@ -64,3 +64,34 @@ fn nextest(places: &Places) -> Command {
 fn report() -> PathBuf {
     target().join("nextest/default/junit.xml")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::output;
+    use std::collections::BTreeSet;
+
+    /// Dependencies with their features, as cargo would build them for these crates.
+    fn dependencies(choice: &[&str]) -> BTreeSet<String> {
+        let mut tree = cargo();
+        tree.args(["tree", "--offline", "-e", "normal,build,dev", "--prefix", "none", "--no-dedupe", "-f", "{p} {f}"]);
+        let lines = output(tree.args(choice)).unwrap();
+        lines.lines().filter(|line| !line.contains("(/")).map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_choice_of_crates_has_the_features_of_the_whole_workspace() {
+        let whole = dependencies(&["--workspace"]);
+        for package in
+            ["bh-bytecode", "bh-core", "bh-recorder", "bh-ve-cpu", "bh-ve-opencl", "bh-vem-cluster", "bh-tests"]
+        {
+            let own = dependencies(&["-p", package, "-p", packages::FEATURES]);
+            let others: Vec<&String> = own.difference(&whole).collect();
+            assert!(
+                others.is_empty(),
+                "{package}: the manifest of {} misses features of {others:?}",
+                packages::FEATURES
+            );
+        }
+    }
+}
