@@ -2,7 +2,6 @@
 //! of all lengths, arrays that are read and written in all ways, and folds.
 
 use crate::pair;
-use crate::support;
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::text;

@@ -1,7 +1,7 @@
 //! Kernels: when they are built, in which form, and where they are kept.
 
+use super::{Build, check, heat, indexed, running_sums, sums};
 use crate::support::{alone, count, load};
-use crate::{Build, check, heat, indexed, running_sums, sums};
 use bh_bytecode::random::{Options, Program, program};
 use bh_bytecode::{Base, Constant, DType, Instr, Opcode, Operand, View, base_flags};
 use bh_core::stack::Stack;

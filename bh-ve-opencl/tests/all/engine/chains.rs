@@ -1,7 +1,7 @@
 //! Chains of kernels that run tile by tile.
 
+use super::{Build, check};
 use crate::support::{alone, count, load};
-use crate::{Build, check};
 use bh_bytecode::random::Program;
 use bh_bytecode::{DType, Opcode};
 

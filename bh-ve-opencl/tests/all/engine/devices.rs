@@ -1,7 +1,7 @@
 //! Devices that are lost, wrong or not there, and indices that are out of range.
 
+use super::{Build, apart, check, sums};
 use crate::support::{alone, count, load};
-use crate::{Build, apart, check, sums};
 use bh_bytecode::{DType, Opcode, base_flags};
 use bh_core::stack::Stack;
 use bh_tests::{run, stacks};

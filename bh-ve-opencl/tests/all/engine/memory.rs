@@ -1,7 +1,7 @@
 //! What device memory does not hold: arrays come and go, and in pieces; what nobody needs does not travel.
 
+use super::{Build, apart, check, indexed, running_sums, sums};
 use crate::support::{alone, count, load};
-use crate::{Build, apart, check, indexed, running_sums, sums};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::random::{Options, Program, program};
 use bh_bytecode::{DType, Instr, Opcode, Operand};

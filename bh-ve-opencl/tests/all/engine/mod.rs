@@ -6,7 +6,6 @@ mod chains;
 mod devices;
 mod memory;
 mod reading;
-use crate::support;
 
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};

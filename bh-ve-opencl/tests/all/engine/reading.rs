@@ -1,7 +1,7 @@
 //! How kernels read: renames, registers, tiles of local memory, vectors.
 
+use super::{Build, check, heat};
 use crate::support::{alone, count, load, load_with_groups};
-use crate::{Build, check, heat};
 use bh_bytecode::random::Program;
 use bh_bytecode::{Base, DType, Instr, Opcode, Operand, View, base_flags};
 use bh_tests::run;
