@@ -3,7 +3,7 @@
 use crate::context::store;
 use crate::error::{Out, argument, bh_status, frame, frame_out, null};
 use crate::handle::{self, bh_array};
-use bh_bytecode::{Constant, DType, c128};
+use bh_bytecode::{Constant, DType, Truth, c128};
 use bh_core::Result;
 use std::ffi::c_void;
 
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn bh_scalar_u64(out: *mut u64, a: *const bh_array) -> bh_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_scalar_bool(out: *mut bool, a: *const bh_array) -> bh_status {
     // SAFETY: `out` is null, which `store` refuses, or valid for writing, as `# Safety` asks.
-    frame(|| unsafe { store(out, element(a)?.to()) })
+    frame(|| unsafe { store(out, element(a)?.to::<Truth>().get()) })
 }
 
 /// As `bh_scalar_f64`, for complex numbers: real and imaginary part.

@@ -1,7 +1,7 @@
 //! Constants as operands: short-lived handles into a ring that each thread has.
 
 use crate::handle::{ARRAY_MASK, CONSTANT_SLOT, bh_array, pack, payload_of, slot_of};
-use bh_bytecode::{Complex, Constant, DType};
+use bh_bytecode::{Complex, Constant, DType, Truth};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::Input;
@@ -81,6 +81,12 @@ pub(crate) fn operand(handle: *const bh_array, home: &mut Option<crate::handle::
     Ok(Input::Array(array.id))
 }
 
+/// A constant of type bool as an operand of the operation that follows in this thread. It needs no freeing.
+#[unsafe(no_mangle)]
+pub extern "C" fn bh_bool(value: bool) -> *mut bh_array {
+    constant(Constant::from_value(Truth::from(value)))
+}
+
 macro_rules! constants {
     ($($name:ident, $type:ty, $text:literal;)*) => {$(
         #[doc = concat!("A constant of type ", $text, " as an operand of the operation that follows in this thread. It needs no freeing.")]
@@ -92,7 +98,6 @@ macro_rules! constants {
 }
 
 constants! {
-    bh_bool, bool, "bool";
     bh_i8, i8, "i8";
     bh_i16, i16, "i16";
     bh_i32, i32, "i32";

@@ -1,6 +1,6 @@
 //! How arrays look as text: NumPy's columns of numbers, brackets and line breaks.
 
-use bh_bytecode::{Constant, DType, c128};
+use bh_bytecode::{Constant, DType, Truth, c128};
 
 /// Digits after the point, at most.
 const PRECISION: usize = 8;
@@ -85,7 +85,9 @@ fn brackets<'a>(
 /// The elements as words of one width.
 fn words(elements: &[Constant], dtype: DType) -> Vec<String> {
     match dtype {
-        DType::Bool => elements.iter().map(|element| if element.to() { " True" } else { "False" }.into()).collect(),
+        DType::Bool => {
+            elements.iter().map(|element| if element.to::<Truth>().get() { " True" } else { "False" }.into()).collect()
+        }
         DType::F32 | DType::F64 => {
             let values: Vec<f64> = elements.iter().map(|element| element.to()).collect();
             column(&values, dtype == DType::F32, false)
@@ -191,7 +193,7 @@ fn column(values: &[f64], single: bool, plus: bool) -> Vec<String> {
 /// The element of an array without dimensions.
 fn scalar(element: Constant, dtype: DType) -> String {
     match dtype {
-        DType::Bool => if element.to() { "True" } else { "False" }.into(),
+        DType::Bool => if element.to::<Truth>().get() { "True" } else { "False" }.into(),
         DType::F32 | DType::F64 => number(element.to(), dtype == DType::F32, ".0"),
         DType::C64 | DType::C128 => {
             let (value, single): (c128, bool) = (element.to(), dtype == DType::C64);
@@ -263,7 +265,10 @@ mod tests {
         };
         let c = |re: f64, im: f64| Constant::from_value(Complex::new(re, im));
         assert_eq!(one(&[c(1.0, 2.0), c(-0.0, -0.5)], DType::C128), "[ 1.+2.j  -0.-0.5j]");
-        assert_eq!(one(&[Constant::from_value(true), Constant::from_value(false)], DType::Bool), "[ True False]");
+        assert_eq!(
+            one(&[true, false].map(|value| Constant::from_value(Truth::from(value))), DType::Bool),
+            "[ True False]"
+        );
         assert_eq!(one(&[Constant::from_value(-1i32), Constant::from_value(10i32)], DType::I32), "[-1 10]");
         assert_eq!(array(&[c(1.0, 2.0)], DType::C128, &[], &[]), "(1+2j)");
         let third = [Constant::from_value(1f32 / 3.0), Constant::from_value(2f32 / 3.0)];

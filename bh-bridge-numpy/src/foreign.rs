@@ -43,7 +43,7 @@ pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<
     if !view.is_empty() {
         let from = Side { data: buffer.buf_ptr().cast(), stride: &stride };
         // SAFETY: both hold the elements; the buffer's lives while it is held, and of bh's the lock is.
-        unsafe { strided::copy(dtype, &shape, Side { data: to, stride: &own }, from, true) };
+        unsafe { strided::copy(dtype, &shape, Side { data: to, stride: &own }, from) };
     }
     drop(hand);
     Bound::new(py, Array::new(context, id, dtype, view)).ok()

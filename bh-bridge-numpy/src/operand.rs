@@ -47,7 +47,7 @@ impl Number {
     pub fn constant(self, dtype: DType) -> Option<Constant> {
         match self {
             Number::Float(value) if dtype == DType::F64 => Some(Constant::from_value(value)),
-            Number::Bool(value) => Some(Constant::from_value(value).cast(dtype)),
+            Number::Bool(value) => Some(Constant::from_value(u8::from(value)).cast(dtype)),
             Number::Float(value) if dtype.is_float() || dtype.is_complex() => {
                 Some(Constant::from_value(value).cast(dtype))
             }

@@ -6,7 +6,7 @@ use crate::call::{Call, Served};
 use crate::scalar::numpy_scalar;
 use crate::shared_view::contiguous;
 use crate::strided::{Plain, Strided, hand_for};
-use bh_bytecode::{Constant, DType};
+use bh_bytecode::{Constant, DType, Truth};
 use pyo3::prelude::*;
 use std::cmp::Ordering;
 
@@ -77,14 +77,15 @@ macro_rules! ordered {
         }
     )*};
 }
-ordered!(u8, i8, i16, i32, i64, u16, u32, u64);
+ordered!(Truth, u8, i8, i16, i32, i64, u16, u32, u64);
 ordered!(floats f32, i32, f64, i64);
 
 /// Calls a function for the type of elements; `None` for complex ones.
 macro_rules! typed {
     ($dtype:expr, $function:ident($($argument:expr),*)) => {
         match $dtype {
-            DType::Bool | DType::U8 => Some($function::<u8>($($argument),*)),
+            DType::Bool => Some($function::<Truth>($($argument),*)),
+            DType::U8 => Some($function::<u8>($($argument),*)),
             DType::I8 => Some($function::<i8>($($argument),*)),
             DType::I16 => Some($function::<i16>($($argument),*)),
             DType::I32 => Some($function::<i32>($($argument),*)),

@@ -5,17 +5,18 @@ use crate::array::Array;
 use crate::operand::{Operand, classify};
 use crate::shared_view::contiguous;
 use crate::strided::{Plain, Strided, copy_elements, hand_for, is_plain, rows, sized};
-use bh_bytecode::{DType, View};
+use bh_bytecode::{DType, Truth, View};
 use bh_recorder::Hand;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
 
 fn count_true(mask: Strided<'_>) -> i64 {
-    match mask.slice::<u8>() {
+    let one = |truth: &Truth| u8::from(truth.get());
+    match mask.slice::<Truth>() {
         // As many truth values as add up within a byte.
-        Some(all) => all.chunks(u8::MAX.into()).map(|part| i64::from(part.iter().sum::<u8>())).sum(),
-        // SAFETY: truth values are bytes of 0 and 1.
-        None => mask.addresses::<u8>().map(|at| i64::from(unsafe { *at })).sum(),
+        Some(all) => all.chunks(u8::MAX.into()).map(|part| i64::from(part.iter().map(one).sum::<u8>())).sum(),
+        // SAFETY: they are addresses of truth values.
+        None => mask.addresses::<Truth>().map(|at| i64::from(one(unsafe { &*at }))).sum(),
     }
 }
 
@@ -26,21 +27,26 @@ pub fn count(mask: &Array) -> Option<i64> {
     unsafe { Strided::of(&hand, mask) }.map(count_true)
 }
 
-fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8) {
+/// Copies chosen elements to `to`, which has room for `room` of them. Other threads may change a mask that they share after its
+/// true elements were counted.
+fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8, room: usize) {
     let mut next = to.cast::<T>();
-    let mut put = |at: *const T, chosen: u8| {
-        if chosen != 0 {
-            // SAFETY: `to` has room for as many elements as are true.
-            unsafe {
-                next.write_unaligned(at.read_unaligned());
-                next = next.add(1);
-            }
+    let mut put = |at: *const T| {
+        // SAFETY: no more than `room` elements are put, and each lies in its array.
+        unsafe {
+            next.write_unaligned(at.read_unaligned());
+            next = next.add(1);
         }
     };
-    match (from.slice::<T>(), mask.slice::<u8>()) {
-        (Some(from), Some(mask)) => from.iter().zip(mask).for_each(|(at, &chosen)| put(at, chosen)),
-        // SAFETY: truth values are bytes.
-        _ => from.addresses().zip(mask.addresses::<u8>()).for_each(|(at, chosen)| put(at, unsafe { *chosen })),
+    match (from.slice::<T>(), mask.slice::<Truth>()) {
+        (Some(from), Some(mask)) => {
+            from.iter().zip(mask).filter(|(_, chosen)| chosen.get()).take(room).for_each(|(at, _)| put(at));
+        }
+        _ => {
+            // SAFETY: it is the address of a truth value.
+            let chosen = |(_, chosen): &(*const T, *const Truth)| unsafe { **chosen }.get();
+            from.addresses().zip(mask.addresses::<Truth>()).filter(chosen).take(room).for_each(|(at, _)| put(at));
+        }
     }
 }
 
@@ -49,9 +55,10 @@ pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
     let mut hand = array.context.recorder.hand().filter(|_| is_plain(array) && is_plain(mask))?;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let (from, mask) = (unsafe { Strided::of(&hand, array) }?, unsafe { Strided::of(&hand, mask) }?);
-    let view = contiguous(&[count_true(mask)]).ok()?;
+    let count = count_true(mask);
+    let view = contiguous(&[count]).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
-    sized!(array.dtype, compress_into(from, mask, to));
+    sized!(array.dtype, compress_into(from, mask, to, count as usize));
     Some(Array::new(array.context, id, array.dtype, view))
 }
 
@@ -60,22 +67,26 @@ pub fn places(mask: &Array) -> Option<Array> {
     let mut hand = (is_plain(mask) && mask.view.rank() == 1).then(|| hand_for([mask].into_iter()))??;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let from = unsafe { Strided::of(&hand, mask) }?;
-    let view = contiguous(&[count_true(from)]).ok()?;
+    let count = count_true(from);
+    let view = contiguous(&[count]).ok()?;
     let (id, to) = hand.make_moved(DType::I64, view.shape())?;
     let mut next = to.cast::<i64>();
-    let mut look = |place: usize, truth: u8| {
-        if truth != 0 {
-            // SAFETY: there is room for as many places as are true.
-            unsafe {
-                *next = place as i64;
-                next = next.add(1);
-            }
+    let mut put = |place: usize| {
+        // SAFETY: no more than `count` places are put, for which there is room.
+        unsafe {
+            *next = place as i64;
+            next = next.add(1);
         }
     };
-    match from.slice::<u8>() {
-        Some(all) => all.iter().enumerate().for_each(|(place, &truth)| look(place, truth)),
-        // SAFETY: truth values are bytes.
-        None => from.addresses::<u8>().enumerate().for_each(|(place, at)| look(place, unsafe { *at })),
+    // Other threads may change a mask that they share after its true elements were counted.
+    let room = count as usize;
+    match from.slice::<Truth>() {
+        Some(all) => all.iter().enumerate().filter(|(_, truth)| truth.get()).take(room).for_each(|(at, _)| put(at)),
+        None => {
+            // SAFETY: it is the address of a truth value.
+            let chosen = |(_, at): &(usize, *const Truth)| unsafe { **at }.get();
+            from.addresses::<Truth>().enumerate().filter(chosen).take(room).for_each(|(place, _)| put(place));
+        }
     }
     Some(Array::new(mask.context, id, DType::I64, view))
 }
@@ -263,13 +274,14 @@ fn scatter_into<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: impl Itera
     };
     match chosen {
         Chosen::Mask(mask) => {
-            if let (true, Some(mask)) = (to.view().is_contiguous(), mask.slice::<u8>()) {
+            if let (true, Some(mask)) = (to.view().is_contiguous(), mask.slice::<Truth>()) {
                 let first = to.data().cast::<T>();
-                let chosen = mask.iter().enumerate().filter(|(_, at)| **at != 0);
+                let chosen = mask.iter().enumerate().filter(|(_, at)| at.get());
                 return chosen.map(|(place, _)| first.wrapping_add(place)).zip(values).for_each(put);
             }
-            // SAFETY: truth values are bytes.
-            let all = to.addresses::<T>().zip(mask.addresses::<u8>()).filter(|(_, at)| unsafe { **at } != 0);
+            // SAFETY: it is the address of a truth value.
+            let chosen = |(_, at): &(*const T, *const Truth)| unsafe { **at }.get();
+            let all = to.addresses::<T>().zip(mask.addresses::<Truth>()).filter(chosen);
             all.map(|(to, _)| to).zip(values).for_each(put);
         }
         Chosen::Indices(indices) => {

@@ -1,8 +1,8 @@
 //! Elements of arrays whose data is at hand, wherever they lie.
 
 use crate::array::Array;
-use bh_bytecode::View;
 use bh_bytecode::walk::{Loop, Walk};
+use bh_bytecode::{Truth, View};
 use bh_recorder::{Hand, MOVED};
 
 /// Calls a function whose parameter is a word as large as an element.
@@ -26,11 +26,11 @@ pub unsafe trait Plain: Copy {}
 
 macro_rules! plain {
     ($($type:ty),*) => {$(
-        // SAFETY: a number, or several without gaps.
+        // SAFETY: a truth value or a number, or several without gaps.
         unsafe impl Plain for $type {}
     )*};
 }
-plain!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, [u64; 2], [f32; 2], [f64; 2]);
+plain!(Truth, u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, [u64; 2], [f32; 2], [f64; 2]);
 
 /// The elements of an array: the address of the first one, how many there are, and where they lie from it. They are readable
 /// while the value is used.

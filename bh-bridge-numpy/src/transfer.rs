@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::context::{self, Stack};
 use crate::error::{exception, reading};
-use bh_bytecode::{Constant, DType, c128};
+use bh_bytecode::{Constant, DType, Truth, c128};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -54,7 +54,7 @@ pub fn value(py: Python<'_>, array: &Array) -> PyResult<Constant> {
 /// A constant as a Python number.
 pub fn python_number(py: Python<'_>, value: Constant) -> PyResult<Py<PyAny>> {
     Ok(match value.dtype() {
-        DType::Bool => PyBool::new(py, value.to::<bool>()).to_owned().into_any().unbind(),
+        DType::Bool => PyBool::new(py, value.to::<Truth>().get()).to_owned().into_any().unbind(),
         DType::F32 | DType::F64 => PyFloat::new(py, value.to::<f64>()).into_any().unbind(),
         DType::C64 | DType::C128 => {
             let value = value.to::<c128>();

@@ -160,7 +160,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares two buffers of elements; fails with the first difference.
+/// Compares two buffers of elements; fails with the first difference. Truth values are equal whatever the byte of a true one is.
 pub fn compare(dtype: DType, expected: &[u8], actual: &[u8], tolerance: &Tolerance) -> Result<(), Difference> {
     with_dtype!(dtype, T => compare_as::<T>(expected, actual, tolerance))
 }
@@ -216,6 +216,9 @@ fn compare_as<T: Element>(expected: &[u8], actual: &[u8], tolerance: &Tolerance)
 
 /// Do two elements with different bits count as equal?
 fn equal<T: Element>(expected: T, actual: T, index: usize, tolerance: &Tolerance) -> bool {
+    if T::DTYPE == DType::Bool {
+        return expected == actual;
+    }
     let ((expected, epsilon), (actual, _)) = (parts(expected), parts(actual));
     if epsilon == 0.0 {
         return false;
@@ -325,6 +328,8 @@ mod tests {
         let difference = check(&[1i8, 2, 3], &[1, 4, 5], &Tolerance::Exact).unwrap_err();
         assert_eq!(difference.to_string(), "element 1 is 4 instead of 2 (equal bits); 2 elements differ");
         check(&[1u8, 2], &[1], &Tolerance::Exact).unwrap_err();
+        compare(DType::Bool, &[0, 1], &[0, 128], &Tolerance::Exact).unwrap();
+        compare(DType::Bool, &[0, 1], &[2, 1], &Tolerance::Exact).unwrap_err();
     }
 
     #[test]

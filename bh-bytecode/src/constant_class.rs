@@ -52,11 +52,12 @@ impl ConstantClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::truth::Truth;
 
     #[test]
     fn classes_of_constants() {
         let class = ConstantClass::of;
-        assert_eq!(class(&Constant::from_value(true)), ConstantClass::Integer(1));
+        assert_eq!(class(&Constant::from_value(Truth::TRUE)), ConstantClass::Integer(1));
         assert_eq!(class(&Constant::from_value(-1i64)), ConstantClass::Integer(-1));
         assert_eq!(class(&Constant::from_value(0.0f32)), ConstantClass::Integer(0));
         assert_eq!(class(&Constant::from_value(-0.0f32)), ConstantClass::NegativeZero);

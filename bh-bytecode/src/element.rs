@@ -3,6 +3,7 @@
 use crate::batch::Constant;
 use crate::complex::{Complex, c64, c128};
 use crate::dtype::DType;
+use crate::truth::Truth;
 use std::fmt::Debug;
 
 /// Conversion from another element type as COPY does it: float to integer truncates and saturates with NaN giving 0,
@@ -12,7 +13,7 @@ pub trait CastFrom<S>: Sized {
     fn cast_from(value: S) -> Self;
 }
 
-/// The Rust type of an array's elements. `bool` is stored as the byte 0 or 1.
+/// The Rust type of an array's elements. That of boolean arrays is [`Truth`], as memory may hold bytes that no `bool` may be.
 pub trait Element:
     Copy
     + PartialEq
@@ -22,6 +23,7 @@ pub trait Element:
     + Sync
     + 'static
     + CastFrom<bool>
+    + CastFrom<Truth>
     + CastFrom<i8>
     + CastFrom<i16>
     + CastFrom<i32>
@@ -49,7 +51,7 @@ pub trait Element:
 macro_rules! with_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {
         $crate::with_dtype!(@ $dtype, $T, $body, [
-            (bool, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64),
+            ($crate::Truth, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64),
             (f32, F32), (f64, F64), ($crate::complex::c64, C64), ($crate::complex::c128, C128)
         ])
     };
@@ -96,20 +98,6 @@ plain_elements!(
     (f64, F64)
 );
 
-impl Element for bool {
-    const DTYPE: DType = DType::Bool;
-
-    #[inline(always)]
-    fn read(bytes: &[u8]) -> bool {
-        bytes[0] != 0
-    }
-
-    #[inline(always)]
-    fn write(self, bytes: &mut [u8]) {
-        bytes[0] = u8::from(self);
-    }
-}
-
 macro_rules! complex_elements {
     ($(($type:ty, $part:ty, $variant:ident)),*) => {$(
         impl Element for $type {
@@ -146,10 +134,10 @@ macro_rules! cast_real {
     ($($source:ty),*) => {$(
         cast_plain!($source => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 
-        impl CastFrom<$source> for bool {
+        impl CastFrom<$source> for Truth {
             #[inline(always)]
-            fn cast_from(value: $source) -> bool {
-                value != 0 as $source
+            fn cast_from(value: $source) -> Truth {
+                Truth::from(value != 0 as $source)
             }
         }
 
@@ -170,7 +158,7 @@ macro_rules! cast_real {
 }
 
 cast_real!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
-cast_plain!(bool => bool, i8, i16, i32, i64, u8, u16, u32, u64);
+cast_plain!(bool => i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! cast_from_bool {
     ($($target:ty),*) => {$(
@@ -184,6 +172,26 @@ macro_rules! cast_from_bool {
 }
 
 cast_from_bool!(f32, f64, c64, c128);
+
+impl CastFrom<bool> for Truth {
+    #[inline(always)]
+    fn cast_from(value: bool) -> Truth {
+        Truth::from(value)
+    }
+}
+
+macro_rules! cast_from_truth {
+    ($($target:ty),*) => {$(
+        impl CastFrom<Truth> for $target {
+            #[inline(always)]
+            fn cast_from(value: Truth) -> $target {
+                <$target>::cast_from(value.get())
+            }
+        }
+    )*};
+}
+
+cast_from_truth!(Truth, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128);
 
 macro_rules! cast_complex {
     ($($source:ty => $target:ty, $part:ty);*) => {$(
@@ -206,9 +214,13 @@ impl Constant {
         Constant { bits: words(&bytes), dtype: T::DTYPE as u8, reserved: [0; 7] }
     }
 
-    /// The constant of this type whose memory holds the first bytes of `bytes`. Panics when there are too few.
+    /// The constant of this type whose memory holds the first bytes of `bytes`; a true one is the byte 1. Panics when there are
+    /// too few.
     #[inline]
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Constant {
+        if dtype == DType::Bool {
+            return Constant::from_value(Truth::read(bytes));
+        }
         let mut padded = [0u8; 16];
         padded[..dtype.size()].copy_from_slice(&bytes[..dtype.size()]);
         Constant { bits: words(&padded), dtype: dtype as u8, reserved: [0; 7] }
@@ -237,7 +249,7 @@ impl Constant {
     pub fn to<T: Element>(&self) -> T {
         let bytes = self.bytes();
         match self.dtype() {
-            DType::Bool => T::cast_from(bool::read(&bytes)),
+            DType::Bool => T::cast_from(Truth::read(&bytes)),
             DType::I8 => T::cast_from(i8::read(&bytes)),
             DType::I16 => T::cast_from(i16::read(&bytes)),
             DType::I32 => T::cast_from(i32::read(&bytes)),
@@ -291,7 +303,7 @@ mod tests {
         assert_eq!(i32::cast_from(f64::NAN), 0);
         assert_eq!(i8::cast_from(300i64), 44);
         assert_eq!(u64::cast_from(-1i8), u64::MAX);
-        assert!(bool::cast_from(f32::NAN) && bool::cast_from(-0.5f64) && !bool::cast_from(-0.0f64));
+        assert!([f32::NAN, -0.5].into_iter().all(|x| Truth::cast_from(x).get()) && !Truth::cast_from(-0.0f64).get());
         assert_eq!(c64::cast_from(true), Complex::new(1.0, 0.0));
     }
 
@@ -308,5 +320,6 @@ mod tests {
             assert_eq!(constant.to::<f64>(), 1.0);
             assert_eq!(Constant::from_bytes(dtype, &constant.bytes()), constant);
         }
+        assert_eq!(Constant::from_bytes(DType::Bool, &[128]), Constant::from_value(Truth::TRUE));
     }
 }

@@ -16,6 +16,7 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::opcode::Opcode;
 use crate::philox::Random;
+use crate::truth::Truth;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -246,7 +247,7 @@ impl Step<'_, '_> {
     }
 
     fn select<T: Element>(&mut self) -> Result<(), String> {
-        let mask: Vec<bool> = self.load(1, 0)?;
+        let mask: Vec<Truth> = self.load(1, 0)?;
         let (a, b): (Vec<T>, Vec<T>) = (self.load(2, 0)?, self.load(3, 0)?);
         let values: Vec<T> =
             mask.iter().zip(a.iter().zip(&b)).map(|(&mask, (&a, &b))| crate::scalar::select(mask, a, b)).collect();

@@ -132,15 +132,15 @@ macro_rules! for_each_opcode {
 #[macro_export]
 macro_rules! types_of {
     (NONE, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* []) };
-    (BOOL, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(bool, Bool)]) };
+    (BOOL, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [($crate::Truth, Bool)]) };
     (INT, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64)]) };
     (FLOAT, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(f32, F32), (f64, F64)]) };
     (COMPLEX, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(c64, C64), (c128, C128)]) };
     (REAL, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64), (f32, F32), (f64, F64)]) };
     (NUMERIC, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64), (f32, F32), (f64, F64), (c64, C64), (c128, C128)]) };
-    (ORDERED, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(bool, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64), (f32, F32), (f64, F64)]) };
-    (BITS, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(bool, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64)]) };
+    (ORDERED, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [($crate::Truth, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64), (f32, F32), (f64, F64)]) };
+    (BITS, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [($crate::Truth, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64)]) };
     (INEXACT, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(f32, F32), (f64, F64), (c64, C64), (c128, C128)]) };
-    (ALL, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(bool, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64), (f32, F32), (f64, F64), (c64, C64), (c128, C128)]) };
+    (ALL, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [($crate::Truth, Bool), (i8, I8), (i16, I16), (i32, I32), (i64, I64), (u8, U8), (u16, U16), (u32, U32), (u64, U64), (f32, F32), (f64, F64), (c64, C64), (c128, C128)]) };
     (RANDOM, $callback:ident $(, $arg:tt)*) => { $callback!($($arg,)* [(u32, U32), (u64, U64), (f32, F32), (f64, F64)]) };
 }

@@ -35,7 +35,7 @@ pub struct Options {
     /// Operations whose right results may differ. Nothing reads such a result, so that it can be compared within the
     /// tolerance of one operation.
     pub allow_inexact: bool,
-    /// NaN, infinities, extreme integers, and negative zero among the data.
+    /// NaN, infinities, extreme integers, negative zero, and any byte for true among the data.
     pub allow_specials: bool,
     /// Views without elements.
     pub allow_empty: bool,

@@ -9,6 +9,7 @@ mod float;
 mod integer;
 
 use crate::element::{CastFrom, Element};
+use crate::truth::Truth;
 
 /// Sums and products: all types. Sums and products of bool are logical or and and.
 pub trait Arithmetic: Element {
@@ -112,7 +113,7 @@ macro_rules! functions {
         $(#[$doc])*
         #[inline(always)]
         pub fn $name<T: $trait>($($arg: T),*) -> $result {
-            T::$name($($arg),*)
+            T::$name($($arg),*).into()
         }
     )*};
 }
@@ -250,11 +251,11 @@ functions! {
     /// Right shift, arithmetic if signed; a count outside the width gives 0, or -1 for negative numbers.
     right_shift: Integer(a, b) -> T;
     /// Is it, or either part of it, NaN?
-    isnan: Classify(x) -> bool;
+    isnan: Classify(x) -> Truth;
     /// Is it, or either part of it, infinite?
-    isinf: Classify(x) -> bool;
+    isinf: Classify(x) -> Truth;
     /// Is it, with all its parts, finite?
-    isfinite: Classify(x) -> bool;
+    isfinite: Classify(x) -> Truth;
 }
 
 /// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
@@ -290,38 +291,38 @@ pub fn powi<T: Arithmetic>(x: T, exponent: u16) -> T {
 
 /// Is the first greater?
 #[inline(always)]
-pub fn greater<T: Ordered>(a: T, b: T) -> bool {
-    a > b
+pub fn greater<T: Ordered>(a: T, b: T) -> Truth {
+    Truth::from(a > b)
 }
 
 /// Is the first greater or equal?
 #[inline(always)]
-pub fn greater_equal<T: Ordered>(a: T, b: T) -> bool {
-    a >= b
+pub fn greater_equal<T: Ordered>(a: T, b: T) -> Truth {
+    Truth::from(a >= b)
 }
 
 /// Is the first less?
 #[inline(always)]
-pub fn less<T: Ordered>(a: T, b: T) -> bool {
-    a < b
+pub fn less<T: Ordered>(a: T, b: T) -> Truth {
+    Truth::from(a < b)
 }
 
 /// Is the first less or equal?
 #[inline(always)]
-pub fn less_equal<T: Ordered>(a: T, b: T) -> bool {
-    a <= b
+pub fn less_equal<T: Ordered>(a: T, b: T) -> Truth {
+    Truth::from(a <= b)
 }
 
 /// Are they equal?
 #[inline(always)]
-pub fn equal<T: Element>(a: T, b: T) -> bool {
-    a == b
+pub fn equal<T: Element>(a: T, b: T) -> Truth {
+    Truth::from(a == b)
 }
 
 /// Do they differ?
 #[inline(always)]
-pub fn not_equal<T: Element>(a: T, b: T) -> bool {
-    a != b
+pub fn not_equal<T: Element>(a: T, b: T) -> Truth {
+    Truth::from(a != b)
 }
 
 /// The value converted to another type.
@@ -332,8 +333,8 @@ pub fn cast<S: Element, D: CastFrom<S>>(x: S) -> D {
 
 /// `a` where the mask is true, else `b`.
 #[inline(always)]
-pub fn select<T: Copy>(mask: bool, a: T, b: T) -> T {
-    if mask { a } else { b }
+pub fn select<T: Copy>(mask: Truth, a: T, b: T) -> T {
+    if mask.get() { a } else { b }
 }
 
 /// The neutral element of sums, or, or exclusive or.

@@ -37,6 +37,7 @@ mod tests {
     use crate::opcode::Opcode;
     use crate::order::AxisOrder;
     use crate::random::{Options, Rng, program};
+    use crate::truth::Truth;
     use crate::view::View;
 
     /// A batch that uses every part of the text form.
@@ -55,7 +56,7 @@ mod tests {
             Constant::from_value(0.1f64),
             Constant::from_value(odd),
             Constant::from_value(Complex::new(-0.0f32, f32::NEG_INFINITY)),
-            Constant::from_value(true),
+            Constant::from_value(Truth::TRUE),
             Constant::from_value(i64::MIN),
             Constant::from_value(5e-324f64),
         ] {

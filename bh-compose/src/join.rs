@@ -76,11 +76,11 @@ pub fn eye(
     place: Location<'_>,
 ) -> Result<ArrayId> {
     let scope = Scope::new(recorder, place);
-    let number = |value: bool| Constant::from_value(value).cast(dtype);
-    let result = recorder.full(number(false), &[rows, columns], place)?;
+    let number = |value: u8| Constant::from_value(value).cast(dtype);
+    let result = recorder.full(number(0), &[rows, columns], place)?;
     let line = scope.view(result, |view| view.diagonal(diagonal, 0, 1)).inspect_err(|_| recorder.free_later(result))?;
     scope
-        .operate_into(Opcode::Copy, line, &[Input::Constant(number(true))])
+        .operate_into(Opcode::Copy, line, &[Input::Constant(number(1))])
         .inspect_err(|_| recorder.free_later(result))?;
     Ok(result)
 }

@@ -13,19 +13,19 @@ pub struct Side<'a> {
     pub stride: &'a [i64],
 }
 
-/// Copies all elements of `shape`. Truth values that the user gives as other bytes than 0 and 1 become 1 if `normalise`.
+/// Copies all elements of `shape`. Truth values become 0 or 1, as memory that others write may hold any byte.
 ///
 /// # Safety
 /// Both sides must have a stride for each extent, and no extent be negative. The element that the strides lead to must
 /// be valid for each index: of `to` for writing, of `from` for reading. The two sides must not overlap.
-pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>, normalise: bool) {
+pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>) {
     let axes = shape.iter().zip(to.stride).zip(from.stride);
     let mut walk =
         Walk::merged(axes.map(|((&extent, &to), &from)| Loop { extent, steps: [to as isize, from as isize] }));
     let row = walk.pop().unwrap_or(Loop { extent: 1, steps: [0; 2] });
     // SAFETY: the walk leads to the first elements of rows, and all elements of rows are those of the two sides, which
     // are valid and do not overlap, as `# Safety` asks.
-    walk.each([to.data, from.data], |[to, from]| unsafe { copy_row(dtype, row, to, from, normalise) });
+    walk.each([to.data, from.data], |[to, from]| unsafe { copy_row(dtype, row, to, from) });
 }
 
 /// Copies the elements of a view of a base whose element 0 is at `data` to host memory.
@@ -38,10 +38,10 @@ pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemo
     let from = Side { data: data.cast_mut().wrapping_offset(first), stride: &stride[..view.rank()] };
     // SAFETY: the view's elements are readable where its strides lead to, and the memory is writable for them and
     // elsewhere, as `# Safety` asks.
-    unsafe { copy(dtype, view.shape(), Side { data: memory.data(), stride: memory.stride() }, from, false) }
+    unsafe { copy(dtype, view.shape(), Side { data: memory.data(), stride: memory.stride() }, from) }
 }
 
-/// Overwrites the elements of a view of a base whose element 0 is at `data` from host memory. Truth values become 0 or 1.
+/// Overwrites the elements of a view of a base whose element 0 is at `data` from host memory.
 ///
 /// # Safety
 /// `dtype` must be the base's. All elements of the view must be writable, and `memory` readable for them, with a stride
@@ -51,7 +51,7 @@ pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemor
     let to = Side { data: data.wrapping_offset(first), stride: &stride[..view.rank()] };
     // SAFETY: the view's elements are writable where its strides lead to, and the memory is readable for them and
     // elsewhere, as `# Safety` asks.
-    unsafe { copy(dtype, view.shape(), to, Side { data: memory.data(), stride: memory.stride() }, true) }
+    unsafe { copy(dtype, view.shape(), to, Side { data: memory.data(), stride: memory.stride() }) }
 }
 
 /// Strides and first offset of a view in bytes.
@@ -67,14 +67,18 @@ fn in_bytes(dtype: DType, view: &View) -> ([i64; MAX_RANK], isize) {
 /// # Safety
 /// `extent` must not be negative. As many elements must be valid: those at the first step from each other from `to` on
 /// for writing, those at the second from `from` on for reading. The two must not overlap.
-unsafe fn copy_row(dtype: DType, row: Loop<2>, to: *mut u8, from: *const u8, normalise: bool) {
+unsafe fn copy_row(dtype: DType, row: Loop<2>, to: *mut u8, from: *const u8) {
     let Loop { extent, steps: [to_step, from_step] } = row;
     let size = dtype.size();
     let dense = to_step == size as isize && from_step == size as isize;
     // SAFETY: `at` stays below `extent`, so each element is one of the row's, which are valid and do not overlap, as
     // `# Safety` asks; at steps of an element's size they are one run.
     unsafe {
-        if dtype == DType::Bool && normalise {
+        if dtype == DType::Bool && dense {
+            for at in 0..extent as isize {
+                *to.offset(at) = u8::from(*from.offset(at) != 0);
+            }
+        } else if dtype == DType::Bool {
             for at in 0..extent as isize {
                 *to.offset(at * to_step) = u8::from(*from.offset(at * from_step) != 0);
             }
@@ -100,7 +104,7 @@ mod tests {
         let to = Side { data: target.as_mut_ptr().cast(), stride: &to_stride };
         let from = Side { data: source.as_mut_ptr().wrapping_add(first).cast(), stride: &from_stride };
         // SAFETY: the tests below stay inside 24 elements.
-        unsafe { copy(DType::U16, shape, to, from, false) };
+        unsafe { copy(DType::U16, shape, to, from) };
         target
     }
 
@@ -118,7 +122,7 @@ mod tests {
         let (mut from, mut to) = ([0u8, 7, 1, 255], [9u8; 4]);
         let (from, to_side) = (Side { data: from.as_mut_ptr(), stride: &[1] }, to.as_mut_ptr());
         // SAFETY: four bytes each.
-        unsafe { copy(DType::Bool, &[4], Side { data: to_side, stride: &[1] }, from, true) };
+        unsafe { copy(DType::Bool, &[4], Side { data: to_side, stride: &[1] }, from) };
         assert_eq!(to, [0, 1, 1, 1]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::source::{Fault, Outcome, Source, TextPosition};
 use crate::value::{Matrix, Value};
-use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_bytecode::{Constant, DType, Opcode, Truth, View};
 use bh_compose::Spacing;
 use bh_recorder::{Array, ArrayId, Input, Location, Recorder};
 use std::cell::{Cell, RefCell};
@@ -309,7 +309,7 @@ impl Device {
     /// Fails with the first condition that is true.
     pub fn look_at_checks(&self) -> Outcome<()> {
         for (any, fault) in self.checks.take() {
-            if self.recorder.read_scalar(any.id())?.to::<bool>() {
+            if self.recorder.read_scalar(any.id())?.to::<Truth>().get() {
                 return Err(fault);
             }
         }

@@ -3,7 +3,7 @@
 use crate::{Arg, Compute, Load, Program, Statement};
 use bh_bytecode::interp::{ExtensionMethods, Memory, execute};
 use bh_bytecode::subscript::indexed;
-use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Operand, View, with_dtype};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Operand, Truth, View, with_dtype};
 
 /// Why a program did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Element<'_> {
                     Way::On
                 }
                 Statement::If(condition, then, orelse) => {
-                    let holds = self.registers[usize::from(*condition)].to::<bool>();
+                    let holds = self.registers[usize::from(*condition)].to::<Truth>().get();
                     self.list(if holds { then } else { orelse })?
                 }
                 Statement::Block(body) => match self.list(body)? {

@@ -112,6 +112,7 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
         // SAFETY: `host` is dense, and writable for the view's `len` elements, as `# Safety` asks.
         let target = unsafe { std::slice::from_raw_parts_mut(host.data(), len * size) };
         memory.download_at(view.start() as usize * size, target)?;
+        normalise(dtype, target);
         return Ok(len * size);
     }
     let packs = is_dense(dtype, view, host) && len * size >= PACKED;
@@ -126,7 +127,9 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
     let packed = clone(memory, dtype, view)?;
     if is_dense(dtype, view, host) {
         // SAFETY: `host` is dense, and writable for the view's `len` elements, as `# Safety` asks.
-        packed.download_at(0, unsafe { std::slice::from_raw_parts_mut(host.data(), len * size) })?;
+        let target = unsafe { std::slice::from_raw_parts_mut(host.data(), len * size) };
+        packed.download_at(0, target)?;
+        normalise(dtype, target);
         return Ok(len * size);
     }
     let mut staged = vec![0u8; len * size];
@@ -134,6 +137,13 @@ pub(crate) unsafe fn read(memory: &Memory, dtype: DType, view: &View, host: &Hos
     // SAFETY: the staged bytes are the view's elements, densely, and `host` is writable for them, as `# Safety` asks.
     unsafe { strided::load(dtype, &dense(view)?, staged.as_ptr(), host) };
     Ok(len * size)
+}
+
+/// Makes truth values 0 or 1, as [`strided::load`] does.
+fn normalise(dtype: DType, elements: &mut [u8]) {
+    if dtype == DType::Bool {
+        elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
 }
 
 /// Overwrites the elements of a view of a buffer from host memory; the bytes that travelled.

@@ -10,7 +10,7 @@ use std::ptr;
 /// rows lie.
 const SIDE: usize = 8;
 
-/// Copies the elements of a view of a base whose element 0 is at `data` to the program's memory.
+/// Copies the elements of a view of a base whose element 0 is at `data` to the program's memory. Truth values become 0 or 1.
 ///
 /// # Safety
 /// `dtype` must be the base's, and the view lie inside of it. Its elements must be readable, and `memory` writable for
@@ -18,7 +18,7 @@ const SIDE: usize = 8;
 pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
     // SAFETY: both functions ask for what `# Safety` asks, and write to `memory` alone.
     unsafe {
-        if !transpose(dtype.size(), view, data.cast_mut(), memory, true) {
+        if dtype == DType::Bool || !transpose(dtype.size(), view, data.cast_mut(), memory, true) {
             strided::load(dtype, view, data, memory);
         }
     }

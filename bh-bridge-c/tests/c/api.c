@@ -292,6 +292,37 @@ static void access_to_data(void) {
     TRUE(released == 5);
 }
 
+/* Memory that others write may hold any byte: every byte but 0 is true. */
+static void truth(void) {
+    static uint8_t memory[5] = {0, 2, 128, 1, 0}, got[5];
+    const double before[] = {0, 1, 1, 1, 0}, after[] = {1, 1, 1, 1, 0}, inverted[] = {0, 0, 0, 0, 1}, three[] = {3}, four[] = {4};
+    const int64_t five = 5;
+    void *mapped;
+    bh_array *a, *b, *sum;
+    OK(bh_adopt(&a, NULL, BH_TYPE_BOOL, 1, &five, memory, NULL, NULL));
+    has(a, 5, before, __LINE__);
+    OK(bh_read(got, a));
+    TRUE(got[1] == 1 && got[2] == 1);
+    OK(bh_zeros(&b, NULL, BH_TYPE_I64, 1, &five));
+    OK(bh_copy(b, a));
+    OK(bh_add_reduce_new(&sum, b, 0));
+    has(sum, 1, three, __LINE__);
+    OK(bh_free(sum));
+    OK(bh_map(&mapped, a, BH_ACCESS_READ | BH_ACCESS_WRITE));
+    ((uint8_t *)mapped)[0] = 255;
+    OK(bh_unmap(a));
+    has(a, 5, after, __LINE__);
+    OK(bh_copy(b, a));
+    OK(bh_add_reduce_new(&sum, b, 0));
+    has(sum, 1, four, __LINE__);
+    OK(bh_free(sum));
+    OK(bh_logical_not(a, a));
+    has(a, 5, inverted, __LINE__);
+    OK(bh_free(b));
+    OK(bh_free(a));
+    OK(bh_sync(NULL));
+}
+
 static void context(void) {
     bh_context *other, *found;
     const char *text;
@@ -526,6 +557,7 @@ int main(void) {
     views();
     operations();
     access_to_data();
+    truth();
     methods();
     joined();
     context();

@@ -10,7 +10,7 @@ use crate::{for_each_opcode, scalar, types_of, with_dtype};
 
 /// A match on the type of operand `$at` over a list of types.
 macro_rules! match_types {
-    ($step:ident, $at:literal, $T:ident => $body:expr, [$(($type:ident, $variant:ident)),*]) => {
+    ($step:ident, $at:literal, $T:ident => $body:expr, [$(($type:ty, $variant:ident)),*]) => {
         match $step.batch.dtype($step.instr.operands[$at]) {
             $(Some(DType::$variant) => {
                 type $T = $type;
@@ -149,7 +149,7 @@ fn cast(step: &mut Step) -> Result<(), String> {
         return Err("an index view has no data".into());
     };
     macro_rules! from_real {
-        ($step:ident, [$(($type:ident, $variant:ident)),*]) => {
+        ($step:ident, [$(($type:ty, $variant:ident)),*]) => {
             match input {
                 $(DType::$variant => with_dtype!(output, D => step.unary(scalar::cast::<$type, D>)),)*
                 DType::C64 => cast_complex::<c64>(step, output),

@@ -2,6 +2,7 @@
 
 use crate::complex::{Complex, c64, c128};
 use crate::scalar::Arithmetic;
+use crate::truth::Truth;
 
 /// A number as a rounded value and the error of rounding.
 #[derive(Clone, Copy)]
@@ -93,7 +94,7 @@ macro_rules! exact {
     )*};
 }
 
-exact!(bool, i8, i16, i32, i64, u8, u16, u32, u64);
+exact!(Truth, i8, i16, i32, i64, u8, u16, u32, u64);
 
 impl Widened for f32 {
     type Wide = f64;

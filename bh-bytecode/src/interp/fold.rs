@@ -3,6 +3,7 @@
 use super::extended::Widened;
 use super::{Step, offsets};
 use crate::element::Element;
+use crate::truth::Truth;
 
 /// A fold: where it starts, how it takes one more element, and what it gives.
 pub(super) struct Accumulator<T, A> {
@@ -69,8 +70,8 @@ impl Step<'_, '_> {
         let mut values = self.load::<T>(1, 1)?;
         if self.instr.count > 2 {
             // What the mask leaves out is in no fold.
-            let mask = self.load::<bool>(2, 1)?;
-            let chosen = |at: &usize| mask.get(*at) == Some(&true);
+            let mask = self.load::<Truth>(2, 1)?;
+            let chosen = |at: &usize| mask.get(*at) == Some(&Truth::TRUE);
             let places: Vec<usize> = (0..values.len()).filter(chosen).collect();
             fold_of = places.iter().map(|&at| fold_of[at]).collect();
             values = places.iter().map(|&at| values[at]).collect();

@@ -4,11 +4,12 @@ use super::Step;
 use crate::dtype::DType;
 use crate::element::Element;
 use crate::scalar::Arithmetic;
+use crate::truth::Truth;
 
 impl Step<'_, '_> {
     /// The positions that operand `at` names among `length` elements, and `None` where the mask is false, whose indices
     /// are not looked at.
-    fn positions(&mut self, at: usize, length: usize, mask: Option<&[bool]>) -> Result<Vec<Option<usize>>, String> {
+    fn positions(&mut self, at: usize, length: usize, mask: Option<&[Truth]>) -> Result<Vec<Option<usize>>, String> {
         let signed = self.batch.dtype(self.instr.operands[at]) == Some(DType::I64);
         let indices: Vec<i128> = if signed {
             self.load::<i64>(at, at)?.into_iter().map(i128::from).collect()
@@ -16,7 +17,7 @@ impl Step<'_, '_> {
             self.load::<u64>(at, at)?.into_iter().map(i128::from).collect()
         };
         let position = |(place, &index): (usize, &i128)| {
-            if mask.is_some_and(|mask| !mask[place]) {
+            if mask.is_some_and(|mask| !mask[place].get()) {
                 return Ok(None);
             }
             let from_start = if index < 0 { index + length as i128 } else { index };
@@ -49,7 +50,7 @@ impl Step<'_, '_> {
     fn scatter_with<T: Element>(&mut self, combine: fn(T, T) -> T) -> Result<(), String> {
         let mut target = self.load::<T>(0, 0)?;
         let values = self.load::<T>(1, 2)?;
-        let mask = if self.instr.count > 3 { Some(self.load::<bool>(3, 2)?) } else { None };
+        let mask = if self.instr.count > 3 { Some(self.load::<Truth>(3, 2)?) } else { None };
         let positions = self.positions(2, target.len(), mask.as_deref())?;
         for (position, value) in positions.into_iter().zip(values) {
             if let Some(position) = position {

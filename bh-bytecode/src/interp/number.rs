@@ -1,6 +1,6 @@
 //! Operations of one operand on a single number, for programs that compute numbers themselves.
 
-use crate::{Opcode, for_each_opcode, scalar};
+use crate::{Opcode, Truth, for_each_opcode, scalar};
 
 /// A result as a number: 1 for true.
 trait Number {
@@ -13,9 +13,9 @@ impl Number for f64 {
     }
 }
 
-impl Number for bool {
+impl Number for Truth {
     fn number(self) -> f64 {
-        f64::from(u8::from(self))
+        f64::from(u8::from(self.get()))
     }
 }
 

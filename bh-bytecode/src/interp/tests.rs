@@ -62,9 +62,12 @@ fn elementwise_broadcasts_casts_and_selects() {
     let row = p.view(x, |view| view.index(0, 1).unwrap().broadcast_to(&[2, 3]).unwrap());
     let out = p.array(&[2, 3], &[0.0f64; 6]);
     assert_eq!(p.run::<f64>(Opcode::Subtract, 0, &[out, x, row]), [-3.0, -3.0, -3.0, 0.0, 0.0, 0.0]);
-    let mask = p.array(&[2, 3], &[false; 6]);
+    let mask = p.array(&[2, 3], &[Truth::FALSE; 6]);
     let three = p.constant(3.0f64);
-    assert_eq!(p.run::<bool>(Opcode::Less, 0, &[mask, x, three]), [true, true, false, false, false, false]);
+    assert_eq!(
+        p.run::<Truth>(Opcode::Less, 0, &[mask, x, three]),
+        [true, true, false, false, false, false].map(Truth::from)
+    );
     assert_eq!(p.run::<f64>(Opcode::Where, 0, &[out, mask, three, x]), [3.0, 3.0, 3.0, 4.0, 5.0, 6.0]);
     let complex = p.array(&[2, 3], &[c64::default(); 6]);
     assert_eq!(p.run::<c64>(Opcode::Copy, 0, &[complex, mask])[1], Complex::new(1.0, 0.0));
@@ -125,7 +128,7 @@ fn gather_and_scatter() {
     let values = p.array(&[3], &[1i16, 2, 3]);
     assert_eq!(p.run::<i16>(Opcode::ScatterAdd, 0, &[x, values, index]), [15, 11, 12, 14]);
     assert_eq!(p.run::<i16>(Opcode::Scatter, 0, &[x, values, index]), [3, 11, 12, 1]);
-    let mask = p.array(&[3], &[true, true, false]);
+    let mask = p.array(&[3], &[true, true, false].map(Truth::from));
     assert_eq!(p.run::<i16>(Opcode::CondScatter, 0, &[x, values, index, mask]), [2, 11, 12, 1]);
     let wild = p.array(&[3], &[1u64, 1, u64::MAX]);
     assert_eq!(p.run::<i16>(Opcode::CondScatter, 0, &[x, values, wild, mask]), [2, 2, 12, 1]);
@@ -220,7 +223,7 @@ fn every_opcode_runs_for_every_legal_type() {
                 Kind::Index => {
                     operands = vec![ones(&mut p, dtype), ones(&mut p, dtype), p.array(&[3], &[0u64, 1, 2])];
                     if info.inputs == 3 {
-                        operands.push(p.array(&[3], &[true, false, true]));
+                        operands.push(p.array(&[3], &[true, false, true].map(Truth::from)));
                     }
                     0
                 }

@@ -8,6 +8,7 @@ use crate::element::{CastFrom, Element};
 use crate::interp::Memory;
 use crate::opcode::{Info, Kind, Opcode, Signature};
 use crate::order::AxisOrder;
+use crate::truth::Truth;
 use crate::view::{Overlap, View, overlap};
 use crate::with_dtype;
 
@@ -132,6 +133,10 @@ impl Generator<'_> {
         for element in bytes.chunks_exact_mut(dtype.size()) {
             let value = self.value(dtype);
             element.copy_from_slice(&value.bytes()[..dtype.size()]);
+            // In memory every byte but 0 is true.
+            if dtype == DType::Bool && element[0] != 0 && self.options.allow_specials && self.rng.chance(30) {
+                element[0] = self.rng.between(2, 255) as u8;
+            }
         }
         self.memory.insert(base.id, bytes);
         array
@@ -159,7 +164,7 @@ impl Generator<'_> {
         }
         let value = if special { self.rng.bits() as i64 } else { self.rng.between(-4, 10) };
         if dtype == DType::Bool {
-            return Constant::from_value(value & 1 == 1);
+            return Constant::from_value(Truth::from(value & 1 == 1));
         }
         Constant::from_value(if dtype.is_signed_int() || special { value } else { value.abs() }).cast(dtype)
     }

@@ -1,21 +1,6 @@
-//! Scalar functions of bool and integers: wrapping, never a trap.
+//! Scalar functions of integers: wrapping, never a trap.
 
 use super::{Arithmetic, Bits, Classify, Integer, Numeric, Ordered, Real};
-
-impl Arithmetic for bool {
-    const ZERO: bool = false;
-    const ONE: bool = true;
-
-    #[inline(always)]
-    fn add(self, other: bool) -> bool {
-        self | other
-    }
-
-    #[inline(always)]
-    fn multiply(self, other: bool) -> bool {
-        self & other
-    }
-}
 
 macro_rules! exact_traits {
     ($($type:ty, $all_ones:expr, $lowest:expr, $highest:expr);*) => {$(
@@ -78,7 +63,6 @@ macro_rules! exact_traits {
 }
 
 exact_traits!(
-    bool, true, false, true;
     i8, -1, i8::MIN, i8::MAX;
     i16, -1, i16::MIN, i16::MAX;
     i32, -1, i32::MIN, i32::MAX;
@@ -300,7 +284,6 @@ mod tests {
         assert_eq!(multiply(200u8, 2), 144);
         assert_eq!(subtract(0u16, 1), u16::MAX);
         assert_eq!(absolute(i16::MIN), i16::MIN);
-        assert_eq!((add(true, true), multiply(true, false)), (true, false));
     }
 
     #[test]
@@ -323,9 +306,9 @@ mod tests {
 
     #[test]
     fn comparisons_and_bits() {
-        assert!(greater(true, false) && less_equal(-1i8, 0) && not_equal(1u64, 2));
-        assert_eq!((maximum(false, true), minimum(-3i16, 2)), (true, -3));
-        assert_eq!((invert(true), invert(0u8), bit_xor(6i8, 3)), (false, 255, 5));
+        assert!(greater(1u8, 0).get() && less_equal(-1i8, 0).get() && not_equal(1u64, 2).get());
+        assert_eq!((maximum(0u8, 1), minimum(-3i16, 2)), (1, -3));
+        assert_eq!((invert(0u8), bit_xor(6i8, 3)), (255, 5));
         assert_eq!((sign(-5i8), sign(5u8), sign(0i64)), (-1, 1, 0));
     }
 }

@@ -6,6 +6,7 @@ use crate::complex::Complex;
 use crate::dtype::DType;
 use crate::opcode::Opcode;
 use crate::order::AxisOrder;
+use crate::truth::Truth;
 use crate::view::View;
 use std::fmt;
 use std::str::FromStr;
@@ -139,7 +140,7 @@ fn parse_view(batch: &mut Batch, line: &mut Line) -> Result<()> {
 fn parse_constant(batch: &mut Batch, line: &mut Line) -> Result<()> {
     line.label("const", 'c', batch.constants.len())?;
     let constant = match line.dtype()? {
-        DType::Bool => Constant::from_value(line.value::<bool>("bool")?),
+        DType::Bool => Constant::from_value(Truth::from(line.value::<bool>("bool")?)),
         DType::I8 => Constant::from_value(line.value::<i8>("i8")?),
         DType::I16 => Constant::from_value(line.value::<i16>("i16")?),
         DType::I32 => Constant::from_value(line.value::<i32>("i32")?),

@@ -47,7 +47,7 @@ pub trait Data {
         let from = Side { data: element_address(mapped, base, view), stride: &stride };
         // SAFETY: the stack maps the view for reading; `to` is valid for writing its elements and elsewhere, as
         // `# Safety` asks.
-        unsafe { strided::copy(base.dtype(), view.shape(), to, from, false) };
+        unsafe { strided::copy(base.dtype(), view.shape(), to, from) };
         self.unmap(base)
     }
 
@@ -64,7 +64,7 @@ pub trait Data {
         let to = Side { data: element_address(mapped, base, view), stride: &stride };
         // SAFETY: the stack maps the view for writing; `from` is valid for reading its elements and elsewhere, as
         // `# Safety` asks.
-        unsafe { strided::copy(base.dtype(), view.shape(), to, from, true) };
+        unsafe { strided::copy(base.dtype(), view.shape(), to, from) };
         self.unmap(base)
     }
 }

@@ -185,7 +185,8 @@ impl State {
         let mut value = Constant { bits: [0; 2], dtype: dtype as u8, reserved: [0; 7] };
         // SAFETY: views lie inside their bases, whose data does not move under the lock; a constant has room for any element.
         unsafe { copy_element(dtype, data, value.bits.as_mut_ptr().cast()) };
-        Some(value)
+        // In memory any byte but 0 is true.
+        Some(if dtype == DType::Bool { Constant::from_bytes(dtype, &value.bytes()) } else { value })
     }
 
     /// Has a base an element at a place?

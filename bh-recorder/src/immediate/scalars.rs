@@ -35,7 +35,7 @@ impl Recorder {
         let mut bytes = [0u8; 16];
         let (to, from) = (Side { data: bytes.as_mut_ptr(), stride: &[] }, Side { data, stride: &[] });
         // SAFETY: an element has at most as many bytes, and `data` is valid for reading one, as `# Safety` asks.
-        unsafe { strided::copy(dtype, &[], to, from, true) };
+        unsafe { strided::copy(dtype, &[], to, from) };
         state.set_value(handle, Constant::from_bytes(dtype, &bytes));
         Ok(true)
     }

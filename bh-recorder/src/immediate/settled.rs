@@ -195,7 +195,7 @@ impl Recorder {
             let (to, from) = if writes { (inside, outside) } else { (outside, inside) };
             // SAFETY: views lie inside their bases, whose data stays under the lock; `data` is valid for all elements
             // in this direction, and elsewhere, as `# Safety` asks.
-            unsafe { strided::copy(base.dtype(), shape, to, from, writes) };
+            unsafe { strided::copy(base.dtype(), shape, to, from) };
         };
         if small.len == 1 {
             copy(&[], &[], &[]);

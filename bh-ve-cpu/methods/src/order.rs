@@ -4,7 +4,7 @@
 use crate::parallel::{Share, install, share};
 use crate::scratch::{Scratch, Zeroed};
 use crate::{Call, Parallel};
-use bh_bytecode::{Complex, Element, c64, c128, with_dtype};
+use bh_bytecode::{Complex, Element, Truth, c64, c128, with_dtype};
 use bh_core::Result;
 use rayon::slice::ParallelSliceMut;
 use std::cmp::Ordering;
@@ -37,7 +37,7 @@ macro_rules! ranked_whole {
         }
     )*};
 }
-ranked_whole!(bool, i8, i16, i32, i64, u8, u16, u32, u64);
+ranked_whole!(Truth, i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! ranked_float {
     ($($type:ty),*) => {$(

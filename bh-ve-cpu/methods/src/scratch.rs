@@ -1,6 +1,6 @@
 //! Work memory of methods: from the host, so that it counts against the limit and is an error where there is none.
 
-use bh_bytecode::{c64, c128};
+use bh_bytecode::{Truth, c64, c128};
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
 use std::mem::MaybeUninit;
@@ -19,7 +19,7 @@ macro_rules! zeroed {
         unsafe impl Zeroed for $type {}
     )*};
 }
-zeroed!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128, faer::c32, faer::c64, AtomicI64);
+zeroed!(Truth, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128, faer::c32, faer::c64, AtomicI64);
 
 // SAFETY: any bytes are a value.
 unsafe impl<T> Zeroed for MaybeUninit<T> {}

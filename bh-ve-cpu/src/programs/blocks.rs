@@ -5,7 +5,7 @@ use super::operands::Operands;
 use super::{BLOCK, End, Known, LARGEST};
 use crate::primitives::Primitives;
 use bh_bytecode::subscript::indexed;
-use bh_bytecode::{DType, Opcode};
+use bh_bytecode::{DType, Opcode, Truth};
 use bh_scalar::{Arg, Compute, Load, Statement, leaves};
 
 /// The registers of a program in blocks.
@@ -131,12 +131,12 @@ impl<'a> Registers<'a> {
     }
 
     fn branch(&mut self, condition: u16, [then, orelse]: [&'a [Statement]; 2], active: &mut Mask) {
-        // SAFETY: truth values are bytes of 0 and 1, and the register has `count` of them.
+        // SAFETY: the register has `count` truth values.
         let holds =
-            unsafe { std::slice::from_raw_parts(self.place(usize::from(condition)).cast::<bool>(), self.count) };
+            unsafe { std::slice::from_raw_parts(self.place(usize::from(condition)).cast::<Truth>(), self.count) };
         let mut ways = [Mask([false; BLOCK]), Mask([false; BLOCK])];
         for (at, (active, holds)) in active.0.iter().zip(holds).enumerate() {
-            (ways[0].0[at], ways[1].0[at]) = (*active && *holds, *active && !holds);
+            (ways[0].0[at], ways[1].0[at]) = (*active && holds.get(), *active && !holds.get());
         }
         for (way, part) in ways.iter_mut().zip([then, orelse]) {
             if !part.is_empty() && way.any(self.count) {

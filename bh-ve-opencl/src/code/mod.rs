@@ -174,6 +174,11 @@ pub(crate) enum Why {
     Method(String),
 }
 
+/// The value of an element or a constant as the text reads it. Of truth values, every byte but 0 is true.
+pub(crate) fn loaded(dtype: DType, text: String) -> String {
+    if dtype == DType::Bool { format!("({text} != 0)") } else { text }
+}
+
 /// A parameter list and a body around which a kernel is made.
 pub(crate) struct Writer {
     pub(crate) numbers: numbers::Numbers,
@@ -204,7 +209,7 @@ impl Writer {
             self.constants.push((dtype, constant));
             self.constants.len() - 1
         });
-        format!("c{at}")
+        loaded(dtype, format!("c{at}"))
     }
 
     /// The number under which an instruction notes a failure.

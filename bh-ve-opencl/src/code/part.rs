@@ -1,6 +1,6 @@
 //! The statements of one iteration of a stage's loop nest.
 
-use super::{KernelMemory, Target, Variant, Writer};
+use super::{KernelMemory, Target, Variant, Writer, loaded};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, BufferRef, Parameters, Stage, Step};
@@ -102,10 +102,12 @@ impl<'a> Part<'a> {
             let args: Vec<String> = step.args().iter().map(|&arg| self.arg(arg)).collect();
             let refs: Vec<&str> = args.iter().map(String::as_str).collect();
             let text = match *step {
-                Step::Load { slot } => match self.staged.iter().find(|(staged, _)| *staged == slot) {
-                    Some((_, element)) => element.clone(),
-                    None => self.element(slot, value),
-                },
+                Step::Load { slot } => {
+                    let staged = self.staged.iter().find(|(staged, _)| *staged == slot);
+                    let element = staged.map(|(_, element)| element.clone());
+                    let element = element.unwrap_or_else(|| self.element(slot, value));
+                    loaded(kernel.slots[slot as usize].dtype, element)
+                }
                 Step::Compute { opcode, param, input, output, .. } => expression(opcode, param, input, output, &refs),
                 Step::Range { slot, output } => {
                     let number = self.number(slot);
@@ -179,7 +181,7 @@ impl<'a> Part<'a> {
         let buffer = self.writer.buffer(KernelMemory::Of(gather.buffer), output, false);
         // An element that is always there: a source without elements has no valid index, and its buffer at least one.
         self.body += &format!("const long p{source} = w{source} ? {offset} : 0;\n");
-        format!("{buffer}[p{source}]")
+        loaded(output, format!("{buffer}[p{source}]"))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::item::{DEPTH, Own};
 use super::view::is_wide;
-use super::{Code, KernelMemory, Placement, Target, Variant, Writer, stage, units};
+use super::{Code, KernelMemory, Placement, Target, Variant, Writer, loaded, stage, units};
 use bh_bytecode::c::{expression, type_name};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
@@ -44,7 +44,8 @@ impl Matrix {
         let stride = |stride, extent| if extent == 1 { 0 } else { stride };
         let terms = [(stride(self.row_stride, self.rows), row), (stride(self.column_stride, self.columns), column)];
         let terms: Vec<(i64, String)> = terms.map(|(stride, name)| (stride, name.to_owned())).into();
-        format!("{buffer}[{}]", writer.numbers.address(self.start, &terms))
+        let element = format!("{buffer}[{}]", writer.numbers.address(self.start, &terms));
+        if writes { element } else { loaded(self.dtype, element) }
     }
 
     /// The buffer of a view.

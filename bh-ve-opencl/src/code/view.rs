@@ -1,6 +1,6 @@
 //! Operands of operations that are kernels of their own.
 
-use super::{KernelMemory, Writer};
+use super::{KernelMemory, Writer, loaded};
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::{BufferRef, ConstantRef};
 
@@ -54,7 +54,8 @@ impl<'a> Access<'a> {
         let terms: Vec<(i64, String)> = (view.stride.iter().zip(view.shape).zip(indices))
             .map(|((stride, extent), name)| (if *extent == 1 { 0 } else { *stride }, name.clone()))
             .collect();
-        format!("{buffer}[{}]", writer.numbers.address(view.start, &terms))
+        let element = format!("{buffer}[{}]", writer.numbers.address(view.start, &terms));
+        if writes { element } else { loaded(self.dtype, element) }
     }
 
     /// The same elements as a dense array in another place.

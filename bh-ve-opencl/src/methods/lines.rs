@@ -1,6 +1,6 @@
 //! The lines of a view along its last axis, and where kernels of methods read and write.
 
-use crate::code::{KernelMemory, Writer};
+use crate::code::{KernelMemory, Writer, loaded};
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::BufferRef;
 
@@ -74,9 +74,10 @@ impl Lines {
     /// The element `at` of the line that begins at `name`.
     pub(super) fn element(&self, writer: &mut Writer, name: &str, at: &str, writes: bool) -> String {
         let buffer = writer.buffer(self.place, self.dtype, writes);
-        match self.step {
+        let element = match self.step {
             1 => format!("{buffer}[{name} + ({at})]"),
             step => format!("{buffer}[{name} + {} * ({at})]", writer.numbers.text(step)),
-        }
+        };
+        if writes { element } else { loaded(self.dtype, element) }
     }
 }

@@ -118,7 +118,7 @@ impl Machine {
                     let to = Side { data: bytes[first..].as_mut_ptr(), stride: &stride };
                     let side = Side { data: corner(part, memory), stride: memory.stride() };
                     // SAFETY: the program's memory is valid for the whole view, and there is room for the box.
-                    unsafe { strided::copy(base.dtype(), part.extent(), to, side, true) };
+                    unsafe { strided::copy(base.dtype(), part.extent(), to, side) };
                 }
                 if *rank != 0 {
                     self.port.send(Class::Payload, 0, *rank, std::mem::take(&mut bytes))?;

@@ -1,7 +1,7 @@
 //! Input values: tame ones that keep sums exact enough to compare, and wild ones with everything that goes wrong.
 
 use bh_bytecode::random::Rng;
-use bh_bytecode::{Constant, DType};
+use bh_bytecode::{Constant, DType, Truth};
 
 /// What values an input gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn value(rng: &mut Rng, dtype: DType, values: Values) -> Constant {
         _ => rng.between(if dtype.is_signed_int() { -9 } else { 0 }, 9),
     };
     if dtype == DType::Bool {
-        return Constant::from_value(rng.chance(50));
+        return Constant::from_value(Truth::from(rng.chance(50)));
     }
     if wild && rng.chance(40) {
         return extreme(rng, dtype);
@@ -103,8 +103,15 @@ fn extreme(rng: &mut Rng, dtype: DType) -> Constant {
     Constant::from_value(number).cast(dtype)
 }
 
-/// The bytes of `count` values.
+/// The bytes of `count` values. Of truth values, every third true one is another byte than 1, as memory may hold any.
 pub fn fill(rng: &mut Rng, dtype: DType, count: i64, values: Values) -> Vec<u8> {
     let size = dtype.size();
-    (0..count).flat_map(|_| value(rng, dtype, values).bytes().into_iter().take(size)).collect()
+    let mut bytes: Vec<u8> =
+        (0..count).flat_map(|_| value(rng, dtype, values).bytes().into_iter().take(size)).collect();
+    if dtype == DType::Bool {
+        for byte in bytes.iter_mut().filter(|byte| **byte != 0) {
+            *byte = if rng.chance(33) { rng.between(2, 255) as u8 } else { 1 };
+        }
+    }
+    bytes
 }

@@ -2,7 +2,7 @@
 
 use super::{Run, Seen};
 use bh_bytecode::random::Rng;
-use bh_bytecode::{Constant, DType};
+use bh_bytecode::{Constant, DType, Truth};
 use bh_core::abi::{Adoption, access, adopt, export, memory, status};
 use bh_core::error::{Error, Result};
 use bh_recorder::{ArrayId, Lent, Patience};
@@ -188,7 +188,7 @@ fn wild(dtype: DType, count: i64, seed: u64) -> Vec<u8> {
     let one = |rng: &mut Rng| match rng.below(100) {
         0..8 => Constant::from_value(special[rng.below(special.len())]).cast(real),
         8..50 => Constant::from_value(rng.between(-3000, 3000) as f64 / 1000.0).cast(real),
-        _ if real == DType::Bool => Constant::from_value(rng.chance(50)),
+        _ if real == DType::Bool => Constant::from_value(Truth::from(rng.chance(50))),
         _ => Constant::from_bytes(real, &rng.bits().to_ne_bytes()),
     };
     (0..count as usize * parts).flat_map(|_| one(&mut rng).bytes().into_iter().take(real.size())).collect()

@@ -3,7 +3,7 @@
 use super::elements::{index_text, visit};
 use super::name;
 use crate::stack::backend::Backend;
-use bh_bytecode::{BatchRef, DType, Opcode};
+use bh_bytecode::{BatchRef, DType, Opcode, Truth};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
@@ -21,7 +21,7 @@ pub(super) fn check(backend: &mut dyn Backend, batch: &BatchRef<'_>) -> Result<(
     let (Some(target), Some(index)) = (target.as_view(), index.as_view()) else { return Ok(()) };
     let mut wanted = Vec::new();
     if let Some(mask) = mask
-        && visit::<bool>(backend, batch, mask, |flag| wanted.push(flag)).is_none()
+        && visit::<Truth>(backend, batch, mask, |flag| wanted.push(flag.get())).is_none()
     {
         return Ok(());
     }

@@ -79,7 +79,8 @@ pub(super) fn sample(dtype: DType, i: usize, salt: usize) -> [u8; 16] {
         }};
     }
     match dtype {
-        DType::Bool => (mixed % 2 == 1).write(&mut bytes),
+        // Memory may hold any byte.
+        DType::Bool => bytes[0] = [0, 1, 0, 128, 0, 255, 0, 2][mixed % 8],
         DType::F32 | DType::F64 => types_of!(FLOAT, write, real),
         DType::C64 | DType::C128 => types_of!(COMPLEX, write, complex),
         _ => types_of!(INT, write, whole),
