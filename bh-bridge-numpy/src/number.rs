@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::foreign;
 use crate::scalar::give;
 use crate::ufunc::Ufunc;
+use bh_bytecode::DType;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

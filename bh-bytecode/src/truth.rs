@@ -225,7 +225,7 @@ mod tests {
             let (a, b) = (Truth::read(&[first]), Truth::read(&[second]));
             let (p, q) = (first != 0, second != 0);
             let byte = |value: Truth| value.0;
-            assert_eq!([a < b, a <= b, a > b, a >= b, a == b], [p < q, p <= q, p > q, p >= q, p == q]);
+            assert_eq!([a < b, a <= b, a > b, a >= b, a == b], [!p & q, !p | q, p & !q, p | !q, p == q]);
             assert_eq!([a & b, a | b, a ^ b, !a].map(byte), [p & q, p | q, p ^ q, !p].map(u8::from));
             assert_eq!(
                 [a.maximum(b), a.minimum(b), a.add(b), a.multiply(b)].map(byte),

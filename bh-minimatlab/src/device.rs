@@ -86,7 +86,8 @@ impl Device {
     /// A logical matrix with all elements equal.
     pub fn full_truth(&self, value: bool, rows: usize, cols: usize) -> Outcome<Matrix> {
         let shape = shape(rows, cols)?;
-        let id = self.with_place(|place| self.recorder.full(Constant::from_value(value), &shape, place))?;
+        let id =
+            self.with_place(|place| self.recorder.full(Constant::from_value(Truth::from(value)), &shape, place))?;
         Ok(self.fresh(id, rows, cols, true))
     }
 
@@ -178,7 +179,7 @@ impl Device {
             .iter()
             .map(|item| match item {
                 Item::Number(value) => Input::Constant(Constant::from_value(*value)),
-                Item::Truth(value) => Input::Constant(Constant::from_value(*value)),
+                Item::Truth(value) => Input::Constant(Constant::from_value(Truth::from(*value))),
                 Item::Matrix(_) => Input::Array(matrices.next().map_or(ArrayId(0), |matrix| matrix.array.id())),
             })
             .collect();
@@ -279,7 +280,7 @@ impl Device {
     pub fn overwrite(&self, into: &Matrix, value: &Value) -> Outcome<()> {
         let input = match value {
             Value::Number(value) => Input::Constant(Constant::from_value(*value)),
-            Value::Truth(value) => Input::Constant(Constant::from_value(*value)),
+            Value::Truth(value) => Input::Constant(Constant::from_value(Truth::from(*value))),
             Value::Matrix(matrix) => Input::Array(matrix.array.id()),
             _ => return Err(Fault::new(format!("a {} cannot be an element", value.kind()))),
         };
