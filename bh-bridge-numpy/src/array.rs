@@ -359,7 +359,9 @@ impl Array {
             // As in NumPy, a new array without elements has none to go on to.
             return PyTuple::new(py, vec![0; self.view.rank()]);
         }
-        PyTuple::new(py, self.strides_in_bytes())
+        // Between the parts of complex numbers lie the other ones.
+        let apart = if self.link.is_some() { 2 } else { 1 };
+        PyTuple::new(py, self.strides_in_bytes().into_iter().map(|stride| stride * apart))
     }
 
     /// The number of dimensions.
@@ -514,9 +516,15 @@ impl Array {
         self.show(other.id(), &other.view, alone)
     }
 
+    /// Is it the real or imaginary part of a complex array?
+    #[getter]
+    fn _is_part(&self) -> bool {
+        self.link.is_some()
+    }
+
     #[getter]
     fn _contiguous(&self) -> bool {
-        self.view.is_contiguous()
+        self.view.is_contiguous() && (self.link.is_none() || self.len() < 2)
     }
 
     #[allow(clippy::unused_self)] // Python calls it with one.

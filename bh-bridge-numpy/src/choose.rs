@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::error::{exception, value_error};
-use crate::layout::Order;
+use crate::layout::{Order, is_plain};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::operand::{Operand, classify};
@@ -51,7 +51,7 @@ fn check(array: &Array, key: &Array) -> PyResult<()> {
 
 /// Copies of the elements that a key chooses. `None` if the key needs Python.
 pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>> {
-    if key.is_in_fortran() {
+    if !is_plain(&key.view) {
         // What it chooses is in its order.
         return Ok(None);
     }
@@ -207,7 +207,7 @@ pub fn select(
     let turned = [turn(&x)?, turn(&y)?];
     let [x, y] = [(&turned[0], x), (&turned[1], y)].map(|(turned, own)| turned.as_ref().map_or(own, Operand::Array));
     let selected = select_plain(py, &order.turned(mask)?, [&x, &y], dtype)?;
-    selected.map(|selected| order.back(selected)).transpose()
+    selected.map(|selected| order.back(&selected)).transpose()
 }
 
 /// As [`select`], of operands whose dimensions lie in memory as in C.

@@ -8,14 +8,77 @@ use bh_recorder::Patience;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
 use std::ffi::CString;
 
 create_exception!(bh, BhError, PyRuntimeError, "A failure of the bh runtime, such as a stack that cannot be loaded.");
+
+/// The class of errors of recorded indices: NumPy's programs catch them as `IndexError`, others as what fails later.
+pub fn index_error(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let make = || {
+        let bases = PyTuple::new(py, [py.get_type::<BhError>(), py.get_type::<PyIndexError>()])?;
+        let members = PyDict::new(py);
+        members.set_item("__module__", "bh")?;
+        members.set_item("__doc__", "An index out of bounds that was met where a recorded operation ran.")?;
+        let class = py.get_type::<PyType>().call1(("BoundsError", bases, members))?;
+        Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
+    };
+    CLASS.get_or_try_init(py, make).map(|class| class.bind(py))
+}
+
+/// What the indexing functions of Python put into flat indices out of bounds: a bit, four with the axis, and these with the extent
+/// and the index.
+const NOWHERE: i64 = 1 << 62;
+const EXTENT_BITS: u32 = 29;
+
+/// An index and the extent that it is beyond, of what engines say about it.
+fn beyond(text: &str) -> Option<(i64, i64)> {
+    let number = |text: &str| text.split(' ').next()?.parse().ok();
+    let index = text.match_indices("index ").find_map(|(at, word)| number(&text[at + word.len()..]))?;
+    let (_, extent) = text.split_once(" is out of range for ").filter(|(_, rest)| rest.contains(" elements"))?;
+    Some((index, number(extent)?))
+}
+
+/// What NumPy says of an index out of bounds, if that is what has failed.
+fn out_of_bounds(text: &str) -> Option<String> {
+    let (index, extent) = beyond(text)?;
+    let part = |from: u32, bits: u32| index >> from & ((1 << bits) - 1);
+    let (index, axis, extent) = match index {
+        i64::MAX => return Some("an index is out of bounds".into()),
+        NOWHERE.. => {
+            let given = part(0, EXTENT_BITS);
+            let sign = given >> (EXTENT_BITS - 1) << EXTENT_BITS;
+            (given - sign, part(2 * EXTENT_BITS, 4), part(EXTENT_BITS, EXTENT_BITS))
+        }
+        index => (index, 0, extent),
+    };
+    Some(format!("index {index} is out of bounds for axis {axis} with size {extent}"))
+}
+
+/// What NumPy says of an index out of bounds, and the place that recorded it, if that is what has failed.
+fn in_numpys_words(text: &str) -> Option<String> {
+    let message = out_of_bounds(text)?;
+    let place = text.split_once(": ").map(|(place, _)| place).filter(|place| place.contains(':'));
+    Some(place.map_or(message.clone(), |place| format!("{message} (recorded at {place})")))
+}
+
+/// The exception for an index out of bounds.
+fn index_exception(message: String) -> PyErr {
+    Python::attach(|py| match index_error(py).and_then(|class| class.call1((message,))) {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    })
+}
 
 /// The exception that NumPy would raise for such a failure. Its text begins with the file and line that recorded the
 /// failing operation, where that is known.
 pub fn exception(error: Error) -> PyErr {
     let text = error.to_string();
+    if let Some(message) = in_numpys_words(&text) {
+        return index_exception(message);
+    }
     match error.status {
         status::SHAPE | status::ARGUMENT => PyValueError::new_err(text),
         status::TYPE => PyTypeError::new_err(text),
@@ -55,6 +118,8 @@ pub fn settled<R: Send>(
 /// Warns of a failure of operations that are not asked for.
 pub fn warn_of(py: Python<'_>, failure: Option<Error>) -> PyResult<()> {
     let Some(failure) = failure else { return Ok(()) };
+    let failure = failure.to_string();
+    let failure = in_numpys_words(&failure).unwrap_or(failure);
     let text = CString::new(format!("what depends on a failed operation is lost: {failure}"))?;
     let (file, line) = with_location(py, |place| (CString::new(place.file), place.line));
     PyErr::warn_explicit(py, &py.get_type::<PyRuntimeWarning>(), &text, &file?, line.cast_signed(), None, None)

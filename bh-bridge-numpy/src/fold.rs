@@ -3,6 +3,7 @@
 
 use crate::array::Array;
 use crate::error::{exception, value_error};
+use crate::layout::Order;
 use crate::location::with_location;
 use crate::numpy_types::no_value;
 use crate::shared_view::contiguous;
@@ -148,8 +149,40 @@ impl Folds {
 }
 
 /// Records a reduction over the axes of a bit mask, or an accumulate along one, of the elements in a type. `keep`: reduced axes
-/// stay, with extent 1. `mask`: which elements a masked reduction takes, in the array's shape.
+/// stay, with extent 1. `mask`: which elements a masked reduction takes, in the array's shape. The result has the operands' order
+/// in memory.
 pub fn fold(
+    py: Python<'_>,
+    array: &Array,
+    opcode: Opcode,
+    dtype: DType,
+    axes: u16,
+    keep: bool,
+    mask: Option<&Array>,
+) -> PyResult<Array> {
+    let gone = if opcode.kind() == Kind::Reduction { axes } else { 0 };
+    let stays = |&(dim, &extent): &(usize, &i64)| gone >> dim & 1 == 0 && extent != 1;
+    let several = array.view.shape().iter().enumerate().filter(stays).count() > 1;
+    let Some(order) = (if several { Order::of(&[Some(array), mask]) } else { None }) else {
+        return fold_plain(py, array, opcode, dtype, axes, keep, mask);
+    };
+    let chosen = mask.map(|mask| order.turned(mask)).transpose()?;
+    let turned_axes = order.turned_mask(axes);
+    let folded = fold_plain(py, &order.turned(array)?, opcode, dtype, turned_axes, true, chosen.as_ref())?;
+    let folded = order.back(&folded)?;
+    if keep || gone == 0 {
+        return Ok(folded);
+    }
+    let dims = folded.view.shape().iter().zip(folded.view.stride()).enumerate();
+    let (shape, stride): (Vec<i64>, Vec<i64>) =
+        dims.filter(|(dim, _)| gone >> dim & 1 == 0).map(|(_, (extent, step))| (*extent, *step)).unzip();
+    let view = View::new(folded.view.start(), &shape, &stride).map_err(value_error)?;
+    let id = folded.context.recorder.window(folded.id(), &view).map_err(exception)?;
+    Ok(Array::new(folded.context, id, dtype, view))
+}
+
+/// As [`fold`], of operands in C's order.
+fn fold_plain(
     py: Python<'_>,
     array: &Array,
     opcode: Opcode,

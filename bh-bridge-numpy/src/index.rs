@@ -5,7 +5,7 @@ use crate::element::{Rows, at_hand, await_rows, columns, set_at_hand};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
-use crate::record::{assignable, cast};
+use crate::record::{assignable, cast_in_order};
 use crate::scalar::numpy_scalar;
 use crate::shared_view::made;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
@@ -196,10 +196,11 @@ fn select(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
         parts[0] = Some(part);
         count = 1;
     }
-    apply(view, &parts[..count], copied).map(Some)
+    apply(view, &parts[..count], copied)
 }
 
-fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Selected> {
+/// What the parts of a basic key select; `None` for more dimensions than views have.
+fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Option<Selected>> {
     let used = parts.iter().flatten().filter(|part| matches!(part, Part::Whole(_) | Part::Slice(_))).count();
     let ellipses = parts.iter().flatten().filter(|part| matches!(part, Part::Ellipsis)).count();
     if ellipses > 1 {
@@ -209,6 +210,11 @@ fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Sele
     if used > rank {
         let text = format!("too many indices for array: array is {rank}-dimensional, but {used} were indexed");
         return Err(PyIndexError::new_err(text));
+    }
+    let count = |kind: fn(&Part<'_>) -> bool| parts.iter().flatten().filter(|part| kind(part)).count();
+    let (whole, new) = (count(|part| matches!(part, Part::Whole(_))), count(|part| matches!(part, Part::NewAxis)));
+    if rank - whole + new > MAX_RANK {
+        return Ok(None);
     }
     let mut result = *view;
     let (mut dim, mut axis) = (0, 0);
@@ -241,7 +247,7 @@ fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Sele
         }
     }
     let element = used == rank && parts.iter().flatten().all(|part| matches!(part, Part::Whole(_)));
-    Ok(Selected { view: result.into(), element, copied })
+    Ok(Some(Selected { view: result.into(), element, copied }))
 }
 
 /// `count` elements of a dimension, from `start` in steps.
@@ -359,7 +365,7 @@ impl Array {
             (false, true) => {
                 let view = Bound::new(py, derive(slf, selected.view)?)?;
                 let code = view.borrow().dtype as u8;
-                cast(py, &view, code)?
+                cast_in_order(py, &view, code)?
             }
         };
         crate::scalar::give(py, result)

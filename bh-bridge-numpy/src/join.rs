@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::call::{Call, Served};
+use crate::layout::is_plain as in_order_of_c;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
 use bh_bytecode::View;
@@ -36,7 +37,7 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
     if axis >= shape.len() || !all.iter().all(fits) || !views.iter().all(alike) {
         return None;
     }
-    if all.iter().all(|array| array.is_in_fortran()) {
+    if !all.iter().all(|array| in_order_of_c(&array.view)) {
         // The result is in their order.
         return None;
     }

@@ -57,6 +57,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<error::BhError>())?;
+    module.add("BoundsError", error::index_error(module.py())?)?;
     module.add_class::<array::Array>()?;
     module.add_function(wrap_pyfunction!(array::set_class_of_arrays, module)?)?;
     module.add_class::<ufunc::Ufunc>()?;
@@ -80,5 +81,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     transfer::register(module)?;
     buffer::register(module)?;
     warning::register(module)?;
+    layout::register(module)?;
     location::register(module)
 }

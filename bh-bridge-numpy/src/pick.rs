@@ -399,16 +399,21 @@ pub fn columns(array: &Array, key: &Array) -> Option<Array> {
     let mut hand = is_plain(key).then(|| hand_for([array, key].into_iter()))??;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, indices(&hand, key, extent)?);
-    let view = contiguous(&[rows, chosen.len() as i64]).ok()?;
-    let (id, to) = hand.make_moved(array.dtype, view.shape())?;
+    let count = chosen.len() as i64;
+    let (id, to) = hand.make_moved(array.dtype, &[count, rows])?;
     sized!(array.dtype, columns_into(from, &chosen, to));
+    drop(hand);
+    // As NumPy's, the result has them one after the other.
+    let made = Array::new(array.context, id, array.dtype, contiguous(&[count, rows]).ok()?);
+    let view = View::new(0, &[rows, count], &[1, rows]).ok()?;
+    let id = array.context.recorder.window(made.id(), &view).ok()?;
     Some(Array::new(array.context, id, array.dtype, view))
 }
 
 fn columns_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
     let (stride, mut next) = (from.view().stride(), to.cast::<T>());
-    for row in 0..from.view().shape()[0] {
-        for column in chosen {
+    for column in chosen {
+        for row in 0..from.view().shape()[0] {
             let at = from.data().cast::<T>().wrapping_offset((row * stride[0] + column * stride[1]) as isize);
             // SAFETY: the element lies in the array, and there is room for all that are chosen.
             unsafe {

@@ -144,7 +144,7 @@ pub fn cast_in_order(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyRe
     let (array, dtype) = (array.get(), element_type(code)?);
     match Order::of(&[Some(array)]) {
         None => cast_plain(py, array, dtype),
-        Some(order) => order.back(cast_plain(py, &order.turned(array)?, dtype)?),
+        Some(order) => order.back(&cast_plain(py, &order.turned(array)?, dtype)?),
     }
 }
 
@@ -282,7 +282,7 @@ fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>,
     let result = Array::result(last.context, id, info.dtype, info.view);
     match order {
         None => Ok(result),
-        Some(order) => order.back(result),
+        Some(order) => order.back(&result),
     }
 }
 

@@ -139,7 +139,9 @@ pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([from, dtype]) = call.plain() else { return Ok(None) };
     let (Some(from), Some(dtype)) = (array(from), element_type(dtype)) else { return Ok(None) };
     let this = from.get();
-    if this.dtype.is_complex() || dtype.is_complex() || this.is_scalar() || this.view.rank() == 0 {
+    // A copy of repeated elements has an order of its own.
+    let repeats = this.view.rank() > 1 && this.view.stride().contains(&0);
+    if this.dtype.is_complex() || dtype.is_complex() || this.is_scalar() || this.view.rank() == 0 || repeats {
         return Ok(None);
     }
     let copy = if this.dtype == dtype && this.view.rank() == 1 { copied(this) } else { None };

@@ -456,7 +456,7 @@ impl<const N: usize> Call<'_, N> {
             turned[position] = Some(order.turned(array)?);
         }
         let arrays = turned.each_ref().map(Option::as_ref);
-        order.back(Call { arrays, ..*self }.record_plain(py)?)
+        order.back(&Call { arrays, ..*self }.record_plain(py)?)
     }
 
     /// Records the call into a new array in C order.

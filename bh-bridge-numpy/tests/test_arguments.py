@@ -468,3 +468,71 @@ def test_products_and_determinants_at_hand_are_scalars():
     assert type(truth @ truth) is numpy.bool and type(np.ones(2) @ np.ones(2)) is numpy.float64
     assert [type(part) for part in np.linalg.slogdet([[2.0]])] == [numpy.float64] * 2
     assert np.linalg.slogdet(np.eye(2)[None])[0].shape == (1,)
+
+
+MANY_DIMENSIONS = """
+np.ones((1,) * 16)[None]
+np.ones((1,) * 16)[..., None, None]
+np.ones((2,) * 9)[(None,) * 10]
+np.ones((1,) * 16)[(0,) + (None,) * 3]
+np.ones((1,) * 16)[[[0]]]
+np.expand_dims(np.ones((1,) * 16), 0)
+np.broadcast_to(np.ones(2), (1,) * 63 + (2,)) * 2
+np.multiply.outer(np.ones((1,) * 8), np.ones((1,) * 9))
+np.stack([np.ones((1,) * 16)] * 2, axis=-1)
+np.arange(2).reshape((1,) * 63 + (2,))
+np.reshape(np.arange(4), (2, 2) + (1,) * 20, order="F")
+np.zeros_like(np.ones(1), shape=(1,) * 17)
+np.full_like(np.ones(1), 2, shape=(1,) * 17)
+np.array(np.ones(2), ndmin=20)
+np.kron(np.ones((1,) * 17), np.ones(2))
+np.tensordot(np.ones((1,) * 9), np.ones((1,) * 9), 0)
+np.einsum("abcdefghi,jklmnopqr", np.ones((1,) * 9), np.ones((1,) * 9))
+np.meshgrid(*[np.arange(1)] * 17)[0]
+np.tile(np.ones(2), (1,) * 17)
+np.lib.stride_tricks.as_strided(np.ones(1), (1,) * 17, (8,) * 17)
+np.lib.stride_tricks.sliding_window_view(np.ones((2,) * 9), (1,) * 9)
+np.where(np.ones((1,) * 16, bool)[None], 1, 2)
+np.ones((1,) * 16)[None] + np.ones(3)
+np.concatenate([np.ones((1,) * 16)[None], np.ones((1,) * 16)[None]], axis=5)
+np.sum(np.ones((1,) * 16)[None], 0)
+""".strip().splitlines()
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("call", MANY_DIMENSIONS)
+def test_arrays_of_many_dimensions_are_numpys(call):
+    same(*(eval(call, {"np": m}) for m in (np, numpy)))
+
+
+EDGES = """
+np.average(np.zeros((0, 3)), axis=1)
+np.clip(np.array([True, False]), False, True)
+np.clip(np.array([True, False]), 0, 1)
+np.clip(np.array([True, False]), None, True)
+np.select([np.array([True, False])], [-1], np.array([7, 8], "u8"))
+np.select([np.array([True, False])], [np.array([1, 2], "u1")], 300)
+np.select([np.array([True, False])], [np.array([1, -2])], np.array([7], "u8"))
+np.argmax(np.array([[1.0, 2]]), 0, out=np.zeros(2))
+np.argmax(np.array([1.0, 2]), out=np.zeros(()))
+np.repeat(np.array([]), -1)
+np.repeat(np.array([1, 2]), -1)
+np.repeat(np.zeros((0, 2)), -1, axis=0)
+np.repeat(np.zeros((0, 2)), -1, axis=1)
+np.zeros(0).repeat(-1)
+""".strip().splitlines()
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("call", EDGES)
+def test_edges_are_numpys(call):
+    found = []
+    for m in (np, numpy):
+        try:
+            found.append(numpy.asarray(eval(call, {"np": m})))
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            found.append((type(error).__name__, str(error)))
+    if isinstance(found[1], tuple):
+        assert found[0] == found[1]
+    else:
+        same(*found)

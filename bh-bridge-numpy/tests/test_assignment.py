@@ -1,5 +1,7 @@
 """What assignments convert and refuse, as in NumPy."""
 
+import warnings
+
 import numpy
 import pytest
 
@@ -63,3 +65,58 @@ def test_known_indices_are_checked_at_once():
     with pytest.raises(ValueError, match="read-only"):
         a.put([0], 1)
     assert b.tolist() == [1, 1, 1] and a.tolist() == [0, 0, 0]
+
+
+VALUES = """
+2 + 1j
+numpy.complex64(2 + 1j)
+numpy.complex128(3 + 1j)
+x[5] + 1j
+x[5] * 1j
+np.sum(x[:3] * 1j)
+np.array(2 + 1j)
+np.array([2 + 1j])
+np.array([[2.5]])
+np.array([2, 3])
+numpy.array([2.5], object)
+numpy.array(2.5, object)
+'3'
+'x'
+None
+object()
+[1]
+[1j]
+[None]
+range(1)
+1 << 70
+float('nan')
+numpy.float32('inf')
+numpy.timedelta64(3, 'D')
+""".strip().splitlines()
+KEYS = {"an element": "a[5] = value", "a tuple": "a[5,] = value", "with an ellipsis": "a[5, ...] = value", "flat": "a.flat[5] = value", "all": "a[1:3] = value"}
+
+
+def stored(m, value, statement, dtype, size):
+    """What an assignment makes of an array, or the class of its error, and the classes of its warnings."""
+    names = {"np": m, "numpy": numpy, "a": m.arange(size).astype(dtype), "x": m.arange(size).astype(dtype)}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        names["value"] = eval(value, names)
+        try:
+            exec(statement, names)
+            result = numpy.asarray(names["a"])[:10].tolist()
+        except (TypeError, ValueError, OverflowError) as error:
+            result = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+    return repr(result), sorted({warning.category.__name__ for warning in found} - {"RuntimeWarning"})
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("value", VALUES)
+def test_elements_take_what_numpys_take(value, key, size):
+    for dtype in "? u1 i8 f4 f8 D".split():
+        if key == "all" and ("inf" in value or "timedelta" in value or "range" in value or "nan" in value or dtype == "?"):
+            continue
+        if key == "flat" and ("inf" in value or "timedelta" in value):
+            continue
+        assert stored(bh, value, KEYS[key], dtype, size) == stored(numpy, value, KEYS[key], dtype, size), dtype

@@ -173,6 +173,5 @@ def test_new_axes_in_keys():
         assert m[key].shape == a[key].shape and numpy.array_equal(m[key], a[key])
     m[:, None] = 2.0
     assert numpy.array_equal(m, numpy.full(6, 2.0))
-    many = np.zeros((1,) * 16)
-    with pytest.raises(IndexError):
-        many[None]
+    with np.fallback("silent"):
+        assert np.zeros((1,) * 16)[None].shape == (1,) * 17

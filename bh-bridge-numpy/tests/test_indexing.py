@@ -1,5 +1,9 @@
 """Indexing, views and assignment against NumPy."""
 
+import os
+import subprocess
+import sys
+
 import numpy
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -194,3 +198,56 @@ def test_masks_without_elements_fit_as_in_numpy(shape, mask):
             mine[bh.zeros(mask, dtype=bool)]
     else:
         assert mine[bh.zeros(mask, dtype=bool)].shape == expected
+
+
+OUT_OF_BOUNDS = """
+a[np.ix_([1, 2], [11, 170])]
+a[np.array([1, -1001]), 0]
+a[:, np.array([3, 160])]
+a[None, :, np.array([3, -161])]
+a[np.array([5]), np.array([7]) + 160]
+a.reshape(-1)[np.array([160000] * 3000)]
+np.take(a, np.array([7, 160] * 3000), axis=1)
+np.zeros((3, 0))[np.array([4])]
+np.zeros((3, 0))[np.array([4]) + np.array([0])]
+np.zeros((3, 0)).__setitem__(np.array([-4]), 1)
+a.__setitem__((0, np.array([160])), 1)
+a.__setitem__((slice(None), np.array([0, 161])), 1)
+a[np.arange(10), np.arange(155, 165)]
+""".strip().splitlines()
+
+MODES = {"at once": {}, "recorded": {"BH_RECORDER_IMMEDIATE_BYTES": "0"}, "on ranks": {"BH_CONFIG": "ranks.toml"}}
+RANKS = """
+[stacks]
+default = "simulated"
+simulated = ["filter", "cluster", "fuser", "node", "ve-cpu"]
+[components.cluster]
+transport = "in-process"
+ranks = 3
+small_bytes = 17
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_index_errors_are_numpys(mode, tmp_path):
+    program = f"""
+import sys
+import numpy, bh
+assert issubclass(bh.BoundsError, bh.Error) and issubclass(bh.BoundsError, IndexError)
+for call in {OUT_OF_BOUNDS!r}:
+    words = []
+    for m in (numpy, bh):
+        a = m.arange(160000.0).reshape(1000, 160)
+        try:
+            numpy.asarray(eval(call, {{"np": m, "a": a}}))
+            numpy.asarray(a)
+            words.append("nothing")
+        except IndexError as error:
+            words.append(str(error).split(" (recorded at ")[0])
+    assert words[0] == words[1] and "out of bounds" in words[0], (call, words)
+print("all")
+"""
+    (tmp_path / "ranks.toml").write_text(RANKS)
+    environment = {**os.environ, "BH_FALLBACK": "silent", **MODES[mode]}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["all"], done.stderr

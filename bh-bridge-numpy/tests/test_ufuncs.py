@@ -295,3 +295,31 @@ def test_folds_take_arguments_in_any_form():
     for arguments, keywords in (((0, None, None, False, 1, True, 2), {}), ((0,), {"axis": 0}), ((), {"axes": 0}), ((0,), {"keep": 1})):
         with pytest.raises(TypeError):
             bh.add.reduce(x, *arguments, **keywords)
+
+
+MASKED = """
+np.power(np.array([2, 3, 4] * n), np.array([-1, 2, 3] * n), where=k, out=np.zeros(3 * n, int))
+np.power(np.array([2, 3, 4] * n), -1, where=np.zeros(3 * n, bool), out=np.zeros(3 * n, int))
+np.divide(1, np.array([0.0, 1, 2] * n), where=k, out=np.full(3 * n, numpy.nan))
+np.floor_divide(5, np.array([0, 1, 2] * n), where=k, out=np.zeros(3 * n, int))
+np.remainder(np.array([0, 1, 2] * n), 0, where=np.zeros(3 * n, bool), out=np.zeros(3 * n, int))
+np.log(np.array([-1.0, 1, 2] * n), where=k, out=np.zeros(3 * n))
+np.arctanh(np.array([3, 0.1, 0.2] * n), where=k, out=np.zeros(3 * n))
+np.multiply(np.array([1e300, 1, 2] * n), 1e300, where=k, out=np.zeros(3 * n))
+np.add(np.array([numpy.nan, 1, 2] * n), 1, where=k, out=np.zeros(3 * n, int), casting="unsafe")
+np.left_shift(np.array([1, 1, 2] * n), np.array([-1, 1, 2] * n), where=k, out=np.zeros(3 * n, int))
+np.add(np.arange(3.0 * n).reshape(3, n), np.arange(n), where=np.arange(n) % 2 == 0, out=np.zeros((3, n)))
+""".strip().splitlines()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [2, 3000])
+@pytest.mark.parametrize("call", MASKED)
+def test_elements_that_are_left_out_have_no_errors(call, n):
+    mine, theirs = (eval(call, {"np": m, "numpy": numpy, "n": n, "k": m.array([False, True, True] * n)}) for m in (bh, numpy))
+    assert numpy.array_equal(numpy.asarray(mine), theirs, equal_nan=True)
+
+
+def test_powers_under_a_mask_are_checked():
+    with pytest.raises(ValueError, match="negative integer powers"):
+        bh.power(bh.array([2, 3]), bh.array([-1, 2]), where=bh.array([True, False]), out=bh.zeros(2, int))

@@ -51,7 +51,7 @@ else:
     from ._jit import jit  # noqa: E402,F401
     from ._live import live  # noqa: E402,F401
     from ._magic import load_ipython_extension  # noqa: E402,F401
-    from ._native import Error, Stack  # noqa: E402,F401
+    from ._native import BoundsError, Error, Stack  # noqa: E402,F401
     from ._parallel import parallel  # noqa: E402,F401
     from ._ranks import map_blocks, rank, ranks  # noqa: E402,F401
     from ._runtime import explain, fallback, flush, info, profile, threads, using, wait  # noqa: E402,F401

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from . import _fallback, _indexing, _native
-from ._convert import asarray, astype, native
+from ._convert import asarray, astype, in_order, native
 from ._fallback import falls_back
 from ._joining import concatenate
+from ._layout import axes_in_memory
 from ._manipulation import expand_dims, ravel, reshape
 from ._types import BOOL, INT64
 
@@ -50,7 +51,11 @@ def roll(a, shift, axis=None):
     total = [0] * a.ndim
     for place, distance in zip(places.tolist(), distances.tolist()):
         total[place] += int(distance)
-    return _native.roll(a, [distance % extent if extent else 0 for distance, extent in zip(total, a.shape)])
+    distances = [distance % extent if extent else 0 for distance, extent in zip(total, a.shape)]
+    axes = axes_in_memory("K", a.shape, a._stride)
+    if axes is None:
+        return _native.roll(a, distances)
+    return _native.turned_back(_native.roll(_native.transpose(a, axes), [distances[axis] for axis in axes]), axes)
 
 
 @falls_back
@@ -67,8 +72,9 @@ def repeat(a, repeats, axis=None):
         raise ValueError("object too deep for desired array")
     if counts.size == 1:
         count = int(counts.reshape(()))
-        if count < 0:
-            raise ValueError("repeats may not contain negative values.")
+        if count < 0 and a.shape[axis]:
+            raise ValueError("repeats may not contain negative values." if a.size else "negative dimensions are not allowed")
+        count = max(count, 0)
         wide = _native.broadcast_to(expand_dims(a, axis + 1), a.shape[: axis + 1] + (count,) + a.shape[axis + 1 :])
         flat = a.shape[:axis] + (a.shape[axis] * count,) + a.shape[axis + 1 :]
         return _native.reshape(_native.cast(wide, a._code), flat)
@@ -82,6 +88,8 @@ def tile(A, reps):
     A = native(A)
     reps = (int(reps),) if np.ndim(reps) == 0 else tuple(int(count) for count in reps)
     rank = max(A.ndim, len(reps))
+    if builtins.all(count == 1 for count in reps):
+        return in_order(_native.reshape(A, (1,) * (rank - A.ndim) + A.shape), "K")
     reps = (1,) * (rank - len(reps)) + reps
     shape = (1,) * (rank - A.ndim) + A.shape
     inner = _native.reshape(A, tuple(part for extent in shape for part in (1, extent)))

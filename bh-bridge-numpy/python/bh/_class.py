@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _creation, _fallback, _imports, _native
 from ._public import equivalent, public
-from ._types import code_of
+from ._types import MOST_DIMENSIONS, code_of
 
 native_class = _native.ndarray
 
@@ -274,12 +274,16 @@ def as_strided(x, shape=None, strides=None, subok=False, writeable=True, *, chec
     """A view of an array's memory with any shape and strides, which have to lie inside of it."""
     shape = None if shape is None else np.broadcast_shapes(_fallback.lower(shape))
     strides = None if strides is None else tuple(map(int, _fallback.lower(strides)))
-    if type(x) is not native_class:
+    if type(x) is not native_class or len(x.shape if shape is None else shape) > MOST_DIMENSIONS:
+        x = np.asarray(x) if type(x) is native_class else x
         made = np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
         view = _fallback.shown_by(made) if type(made) is np.ndarray else None
         return made if view is None else view
     shape = x.shape if shape is None else shape
-    strides = x.strides if strides is None else strides
+    if strides is None:
+        # What lies side by side does so in the new shape, too.
+        strides = np.empty(shape, x.dtype).strides if x._contiguous else x.strides
+    strides = [stride // (1 + x._is_part) for stride in strides]
     # How far it is to elements that there are not does not matter.
     steps = [stride if extent > 1 else 0 for stride, extent in zip(strides, shape)]
     if len(shape) != len(strides) or any(step % x.itemsize for step in steps):

@@ -8,7 +8,7 @@ import numpy as np
 from . import _datasets, _native
 from ._fallback import Fallback, counts, from_host, from_numpy, holds_array, invoke, lower, shown_by, to_numpy
 from ._layout import axes_in_memory
-from ._types import CODE, INT64, UINT64, code_of
+from ._types import CODE, INT64, MOST_DIMENSIONS, UINT64, code_of
 
 ndarray = _native.ndarray
 
@@ -28,8 +28,8 @@ def native(value, dtype=None):
     code = CODE.get(value.dtype)
     if code is None:
         raise Fallback(f"bh has no element type {value.dtype}")
-    if value.ndim > 16:
-        raise Fallback(f"bh has at most 16 dimensions, not {value.ndim}")
+    if value.ndim > MOST_DIMENSIONS:
+        raise Fallback(f"bh has at most {MOST_DIMENSIONS} dimensions, not {value.ndim}")
     return from_host(value, code)
 
 
@@ -184,14 +184,18 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
         return np.array(np.asarray(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **limit)
     if result is object and (copy or not _has_order(object, letter)):
         result = in_order(object, letter)
-    elif result is not object and axes_in_memory(letter, object.shape, object._stride) is not None:
-        result = in_order(result, letter, object)
+    elif result is not object:
+        axes = axes_in_memory(letter, object.shape, object._stride)
+        if axes != axes_in_memory("K", result.shape, result._stride):
+            result = in_order(result, letter, object)
     if result is not object and copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     if result is object and object._scalar:
         result = _native.reshape(object, ())
     if result._scalar:
         result._scalar = False
+    if ndmin > MOST_DIMENSIONS:
+        return np.array(to_numpy(result), copy=None, ndmin=ndmin)
     if result.ndim < ndmin:
         result = _native.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     # Types with the same elements do not need to be converted.

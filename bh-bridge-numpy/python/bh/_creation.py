@@ -10,7 +10,7 @@ from ._convert import asarray, astype, called, check_device, decides, native, or
 
 from ._layout import axes_in_memory
 from ._manipulation import broadcast_arrays, moveaxis, swapaxes
-from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, code_of
+from ._types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, MOST_DIMENSIONS, code_of
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
@@ -38,7 +38,7 @@ def _made(shape, code, order):
 
 def _is_deep(shape):
     """Has a shape more dimensions than bh's arrays? Then the array is one of NumPy."""
-    return type(shape) in (tuple, list) and len(shape) > 16
+    return type(shape) in (tuple, list) and len(shape) > MOST_DIMENSIONS
 
 
 def empty(shape, dtype=None, order="C", *, device=None, like=None):
@@ -100,8 +100,8 @@ def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, d
         return _fallback.from_numpy(np.empty_like(prototype, dtype, order, subok, shape))
     code = prototype._code if dtype is None else code_of(dtype)
     shape = prototype.shape if shape is None else (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if code is None:
-        return np.empty(shape, dtype)
+    if code is None or len(shape) > MOST_DIMENSIONS:
+        return np.empty(shape, prototype.dtype if dtype is None else dtype)
     strides = prototype._stride if len(shape) == prototype.ndim else (0,) * len(shape)
     letter = order_of(order)
     if letter == "A":

@@ -10,7 +10,7 @@ from . import _native
 from ._axes import deliver
 from ._convert import astype, in_order, native, order_of
 from ._fallback import Fallback, falls_back, lower, taken
-from ._memory import in_process
+from ._memory import in_process, ranks_of
 from ._products import Matrices, permutation, shaped, turned
 from ._reductions import sum as sum_
 from ._types import CODE
@@ -49,11 +49,23 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
         value._scalar = not plan.shape
         return value
     value = _summed(plan, [astype(value, kind) for value in arrays])
-    if letter != "K" or value.shape != plan.shape or len(arrays) == 1 and not plan.gone:
+    # On several ranks, another order in memory would move elements.
+    if letter == "K" and not optimize and value.shape == plan.shape and ranks_of(value._stack) == 1:
+        axes = plan.order(arrays)
+        if axes is not None or not value._contiguous:
+            value = _arranged(value, axes)
+    elif letter != "K" or value.shape != plan.shape or len(arrays) == 1 and not plan.gone:
         in_fortran = letter == "A" and all(array.T._contiguous for array in arrays)
         value = in_order(_native.broadcast_to(value, plan.shape), "F" if in_fortran else letter if letter == "F" else "C")
     value._scalar = not plan.shape
     return deliver(value, out, "unsafe")
+
+
+def _arranged(value, axes):
+    """A copy with its dimensions in this order in memory, or in C's for None."""
+    made = _native.empty(value.shape, value._code, _native.Stack(value._stack), axes)
+    _native.assign(made, value)
+    return made
 
 
 def _are_little(arrays):
@@ -78,6 +90,8 @@ class _Plan:
             self.diagonals.append(pairs)
             parts.append((letters, [shape[own.index(letter)] for letter in letters]))
         self.is_view = len(shapes) == 1 and set(inputs[0]) == set(output)
+        self.output, self.letters = output, [letters for letters, _ in parts]
+        self.extents = [extents[letter] for letter in self._all()]
         letters, extent = parts[0]
         self.steps = []
         for number, part in enumerate(parts[1:], 1):
@@ -90,6 +104,21 @@ class _Plan:
         letters = [letter for letter in letters if letter in output]
         self.last = permutation([letters.index(letter) for letter in output])
         self.shape = tuple(extents[letter] for letter in output)
+
+
+    def _all(self):
+        """The subscripts of the result, then the others."""
+        return list(dict.fromkeys([*self.output, *(letter for letters in self.letters for letter in letters)]))
+
+    def order(self, arrays):
+        """The dimensions of the result from the outermost in memory on, as operands have them; None for C's order."""
+        seen = []
+        for array, pairs, letters in zip(arrays, self.diagonals, self.letters):
+            array = _diagonal(array, pairs)
+            steps = {letter: step for letter, extent, step in zip(letters, array.shape, array._stride) if extent > 1}
+            seen.append(_native.window(array, array._start, self.extents, [steps.get(letter, 0) for letter in self._all()]))
+        axes = [axis for axis in _native.memory_order(seen) or () if axis < len(self.output)]
+        return None if axes == sorted(axes) else axes
 
 
 _plan = functools.lru_cache(maxsize=1024)(_Plan)

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _native
 from ._layout import axes_in_memory
-from ._types import CODE, code_of
+from ._types import CODE, MOST_DIMENSIONS, code_of
 
 ndarray = _native.ndarray
 
@@ -51,28 +51,61 @@ def mode(new=None):
     return before
 
 
-def _like_in_memory(array):
-    """An empty array of NumPy with the order of an array's dimensions in memory."""
+def to_numpy(array):
+    """A copy of an array in NumPy's memory, with its order of dimensions. Waits for the elements."""
     axes = None if array._contiguous else axes_in_memory("K", array.shape, array._stride)
     if axes is None:
-        return np.empty(array.shape, array.dtype)
-    return np.empty([array.shape[axis] for axis in axes], array.dtype).transpose(np.argsort(axes))
-
-
-def to_numpy(array):
-    """A copy of an array in NumPy's memory. Waits for the elements."""
-    result = _like_in_memory(array)
+        result = np.empty(array.shape, array.dtype)
+    else:
+        result = np.empty([array.shape[axis] for axis in axes], array.dtype).transpose(np.argsort(axes))
     _native.read_buffer(array, result if result.ndim else result.reshape(1))
     return result
 
 
-def from_host(array, code, stack=None):
-    """A copy of a NumPy array of the type with this code."""
+def _span(shape, strides, most):
+    """How many elements there are from the first to the last one in memory; None where elements share memory, and where these are
+    more than `most` times the elements."""
+    reach, size = 1, 1
+    for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(strides, shape) if extent > 1):
+        if stride < reach:
+            return None
+        reach, size = reach + stride * (extent - 1), size * extent
+    return reach if reach <= most * size else None
+
+
+def _as_it_lies(array):
+    """A copy of an array in NumPy's memory, with its strides, which NumPy's functions look at."""
+    shape, strides = array.shape, array._stride
+    if array._contiguous or 0 in shape:
+        return to_numpy(array)
+    repeated = [stride == 0 and extent > 1 for stride, extent in zip(strides, shape)]
+    if any(repeated):
+        # What is there once is read once.
+        once = _as_it_lies(array[tuple(slice(0, 1) if one else slice(None) for one in repeated)])
+        steps = [0 if one else step for one, step in zip(repeated, once.strides)]
+        return np.lib.stride_tricks.as_strided(once, shape, steps)
+    span = _span(shape, strides, 2)
+    if span is None:
+        return to_numpy(array)
+    first = -sum(stride * (extent - 1) for stride, extent in zip(strides, shape) if stride < 0)
+    steps = [stride * array.itemsize for stride in strides]
+    result = np.ndarray(shape, array.dtype, np.empty(span, array.dtype), first * array.itemsize, steps)
+    _native.read_buffer(array, result)
+    return result
+
+
+def from_host(array, code, stack=None, as_it_lies=False):
+    """A copy of a NumPy array of the type with this code, with its order of dimensions or, as it lies, its strides."""
     if array.nbytes >= 2**56:
         # NumPy says that there is no memory for that.
         array = np.array(array)
     if array.ndim:
         steps = [stride // array.itemsize for stride in array.strides]
+        whole = as_it_lies and not array.flags.forc and _span(array.shape, steps, 16)
+        if whole and min(steps) >= 0:
+            result = _native.window(_native.empty((whole,), code, stack), 0, list(array.shape), steps)
+            _native.write_buffer(result, array)
+            return result
         axes = None if array.flags.c_contiguous else axes_in_memory("K", array.shape, steps)
         if axes is None:
             return _native.copy_buffer(array, code, stack)
@@ -88,7 +121,7 @@ _LARGE = 1 << 16
 def _can_be_given_away(array):
     """Has the array, which nobody else refers to, memory of its own that can become that of an array of bh?"""
     flags = array.flags
-    large = array.nbytes >= _LARGE and array.dtype in CODE and array.ndim <= 16
+    large = array.nbytes >= _LARGE and array.dtype in CODE and array.ndim <= MOST_DIMENSIONS
     return large and flags.owndata and flags.c_contiguous and flags.writeable
 
 
@@ -101,6 +134,8 @@ def shown_by(array):
             return None
         base, whole = whole, whole.obj if type(whole) is memoryview else getattr(whole, "base", None)
     if type(base) is not memoryview or whole is None or not whole._writeable or CODE.get(array.dtype) != whole._code:
+        return None
+    if array.ndim > MOST_DIMENSIONS:
         return None
     address = lambda one: one.__array_interface__["data"][0]
     offset, size = address(array) - address(np.asarray(base)), array.itemsize
@@ -116,19 +151,19 @@ def overwrite(array, source):
     _native.write_buffer(array, source if source.ndim else source.reshape(1))
 
 
-def from_numpy(array):
-    """A copy of a NumPy array, or the array itself if bh lacks its type."""
+def from_numpy(array, as_it_lies=False):
+    """A copy of a NumPy array, or the array itself if bh lacks its type; as it lies, it keeps its strides."""
     code = code_of(array.dtype)
-    if code is None or array.ndim > 16:
+    if code is None or array.ndim > MOST_DIMENSIONS:
         return array
-    return from_host(array, code)
+    return from_host(array, code, None, as_it_lies)
 
 
 def lower(value):
     """The value with all of bh's arrays in it replaced by NumPy's."""
     kind = type(value)
     if kind is ndarray:
-        result = to_numpy(value)
+        result = _as_it_lies(value)
         return result[()] if value._scalar else result
     if kind is tuple or kind is list:
         return kind(lower(part) for part in value)
@@ -151,7 +186,7 @@ def lift(value):
     """The value with all of NumPy's arrays in it replaced by bh's."""
     kind = type(value)
     if isinstance(value, np.ndarray):
-        return from_numpy(value) if kind is np.ndarray else value
+        return from_numpy(value, as_it_lies=True) if kind is np.ndarray else value
     if kind is tuple or kind is list:
         return kind(lift(part) for part in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from . import _creation, _native, _search
+from . import _creation, _indexing, _native, _search
 from ._convert import assigned, lower_nested, warn
 from ._fallback import to_numpy
 
@@ -139,12 +139,11 @@ class flatiter:
         if not isinstance(key, (int, np.integer)):
             return assigned(value, self.base.dtype).reshape(-1)
         try:
-            values = assigned(value, self.base.dtype)
+            plain = type(value) is _native.ndarray and not value.ndim
+            values = assigned(value if plain else _indexing.element_of(value, self.base.dtype), self.base.dtype)
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError("Error setting single item of array.") from error
-        if values.size != 1:
-            raise ValueError("Error setting single item of array.")
-        return values.reshape(-1)
+        return values.reshape(())
 
     def __delitem__(self, key):
         raise TypeError("Cannot delete iterator elements")

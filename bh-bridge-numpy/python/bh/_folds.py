@@ -13,7 +13,7 @@ from ._fallback import Fallback
 from ._joining import concatenate
 from ._operands import overrides, wraps_own
 from ._parts import complex_of, part_of
-from ._types import BOOL, CODE, is_complex, is_inexact
+from ._types import BOOL, CODE, MOST_DIMENSIONS, is_complex, is_inexact
 from ._ufunc import UFUNCS, ufunc
 
 ndarray = _native.ndarray
@@ -106,7 +106,7 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     if empty and (initial is None or function.identity is None and initial is _NO_VALUE):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if not axes:
-        result = _native.cast(array, array._code)
+        result = _native.cast_in_order(array, array._code)
         if array.ndim == 0:
             result._scalar = True
     elif empty and (function.identity is None or not (initial is _NO_VALUE or initial is None)):
@@ -133,7 +133,8 @@ def _by_pairs(function, array, axes, keepdims):
             pairs = function(array[at(0, even, 2)], array[at(1, even, 2)])
             array = pairs if even == array.shape[axis] else concatenate([pairs, array[at(even, None)]], axis)
     shape = tuple(extent for axis, extent in enumerate(array.shape) if keepdims or axis not in axes)
-    result = _native.cast(_native.reshape(array, shape), array._code)
+    kept = tuple(0 if axis in axes and not keepdims else slice(None) for axis in range(array.ndim))
+    result = _native.cast_in_order(array[kept], array._code)
     result._scalar = not shape
     return result
 
@@ -223,7 +224,7 @@ def accumulate(function, array, axis=0, dtype=None, out=None):
 
 def _double(function, array, axis):
     """Running folds of an associative function: each step folds in as many elements again."""
-    result = _native.cast(array, array._code)
+    result = _native.cast_in_order(array, array._code)
     at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
     step = 1
     while step < array.shape[axis]:
@@ -236,6 +237,8 @@ def outer(function, A, B, /, **kwargs):
     """The function of all pairs of an element of A and one of B."""
     try:
         a, b = native(A), native(B)
+        if a.ndim + b.ndim > MOST_DIMENSIONS:
+            raise Fallback("more dimensions than bh has")
     except Fallback as reason:
         return _fallback.call(function._np.outer, (A, B), kwargs, f"numpy.{function.__name__}.outer", str(reason))
     return function(_native.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
@@ -327,6 +330,12 @@ def _reduceat(function, array, indices, axis, dtype, out):
         part = array[(slice(None),) * axis + (slice(begin, max(end, begin + 1)),)]
         rows.append(reduce(function, part, axis, part.dtype, keepdims=True))
     result = concatenate(rows, axis)
+    # The places of the slices say nothing about an order in memory.
+    steps = [0 if place == axis else step for place, step in enumerate(array._stride)]
+    axes = _native.memory_order([_native.window(array, array._start, list(array.shape), steps)])
+    if axes is not None:
+        result, rows = _native.empty(result.shape, result._code, _native.Stack(result._stack), axes), result
+        _native.assign(result, rows)
     if dtype is None and out is None:
         _warnings.after_pieces(function._np.reduceat, (array, bounds, axis), result)
     return deliver(result, out, "unsafe")

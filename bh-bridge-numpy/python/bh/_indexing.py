@@ -1,17 +1,22 @@
 """Advanced indexing: arrays of indices and masks, to read and to assign, as flat indices into a view."""
 
 import operator
+from math import prod
 
 import numpy as np
 
 from . import _at_hand, _fallback, _native
-from ._convert import assigned, astype, lower_nested, moved, native
+from ._axes import stand_in
+from ._convert import assigned, astype, in_order, lower_nested, moved, native
+from ._memory import apart, ranks_of
 from ._types import BOOL, INT64
 
 ndarray = _native.ndarray
 
-# A flat index that no array has: an index out of range becomes an error where the indices are looked at.
-_NOWHERE = np.iinfo(np.int64).max
+# An index out of range becomes a flat index that no array has, so that it is an error where the flat ones are looked at. That says
+# which one it was: above this bit there are four with the axis, then come as many with the extent and with the index as these. The
+# native half makes NumPy's words of it.
+_NOWHERE, _EXTENT_BITS = 1 << 62, 29
 
 
 def _chosen(method, made, inputs):
@@ -57,6 +62,17 @@ def nonzero(array):
     return split_flat(flat, array.shape)
 
 
+def beside(parts):
+    """Arrays of one shape as views of one array that has their elements side by side, as NumPy's arrays of indices are."""
+    if len(parts) == 1:
+        return parts
+    whole = _native.empty((*parts[0].shape, len(parts)), parts[0]._code, _native.Stack(parts[0]._stack))
+    views = tuple(whole[..., place] for place in range(len(parts)))
+    for view, part in zip(views, parts):
+        _native.assign(view, part)
+    return views
+
+
 def split_flat(flat, shape):
     """Flat indices as an index array for each dimension."""
     if len(shape) == 1:
@@ -82,21 +98,21 @@ class _Key:
     """A key: the view that its basic parts select, and index arrays for some of the view's dimensions."""
 
     def __init__(self, array, key):
-        self.view, self.dims, self.arrays, self.hosts = array, [], [], []
+        self.view, self.dims, self.axes, self.arrays, self.hosts = array, [], [], [], []
         parts = self._expanded(array, key if type(key) is tuple else (key,))
         # Whole numbers beside index arrays are index arrays.
-        basic, dim = [], 0
-        for part in parts:
+        basic, axis = [], 0
+        for dim, part in enumerate(parts):
             if isinstance(part, (slice, type(None), type(Ellipsis))):
                 basic.append(part)
-                dim += 1
             else:
                 # A single truth value is a mask of a new dimension of extent 1.
                 basic.append(None if len(part) == 3 else slice(None))
                 self.dims.append(dim)
+                self.axes.append(axis)
                 self.arrays.append(part[0])
                 self.hosts.append(part[1])
-                dim += 1
+            axis += basic[-1] is not None
         self.view = _native.basic_view(array, tuple(basic)) if basic else array
         if self.view is None:
             raise _fallback.Fallback("more dimensions than bh has")
@@ -172,24 +188,35 @@ class _Key:
 
     def _check(self):
         """Compares indices that the host has with the extents; the others are compared where they are used."""
-        for dim, host in zip(self.dims, self.hosts):
-            extent = self.view.shape[dim]
-            if host is None or host.size == 0:
-                continue
-            for index in (host.min(), host.max()):
-                if not -extent <= index < extent:
-                    raise IndexError(f"index {index} is out of bounds for axis {dim} with size {extent}")
+        for dim, axis, host in zip(self.dims, self.axes, self.hosts):
+            if host is not None:
+                check_bounds(host, axis, self.view.shape[dim])
+
+    def check_nothing(self):
+        """Compares all indices with the extents, where they choose nothing that would be looked at."""
+        for dim, axis, index, host in zip(self.dims, self.axes, self.arrays, self.hosts):
+            if host is None:
+                check_bounds(_fallback.to_numpy(index), axis, self.view.shape[dim])
 
     def turn(self):
-        """Reverses the dimensions of index arrays that all are in Fortran's order, as what they choose is; how to reverse those
-        of the result, or None."""
-        wide = [index for index in self.arrays if index.ndim]
-        if not wide or not all(index.ndim > 1 and index.ndim == wide[0].ndim and index.T._contiguous and not index._contiguous for index in wide):
-            return None
-        self.arrays = [index.T for index in self.arrays]
+        """Puts dimensions into the order in memory of what is chosen: first those of the index arrays, in their order in memory if
+        there are no others, then the rest in its order. Returns where the result has each of its dimensions then, or None for all
+        in place."""
         joint, shape, begin = self.shapes()
-        end = begin + len(joint)
-        return [*range(begin), *reversed(range(begin, end)), *range(end, len(shape))]
+        kept = [dim for dim in range(self.view.ndim) if dim not in self.dims]
+        size = prod(self.view.shape[dim] for dim in kept)
+        order = _native.memory_order(self.arrays) if size == 1 else None
+        if order is not None:
+            wide = [_native.reshape(index, (1,) * (len(joint) - index.ndim) + index.shape) if index.ndim else index for index in self.arrays]
+            self.arrays = [_native.transpose(index, order) if index.ndim else index for index in wide]
+        rest = sorted(range(len(kept)), key=lambda place: -abs(self.view._stride[kept[place]]))
+        if rest != sorted(rest):
+            self.view = _native.transpose(self.view, [*self.dims, *(kept[place] for place in rest)])
+            self.dims = list(range(len(self.dims)))
+        inner = [len(joint) + place for place in np.argsort(rest).tolist()]
+        outer = range(len(joint)) if order is None else np.argsort(order).tolist()
+        places = [*inner[:begin], *outer, *inner[begin:]]
+        return None if places == sorted(places) else places
 
     def shapes(self):
         """The shape that the index arrays broadcast to, that of the result, and where in it the former begins."""
@@ -205,9 +232,12 @@ class _Key:
         rest = [extent for dim, extent in enumerate(self.view.shape) if dim not in self.dims]
         return joint, tuple(rest[:begin]) + joint + tuple(rest[begin:]), begin
 
-    def flat(self):
-        """The flat index into the view for each element of the result, in the result's shape."""
+    def flat(self, first=False):
+        """The flat index into the view for each element of the result, in the result's shape; `first`: with the dimensions of
+        the index arrays before all others."""
         joint, shape, begin = self.shapes()
+        if first:
+            begin, shape = 0, joint + shape[:begin] + shape[begin + len(joint) :]
         if self.view.ndim == 1:
             return self._wrapped(self.arrays[0], None), shape
         total, step = None, 1
@@ -228,12 +258,12 @@ class _Key:
             index = _native.reshape(index, index.shape + (1,) * after) * steps[dim]
             total = index if total is None else total + index
         # Indices that only the stack knows are out of range where one of them is.
-        for dim, index, host in zip(self.dims, self.arrays, self.hosts):
+        for dim, axis, index, host in zip(self.dims, self.axes, self.arrays, self.hosts):
             if host is None:
                 extent = self.view.shape[dim]
                 index = _native.reshape(astype(index, np.int64), index.shape + (1,) * after)
                 outside = (index < -extent) | (index >= extent)
-                total = _native.operate("where", [outside, _native.full((), INT64, _NOWHERE), total])
+                total = _native.operate("where", [outside, _nowhere(index, axis, extent), total])
         return _native.broadcast_to(total, shape), shape
 
     def _wrapped(self, index, extent, host=None):
@@ -242,6 +272,21 @@ class _Key:
         if extent is not None:
             index = _native.operate("where", [index < 0, index + extent, index])
         return index
+
+
+def _nowhere(index, axis, extent):
+    """Flat indices that no array has, which say which index they stand for."""
+    extents = 1 << _EXTENT_BITS
+    if extent >= extents:
+        return _native.full((), INT64, np.iinfo(np.int64).max)
+    return (index & (extents - 1)) | (_NOWHERE | axis << 2 * _EXTENT_BITS | extent << _EXTENT_BITS)
+
+
+def check_bounds(indices, axis, extent):
+    """Fails as NumPy does if one of the indices, which the host has, is out of bounds."""
+    wrong = indices[(indices < -extent) | (indices >= extent)] if indices.size else ()
+    for index in wrong[:1]:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {extent}")
 
 
 def flat_index(array, key):
@@ -282,14 +327,17 @@ def _affine(array, key):
     return _native.window(array, start, list(shape), stride)
 
 
-def get(array, key):
-    """What an advanced key selects: a new array; for the indices of a loop the view that they go over."""
+def get(array, key, in_c=False):
+    """What an advanced key selects: a new array; for the indices of a loop the view that they go over. In memory, the dimensions of
+    index arrays come first, unless the array is to be in C's order."""
     if any(hasattr(part, "factors") for part in (key if type(key) is tuple else (key,))):
         return _affine(array, key)
     if isinstance(key, tuple) and type(key) is not tuple:
         return array[tuple(key)]
+    if isinstance(key, (bool, np.bool_)) or type(key) is ndarray and key._code == BOOL and not key.ndim:
+        return in_order(array[None], "K") if key else _native.empty((0, *array.shape), array._code)
     try:
-        chosen = _at_hand.chosen(array, key)
+        chosen = None if in_c else _at_hand.chosen(array, key)
         chosen = _compressed(array, key) if chosen is None else chosen
         if chosen is not None:
             return chosen
@@ -298,14 +346,19 @@ def get(array, key):
             return parts.view
         if any(host is None and type(index) is ndarray and index._stack != array._stack for index, host in zip(parts.arrays, parts.hosts)):
             parts.arrays = [moved(index, array) for index in parts.arrays]
-        reversed_dims = parts.turn()
-        flat, shape = parts.flat()
+        in_place = in_c or ranks_of(array._stack) > 1
+        places = None if in_place else parts.turn()
+        flat, shape = parts.flat(not in_place)
         if 0 in shape or parts.view.size == 0:
-            if 0 not in shape:
-                raise IndexError("index is out of bounds for an axis with size 0")
-            return _native.empty(shape, array._code)
+            if 0 not in parts.shapes()[0]:
+                parts.check_nothing()
+            return _native.empty(shape if places is None else tuple(shape[place] for place in places), array._code)
+        if in_place and not in_c and parts.shapes()[2] > 0:
+            result = apart(shape, array._code, array._stack)
+            _native.operate_into(result, "gather", [parts.view, _native.cast(flat, INT64)])
+            return result
         result = _native.operate("gather", [parts.view, flat])
-        return result if reversed_dims is None else _native.transpose(result, reversed_dims)
+        return result if places is None else _native.transpose(result, places)
     except _fallback.Fallback:
         return _fallback.call(operator.getitem, (array, key), {}, "indexing")
 
@@ -315,24 +368,16 @@ def set(array, key, value):
     if isinstance(key, tuple) and type(key) is not tuple:
         array[tuple(key)] = value
         return None
-    if isinstance(value, (np.generic, np.ma.core.MaskedConstant)):
-        view = _native.basic_view(array, key)
-        if view is not None and view.ndim == 0:
-            # One element takes what is a number of its type, by NumPy's rules, rather than what can be converted.
-            element = np.empty((), array.dtype)
-            element[()] = value
-            value = element
-    listed = isinstance(value, (list, tuple)) and not any(part is Ellipsis for part in (key if type(key) is tuple else (key,)))
+    view = _native.basic_view(array, key)
+    if view is not None and view.ndim == 0 and (type(value) is not ndarray or value.ndim):
+        value = element_of(value, array.dtype, not any(part is Ellipsis for part in (key if type(key) is tuple else (key,))))
     try:
         value = assigned(value, array.dtype)
     except _fallback.Fallback:
         return _through_numpy(array, key, value)
     if value._stack != array._stack:
         value = moved(value, array)
-    view = _native.basic_view(array, key)
     if view is not None:
-        if view.ndim == 0 and listed:
-            raise ValueError("setting an array element with a sequence.")
         return store(view, fitted(value, view.shape))
     mask = whole_mask(array, key)
     if mask is not None and mask.ndim == array.ndim and value.ndim > 1:
@@ -347,10 +392,26 @@ def set(array, key, value):
         return _through_numpy(array, key, value)
     flat, shape = parts.flat()
     value = fitted(value, shape)
-    if 0 not in shape:
-        if parts.view.size == 0:
-            raise IndexError("index is out of bounds for an axis with size 0")
+    if 0 in shape or parts.view.size == 0:
+        if 0 not in parts.shapes()[0]:
+            parts.check_nothing()
+    else:
         _native.operate_into(parts.view, "scatter", [value, _native.cast(flat, INT64)])
+
+
+def element_of(value, dtype, single=True):
+    """What an element of an array of this type becomes by an assignment, as NumPy has it; of a single one, or of an array without
+    dimensions."""
+    element = np.empty(1, dtype)
+    if type(value) is ndarray:
+        # Of several elements there is nothing but an error.
+        value = _fallback.lower(value) if value.size == 1 else stand_in(value)
+    value = lower_nested(value)
+    if single:
+        element[0] = value
+    else:
+        element.reshape(())[...] = value
+    return element.reshape(())
 
 
 def store(target, value):

@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from . import _native
 from ._convert import asanyarray, asarray, astype, decides, moved, native, warn_of_lost_parts
 from ._fallback import Fallback, falls_back
+from ._layout import joint_order
 from ._manipulation import expand_dims, moveaxis, reshape
 from ._types import code_of
 
@@ -60,9 +61,12 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     shape[axis] = sum(value.shape[axis] for value in arrays)
     kind = _joined_type(arrays, out.dtype if out is not None else dtype, casting)
     if out is None:
-        if builtins.all(value.ndim > 1 and value.T._contiguous and not value._contiguous for value in arrays):
-            # The result is in the order of the arrays: Fortran's.
-            return concatenate([value.T for value in arrays], rank - 1 - axis, dtype=kind, casting=casting).T
+        if rank > 1 and not builtins.all(value._contiguous for value in arrays):
+            axes = joint_order([value.shape for value in arrays], [value._stride for value in arrays])
+            if axes != sorted(axes):
+                # The result is in the order of the arrays.
+                turned = [_native.transpose(astype(moved(value, arrays[0]), kind), axes) for value in arrays]
+                return _native.turned_back(_native.concatenate(turned, axes.index(axis)), axes)
         return _native.concatenate([astype(moved(value, arrays[0]), kind) for value in arrays], axis)
     if type(out) is not ndarray:
         raise Fallback("the output is an array of NumPy")

@@ -4,7 +4,7 @@
 def axes_in_memory(order, shape, strides):
     """The dimensions from the outermost in memory on, for an array in an order like one of these strides; None for C's."""
     rank = len(shape)
-    if rank < 2 or order == "C":
+    if rank < 2 or order == "C" or order != "F" and 0 in shape:
         return None
     in_fortran, in_c = (dense(extents, steps) for extents, steps in ((shape, strides), (shape[::-1], strides[::-1])))
     if order == "F" or in_fortran and not in_c:
@@ -13,6 +13,22 @@ def axes_in_memory(order, shape, strides):
         return None
     axes = sorted(range(rank), key=lambda axis: -abs(strides[axis]))
     return None if axes == list(range(rank)) else axes
+
+
+def joint_order(shapes, strides):
+    """The dimensions from the outermost in memory on, for one array that several ones are put into. Where two of these differ about
+    dimensions, they stay as in C."""
+    axes = [0]
+    for axis in range(1, len(shapes[0])):
+        place = axis
+        for before in reversed(range(axis)):
+            other = axes[before]
+            told = [abs(steps[axis]) > abs(steps[other]) for shape, steps in zip(shapes, strides) if shape[axis] != 1 != shape[other]]
+            if told and not all(told):
+                break
+            place = before if told else place
+        axes.insert(place, axis)
+    return axes
 
 
 def dense(shape, strides):

@@ -9,6 +9,7 @@ from . import _native
 from ._axes import axes_of
 from ._convert import native, order_of
 from ._fallback import falls_back, lower
+from ._types import MOST_DIMENSIONS
 
 ndarray = _native.ndarray
 
@@ -167,8 +168,8 @@ def broadcast_to(array, shape, subok=False):
     """A read-only view with another shape, as in broadcasting."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     array = native(array)
-    if prod(shape) * array.itemsize >= 2**60:
-        # Memory has no addresses for that.
+    if prod(shape) * array.itemsize >= 2**60 or len(shape) > MOST_DIMENSIONS:
+        # Memory has no addresses for that, or views have fewer dimensions.
         return np.broadcast_to(lower(array), shape)
     if array.ndim > len(shape):
         raise ValueError(

@@ -17,5 +17,16 @@ def in_process(name):
 
 @functools.cache
 def _in_process(name):
-    stack = _native.Stack(name)
-    return _OF_PROCESSES.issuperset(stack.components()) and int(stack.message("cluster ranks") or 1) == 1
+    return _OF_PROCESSES.issuperset(_native.Stack(name).components()) and ranks_of(name) == 1
+
+
+@functools.cache
+def ranks_of(name):
+    """How many ranks have parts of the arrays of the stack of this name."""
+    return int(_native.Stack(name).message("cluster ranks") or 1)
+
+
+def apart(shape, code, stack):
+    """A new array in C's order, but with gaps, on several ranks: the order in memory that NumPy's has would move elements between
+    them. As with NumPy's, `ravel` and `reshape` copy it."""
+    return _native.empty((*shape[:-1], shape[-1] + 1), code, _native.Stack(stack))[..., :-1]

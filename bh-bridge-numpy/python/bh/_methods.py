@@ -14,7 +14,7 @@ from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._protocols import in_place, method
 from ._served import served
-from ._types import code_of, is_complex
+from ._types import MOST_DIMENSIONS, code_of, is_complex
 
 ndarray = _native.ndarray
 
@@ -122,7 +122,7 @@ builtin_type = type
 def reshape(self, *shape, order="C", copy=None):
     """The elements in another shape: a view where that is possible."""
     shape = shape[0] if len(shape) == 1 else shape
-    if order == "C" and copy is None and (type(shape) is int or type(shape) is tuple and len(shape) <= 16):
+    if order == "C" and copy is None and (type(shape) is int or type(shape) is tuple and len(shape) <= MOST_DIMENSIONS):
         return _native.reshape(self, shape)
     return _functions.reshape(self, shape, order=order, copy=copy)
 
@@ -243,7 +243,7 @@ def getfield(self, dtype, offset=0):
 @method
 def byteswap(self, inplace=False):
     """The elements with their bytes in the other order."""
-    swapped = native(to_numpy(self).byteswap())
+    swapped = _fallback.lift(_fallback.lower(in_order(self, "A")).byteswap())
     if not inplace:
         return swapped
     self[...] = swapped

@@ -93,8 +93,9 @@ class _Place:
     def __init__(self, array):
         # An address that is none, far from both ends of what addresses there are.
         address = (1 << 60) + array._start * array.itemsize
+        strides = tuple(stride * array.itemsize for stride in array._stride)
         self.__array_interface__ = {
-            "data": (address, True), "shape": array.shape, "strides": array.strides, "typestr": array.dtype.str, "version": 3,
+            "data": (address, True), "shape": array.shape, "strides": strides, "typestr": array.dtype.str, "version": 3,
         }  # fmt: skip
 
 

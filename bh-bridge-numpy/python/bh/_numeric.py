@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from . import _fallback, _native
+from . import _fallback, _indexing, _native
 from ._arrangement import flip
 from ._convert import astype, native, order_of, warn
 from ._fallback import Fallback, falls_back
@@ -249,7 +249,8 @@ def unravel_index(indices, shape, order="C"):
     for extent in reversed(shape) if order == "C" else shape:
         parts.append(flat % max(extent, 1))
         flat = flat // max(extent, 1)
-    return tuple(reversed(parts) if order == "C" else parts)
+    parts = tuple(reversed(parts) if order == "C" else parts)
+    return _indexing.beside(parts) if flat.ndim else parts
 
 
 @falls_back

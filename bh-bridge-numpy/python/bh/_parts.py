@@ -6,6 +6,7 @@ from . import _native
 from ._compositions import complex_of, part_of
 from ._convert import native
 from ._fallback import falls_back
+from ._layout import axes_in_memory
 from ._types import BOOL, is_complex
 from ._ufunc import UFUNCS
 
@@ -21,7 +22,7 @@ def real(val):
     array = native(val)
     if not is_complex(array._code):
         return array
-    return part_of(array, "real") if array._scalar else _native.part(array, False)
+    return part_of(array, "real") if array._scalar else _part(array, False)
 
 
 @falls_back
@@ -31,10 +32,20 @@ def imag(val):
         return val.imag
     array = native(val)
     if is_complex(array._code):
-        return part_of(array, "imag") if array._scalar else _native.part(array, True)
-    result = _native.full(array.shape, array._code, False if array._code == BOOL else 0)
+        return part_of(array, "imag") if array._scalar else _part(array, True)
+    axes = axes_in_memory("A", array.shape, array._stride) or list(range(array.ndim))
+    result = _native.full([array.shape[axis] for axis in axes], array._code, False if array._code == BOOL else 0)
+    result = _native.turned_back(result, axes)
     result._writeable, result._scalar = False, array._scalar
     return result
+
+
+def _part(array, imaginary):
+    """The real or imaginary parts as a view with the array's order in memory."""
+    axes = _native.memory_order([array])
+    if axes is None:
+        return _native.part(array, imaginary)
+    return _native.transpose(_native.part(_native.transpose(array, axes), imaginary), np.argsort(axes).tolist())
 
 
 def _store(array, values, imaginary):

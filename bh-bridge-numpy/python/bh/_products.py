@@ -15,7 +15,7 @@ from ._indexing import fitted
 from ._manipulation import moveaxis, reshape, swapaxes, transpose
 from ._memory import in_process
 from ._reductions import sum as sum_
-from ._types import BOOL, CODE, code_of, is_complex
+from ._types import BOOL, CODE, code_of, is_complex, is_inexact
 from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
@@ -123,7 +123,7 @@ def dot(a, b, out=None):
 def _dot(a, b, out):
     a, b, code = _same_type(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return _product_into(UFUNCS["multiply"](a, b), out)
+        return _product_into(_scaled(a, b), out)
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != inner:
         text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {inner} (dim {max(b.ndim - 2, 0)})"
@@ -131,6 +131,13 @@ def _dot(a, b, out):
     if a.ndim <= 2 and b.ndim <= 2:
         return _product_into(product(a, b, code), out)
     return _product_into(tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))), out)
+
+
+def _scaled(a, b):
+    """A number times an array, which is in C's order where BLAS takes it for NumPy."""
+    result = UFUNCS["multiply"](a, b)
+    by_blas = result.ndim <= 2 and is_inexact(result._code)
+    return _native.cast(result, result._code) if by_blas and not result._contiguous else result
 
 
 def _product_into(result, out):
@@ -162,7 +169,7 @@ def inner(a, b, /):
     """The sums of products over last dimensions."""
     a, b, code = _same_type(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return UFUNCS["multiply"](a, b)
+        return _scaled(a, b)
     if a.shape[-1] != b.shape[-1]:
         text = f"shapes {a.shape} and {b.shape} not aligned: {a.shape[-1]} (dim {a.ndim - 1}) != {b.shape[-1]} (dim {b.ndim - 1})"
         raise ValueError(text.replace(", ", ","))

@@ -6,7 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from . import _fallback, _native
 from ._arrangement import diagonal
 from ._axes import axes_of, deliver, target_of
-from ._convert import astype, decides, mask_from, native, warn
+from ._convert import array, astype, decides, in_order, mask_from, native, warn
 from ._fallback import Fallback, falls_back
 from ._folds import folded
 from ._joining import concatenate
@@ -117,8 +117,9 @@ def _cumulative(name):
             return _u[name].accumulate(x, axis, dtype, out)
         target = target_of(out)
         x = folded(_u[name], x, dtype, target)
+        made = _u[name].accumulate(x, axis, x.dtype)
         first = _native.full(x.shape[:axis] + (1,) + x.shape[axis + 1 :], x._code, x.dtype.type(name == "multiply").item())
-        return deliver(concatenate([first, _u[name].accumulate(x, axis, x.dtype)], axis), out, "unsafe")
+        return deliver(concatenate([in_order(first, "K", made), made], axis), out, "unsafe")
 
     function.__name__ = "cumulative_sum" if name == "add" else "cumulative_prod"
     function.__doc__ = "The running " + ("sum" if name == "add" else "product") + " along an axis."
@@ -259,7 +260,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     _axes_of_mean(a, axis)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        count = a.size / result.size if result.size else 0
+        count = a.size / result.size
         total = _native.full(result.shape, result._code, count) if returned else None
     else:
         weights = native(weights)
@@ -284,7 +285,7 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     """How many are not zero, over axes."""
     a = native(a)
     # Others may have written truth values as other bytes than 0 and 1.
-    truth = _native.operate("not_equal", [a, False]) if a._code == BOOL else astype(a, bool)
+    truth = _native.operate("not_equal", [a, False]) if a._code == BOOL else array(a, bool)
     return sum(truth, axis, np.int64, keepdims=keepdims)
 
 
@@ -307,7 +308,8 @@ def _place_of_extreme(a, axis, out, keepdims, function):
         result = reshape(result, (1,) * rank)
     target = target_of(out)
     if target is not None and not np.can_cast(target.dtype, np.int64, "safe"):
-        raise TypeError(f"Cannot cast array data from {target.dtype!r} to dtype('int64') according to the rule 'safe'")
+        what = "array data" if target.ndim else "scalar"
+        raise TypeError(f"Cannot cast {what} from {target.dtype!r} to dtype('int64') according to the rule 'safe'")
     if target is not None and target.shape != result.shape:
         raise ValueError(f"output array does not match result of np.arg{function[:3]}.")
     return deliver(result, out, "unsafe")

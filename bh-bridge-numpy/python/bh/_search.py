@@ -14,6 +14,7 @@ from ._arrangement import resize
 from ._joining import stack
 from ._layout import axes_in_memory
 from ._manipulation import broadcast_arrays, reshape
+from ._memory import apart, ranks_of
 from ._parts import complex_of, part_of, set_part
 from ._types import BOOL, CODE, INT64, WEAK, is_complex, is_inexact, is_integer
 from ._ufunc import UFUNCS, check_outputs, converted_to, operand_of, store
@@ -65,7 +66,7 @@ _where = falls_back(_where, np.where)
 @falls_back
 def nonzero(a):
     """The indices of elements that are not zero, an array for each dimension."""
-    return _indexing.nonzero(native(a))
+    return _indexing.beside(_indexing.nonzero(native(a)))
 
 
 @falls_back
@@ -74,7 +75,13 @@ def argwhere(a):
     a = native(a)
     if a.ndim == 0:
         return _native.empty((int(bool(a)), 0), INT64)
-    return stack(_indexing.nonzero(a), 1)
+    parts = _indexing.nonzero(a)
+    if ranks_of(a._stack) == 1:
+        return stack(parts).T
+    result = apart((parts[0].size, a.ndim), INT64, a._stack)
+    for place, part in enumerate(parts):
+        _native.assign(result[:, place], part)
+    return result
 
 
 def ix_(*args):
@@ -143,7 +150,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if out is not None and not np.can_cast(out.dtype, a.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {a.dtype!r} according to the rule 'safe'")
     # Indices of nothing are not looked at.
-    return deliver(_native.empty(shape, a._code) if 0 in shape else _indexing.get(a, key), out, "unsafe")
+    return deliver(_native.empty(shape, a._code) if 0 in shape else _indexing.get(a, key, True), out, "unsafe")
 
 
 @falls_back
@@ -235,9 +242,8 @@ def checked_indices(indices, extent):
     host = np.asarray(_fallback.lower(indices))
     if host.size == 0:
         return host.astype(np.int64)
-    for index in (host.min(), host.max()) if host.dtype.kind in "iu" else ():
-        if not -extent <= index < extent:
-            raise IndexError(f"index {index} is out of bounds for axis 0 with size {extent}")
+    if host.dtype.kind in "iu":
+        _indexing.check_bounds(host, 0, extent)
     return host
 
 
@@ -334,13 +340,17 @@ def select(condlist, choicelist, default=0):
     kind = np.result_type(*map(typed, (*choicelist, default)))
     if kind not in CODE:
         raise Fallback(f"bh has no element type {kind}")
-    result = np.asarray(default, kind) if type(default) is not ndarray else default
+    for choice in choicelist:
+        own = getattr(choice, "dtype", None) or np.asarray(choice).dtype
+        if not np.can_cast(own, kind, "same_kind"):
+            raise TypeError(f"Cannot cast array data from {own!r} to {kind!r} according to the rule 'same_kind'")
+    result = np.asarray(default).astype(kind) if type(default) is not ndarray else default
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
         condition = native(condition)
         if condition._code != BOOL:
             raise TypeError("invalid entry 0 in condlist: should be boolean ndarray")
         result = where(condition, astype(native(choice), kind), astype(native(result), kind))
-    return result
+    return result if type(result) is not ndarray or result._contiguous else _native.cast(result, result._code)
 
 
 @falls_back
@@ -407,8 +417,10 @@ def round(a, decimals=0, out=None):
     else:
         scale = 10.0 ** -decimals
         result = astype(_u["rint"](a / scale) * scale, a.dtype)
-    axes = axes_in_memory("K", a.shape, a._stride)
-    return deliver(result if axes is None else in_order(result, "K", a), out)
+    if decimals and not result._contiguous:
+        # The steps are taken in an array in C's order, or in Fortran's, as the operand is.
+        result = in_order(result, "A", a)
+    return deliver(result, out)
 
 
 def _rounded_into(out, a, decimals):

@@ -117,7 +117,8 @@ def stubs():
         elif isinstance(value, (types.FunctionType, bh._native.Function)):
             lines.append(f"def {name}({_signature(value)}) -> {'ndarray' if name in _ARRAYS else 'Any'}: ...")
         elif isinstance(value, type) and issubclass(value, BaseException):
-            lines.append(f"class {name}({value.__mro__[1].__name__}): ...")
+            bases = ("Error" if base is bh.Error else base.__name__ for base in value.__bases__)
+            lines.append(f"class {name}({', '.join(bases)}): ...")
         elif not isinstance(value, types.ModuleType):
             lines.append(f"{name}: Any")
     lines += ["def __getattr__(name: str) -> Any: ...", ""]

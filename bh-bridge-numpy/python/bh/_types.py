@@ -11,6 +11,9 @@ CODE = {dtype: code for code, dtype in enumerate(DTYPES)}
 BOOL, INT64, UINT64, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = (NAMES.index(n) for n in (
     "bool", "int64", "uint64", "float32", "float64", "complex64", "complex128"))  # fmt: skip
 
+# Arrays of more dimensions are NumPy's.
+MOST_DIMENSIONS = 16
+
 # Codes of Python's own numbers, whose type gives way to that of arrays.
 WEAK = {int: 13, float: 14, complex: 15}
 WEAK_TYPES = {13: int, 14: float, 15: complex}

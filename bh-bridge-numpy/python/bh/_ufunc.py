@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _fallback, _native, _warnings
-from ._convert import assigned, astype, decides, mask_from, moved, native, warn
+from ._convert import assigned, astype, decides, in_order, mask_from, moved, native, order_of, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
 from ._compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
@@ -166,7 +166,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             if any(map(decides, args)) or any(map(decides, kwargs.values())):
                 return _fallback.call_beside(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
             return _fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
-        _warnings.after(self._np, args, kwargs.get("out"), result)
+        _warnings.after(self._np, args, kwargs.get("out"), result, kwargs.get("where", True))
         return _fallback.given(result)
 
     def _tell(self, args, kwargs):
@@ -229,7 +229,11 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             if where._code != BOOL:
                 raise TypeError("Cannot cast array data from %s to dtype('bool') according to the rule 'safe'" % where.dtype.__repr__())
         check_casts(self._np, codes, loop, outs, casting)
+        if where is not True:
+            operands = [_within_mask(self.__name__, value, code, where) for value, code in zip(operands, loop)]
         results = self._loop(operands, codes, loop, plain=signature is None)
+        if order != "K":
+            results = [result if target is not None else _ordered(result, order, operands) for result, target in zip(results, outs)]
         if where is True and all(target is None for target in outs):
             return results[0] if self.nout == 1 else tuple(results)
         stored = tuple(store(result, target, where) for result, target in zip(results, outs))
@@ -252,7 +256,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if compose is None:
             raise Fallback("")
         converted = [converted_to(operand, code) for operand, code in zip(operands, inputs)]
-        results = compose(kind, *converted)
+        axes = _native.memory_order([operand for operand in converted if type(operand) is ndarray])
+        results = compose(kind, *converted) if axes is None else _turned(compose, kind, converted, axes)
         if plain and self.nin == 1 and name in FORMS and type(operands[0]) is ndarray and output == kind:
             opcode, form = FORMS[name]
             self._serve(codes, "logical_and" if (name, kind) == ("square", BOOL) else opcode, kind, output, form)
@@ -267,6 +272,41 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if not any(type(operand) is ndarray for operand in converted):
             converted[0] = _native.full((), kind, converted[0])
         return _native.operate(opcode, converted)
+
+
+# What stands outside of a mask, of which no function has an error; the functions that would have one of 1, and those that have some
+# of numbers of Python.
+_HARMLESS, _HARMFUL_ONE = 1, {"arctanh": 0}
+_HAS_ERRORS = {"power", "float_power", "divide", "floor_divide", "remainder", "fmod", "divmod"}
+
+
+def _within_mask(name, value, code, where):
+    """An operand with other numbers where a mask is false, so that elements that are left out have no errors."""
+    if type(value) is not ndarray:
+        if name not in _HAS_ERRORS:
+            return value
+        value = _native.full((), code, value)
+    shape = np.broadcast_shapes(value.shape, where.shape)
+    number = _DTYPES[value._code].type(_HARMFUL_ONE.get(name, _HARMLESS)).item()
+    return _native.operate("where", [_native.broadcast_to(where, shape), _native.broadcast_to(value, shape), _native.full((), value._code, number)])
+
+
+def _ordered(result, order, operands):
+    """A result in an order in memory that a call asks for."""
+    letter = order_of(order)
+    if letter == "A":
+        arrays = [operand for operand in operands if type(operand) is ndarray]
+        letter = "F" if all(array.T._contiguous for array in arrays) and not all(array._contiguous for array in arrays) else "C"
+    return result if letter == "K" or (result.T if letter == "F" else result)._contiguous else in_order(result, letter)
+
+
+def _turned(compose, kind, operands, axes):
+    """The results of a composition on operands whose dimensions are put into their order in memory, with the dimensions back in place."""
+    rank = len(axes)
+    wide = [_native.reshape(value, (1,) * (rank - value.ndim) + value.shape) if type(value) is ndarray else value for value in operands]
+    made = compose(kind, *(_native.transpose(value, axes) if type(value) is ndarray else value for value in wide))
+    back = lambda result: _native.turned_back(result, axes) if result.ndim == rank else result
+    return tuple(map(back, made)) if isinstance(made, tuple) else back(made)
 
 
 # What calls may be given by name.
@@ -344,7 +384,10 @@ def store(result, target, where):
     if target is None and (where is True or not result.ndim and not where.ndim):
         return result
     if target is None:
-        target = _native.empty(np.broadcast_shapes(result.shape, where.shape), result._code, None)
+        shape = np.broadcast_shapes(result.shape, where.shape)
+        if result.shape == shape:
+            return result
+        target = _native.empty(shape, result._code, None)
     elif np.broadcast_shapes(result.shape, target.shape) != target.shape:
         shapes = (str(shape).replace(", ", ",") for shape in (target.shape, np.broadcast_shapes(result.shape, target.shape)))
         raise ValueError("non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes))

@@ -79,10 +79,16 @@ def divided(function, arguments):
         again(function, arguments)
 
 
-def after(function, arguments, out, result):
+def after(function, arguments, out, result, where=True):
     """Tells of the errors of a call that went through Python, and was asked for by the program."""
     flags = _native.take_flags()
     results = result if isinstance(result, tuple) else (result,)
+    if where is not True and where is not np._NoValue:
+        # Elements that are left out are of no interest.
+        known = all(type(one) is not ndarray or _native.is_at_hand(one) for one in (*results, where))
+        if flags and known and any(_shows(one, _fallback.lower(where)) for one in results) and _asked_by_program():
+            met(function, flags, results[0].dtype)
+        return
     if function.__name__ in _DIVISIONS and results[0].dtype.kind in "iu":
         if _asked_by_program():
             _after_division(function, arguments, out, results[0])
@@ -94,6 +100,11 @@ def after(function, arguments, out, result):
         again(function, arguments)
     elif shown:
         met(function, flags or ZERO, results[0].dtype)
+
+
+def _shows(result, where):
+    """Is an element of the result no finite number where a mask is true?"""
+    return result.dtype.kind in "fc" and not np.isfinite(_fallback.lower(result), where=where, out=np.ones(result.shape, bool)).all()
 
 
 def _after_division(function, arguments, out, result):

@@ -10,6 +10,8 @@ from ._convert import astype, native, warn
 from ._creation import arange
 from ._fallback import Fallback, falls_back
 from ._functions import concatenate, flip, moveaxis, roll
+from ._layout import axes_in_memory
+from ._memory import ranks_of
 from ._parts import part_of
 from ._types import is_complex
 from ._ufunc import UFUNCS as _u
@@ -70,22 +72,32 @@ def _by_ranks(line, method):
     return _native.reshape(_native.transpose(made, (1, 0)), line.shape)
 
 
-def _transform(a, n, axis, norm, forward):
+def _transform(a, n, axis, norm, forward, like=None):
+    """The transform along an axis, with the order in memory of the operand or of another array."""
     if norm not in _NORMS:
         raise ValueError(f"Invalid norm value {norm}; should be \"backward\", \"ortho\" or \"forward\".")
-    a = _complex(a)
-    axis = normalize_axis_index(axis, a.ndim)
-    a = moveaxis(_sized(a, n, axis), axis, -1)
-    size = a.shape[-1]
+    like = native(a if like is None else like)
+    axes = axes_in_memory("K", like.shape, like._stride)
+    axis = normalize_axis_index(axis, like.ndim)
+    a = _sized(_complex(a), n, axis)
+    size = a.shape[axis]
     if size < 1:
         raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
-    method = "fft" if forward else "ifft"
-    result = _by_ranks(a, method)
-    if result is None:
-        result = _native.empty(a.shape, a._code, _native.Stack(a._stack))
+    method, line = "fft" if forward else "ifft", moveaxis(a, axis, -1)
+    result = _by_ranks(line, method)
+    if result is not None:
+        result = moveaxis(result, -1, axis)
+    else:
+        # Lines that several ranks have stay where they are transformed; else the result has the operand's order in memory.
+        if ranks_of(a._stack) > 1:
+            made = _native.empty(line.shape, a._code, _native.Stack(a._stack))
+            result = moveaxis(made, -1, axis)
+        else:
+            result = _native.empty(a.shape, a._code, _native.Stack(a._stack), axes)
+            made = moveaxis(result, axis, -1)
         try:
             if result.size:
-                _native.extension(method, [result], [a])
+                _native.extension(method, [made], [line])
         except _native.Error:
             raise Fallback("no component of the stack transforms") from None
     # The stack's inverse has the factor 1/n.
@@ -93,7 +105,7 @@ def _transform(a, n, axis, norm, forward):
         result = result * (size**-0.5 if norm == "ortho" else 1 / size)
     elif not forward and norm in ("ortho", "forward"):
         result = result * (size**0.5 if norm == "ortho" else float(size))
-    return moveaxis(result, -1, axis)
+    return result
 
 
 def _stored(result, out):
@@ -130,13 +142,14 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
     result = _transform(a, n, axis, norm, True)
     axis = normalize_axis_index(axis, result.ndim)
     half = result[(slice(None),) * axis + (slice(0, result.shape[axis] // 2 + 1),)]
-    return _stored(_native.cast(half, half._code), out)
+    return _stored(_native.cast_in_order(half, half._code), out)
 
 
 @_native_fft
 def irfft(a, n=None, axis=-1, norm=None, out=None):
     """The real numbers of which this is the first half of the transform."""
-    a = _complex(a)
+    like = native(a)
+    a = _complex(like)
     axis = normalize_axis_index(axis, a.ndim)
     n = 2 * (a.shape[axis] - 1) if n is None else n
     if n < 1:
@@ -151,7 +164,9 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
         parts.append(astype(part_of(a[at(n // 2, n // 2 + 1)], "real"), a.dtype))
     parts.append(_u["conjugate"](flip(middle, axis)))
     full = concatenate(parts, axis)
-    return _stored(part_of(_transform(full, None, axis, norm, False), "real"), out)
+    result = _transform(full, None, axis, norm, False, like)
+    order = _native.memory_order([result]) or list(range(result.ndim))
+    return _stored(_native.turned_back(part_of(_native.transpose(result, order), "real"), order), out)
 
 
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}

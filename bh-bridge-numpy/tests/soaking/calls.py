@@ -276,8 +276,8 @@ def described(value, inputs):
     return "array", host, bool(value.flags.writeable), shares, steps
 
 
-# How NumPy names a wrong subscript; of several it may name another one.
-BOUNDS = re.compile(r"index -?\d+ is out of bounds for axis \d+ with size \d+")
+# How NumPy names a wrong subscript; of several it may name another one. Recorded ones come with their place.
+BOUNDS = re.compile(r"index -?\d+ is out of bounds for axis \d+ with size \d+( \(recorded at .*\))?")
 
 
 class Failure:
