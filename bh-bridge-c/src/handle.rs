@@ -5,12 +5,13 @@
 //! freed, only used again, so looking up any number is safe.
 
 use crate::error::null;
+use crate::lend::LENDING;
 use bh_core::abi::status;
 use bh_core::services::Handles;
 use bh_core::{Error, Result};
-use bh_recorder::{ArrayId, Recorder};
+use bh_recorder::{ArrayId, Recorder, hold_at_fork};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 /// An array: a view of data that the library holds.
 pub struct bh_array {
@@ -160,6 +161,12 @@ pub(crate) fn create(stack: Option<&str>, handles: Handles) -> Result<*mut bh_co
 
 /// Starts a context in a free slot and returns the slot's number.
 fn open(stack: Option<&str>, handles: Handles) -> Result<usize> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        hold_at_fork(&MAKING_DEFAULT);
+        hold_at_fork(&FREE);
+        hold_at_fork(&LENDING);
+    });
     let taken = {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         match free.0.pop() {

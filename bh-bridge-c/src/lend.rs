@@ -17,7 +17,7 @@ pub struct bh_lent {
 }
 
 /// What is lent, by number; none is given twice.
-struct Lending {
+pub(crate) struct Lending {
     last: usize,
     open: Option<HashMap<usize, Entry>>,
 }
@@ -27,7 +27,7 @@ struct Entry {
     lent: Lent,
 }
 
-static LENDING: Mutex<Lending> = Mutex::new(Lending { last: 0, open: None });
+pub(crate) static LENDING: Mutex<Lending> = Mutex::new(Lending { last: 0, open: None });
 
 fn lending() -> MutexGuard<'static, Lending> {
     LENDING.lock().unwrap_or_else(PoisonError::into_inner)

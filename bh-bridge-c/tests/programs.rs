@@ -96,6 +96,21 @@ fn threads_fork_and_exit() {
     run(C99, "tests/c/process.c", "process", &[], &[]);
 }
 
+/// Threads are in the midst of everything when the process forks: kernels compile, statistics, trace and log are written.
+#[test]
+fn forks_find_no_lock_taken() {
+    let folder = std::env::temp_dir().join(format!("bh-bridge-c-{}-forks", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (trace, statistics) = (file("trace.json"), file("statistics.json"));
+    let watched = [("BH_TRACE", &*trace), ("BH_STATS", &*statistics), ("BH_WATCH", "0.001"), ("BH_LOG", "debug")];
+    let uncached = [("BH_VE_CPU_JIT_CACHE_DIR", "")];
+    for environment in [&uncached[..], &[&uncached[..], &watched].concat()] {
+        run(C99, "tests/c/forks.c", "forks", &[], environment);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// What the library took from the system is given back, or still known to it, when the program ends.
 #[test]
 fn nothing_leaks() {

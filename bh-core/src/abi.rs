@@ -20,7 +20,7 @@ pub(crate) mod wire;
 
 pub use data::{
     Adoption, AttachmentOps, Export, ExportRequest, Fresh, HOST_SPACE, HostMemory, Loan, ReleaseFn, Residency, access,
-    adopt, export, memory, retire,
+    adopt, export, fork, memory, retire,
 };
 pub use execution::{Evaluation, ImmediateOperation, Prediction, ReportRecord, ScalarOperation, Served};
 pub use records::{BatchTables, ErrorRecord, NO_BLOCK, Status, Table, ViewSpec, status};

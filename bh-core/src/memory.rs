@@ -54,7 +54,8 @@ pub struct Memory {
     state: Mutex<State>,
 }
 
-struct State {
+/// What is lent and what is kept.
+pub(crate) struct State {
     settings: MemorySettings,
     usage: MemoryUsage,
     /// Free buffers of up to a page, by class.
@@ -98,7 +99,7 @@ impl Memory {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

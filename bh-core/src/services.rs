@@ -1,5 +1,9 @@
 //! What one stack shares among its components: memory, statistics, the trace, the log level and base ids.
 
+mod frozen;
+
+pub use frozen::FrozenServices;
+
 use crate::abi::ProgressFn;
 use crate::memory::Memory;
 use crate::stats::{Snapshot, Stats};
@@ -187,6 +191,11 @@ impl Services {
     /// The counter that base ids come from.
     pub fn base_ids(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.next_base)
+    }
+
+    /// Takes all locks that threads of the program may hold while they call no component, so that a forked child finds them free.
+    pub fn freeze(self: &Arc<Services>) -> FrozenServices {
+        FrozenServices::of(Arc::clone(self))
     }
 
     /// Writes a line to the log if the level is wanted; see [`crate::abi::log_level`].

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Counters by name. A counter lives as long as the value.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub struct Stats {
 impl Stats {
     /// The counter of this name, made at first use.
     pub fn counter(&self, name: &str) -> &AtomicU64 {
-        let mut counters = self.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut counters = self.lock();
         if !counters.contains_key(name) {
             counters.insert(name.to_owned(), Arc::default());
         }
@@ -25,8 +25,12 @@ impl Stats {
 
     /// A share of the counter of this name, made at first use.
     pub(crate) fn share(&self, name: &str) -> Arc<AtomicU64> {
-        let mut counters = self.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut counters = self.lock();
         Arc::clone(counters.entry(name.to_owned()).or_default())
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<AtomicU64>>> {
+        self.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Sets a counter.
@@ -36,7 +40,7 @@ impl Stats {
 
     /// All counters with their values, sorted by name.
     pub fn snapshot(&self) -> Snapshot {
-        let counters = self.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let counters = self.lock();
         Snapshot(counters.iter().map(|(name, counter)| (name.clone(), counter.load(Ordering::Relaxed))).collect())
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 /// The most events that are kept; later ones are counted only.
@@ -29,7 +29,7 @@ struct Event {
 
 /// What is kept.
 #[derive(Default)]
-struct Events {
+pub(crate) struct Events {
     kept: Vec<Event>,
     /// Bytes of memory in use at times.
     levels: Vec<(u64, usize)>,
@@ -99,7 +99,7 @@ impl Trace {
         });
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Events> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Events> {
         self.events.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

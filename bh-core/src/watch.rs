@@ -39,8 +39,13 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The thread is not there, and may have held the channel's lock.
+            std::mem::forget((self.end.take(), self.thread.take()));
+            return;
+        }
         self.end = None;
-        if let Some(thread) = self.thread.take().filter(|_| self.process == std::process::id()) {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }

@@ -16,7 +16,7 @@ use crate::plan::{BatchPlans, BlockPlan, PlanCache, TilePlan, WindowPlan, plan_w
 use crate::settings::{Jit, PlanningMode, Settings};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
-use bh_core::abi::{Capabilities, Prediction, capability, kind, status};
+use bh_core::abi::{Capabilities, Prediction, capability, fork, kind, status};
 use bh_core::component::{SharedCalls, enter_block};
 use bh_core::config::Row;
 use bh_core::keys;
@@ -126,7 +126,17 @@ unsafe impl Component for Engine {
         self.child.as_mut().map_or(Ok(false), |child| child.extmethod(name, opcode))
     }
 
-    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `device count`, `device speed`, `forked`, and `extmethod-library ve-cpu NAME PATH`,
+    fn fork(&mut self, moment: u32) -> Result<()> {
+        if moment == fork::CHILD {
+            let workers = start(&self.settings, self.host)?;
+            // The old pool's threads are gone, and its locks may be held for ever: it must not even be dropped.
+            std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
+        }
+        self.machine.tier1.iter_mut().for_each(|tier1| tier1.fork(moment));
+        self.child.as_mut().map_or(Ok(()), |child| child.fork(moment))
+    }
+
+    /// Answers `threads`, `threads N`, `affinity`, `affinity LIST`, `device count`, `device speed`, and `extmethod-library ve-cpu NAME PATH`,
     /// which loads the method NAME from a library; hears `exiting`, and passes it on.
     fn message(&mut self, text: &str) -> Result<String> {
         let mut words = text.splitn(4, ' ');
@@ -156,13 +166,6 @@ unsafe impl Component for Engine {
                 let settings = Settings { affinity, ..self.settings.clone() };
                 self.machine.workers = start(&settings, self.host)?;
                 self.settings = settings;
-                Ok("ok".into())
-            }
-            (Some("forked"), ..) => {
-                let workers = start(&self.settings, self.host)?;
-                // The old pool's threads are gone, and its locks may be held for ever: it must not even be dropped.
-                std::mem::forget(std::mem::replace(&mut self.machine.workers, workers));
-                self.machine.tier1.iter_mut().for_each(Tier1::forked);
                 Ok("ok".into())
             }
             (Some("extmethod-library"), Some(Self::NAME), Some(name), Some(path)) => {

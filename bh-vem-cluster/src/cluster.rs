@@ -315,6 +315,10 @@ impl Cluster {
         self.machine.children.first_mut().map_or(Ok(()), Child::progress)
     }
 
+    fn fork(&mut self, moment: u32) -> Result<()> {
+        self.machine.fork(moment)
+    }
+
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
         let piece = self.bring_home(base)?;
         self.machine.children[0].pin(&piece.base, pinned)

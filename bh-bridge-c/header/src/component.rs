@@ -134,6 +134,7 @@ pub fn header(root: &Path) -> Result<String, String> {
         ("How memory is adopted.", &abi, "adopt", "BH_ADOPT_"),
         ("How memory is exported.", &abi, "export", "BH_EXPORT_"),
         ("What `retire` does.", &abi, "retire", "BH_RETIRE_"),
+        ("The moments of a fork of the process.", &abi, "fork", "BH_FORK_"),
         ("Levels of the log.", &abi, "log_level", "BH_LOG_"),
         ("Flags of a base.", &batch, "base_flags", "BH_BASE_"),
     ] {

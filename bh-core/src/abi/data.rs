@@ -45,6 +45,16 @@ pub mod retire {
     pub const DISCARD: u32 = 3;
 }
 
+/// The moments of a fork of the process.
+pub mod fork {
+    /// The process is about to fork.
+    pub const BEFORE: u32 = 0;
+    /// It has forked, and this is the parent.
+    pub const PARENT: u32 = 1;
+    /// It has forked, and this is the child.
+    pub const CHILD: u32 = 2;
+}
+
 /// The host memory space.
 pub const HOST_SPACE: u32 = 0;
 

@@ -146,6 +146,12 @@ macro_rules! for_each_slot {
                 /// indices are checked before anything is written. Calls may come from any thread, at the same time as
                 /// others, if the component announces IMMEDIATE; else there are none.
                 host shared fn immediate(operation: &ImmediateOperation) -> bool = nothing;
+
+                /// Follows a fork of the process; `moment` is a `fork` value. All calls come from the forking thread, between
+                /// others. BEFORE: its threads let go of what the child needs (the host's functions, the loader), and take
+                /// it no more until PARENT; the call does not wait for long work. CHILD: its threads are gone, and their
+                /// locks may be in any state, so it replaces both. PARENT or CHILD follows each BEFORE.
+                forward serial fn fork(moment: u32) = nothing;
             }
         }
     };

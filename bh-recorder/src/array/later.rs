@@ -2,8 +2,8 @@
 
 use crate::ArrayId;
 use crate::sync::lock;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// A list with a lock that is never held while anything else happens.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Later {
 
 impl Later {
     pub(crate) fn push(&self, array: ArrayId) {
-        lock(&self.arrays).push(array);
+        self.lock().push(array);
         self.wanted.store(true, Ordering::Release);
     }
 
@@ -24,9 +24,14 @@ impl Later {
         self.wanted.load(Ordering::Relaxed)
     }
 
+    /// The list, which nobody else changes meanwhile.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<ArrayId>> {
+        lock(&self.arrays)
+    }
+
     /// Exchanges what is in it for an empty list, whose memory serves the next ones.
     pub(crate) fn swap(&self, empty: &mut Vec<ArrayId>) {
         self.wanted.store(false, Ordering::Relaxed);
-        std::mem::swap(&mut *lock(&self.arrays), empty);
+        std::mem::swap(&mut *self.lock(), empty);
     }
 }

@@ -193,12 +193,13 @@ impl Recorder {
         let submitted = state.submit()?;
         state.count_recording(begin);
         let made = |(handle, shift): (u32, i64)| Replayed { array: state.name(handle), shift };
-        let made = results.into_iter().map(made).collect();
+        let made: Vec<Replayed> = results.into_iter().map(made).collect();
         drop(state);
         if let Some(earlier) = earlier {
             earlier.start();
         }
-        submitted.drive();
+        let driven = submitted.drive();
+        driven.inspect_err(|_| made.iter().for_each(|made| self.free_later(made.array)))?;
         Ok(Some(made))
     }
 }

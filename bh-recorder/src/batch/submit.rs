@@ -18,17 +18,16 @@ pub(crate) struct Submitted {
 }
 
 impl Submitted {
-    /// Sees to it that the batch is run. Waits, helping, while too many are under way.
-    pub(crate) fn drive(&self) {
-        if let Some(runner) = self.runner {
-            self.executor.drive(runner, true);
-        }
+    /// Sees to it that the batch is run. Waits, helping, while too many are under way; fails if that wait is ended.
+    pub(crate) fn drive(&self) -> Result<()> {
+        self.runner.map_or(Ok(()), |runner| self.executor.drive(runner, true))
     }
 
     /// As [`Submitted::drive`], but never waits for another batch.
     pub(crate) fn start(&self) {
         if let Some(runner) = self.runner {
-            self.executor.drive(runner, false);
+            // Nothing is waited for.
+            let _ = self.executor.drive(runner, false);
         }
     }
 }

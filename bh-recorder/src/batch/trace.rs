@@ -43,8 +43,7 @@ impl Recorder {
         let (kept, postponed) = (Vec::new(), Vec::new());
         state.trace = Some(Trace { thread: current().id(), first, kept, postponed, broken: None, disturbed: false });
         drop(state);
-        submitted.drive();
-        Ok(())
+        submitted.drive().inspect_err(|_| self.state().trace = None)
     }
 
     /// Ends the trace, and hands over what was recorded. A recording for `results`, `None` if another thread has recorded
@@ -77,8 +76,7 @@ impl Recorder {
         drop(state);
         let kept = if keep { &[][..] } else { &trace.kept };
         trace.postponed.iter().chain(kept).for_each(|&array| self.free_later(array));
-        submitted?.drive();
-        Ok(())
+        submitted?.drive()
     }
 
     /// Overwrites an array from user memory in a trace: the data goes to an array that the recording keeps.

@@ -395,7 +395,7 @@ impl Recorder {
         state.refuse_in_trace("hands its operations over")?;
         let submitted = state.submit_all()?;
         drop(state);
-        submitted.drive();
+        submitted.drive()?;
         submitted.executor.take_error().map_or(Ok(()), |error| Err(self.resolve(error)))
     }
 
@@ -409,10 +409,7 @@ impl Recorder {
             }
             let submitted = state.check_limits();
             drop(state);
-            if let Some(submitted) = submitted {
-                submitted.drive();
-            }
-            return Ok(());
+            return submitted.map_or(Ok(()), |submitted| submitted.drive());
         }
         self.finish(state, &mut Patience::endless())
     }

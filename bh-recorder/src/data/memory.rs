@@ -234,35 +234,51 @@ impl Recorder {
     /// Forbids (or allows again) that the array's memory moves. `exported`: the user may look at it and change it between
     /// any two calls. Counted. From now on, each operation on it completes before it returns.
     pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
+        self.set_pinned(array, (pinned, exported), &mut Patience::endless()).map(|_| ())
+    }
+
+    /// Pins an exported array as [`Recorder::pin`] does, and returns the address of element (0, …, 0). Other threads may
+    /// use the array meanwhile, which they could not while it is mapped.
+    pub fn pin_exported(&self, array: ArrayId, patience: &mut Patience<'_>) -> Result<*mut u8> {
+        self.set_pinned(array, (true, true), patience)
+    }
+
+    /// The address counts only if the array is exported.
+    fn set_pinned(
+        &self,
+        array: ArrayId,
+        (pinned, exported): (bool, bool),
+        patience: &mut Patience<'_>,
+    ) -> Result<*mut u8> {
         let held = self.hold(array, access::WRITE)?;
-        let base = held.base;
-        let is_new = pinned && !held.known;
-        let result = self.with_data(&held, &mut Patience::endless(), |data| {
-            if is_new {
-                // What stays in place has one.
-                data.map(&base, None, access::WRITE)?;
+        let (base, known) = (held.base, held.known);
+        let result = self.with_data(&held, patience, |data| {
+            let mut address = std::ptr::null_mut();
+            // What stays in place has one.
+            if pinned && (exported || !known) {
+                address = data.map(&base, None, if known { access::READ } else { access::WRITE })?;
                 data.unmap(&base)?;
             }
-            data.pin(&base, pinned)
+            data.pin(&base, pinned).map(|()| SendPtr(address))
         });
         let mut state = self.state();
         let handle = state.find(held.handle)?;
         let place = state.handles.at(handle).base;
         let entry = state.bases.at_mut(place);
         let result = match result {
-            Ok(()) if pinned => {
+            Ok(address) if pinned => {
                 entry.pins += 1;
                 entry.known = true;
                 entry.exported |= exported;
-                Ok(())
+                Ok(element_address(address.get(), &base, &held.view))
             }
-            Ok(()) if entry.pins == 0 => Err(Error::new(status::ARGUMENT, "unpin: the array is not pinned")),
-            Ok(()) => {
+            Ok(_) if entry.pins == 0 => Err(Error::new(status::ARGUMENT, "unpin: the array is not pinned")),
+            Ok(none) => {
                 entry.pins -= 1;
                 entry.exported &= entry.pins > 0;
-                Ok(())
+                Ok(none.get())
             }
-            error => error,
+            Err(error) => Err(error),
         };
         let flag = if entry.pins > 0 { base_flags::PINNED } else { 0 };
         entry.base.flags = entry.base.flags & !base_flags::PINNED | flag;

@@ -8,6 +8,7 @@ use crate::data::Data;
 use crate::process::floating::DefaultFloatState;
 use crate::process::inside::Inside;
 use crate::process::patience::Patience;
+use crate::process::waits::program_wait;
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,6 +29,9 @@ impl Executor {
     pub(crate) fn with_backend<R: Send>(&self, f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send) -> Result<R> {
         if lock(&self.shared.queue).affine {
             return self.on_thread(0, false, f);
+        }
+        if lock(&self.shared.queue).running {
+            program_wait(&mut |patience| self.wait_until(patience, &|queue| !queue.running)).unwrap_or(Ok(()))?;
         }
         let _inside = Inside::run();
         match lock(&self.shared.engine).backend.as_deref_mut() {
@@ -117,7 +121,16 @@ impl Executor {
             self.shared.work.notify_one();
             drop(queue);
         }
-        taker.take().unwrap_or_else(|| Err(ended()))
+        let (mut taker, mut taken) = (Some(taker), None);
+        let mut wait = |_: &mut Patience<'_>| {
+            taken = taker.take().and_then(|taker| taker.take());
+            Ok(())
+        };
+        // The call borrows from this frame, so that nothing ends the wait for it.
+        if program_wait(&mut wait).is_none() {
+            wait(&mut Patience::endless())?;
+        }
+        taken.unwrap_or_else(|| Err(ended()))
     }
 
     /// Makes the calls about data that wait, from within a call of the stack on the executor thread.

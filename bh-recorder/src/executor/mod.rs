@@ -4,15 +4,17 @@
 //! data holds no lock but the one that the stack itself asks for.
 
 mod access;
+pub(super) mod frozen;
 pub(super) mod handoff;
 mod queue;
 mod serve;
 
-use super::sync::{Builder, Condvar, JoinHandle, Mutex, MutexGuard, current, lock};
+use super::sync::{Builder, Condvar, JoinHandle, Mutex, current, lock};
 use crate::Checks;
 use crate::process::floating::DefaultFloatState;
 use crate::process::inside::Inside;
 use crate::process::patience::Patience;
+use crate::process::waits::program_wait;
 use crate::stack::backend::Backend;
 use crate::stack::checked;
 use crate::state::settled::Own;
@@ -176,7 +178,7 @@ impl Executor {
     }
 
     /// Sees to it that what was handed over is run; with `waits`, waits, helping, while too much is under way.
-    pub(super) fn drive(&self, runner: Runner, waits: bool) {
+    pub(super) fn drive(&self, runner: Runner, waits: bool) -> Result<()> {
         let _inside = Inside::enter();
         let mut queue = lock(&self.shared.queue);
         let alone = queue.jobs.len() == 1 && queue.can_run();
@@ -185,22 +187,41 @@ impl Executor {
         } else if queue.sleeping {
             self.shared.work.notify_one();
         }
-        while waits && !queue.has_room() {
-            queue = self.shared.advance(queue, &mut Patience::endless()).0;
+        if !waits || queue.has_room() {
+            return Ok(());
         }
+        drop(queue);
+        self.wait_until(&mut Patience::endless(), &|queue| queue.has_room())
+    }
+
+    /// Waits, helping, until it is so, or `patience` ends. A thread of the program that cannot help waits in the way of its
+    /// language.
+    fn wait_until(&self, patience: &mut Patience<'_>, is_so: &(dyn Fn(&mut Queue) -> bool + Sync)) -> Result<()> {
+        let (mut result, mut asked) = (Ok(()), patience.is_limited());
+        let mut queue = lock(&self.shared.queue);
+        while !is_so(&mut queue) && result.is_ok() {
+            if !asked && !queue.has_light_work() {
+                asked = true;
+                drop(queue);
+                if let Some(result) = program_wait(&mut |patience| self.wait_until(patience, is_so)) {
+                    return result;
+                }
+                queue = lock(&self.shared.queue);
+                continue;
+            }
+            (queue, result) = self.shared.advance(queue, patience);
+        }
+        result
     }
 
     /// Returns when all batches up to `epoch` are done, or with what `patience` ends in before.
     pub(super) fn complete(&self, epoch: u64, patience: &mut Patience<'_>) -> Result<()> {
         let _inside = Inside::enter();
         let begin = self.clock();
-        let mut queue = lock(&self.shared.queue);
-        let mut result = Ok(());
-        while queue.completed < epoch && result.is_ok() {
+        let result = self.wait_until(patience, &|queue| {
             queue.wanted = queue.wanted.max(epoch);
-            (queue, result) = self.shared.advance(queue, patience);
-        }
-        drop(queue);
+            queue.completed >= epoch
+        });
         self.count("recorder.sync_ns", begin);
         result
     }
@@ -208,6 +229,12 @@ impl Executor {
     /// Is nothing under way?
     pub(super) fn is_idle(&self) -> bool {
         lock(&self.shared.queue).is_idle()
+    }
+
+    /// Is something under way for which somebody was not willing to wait any longer?
+    pub(super) fn is_given_up(&self) -> bool {
+        let queue = lock(&self.shared.queue);
+        queue.given_up && !queue.is_idle()
     }
 
     /// Is there a failure that was not reported yet?
@@ -235,56 +262,6 @@ impl Executor {
             let _ = thread.join();
         }
     }
-
-    /// Waits until nothing is queued or running and returns with all locks held, for `fork`.
-    pub(super) fn freeze(&self) -> Frozen<'_> {
-        let mut queue = lock(&self.shared.queue);
-        while !queue.is_idle() || !queue.accessed.is_empty() {
-            queue.wanted = queue.submitted;
-            queue = self.shared.advance(queue, &mut Patience::endless()).0;
-        }
-        let engine = lock(&self.shared.engine);
-        Frozen { queue, engine, thread: lock(&self.thread) }
-    }
-
-    /// After `fork`, in the child: starts a new executor thread, and tells the stack that its threads are gone. A stack
-    /// that cannot live on is dropped from view, not destroyed: its resources belong to the parent.
-    pub(super) fn restart_in_child(&self) -> Result<()> {
-        {
-            let mut queue = lock(&self.shared.queue);
-            queue.waiting = 0;
-            queue.sleeping = false;
-        }
-        {
-            // The parent's thread does not exist here; its handle must be neither joined nor dropped.
-            std::mem::forget(lock(&self.thread).take());
-            let mut engine = lock(&self.shared.engine);
-            let flags = engine.backend.as_mut().map_or(0, |backend| backend.capabilities().flags);
-            if flags & (capability::NO_FORK | capability::THREAD_AFFINE) != 0 {
-                std::mem::forget(engine.backend.take());
-                std::mem::forget(lock(&self.shared.queue).shared.take());
-                return Err(Error::new(status::SHUTDOWN, "this stack cannot be used in a forked child"));
-            }
-            if let Some(backend) = &mut engine.backend {
-                backend.message("forked")?;
-            }
-        }
-        let shared = self.shared.clone();
-        self.spawn(move || {
-            let _state = DefaultFloatState::enter();
-            shared.serve();
-        })
-    }
-}
-
-/// The locks of an executor at rest.
-pub(super) struct Frozen<'a> {
-    #[expect(dead_code, reason = "held, not looked at")]
-    queue: MutexGuard<'a, Queue>,
-    #[expect(dead_code, reason = "held, not looked at")]
-    engine: MutexGuard<'a, Engine>,
-    #[expect(dead_code, reason = "held, not looked at")]
-    thread: MutexGuard<'a, Option<JoinHandle<()>>>,
 }
 
 impl Engine {

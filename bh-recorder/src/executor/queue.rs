@@ -3,6 +3,7 @@
 use super::super::sync::ThreadId;
 use super::{Engine, ExecutorStatistics, Job};
 use crate::data::{Data, SharedData};
+use crate::process::patience::LIGHT;
 use bh_bytecode::Batch;
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
@@ -59,6 +60,8 @@ pub(super) struct Queue {
     /// The executor thread sleeps.
     pub(super) sleeping: bool,
     pub(super) stop: bool,
+    /// A wait for what is under way was ended before that was done.
+    pub(super) given_up: bool,
     /// All calls must come from the executor thread.
     pub(super) affine: bool,
     /// Access to data that does not wait for a running batch.
@@ -89,6 +92,7 @@ impl Queue {
             waiting: 0,
             sleeping: false,
             stop: false,
+            given_up: false,
             affine: false,
             shared: None,
             between: None,
@@ -105,6 +109,11 @@ impl Queue {
             self.accessed.is_empty() || job.batch.bases.iter().all(|base| !self.accessed.contains(&base.id))
         };
         !self.running && self.tickets.len() < OPEN_TICKETS && self.jobs.front().is_some_and(free)
+    }
+
+    /// May any thread run the next batch now, which takes no time worth speaking of?
+    pub(super) fn has_light_work(&self) -> bool {
+        !self.affine && self.can_run() && self.jobs.front().is_some_and(|job| job.work <= LIGHT)
     }
 
     /// May somebody wait for the oldest ticket now?

@@ -116,8 +116,9 @@ impl Shared {
         }
         drop(queue);
         let checked = patience.check();
-        let queue = lock(&self.queue);
+        let mut queue = lock(&self.queue);
         if checked.is_err() {
+            queue.given_up = true;
             // Others may have relied on this thread.
             self.report_progress(&queue);
         }
@@ -142,6 +143,7 @@ impl Shared {
         };
         let mut queue = lock(&self.queue);
         queue.running = false;
+        queue.given_up &= !queue.jobs.is_empty();
         if let Err(error) = result {
             queue.keep(error);
         }

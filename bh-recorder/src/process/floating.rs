@@ -43,8 +43,9 @@ fn read() -> u64 {
 #[cfg(target_arch = "x86_64")]
 fn write(value: u64) {
     let value = value as u32;
-    // SAFETY: loads a value read before, or the processor's reset value.
-    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags)) };
+    // SAFETY: loads a value read before, or the processor's reset value. The sticky flags in it change, so that the option
+    // `preserves_flags`, which stands for them too, is not given.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack)) };
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -3,15 +3,17 @@
 pub(crate) mod floating;
 pub(crate) mod inside;
 pub(crate) mod patience;
+pub(crate) mod waits;
 
-use crate::Recorder;
-use crate::executor::Frozen;
+use crate::executor::frozen::Frozen;
 use crate::process::inside::{is_inside, is_running};
 use crate::process::patience::Patience;
 use crate::state::State;
 use crate::sync::lock;
+use crate::{ArrayId, Recorder};
 use bh_core::abi::status;
 use bh_core::error::Error;
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, TryLockError, Weak};
@@ -49,8 +51,9 @@ pub(crate) fn announce_exit() {
             }
             for context in contexts(Deadline::never()) {
                 let executor = lock(&context.state).executor();
-                // Nobody is left to hear of failures.
-                let _ = executor.and_then(|executor| executor.with_backend(|backend| backend.message("exiting")));
+                // Nobody is left to hear of failures. Work that was given up would be waited for.
+                let executor = executor.ok().filter(|executor| !executor.is_given_up());
+                let _ = executor.map(|executor| executor.with_backend(|backend| backend.message("exiting")));
             }
         }
     }
@@ -82,6 +85,11 @@ struct Deadline(Option<Instant>);
 impl Deadline {
     fn never() -> Deadline {
         Deadline(None)
+    }
+
+    /// This one, or the end of so much time from now.
+    fn or(self, longest: Duration) -> Deadline {
+        Deadline(self.0.or_else(|| Some(Instant::now() + longest)))
     }
 
     fn has_passed(self) -> bool {
@@ -120,6 +128,10 @@ extern "C" fn at_exit() {
     let deadline = Deadline(limited.then(|| Instant::now() + LONGEST));
     for context in contexts(deadline) {
         let Some(state) = deadline.lock(&context.state) else { continue };
+        // Somebody has waited for this work, and has interrupted that.
+        let given_up = state.running.as_ref().is_some_and(|running| running.executor.is_given_up());
+        let limited = limited || given_up;
+        let deadline = if limited { deadline.or(LONGEST) } else { deadline };
         let mut check = || match deadline.has_passed() {
             true => Err(Error::new(status::SHUTDOWN, "the process is ending")),
             false => Ok(()),
@@ -128,6 +140,18 @@ extern "C" fn at_exit() {
         // Nobody is left to hear of failures.
         let _ = context.end(state, &mut patience);
     }
+}
+
+/// A lock of a library above the recorder, taken in time.
+type Hold = Box<dyn Fn(Deadline) -> Option<Box<dyn Any>> + Send>;
+
+/// Such locks.
+static LOCKS: Mutex<Vec<Hold>> = Mutex::new(Vec::new());
+
+/// Has a lock of a library above the recorder held while the process forks, so that a child finds it open. No call into the
+/// recorder may wait while it is held, except for the start of a context.
+pub fn hold_at_fork<T: Send>(mutex: &'static Mutex<T>) {
+    lock(&LOCKS).push(Box::new(|deadline| deadline.lock(mutex).map(|guard| Box::new(guard) as Box<dyn Any>)));
 }
 
 /// How many contexts are starting.
@@ -151,14 +175,16 @@ impl Drop for Starting {
 
 /// The locks of one context while the process forks.
 struct Held {
-    // Dropped in this order: the executor's locks, then the state, then what keeps both alive.
+    // Dropped in this order: the executor's locks, then the recorder's, then what keeps them alive.
     frozen: Option<Frozen<'static>>,
-    state: Option<MutexGuard<'static, State>>,
+    _later: MutexGuard<'static, Vec<ArrayId>>,
+    state: MutexGuard<'static, State>,
+    _announcing: MutexGuard<'static, ()>,
     context: Arc<Recorder>,
 }
 
-/// The locks of all contexts, and of their list.
-type AllHeld = (Vec<Held>, MutexGuard<'static, Vec<Weak<Recorder>>>);
+/// The locks of all contexts, of their list, and of libraries above.
+type AllHeld = (Vec<Held>, MutexGuard<'static, Vec<Weak<Recorder>>>, Vec<Box<dyn Any>>);
 
 thread_local! {
     /// What the forking thread holds.
@@ -171,27 +197,29 @@ unsafe extern "C" fn before_fork() {
     if is_running() {
         return;
     }
-    let live = lock(&LIVE);
-    let contexts: Vec<Arc<Recorder>> = live.iter().filter_map(Weak::upgrade).collect();
     // What a context starts may fork on a thread of its own, and the context waits for it.
     let starts = STARTING.load(Ordering::Acquire) > 0;
     let deadline = Deadline(starts.then(|| Instant::now() + LONGEST));
+    let locks = lock(&LOCKS).iter().filter_map(|hold| hold(deadline)).collect();
+    let live = lock(&LIVE);
+    let contexts: Vec<Arc<Recorder>> = live.iter().filter_map(Weak::upgrade).collect();
     let held = contexts.into_iter().filter_map(|context| hold(context, deadline)).collect();
     // A thread whose variables are gone has its locks opened again at once.
-    let _ = HELD.try_with(|cell| *cell.borrow_mut() = Some((held, live)));
+    let _ = HELD.try_with(|cell| *cell.borrow_mut() = Some((held, live, locks)));
 }
 
 fn hold(context: Arc<Recorder>, deadline: Deadline) -> Option<Held> {
     // SAFETY: the guards are dropped before `context` (see `Held` and `after_fork_in_child`), so what they borrow outlives
     // them.
     let fixed: &'static Recorder = unsafe { &*Arc::as_ptr(&context) };
+    let announcing = deadline.lock(&fixed.announcing)?;
     let state = deadline.lock(&fixed.state)?;
     let frozen = state.running.as_ref().map(|running| {
         // SAFETY: the executor lives as long as `state.running`, which nobody changes while `state` is locked.
         let executor: &'static crate::executor::Executor = unsafe { &*Arc::as_ptr(&running.executor) };
         executor.freeze()
     });
-    Some(Held { frozen, state: Some(state), context })
+    Some(Held { frozen, _later: fixed.later.lock(), state, _announcing: announcing, context })
 }
 
 unsafe extern "C" fn after_fork_in_parent() {
@@ -202,16 +230,12 @@ unsafe extern "C" fn after_fork_in_child() {
     if is_running() {
         return end_all_in_child();
     }
-    let Ok(Some((held, mut live))) = HELD.try_with(|cell| cell.borrow_mut().take()) else { return };
+    let Ok(Some((held, mut live, _locks))) = HELD.try_with(|cell| cell.borrow_mut().take()) else { return };
     // One that was starting has no thread here that would give its lock back.
     live.retain(|other| held.iter().any(|held| std::ptr::eq(other.as_ptr(), Arc::as_ptr(&held.context))));
-    for Held { frozen, state, context } in held {
-        drop(frozen);
-        drop(state);
-        let mut state = lock(&context.state);
-        let Ok(executor) = state.executor() else { continue };
-        if let Err(error) = executor.restart_in_child() {
-            state.end(error);
+    for mut held in held {
+        if let Some(Err(error)) = held.frozen.take().map(Frozen::restart_in_child) {
+            held.state.end(error);
         }
     }
     drop(live);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(20);
 
 /// A thread that wants to be asked runs batches that write no more bytes than this itself.
-const LIGHT: u64 = 4 << 20;
+pub(crate) const LIGHT: u64 = 4 << 20;
 
 /// The pause that follows one of this length. Pauses are a small part of the time that has passed, so that little is waited for
 /// beyond the end of the work.

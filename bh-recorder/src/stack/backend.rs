@@ -2,7 +2,7 @@
 
 use crate::data::{Data, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory};
+use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, fork};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::services::Services;
@@ -58,6 +58,11 @@ pub trait Backend: Data + Send {
 
     /// A text question or command.
     fn message(&mut self, text: &str) -> Result<String>;
+
+    /// Follows a fork of the process; `moment` is a value of [`bh_core::abi::fork`].
+    fn fork(&mut self, _moment: u32) -> Result<()> {
+        Ok(())
+    }
 
     /// The loaded stack, if it is one.
     fn stack(&mut self) -> Option<&mut Stack> {
@@ -200,6 +205,15 @@ impl Backend for Stack {
 
     fn message(&mut self, text: &str) -> Result<String> {
         Stack::message(self, text)
+    }
+
+    fn fork(&mut self, moment: u32) -> Result<()> {
+        Stack::fork(self, moment)?;
+        if moment == fork::CHILD {
+            // For components that were built before there was a slot.
+            Stack::message(self, "forked")?;
+        }
+        Ok(())
     }
 
     fn stack(&mut self) -> Option<&mut Stack> {

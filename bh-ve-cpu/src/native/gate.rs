@@ -8,14 +8,23 @@
 //!   functions: the host tells components then that the process is `exiting`, and the engine calls [`close`].
 //!
 //! Objects that LLVM makes while it compiles are kept by the compiler's library itself.
+//!
+//! A forked child has no compiler if its parent had one: LLVM's locks may be held by threads that the child does not have.
 
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// Has the process begun to end?
 static CLOSED: Mutex<bool> = Mutex::new(false);
 
-/// Waits for the thread that is inside; `None` once the gate is closed.
+/// The process that the compiler belongs to.
+static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Waits for the thread that is inside; `None` once the gate is closed, and in a forked child.
 pub(super) fn enter() -> Option<MutexGuard<'static, bool>> {
+    let process = std::process::id();
+    if *PROCESS.get_or_init(|| process) != process {
+        return None;
+    }
     let closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
     (!*closed).then_some(closed)
 }
@@ -30,15 +39,10 @@ pub(crate) fn close() {
 /// Closes the gate when the process ends, if that begins after this call, whatever thread ends it.
 pub(super) fn compiler_is_loaded() {
     static ONCE: Once = Once::new();
-    static PROCESS: OnceLock<u32> = OnceLock::new();
     extern "C" fn at_exit() {
-        // In a forked child the thread that is inside may not exist.
-        if PROCESS.get() == Some(&std::process::id()) {
-            close();
-        }
+        close();
     }
     ONCE.call_once(|| {
-        let _ = PROCESS.set(std::process::id());
         // SAFETY: a plain function, in a library that is never unloaded.
         unsafe { libc::atexit(at_exit) };
     });

@@ -6,6 +6,7 @@ mod kernel;
 mod library;
 mod object;
 mod request;
+mod rest;
 
 pub(crate) use gate::close;
 pub(crate) use kernel::{Code, NativeKernel};
@@ -13,13 +14,15 @@ pub(crate) use request::{Compilation, SlotMemory, request};
 
 use crate::primitives::Primitives;
 use crate::settings::{Jit, Settings};
-use bh_core::abi::log_level;
+use bh_core::abi::{fork, log_level};
 use bh_core::kernel_store::KernelStore;
 use bh_core::threads::without_signals;
 use bh_core::{Counter, Host};
 use bh_jit_abi::{Artifact, Divider, Request};
 use library::Compiler;
+use rest::Rest;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -46,9 +49,11 @@ struct CompilerState {
     host: Host,
     primitives: Primitives,
     tools: Mutex<Option<Tools>>,
-    cache: Option<std::path::PathBuf>,
-    library: Option<std::path::PathBuf>,
+    cache: Option<PathBuf>,
+    /// None: there is no compiler.
+    library: Option<PathBuf>,
     stopping: AtomicBool,
+    rest: Rest,
     compiled: Counter,
     loaded: Counter,
     refused: Counter,
@@ -82,20 +87,9 @@ impl Tier1 {
         if library.is_none() || request::level(settings.isa).is_none() {
             return None;
         }
-        let shared = Arc::new(CompilerState {
-            host,
-            primitives: settings.primitives(),
-            tools: Mutex::new(None),
-            cache: settings.jit_cache_dir.clone(),
-            library,
-            stopping: AtomicBool::new(false),
-            compiled: host.counter("kernels compiled"),
-            loaded: host.counter("kernels loaded"),
-            refused: host.counter("kernels not compiled"),
-            blocks_only: host.counter("kernels for blocks only"),
-        });
+        let cache = settings.jit_cache_dir.clone();
         Some(Tier1 {
-            shared,
+            shared: Arc::new(CompilerState::new(host, settings.primitives(), library, cache)),
             kernels: HashMap::new(),
             clock: 0,
             most: settings.jit_kernels,
@@ -151,6 +145,9 @@ impl Tier1 {
             return self.shared.compile(kernel);
         }
         let shared = &self.shared;
+        if shared.library.is_none() {
+            return;
+        }
         let worker = self.worker.get_or_insert_with(|| CompilerThread::start(Arc::clone(shared)));
         // Without the thread, which the system may have refused, the kernel stays as it is.
         let _ = worker.queue.send(Arc::downgrade(kernel));
@@ -163,12 +160,18 @@ impl Tier1 {
         }
     }
 
-    /// In a forked child: the thread is gone, and what it was doing is lost. What is compiled stays; nothing more will be.
-    pub(crate) fn forked(&mut self) {
-        self.synchronous = false;
-        let (queue, _) = channel();
-        if let Some(worker) = self.worker.replace(CompilerThread { queue, thread: None }) {
-            std::mem::forget(worker);
+    /// Follows a fork of the process. A child goes on with the kernels that are compiled; there will be no more of them.
+    pub(crate) fn fork(&mut self, moment: u32) {
+        match moment {
+            fork::BEFORE => self.shared.rest.begin_fork(),
+            fork::CHILD => {
+                let old = &self.shared;
+                let shared = Arc::new(CompilerState::new(old.host, old.primitives, None, None));
+                // The thread is gone, and may have held any of the locks.
+                std::mem::forget(std::mem::replace(&mut self.shared, shared));
+                std::mem::forget(self.worker.take());
+            }
+            _ => self.shared.rest.end_fork(),
         }
     }
 }
@@ -206,11 +209,28 @@ impl CompilerThread {
 }
 
 impl CompilerState {
+    fn new(host: Host, primitives: Primitives, library: Option<PathBuf>, cache: Option<PathBuf>) -> CompilerState {
+        CompilerState {
+            host,
+            primitives,
+            tools: Mutex::new(None),
+            cache,
+            library,
+            stopping: AtomicBool::new(false),
+            rest: Rest::default(),
+            compiled: host.counter("kernels compiled"),
+            loaded: host.counter("kernels loaded"),
+            refused: host.counter("kernels not compiled"),
+            blocks_only: host.counter("kernels for blocks only"),
+        }
+    }
+
     /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good.
     fn compile(&self, kernel: &NativeKernel) {
-        let Some(_running) = gate::enter() else { return };
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(library) = &self.library else { return };
+        let Some(_running) = gate::enter() else { return };
+        let at_work = self.rest.work();
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let tools = tools.get_or_insert_with(|| Tools {
             compiler: None,
             disk: self.cache.clone().and_then(|directory| KernelStore::new(directory, library::identity(library))),
@@ -237,7 +257,7 @@ impl CompilerState {
         }
         let Some(compiler) = tools.compiler else { return };
         let begin = self.host.trace_clock();
-        match compiler.compile(kernel.request()) {
+        match at_work.away(|| compiler.compile(kernel.request())) {
             Ok(bytes) => match self.code(&bytes) {
                 Some(code) => {
                     self.compiled.add(1);

@@ -8,7 +8,7 @@ use bh_bytecode::random::{self, program};
 use bh_bytecode::text::parse;
 use bh_bytecode::{Batch, Constant, Opcode};
 use bh_core::Component;
-use bh_core::abi::status;
+use bh_core::abi::{fork, status};
 use bh_fuser::{Options, Partitioner};
 use bh_ve_cpu::simd::Isa;
 use support::columns::column_folds;
@@ -477,7 +477,9 @@ fn messages_change_the_threads() {
     let mut driver = Driver::new(&[("threads", "2")]).unwrap();
     assert_eq!(driver.engine.message("threads").unwrap(), "2");
     assert_eq!(driver.engine.message("threads 3").unwrap(), "ok");
-    assert_eq!(driver.engine.message("forked").unwrap(), "ok");
+    for moment in [fork::BEFORE, fork::PARENT, fork::BEFORE, fork::CHILD] {
+        driver.engine.fork(moment).unwrap();
+    }
     assert_eq!(driver.engine.message("threads").unwrap(), "3");
     assert!(driver.engine.message("threads many").is_err());
     assert_eq!(driver.engine.message("leaks").unwrap(), "");

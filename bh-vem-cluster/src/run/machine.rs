@@ -17,6 +17,7 @@ use crate::transport::crossing::Crossing;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
 use bh_bytecode::{Base, Opcode, View};
+use bh_core::abi::fork;
 use bh_core::component::{Child, Host, Ticket};
 use bh_core::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -101,6 +102,16 @@ pub(super) fn each<T: Send>(
 }
 
 impl Machine {
+    /// Follows a fork of the process, with all stacks below.
+    pub(crate) fn fork(&mut self, moment: u32) -> Result<()> {
+        if moment == fork::CHILD {
+            // The threads are gone, and their locks may be held for ever.
+            let crew = crew(self.locals.len(), self.children.len());
+            std::mem::forget(std::mem::replace(&mut self.crew, crew));
+        }
+        self.children.iter_mut().try_for_each(|child| child.fork(moment))
+    }
+
     /// A machine without arrays.
     pub fn new(planner: Planner, port: Port, mut children: Vec<Child>) -> Machine {
         let on_device: Vec<bool> = children.iter_mut().map(|child| memory_of(child).is_some()).collect();

@@ -1,0 +1,34 @@
+//! The locks of a stack's services, held while the process forks.
+
+use super::Services;
+use crate::memory;
+use crate::trace::Events;
+use std::collections::BTreeMap;
+use std::io::StderrLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, MutexGuard};
+
+/// While it lives, no other thread allocates, counts, traces or logs.
+pub struct FrozenServices {
+    // Fields are dropped in this order: the guards before what they borrow.
+    _memory: MutexGuard<'static, memory::State>,
+    _counters: MutexGuard<'static, BTreeMap<String, Arc<AtomicU64>>>,
+    _events: Option<MutexGuard<'static, Events>>,
+    _log: StderrLock<'static>,
+    _services: Arc<Services>,
+}
+
+impl FrozenServices {
+    pub(super) fn of(services: Arc<Services>) -> FrozenServices {
+        // SAFETY: the services live in the `Arc`, which moves into the same value and is dropped after the guards.
+        let fixed: &'static Services = unsafe { &*Arc::as_ptr(&services) };
+        // None of these locks is taken while another one is held.
+        FrozenServices {
+            _memory: fixed.memory.lock(),
+            _counters: fixed.stats.lock(),
+            _events: fixed.trace.as_ref().map(|trace| trace.lock()),
+            _log: std::io::stderr().lock(),
+            _services: services,
+        }
+    }
+}
