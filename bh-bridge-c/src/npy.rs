@@ -2,7 +2,7 @@
 
 use crate::error::{Out, bh_status, frame, frame_out, read_text, with_place};
 use crate::handle::{self, bh_array, bh_context, context};
-use bh_recorder::Inside;
+use bh_recorder::{Inside, Patience};
 use std::ffi::c_char;
 
 /// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn bh_save(path: *const c_char, a: *const bh_array) -> bh_
         // call only.
         let path = unsafe { read_text(path, "path") }?;
         let array = handle::array(a, "a")?;
-        with_place(|place| bh_compose::save(array.recorder, path, array.id, place))
+        with_place(|place| bh_compose::save(array.recorder, path, array.id, place, &mut Patience::endless()))
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::compose::place;
 use crate::error::exception;
+use crate::interrupt::detached;
 use bh_recorder::{Input, Location};
 use pyo3::prelude::*;
 
@@ -24,7 +25,7 @@ fn call_blocks(
     let (recorder, anchor, (file, line)) = (&out.context.recorder, out.current(py)?, place(py));
     let inputs: PyResult<Vec<Input>> = arrays.iter().map(|array| Ok(Input::Array(array.current(py)?))).collect();
     let inputs = inputs?;
-    py.detach(|| {
+    detached(py, || {
         let method = recorder.extension("cluster_call")?;
         recorder.message(&format!("cluster call {halo} {function}"))?;
         recorder.call_extension(method, &[anchor], &inputs, Location { file: &file, line })?;

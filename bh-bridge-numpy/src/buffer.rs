@@ -3,9 +3,9 @@
 use crate::array::Array;
 use crate::context::{self, Shared};
 use crate::error::{exception, settled, value_error, warn_of};
+use crate::interrupt::detached;
 use bh_bytecode::{DType, View};
 use bh_core::Error;
-use bh_core::abi::access;
 use bh_recorder::{ArrayId, Lent};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -85,38 +85,18 @@ fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>
 
 /// Keeps the memory of an array that has its elements where it is. The last part is a failure of other operations that came up.
 fn pinned(py: Python<'_>, array: &Array, id: ArrayId) -> PyResult<(*mut u8, Pinned, Option<Error>)> {
-    let recorder = &array.context.recorder;
-    // The wait for the elements can be interrupted, and the calls after it then wait for nothing.
-    let ((), elsewhere) = settled(py, |patience| recorder.sync_with(patience))?;
-    let pin = || {
-        let pinned = Pinned::new(array.context, id)?;
-        let address = recorder.map(pinned.id, access::READ)?;
-        recorder.unmap(pinned.id)?;
-        Ok((Address(address), pinned))
-    };
-    let (Address(address), pinned) = py.detach(pin).map_err(exception)?;
-    Ok((address, pinned, elsewhere))
+    let (context, recorder) = (array.context, &array.context.recorder);
+    let own = recorder.duplicate(id).map_err(exception)?;
+    let found = settled(py, |patience| recorder.pin_exported(own, patience).map(Address));
+    let (Address(address), elsewhere) = found.inspect_err(|_| recorder.free_later(own))?;
+    Ok((address, Pinned { context, id: own }, elsewhere))
 }
 
-/// A handle of memory that stays where it is for as long as this lives. To be made and dropped without the interpreter's lock, as both
+/// A handle of memory that stays where it is for as long as this lives. To be dropped without the interpreter's lock, as that
 /// may wait.
 pub struct Pinned {
     context: Shared,
     id: ArrayId,
-}
-
-impl Pinned {
-    fn new(context: Shared, array: ArrayId) -> Result<Pinned, Error> {
-        let recorder = &context.recorder;
-        let id = recorder.duplicate(array)?;
-        match recorder.pin(id, true, true) {
-            Ok(()) => Ok(Pinned { context, id }),
-            Err(error) => {
-                recorder.free_later(id);
-                Err(error)
-            }
-        }
-    }
 }
 
 impl Drop for Pinned {
@@ -129,7 +109,7 @@ impl Drop for Pinned {
 
 /// Unpins memory at the end of an array, which the interpreter drops under its lock.
 pub fn let_go(pinned: Pinned) {
-    Python::attach(|py| py.detach(move || drop(pinned)));
+    Python::attach(|py| detached(py, move || drop(pinned)));
 }
 
 /// The array that all views of an array's memory hold, which may be itself.
@@ -268,7 +248,7 @@ impl Array {
     unsafe fn __releasebuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer) {
         // SAFETY: `__getbuffer__` has put it there, and nobody else takes it.
         let exported = unsafe { Box::from_raw((*buffer).internal.cast::<Exported>()) };
-        py.detach(move || drop(exported));
+        detached(py, move || drop(exported));
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::array::Array;
 use crate::context::{self, Shared, Stack};
-use crate::error::exception;
+use crate::error::{exception, waiting};
+use crate::interrupt::detached;
 use crate::location::with_location;
 use bh_bytecode::DType;
 use bh_compose::{Extreme, Spacing};
@@ -71,7 +72,7 @@ pub(crate) fn place(py: Python<'_>) -> (Vec<u8>, u32) {
 #[pyfunction]
 fn save(py: Python<'_>, path: &str, array: &Array) -> PyResult<()> {
     let (recorder, id, (file, line)) = (&array.context.recorder, array.current(py)?, place(py));
-    py.detach(|| bh_compose::save(recorder, path, id, Location { file: &file, line })).map_err(exception)
+    waiting(py, |patience| bh_compose::save(recorder, path, id, Location { file: &file, line }, patience))
 }
 
 /// A new array with the contents of a file in NumPy's format.
@@ -81,6 +82,6 @@ fn load(py: Python<'_>, path: &str, stack: Option<&Stack>) -> PyResult<Array> {
     let context = stack.map_or_else(|| context::current(py), |stack| Ok(stack.context()))?;
     let (recorder, (file, line)) = (&context.recorder, place(py));
     let load = || bh_compose::load(recorder, path, Location { file: &file, line });
-    let id = py.detach(load).map_err(exception)?;
+    let id = detached(py, load).map_err(exception)?;
     described(context, id)
 }

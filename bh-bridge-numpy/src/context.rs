@@ -2,6 +2,7 @@
 
 use crate::called;
 use crate::error::{exception, waiting};
+use crate::interrupt::detached;
 use crate::method::{Method, Methods};
 use bh_core::Result;
 use bh_core::abi::status;
@@ -101,7 +102,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
         let little = recorder.immediate_bytes();
         Ok(Context { recorder, name, methods: Methods::default(), little })
     };
-    let context = py.detach(start).map_err(exception)?;
+    let context = detached(py, start).map_err(exception)?;
     let mut contexts = lock();
     // An alias may name a stack that runs already; the second instance of it ends here.
     if let Some(known) = known(&contexts, &context.name) {
@@ -190,12 +191,12 @@ impl Stack {
 
     /// Sends a text question or command down the stack, and returns the answer.
     fn message(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        py.detach(|| self.context.recorder.message(text)).map_err(exception)
+        detached(py, || self.context.recorder.message(text)).map_err(exception)
     }
 
     /// As `message`, before what is recorded and not handed over is run.
     fn message_first(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        py.detach(|| self.context.recorder.with_stack(|stack| stack.message(text))).map_err(exception)
+        detached(py, || self.context.recorder.with_stack(|stack| stack.message(text))).map_err(exception)
     }
 
     /// Makes each operation complete before it returns, or goes back to recording.
@@ -218,14 +219,14 @@ impl Stack {
             }
             Ok(text)
         };
-        py.detach(|| self.context.recorder.with_stack(describe)).map_err(exception)
+        detached(py, || self.context.recorder.with_stack(describe)).map_err(exception)
     }
 
     /// The names of its components, from the top down.
     fn components(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let names =
             |stack: &mut bh_core::Stack| Ok(stack.components().iter().map(|one| one.name.to_string()).collect());
-        py.detach(|| self.context.recorder.with_stack(names)).map_err(exception)
+        detached(py, || self.context.recorder.with_stack(names)).map_err(exception)
     }
 
     /// What was counted since the stack began, as pairs of a name and a number.
@@ -246,7 +247,7 @@ impl Stack {
         ]
         .map(|(name, count)| (name.to_owned(), count))
         .into();
-        let stack = py.detach(|| recorder.with_stack(|stack| Ok(stack.stats().0))).map_err(exception)?;
+        let stack = detached(py, || recorder.with_stack(|stack| Ok(stack.stats().0))).map_err(exception)?;
         all.extend(stack);
         Ok(all)
     }
@@ -264,7 +265,7 @@ impl Stack {
             let (usage, settings) = (memory.usage(), memory.settings());
             Ok([usage.in_use, usage.peak, usage.cached, settings.limit])
         };
-        py.detach(|| self.context.recorder.with_stack(ask)).map_err(exception)
+        detached(py, || self.context.recorder.with_stack(ask)).map_err(exception)
     }
 }
 

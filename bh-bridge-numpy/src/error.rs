@@ -1,5 +1,6 @@
 //! Failures of the recorder as Python exceptions.
 
+use crate::interrupt::{self, patiently};
 use crate::location::with_location;
 use bh_bytecode::ViewError;
 use bh_core::abi::status;
@@ -72,9 +73,13 @@ fn index_exception(message: String) -> PyErr {
     })
 }
 
-/// The exception that NumPy would raise for such a failure. Its text begins with the file and line that recorded the
+/// The exception that NumPy would raise for such a failure, or that of a signal's handler which has ended a wait. Its text begins
+/// with the file and line that recorded the
 /// failing operation, where that is known.
 pub fn exception(error: Error) -> PyErr {
+    if let Some(raised) = Python::attach(interrupt::taken) {
+        return raised;
+    }
     let text = error.to_string();
     if let Some(message) = in_numpys_words(&text) {
         return index_exception(message);
@@ -128,19 +133,5 @@ pub fn warn_of(py: Python<'_>, failure: Option<Error>) -> PyResult<()> {
 /// Waits for the recorder without the interpreter's lock. Signals are looked after meanwhile: an exception that a handler
 /// raises, such as KeyboardInterrupt, ends the wait, and what was recorded goes on.
 pub fn waiting<R: Send>(py: Python<'_>, f: impl FnOnce(&mut Patience<'_>) -> Result<R> + Send) -> PyResult<R> {
-    let mut raised = None;
-    let result = py.detach(|| {
-        let mut check = || {
-            let signals = Python::attach(|py| py.check_signals());
-            signals.map_err(|exception| {
-                raised = Some(exception);
-                Error::new(status::EXECUTION, "the wait was interrupted")
-            })
-        };
-        f(&mut Patience::until(&mut check))
-    });
-    match raised {
-        Some(exception) => Err(exception),
-        None => result.map_err(exception),
-    }
+    patiently(py, f)?.map_err(exception)
 }

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::context::{Context, Shared};
 use crate::error::{exception, value_error};
+use crate::interrupt::detached;
 use crate::operand::{number, set_symbol};
 use bh_bytecode::{Constant, DType, View};
 use bh_recorder::{ArrayId, Recording};
@@ -92,13 +93,13 @@ impl Recordings {
     /// Begins to trace a call with these arrays.
     fn begin(&self, py: Python<'_>, arrays: Vec<PyRef<'_, Array>>) -> PyResult<()> {
         let (context, ids) = known_names(py, &arrays)?;
-        py.detach(|| context.recorder.begin_trace(&ids)).map_err(exception)
+        detached(py, || context.recorder.begin_trace(&ids)).map_err(exception)
     }
 
     /// Ends the trace of a function that failed.
     fn abandon(&self, py: Python<'_>, arrays: Vec<PyRef<'_, Array>>) -> PyResult<()> {
         let (context, _) = known_names(py, &arrays)?;
-        py.detach(|| context.recorder.abandon_trace()).map_err(exception)
+        detached(py, || context.recorder.abandon_trace()).map_err(exception)
     }
 
     /// Ends the trace. Fails if later calls would do something else. `None` if another thread has recorded operations meanwhile.
@@ -112,7 +113,7 @@ impl Recordings {
         let (context, ids) = known_names(py, &arrays)?;
         let made: Vec<ArrayId> = results.iter().map(|array| array.id()).collect();
         let linked = results.iter().any(|array| array.link.is_some() || !std::ptr::eq(array.context, context));
-        let recording = py.detach(|| context.recorder.end_trace(&ids, &made)).map_err(exception)?;
+        let recording = detached(py, || context.recorder.end_trace(&ids, &made)).map_err(exception)?;
         let Some(recording) = recording else { return Ok(None) };
         if linked {
             return Err(PyTypeError::new_err(
@@ -181,7 +182,7 @@ impl Call {
         };
         let numbers = self.recording.numbers().zip(&numbers).map(constant).collect::<PyResult<Vec<Constant>>>()?;
         let recorder = &self.context.recorder;
-        let Some(made) = py.detach(|| recorder.replay(&self.recording, &ids, &numbers)).map_err(exception)? else {
+        let Some(made) = detached(py, || recorder.replay(&self.recording, &ids, &numbers)).map_err(exception)? else {
             return Ok(None);
         };
         let array = |(leaf, made): (&Leaf, bh_recorder::Replayed)| {

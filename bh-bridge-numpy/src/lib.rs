@@ -21,6 +21,7 @@ mod fold;
 mod foreign;
 mod function;
 mod index;
+mod interrupt;
 mod jit;
 mod join;
 mod layout;
@@ -55,6 +56,7 @@ use pyo3::prelude::*;
 /// The native module `bh._native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    bh_recorder::set_program_wait(interrupt::wait);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<error::BhError>())?;
     module.add("BoundsError", error::index_error(module.py())?)?;

@@ -152,8 +152,19 @@ pub fn with_location<R>(py: Python<'_>, f: impl FnOnce(Location<'_>) -> R) -> R 
     })
 }
 
+/// The address of the innermost frame outside of this package.
+pub fn frame(py: Python<'_>) -> Option<usize> {
+    CACHE.with(|cache| cache.try_borrow_mut().ok()?.frame(py)).map(|(frame, _)| frame.as_ptr().addr())
+}
+
 impl Cache {
     fn find(&mut self, py: Python<'_>) -> Option<&Line> {
+        let (_, key) = self.frame(py)?;
+        self.places.get(&key)
+    }
+
+    /// The innermost frame outside of this package, and its place.
+    fn frame<'py>(&mut self, py: Python<'py>) -> Option<(Bound<'py, PyAny>, Key)> {
         // SAFETY: the thread is attached; the result is a new reference or null.
         let mut frame = unsafe { Bound::from_owned_ptr_or_opt(py, PyThreadState_GetFrame(ffi::PyThreadState_Get())) }?;
         loop {
@@ -170,7 +181,7 @@ impl Cache {
                 self.places.insert(key, place);
             }
             if self.places.get(&key).is_some_and(|place| place.file.is_some()) {
-                return self.places.get(&key);
+                return Some((frame, key));
             }
             frame = caller_of(&frame)?;
         }

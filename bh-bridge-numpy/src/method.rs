@@ -1,6 +1,7 @@
 //! Extension methods that the package calls itself: their numbers, which each stack gives once.
 
 use crate::error::exception;
+use crate::interrupt::detached;
 use bh_bytecode::Opcode;
 use bh_core::abi::status;
 use bh_recorder::Recorder;
@@ -31,7 +32,7 @@ impl Methods {
         if let Some(opcode) = known.get() {
             return Ok(*opcode);
         }
-        let opcode = match py.detach(|| recorder.extension(Method::NAMES[method as usize])) {
+        let opcode = match detached(py, || recorder.extension(Method::NAMES[method as usize])) {
             Ok(opcode) => Some(opcode),
             Err(error) if error.status == status::UNSUPPORTED => None,
             Err(error) => return Err(exception(error)),

@@ -3,6 +3,7 @@
 use crate::array::{self, Array, derive};
 use crate::context::{self, Shared, Stack};
 use crate::error::{exception, value_error};
+use crate::interrupt::detached;
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Operand, classify};
@@ -329,7 +330,7 @@ fn fold(
 fn has_extension(py: Python<'_>, name: &str, array: &Bound<'_, Array>) -> PyResult<bool> {
     let array = array.borrow();
     let recorder = &array.context.recorder;
-    match py.detach(|| recorder.extension(name)) {
+    match detached(py, || recorder.extension(name)) {
         Ok(_) => Ok(true),
         Err(error) if error.status == status::UNSUPPORTED => Ok(false),
         Err(error) => Err(exception(error)),
@@ -348,7 +349,7 @@ fn extension<'py>(
     let (all, arrays) = inputs(&operands, first.dtype)?;
     let targets = outs.iter().map(|out| out.borrow().current(py)).collect::<PyResult<Vec<ArrayId>>>()?;
     let recorder = &first.context.recorder;
-    let opcode = py.detach(|| recorder.extension(name)).map_err(exception)?;
+    let opcode = detached(py, || recorder.extension(name)).map_err(exception)?;
     let record = |place: Location<'_>| recorder.call_extension(opcode, &targets, &all, place);
     let recorded = with_location(py, record).map_err(exception);
     drop(arrays);

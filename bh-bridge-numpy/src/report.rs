@@ -1,6 +1,7 @@
 //! The page that shows where a script's time went.
 
 use crate::error::exception;
+use crate::interrupt::detached;
 use bh_core::Error;
 use bh_core::abi::status;
 use bh_report::live::{Live, WATCH};
@@ -30,7 +31,7 @@ fn write_report(
     failure: Option<String>,
 ) -> PyResult<()> {
     let run = bh_report::Run { program, seconds, failure, running: false };
-    let written = py.detach(|| bh_report::write(&directory, &page, &run));
+    let written = detached(py, || bh_report::write(&directory, &page, &run));
     written.map_err(|text| exception(Error::new(status::FILE, text)))
 }
 
@@ -66,6 +67,6 @@ impl LiveReport {
     /// The process has ended: whoever watches sees the whole report, and this returns then.
     fn end(&self, py: Python<'_>, seconds: f64, failure: Option<String>) {
         let run = bh_report::Run { program: self.program.clone(), seconds, failure, running: false };
-        py.detach(|| self.live.end(&run));
+        detached(py, || self.live.end(&run));
     }
 }

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::context::{self, Stack};
 use crate::error::{exception, reading};
+use crate::interrupt::detached;
 use bh_bytecode::{Constant, DType, Truth, c128};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -135,7 +136,7 @@ fn write(py: Python<'_>, array: &Array, buffer: &PyUntypedBuffer) -> PyResult<()
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
     // SAFETY: the buffer is held until this returns, and its numbers, of the shape and the element size of the array, lie at the
     // strides; Python leaves it to the program that nothing else writes to a buffer meanwhile.
-    py.detach(|| unsafe { recorder.write(id, data.get(), Some(&strides)) }).map_err(exception)?;
+    detached(py, || unsafe { recorder.write(id, data.get(), Some(&strides)) }).map_err(exception)?;
     array.written(py)
 }
 

@@ -111,14 +111,16 @@ fn clear() {
     #[cfg(target_arch = "x86_64")]
     {
         let state = state() & !0x3F;
-        // SAFETY: loads the state that there is, without its sticky flags.
-        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const state, options(nostack, preserves_flags)) };
+        // SAFETY: loads the state that there is, without its sticky flags. They change, so that the option `preserves_flags`,
+        // which stands for them too, is not given.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const state, options(nostack)) };
     }
     #[cfg(target_arch = "aarch64")]
     {
         let state = state() & !0x1F;
-        // SAFETY: writes the state that there is, without its sticky flags.
-        unsafe { std::arch::asm!("msr fpsr, {}", in(reg) state, options(nomem, nostack, preserves_flags)) };
+        // SAFETY: writes the state that there is, without its sticky flags. They change, so that the option `preserves_flags`,
+        // which stands for them too, is not given.
+        unsafe { std::arch::asm!("msr fpsr, {}", in(reg) state, options(nomem, nostack)) };
     }
 }
 

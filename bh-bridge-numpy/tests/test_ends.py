@@ -122,3 +122,41 @@ def test_failures_leave_the_runtime_usable():
 def test_memory_that_there_is_not_is_a_memory_error():
     code, out, err = run("try:\n    x = np.ones(1 << 50); float(x[5])\nexcept MemoryError: print('memory')\nprint(float(np.ones(3).sum()))\n")
     assert code == 0 and out.split() == ["memory", "3.0"], err
+
+
+# Every read waits, and Ctrl-C ends each of them; NumPy drops what an array's buffer raises, and asks for the array otherwise.
+READS = {
+    "asarray": "numpy.asarray(r)", "array": "numpy.array(r)", "memoryview": "memoryview(r)", "float": "float(r.sum())",
+    "copyto": "numpy.copyto(numpy.zeros(r.shape), r)", "from_dlpack": "numpy.from_dlpack(r)", "tolist": "r.tolist()", "repr": "repr(r)",
+    "sum": "float(numpy.sum(r))", "nested": "numpy.array([r, r])", "flush": "np.flush()", "wait": "np.wait(r)", "threads": "np.threads()",
+    "full queue": "y = np.ones(3000)\nwhile True: y = np.sin(y) + 1; np.flush(wait=False)",
+    "view": "y = np.ones(100_000); v = numpy.asarray(y)\nwhile True: y += r.sum()",
+    "method": "np.sort(r).tolist()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("count", [4, 100_000])
+def test_an_interrupt_ends_every_wait_and_then_the_process(read, count):
+    """Loops that are given up only after minutes: all of them take longer than the limit of this test."""
+    lines = "\n".join(f"    {line}" for line in READS[read].splitlines())
+    code, out, err = run(
+        "import numpy\n@np.vectorize\ndef forever(x):\n    while x > 0: x = x + 1 - 1\n    return x\n"
+        f"for k in range(2):\n    r = forever(np.ones({count}) + k)\n    np.flush(wait=False)\n"
+        "threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        f"try:\n{lines}\n    print('finished')\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    assert (code, out) == (0, "interrupted\n"), err
+
+
+def test_an_interrupt_is_raised_once():
+    code, out, err = run(
+        LONG + "import numpy\ny = work()\nthreading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "def read():\n"
+        "    try: memoryview(y); print('read')\n"
+        "    except KeyboardInterrupt: print('interrupted')\n"
+        "read()\nread()\nprint(bool((numpy.asarray(y) > 0).all()))\n"
+    )
+    assert code == 0, err
+    assert out.split() in (["interrupted", "read", "True"], ["read", "read", "True"])

@@ -279,6 +279,64 @@ assert float((a + 1).sum()) == 100_000 * 99_999 / 2 + 100_000
 """
 
 
+# Batches that call functions of Python run on any thread, while other threads wait for them with the interpreter's lock.
+CALLS_AMONG_THREADS = """
+import faulthandler, threading, bh as np, numpy
+faulthandler.dump_traceback_later(100, exit=True)
+a, failed = np.arange(4000.0).reshape(1000, 4), []
+def guarded(work):
+    try: work()
+    except BaseException as error: failed.append(repr(error))
+def blocks():
+    for _ in range(20): assert (numpy.asarray(np.map_blocks(lambda x: x + 1, a)) == numpy.asarray(a) + 1).all()
+def view():
+    y = np.zeros(100_000)
+    seen = numpy.asarray(y)
+    for i in range(60):
+        y += 1
+        assert seen[-1] == i + 1
+def queue():
+    x = np.ones(100_000)
+    for _ in range(60):
+        x = np.sin(x) + 1
+        np.flush(wait=False)
+def begin():
+    for i in range(60): assert float((np.ones(10) + i).sum()) == 10 + 10 * i
+threads = [threading.Thread(target=guarded, args=(work,)) for work in (blocks, view, queue, begin, view)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(failed, "done", flush=True)
+"""
+
+
+FORKED = """
+import os, signal, bh as np
+a = np.arange(100_000.0)
+assert float(a.sum()) > 0
+process = os.fork()
+if process == 0:
+    signal.alarm(60)
+    try: os._exit(7 if float((a * 2).sum()) == 100_000 * 99_999 else 1)
+    finally: os._exit(1)
+print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("stacks", [SIMULATED, SIBLINGS], ids=["simulated", "siblings"])
+def test_a_forked_child_has_ranks_of_its_own(stacks, tmp_path):
+    assert simulated(tmp_path, FORKED, stacks).stdout == "7\n"
+
+
+def test_threads_wait_for_batches_that_call_functions_of_python(tmp_path):
+    assert simulated(tmp_path, CALLS_AMONG_THREADS).stdout == "[] done\n"
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_threads_wait_for_ranks_that_call_functions_of_python(name, tmp_path):
+    done = launched(name, tmp_path, CALLS_AMONG_THREADS)
+    assert done.returncode == 0 and done.stdout == "[] done\n", done.stderr
+
+
 def test_functions_run_on_blocks(tmp_path):
     assert simulated(tmp_path, BLOCKS).stdout.strip() == "[0, 1, 2, 3] 0 4 True"
     assert run([], tmp_path, BLOCKS).stdout.strip() == "[0] 0 1 True"

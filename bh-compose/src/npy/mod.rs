@@ -7,7 +7,7 @@ use bh_bytecode::view::element_count;
 use bh_bytecode::{DType, Opcode};
 use bh_core::abi::{access, status};
 use bh_core::{Error, Result};
-use bh_recorder::{ArrayId, ArrayInfo, Input, Location, Recorder};
+use bh_recorder::{ArrayId, ArrayInfo, Input, Location, Patience, Recorder};
 use header::{MAGIC, head};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -21,18 +21,30 @@ const MAX_HEADER: usize = 1 << 20;
 
 /// Writes an array to a file, as `numpy.save`. Waits for the elements. Of a view that is not in one piece a copy is made for
 /// the time of the call.
-pub fn save(recorder: &Recorder, path: &str, array: ArrayId, place: Location<'_>) -> Result<()> {
+pub fn save(
+    recorder: &Recorder,
+    path: &str,
+    array: ArrayId,
+    place: Location<'_>,
+    patience: &mut Patience<'_>,
+) -> Result<()> {
     let info = recorder.info(array)?;
     if info.view.is_contiguous() {
-        return save_whole(recorder, path, array, &info, place);
+        return save_whole(recorder, path, (array, &info), place, patience);
     }
     let copy = recorder.operate_new(Opcode::Copy, 0, Some(info.dtype), &[Input::Array(array)], place)?;
-    let saved = save_whole(recorder, path, copy, &info, place);
+    let saved = save_whole(recorder, path, (copy, &info), place, patience);
     saved.and(recorder.free(copy))
 }
 
 /// Writes an array whose elements are in one piece.
-fn save_whole(recorder: &Recorder, path: &str, array: ArrayId, info: &ArrayInfo, place: Location<'_>) -> Result<()> {
+fn save_whole(
+    recorder: &Recorder,
+    path: &str,
+    (array, info): (ArrayId, &ArrayInfo),
+    place: Location<'_>,
+    patience: &mut Patience<'_>,
+) -> Result<()> {
     let bytes = info.view.len() as usize * info.dtype.size();
     let write = |data: &[u8]| {
         let mut file = File::create(path)?;
@@ -54,10 +66,11 @@ fn save_whole(recorder: &Recorder, path: &str, array: ArrayId, info: &ArrayInfo,
         let written = by_ranks(recorder, path, offset, method, &[note], &[Input::Array(array)], place);
         return written.and(recorder.free(note));
     }
-    let data = recorder.map(array, access::READ)?;
-    // SAFETY: the map makes all elements readable, and they are in one piece.
-    let written = write(unsafe { std::slice::from_raw_parts(data, bytes) }).map_err(failed);
-    written.and(recorder.unmap(array))
+    // Other threads may write to the array meanwhile, which a map would not let them.
+    let lent = recorder.lend_with(array, patience)?;
+    // SAFETY: all elements are lent for reading, and they are in one piece.
+    let written = write(unsafe { std::slice::from_raw_parts(lent.data, bytes) }).map_err(failed);
+    written.and(recorder.end_lending(&lent))
 }
 
 /// A new array with the contents of a file, as `numpy.load`. The data goes from the file to the array without detours. Fails
