@@ -134,6 +134,14 @@ extern "C" {
 /* The base goes. */
 #define BH_RETIRE_DISCARD 3u
 
+/* The moments of a fork of the process. */
+/* The process is about to fork. */
+#define BH_FORK_BEFORE 0u
+/* It has forked, and this is the parent. */
+#define BH_FORK_PARENT 1u
+/* It has forked, and this is the child. */
+#define BH_FORK_CHILD 2u
+
 /* Levels of the log. */
 /* Something failed. */
 #define BH_LOG_ERROR 1u
@@ -1170,6 +1178,11 @@ typedef struct bh_component_table {
                            const bh_immediate_operation *operation,
                            int32_t *answer,
                            bh_error_record *error);
+    /// Follows a fork of the process; `moment` is a `fork` value. All calls come from the forking thread, between
+    /// others. BEFORE: its threads let go of what the child needs (the host's functions, the loader), and take
+    /// it no more until PARENT; the call does not wait for long work. CHILD: its threads are gone, and their
+    /// locks may be in any state, so it replaces both. PARENT or CHILD follows each BEFORE.
+    bh_status (*fork)(void *context, uint32_t moment, bh_error_record *error);
 } bh_component_table;
 
 /* Sets a record to no error. */
