@@ -91,12 +91,12 @@ fn raise_unseen(py: Python<'_>) -> PyResult<()> {
         return Err(exception);
     }
     let Some(last) = LAST.take() else { return Ok(()) };
-    let mut entry = last.exception.traceback(py).map(Bound::into_any);
-    while let Some(traceback) = entry {
+    let mut traceback = last.exception.value(py).getattr("__traceback__")?;
+    while !traceback.is_none() {
         if traceback.getattr("tb_frame")?.as_ptr().addr() == last.frame {
             return Ok(());
         }
-        entry = Some(traceback.getattr("tb_next")?).filter(|next| !next.is_none());
+        traceback = traceback.getattr("tb_next")?;
     }
     let exception = last.exception.clone_ref(py);
     LAST.set(Some(last));

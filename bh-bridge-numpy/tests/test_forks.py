@@ -41,6 +41,14 @@ np.flush()
 stop = False
 '''
 
+
+def run(tmp_path, program, **environment):
+    # In a file, as functions whose source is not at hand run in Python.
+    (tmp_path / "main.py").write_text(program)
+    command = [sys.executable, tmp_path / "main.py"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
+
+
 # What a thread does until it is told to stop, and how many forks there are meanwhile.
 WORK = {
     "compile": "k = 0\nwhile not stop:\n    k += 1\n    y = np.linspace(.1, 1., 300_003)\n"
@@ -56,7 +64,7 @@ WORK = {
 
 
 @pytest.mark.parametrize("name, jit", [*((name, "auto") for name in WORK), ("compile", "on"), ("program", "on")])
-def test_a_child_of_a_fork_computes(name, jit):
+def test_a_child_of_a_fork_computes(name, jit, tmp_path):
     lines = "\n".join(f"    {line}" for line in WORK[name].splitlines())
     program = BEGIN + (
         f"def work():\n    global stop\n{lines}\n"
@@ -64,12 +72,12 @@ def test_a_child_of_a_fork_computes(name, jit):
         "for i in range(10):\n    time.sleep(.003 * (i % 5))\n    fork(shared)\n"
         "stop = True\n[t.join() for t in threads]\nprint('done')\n"
     )
-    environment = {**os.environ, "BH_VE_CPU_JIT": jit, "BH_VE_CPU_JIT_CACHE_DIR": ""}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, env=environment)
+    environment = {"BH_VE_CPU_JIT": jit, "BH_VE_CPU_JIT_CACHE_DIR": ""}
+    done = run(tmp_path, program, **environment)
     assert done.returncode == 0 and done.stdout == "done\n", done.stderr
 
 
-def test_a_child_needs_no_compiler_that_its_parent_is_using():
+def test_a_child_needs_no_compiler_that_its_parent_is_using(tmp_path):
     """Deterministic where a program's kernel is hot in the child while the compiler's thread is at work in the parent."""
     program = BEGIN + (
         "import glob\n"
@@ -89,15 +97,15 @@ def test_a_child_needs_no_compiler_that_its_parent_is_using():
         "    if met == 5: break\n"
         "print(met > 0)\n"
     )
-    environment = {**os.environ, "BH_VE_CPU_JIT_CACHE_DIR": ""}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, env=environment)
+    environment = {"BH_VE_CPU_JIT_CACHE_DIR": ""}
+    done = run(tmp_path, program, **environment)
     assert done.returncode == 0, done.stderr
     if done.stdout != "True\n":
         pytest.skip("no kernel was being compiled when it was looked for")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_processes_of_multiprocessing_compute_while_threads_do():
+def test_processes_of_multiprocessing_compute_while_threads_do(tmp_path):
     program = BEGIN + (
         "import multiprocessing\n"
         "def work():\n    while not stop: float(np.sin(np.ones(100_000)).sum())\n"
@@ -106,5 +114,5 @@ def test_processes_of_multiprocessing_compute_while_threads_do():
         "with multiprocessing.get_context('fork').Pool(2) as pool: found = pool.map_async(total, range(8)).get(60)\n"
         "stop = True\nthread.join()\nprint(found == [300_003 * (3. + i) for i in range(8)])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = run(tmp_path, program)
     assert done.returncode == 0 and done.stdout == "True\n", done.stderr

@@ -171,6 +171,10 @@ unsafe impl Component for Front {
         self.0.cluster().progress()
     }
 
+    fn fork(&mut self, moment: u32) -> Result<()> {
+        self.0.cluster().fork(moment)
+    }
+
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
         self.0.cluster().extmethod(name, opcode)
     }
