@@ -240,6 +240,7 @@ impl Recorder {
     /// Pins an exported array as [`Recorder::pin`] does, and returns the address of element (0, …, 0). Other threads may
     /// use the array meanwhile, which they could not while it is mapped.
     pub fn pin_exported(&self, array: ArrayId, patience: &mut Patience<'_>) -> Result<*mut u8> {
+        self.state().refuse_in_trace("waits for its operations")?;
         self.set_pinned(array, (true, true), patience)
     }
 
