@@ -143,7 +143,7 @@ fn failures_come_once_with_their_line_and_poison_stays() {
     recorder.operate_new(Opcode::Gather, 0, None, &[Input::Array(a), Input::Array(far)], HERE).unwrap();
     // A flush would tell of the failure if the batch were done by then.
     let submitted = recorder.state().submit().unwrap();
-    submitted.drive();
+    submitted.drive().unwrap();
     let sum = add(&recorder, other, other);
     let mut value = [0.0f64; 3];
     // SAFETY: three elements.
