@@ -197,6 +197,7 @@ mod tests {
         let (a, b) = (Complex::new(1.0, 2.0), Complex::new(3.0, -4.0));
         assert_eq!(multiply(a, b), Complex::new(11.0, 2.0));
         assert_eq!(divide(multiply(a, b), b), a);
+        assert_eq!(reciprocal(b), Complex::new(0.12, 0.16));
         assert_eq!(absolute(b), 5.0);
         assert_eq!(sign(b), Complex::new(0.6, -0.8));
         assert_eq!((conj(a), real(a), imag(a)), (Complex::new(1.0, -2.0), 1.0, 2.0));
@@ -207,6 +208,10 @@ mod tests {
     fn specials() {
         let quotient = divide(Complex::new(1.0f64, -1.0), Complex::new(0.0, 0.0));
         assert_eq!(quotient, Complex::new(f64::INFINITY, f64::NEG_INFINITY));
+        let signs = |z: Complex<f64>| (reciprocal(z).re.is_sign_negative(), reciprocal(z).im.is_sign_negative());
+        assert_eq!(signs(Complex::new(-2.0, -0.0)), (true, false));
+        assert_eq!(signs(Complex::new(-2.0, 0.0)), (true, true));
+        assert!(reciprocal(Complex::new(0f32, 0.0)).re.is_nan());
         assert!(isnan(Complex::new(1.0, f32::NAN)).get() && isinf(Complex::new(1.0, f64::INFINITY)).get());
         assert_eq!(absolute(Complex::new(f32::NEG_INFINITY, f32::NAN)), f32::INFINITY);
         assert_eq!(absolute(Complex::new(3e38f32, 4e37)), (3e38f32 as f64).hypot(4e37f32 as f64) as f32);

@@ -268,6 +268,7 @@ mod tests {
         same(exp(Complex::new(1.0, INF)), NAN, NAN);
         same(exp(Complex::new(INF, INF)), INF, NAN);
         same(exp(Complex::new(-INF, NAN)), 0.0, 0.0);
+        same(exp(Complex::new(-INF, -INF)), 0.0, -0.0);
         same(exp(Complex::new(-INF, 2.0)), -0.0, 0.0);
         same(exp(Complex::new(NAN, 0.0)), NAN, 0.0);
         same(log(Complex::new(-0.0, 0.0)), -INF, PI);
@@ -294,11 +295,15 @@ mod tests {
         same(sinh(Complex::new(INF, 0.0)), INF, 0.0);
         same(sinh(Complex::new(0.0, INF)), 0.0, NAN);
         same(sinh(Complex::new(-INF, 1.0)), -INF, INF);
+        same(sinh(Complex::new(-INF, INF)), INF, NAN);
+        same(sin(Complex::new(INF, -INF)), NAN, INF);
         same(cosh(Complex::new(INF, NAN)), INF, NAN);
         same(cosh(Complex::new(0.0, 0.0)), 1.0, 0.0);
         same(tanh(Complex::new(INF, 1.0)), 1.0, 0.0);
         same(tanh(Complex::new(NAN, 0.0)), NAN, 0.0);
         same(cosh(Complex::new(-0.0, 0.0)), 1.0, -0.0);
+        same(cosh(Complex::new(-0.0, INF)), NAN, 0.0);
+        same(cos(Complex::new(INF, 0.0)), NAN, 0.0);
     }
 
     #[test]

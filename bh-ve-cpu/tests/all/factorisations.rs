@@ -270,6 +270,20 @@ fn decompositions_multiply_to_the_matrix() {
     }
 }
 
+/// As LAPACK has it: the last pivots of these are sums whose products round to what they are taken from.
+#[test]
+fn small_whole_numbers_that_are_singular_have_no_solution() {
+    for rows in
+        [[[1, 2, 3], [4, 5, 6], [7, 8, 9]], [[2, 1, 3], [2, 1, 3], [1, 0, 1]], [[1, 4, 7], [2, 5, 8], [3, 6, 9]]]
+    {
+        for dtype in TYPES {
+            let matrix = Matrix::new(3, 3, |row, column| [f64::from(rows[row][column]), 0.0]);
+            let error = call("solve", dtype, &[&matrix, &identity(3)], &[(dtype, 3, Some(3))]).unwrap_err();
+            assert!(error.text.contains("the matrix is singular"), "{dtype}: {error}");
+        }
+    }
+}
+
 #[test]
 fn matrices_without_factors_are_errors_or_keep_their_zeros() {
     let dice = &mut Dice(4);

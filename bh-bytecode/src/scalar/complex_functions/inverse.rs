@@ -173,6 +173,12 @@ mod tests {
         let huge = arccosh(Complex::new(1e300, 1e300));
         close(huge, Complex::new(300.0 * std::f64::consts::LN_10 + 1.5 * std::f64::consts::LN_2, PI / 4.0), 4.0);
         assert!((arctanh(Complex::new(1e200, 1.0)).re - 1e-200).abs() < 1e-214);
+        let largest = arcsinh(Complex::new(f64::MAX, f64::MAX));
+        close(largest, Complex::new(1024.0 * std::f64::consts::LN_2 + 1.5 * std::f64::consts::LN_2, PI / 4.0), 4.0);
+        // Close to the poles, where squares underflow.
+        close(arctanh(Complex::new(1.0, 1e-200)), Complex::new(230.60508288968455, PI / 4.0), 4.0);
+        close(arctan(Complex::new(1e-300, 1.0)), Complex::new(PI / 4.0, 345.7343375393868), 4.0);
+        same(arctanh(Complex::new(-1.0, 0.0)), -INF, 0.0);
         close(log1p(expm1(Complex::new(1e-9, 1e-9))), Complex::new(1e-9, 1e-9), 4.0);
         close(expm1(Complex::new(30.0, 1.0)), exp(Complex::new(30.0, 1.0)), 1e4);
     }

@@ -58,3 +58,45 @@ fn corner(z: c128) -> c128 {
     };
     Complex::new(part(z.re), part(z.im))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::complex::{Complex, c128};
+    use crate::element::CastFrom;
+    use crate::scalar::power;
+    use std::f64::consts::PI;
+
+    const INF: f64 = f64::INFINITY;
+    const NAN: f64 = f64::NAN;
+
+    fn same(a: c128, re: f64, im: f64) {
+        let equal = |x: f64, y: f64| (x.is_nan() && y.is_nan()) || x.to_bits() == y.to_bits();
+        assert!(equal(a.re, re) && equal(a.im, im), "{a:?} is not ({re}, {im})");
+    }
+
+    #[test]
+    fn values() {
+        let z = Complex::new(1.0, 2.0);
+        same(power(z, Complex::new(3.0, 0.0)), -11.0, -2.0);
+        same(power(z, Complex::new(-1.0, 0.0)), 0.2, -0.4);
+        let real = power(Complex::new(0.0, 1.0), Complex::new(0.0, 1.0));
+        assert!((real.re - (-PI / 2.0).exp()).abs() < 1e-15 && real.im.abs() < 1e-15, "{real:?}");
+        let single = power(Complex::new(1f32, 2.0), Complex::new(0.5, 0.0));
+        assert!((single.re - 1.272_019_6).abs() < 1e-6 && (single.im - 0.786_151_4).abs() < 1e-6, "{single:?}");
+    }
+
+    #[test]
+    fn specials() {
+        let whole = |re, im, exponent: f64| power(Complex::new(re, im), Complex::new(exponent, 0.0));
+        same(whole(NAN, NAN, 0.0), 1.0, 0.0);
+        same(whole(0.0, 0.0, 2.5), 0.0, 0.0);
+        same(whole(0.0, -0.0, -1.0), NAN, NAN);
+        same(whole(0.0, 1.0, 4.0), 1.0, 0.0);
+        same(whole(1.0, -0.0, 5.0), 1.0, 0.0);
+        same(whole(0.0, INF, -1.0), NAN, NAN);
+        same(whole(0.0, -0.3, INF), 0.0, -0.0);
+        same(power(Complex::new(INF, 1.0), Complex::new(-1.0, NAN)), 0.0, -0.0);
+        // In the type itself, whose range intermediate products may leave.
+        same(c128::cast_from(power(Complex::new(3e38f32, 3e38), Complex::new(2.0, 0.0))), NAN, INF);
+    }
+}

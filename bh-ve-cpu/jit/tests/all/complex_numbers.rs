@@ -77,6 +77,7 @@ fn operations_on_special_values() {
             ("copy", dtype, 1),
             ("copy", other, 1),
             ("sign", dtype, 1),
+            ("reciprocal", dtype, 1),
             ("powi exponent(2)", dtype, 1),
             ("powi exponent(3)", dtype, 1),
             ("powi exponent(4)", dtype, 1),

@@ -69,6 +69,49 @@ fn inexact_results_do_not_depend_on_the_block() {
     }
 }
 
+/// Each part of these numbers with each: what functions treat apart from ordinary numbers, and their neighbours.
+fn special_numbers(dtype: DType) -> Vec<u8> {
+    let (huge, tiny, least) = if dtype == DType::C64 { (3e38, 2e-38, 1e-44) } else { (1.5e308, 3e-308, 5e-323) };
+    let sizes = [0.0, 1.0, 0.5, 2.5, 100.0, 800.0, 1e-5, 1e-20, huge, tiny, least, f64::INFINITY];
+    let parts: Vec<f64> = sizes.iter().flat_map(|&size| [size, -size]).chain([f64::NAN]).collect();
+    let number = |re: f64, im: f64| match dtype {
+        DType::C64 => to_bytes(c64::new(re as f32, im as f32)),
+        _ => to_bytes(c128::new(re, im)),
+    };
+    parts.iter().flat_map(|&re| parts.iter().flat_map(move |&im| number(re, im))).collect()
+}
+
+#[test]
+fn complex_functions_of_special_numbers_are_the_scalar_ones() {
+    use bh_bytecode::compare::{compare, tolerance};
+    for isa in Isa::available() {
+        for dtype in [DType::C64, DType::C128] {
+            let numbers = special_numbers(dtype);
+            let count = numbers.len() / dtype.size();
+            for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.kind() == Kind::Elementwise) {
+                let info = opcode.info();
+                let ordinary = !matches!(info.signature, Signature::Cast | Signature::Select);
+                if info.inputs != 1 || !info.types.contains(dtype) || !ordinary {
+                    continue;
+                }
+                let output = output_of(opcode, dtype);
+                for param in if opcode == Opcode::Powi { 2..=5 } else { 0..=0 } {
+                    let run = lookup(isa, opcode, param, dtype, output).expect("a primitive");
+                    let scalar = scalar_of(opcode, dtype, param).expect("an opcode with a scalar function");
+                    let mut operand = Block::new(&numbers, dtype.size());
+                    let mut out = Block::new(&vec![0; count * output.size()], output.size());
+                    // SAFETY: both blocks hold `count` elements.
+                    unsafe { run(count, out.pointer(), operand.pointer(), std::ptr::null(), std::ptr::null()) };
+                    let expected: Vec<u8> =
+                        numbers.chunks(dtype.size()).flat_map(|number| scalar(number, &[], &[])).collect();
+                    compare(output, &expected, &out.bytes(count * output.size()), &tolerance(opcode, dtype))
+                        .unwrap_or_else(|difference| panic!("{opcode} {param} {dtype} {isa}: {difference}"));
+                }
+            }
+        }
+    }
+}
+
 macro_rules! cast_from {
     ($source:ty, $output:ident, [$(($type:ty, $variant:ident)),*]) => {
         match $output {
