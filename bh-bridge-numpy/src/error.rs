@@ -74,8 +74,7 @@ fn index_exception(message: String) -> PyErr {
 }
 
 /// The exception that NumPy would raise for such a failure, or that of a signal's handler which has ended a wait. Its text begins
-/// with the file and line that recorded the
-/// failing operation, where that is known.
+/// with the file and line that recorded the failing operation, where that is known.
 pub fn exception(error: Error) -> PyErr {
     if let Some(raised) = Python::attach(interrupt::taken) {
         return raised;

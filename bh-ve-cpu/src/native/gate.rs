@@ -11,6 +11,7 @@
 //!
 //! A forked child has no compiler if its parent had one: LLVM's locks may be held by threads that the child does not have.
 
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// Has the process begun to end?
@@ -19,20 +20,43 @@ static CLOSED: Mutex<bool> = Mutex::new(false);
 /// The process that the compiler belongs to.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
+thread_local! {
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The thread that made this is inside until it drops it.
+pub(super) struct Inside {
+    closed: MutexGuard<'static, bool>,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        IS_INSIDE.set(false);
+    }
+}
+
 /// Waits for the thread that is inside; `None` once the gate is closed, and in a forked child.
-pub(super) fn enter() -> Option<MutexGuard<'static, bool>> {
+pub(super) fn enter() -> Option<Inside> {
     let process = std::process::id();
     if *PROCESS.get_or_init(|| process) != process {
         return None;
     }
     let closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
-    (!*closed).then_some(closed)
+    if *closed {
+        return None;
+    }
+    IS_INSIDE.set(true);
+    Some(Inside { closed })
 }
 
 /// Closes the gate behind the last thread. It does not stay locked, as engines that wait for their threads come later.
 pub(crate) fn close() {
-    if let Some(mut closed) = enter() {
-        *closed = true;
+    // LLVM ends the process itself where it cannot go on: then the gate stays locked, with nobody else inside.
+    if IS_INSIDE.get() {
+        return;
+    }
+    if let Some(mut inside) = enter() {
+        *inside.closed = true;
     }
 }
 

@@ -22,6 +22,7 @@ use bh_jit_abi::{Artifact, Divider, Request};
 use library::Compiler;
 use rest::Rest;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -181,7 +182,8 @@ impl Drop for Tier1 {
         self.shared.stopping.store(true, Ordering::Relaxed);
         if let Some(CompilerThread { queue, thread }) = self.worker.take() {
             drop(queue);
-            if let Some(thread) = thread {
+            // The compiler may end the process in its own thread, which cannot wait for itself.
+            if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
                 // A panic in there was reported there.
                 let _ = thread.join();
             }
@@ -225,8 +227,16 @@ impl CompilerState {
         }
     }
 
-    /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good.
+    /// Compiles a kernel, or reads it from disk; if neither succeeds, it stays as it is for good. So it does after a panic, and
+    /// the thread goes on with other kernels.
     fn compile(&self, kernel: &NativeKernel) {
+        if catch_unwind(AssertUnwindSafe(|| self.try_compile(kernel))).is_err() {
+            self.refused.add(1);
+            self.host.log(log_level::WARN, "compiling a kernel panicked; it runs in blocks");
+        }
+    }
+
+    fn try_compile(&self, kernel: &NativeKernel) {
         let Some(library) = &self.library else { return };
         let Some(_running) = gate::enter() else { return };
         let at_work = self.rest.work();
