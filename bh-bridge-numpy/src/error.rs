@@ -9,24 +9,24 @@ use bh_recorder::Patience;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 create_exception!(bh, BhError, PyRuntimeError, "A failure of the bh runtime, such as a stack that cannot be loaded.");
 
 /// The class of errors of recorded indices: NumPy's programs catch them as `IndexError`, others as what fails later.
 pub fn index_error(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let make = || {
-        let bases = PyTuple::new(py, [py.get_type::<BhError>(), py.get_type::<PyIndexError>()])?;
-        let members = PyDict::new(py);
-        members.set_item("__module__", "bh")?;
-        members.set_item("__doc__", "An index out of bounds that was met where a recorded operation ran.")?;
-        let class = py.get_type::<PyType>().call1(("BoundsError", bases, members))?;
-        Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
-    };
-    CLASS.get_or_try_init(py, make).map(|class| class.bind(py))
+    static CLASS: OnceLock<Py<PyType>> = OnceLock::new();
+    if let Some(class) = CLASS.get() {
+        return Ok(class.bind(py));
+    }
+    let bases = PyTuple::new(py, [py.get_type::<BhError>(), py.get_type::<PyIndexError>()])?;
+    let members = PyDict::new(py);
+    members.set_item("__module__", "bh")?;
+    members.set_item("__doc__", "An index out of bounds that was met where a recorded operation ran.")?;
+    let class = py.get_type::<PyType>().call1(("BoundsError", bases, members))?.cast_into::<PyType>()?.unbind();
+    Ok(CLASS.get_or_init(|| class).bind(py))
 }
 
 /// What the indexing functions of Python put into flat indices out of bounds: a bit, four with the axis, and these with the extent

@@ -5,8 +5,8 @@ use crate::call::{Call, Served};
 use crate::layout::is_plain as in_order_of_c;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
+use crate::text::intern;
 use bh_bytecode::View;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 

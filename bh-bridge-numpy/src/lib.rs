@@ -46,6 +46,7 @@ mod shared_view;
 mod shortcut;
 mod strided;
 mod taught;
+mod text;
 mod transfer;
 mod ufunc;
 mod warning;

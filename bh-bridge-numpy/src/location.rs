@@ -1,5 +1,6 @@
 //! Where in the user's program an operation is recorded: the innermost frame outside of this package.
 
+use crate::text::intern;
 use bh_recorder::Location;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -43,7 +44,7 @@ fn instruction_of(frame: &Bound<'_, PyAny>) -> Option<u32> {
     match SHORTCUTS.instruction {
         // SAFETY: the object is a frame, and the thread is attached.
         Some(instruction) => u32::try_from(unsafe { instruction(frame.as_ptr()) }).ok(),
-        None => frame.getattr(pyo3::intern!(frame.py(), "f_lasti")).ok()?.extract().ok(),
+        None => frame.getattr(intern!(frame.py(), "f_lasti")).ok()?.extract().ok(),
     }
 }
 
@@ -53,7 +54,7 @@ fn caller_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         // SAFETY: the object is a frame, and the thread is attached; the result is a new reference or null.
         Some(back) => unsafe { Bound::from_owned_ptr_or_opt(frame.py(), back(frame.as_ptr())) },
         None => {
-            let caller = frame.getattr(pyo3::intern!(frame.py(), "f_back")).ok()?;
+            let caller = frame.getattr(intern!(frame.py(), "f_back")).ok()?;
             (!caller.is_none()).then_some(caller)
         }
     }
@@ -195,8 +196,8 @@ impl Cache {
         {
             self.package = package.clone();
         }
-        let line = frame.getattr(pyo3::intern!(py, "f_lineno")).ok()?.extract().unwrap_or(0);
-        let name = code.getattr(pyo3::intern!(py, "co_filename")).ok()?;
+        let line = frame.getattr(intern!(py, "f_lineno")).ok()?.extract().unwrap_or(0);
+        let name = code.getattr(intern!(py, "co_filename")).ok()?;
         let name = name.cast::<PyString>().ok()?.to_string_lossy().into_owned();
         let own = !self.package.is_empty() && name.as_bytes().starts_with(&self.package);
         let file = (!own).then(|| self.file(name.as_bytes()));

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::product::product;
 use crate::scalar::give;
+use crate::text::intern;
 use crate::ufunc::Ufunc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -33,7 +34,7 @@ impl Array {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if keywords.is_none_or(|keywords| keywords.is_empty()) && method.eq(pyo3::intern!(py, "__call__"))? {
+        if keywords.is_none_or(|keywords| keywords.is_empty()) && method.eq(intern!(py, "__call__"))? {
             if let Some(result) = served(function, inputs)? {
                 return give(py, result);
             }
@@ -44,7 +45,7 @@ impl Array {
             }
         }
         let all = [function, method].into_iter().cloned().chain(inputs.iter());
-        slf.call_method(pyo3::intern!(py, "_array_ufunc"), PyTuple::new(py, all.collect::<Vec<_>>())?, keywords)
+        slf.call_method(intern!(py, "_array_ufunc"), PyTuple::new(py, all.collect::<Vec<_>>())?, keywords)
     }
 }
 

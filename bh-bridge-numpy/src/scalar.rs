@@ -7,6 +7,7 @@
 use crate::array::Array;
 use crate::array_api::follows_array_api;
 use crate::numpy_types::numpy_dtype;
+use crate::text::intern;
 use bh_bytecode::Constant;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -95,7 +96,7 @@ impl Program {
             return unsafe { ffi::PyWeakref_GetObject(module.as_ptr()) != ffi::Py_None() };
         }
         // SAFETY: the names are a dict and the key is a text; the result is borrowed, only compared, or null without an exception.
-        let name = unsafe { ffi::PyDict_GetItemWithError(names, pyo3::intern!(py, "__name__").as_ptr()) };
+        let name = unsafe { ffi::PyDict_GetItemWithError(names, intern!(py, "__name__").as_ptr()) };
         name == self.name.as_ptr()
     }
 }
@@ -105,7 +106,7 @@ impl Program {
 fn is_program(names: &Bound<'_, PyAny>) -> bool {
     let py = names.py();
     let Ok(names) = names.cast::<PyDict>() else { return true };
-    let Ok(Some(name)) = names.get_item(pyo3::intern!(py, "__name__")) else { return true };
+    let Ok(Some(name)) = names.get_item(intern!(py, "__name__")) else { return true };
     if is_own(&name) {
         return false;
     }

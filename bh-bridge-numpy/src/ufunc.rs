@@ -11,14 +11,15 @@ use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, is_number};
 use crate::scalar::give;
 use crate::shared_view::contiguous;
+use crate::text::intern;
 use crate::warning::{self, Sign};
 use bh_bytecode::{Complex, Constant, DType, Opcode, View};
 use bh_core::Result;
 use bh_recorder::{Input, Known, Location};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use pyo3::{ffi, intern};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

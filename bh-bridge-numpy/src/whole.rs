@@ -7,9 +7,9 @@ use crate::error::value_error;
 use crate::fold::{Given, fold};
 use crate::pick;
 use crate::scalar::give;
+use crate::text::intern;
 use crate::warning;
 use bh_bytecode::{DType, Opcode, View};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
