@@ -99,7 +99,7 @@ fn threads_fork_and_exit() {
 /// Threads are in the midst of everything when the process forks: kernels compile, statistics, trace and log are written.
 #[test]
 fn forks_find_no_lock_taken() {
-    let folder = std::env::temp_dir().join(format!("bh-bridge-c-{}-forks", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("bh-forks-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = |name: &str| folder.join(name).display().to_string();
     let (trace, statistics) = (file("trace.json"), file("statistics.json"));

@@ -254,13 +254,19 @@ impl Recorder {
         let held = self.hold(array, access::WRITE)?;
         let (base, known) = (held.base, held.known);
         let result = self.with_data(&held, patience, |data| {
-            let mut address = std::ptr::null_mut();
-            // What stays in place has one.
-            if pinned && (exported || !known) {
-                address = data.map(&base, None, if known { access::READ } else { access::WRITE })?;
+            // What stays in place has an address.
+            if pinned && !known {
+                data.map(&base, None, access::WRITE)?;
                 data.unmap(&base)?;
             }
-            data.pin(&base, pinned).map(|()| SendPtr(address))
+            data.pin(&base, pinned)?;
+            if !(pinned && exported) {
+                return Ok(SendPtr(std::ptr::null_mut()));
+            }
+            // Only now: a pinned array comes to one place as a whole, and stays there.
+            let mapped = data.map(&base, None, access::READ);
+            let address = mapped.and_then(|address| data.unmap(&base).map(|()| SendPtr(address)));
+            address.inspect_err(|_| _ = data.pin(&base, false))
         });
         let mut state = self.state();
         let handle = state.find(held.handle)?;

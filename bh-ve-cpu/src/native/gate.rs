@@ -12,6 +12,7 @@
 //! A forked child has no compiler if its parent had one: LLVM's locks may be held by threads that the child does not have.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// Has the process begun to end?
@@ -19,6 +20,14 @@ static CLOSED: Mutex<bool> = Mutex::new(false);
 
 /// The process that the compiler belongs to.
 static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Has LLVM ended the process itself, as it cannot go on? The gate stays locked then, and the thread inside never comes back.
+static ENDS_INSIDE: AtomicBool = AtomicBool::new(false);
+
+/// Nobody may wait for the thread that is inside.
+pub(super) fn ends_inside() -> bool {
+    ENDS_INSIDE.load(Ordering::Relaxed)
+}
 
 thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -51,8 +60,10 @@ pub(super) fn enter() -> Option<Inside> {
 
 /// Closes the gate behind the last thread. It does not stay locked, as engines that wait for their threads come later.
 pub(crate) fn close() {
-    // LLVM ends the process itself where it cannot go on: then the gate stays locked, with nobody else inside.
     if IS_INSIDE.get() {
+        ENDS_INSIDE.store(true, Ordering::Relaxed);
+    }
+    if ends_inside() {
         return;
     }
     if let Some(mut inside) = enter() {

@@ -182,8 +182,7 @@ impl Drop for Tier1 {
         self.shared.stopping.store(true, Ordering::Relaxed);
         if let Some(CompilerThread { queue, thread }) = self.worker.take() {
             drop(queue);
-            // The compiler may end the process in its own thread, which cannot wait for itself.
-            if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            if let Some(thread) = thread.filter(|_| !gate::ends_inside()) {
                 // A panic in there was reported there.
                 let _ = thread.join();
             }

@@ -15,8 +15,8 @@ fn threads() -> BTreeMap<String, usize> {
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
         // A thread may end meanwhile.
         if let Ok(name) = std::fs::read_to_string(task.unwrap().path().join("comm"))
-            && !name.starts_with("kernels_and_met")
-            && !name.starts_with("threads-")
+            && !name.starts_with("threads::")
+            && !name.starts_with("all-")
         {
             *found.entry(name.trim_end().to_owned()).or_default() += 1;
         }

@@ -20,17 +20,18 @@ pub fn engine(isa: &str, jit: &str, keys: &Keys) -> Driver {
     Driver::new(&all).unwrap()
 }
 
-/// Equal bits; any NaN is as good as another.
+/// Equal bits; any NaN is as good as another, and so is any byte that is true.
 pub fn same(dtype: DType, a: &[u8], b: &[u8]) -> bool {
     let float = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
     let double = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
-    let parts = |a: &[u8], b: &[u8], size: usize, is_nan: &dyn Fn(&[u8]) -> bool| {
-        a.chunks(size).zip(b.chunks(size)).all(|(a, b)| a == b || (is_nan(a) && is_nan(b)))
+    let parts = |a: &[u8], b: &[u8], size: usize, alike: &dyn Fn(&[u8]) -> bool| {
+        a.chunks(size).zip(b.chunks(size)).all(|(a, b)| a == b || (alike(a) && alike(b)))
     };
     a.len() == b.len()
         && match dtype {
             DType::F32 | DType::C64 => parts(a, b, 4, &|bytes| float(bytes).is_nan()),
             DType::F64 | DType::C128 => parts(a, b, 8, &|bytes| double(bytes).is_nan()),
+            DType::Bool => parts(a, b, 1, &|bytes| bytes[0] != 0),
             _ => a == b,
         }
 }
