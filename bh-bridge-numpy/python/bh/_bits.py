@@ -15,7 +15,7 @@ from ._types import CODE, FLOAT64, UINT64
 
 # With fewer words than this NumPy is faster.
 FEW = 1 << 16
-# What is noted of each row of so many words takes time and memory at once.
+# Rows of this many words: the notes for each row alone would take much time and memory.
 _HUGE = 1 << 28
 
 _LOW = 2**32 - 1

@@ -281,7 +281,7 @@ def as_strided(x, shape=None, strides=None, subok=False, writeable=True, *, chec
         return made if view is None else view
     shape = x.shape if shape is None else shape
     if strides is None:
-        # What lies side by side does so in the new shape, too.
+        # Contiguous elements stay contiguous in the new shape.
         strides = np.empty(shape, x.dtype).strides if x._contiguous else x.strides
     strides = [stride // (1 + x._is_part) for stride in strides]
     # How far it is to elements that there are not does not matter.

@@ -4,8 +4,11 @@ import numpy as np
 
 try:
     from ._native import unused
-except ImportError:  # without the native library, no memory is known to be unused
-    unused = lambda kept, wanted: None  # noqa: E731
+except ImportError:
+
+    def unused(_kept, _wanted):
+        """Without the native library, no memory is known to be unused."""
+        return None
 
 
 class NumPy:

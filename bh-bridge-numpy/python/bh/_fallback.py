@@ -80,7 +80,7 @@ def _as_it_lies(array):
         return to_numpy(array)
     repeated = [stride == 0 and extent > 1 for stride, extent in zip(strides, shape)]
     if any(repeated):
-        # What is there once is read once.
+        # Repeated elements are read once.
         once = _as_it_lies(array[tuple(slice(0, 1) if one else slice(None) for one in repeated)])
         steps = [0 if one else step for one, step in zip(repeated, once.strides)]
         return np.lib.stride_tricks.as_strided(once, shape, steps)

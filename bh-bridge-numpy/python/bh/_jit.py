@@ -13,7 +13,7 @@ from ._outside import ABSENT, MISSING, Outside, Reached
 from ._symbols import Symbol, check_number, here
 
 _array = _native.ndarray
-# Held by the thread that traces. Others wait so many seconds for it, as it may itself wait for one of them.
+# The tracing thread holds the lock. Others wait at most this many seconds for it, as it may itself wait for one of them.
 _one_at_a_time, _PATIENCE = threading.RLock(), 1.0
 
 
@@ -86,7 +86,7 @@ class Jitted:
             raise TypeError(f"{function.__name__} has no argument {sorted(unknown)[0]!r}")
         self._positional = self._names[: code.co_argcount]
         self._plain = not (traced or static)
-        # What is looked at outside of the arguments, the functions that were called without being named, and all code seen so far.
+        # The values read outside of the arguments, the functions that were called without being named, and all code seen so far.
         self._outside, self._reached, self._codes = _NOTHING, [], {}
         # Numbers for the values that were found there, each given once.
         self._numbers, self._count = {}, itertools.count()
@@ -300,7 +300,8 @@ class Jitted:
         if same and form == [(array.shape, array.strides) for array in arrays]:
             self._changed = 0
             return True
-        # Once, what was found may have been noted for later, or another thread may have changed it.
+        # Changes are tolerated until they repeat: the function may have noted a value for later, or another thread may have
+        # changed it.
         self._changed += 1
         if self._changed == _OFTEN:
             self._warn("a global, an object or the form of an array changes during its calls")

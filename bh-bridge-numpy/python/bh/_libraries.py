@@ -192,7 +192,7 @@ def _teach(library):
 
 
 def _tell_scripts(torch):
-    """Makes TorchScript, which finds PyTorch's functions by their identity, compile what is taught as the function itself."""
+    """Makes TorchScript, which finds PyTorch's functions by their identity, compile wrapped functions as the functions themselves."""
     try:
         builtins = importlib.import_module("torch.jit._builtins")
         known = builtins._get_builtin_table()

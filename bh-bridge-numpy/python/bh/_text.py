@@ -37,7 +37,7 @@ def shown(array, threshold=None, edgeitems=None):
         corners[corner] = to_numpy(array[corner])
     for axis, extent in enumerate(array.shape):
         if extent > 2 * edge:
-            # Nobody shows what is between the corners; it has a value that is no surprise.
+            # Elements between the corners are never shown; any ordinary value does for them.
             between = (slice(None),) * axis
             corners[(*between, edge)] = corners[(*between, 0)]
     corners = corners.view(_Corners)
