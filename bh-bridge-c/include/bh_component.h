@@ -127,7 +127,7 @@ extern "C" {
 #define BH_EXPORT_SHARED 2u
 
 /* What `retire` does. */
-/* Its data is brought to host memory; begins the transfer and does not wait for it. */
+/* Its data is brought to host memory; begins the transfer, and waits for it only if the host memory stays in place. */
 #define BH_RETIRE_SYNC 1u
 /* Its data goes; the base stays and reads as zeros. */
 #define BH_RETIRE_FREE 2u

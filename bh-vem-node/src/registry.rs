@@ -208,7 +208,9 @@ impl ArrayRegistry {
     pub fn retire_base(&self, base: &Base, action: u32) -> Result<()> {
         match action {
             retire::SYNC => {
-                if !self.begin_sync(base, None) {
+                // The program reads memory that stays in place without asking.
+                let stays = self.with(|arrays| arrays.stays_in_place(base));
+                if stays || !self.begin_sync(base, None) {
                     self.sync(base);
                 }
                 Ok(())

@@ -37,7 +37,7 @@ pub mod export {
 
 /// What `retire` does to a base.
 pub mod retire {
-    /// Its data is brought to host memory; begins the transfer and does not wait for it.
+    /// Its data is brought to host memory; begins the transfer, and waits for it only if the host memory stays in place.
     pub const SYNC: u32 = 1;
     /// Its data goes; the base stays and reads as zeros.
     pub const FREE: u32 = 2;

@@ -1,6 +1,6 @@
 //! Memory of the program that becomes an array's, and memory of arrays that the program uses.
 
-use crate::data::element_address;
+use crate::data::{element_address, refresh};
 use crate::process::patience::Patience;
 use crate::{ArrayId, Recorder, SendPtr};
 use bh_bytecode::view::element_count;
@@ -244,6 +244,13 @@ impl Recorder {
         self.set_pinned(array, (true, true), patience)
     }
 
+    /// May the program change the array's memory between any two calls?
+    fn is_exported(&self, array: ArrayId) -> Result<bool> {
+        let state = self.state();
+        let handle = state.find(array)?;
+        Ok(state.bases.at(state.handles.at(handle).base).exported)
+    }
+
     /// The address counts only if the array is exported.
     fn set_pinned(
         &self,
@@ -253,7 +260,12 @@ impl Recorder {
     ) -> Result<*mut u8> {
         let held = self.hold(array, access::WRITE)?;
         let (base, known) = (held.base, held.known);
+        let ends = !pinned && self.is_exported(held.handle)?;
         let result = self.with_data(&held, patience, |data| {
+            if ends {
+                // The stack may have copies from before the program's last write. A lost array has none, and stays lost.
+                let _ = refresh(data, &base);
+            }
             // What stays in place has an address.
             if pinned && !known {
                 data.map(&base, None, access::WRITE)?;

@@ -69,6 +69,12 @@ pub trait Data {
     }
 }
 
+/// Tells the stack that the program may have written to a base's host memory, so that other copies are no longer valid.
+pub(crate) fn refresh(data: &mut dyn Data, base: &Base) -> Result<()> {
+    data.map(base, None, access::READ | access::WRITE)?;
+    data.unmap(base)
+}
+
 /// A second way to the data, for use from any thread while a batch runs.
 pub trait SharedData: Send + Sync {
     /// Calls `work` with the data.

@@ -11,6 +11,7 @@ mod serve;
 
 use super::sync::{Builder, Condvar, JoinHandle, Mutex, current, lock};
 use crate::Checks;
+use crate::data::refresh;
 use crate::process::floating::DefaultFloatState;
 use crate::process::inside::Inside;
 use crate::process::patience::Patience;
@@ -19,7 +20,7 @@ use crate::stack::backend::Backend;
 use crate::stack::checked;
 use crate::state::settled::Own;
 use bh_bytecode::{Base, Batch};
-use bh_core::abi::{access as mode, capability, status};
+use bh_core::abi::{capability, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
@@ -277,8 +278,7 @@ impl Engine {
             first = first.and((0..*count).try_for_each(|_| backend.unmap(base)));
         }
         for base in &job.exported {
-            let refreshed = backend.map(base, None, mode::READ | mode::WRITE).and_then(|_| backend.unmap(base));
-            first = first.and(refreshed);
+            first = first.and(refresh(backend, base));
         }
         if let Some(directory) = dump {
             first = first.and(crate::stack::dump::write(directory, backend, &batch));

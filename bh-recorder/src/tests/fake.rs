@@ -80,6 +80,8 @@ pub(crate) struct Log {
     pub(crate) short_of_memory: Arc<AtomicBool>,
     /// Bytes of a device's memory, if there is one.
     pub(crate) device: Option<u64>,
+    /// The modes of all maps.
+    pub(crate) maps: Arc<Mutex<Vec<u32>>>,
 }
 
 #[derive(Default)]
@@ -219,6 +221,7 @@ impl Data for Access {
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
         assert!(view.is_none_or(|view| view.fits(base.len)));
         assert!(mode & (access::READ | access::WRITE) != 0, "a map that neither reads nor writes");
+        lock(&self.log.maps).push(mode);
         let mut store = lock(&self.store);
         if let Some(error) = store.poisoned.get(&base.id)
             && mode & access::DISCARD == 0

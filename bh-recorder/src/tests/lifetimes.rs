@@ -291,6 +291,22 @@ fn memory_stays_in_place_from_the_first_pin_to_the_last() {
 }
 
 #[test]
+fn the_stack_hears_of_writes_to_exported_memory_before_each_batch_and_at_its_end() {
+    let (recorder, log) = context(Options::default());
+    let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
+    let writes = || lock(&log.maps).drain(..).filter(|mode| *mode == access::READ | access::WRITE).count();
+    recorder.pin(a, true, true).unwrap();
+    assert_eq!(writes(), 0);
+    add(&recorder, a, a);
+    assert_eq!(writes(), 1);
+    recorder.pin(a, false, false).unwrap();
+    assert_eq!(writes(), 1);
+    recorder.pin(a, true, false).unwrap();
+    recorder.pin(a, false, false).unwrap();
+    assert_eq!(writes(), 0);
+}
+
+#[test]
 fn eager_mode_runs_each_operation() {
     let (recorder, log) = context(Options { eager: true, ..Options::default() });
     let a = array(&recorder, &[2], &[1.0, 2.0]);

@@ -135,6 +135,11 @@ impl Arrays {
         }
     }
 
+    /// Must the base's host memory stay where it is?
+    pub fn stays_in_place(&self, base: &Base) -> bool {
+        self.bases.get(&base.id).is_some_and(State::is_fixed)
+    }
+
     /// Is the base's data lost, absent or already on the host, so that SYNC has nothing to do?
     pub fn is_synced(&self, base: &Base) -> bool {
         self.bases.get(&base.id).is_none_or(|state| {

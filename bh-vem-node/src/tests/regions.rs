@@ -208,6 +208,20 @@ fn syncs_begin_a_transfer_and_do_not_wait() {
 }
 
 #[test]
+fn syncs_wait_where_the_program_reads_without_asking() {
+    let (device, f) = (Device::default(), Fixture::new());
+    let (a, space) = (ints(1, 4), f.engine().new_space());
+    f.write(&a, ALL_NEW, &[0; 4]);
+    f.registry.with(|arrays| arrays.pin(&a, true)).unwrap();
+    let data = f.engine().acquire(&a, access::READ).unwrap().data().cast::<[i32; 4]>();
+    device.put(&f, &a, space, &[1, 2, 3, 4]);
+    f.engine().retire(&a, retire::SYNC).unwrap();
+    // SAFETY: pinned memory stays, and nobody else uses it.
+    assert_eq!(unsafe { *data }, [1, 2, 3, 4]);
+    f.registry.with(|arrays| arrays.pin(&a, false)).unwrap();
+}
+
+#[test]
 fn donated_memory_may_move_and_immutable_memory_is_copied_first() {
     let (device, f) = (Device::default(), Fixture::new());
     let (given, fixed, space) = (ints(1, 4), ints(2, 4), f.engine().new_space());
