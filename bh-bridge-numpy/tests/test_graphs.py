@@ -179,7 +179,7 @@ def test_full_and_empty_queues_are_counted():
 FILE = """
 import sys
 import numpy, bh
-rows, limit = 1 << 14, int(sys.argv[2])
+rows, limit = 1 << 13, int(sys.argv[2])
 whole = numpy.load(sys.argv[1], mmap_mode="r")
 assert whole.nbytes >= 10 * limit
 try:
@@ -200,15 +200,16 @@ print(len(total), "pieces")
 
 
 def test_a_file_ten_times_the_limit_of_memory(tmp_path):
+    # Sixteen pieces: at most eleven are in flight, two in each queue and in each stage with what it makes of them.
     limit = 4 << 20
-    made = numpy.lib.format.open_memmap(tmp_path / "a.npy", "w+", float, (80 * (1 << 14), 4))
+    made = numpy.lib.format.open_memmap(tmp_path / "a.npy", "w+", float, (160 * (1 << 13), 4))
     made[...] = numpy.arange(made.size).reshape(made.shape)
     made.flush()
     (tmp_path / "main.py").write_text(FILE)
     command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path / "a.npy"), str(limit)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, "BH_MEMORY_LIMIT": str(limit)})
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["too large", "80 pieces"]
+    assert done.stdout.splitlines() == ["too large", "160 pieces"]
 
 
 def broken(x):
