@@ -207,16 +207,18 @@ def uneven(arguments, folder):
     config, rates = Path(folder, "uneven.toml"), Path(folder, "rates")
     config.write_text(UNEVEN.format(**keys))
     variables = {"BH_CONFIG": str(config)}
-    asked = "import bh; print(bh._native.Stack().message('cluster tune'))"
-    tuned = subprocess.run(
-        [sys.executable, "-c", asked], env={**os.environ, **variables, "BH_STACK": "both"}, capture_output=True, text=True, check=True
-    )
-    print(tuned.stdout.strip())
-    rates.write_text(tuned.stdout)
+    weights = arguments.weights
+    if not weights:
+        asked = "import bh; print(bh._native.Stack().message('cluster tune'))"
+        measured = {**os.environ, **variables, "BH_STACK": "both"}
+        tuned = subprocess.run([sys.executable, "-c", asked], env=measured, capture_output=True, text=True, check=True)
+        print(tuned.stdout.strip())
+        rates.write_text(tuned.stdout)
+        weights = str(rates)
     workers = {
         "fast": Worker("fast", **variables),
         "slow": Worker("slow", **variables),
-        "both": Worker("both", BH_CLUSTER_WEIGHTS=str(rates), **variables),
+        "both": Worker("both", BH_CLUSTER_WEIGHTS=weights, **variables),
         "one": Worker("one", **variables),
     }
     rows = measure(workers, arguments.programs, arguments.sizes, arguments.rounds, arguments.steps)
@@ -233,6 +235,7 @@ def main():
     parser.add_argument("stacks", nargs="*", help="stacks, the first of which the others are compared with")
     parser.add_argument("--uneven", action="store_true", help="an engine, a slower one and both")
     parser.add_argument("--threads", default="1,1", type=lambda text: [int(one) for one in text.split(",")], help="threads of both engines: %(default)s")
+    parser.add_argument("--weights", help="shares of both as in 2,1, or a file of bh tune, instead of measuring them")
     parser.add_argument("--programs", default=",".join(PROGRAMS), type=lambda text: text.split(","), help="some of: %(default)s")
     parser.add_argument("--sizes", default="2000", type=lambda text: [int(one) for one in text.split(",")], help="sides of arrays")
     parser.add_argument("--rounds", type=int, default=7, help="how often each stack has its turn")

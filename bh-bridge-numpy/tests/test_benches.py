@@ -45,7 +45,7 @@ RUNS = {
     "run.py": [("leibnitz_pi --runs 1 --most-runs 1 --numpy-runs 1 --json {out}/run.json --plot {out}/run.svg", "prefix")],
     "scalars.py": [("--elements 100 --numpy 20 --runs 1 --json {out}/scalars.json", "")],
     "scalars_gpu.py": [("--by opencl --device cpu --elements 100 --runs 1 --warm 1 newton kepler --json {out}/scalars_gpu.json", "pocl")],
-    "siblings.py": [("cpu numa --programs heat,host --sizes 20 --rounds 1 --steps 2 --json {out}/siblings.json", ""), ("--uneven --programs heat --sizes 20 --rounds 1", "")],
+    "siblings.py": [("cpu numa --programs heat,host --sizes 20 --rounds 1 --steps 2 --json {out}/siblings.json", ""), ("--uneven --weights 1,1 --programs heat --sizes 20 --rounds 1", "")],
     "specialise.py": [("--device cpu --size tiny --dtype f64 --json {out}/specialise.json", "prefix pocl")],
     "statements.py": [("--elements 100 --rounds 1 --json {out}/statements.json", "prefix")],
     "statements/small.py": [("--sizes 4", "")],
