@@ -42,13 +42,19 @@ pub struct Strided<'a> {
     size: usize,
 }
 
+/// The most elements of a view that repeats some: walking through a broadcast takes long, though its memory is little.
+const REPEATED: i64 = 1 << 20;
+
 impl<'a> Strided<'a> {
-    /// An array's elements.
+    /// An array's elements. `None` for those that are not at hand, and for broadcasts of more than [`REPEATED`] elements.
     ///
     /// # Safety
     /// The hand must be held as long as the value, and what it gives, is used, and nothing be written to the array's memory while
     /// a [`Strided::slice`] is.
     pub unsafe fn of(hand: &Hand<'_>, array: &'a Array) -> Option<Strided<'a>> {
+        if array.len() > REPEATED && !array.view.is_injective() {
+            return None;
+        }
         let data = hand.data(array.anchor(), array.view.start())?;
         Some(Strided { data, view: &array.view, size: array.dtype.size() })
     }

@@ -294,13 +294,17 @@ impl Ufunc {
                 if out.link.is_none() && call.entry.output == out.dtype && std::ptr::eq(call.context, out.context) =>
             {
                 let sign = call.entry.sign;
+                // Functions tell of errors by their operands, of which the result replaces none of these.
+                let kept = if sign == Sign::Result { warning::kept(arguments, out)? } else { None };
                 match call.record_into(py, out) {
                     // Elements that share memory are Python's.
                     Err(_) if !out.view.is_injective() => return Ok(false),
                     done => done?,
                 }
-                if sign != Sign::Flags || warning::flags() != 0 {
-                    warning::of_call_into(py, &self.numpy, arguments[N - 1], sign, out)?;
+                match kept {
+                    Some(kept) => warning::of_call(py, &self.numpy, &kept.each_ref(), sign, out)?,
+                    None if sign == Sign::Flags && warning::flags() == 0 => (),
+                    None => warning::of_call_into(py, &self.numpy, arguments[N - 1], sign, out)?,
                 }
                 Ok(true)
             }

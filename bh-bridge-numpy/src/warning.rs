@@ -323,6 +323,27 @@ fn has_zeros(divisor: &Bound<'_, PyAny>) -> bool {
     }
 }
 
+/// The operands of a call into an array, if all are at hand; those that share memory with it, and are little, as copies.
+pub fn kept<'py, const N: usize>(
+    arguments: [&Bound<'py, PyAny>; N],
+    out: &Array,
+) -> PyResult<Option<[Bound<'py, PyAny>; N]>> {
+    let mut kept = arguments.map(Bound::clone);
+    for one in &mut kept {
+        let Ok(array) = one.cast_exact::<Array>().map(Bound::get) else { continue };
+        let little = array.len() as u64 * array.dtype.size() as u64 <= array.context.little;
+        let copy = match array.anchor() == out.anchor() {
+            true if little => crate::create::copied(array),
+            true => None,
+            false if is_at_hand(array) => continue,
+            false => None,
+        };
+        let Some(copy) = copy else { return Ok(None) };
+        *one = Bound::new(one.py(), copy)?.into_any();
+    }
+    Ok(Some(kept))
+}
+
 /// As [`of_call`], of a call whose result may have replaced its operands: only what flags and divisors tell is known.
 #[cold]
 pub fn of_call_into<'py>(

@@ -251,3 +251,16 @@ print("all")
     environment = {**os.environ, "BH_FALLBACK": "silent", **MODES[mode]}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["all"], done.stderr
+
+
+@pytest.mark.parametrize("key", ["bh.broadcast_to(1, (1 << 40,))", "bh.broadcast_to([0, 1], (1 << 39, 2))", "bh.broadcast_to(numpy.int8(1), (1 << 20, 1 << 20))"])
+def test_keys_of_more_elements_than_memory_are_not_walked_through(key):
+    row = bh.arange(5.0)
+    with pytest.raises(MemoryError):
+        row[eval(key)].reshape(-1)[5].item()
+    assert row.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_keys_that_repeat_many_elements_choose():
+    chosen = bh.arange(5.0)[bh.broadcast_to([3, -1], (1 << 20, 2))]
+    assert chosen.shape == (1 << 20, 2) and chosen[:, 0].min() == 3 == chosen[:, 0].max() and chosen.sum() == 7 << 20

@@ -50,6 +50,29 @@ def test_operators_in_place_warn(change):
     assert run(np) == expected and run(np) == expected
 
 
+@pytest.mark.parametrize("call", [
+    "np.sqrt(x, out=o, where=x < 0)", "np.sqrt(x, out=o, where=x >= 0)", "np.log(x, out=o, where=[True, False, True])", "np.sqrt(x, out=o)",
+    "np.log(x, out=o)", "np.sqrt(x, x)", "np.log(x, out=x)", "np.log(x, out=x, where=x < 0)", "np.exp(x[::-1] * 1e3, out=x)", "np.square(big, out=big)",
+    "np.reciprocal(x, out=x, where=x >= 0)", "np.reciprocal(x, x)", "np.log10(x, where=x >= 0, out=None)", "np.power(x, -1.5, out=o, where=x >= 0)",
+    "np.power(x, -1.5, out=x)", "np.arctanh(x, o, where=x == 1)", "np.divide(1, x, out=o, where=x == 0)", "np.floor_divide(3, i, out=i, where=i == 0)",
+    "np.remainder(3, i, out=k, where=[True, True, False])", "np.add(big, 1, out=single, where=[False, True, True])", "np.sqrt(big, single, where=big < 2)",
+    "np.sum(big, where=[True, True, False])", "np.sum(big, where=[True, False, True])", "np.add.reduce(big, initial=1)", "np.sum(big, out=np.zeros(()))",
+    "np.sum(big[:1], dtype='f4')", "np.mean(big, where=[True, True, False])", "np.multiply.reduce(big, where=[True, True, False])",
+    "np.cumsum(big, out=big)", "np.multiply.outer(big, big)",
+])  # fmt: skip
+def test_calls_with_masks_and_places_warn_of_what_they_compute(call):
+    def run(module):
+        names = {"np": module, "x": module.array([-1.0, 4.0, 0.0]), "o": module.zeros(3), "i": module.array([-1, 4, 0]), "k": module.zeros(3, int)}
+        names |= {"big": module.array([1e308, 1e308, 1.0]), "single": module.zeros(3, "f4")}
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            eval(call, names)
+        return sorted(str(one.message) for one in found)
+
+    expected = run(numpy)
+    assert run(np) == expected and run(np) == expected
+
+
 def test_errstate_decides():
     a = np.array([1.0, 0.0])
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -1,7 +1,7 @@
 """The axes of a fold, and where its result goes."""
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
 from ._convert import assigned
@@ -11,12 +11,27 @@ ndarray = _native.ndarray
 
 
 def axes_of(axis, rank):
-    """The axes as a tuple; None stands for all."""
+    """The axes as a tuple; None stands for all. As in NumPy's reductions, lists and truth values are no axes."""
     if axis is None:
         return tuple(range(rank))
-    if rank == 0 and (axis in (0, -1) or axis == ()):
-        return ()
-    return normalize_axis_tuple(axis, rank, "axis")
+    if type(axis) is not tuple:
+        if isinstance(axis, (bool, np.bool_)):
+            raise TypeError("an integer is required")
+        return () if rank == 0 and axis in (0, -1) else (normalize_axis_index(axis, rank),)
+    axes = tuple(normalize_axis_index(one, rank) for one in axis)
+    if len({*axes}) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return axes
+
+
+def only_axis(axis, rank, method):
+    """The axis of a method of universal functions that takes one; None stands for the only one that there is."""
+    axes = axes_of(axis, rank)
+    if rank == 0:
+        raise TypeError(f"cannot {method} on a scalar")
+    if len(axes) != 1:
+        raise ValueError(f"{method} does not allow multiple axes")
+    return axes[0]
 
 
 def mask_of(axes):

@@ -3,10 +3,9 @@
 import functools
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native, _sorting, _warnings
-from ._axes import axes_of, deliver, mask_of, stand_in, target_of
+from ._axes import axes_of, deliver, mask_of, only_axis, stand_in, target_of
 from ._compositions import is_negative
 from ._convert import astype, lower_nested, mask_from, native
 from ._fallback import Fallback
@@ -202,9 +201,7 @@ def accumulate(function, array, axis=0, dtype=None, out=None):
         if function.nin != 2 or function.nout != 1:
             raise Fallback("")
         array, target = native(array), target_of(out)
-        if array.ndim == 0:
-            raise TypeError("cannot accumulate on a scalar")
-        axis = normalize_axis_index(axis, array.ndim)
+        axis = only_axis(axis, array.ndim, "accumulate")
         if target is not None and target.shape != array.shape:
             function._np.accumulate(stand_in(array), axis, None, np.empty(target.shape, target.dtype))
         array = folded(function, array, dtype, target)
@@ -214,8 +211,7 @@ def accumulate(function, array, axis=0, dtype=None, out=None):
             result = _double(function, array, axis)
         else:
             raise Fallback("")
-        if dtype is None and out is None:
-            _warnings.after_pieces(function._np.accumulate, (array, axis), result)
+        _warnings.after_pieces(function._np.accumulate, (array, axis), result)
         return deliver(result, out, "unsafe")
     except Fallback as reason:
         kwargs = {"axis": axis, "dtype": dtype, "out": out}
@@ -241,7 +237,11 @@ def outer(function, A, B, /, **kwargs):
             raise Fallback("more dimensions than bh has")
     except Fallback as reason:
         return _fallback.call(function._np.outer, (A, B), kwargs, f"numpy.{function.__name__}.outer", str(reason))
-    return function(_native.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
+    a = _native.reshape(a, a.shape + (1,) * b.ndim)
+    result = function(a, b, **kwargs)
+    if not kwargs:
+        _warnings.after(function._np, (a, b), {}, result)
+    return result
 
 
 def _adds_within(a, value):
@@ -317,7 +317,7 @@ def reduceat(function, array, indices, axis=0, dtype=None, out=None):
 def _reduceat(function, array, indices, axis, dtype, out):
     bounds = np.asarray(_fallback.lower(indices))
     array, target = native(array), target_of(out)
-    axis = normalize_axis_index(axis, array.ndim)
+    axis = only_axis(axis, array.ndim, "reduceat")
     extent = array.shape[axis]
     few = bounds.ndim == 1 and 0 < bounds.size <= 64 and function.__name__ in REDUCTIONS
     if not few or array._code not in CODE.values() or bounds.min() < 0 or bounds.max() >= extent:
@@ -336,17 +336,22 @@ def _reduceat(function, array, indices, axis, dtype, out):
     if axes is not None:
         result, rows = _native.empty(result.shape, result._code, _native.Stack(result._stack), axes), result
         _native.assign(result, rows)
-    if dtype is None and out is None:
-        _warnings.after_pieces(function._np.reduceat, (array, bounds, axis), result)
+    _warnings.after_pieces(function._np.reduceat, (array, bounds, axis), result)
     return deliver(result, out, "unsafe")
 
 
 def _any_reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
     """Any reduction that the table of known folds does not serve."""
-    result = reduce(function, array, axis, dtype, out, keepdims, initial, where)
-    if dtype is None and out is None and initial is _NO_VALUE and where is True:
-        _warnings.after_fold(function._np, array, axis, result)
+    given = {"dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
+    options = {name: value for name, value in given.items() if value is not _USUAL[name]}
+    (kept,) = _warnings.kept((array,), out)
+    result = reduce(function, array, axis, **given)
+    _warnings.after_fold(function._np, kept, axis, options, result)
     return _fallback.given(result)
+
+
+# What reductions do without options.
+_USUAL = {"dtype": None, "out": None, "keepdims": False, "initial": _NO_VALUE, "where": True}
 
 
 def _left_to_operands(method, name):

@@ -148,7 +148,9 @@ def _product_into(result, out):
         raise ValueError(text)
     if target is not None and target.shape != result.shape:
         raise ValueError("output array has wrong dimensions")
-    return deliver(result, out)
+    delivered = deliver(result, out)
+    # Of a product without dimensions NumPy gives the number.
+    return result if delivered.ndim == 0 else delivered
 
 
 _dot = falls_back(_dot, np.dot)

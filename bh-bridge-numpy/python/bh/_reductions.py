@@ -80,7 +80,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NO_VALUE, *, wh
     if out is not None and not np.issubdtype(out.dtype, np.inexact) and getattr(a, "dtype", np.dtype(float)).kind in "fc":
         raise TypeError("If a is inexact, then out must be inexact")
     result = public["nanvar"](a, axis, dtype, out, ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
-    return _u["sqrt"](result, **({} if target_of(out) is None else {"out": out}))
+    return _root(result, out)
 
 
 @falls_back
@@ -101,7 +101,7 @@ def _running(a, axis, dtype, out, name):
     a = a if type(a) is ndarray else native(a)
     if axis is None or a.ndim == 0 and axis in (0, -1):
         a, axis = reshape(a, (-1,)), 0
-    return _u[name].accumulate(a, axis, dtype, out)
+    return _u[name].accumulate(a, normalize_axis_index(axis, a.ndim), dtype, out)
 
 
 def _cumulative(name):
@@ -242,8 +242,18 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
 @falls_back
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=_NO_VALUE, correction=_NO_VALUE):
     """The standard deviation over axes."""
-    result = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return _u["sqrt"](result, **({} if out is None else {"out": out}))
+    return _root(_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out)
+
+
+def _root(variance, out):
+    """The root of a variance in the variance's own type: an array's goes into it, by the rule for outputs, and a number's is converted."""
+    if type(variance) is not ndarray:
+        return np.sqrt(variance, out=variance) if isinstance(variance, np.ndarray) else variance.dtype.type(np.sqrt(variance))
+    if target_of(out) is None and is_inexact(variance._code):
+        return _u["sqrt"](variance)
+    if variance._scalar:
+        return astype(_u["sqrt"](variance, dtype=np.float64), variance.dtype)
+    return _u["sqrt"](variance, out=variance)
 
 
 @falls_back
@@ -257,7 +267,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """The weighted mean over axes."""
     a = native(a)
-    _axes_of_mean(a, axis)
+    axis = None if axis is None else normalize_axis_tuple(axis, a.ndim, "axis")
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
         count = a.size / result.size

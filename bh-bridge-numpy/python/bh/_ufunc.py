@@ -158,6 +158,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
         if _warnings.asked_here():
             return self._tell(args, kwargs)
+        kept = _warnings.kept(args, kwargs.get("out"))
         try:
             result = self._record(args, **kwargs)
         except Fallback as reason:
@@ -166,7 +167,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             if any(map(decides, args)) or any(map(decides, kwargs.values())):
                 return _fallback.call_beside(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
             return _fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
-        _warnings.after(self._np, args, kwargs.get("out"), result, kwargs.get("where", True))
+        _warnings.after(self._np, kept, kwargs, result)
         return _fallback.given(result)
 
     def _tell(self, args, kwargs):

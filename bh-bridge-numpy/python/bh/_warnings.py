@@ -12,8 +12,9 @@ from ._symbols import here
 
 ndarray = _native.ndarray
 
-# Modules between the program and universal functions, and the same of products.
+# Modules between the program and universal functions, and the same of folds and products.
 _BETWEEN = ("bh._ufunc", "bh._reductions", "bh._folds")
+_FOLDS = (*_BETWEEN, "bh._fallback")
 PRODUCTS = ("bh._products", "bh._fallback")
 
 # The processor's flags.
@@ -29,6 +30,9 @@ _EXAMPLES = {
     "subtract": {OVERFLOW: (LARGEST, LEAST), INVALID: (np.inf, np.inf)},
     "multiply": {OVERFLOW: (LARGEST, LARGEST), INVALID: (np.inf, 0)},
     "divide": {ZERO: (1, 0), OVERFLOW: (LARGEST, 0.5), INVALID: (0, 0)},
+    "reciprocal": {ZERO: (0,)},
+    "sqrt": {INVALID: (-1,)},
+    "square": {OVERFLOW: (LARGEST,)},
 }
 
 
@@ -79,27 +83,65 @@ def divided(function, arguments):
         again(function, arguments)
 
 
-def after(function, arguments, out, result, where=True):
-    """Tells of the errors of a call that went through Python, and was asked for by the program."""
+def kept(arguments, out):
+    """The operands of a call whose results go into `out`, with copies of the little ones that share memory with it, and None for the
+    others that do: what is told of errors afterwards needs the operands."""
+    outs = out if type(out) is tuple else (out,)
+    written = {target._memory for target in outs if type(target) is ndarray}
+    if not written:
+        return arguments
+    return [_copy(one) if type(one) is ndarray and one._memory in written else one for one in arguments]
+
+
+def _copy(array):
+    """A copy of an array of at most as many bytes as errors are told of."""
+    return np.array(_fallback.lower(array)) if array.nbytes <= _TOLD and _native.is_at_hand(array) else None
+
+
+# Bytes of the largest arrays, all at hand, whose operations tell of their errors unless a program asks for more.
+_TOLD = 8192
+
+
+def _fresh(out):
+    """Places like those that results go into."""
+    outs = out if type(out) is tuple else (out,)
+    made = tuple(np.empty(target.shape, target.dtype) if type(target) is ndarray else None for target in outs)
+    return made if type(out) is tuple else made[0]
+
+
+def _options(options):
+    """What a call is repeated with: its options, and places of its own for the results."""
+    places = {"out": _fresh(options.get("out"))} if "out" in options or "where" in options else {}
+    return {**options, **places}
+
+
+def _is_known(value):
+    """Is this an operand whose elements are at hand?"""
+    return value is not None and (type(value) is not ndarray or _native.is_at_hand(value))
+
+
+def after(function, arguments, options, result):
+    """Tells of the errors of a call that went through Python, and was asked for by the program. Operands that are gone are None."""
     flags = _native.take_flags()
     results = result if isinstance(result, tuple) else (result,)
-    if where is not True and where is not np._NoValue:
-        # Elements that are left out are of no interest.
-        known = all(type(one) is not ndarray or _native.is_at_hand(one) for one in (*results, where))
-        if flags and known and any(_shows(one, _fallback.lower(where)) for one in results) and _asked_by_program():
-            met(function, flags, results[0].dtype)
-        return
-    if function.__name__ in _DIVISIONS and results[0].dtype.kind in "iu":
+    out, where = options.get("out"), options.get("where", True)
+    where = True if where is np._NoValue else where
+    if where is True and function.__name__ in _DIVISIONS and results[0].dtype.kind in "iu":
         if _asked_by_program():
             _after_division(function, arguments, out, results[0])
         return
-    if not all(type(one) is ndarray and _native.is_at_hand(one) for one in results) or not _asked_by_program():
+    if not all(map(_is_known, (*results, where))) or not _asked_by_program():
         return
-    shown = any(one.dtype.kind in "fc" and not np.isfinite(_fallback.lower(one)).all() for one in results)
-    if shown and out is None:
-        again(function, arguments)
-    elif shown:
-        met(function, flags or ZERO, results[0].dtype)
+    known = all(map(_is_known, arguments))
+    mask = _fallback.lower(where)
+    # Whole numbers tell of divisions by zero by nothing but their divisors.
+    divided = known and function.__name__ in _DIVISIONS and np.isin(_fallback.lower(arguments[1]), (0, -1)).any()
+    if not divided and not any(_shows(one, mask) for one in results):
+        return
+    if known:
+        again(function, arguments, **_options(options))
+    else:
+        met(function, flags, results[0].dtype)
 
 
 def _shows(result, where):
@@ -109,36 +151,35 @@ def _shows(result, where):
 
 def _after_division(function, arguments, out, result):
     """Tells of the errors of a division of whole numbers, as far as its operands are known."""
-    known = [type(one) is not ndarray or _native.is_at_hand(one) for one in arguments[:2]]
-    if not known[1] and out is None and _native.may_wait(arguments[1]):
+    if type(arguments[1]) is ndarray and not _native.is_at_hand(arguments[1]) and out is None and _native.may_wait(arguments[1]):
         divided(function, arguments)
         return
-    if not known[1] or not np.isin(_fallback.lower(arguments[1]), (0, -1)).any():
+    if not _is_known(arguments[1]) or not np.isin(_fallback.lower(arguments[1]), (0, -1)).any():
         return
-    if all(known) and out is None:
+    if all(map(_is_known, arguments[:2])):
         again(function, arguments)
     elif result.size and not np.all(_fallback.lower(arguments[1])):
         met(function, ZERO, result.dtype)
 
 
-def after_fold(function, array, axis, result):
-    """The same, of a fold without further options."""
+def after_fold(function, array, axis, options, result):
+    """The same, of a fold; of an array that is gone, which is None, nothing is known."""
     flags = _native.take_flags()
-    if asked_here():
+    if not options and asked_here():
         examine(function.reduce, (array, axis), (result,))
         return
-    if flags and type(result) is ndarray and result.dtype.kind in "fc" and type(array) is ndarray and _native.is_at_hand(result):
-        if not np.isfinite(_fallback.lower(result)).all() and _asked_by_program():
-            again(function.reduce, (array, axis))
+    # A first number is added by an operation of its own, which takes the flags.
+    if (flags or "initial" in options) and type(result) is ndarray and result.dtype.kind in "fc" and _is_known(array) and _is_known(result):
+        if not np.isfinite(_fallback.lower(result)).all() and _asked_by_program(_FOLDS):
+            again(function.reduce, (array, axis), **_options(options))
 
 
 def after_pieces(method, arguments, result):
     """The same, of running folds and folds of slices, by a method of NumPy's function."""
     flags = _native.take_flags()
-    if flags and result.dtype.kind in "fc" and _native.is_at_hand(arguments[0]) and _native.is_at_hand(result):
-        if not np.isfinite(_fallback.lower(result)).all() and _asked_by_program():
+    if flags and result.dtype.kind in "fc" and _is_known(arguments[0]) and _is_known(result):
+        if not np.isfinite(_fallback.lower(result)).all() and _asked_by_program(_FOLDS):
             again(method, arguments)
-
 
 
 def _asked_by_program(between=_BETWEEN):
