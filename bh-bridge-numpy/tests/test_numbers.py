@@ -122,6 +122,47 @@ def test_databases_store_numbers_as_numpys():
             del sqlite3.adapters[kind, sqlite3.PrepareProtocol]
 
 
+class Collected:
+    """What SQLite collects values with: its result is the argument of the class."""
+
+    def __init__(self, result):
+        self.step = self.inverse = lambda value: None
+        self.value = self.finalize = lambda: result
+
+
+class Named(sqlite3.Connection):
+    """A program's own class of connections."""
+
+
+@pytest.mark.parametrize("connect", [
+    lambda: sqlite3.connect(":memory:"), lambda: sqlite3.dbapi2.connect(":memory:", factory=Named),
+    lambda: sqlite3.connect(":memory:", 5.0, 0, None, True, Named),
+])  # fmt: skip
+def test_databases_take_results_of_functions_as_numpys(connect):
+    def given(value):
+        database = connect()
+        assert isinstance(database, sqlite3.Connection)
+        database.create_function("f", 1, lambda one: value, deterministic=True)
+        database.create_function("g", -1, lambda *all: value)
+        database.create_aggregate("h", 1, lambda: Collected(value))
+        database.create_window_function("w", 1, lambda: Collected(value))
+        database.execute("create table t (x)")
+        database.execute("insert into t values (1)")
+        return database.execute("select f(x), typeof(f(x)), g(x, x), h(x), typeof(h(x)), (select w(x) over () from t) from t").fetchall()
+
+    for kind in ("f8", "f4", "i8", "c16"):
+        assert given(pending(3, kind)) == given(numpy.full(1, 3, kind).max())
+    assert given(pending())[0][:2] == (2.5, "real")
+    with pytest.raises(sqlite3.OperationalError, match="user-defined function raised exception"):
+        connection = connect()
+        connection.create_function("f", 0, lambda: 1 / 0)
+        connection.execute("select f()").fetchall()
+
+
+def test_squares_of_truth_values_that_wait_have_numpys_type():
+    assert (pending(1, "?") ** 2).dtype == (numpy.bool(True) ** 2).dtype and (np.ones(3, bool) ** 2).dtype == (numpy.ones(3, bool) ** 2).dtype
+
+
 def test_numbers_that_wait_do_what_numbers_do():
     for names in ("mean fmean median".split(), "pstdev pvariance stdev variance".split()):
         for function in (getattr(statistics, name) for name in names):

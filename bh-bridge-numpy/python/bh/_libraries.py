@@ -15,7 +15,7 @@ import types
 
 import numpy as np
 
-from . import _native
+from . import _databases, _native
 from ._class import originals
 from ._fallback import lower, ndarray
 from ._ufunc import UFUNCS
@@ -52,12 +52,18 @@ LIBRARIES = {
     "skimage.util.shape": ("skimage.util.shape",),
     "sklearn.model_selection": ("sklearn.model_selection",),
     "soxr": ("soxr",),
+    "sqlite3": ("sqlite3:connect",),
+    "sqlite3.dbapi2": ("sqlite3.dbapi2:connect",),
     "statistics": ("statistics",),
     "sympy": ("sympy:lambdify",),
     # By its class it knows an array of NumPy; of other memory it reads the bytes, and of sequences element by element.
     "torch": ("torch:asarray", "torch:as_tensor", "torch:tensor", "torch:from_numpy"),
     "torch.utils.data._utils.collate": ("torch.utils.data._utils.collate",),
+    "ujson": ("ujson:dump", "ujson:dumps", "ujson:encode"),
 }
+
+# Functions that are taught otherwise: what makes another one of each, given the module, too.
+_OTHERWISE = {place: _databases.connecting for place in ("sqlite3:connect", "sqlite3.dbapi2:connect")}
 
 # Lists longer than this hold numbers, unless the first element is an array.
 _SHORT = 1000
@@ -180,6 +186,9 @@ def _teach(library):
             module = importlib.import_module(name)
         except ImportError:
             # Versions differ in their modules.
+            continue
+        if place in _OTHERWISE:
+            setattr(module, only, _OTHERWISE[place](module, getattr(module, only)))
             continue
         if only:
             _teach_one(module, only, getattr(module, only, None))

@@ -415,8 +415,8 @@ def binary(function, a, b):
     if is_beside_number(a, b) or is_beside_number(b, a):
         # NumPy's number and the object know what to do with each other.
         return BINARY[function.__name__][0](_fallback.lower(a), _fallback.lower(b))
-    if type(b) is int and b == 2 and function.__name__ == "power" and a._code == BOOL:
-        # As NumPy, which squares then.
+    if type(b) is int and b == 2 and function.__name__ == "power" and a._code == BOOL and not a._scalar:
+        # As NumPy, which squares arrays then.
         return UFUNCS["square"](a)
     try:
         return _fallback.given(function._call((a, b), None))
