@@ -9,7 +9,6 @@ arrays, and ends when all that it returns or writes is there. The table begins w
 """
 
 import argparse
-import builtins
 import concurrent.futures
 import copy
 import importlib
@@ -22,27 +21,14 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+
+from substitute import load
+
 # Names of the modules that stand for NumPy.
 FORMS = ("numpy", "bh")
-# What programs import of it.
-PARTS = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft")
 # How far sums of results may differ; some are of single precision.
 TOLERANCE = 1e-5
-
-
-def load(path, module):
-    """The names of a source file in which `numpy`, with its parts, is another module."""
-
-    def find(name, globals=None, locals=None, fromlist=(), level=0):
-        # NumPy's own code, called from there, looks for its inner parts.
-        if level or name not in PARTS:
-            return builtins.__import__(name, globals, locals, fromlist, level)
-        part = importlib.import_module(module.__name__ + name.removeprefix("numpy"))
-        return part if fromlist else module
-
-    names = {"__name__": path.stem, "__file__": str(path), "__builtins__": {**vars(builtins), "__import__": find}}
-    exec(compile(path.read_text(), path, "exec"), names)
-    return names
 
 
 class Kernel:
