@@ -101,3 +101,12 @@ def _difference(value, expected, tolerance):
     apart = float(numpy.abs(value[finite] - expected[finite]).max())
     allowed = tolerance or TOLERANCES[expected.real.dtype.itemsize]
     return f"differs by {apart:.3g}, the largest element is {largest:.3g}" if apart > allowed * largest else None
+
+
+def compared(name, size="small"):
+    """What differs between a program's results on bh and on NumPy, as text; nothing if they agree."""
+    results = []
+    for form in ("bh", "numpy"):
+        program = Program(name, form)
+        results.append(settled(program.main(**program.inputs(size))))
+    return difference(*results, program.tolerance)

@@ -21,6 +21,7 @@ RUNS = {
     "by_hand.py": [("--device cpu --runs 1 nbody_768 --json {out}/by_hand.json", "prefix pocl")],
     "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd rpes", "cc"), ("mvt rpes --dtype f64", "prefix")],
     "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
+    "corpus/run.py": [("sod_shock_tube --sizes small --processes 1 --seconds 0 --json {out}/corpus.json --table {out}/corpus.md", "")],
     "cxx.py": [("--size small --runs 1 heat_equation --json {out}/cxx.json", "prefix")],
     "device.py": [("--programs", "")],
     "factorisations.py": [("--sizes 8 --runs 1 solve", "prefix")],

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Runs the corpus, programs in plain NumPy from many fields, on NumPy, bh, Numba and JAX, and says where bh is not the fastest.
+
+    PYTHONPATH=PACKAGE benches/corpus/run.py [NAME...] [--rivals numpy,bh,numba,jax] [--sizes small,large] [--table FILE]
+
+NAME is a subject, a program, or SUBJECT/PROGRAM. PACKAGE has the Python package `bh`. Each program runs in processes of its own: the
+first call, and the median of later ones. Results are compared with NumPy's. A program that raises, differs or takes too long is a
+defect, and the exit status is 1.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import pickle
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import programs
+import table
+import why
+
+# What a program's main module needs to be installed.
+NEEDS = {"numpy": "numpy", "bh": "bh", "numba": "numba", "jax": "jax"}
+
+
+def environment(form, args):
+    """The settings of a process: its threads, and no warnings for what bh leaves to NumPy."""
+    threads = str(args.threads)
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BH_VE_CPU_THREADS")
+    settings = dict(os.environ, BH_FALLBACK="silent", PYTHONDONTWRITEBYTECODE="1", **dict.fromkeys(names, threads))
+    if form == "jax":
+        settings["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if args.threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
+    return settings
+
+
+def process(name, form, size, args, *words, **more):
+    """The line of one process, or an error as text."""
+    command = [sys.executable, str(HERE / "work.py"), name, form, size, *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(form, args) | more, timeout=args.limit)
+    except subprocess.TimeoutExpired:
+        return f"no end within {args.limit} seconds"
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return (done.stderr.strip().splitlines() or [f"ended with {done.returncode} and no result"])[-1]
+
+
+def forms(name, args):
+    """The forms of a program that can run here."""
+    return [form for form in args.rivals if programs.path(name, form).exists() and importlib.util.find_spec(NEEDS[form])]
+
+
+class Measured:
+    """The times of one program in one size, by call and form, and what is wrong."""
+
+    def __init__(self, name, size, args):
+        self.times, self.errors = {call: {} for call in table.CALLS}, {}
+        self.clock = " processor" if args.clock == "processor" else ""
+        taken = {form: [] for form in forms(name, args)}
+        with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
+            # Forms follow each other closely, as others may use the machine, too.
+            for number in range(args.processes):
+                for form in [form for form in taken if form not in self.errors]:
+                    words = ["--results", f"{folder}/{form}"] if number == 0 else []
+                    line = process(name, form, size, args, "--seconds", str(args.seconds), *words)
+                    if isinstance(line, str):
+                        self.errors[form] = line
+                    else:
+                        taken[form].append(line)
+            self._compare(name, folder, taken)
+        for form in taken:
+            if form not in self.errors:
+                for call in table.CALLS:
+                    self.times[call][form] = statistics.median(line[call + self.clock] for line in taken[form])
+
+    def _compare(self, name, folder, taken):
+        if "numpy" not in taken or "numpy" in self.errors:
+            return
+        reference = pickle.loads(Path(folder, "numpy").read_bytes())
+        tolerance = programs.Program(name, "numpy").tolerance
+        for form in taken:
+            if form not in self.errors and (text := programs.difference(pickle.loads(Path(folder, form).read_bytes()), reference, tolerance)):
+                self.errors[form] = f"DIFFERS from NumPy: {text}"
+
+
+def cause(name, size, call, args):
+    """Where bh's time goes: the largest part, and all parts as text."""
+    with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
+        trace = f"{folder}/trace.json"
+        line = process(name, "bh", size, args, "--lines", call, "--calls", "0" if call == "first" else "3", "--seconds", "0", BH_TRACE=trace)
+        if isinstance(line, str) or not Path(trace).exists():
+            return "unknown", str(line)
+        shares = why.Shares(programs.Program(name, "numpy"), line, trace, line["first"])
+        return shares.kind, str(shares)
+
+
+def setting(args):
+    """The machine, the commit, the threads and the clock, as a sentence."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    commit = subprocess.run(["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
+    versions = []
+    for form in args.rivals:
+        if form != "bh" and importlib.util.find_spec(NEEDS[form]):
+            versions.append(f"{table.TITLES[form]} {importlib.import_module(NEEDS[form]).__version__}")
+    clock = "processor time of all threads" if args.clock == "processor" else "wall-clock time"
+    return (
+        f"Measured on {model} ({os.cpu_count()} cores) with {args.threads} thread{'s' if args.threads > 1 else ''}, commit {commit}, Python "
+        f"{platform.python_version()}, {', '.join(versions)}; {clock}, medians of {args.processes} processes."
+    )
+
+
+def show(name, size, result):
+    """Prints a program's line."""
+    cells = []
+    for call in table.CALLS:
+        cells += [f"{table.TITLES[form]} {1e3 * taken:9.3f}" for form, taken in result.times[call].items()] + ["|"]
+    print(f"{name:34} {size:5} {' '.join(cells[:-1])}", *(f"\n    {form}: {text}" for form, text in result.errors.items()), flush=True)
+
+
+def listed(text, known):
+    """The words of an option, all of them known."""
+    words = text.split(",")
+    if unknown := [word for word in words if word not in known]:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+    return words
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="subjects or programs; all if none is given")
+    parser.add_argument("--rivals", type=lambda text: listed(text, tuple(programs.FORMS)), default=list(programs.FORMS), help="the forms to run")
+    parser.add_argument("--sizes", type=lambda text: listed(text, programs.SIZES), default=list(programs.SIZES))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=3, help="processes of each program, of which medians are taken")
+    parser.add_argument("--seconds", type=float, default=0.5, help="how long each process repeats later calls")
+    parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is killed")
+    parser.add_argument("--clock", choices=("wall", "processor"), default="wall", help="processor: for machines that others use, too")
+    parser.add_argument("--table", metavar="FILE", help="write the page there")
+    parser.add_argument("--json", metavar="FILE", help="write all times there, brought up to date after each program")
+    parser.add_argument("--resume", action="store_true", help="go on with what the JSON file has")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    kept = json.loads(Path(args.json).read_text()) if args.resume and Path(args.json).exists() else {}
+    measured, defects, causes = kept.get("measured", {}), [tuple(row) for row in kept.get("defects", [])], {}
+    for name in programs.chosen(args.names):
+        if name in measured:
+            continue
+        sizes = {}
+        for size in args.sizes:
+            result = Measured(name, size, args)
+            show(name, size, result)
+            sizes[size] = result.times
+            defects += [(name, size, form, text) for form, text in result.errors.items()]
+        measured[name] = sizes
+        if args.json:
+            Path(args.json).write_text(json.dumps({"setting": setting(args), "measured": measured, "defects": defects}, indent=1))
+    rows = table.slower(measured)
+    print("\nbh is not the fastest in:" if rows else "\nbh is the fastest everywhere.")
+    for loss, name, size, call, form in rows:
+        causes[name, size, call] = cause(name, size, call, args)
+        print(f"{loss:7.2f} times {table.TITLES[form]}: {name}, {size}, {call}: {causes[name, size, call][1]}", flush=True)
+    print("", *table.summary(measured, args.sizes), sep="\n")
+    if args.table:
+        Path(args.table).write_text(table.page(measured, causes, defects, args.sizes, setting(args)))
+    if defects:
+        print("\nFAILED:", *(f"{name}, {size}, {table.TITLES[form]}: {text}" for name, size, form, text in defects), sep="\n")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
