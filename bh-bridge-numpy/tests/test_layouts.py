@@ -2,12 +2,16 @@
 does not, as with NumPy."""
 
 import itertools
+import os
 import re
+import subprocess
+import sys
 
 import numpy
 import pytest
 
 import bh as np
+from conftest import LIMIT
 
 CALLS = r"""
 {a + b|a * 2.5|a - a[0]|-a|a > b|abs(a)|a ** 2|a // 2}
@@ -153,3 +157,41 @@ def test_results_lie_in_memory_as_numpys(text, shape):
             assert found == reference, (call, layout, other)
             # Vectors of a decomposition have signs of their own, and new arrays have any elements.
             assert "linalg" in call or "empty" in call or agree(mine, theirs), (call, layout, other)
+
+
+RANKS = """
+[stacks]
+default = ["filter", "cluster", "fuser", "node", "ve-cpu"]
+[components.cluster]
+transport = "in-process"
+ranks = 3
+small_bytes = 17
+"""
+# On ranks, results of these may have other strides than NumPy's, but share memory with the same arrays. Transforms stay on the ranks
+# that made them.
+ON_RANKS = [text for text in CALLS if not re.search(r"einsum|fft|linalg|unwrap|tensordot", text)]
+ON_RANKS_LAYOUTS = ["C", "Fortran", "repeated", "last first", "middle first"]
+
+
+def differences():
+    """The calls whose results share memory with other arrays than NumPy's do, as writes into them show."""
+    for text, shape in itertools.product(ON_RANKS, SHAPES[:2]):
+        for call, layout in itertools.product(filled(text), ON_RANKS_LAYOUTS):
+            if len(shape) < 3 and "first" in layout:
+                continue
+            reference, theirs = called(numpy, call, shape, layout, layout)
+            if isinstance(reference, str):
+                continue
+            found, mine = called(np, call, shape, layout, layout)
+            shared = [[part[3] for part in parts] for parts in (found, reference)] if not isinstance(found, str) else [found, None]
+            if shared[0] != shared[1] or not ("empty" in call or agree(mine, theirs)):
+                yield call, shape, layout
+
+
+def test_results_on_ranks_share_memory_as_numpys(tmp_path):
+    (tmp_path / "ranks.toml").write_text(RANKS)
+    environment = {**os.environ, "BH_CONFIG": str(tmp_path / "ranks.toml"), "BH_FALLBACK": "silent", "BH_LOG": "error"}
+    environment["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
+    program = "import test_layouts; print(*test_layouts.differences(), sep='\\n', end='all')"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], env=environment, capture_output=True, text=True, timeout=LIMIT)
+    assert done.stdout == "all", done.stdout + done.stderr

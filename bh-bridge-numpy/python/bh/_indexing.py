@@ -198,25 +198,38 @@ class _Key:
             if host is None:
                 check_bounds(_fallback.to_numpy(index), axis, self.view.shape[dim])
 
-    def turn(self):
-        """Puts dimensions into the order in memory of what is chosen: first those of the index arrays, in their order in memory if
-        there are no others, then the rest in its order. Returns where the result has each of its dimensions then, or None for all
-        in place."""
+    def layout(self):
+        """The order in memory of what is chosen: that of the index arrays' dimensions (None for C's), that of the others, and where the
+        result has each of its dimensions if those of the index arrays come first in memory, and then the rest (None for all in place)."""
         joint, shape, begin = self.shapes()
         kept = [dim for dim in range(self.view.ndim) if dim not in self.dims]
         size = prod(self.view.shape[dim] for dim in kept)
         order = _native.memory_order(self.arrays) if size == 1 else None
-        if order is not None:
-            wide = [_native.reshape(index, (1,) * (len(joint) - index.ndim) + index.shape) if index.ndim else index for index in self.arrays]
-            self.arrays = [_native.transpose(index, order) if index.ndim else index for index in wide]
         rest = sorted(range(len(kept)), key=lambda place: -abs(self.view._stride[kept[place]]))
-        if rest != sorted(rest):
-            self.view = _native.transpose(self.view, [*self.dims, *(kept[place] for place in rest)])
-            self.dims = list(range(len(self.dims)))
         inner = [len(joint) + place for place in np.argsort(rest).tolist()]
         outer = range(len(joint)) if order is None else np.argsort(order).tolist()
         places = [*inner[:begin], *outer, *inner[begin:]]
-        return None if places == sorted(places) else places
+        return order, rest, None if places == sorted(places) else places
+
+    def turn(self):
+        """Puts dimensions into that order. Returns where the result has each of its dimensions then, or None for all in place."""
+        order, rest, places = self.layout()
+        if order is not None:
+            rank = len(self.shapes()[0])
+            wide = [_native.reshape(index, (1,) * (rank - index.ndim) + index.shape) if index.ndim else index for index in self.arrays]
+            self.arrays = [_native.transpose(index, order) if index.ndim else index for index in wide]
+        if rest != sorted(rest):
+            kept = [dim for dim in range(self.view.ndim) if dim not in self.dims]
+            self.view = _native.transpose(self.view, [*self.dims, *(kept[place] for place in rest)])
+            self.dims = list(range(len(self.dims)))
+        return places
+
+    def is_in_order(self):
+        """Lies what is chosen in C's order in NumPy's memory?"""
+        _, shape, _ = self.shapes()
+        places = self.layout()[2] or range(len(shape))
+        kept = [place for place, extent in zip(places, shape) if extent != 1]
+        return kept == sorted(kept)
 
     def shapes(self):
         """The shape that the index arrays broadcast to, that of the result, and where in it the former begins."""
@@ -353,7 +366,7 @@ def get(array, key, in_c=False):
             if 0 not in parts.shapes()[0]:
                 parts.check_nothing()
             return _native.empty(shape if places is None else tuple(shape[place] for place in places), array._code)
-        if in_place and not in_c and parts.shapes()[2] > 0:
+        if in_place and not in_c and not parts.is_in_order():
             result = apart(shape, array._code, array._stack)
             _native.operate_into(result, "gather", [parts.view, _native.cast(flat, INT64)])
             return result

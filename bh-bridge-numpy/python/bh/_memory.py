@@ -29,4 +29,6 @@ def ranks_of(name):
 def apart(shape, code, stack):
     """A new array in C's order, but with gaps, on several ranks: the order in memory that NumPy's has would move elements between
     them. As with NumPy's, `ravel` and `reshape` copy it."""
-    return _native.empty((*shape[:-1], shape[-1] + 1), code, _native.Stack(stack))[..., :-1]
+    inner = max(place for place, extent in enumerate(shape) if extent != 1)
+    roomy = _native.empty((*shape[:inner], shape[inner] + 1, *shape[inner + 1 :]), code, _native.Stack(stack))
+    return roomy[(slice(None),) * inner + (slice(shape[inner]),)]

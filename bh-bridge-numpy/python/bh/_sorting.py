@@ -12,6 +12,7 @@ from ._axes import axes_of, deliver, target_of
 from ._convert import astype, native
 from ._fallback import Fallback, falls_back
 from ._joining import concatenate
+from ._layout import axes_in_memory
 from ._manipulation import moveaxis, reshape
 from ._parts import part_of
 from ._search import take, take_along_axis, where
@@ -55,6 +56,10 @@ def _sorting(name, a, axis):
     if a.ndim == 0:
         raise np.exceptions.AxisError(axis, 0)
     axis = normalize_axis_index(axis, a.ndim)
+    axes = axes_in_memory("K", a.shape, a._stride) if name == "sort" else None
+    if axes is not None:
+        # A copy in the array's own order, which NumPy sorts; indices are in C's.
+        return _native.turned_back(_sorting(name, _native.transpose(a, axes), axes.index(axis)), axes)
     if is_complex(a._code):
         order = _order_of_complex(a, axis)
         return take_along_axis(a, order, axis) if name == "sort" else order
