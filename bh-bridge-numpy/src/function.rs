@@ -218,10 +218,11 @@ impl Function {
     }
 }
 
-/// The names of functions that something serves.
+/// The names of functions that something serves, and those of the methods that are no such functions.
 #[pyfunction]
-fn served_functions() -> Vec<&'static str> {
-    SERVERS.iter().map(|(name, _)| *name).collect()
+fn served() -> (Vec<&'static str>, Vec<&'static str>) {
+    let names = |table: &[(&'static str, Server)]| table.iter().map(|(name, _)| *name).collect();
+    (names(&SERVERS), names(&METHODS))
 }
 
 /// Has functions called without tuples of their arguments.
@@ -237,5 +238,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Function>()?;
     module.add_class::<Method>()?;
     enter(module.py())?;
-    module.add_function(wrap_pyfunction!(served_functions, module)?)
+    module.add_function(wrap_pyfunction!(served, module)?)
 }

@@ -5,6 +5,7 @@ import pytest
 
 import bh
 from bh import _at_hand, _memory, _products
+from bh._registry import FUNCTIONS
 
 CALLS = {
     "searchsorted": lambda np, a, b, i: np.searchsorted(np.sort(a), b, "right"),
@@ -22,6 +23,7 @@ CALLS = {
     "quantile": lambda np, a, b, i: np.quantile(a, 0.3, method="nearest"),
     "nanpercentile": lambda np, a, b, i: np.nanpercentile(a, 30),
     "nanquantile": lambda np, a, b, i: np.nanquantile(a, 0.3),
+    "polydiv": lambda np, a, b, i: (np.polydiv(a, b), np.polydiv(np.append(b, a), [2.0, 1.0])),
     "polyval": lambda np, a, b, i: (np.polyval(a, b), np.polyval([1.0, 2.0], a)),
     "gradient": lambda np, a, b, i: np.gradient(np.append(a, b), 0.1),
     "pad": lambda np, a, b, i: (np.pad(a, 2), np.pad(a, (1, 0), "edge")),
@@ -73,7 +75,16 @@ def bits(value):
     return host.dtype, host.shape, host.tobytes()
 
 
-@pytest.mark.parametrize("name", _at_hand._OPERANDS)
+def recording(patch):
+    """Has the package record what NumPy computes at once."""
+
+    def refuse(*arguments):
+        raise _at_hand.Later
+
+    patch.setattr(_at_hand, "taken", refuse)
+
+
+@pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.by_numpy])
 def test_functions_have_the_bits_of_what_is_recorded(name, monkeypatch):
     source = numpy.random.default_rng(5)
     for turn in range(40):
@@ -81,9 +92,7 @@ def test_functions_have_the_bits_of_what_is_recorded(name, monkeypatch):
         hosts = source.normal(size=size).round(turn % 3 + 1), source.normal(size=size), source.integers(0, 9, size)
         at_once = bits(CALLS[name](bh, *map(bh.array, hosts)))
         with monkeypatch.context() as patch:
-            patch.setattr(_at_hand, "_MOST", -1)
-            patch.setattr(_at_hand, "_FASTER", ())
-            patch.setattr(_at_hand, "_LONG", ())
+            recording(patch)
             recorded = bits(CALLS[name](bh, *map(bh.array, hosts)))
         assert at_once == recorded == bits(CALLS[name](numpy, *hosts)), hosts
 
@@ -129,7 +138,7 @@ def test_what_is_written_to_is_the_programs_own():
 def test_little_arrays_are_waited_for_where_a_record_is_long(monkeypatch):
     host = numpy.random.default_rng(4).normal(size=300)
     at_once = bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
-    monkeypatch.setattr(_at_hand, "_LONG", ())
+    recording(monkeypatch)
     assert at_once == bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
 
 

@@ -29,8 +29,15 @@ const NEEDED: &[(&str, &str)] = &[
 ];
 
 /// Python's tests of the core: what nearly every program calls.
-const CORE: &[&str] =
-    &["test_at_hand", "test_functions", "test_indexing", "test_assignment", "test_ufuncs", "test_programs"];
+const CORE: &[&str] = &[
+    "test_registry",
+    "test_at_hand",
+    "test_functions",
+    "test_indexing",
+    "test_assignment",
+    "test_ufuncs",
+    "test_programs",
+];
 
 /// Where tests find what they run.
 struct Places {

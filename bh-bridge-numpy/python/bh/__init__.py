@@ -19,7 +19,7 @@ except ImportError as _reason:
 else:
     _native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-    from . import _fallback, _folds, _functions, _indexing, _namespace, _operands, _ufunc, _warnings  # noqa: E402
+    from . import _fallback, _folds, _indexing, _namespace, _operands, _products, _ufunc, _warnings  # noqa: E402
 
     _native.set_indexing(_indexing.get, _indexing.set)
     _native.set_warnings(_warnings.again, _warnings.met, _warnings.divided)
@@ -32,7 +32,7 @@ else:
             reciprocal square""".split()
         },
         divmod=_operands.operator_of("divmod", _ufunc.UFUNCS["divmod"]),
-        matmul=_operands.operator_of("matmul", _functions.matmul),
+        matmul=_operands.operator_of("matmul", _products.matmul),
         binary=_ufunc.binary,
         inplace=_ufunc.inplace,
     )
@@ -54,10 +54,8 @@ else:
     from ._native import BoundsError, Error, Stack  # noqa: E402,F401
     from ._parallel import parallel  # noqa: E402,F401
     from ._ranks import map_blocks, rank, ranks  # noqa: E402,F401
-    from ._runtime import explain, fallback, flush, info, profile, threads, using, wait  # noqa: E402,F401
+    from ._runtime import explain, fallback, flush, profile, threads, using, wait  # noqa: E402,F401
     from ._stream import stream  # noqa: E402,F401
-    from ._ufunc import ufunc  # noqa: E402,F401
-    from ._vectorize import vectorize  # noqa: E402,F401
 
     from . import _libraries  # noqa: E402
 
@@ -67,7 +65,6 @@ else:
 
     _warn(_numpy)
     _numbers.teach()
-    ndarray = _native.ndarray
     __version__ = _native.__version__
     __array_api_version__ = "2024.12"
     __array_namespace_info__ = _namespace.Info

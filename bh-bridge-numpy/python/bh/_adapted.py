@@ -11,27 +11,7 @@ import types
 import numpy as np
 
 from . import _fallback, _native, _ranks
-
-# Functions whose code meets nothing that bh lacks; tests compare each with NumPy's.
-NAMES = """
-nansum nanprod nanmin nanmax nanmean nanvar nancumsum nancumprod nanargmin nanargmax
-gradient trapezoid unwrap sinc i0 cov corrcoef rot90 block pad blackman bartlett hanning hamming kaiser
-polyval polyadd polysub polymul polyder polyint apply_over_axes insert delete vander logspace geomspace nan_to_num
-require isposinf isneginf iscomplex isreal real_if_close fix tril_indices triu_indices tril_indices_from triu_indices_from
-diag_indices diag_indices_from fill_diagonal mask_indices trim_zeros
-median nanmedian percentile quantile nanpercentile nanquantile
-union1d intersect1d setdiff1d setxor1d isin in1d unique unique_all unique_counts unique_inverse unique_values
-histogram_bin_edges histogramdd histogram2d sort_complex apply_along_axis piecewise
- poly polyfit roots
-""".split()
-
-# Those of them that make arrays of numbers alone.
-MAKERS = """
-blackman bartlett hanning hamming kaiser tril_indices triu_indices diag_indices mask_indices
-""".split()
-
-# Those whose work is a call of LAPACK, on few numbers.
-OF_LAPACK = {"poly", "roots", "polyfit"}
+from ._registry import ADAPTED, FUNCTIONS
 
 _modules = {}
 
@@ -141,11 +121,17 @@ def _globals(original, public, equivalent):
             made[key] = _View(value, public, equivalent)
         elif inner is not None and inner.__module__ == name:
             made[key] = _copy(inner, made)
-        elif left and inner is not None and value.__name__ in NAMES:
+        elif left and inner is not None and _is_adapted(value):
             made[key] = adapt(value, public, equivalent)
         elif left:
             made[key] = mine
     return made
+
+
+def _is_adapted(function):
+    """Does the registry have NumPy's code of a function over bh's?"""
+    row = FUNCTIONS.get(function.__name__)
+    return row is not None and row.kind == ADAPTED
 
 
 def adapt_brackets(original, public, equivalent):

@@ -13,35 +13,15 @@ import numpy as np
 from . import _native
 from ._fallback import lift, lower, taken
 from ._memory import in_process
+from ._registry import AWAITED, COMPUTED, MOVED, SORTED
 
 ndarray = _native.ndarray
 
-# How many of a function's arguments may be arrays.
-_OPERANDS = {
-    "searchsorted": 2, "digitize": 2, "argwhere": 1, "bincount": 1, "repeat": 2, "append": 2, "lexsort": 1, "interp": 3, "histogram": 1,
-    "median": 1, "nanmedian": 1, "percentile": 2, "quantile": 2, "nanpercentile": 2, "nanquantile": 2, "polyval": 2, "gradient": 1, "pad": 2,
-    "insert": 3, "delete": 2, "union1d": 2, "intersect1d": 2, "setdiff1d": 2, "setxor1d": 2, "isin": 2,
-    "sort": 1, "argsort": 1, "partition": 1, "argpartition": 1, "packbits": 1, "unpackbits": 1, "histogram2d": 2, "histogramdd": 1,
-    "nan_to_num": 1, "nanargmin": 1, "nanargmax": 1, "convolve": 2, "correlate": 2,
-    "count_nonzero": 1, "nonzero": 1, "flatnonzero": 1, "take": 2, "resize": 1, "unravel_index": 1, "ravel_multi_index": 1, "nanmin": 1,
-    "nanmax": 1, "unique": 1, "unique_all": 1, "unique_counts": 1, "unique_inverse": 1, "unique_values": 1,
-}  # fmt: skip
-# The most elements of an operand, and of one of functions that move elements or count them, where NumPy goes once over what takes bh
-# a few kernels.
+# The most elements of a little operand, and of one of functions that move elements or count them, where NumPy goes once over what takes
+# bh a few kernels.
 _MOST, _MOST_MOVED = 1 << 14, 1 << 18
-_MOVING = {"append", "insert", "delete", "repeat", "bincount", "pad"}
-# Functions that sort, or do with less, and some others: one thread of NumPy takes less time than a few of bh, so that these wait for
-# arrays in the memory of this process.
-_FASTER = {
-    "sort", "argsort", "partition", "argpartition", "lexsort", "median", "nanmedian", "percentile", "quantile", "nanpercentile",
-    "nanquantile", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d",
-    "setxor1d", "isin", "packbits", "unpackbits", "histogram2d", "histogramdd", "convolve", "correlate",
-}  # fmt: skip
-# Functions of which a record has so many operations that little arrays in the memory of this process are waited for.
-_LONG = {"interp", "searchsorted", "digitize", "histogram", "nan_to_num", "nanargmin", "nanargmax"}
-# Of more elements, so many threads are faster; for functions that only add, any number of them.
+# Of more elements, so many threads are faster.
 _MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
-_ADDING, _ADDED = {"convolve", "correlate"}, 1 << 14
 _NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
 # Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
 _WORDS = set("""left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort stable
@@ -57,7 +37,7 @@ def _operand(value, form):
     kind = type(value)
     if kind is ndarray:
         return form(value)
-    if kind is np.ndarray and form is _awaited:
+    if kind is np.ndarray and (form is _awaited or form is _little_awaited and value.size <= _MOST):
         return value
     if kind in (list, tuple) and (len(value) <= _MOST or form is _awaited):
         return value if _NUMBERS.issuperset(map(type, value)) else kind(_operand(part, form) for part in value)
@@ -105,21 +85,15 @@ def _option(value):
     return value
 
 
-def _form(name):
-    """What makes NumPy's form of the operands of a function of this name."""
-    if name in _FASTER:
-        return _awaited
-    if name in _LONG:
-        return _little_awaited
-    return _moved if name in _MOVING else _little
+# What makes NumPy's form of the operands of a call, by the word of the registry.
+_FORMS = {COMPUTED: _little, MOVED: _moved, AWAITED: _little_awaited, SORTED: _awaited}
 
 
-def carried_out(original, args, kwargs):
+def carried_out(original, row, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
-    name = original.__name__
-    operands, form = _OPERANDS[name], _form(name)
-    in_place = name == "nan_to_num" and (len(args) > 1 or not kwargs.get("copy", True))
-    if in_place or "descending" in kwargs or name in _ADDING and any(np.size(one) > _ADDED for one in args[:2]):
+    operands, form = row.operands, _FORMS[row.by_numpy]
+    in_place = original is np.nan_to_num and (len(args) > 1 or not kwargs.get("copy", True))
+    if in_place or "descending" in kwargs:
         raise Later
     seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
     return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
@@ -138,9 +112,9 @@ def chosen(array, key):
     return lift(source[indices])
 
 
-def at_hand(function, original):
-    """The function; if it is one of these, by NumPy's at once where that is the same."""
-    if original.__name__ not in _OPERANDS:
+def at_hand(function, original, row):
+    """The function; if its row says so, by NumPy's at once where that is the same."""
+    if not row.by_numpy:
         return function
 
     @functools.wraps(function)
@@ -149,7 +123,7 @@ def at_hand(function, original):
         if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
             return function(*args, **kwargs)
         try:
-            return carried_out(original, args, kwargs)
+            return carried_out(original, row, args, kwargs)
         except Later:
             return function(*args, **kwargs)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _creation, _fallback, _imports, _native
 from ._public import equivalent, public
+from ._registry import FUNCTIONS, METHODS
 from ._types import MOST_DIMENSIONS, code_of
 
 native_class = _native.ndarray
@@ -210,7 +211,7 @@ def for_both(name, method):
 
     @functools.wraps(method)
     def call(self, /, *arguments, **keywords):
-        return (of_numpy if isinstance(self, np.ndarray) else method)(self, *arguments, **keywords)
+        return _fallback.given((of_numpy if isinstance(self, np.ndarray) else method)(self, *arguments, **keywords))
 
     return call
 
@@ -242,7 +243,7 @@ for _kind in (np.matrix, np.memmap, np.recarray):
     teach(_kind, "view")
 np.matrix.nonzero = _lifted(np.matrix.nonzero)
 # Methods that write into an output.
-teach(Derived, *"all any argmax argmin clip compress cumprod cumsum dot max mean min prod round std sum take trace var".split())
+teach(Derived, *(name for name, row in (FUNCTIONS | METHODS).items() if row.writes == "out" and (row.method or name in METHODS)))
 
 
 def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):

@@ -1,41 +1,32 @@
-"""The table of what is native: every public name of NumPy, found by looking at both."""
+"""The page of coverage: how bh provides each public name of NumPy, as the registry says."""
 
 import types
 
 import numpy as np
 
-# Functions that reach the stack as they are written, or through functions that do.
-NATIVE, HOST, LEFT, OBJECT = "native", "on the host", "falls back", "NumPy's"
+from ._registry import ADAPTED, BRACKETS, FFT, FUNCTIONS, HOST, LEFT, LINALG, NUMPYS, OWN, QUESTION, TEXT, UNIVERSAL
 
-_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "numpy.random")
+_NATIVE, _HOST, _LEFT, _OBJECT = "native", "on the host", "falls back", "NumPy's"
 
-# Universal functions of which only some types, or none, are native.
-_LEFT_UFUNCS = {"frexp", "isnat", "ldexp"}
+# What the page says of a kind, and a remark.
+_COMPOSITION = "NumPy's composition over bh's functions"
+_TEXTS = {
+    OWN: (_NATIVE, ""), UNIVERSAL: (_NATIVE, ""), ADAPTED: (_NATIVE, _COMPOSITION), BRACKETS: (_NATIVE, _COMPOSITION),
+    QUESTION: (_HOST, "types, shapes or options"), HOST: (_HOST, "files and the like"), TEXT: (_HOST, "text"), LEFT: (_LEFT, ""), NUMPYS: (_OBJECT, ""),
+}  # fmt: skip
+_ROWS = {"numpy": FUNCTIONS, "numpy.linalg": LINALG, "numpy.fft": FFT}
 
 
 def kind_of(module, name):
-    """How bh does what a public name of NumPy names: a kind, and a remark."""
-    import bh
-
+    """How bh provides a public name of NumPy: a word, and a remark."""
     original = getattr(_module(np, module), name)
-    if not hasattr(_module(bh, module), name):
-        return "missing", ""
-    mine = getattr(_module(bh, module), name)
-    if isinstance(original, types.ModuleType):
-        return OBJECT, "module"
+    kinds = {type: "type", types.ModuleType: "module", np.ufunc: "universal function"}
+    remark = next((text for kind, text in kinds.items() if isinstance(original, kind)), "")
     if module == "numpy.random":
-        return (HOST, "NumPy's numbers, taken over") if callable(original) and not isinstance(original, type) else (OBJECT, "")
-    if getattr(mine, "_bh_kind", None) == "falls back":
-        return LEFT, ""
-    if isinstance(original, np.ufunc):
-        return (LEFT, "") if original.__name__ in _LEFT_UFUNCS else (NATIVE, "universal function")
-    if getattr(mine, "_bh_kind", None) == "adapted":
-        return NATIVE, "NumPy's composition over bh's functions"
-    if mine is original or isinstance(original, type) and name != "ndarray" or not callable(original):
-        return OBJECT, "type" if isinstance(original, type) else ""
-    if getattr(mine, "__module__", "").startswith("bh") and not hasattr(mine, "_bh_numpy"):
-        return NATIVE, ""
-    return HOST, "types, shapes, options or files"
+        is_function = callable(original) and not isinstance(original, type)
+        return (_HOST, "NumPy's numbers, taken over") if is_function else (_OBJECT, remark)
+    kind, told = _TEXTS[_ROWS[module][name].kind]
+    return kind, told or remark
 
 
 def _module(package, name):
@@ -53,10 +44,10 @@ def table():
         "*on the host*: nothing to do for a stack; *NumPy's*: a type, constant or module that is NumPy's own; *falls back*: NumPy",
         "does the work, which is counted and warned of.",
     ]
-    for module in _MODULES:
+    for module in (*_ROWS, "numpy.random"):
         names = [name for name in dir(_module(np, module)) if not name.startswith("_")]
         rows = [(name, *kind_of(module, name)) for name in names]
-        counts = ", ".join(f"{sum(row[1] == kind for row in rows)} {kind}" for kind in (NATIVE, HOST, OBJECT, LEFT, "missing"))
+        counts = ", ".join(f"{sum(row[1] == kind for row in rows)} {kind}" for kind in (_NATIVE, _HOST, _OBJECT, _LEFT))
         lines += ["", f"## {module}", "", counts + ".", "", "| name | how | remark |", "|---|---|---|"]
         lines += [f"| `{name}` | {kind} | {remark} |" for name, kind, remark in rows]
     return "\n".join(lines) + "\n"

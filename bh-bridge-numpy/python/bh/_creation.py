@@ -304,25 +304,6 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple(_native.cast(part, part._code) for part in parts) if copy else parts
 
 
-def _through_host(name):
-    function = getattr(np, name)
-
-    def make(*args, **kwargs):
-        kwargs.pop("like", None)
-        return _fallback.taken(function, _fallback.lower(args), _fallback.lower(kwargs))
-
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = function.__doc__
-    make.__wrapped__ = function
-    return make
-
-
-# Their data comes from the host anyway.
-fromfile, fromiter, fromstring, loadtxt, genfromtxt, fromregex = map(
-    _through_host, ("fromfile", "fromiter", "fromstring", "loadtxt", "genfromtxt", "fromregex")
-)
-
-
 def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
     """The elements in a buffer. Memory that others may write to stays theirs: an array of NumPy shows it."""
     made = np.frombuffer(buffer, dtype, count, offset)

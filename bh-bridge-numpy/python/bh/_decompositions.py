@@ -7,8 +7,8 @@ import numpy as np
 from . import _native, _products
 from ._convert import astype, native
 from ._fallback import Fallback
-from ._functions import matrix_transpose, reshape
 from ._lapack import by_lapack
+from ._manipulation import matrix_transpose, reshape
 from ._reductions import sum as _sum
 from ._symbols import here
 from ._types import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_complex, is_inexact

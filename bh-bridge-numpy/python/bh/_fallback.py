@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _native
 from ._layout import axes_in_memory
+from ._registry import FUNCTIONS
 from ._types import CODE, MOST_DIMENSIONS, code_of
 
 ndarray = _native.ndarray
@@ -424,13 +425,6 @@ def overrides(value):
     return kind not in _PLAIN and hasattr(kind, "__array_ufunc__") and not issubclass(kind, (np.ndarray, np.generic))
 
 
-# Functions that NumPy leaves to the method of this name, where an object of another class has it.
-METHODS = {
-    name: name for name in """mean std var argmax argmin cumsum cumprod argsort searchsorted reshape transpose squeeze repeat take clip round
-    nonzero swapaxes choose argpartition""".split()
-} | {"around": "round"}  # fmt: skip
-
-
 def has_own(value, method):
     """Is it an object of another class that has this method?"""
     kind = type(value)
@@ -442,7 +436,8 @@ def has_own(value, method):
 def falls_back(function, original=None):
     """A native function that leaves to NumPy's function of the same name what it raises `Fallback` for."""
     name = original.__name__ if original else function.__name__.rstrip("_")
-    original, method = original or getattr(np, name), METHODS.get(name)
+    original, delegates = original or getattr(np, name), name in FUNCTIONS and FUNCTIONS[name].delegates
+    method = name if delegates is True else delegates
     is_universal = isinstance(original, np.ufunc)
 
     @functools.wraps(function)

@@ -2,13 +2,14 @@
 
 import builtins
 import operator
+import sys
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
 from ._convert import asanyarray, asarray, astype, decides, moved, native, warn_of_lost_parts
-from ._fallback import Fallback, falls_back
+from ._fallback import Fallback, falls_back, lower
 from ._layout import joint_order
 from ._manipulation import expand_dims, moveaxis, reshape
 from ._types import code_of
@@ -155,6 +156,14 @@ def column_stack(tup):
     """Vectors as columns of a matrix."""
     arrays = [asarray(value) for value in checked(tup)]
     return concatenate([reshape(value, (-1, 1)) if value.ndim < 2 else value for value in arrays], 1)
+
+
+def bmat(obj, ldict=None, gdict=None):
+    """A matrix of NumPy's made of blocks, which text names as the caller sees them."""
+    if gdict is None:
+        frame = sys._getframe(1)
+        ldict, gdict = frame.f_locals, frame.f_globals
+    return np.bmat(lower(obj), ldict, gdict)
 
 
 def unstack(x, /, *, axis=0):

@@ -1,28 +1,24 @@
 """The methods of arrays that are written in Python."""
 
+import importlib
 import sys
 import types
 import weakref
 
 import numpy as np
 
-from . import _fallback, _functions, _native, _ufunc
+from . import _fallback, _manipulation, _native, _parts, _products, _search, _sorting, _ufunc
 from ._at_hand import Later, at_hand, carried_out
 from ._class import for_both
 from ._convert import array, astype, called, in_order, native, order_of, warn, warn_of_lost_parts
 from ._fallback import to_numpy
 from ._flat import Flags, flatiter
 from ._protocols import in_place, method
+from ._registry import FUNCTIONS, METHODS
 from ._served import served
 from ._types import MOST_DIMENSIONS, code_of, is_complex
 
 ndarray = _native.ndarray
-
-
-def from_functions(*names):
-    """Methods that are functions of the same name."""
-    for name in names:
-        setattr(ndarray, name, at_hand(getattr(_functions, name), getattr(np, name)))
 
 
 @method
@@ -124,21 +120,21 @@ def reshape(self, *shape, order="C", copy=None):
     shape = shape[0] if len(shape) == 1 else shape
     if order == "C" and copy is None and (type(shape) is int or type(shape) is tuple and len(shape) <= MOST_DIMENSIONS):
         return _native.reshape(self, shape)
-    return _functions.reshape(self, shape, order=order, copy=copy)
+    return _manipulation.reshape(self, shape, order=order, copy=copy)
 
 
 @method
 def transpose(self, *axes):
     """The dimensions in another order; reversed without one."""
     if not axes or axes[0] is None:
-        return _functions.transpose(self)
-    return _functions.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+        return _manipulation.transpose(self)
+    return _manipulation.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
 
 @method
 def flatten(self, order="C"):
     """A copy with one dimension."""
-    flat = _functions.ravel(self, order)
+    flat = _manipulation.ravel(self, order)
     return _native.cast(flat, flat._code) if flat._memory == self._memory else flat
 
 
@@ -180,19 +176,19 @@ _ONLY_OWNER = _owned.references()
 @method
 def matvec(self, x):
     """The product with a vector: by this name SciPy knows what is a linear operator."""
-    return _functions.matmul(self, x)
+    return _products.matmul(self, x)
 
 
 @method
 def rmatvec(self, x):
     """The product of the conjugated transpose with a vector, for SciPy."""
-    return _functions.matmul(self.conj().T, x)
+    return _products.matmul(self.conj().T, x)
 
 
 def _in_order(original, function, *args, **kwargs):
     """The elements in the order of one of NumPy's functions, by that where it is asked, or by the package's."""
     try:
-        return carried_out(original, args, kwargs)
+        return carried_out(original, FUNCTIONS[original.__name__], args, kwargs)
     except Later:
         return function(*args, **kwargs)
 
@@ -202,7 +198,7 @@ def sort(self, axis=-1, kind=None, order=None, *, stable=None):
     """Sorts in place."""
     if axis is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")
-    self[...] = _in_order(np.sort, _functions.sort, self, axis=axis, kind=kind, stable=stable)
+    self[...] = _in_order(np.sort, _sorting.sort, self, axis=axis, kind=kind, stable=stable)
 
 
 @method
@@ -210,19 +206,19 @@ def partition(self, kth, axis=-1, kind="introselect", order=None):
     """Sorts in place as far as `partition` asks."""
     if axis is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")
-    self[...] = _in_order(np.partition, _functions.partition, self, kth=kth, axis=axis, kind=kind)
+    self[...] = _in_order(np.partition, _sorting.partition, self, kth=kth, axis=axis, kind=kind)
 
 
 @method
 def clip(self, min=None, max=None, out=None, **kwargs):
     """The elements, but not below and not above limits."""
-    return _functions.clip(self, min, max, out=out, **kwargs)
+    return _search.clip(self, min, max, out=out, **kwargs)
 
 
 @method
 def compress(self, condition, axis=None, out=None):
     """The slices along an axis for which a condition is true."""
-    return _functions.compress(condition, self, axis, out)
+    return _search.compress(condition, self, axis, out)
 
 
 @method
@@ -299,7 +295,7 @@ def _refuse(name):
 def _matrix_transpose(self):
     if self.ndim < 2:
         raise ValueError("matrix transpose with ndim < 2 is undefined")
-    return _functions.matrix_transpose(self)
+    return _manipulation.matrix_transpose(self)
 
 
 _strides = ndarray.strides
@@ -326,10 +322,10 @@ ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
 ndarray.mT = property(_matrix_transpose)
 ndarray.real = property(
-    lambda self: _functions.real(self), lambda self, value: _functions.set_part(self, value, "real")
+    lambda self: _parts.real(self), lambda self, value: _parts.set_part(self, value, "real")
 )
 ndarray.imag = property(
-    lambda self: _functions.imag(self), lambda self, value: _functions.set_part(self, value, "imag")
+    lambda self: _parts.imag(self), lambda self, value: _parts.set_part(self, value, "imag")
 )
 ndarray.ctypes = property(lambda self: in_place(self).ctypes, doc="The memory, for `ctypes`; its address holds as long as the array lives.")
 ndarray.data = property(memoryview, doc="The elements as a buffer.")
@@ -358,7 +354,7 @@ def __imatmul__(self, other):
     if self.ndim == 0 or np.ndim(other) < 2 and self.ndim > 1 or np.ndim(other) == 1:
         text = "inplace matrix multiplication requires the first operand to have at least one and the second at least two dimensions."
         raise ValueError(text)
-    product = _functions.matmul(self, other)
+    product = _products.matmul(self, other)
     if product.shape != self.shape:
         raise ValueError(f"the product of shape {product.shape} does not fit the first operand of shape {self.shape}")
     if not np.can_cast(product.dtype, self.dtype, "same_kind"):
@@ -370,14 +366,8 @@ def __imatmul__(self, other):
 @method
 def choose(self, /, *choices, out=None, mode="raise"):
     """The elements of the choices that have these numbers."""
-    return _functions.choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
+    return _search.choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
-
-from_functions(
-    "all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod",
-    "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "put", "ravel", "repeat",
-    "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
-)  # fmt: skip
 
 def _copied(function):
     """The same function as an object of its own, whose attributes another name may have."""
@@ -389,16 +379,21 @@ def _copied(function):
     return made
 
 
-for _name in "item astype copy flatten reshape ravel squeeze dot sum prod max min any all argmax argmin nonzero take cumsum".split():
-    setattr(ndarray, _name, served(_name, for_both(_name, getattr(ndarray, _name)), True))
-for _name in ("byteswap", "dumps", "tobytes", "tolist"):
-    setattr(ndarray, _name, for_both(_name, getattr(ndarray, _name)))
+def _install():
+    """Gives the class the methods that are functions, has native ones serve common calls, and shows the parameters of NumPy's; `_own`
+    has those of this package."""
+    for name, row in FUNCTIONS.items():
+        if row.method:
+            function = getattr(importlib.import_module(f"bh.{row.module}"), name)
+            setattr(ndarray, name, at_hand(function, getattr(np, name), row))
+    for name, row in (FUNCTIONS | METHODS).items():
+        if row.native and (row.method or name in METHODS):
+            setattr(ndarray, name, served(name, for_both(name, getattr(ndarray, name)), row.native, method=True))
+    for name, function in list(vars(ndarray).items()):
+        if isinstance(function, (types.FunctionType, _native.Function)) and hasattr(np.ndarray, name):
+            own, function = getattr(function, "__wrapped__", function), _copied(function)
+            function._own, function.__wrapped__ = own, getattr(np.ndarray, name)
+            setattr(ndarray, name, function)
 
-# Who asks for a method's parameters gets those of NumPy's; `_own` has what it takes here.
-for _name, _function in list(vars(ndarray).items()):
-    if isinstance(_function, (types.FunctionType, _native.Function)) and hasattr(np.ndarray, _name):
-        _own = getattr(_function, "__wrapped__", _function)
-        _function = _copied(_function)
-        _function._own = _own
-        _function.__wrapped__ = getattr(np.ndarray, _name)
-        setattr(ndarray, _name, _function)
+
+_install()

@@ -1,102 +1,22 @@
-"""The names of the package: for each public name of NumPy a native function, NumPy's object, or a fallback."""
+"""The names of the package: each public name of NumPy as its row of the registry says."""
 
 import functools
-import sys
+import importlib
 import types
 
 import numpy as np
 
-from . import _adapted, _class, _convert, _documentation, _fallback, _files, _functions, _native, _warnings
+from . import _adapted, _arrangement, _class, _convert, _documentation, _fallback, _native, _sorting
 from ._at_hand import at_hand
-from ._broadcast import broadcast
 from ._lapack import by_lapack
 from ._public import by_object, equivalent, name_of, public
+from ._registry import ADAPTED, BRACKETS, FUNCTIONS, HOST, LEFT, NUMPYS, OWN, QUESTION, TEXT, UNIVERSAL, Row
 from ._served import served, unbound
 from ._text import of_text
 from ._types import CODE
-from ._ufunc import public_ufuncs
+from ._ufunc import UFUNCS
 
 ndarray = _native.ndarray
-
-# Functions that look at types, shapes or options, never at elements: NumPy's own code serves.
-METADATA = """
-can_cast min_scalar_type promote_types common_type mintypecode typename isdtype issubdtype iterable
-ndim shape size iscomplexobj isrealobj broadcast_shapes ndindex
-set_printoptions get_printoptions printoptions geterr seterrcall geterrcall setbufsize getbufsize
-base_repr binary_repr format_float_positional format_float_scientific
-show_config show_runtime get_include info test einsum_path asmatrix
-matrix
-""".split()
-
-# Functions that read or write files and text: the elements have to leave the stack anyway.
-HOST = """
-savez savez_compressed savetxt array2string array_repr array_str
-""".split()
-
-def _result_type(*arrays_and_dtypes):
-    """The type that NumPy's promotion gives."""
-    lowered = (
-        a.dtype if type(a) is ndarray else a for a in arrays_and_dtypes
-    )
-    return np.result_type(*lowered)
-
-
-def _isscalar(element):
-    """Is it a scalar, such as the result of a full sum?"""
-    return element._scalar if type(element) is ndarray else np.isscalar(element)
-
-
-def _astype(x, dtype, /, *, copy=True, device=None):
-    """The elements converted to another type; without `copy`, the array itself if it has that type."""
-    _convert.check_device(device)
-    if type(x) is not ndarray:
-        if isinstance(x, (np.ndarray, np.generic)):
-            return np.astype(x, dtype, copy=copy)
-        raise TypeError(f"Input should be a NumPy array. It is a {type(x)} instead.")
-    return x.astype(dtype, copy=copy)
-
-
-def _bmat(obj, ldict=None, gdict=None):
-    """A matrix of NumPy's made of blocks, which text names as the caller sees them."""
-    if gdict is None:
-        frame = sys._getframe(1)
-        ldict, gdict = frame.f_locals, frame.f_globals
-    return np.bmat(_fallback.lower(obj), ldict, gdict)
-
-
-def _shares_memory(a, b, max_work=None):
-    """Have two arrays an element in common?"""
-    return _overlap(np.shares_memory, a, b, max_work)
-
-
-def _may_share_memory(a, b, max_work=None):
-    """May two arrays have an element in common? Only bounds are looked at."""
-    return _overlap(np.may_share_memory, a, b, max_work)
-
-
-def _overlap(test, a, b, max_work):
-    if type(a) is not ndarray and type(b) is not ndarray:
-        return test(a, b, max_work)
-    if type(a) is not ndarray or type(b) is not ndarray:
-        one, other = (a, b) if type(a) is ndarray else (b, a)
-        # Arrays of NumPy may show bh's memory.
-        return getattr(other, "base", None) is not None and test(np.asarray(memoryview(one)), other, max_work)
-    if a._memory != b._memory:
-        return False
-    # Parts of complex numbers lie elsewhere; of two types, bounds cannot be compared.
-    return a.dtype != b.dtype or test(_Place(a), _Place(b), max_work)
-
-
-class _Place:
-    """Where an array lies, for NumPy's tests, which look at no element."""
-
-    def __init__(self, array):
-        # An address that is none, far from both ends of what addresses there are.
-        address = (1 << 60) + array._start * array.itemsize
-        strides = tuple(stride * array.itemsize for stride in array._stride)
-        self.__array_interface__ = {
-            "data": (address, True), "shape": array.shape, "strides": strides, "typestr": array.dtype.str, "version": 3,
-        }  # fmt: skip
 
 
 class Info(type(np.__array_namespace_info__())):
@@ -126,110 +46,103 @@ def on_host(function):
     """A function that reads or writes outside of the stack."""
 
     def wrapper(*args, **kwargs):
-        return _fallback.lift(function(*_fallback.lower(args), **_fallback.lower(kwargs)))
+        kwargs.pop("like", None)
+        return _fallback.taken(function, _fallback.lower(args), _fallback.lower(kwargs))
 
     functools.update_wrapper(wrapper, function, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     wrapper._bh_numpy = function
     return wrapper
 
 
-# Functions that change their first argument, and those that never raise `Fallback`, or deal with it themselves.
-IN_PLACE = "copyto fill_diagonal place put putmask put_along_axis".split()
-DIRECT = """
-array asarray asanyarray ascontiguousarray asfortranarray copy empty zeros ones full empty_like zeros_like ones_like full_like
-arange eye identity sum prod max min amax amin all any
-""".split()
+def _written(name, original, row):
+    """An object of this package."""
+    found = getattr(importlib.import_module(f"bh.{row.module}"), name)
+    if isinstance(original, type):
+        return found
+    if row.changes:
+        found = _fallback.falls_back_in_place(found)
+    elif not row.complete and not hasattr(found, "__wrapped__"):
+        found = _fallback.falls_back(found, original)
+    found = at_hand(found, original, row)
+    return _described(found, original) if isinstance(original, np.ufunc) else found
 
 
-# Those of them that NumPy leaves to the class of their first argument.
-LIKE = "copy empty_like zeros_like ones_like full_like".split()
+def _itself(name, original, row):
+    return original
 
 
-def _left_to_class(function, original):
-    """The function, but of an object whose class has functions of its own NumPy's, which asks the class."""
+# What makes the object under a name, by the kind of its row. Adapted functions come when all others are there.
+_MAKE = {
+    OWN: _written, NUMPYS: _itself, BRACKETS: _itself,
+    UNIVERSAL: lambda name, original, row: UFUNCS[original.__name__],
+    QUESTION: lambda name, original, row: _plainly(original),
+    HOST: lambda name, original, row: on_host(original),
+    TEXT: lambda name, original, row: of_text(on_host(original)),
+    LEFT: lambda name, original, row: UFUNCS[original.__name__] if isinstance(original, np.ufunc) else falling_back(original),
+    ADAPTED: lambda name, original, row: falling_back(original),
+}  # fmt: skip
 
-    @functools.wraps(function)
-    def wrapper(*args, **kwargs):
-        if args and type(args[0]) is not ndarray and _fallback.decided(args[:1]):
-            return _fallback.lift(original(*args, **kwargs))
-        return function(*args, **kwargs)
 
-    return wrapper
+def row_of(name, original, rows=FUNCTIONS):
+    """The row of a name; versions of NumPy that the registry does not know have names without one."""
+    if name in rows:
+        return rows[name]
+    if isinstance(original, np.ufunc):
+        return Row(UNIVERSAL, {})
+    return Row(LEFT if callable(original) and not isinstance(original, type) else NUMPYS, {})
 
 
-def native_functions():
-    """The functions written in this package, by name."""
-    own = {}
-    for name, value in {**vars(_convert), **vars(_functions), **vars(_files)}.items():
-        if hasattr(np, name) and callable(value) and getattr(value, "__module__", "").startswith("bh."):
-            if name in IN_PLACE:
-                value = _fallback.falls_back_in_place(value)
-            elif name not in DIRECT and not hasattr(value, "__wrapped__"):
-                value = _fallback.falls_back(value, getattr(np, name))
-            elif name in LIKE:
-                value = _left_to_class(value, getattr(np, name))
-            own[name] = at_hand(value, getattr(np, name))
-    own["result_type"] = _result_type
-    own["isscalar"] = _isscalar
-    own["astype"] = _astype
-    own["bmat"] = _bmat
-    own["errstate"], own["seterr"] = _warnings.errstate, _warnings.seterr
-    own["shares_memory"], own["may_share_memory"] = _shares_memory, _may_share_memory
-    return own
+def _add(name):
+    """Makes the object under a name."""
+    original = getattr(np, name)
+    row = row_of(name, original)
+    first = getattr(original, "__name__", name)
+    if first != name and vars(np).get(first) is original:
+        # Two names of one function are that here, too.
+        if first not in public:
+            _add(first)
+        public[name] = public[first]
+        return
+    made = _MAKE[row.kind](name, original, row)
+    if callable(original) and not isinstance(original, type):
+        register(original, made)
+    public[name] = unbound(name, served(name, made, row.native) if row.native else made)
 
 
 def build():
     """All names of the package that come from NumPy's."""
-    native = native_functions()
-    ufuncs = public_ufuncs()
-    for name in dir(np):
-        # Modules that NumPy loads when they are asked for stay unloaded: see `__getattr__` of the package.
-        if name.startswith("_") or name in ("fft", "linalg", "random", "testing") or name not in vars(np):
-            continue
-        original = getattr(np, name)
-        if name in native:
-            public[name] = _described(native[name], original) if isinstance(original, np.ufunc) else native[name]
-        elif name in ufuncs:
-            public[name] = ufuncs[name]
-        elif isinstance(original, (type, types.ModuleType)) or not callable(original):
-            public[name] = original
-        elif name in METADATA:
-            public[name] = _plainly(original)
-        elif name in HOST:
-            public[name] = of_text(on_host(original)) if name.startswith("array") else on_host(original)
-        else:
-            public[name] = falling_back(original)
-        if callable(original) and not isinstance(original, type):
-            _register(original, public[name])
-    _register(np.lib.stride_tricks.sliding_window_view, _functions.sliding_window_view)
-    _register(np.lib.stride_tricks.as_strided, _class.as_strided)
-    _register(np.lib._nanfunctions_impl._nanmedian, _functions.median_without_nan)
-    public["ndarray"], public["broadcast"] = ndarray, broadcast
-    for name in _native.served_functions():
-        public[name] = served(name, public[name])
-    first = {}
-    for name in (*_native.served_functions(), *public):
-        # Two names of one function are that here, too.
-        public[name] = public[first.setdefault(id(getattr(np, name, name)), name)]
-    public.update({name: unbound(name, value) for name, value in public.items()})
+    # Modules that NumPy loads when they are asked for stay unloaded: see `__getattr__` of the package.
+    names = [name for name in dir(np) if not name.startswith("_") and name not in ("fft", "linalg", "random", "testing") and name in vars(np)]
+    for name in names:
+        if name not in public:
+            _add(name)
+    register(np.lib.stride_tricks.sliding_window_view, _arrangement.sliding_window_view)
+    register(np.lib.stride_tricks.as_strided, _class.as_strided)
+    register(np.lib._nanfunctions_impl._nanmedian, _sorting.median_without_nan)
     by_object[np.ndarray] = ndarray
-    for name in _adapted.NAMES:
-        original = getattr(np, name, None)
-        made = original is not None and _adapted.adapt(original, public, equivalent)
-        if made:
-            made = guarded(made, original)
-            made = by_lapack(original)(made) if name in _adapted.OF_LAPACK else at_hand(made, original)
-            made._bh_numpy = original
-            made._bh_kind = "adapted"
+    for name in names:
+        kind = row_of(name, original := getattr(np, name)).kind
+        if kind == BRACKETS:
+            public[name] = _adapted.adapt_brackets(original, public, equivalent)
+        elif kind == ADAPTED and (made := adapt(original, FUNCTIONS[name])):
             public[name] = made
-            _register(original, made)
-    for name in ("mgrid", "ogrid", "r_", "c_"):
-        public[name] = _adapted.adapt_brackets(getattr(np, name), public, equivalent)
     for name, mine in public.items():
         # What the program sees under a name, which may be more than what is registered.
         if callable(mine) and mine is not (original := getattr(np, name, None)) and not isinstance(original, (type, np.ufunc)):
             _class.named[original], _class.originals[mine] = mine, original
     return public
+
+
+def adapt(original, row):
+    """NumPy's code of a function over functions of this package; None where it is not written in Python."""
+    made = _adapted.adapt(original, public, equivalent)
+    if made is None:
+        return None
+    made = guarded(made, original, row)
+    made = by_lapack(original)(made) if row.lapack else at_hand(made, original, row)
+    made._bh_numpy, made._bh_kind = original, "adapted"
+    register(original, made)
+    return made
 
 
 def _plainly(function):
@@ -258,10 +171,10 @@ def _described(function, original):
     return function
 
 
-def guarded(adapted, original):
+def guarded(adapted, original, row):
     """An adapted function that leaves to NumPy what bh's functions cannot do, and arrays that decide what functions do."""
-    in_place, makes = adapted.__name__ in IN_PLACE, adapted.__name__ in _adapted.MAKERS
-    wrapped = _fallback.falls_back_in_place(adapted) if in_place else _fallback.falls_back(adapted, original)
+    makes = not row.arrays
+    wrapped = _fallback.falls_back_in_place(adapted) if row.changes else _fallback.falls_back(adapted, original)
 
     @functools.wraps(adapted)
     def wrapper(*args, **kwargs):
@@ -302,7 +215,7 @@ def _without_classes(function):
     return functools.update_wrapper(implementation, function, updated=())
 
 
-def _register(original, mine):
+def register(original, mine):
     _documentation.inherit(mine, original)
     _documentation.show_parameters(mine, original)
     if callable(mine) and not isinstance(original, (type, np.ufunc)):

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from . import _fallback, _functions, _imports, _native, _ufunc
+from . import _fallback, _imports, _native, _products, _search, _ufunc
 from ._convert import in_order
 from ._fallback import to_numpy
 from ._layout import dense
@@ -49,7 +49,7 @@ def __format__(self, spec):
 def __round__(self, digits=None):
     if self.ndim:
         raise TypeError("type bh.ndarray doesn't define __round__ method")
-    return round(_native.item_of(self)) if digits is None else _functions.round(self, digits)
+    return round(_native.item_of(self)) if digits is None else _search.round(self, digits)
 
 
 @method
@@ -199,7 +199,7 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
     if not isinstance(function, _ufunc.ufunc):
         raise TypeError("the first argument must be a universal function")
     if function is np.matmul and method == "__call__" and not kwargs and not any(map(_ufunc.overrides, inputs)):
-        return _functions.matmul(*inputs)
+        return _products.matmul(*inputs)
     mine = _ufunc.UFUNCS.get(function.__name__)
     mine = mine if mine is not None and mine == function else None
     out = kwargs.get("out")

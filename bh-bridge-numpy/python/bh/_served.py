@@ -8,16 +8,10 @@ import numpy as np
 from . import _native
 from ._ufunc import UFUNCS
 
-# The universal functions that functions are made of.
-PARTS = {
-    "sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and",
-    "outer": "multiply", "std": "sqrt",
-}  # fmt: skip
 
-
-def served(name, function, method=False):
-    """The function, or the method, with the native one before it."""
-    ufunc = UFUNCS.get(PARTS.get(name))
+def served(name, function, made_of, method=False):
+    """The function, or the method, with the native one before it, which is made of a universal function or, if True, of none."""
+    ufunc = UFUNCS.get(made_of)
     native = _native.Method(name, function, ufunc) if method else _native.Function(name, function, ufunc, _binds(name))
     functools.update_wrapper(native, function)
     if isinstance(behind := getattr(function, "__wrapped__", None), types.BuiltinFunctionType):

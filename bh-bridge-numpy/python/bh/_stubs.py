@@ -14,6 +14,8 @@ import numpy
 
 import bh
 
+from ._registry import FFT, FUNCTIONS, LINALG, METHODS
+
 _HEAD = '''"""Made by `python -m bh._stubs`; a test compares."""
 
 from collections.abc import Iterator
@@ -45,17 +47,6 @@ _SPECIAL = {
     "__eq__": "(self, other: Any, /) -> ndarray:  # type: ignore[override]",
     "__ne__": "(self, other: Any, /) -> ndarray:  # type: ignore[override]",
 }  # fmt: skip
-# Functions and methods whose results are arrays whatever they get.
-_ARRAYS = set(
-    """arange asarray array ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d bincount block broadcast_to column_stack
-    concat concatenate copy corrcoef cov cross diag diagflat diff digitize dstack empty empty_like expand_dims eye flip fliplr flipud
-    frombuffer fromfunction fromiter full full_like gradient hamming hanning hstack identity indices isin kron linspace logspace
-    geomspace meshgrid moveaxis nan_to_num ones ones_like outer pad permute_dims ravel repeat reshape resize roll rollaxis rot90
-    searchsorted sort argsort squeeze stack swapaxes tile transpose tri tril triu unique vander vstack zeros zeros_like
-    astype flatten view cumsum cumprod partition argpartition conj conjugate byteswap""".split()
-) - {"meshgrid", "gradient", "unique", "atleast_1d", "atleast_2d", "atleast_3d", "copy", "resize", "view"}
-_METHODS = (_ARRAYS | {"copy", "view"}) - {"sort", "partition"}
-_SOLVERS = set("cholesky inv pinv solve tensorinv tensorsolve matrix_power multi_dot eigvals eigvalsh svdvals matrix_transpose outer".split())
 _BINARY = "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split()
 _UNARY = "neg pos abs invert".split()
 _COMPARISONS = "lt le gt ge".split()
@@ -81,6 +72,11 @@ def _signature(function, skip=0):
     return ", ".join([*parts, *(["/"] if positional else [])])
 
 
+def _result(row):
+    """The type of a function's results."""
+    return "ndarray" if row is not None and row.array else "Any"
+
+
 def _class_of_arrays():
     lines = ["class ndarray:"]
     lines += [f"    {name}: {kind}" for name, kind in _ATTRIBUTES.items()]
@@ -96,8 +92,8 @@ def _class_of_arrays():
         value = getattr(bh.ndarray, name)
         if not name.startswith("_") and name not in _ATTRIBUTES and callable(value):
             parameters = _signature(value, 1)
-            kind = "ndarray" if name in _METHODS else "Any"
-            lines.append(f"    def {name}(self{', ' if parameters else ''}{parameters}) -> {kind}: ...")
+            result = _result(METHODS.get(name) or FUNCTIONS.get(name))
+            lines.append(f"    def {name}(self{', ' if parameters else ''}{parameters}) -> {result}: ...")
     return lines
 
 
@@ -115,7 +111,7 @@ def stubs():
         if isinstance(value, bh.ufunc):
             lines.append(f"{name}: ufunc")
         elif isinstance(value, (types.FunctionType, bh._native.Function)):
-            lines.append(f"def {name}({_signature(value)}) -> {'ndarray' if name in _ARRAYS else 'Any'}: ...")
+            lines.append(f"def {name}({_signature(value)}) -> {_result(FUNCTIONS.get(name))}: ...")
         elif isinstance(value, type) and issubclass(value, BaseException):
             bases = ("Error" if base is bh.Error else base.__name__ for base in value.__bases__)
             lines.append(f"class {name}({', '.join(bases)}): ...")
@@ -139,15 +135,14 @@ def _generator():
 
 def part(name):
     """The text of the stubs of `fft`, `linalg` or `random`."""
-    module, original, arrays = getattr(bh, name), getattr(numpy, name), {"fft": None, "linalg": _SOLVERS, "random": ()}[name]
+    module, original, rows = getattr(bh, name), getattr(numpy, name), {"fft": FFT, "linalg": LINALG, "random": {}}[name]
     lines = _generator() if name == "random" else []
     for function in sorted(original.__all__):
         value = getattr(module, function, None)
         if function == "default_rng":
             lines.append("def default_rng(seed: Any = ...) -> Generator: ...")
         elif isinstance(value, types.FunctionType):
-            kind = "ndarray" if arrays is None or function in arrays else "Any"
-            lines.append(f"def {function}({_signature(value)}) -> {kind}: ...")
+            lines.append(f"def {function}({_signature(value)}) -> {_result(rows.get(function))}: ...")
         elif isinstance(value, type) and issubclass(value, BaseException):
             lines.append(f"class {function}({value.__mro__[1].__name__}): ...")
         elif function != "Generator" and not isinstance(value, types.ModuleType):

@@ -6,13 +6,16 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _imports, _namespace, _native, _ranks
+from ._arrangement import flip, roll
 from ._convert import astype, native, warn
 from ._creation import arange
 from ._fallback import Fallback, falls_back
-from ._functions import concatenate, flip, moveaxis, roll
+from ._joining import concatenate
 from ._layout import axes_in_memory
+from ._manipulation import moveaxis
 from ._memory import ranks_of
 from ._parts import part_of
+from ._registry import FFT
 from ._types import is_complex
 from ._ufunc import UFUNCS as _u
 
@@ -305,10 +308,9 @@ def _shifted(x, axes, distance):
     return roll(x, [distance(x.shape[axis]) for axis in axes], axes)
 
 
-for _name in dir(_o):
+for _name in FFT:
     _original = getattr(_o, _name)
-    if not _name.startswith("_") and callable(_original):
-        _namespace._register(_original, globals().setdefault(_name, _original))
+    _namespace.register(_original, globals().setdefault(_name, _original))
 
 
 def __getattr__(name):

@@ -4,15 +4,15 @@ import operator
 
 import numpy as np
 
-from . import _adapted, _fallback, _imports, _namespace, _native, _products
+from . import _arrangement, _imports, _namespace, _native, _products, _reductions
 from ._convert import astype, native
+from ._creation import eye
 from ._decompositions import adjoint, check_shape, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
 from ._fallback import Fallback, falls_back
-from ._functions import cross as _cross
-from ._functions import diagonal as _diagonal
-from ._functions import eye, matrix_transpose, outer as _outer, reshape, trace as _trace  # noqa: F401
 from ._lapack import by_lapack
+from ._manipulation import matrix_transpose, reshape  # noqa: F401
 from ._reductions import sum as _sum
+from ._registry import ADAPTED, LEFT, LINALG, OWN
 from ._symbols import here
 from ._types import FLOAT64, INT64, is_complex, is_inexact
 from ._ufunc import UFUNCS as _u
@@ -88,7 +88,7 @@ def _factors(a):
     size = a.shape[-1]
     later = np.arange(size)[:, None] < np.arange(size)
     swapped = _sum(numbers & native(later), (-2, -1))
-    return _diagonal(lu, 0, -2, -1), 1 - 2 * (swapped % 2)
+    return _arrangement.diagonal(lu, 0, -2, -1), 1 - 2 * (swapped % 2)
 
 
 def _sign_and_logarithm(a):
@@ -259,13 +259,13 @@ def multi_dot(arrays, *, out=None):
 @lambda f: falls_back(f, _o.diagonal)
 def diagonal(x, /, *, offset=0):
     """The diagonals of the last two dimensions."""
-    return _diagonal(x, offset, -2, -1)
+    return _arrangement.diagonal(x, offset, -2, -1)
 
 
 @lambda f: falls_back(f, _o.trace)
 def trace(x, /, *, offset=0, dtype=None):
     """The sums of the diagonals of the last two dimensions."""
-    return _trace(x, offset, -2, -1, dtype)
+    return _reductions.trace(x, offset, -2, -1, dtype)
 
 
 @lambda f: falls_back(f, _o.outer)
@@ -274,7 +274,7 @@ def outer(x1, x2, /):
     x1, x2 = native(x1), native(x2)
     if x1.ndim != 1 or x2.ndim != 1:
         raise ValueError(f"Input arrays must be one-dimensional, but they are {x1.ndim=} and {x2.ndim=}.")
-    return _outer(x1, x2)
+    return _products.outer(x1, x2)
 
 
 @lambda f: falls_back(f, _o.cross)
@@ -283,29 +283,21 @@ def cross(x1, x2, /, *, axis=-1):
     x1, x2 = native(x1), native(x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise ValueError(f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {x1.shape[axis]} and {x2.shape[axis]} dimensional instead.")
-    return _cross(x1, x2, axis=axis)
+    return _products.cross(x1, x2, axis=axis)
 
 
 matmul, tensordot, vecdot = _products.matmul, _products.tensordot, _products.vecdot
 
-# NumPy's own code over the functions above, where LAPACK is not asked.
-_ADAPTED = ("pinv", "matrix_rank", "cond", "tensorinv", "tensorsolve")
-
-for _name in sorted(dir(_o), key=lambda name: name in _ADAPTED):
-    if _name.startswith("_"):
-        continue
+_rows = {name: _namespace.row_of(name, getattr(_o, name), LINALG) for name in dir(_o) if not name.startswith("_")}
+for _name, _row in sorted(_rows.items(), key=lambda item: item[1].kind == ADAPTED):
     _original = getattr(_o, _name)
-    is_function = callable(_original) and not isinstance(_original, type)
-    if _name in _ADAPTED:
-        _made = _adapted.adapt(_original, _namespace.public, _namespace.equivalent)
-        _made = by_lapack(_original)(_namespace.guarded(_made, _original))
-        _made._bh_numpy, _made._bh_kind = _original, "adapted"
-        globals()[_name] = _made
-    elif _name not in globals():
-        globals()[_name] = _namespace.falling_back(_original, f"numpy.linalg.{_name}") if is_function else _original
-    if is_function:
-        _namespace._register(_original, globals()[_name])
-del _made, _name, _original
+    if _row.kind == ADAPTED:
+        globals()[_name] = _namespace.adapt(_original, _row)
+    elif _row.kind != OWN:
+        globals()[_name] = _namespace.falling_back(_original, f"numpy.linalg.{_name}") if _row.kind == LEFT else _original
+    if _row.kind in (OWN, LEFT):
+        _namespace.register(_original, globals()[_name])
+del _name, _original, _row, _rows
 
 
 def __getattr__(name):
