@@ -76,6 +76,10 @@ pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>)
     if pick::set(array, key, value).is_some() {
         return Ok(true);
     }
+    // Elements that share memory are Python's.
+    if !array.view.is_injective() {
+        return Ok(false);
+    }
     check(array, key)?;
     let (Some(kind), Some((_, value))) = (kind(array, key), classify(value)) else { return Ok(false) };
     let (input, shape) = match &value {

@@ -323,3 +323,46 @@ def test_who_asks_for_bytes_gets_one_row_of_them():
     array = bh.arange(6.0).reshape(2, 3)
     assert hashlib.md5(array).digest() == hashlib.md5(numpy.asarray(array)).digest()
     assert memoryview(array).ndim == 2 and bytes(array) == array.tobytes()
+
+
+WRITES = """
+x.flat[:1] = 7
+x.flat[[0, 4]] = 7, 8
+x[[0, 1]] = 7
+x[[0, 1], [1, 2]] = [7, 8]
+x[x > 1] = 7
+x[x > 0] = [7, 8, 9, 10]
+x[np.array([True, False])] = [7, 8, 9]
+x[:, 1] = [3, 4]
+x[0, 0] = 7
+np.put(x, [0, 4], 5)
+np.putmask(x, x > 1, 5)
+np.place(x, x > 1, 5)
+np.copyto(x, 5, where=np.array([[True, False, True], [False, False, True]]))
+np.add.at(x, (0, 1), 5)
+np.maximum.at(x, (0, 1), 5)
+np.add(x, 1, out=x)
+np.sqrt(x, out=x, where=x > 1)
+np.cumsum(y + 1, axis=1, out=x)
+np.take(y, [[0, 1, 2], [3, 4, 5]], out=x)
+np.fill_diagonal(x, 9)
+np.put_along_axis(x, np.array([[0], [1]]), 9, 1)
+np.clip(x, 0, 1, out=x)
+np.matmul(y + 1, np.ones((3, 3)), out=x)
+""".strip().splitlines()
+
+
+@pytest.mark.falls_back
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("write", WRITES)
+def test_elements_that_share_memory_are_written_as_numpys(write):
+    found = []
+    for np in (bh, numpy):
+        a, b = np.arange(3.0), np.arange(6.0).reshape(2, 3)
+        for x, y in (np.broadcast_arrays(a, b), np.meshgrid(a, b[:, 0], copy=False)):
+            exec(write, {"np": np, "x": x, "y": y + 0})
+            found.append([numpy.array(x), numpy.array(y), numpy.array(a), numpy.array(b)])
+    half = len(found) // 2
+    for mine, theirs in zip(found[:half], found[half:]):
+        for one, other in zip(mine, theirs):
+            numpy.testing.assert_array_equal(one, other)

@@ -73,6 +73,13 @@ def test_calls_with_masks_and_places_warn_of_what_they_compute(call):
     assert run(np) == expected and run(np) == expected
 
 
+def test_floats_that_whole_numbers_cannot_hold_go_into_an_output():
+    for np in (bh, numpy):
+        out = np.ones((), int)
+        with pytest.warns(RuntimeWarning):
+            assert np.add.reduce(np.array([numpy.nan, 1.0]), out=out) is out
+
+
 def test_errstate_decides():
     a = np.array([1.0, 0.0])
     with np.errstate(all="ignore"), warnings.catch_warnings():

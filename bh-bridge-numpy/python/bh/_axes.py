@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
-from ._convert import assigned
+from ._convert import assigned, store
 from ._fallback import Fallback
 
 ndarray = _native.ndarray
@@ -71,5 +71,5 @@ def deliver(result, out, rule="same_kind", function=""):
         if function:
             raise np._core._exceptions._UFuncOutputCastingError(getattr(np._core.umath, function), rule, result.dtype, target.dtype, 0)
         raise TypeError(f"Cannot cast array data from {result.dtype!r} to {target.dtype!r} according to the rule '{rule}'")
-    _native.assign(target, assigned(result, target.dtype))
+    store(target, assigned(result, target.dtype))
     return target

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _datasets, _native
 from ._fallback import Fallback, counts, from_host, from_numpy, holds_array, invoke, lower, shown_by, to_numpy
-from ._layout import axes_in_memory
+from ._layout import axes_in_memory, repeats
 from ._types import CODE, INT64, MOST_DIMENSIONS, UINT64, code_of
 
 ndarray = _native.ndarray
@@ -129,6 +129,20 @@ def in_order(array, order, like=None):
     result = _native.empty(array.shape, array._code, _native.Stack(array._stack), axes)
     _native.assign(result, array)
     return result
+
+
+def to_write(array):
+    """NumPy's array over the memory of an array whose elements share memory: the stack writes to none that does."""
+    array._warn_of_write()
+    return np.asarray(array)
+
+
+def store(target, value):
+    """Assigns a value that is broadcast; where elements of the target share memory, the last one stays, as in NumPy."""
+    if repeats(target):
+        np.copyto(to_write(target), to_numpy(_native.broadcast_to(value, target.shape)), "unsafe")
+    else:
+        _native.assign(target, value)
 
 
 def _has_order(array, order):

@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 
-from . import _creation, _indexing, _native, _search
-from ._convert import assigned, lower_nested, warn
+from . import _creation, _fallback, _indexing, _native, _search
+from ._convert import assigned, lower_nested, to_write, warn
 from ._fallback import to_numpy
+from ._layout import repeats
 
 _WRONG_KEY = "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid indices"
 
@@ -128,6 +129,9 @@ class flatiter:
         if isinstance(key, tuple) and not key:
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         key = self._checked(key)
+        if repeats(self.base):
+            to_write(self.base).flat[_fallback.lower(key)] = _fallback.lower(value)
+            return
         flat, values = self.base.reshape(-1), self._elements(key, value)
         if flat._memory == self.base._memory and values.size == 1:
             flat[key] = values

@@ -7,9 +7,10 @@ import numpy as np
 from . import _fallback, _indexing, _native, _sorting, _warnings
 from ._axes import axes_of, deliver, mask_of, only_axis, stand_in, target_of
 from ._compositions import is_negative
-from ._convert import astype, lower_nested, mask_from, native
+from ._convert import astype, lower_nested, mask_from, native, to_write
 from ._fallback import Fallback
 from ._joining import concatenate
+from ._layout import repeats
 from ._operands import overrides, wraps_own
 from ._parts import complex_of, part_of
 from ._types import BOOL, CODE, MOST_DIMENSIONS, is_complex, is_inexact
@@ -26,6 +27,7 @@ REDUCTIONS = {
 # Those that have one of the elements that a mask chooses; of none it is what changes nothing.
 MASKED = {name: f"masked_{name}_reduce" for name in "add multiply minimum maximum".split()}
 MASKED |= {"logical_and": "masked_multiply_reduce", "logical_or": "masked_add_reduce"}
+BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm")
 BOOLEAN = ("logical_and", "logical_or", "logical_xor")
 ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "gcd", "lcm"}
 
@@ -33,6 +35,8 @@ ASSOCIATIVE = {*REDUCTIONS, "fmax", "fmin", "gcd", "lcm"}
 def fold_type(function, dtype, wanted, target=None):
     """The type in which elements are folded. An output, if there is one, takes part in the choice."""
     if wanted is not None:
+        if function.__name__ in BITWISE and np.dtype(wanted).kind not in "iub":
+            raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {function.__name__}")
         return np.dtype(wanted)
     given = None if target is None else target.dtype
     return function._np.resolve_dtypes((given, dtype, None), reduction=True, casting="unsafe")[1]
@@ -261,6 +265,8 @@ def at(function, a, indices, b=None, /):
     if not a._writeable:
         raise ValueError("assignment destination is read-only")
     b = np.asarray(lower_nested(b)) if isinstance(b, (list, tuple)) else b
+    if repeats(a):
+        return function._np.at(to_write(a), _fallback.lower(indices), *(() if b is None else (_fallback.lower(b),)))
     sums = name in ("add", "subtract") and getattr(b, "dtype", a.dtype) in CODE
     value = native(b) if sums else None
     if value is not None and _adds_within(a, value):

@@ -7,7 +7,8 @@ import numpy as np
 
 from . import _at_hand, _fallback, _native
 from ._axes import stand_in
-from ._convert import assigned, astype, in_order, lower_nested, moved, native
+from ._convert import assigned, astype, in_order, lower_nested, moved, native, store, to_write
+from ._layout import repeats
 from ._memory import apart, ranks_of
 from ._types import BOOL, INT64
 
@@ -382,6 +383,10 @@ def set(array, key, value):
         array[tuple(key)] = value
         return None
     view = _native.basic_view(array, key)
+    if view is None and repeats(array):
+        # What is written to one element is seen in others.
+        to_write(array)[_fallback.lower(key)] = _fallback.lower(value)
+        return None
     if view is not None and view.ndim == 0 and (type(value) is not ndarray or value.ndim):
         value = element_of(value, array.dtype, not any(part is Ellipsis for part in (key if type(key) is tuple else (key,))))
     try:
@@ -425,14 +430,6 @@ def element_of(value, dtype, single=True):
     else:
         element.reshape(())[...] = value
     return element.reshape(())
-
-
-def store(target, value):
-    """Assigns a value of the same shape; where elements of the target share memory, the last one stays, as in NumPy."""
-    if any(step == 0 and extent > 1 for step, extent in zip(target._stride, target.shape)):
-        np.copyto(np.asarray(target), _fallback.to_numpy(value))
-    else:
-        _native.assign(target, value)
 
 
 def whole_mask(array, key):

@@ -31,6 +31,11 @@ def joint_order(shapes, strides):
     return axes
 
 
+def repeats(array):
+    """Do elements of an array share memory, as those of a broadcast do?"""
+    return any(step == 0 and extent > 1 for step, extent in zip(array._stride, array.shape))
+
+
 def dense(shape, strides):
     """Do elements with these strides, the innermost first, lie side by side?"""
     step = 1

@@ -123,6 +123,10 @@ def dot(a, b, out=None):
 def _dot(a, b, out):
     a, b, code = _same_type(a, b)
     if a.ndim == 0 or b.ndim == 0:
+        if not is_inexact(code):
+            # NumPy calls the universal function, which takes other outputs, too.
+            made = UFUNCS["multiply"](a, b, out=out)
+            return made if made.ndim else made[()]
         return _product_into(_scaled(a, b), out)
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != inner:

@@ -8,11 +8,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from . import _fallback, _indexing, _native, _warnings
 from ._axes import deliver, target_of
-from ._convert import assigned, astype, in_order, lower_nested, native
+from ._convert import assigned, astype, in_order, lower_nested, native, to_write
 from ._fallback import Fallback, falls_back
 from ._arrangement import resize
 from ._joining import stack
-from ._layout import axes_in_memory
+from ._layout import axes_in_memory, repeats
 from ._manipulation import broadcast_arrays, reshape
 from ._memory import apart, ranks_of
 from ._parts import complex_of, part_of, set_part
@@ -150,7 +150,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if out is not None and not np.can_cast(out.dtype, a.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {a.dtype!r} according to the rule 'safe'")
     # Indices of nothing are not looked at.
-    return deliver(_native.empty(shape, a._code) if 0 in shape else _indexing.get(a, key, True), out, "unsafe")
+    is_nothing = indices.size == 0 or 0 in a.shape[:axis]
+    return deliver(_native.empty(shape, a._code) if is_nothing else _indexing.get(a, key, True), out, "unsafe")
 
 
 @falls_back
@@ -199,6 +200,8 @@ def put(a, ind, v, mode="raise"):
     if not a._writeable:
         raise ValueError("assignment destination is read-only")
     mode = mode_of(mode)
+    if repeats(a):
+        return np.put(to_write(a), _fallback.lower(ind), _fallback.lower(v), mode)
     if mode == "raise" and type(ind) is int and type(v) in (int, float, complex, bool) and a._contiguous:
         # One element at hand is changed at once.
         _native.reshape(a, (-1,))[ind] = v
@@ -293,6 +296,8 @@ def copyto(dst, src, casting="same_kind", where=True):
         raise ValueError("assignment destination is read-only")
     if getattr(where, "dtype", bool) != bool:
         raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
+    if repeats(dst):
+        return np.copyto(to_write(dst), _fallback.lower(src), casting, _fallback.lower(where))
     mask = _native.broadcast_to(native(where, bool), dst.shape)
     value = _indexing.fitted(assigned(src, dst.dtype), dst.shape)
     return _native.operate_into(dst, "where", [mask, value, dst])

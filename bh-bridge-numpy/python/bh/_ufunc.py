@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from . import _fallback, _native, _warnings
+from . import _convert, _fallback, _native, _warnings
 from ._convert import assigned, astype, decides, in_order, mask_from, moved, native, order_of, warn
 from ._fallback import Fallback
 from ._types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
@@ -396,11 +396,7 @@ def store(result, target, where):
         kept = _native.broadcast_to(where, target.shape)
         result = _native.operate("where", [kept, astype(result, target.dtype), target])
     result = result if not is_complex(result._code) else assigned(result, target.dtype)
-    if any(step == 0 and extent > 1 for step, extent in zip(target._stride, target.shape)):
-        # Elements that share memory: the last one stays.
-        np.copyto(np.asarray(target), _fallback.to_numpy(_native.broadcast_to(result, target.shape)), "unsafe")
-    else:
-        _native.assign(target, result)
+    _convert.store(target, result)
     return target
 
 

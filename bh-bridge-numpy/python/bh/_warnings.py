@@ -47,6 +47,9 @@ def again(function, arguments, **options):
 
 def _tell(function, arguments, options):
     arguments, modes = _fallback.lower(arguments), np.geterr()
+    if function is np.ndarray.astype:
+        # A method of arrays, also of those that are numbers.
+        arguments = (np.asarray(arguments[0]), *arguments[1:])
     warned = {kind: "call" for kind, mode in modes.items() if mode == "warn"}
     if not warned or {"call", "log"} & {*modes.values()}:
         # NumPy does what else is asked for, such as to raise.
