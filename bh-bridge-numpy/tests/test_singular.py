@@ -110,6 +110,30 @@ def test_larger_matrices_that_are_singular_but_for_rounding_are_left_to_numpy(si
     assert found == expected if isinstance(expected, tuple) else numpy.array_equal(found[0], expected[0])
 
 
+@pytest.mark.parametrize("kind", ["f", "d", "D"])
+def test_singular_systems_that_have_solutions_are_found(kind):
+    random, found = numpy.random.default_rng(5), []
+    for size in (3, 9, 12, 16, 20, 24, 33, 48, 64):
+        for place in range(3):
+            a = random.integers(-4, 5, (size, size)).astype(kind) + 4 * size * numpy.eye(size, dtype=kind)
+            a[-1 - place % size] = a[place % size]
+            b = a @ numpy.ones(size, kind)
+            for right in (b, numpy.stack([b, 2 * b], -1)):
+                expected = outcome(lambda np, a: np.linalg.solve(a, np.asarray(right)), numpy, a)
+                if isinstance(expected, tuple):
+                    found.append(outcome(lambda np, a: np.linalg.solve(a, np.asarray(right)), bh, a) == expected)
+    assert len(found) > 9 and all(found)
+
+
+def test_solutions_of_stacks_and_of_several_sides():
+    random = numpy.random.default_rng(2)
+    for a, b in (((3, 4, 4), (3, 4, 2)), ((4, 4), (3, 4, 2)), ((2, 1, 4, 4), (3, 4, 1)), ((5, 5), (5,)), ((20, 20), (20, 1)), ((1, 1), (1, 3))):
+        a, b = random.normal(size=a), random.normal(size=b)
+        mine, expected = bh.linalg.solve(bh.asarray(a), bh.asarray(b)), numpy.linalg.solve(a, b)
+        numpy.testing.assert_allclose(numpy.asarray(mine), expected, rtol=1e-8)
+        assert mine.flags.c_contiguous and mine.flags.writeable and mine.shape == expected.shape
+
+
 def test_scaled_rows_and_columns_are_no_reason():
     scales = 10.0 ** numpy.arange(-12, 13, 4)
     a = numpy.random.default_rng(1).normal(size=(7, 7))

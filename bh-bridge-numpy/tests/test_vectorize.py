@@ -632,3 +632,18 @@ def test_endless_loops_are_stopped(tmp_path):
     # The end of the process waits for the loop, which gives up after 2^33 turns.
     said, _ = process.communicate(timeout=LIMIT)
     assert said == "stopped 500500.0\n" and process.returncode == 0
+
+
+def test_constants_of_several_types_are_chosen_from():
+    def helper(x, y):
+        f, g = y, x
+        if x < y:
+            f, g = g, f + 1
+        return max(min(f, g), y)
+
+    def function(x, n):
+        return abs(helper(-0.25, 3)) if n > 2 else x
+
+    x, n = bh.linspace(-1, 1, 24), bh.arange(24) % 7
+    expected = numpy.vectorize(function, otypes=[float])(numpy.asarray(x), numpy.asarray(n))
+    numpy.testing.assert_array_equal(numpy.asarray(bh.vectorize(function, otypes=[float])(x, n)), expected)

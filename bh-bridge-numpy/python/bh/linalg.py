@@ -9,6 +9,7 @@ from ._convert import astype, native
 from ._creation import eye
 from ._decompositions import adjoint, check_shape, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
 from ._fallback import Fallback, falls_back
+from ._joining import concatenate
 from ._lapack import by_lapack
 from ._manipulation import matrix_transpose, reshape  # noqa: F401
 from ._reductions import sum as _sum
@@ -39,20 +40,34 @@ def solve(a, b):
     if not result.size:
         return result[..., 0] if vector else result
     a, right = _native.broadcast_to(a, front + a.shape[-2:]), _native.broadcast_to(right, result.shape)
-    method("solve", [result], [a, right], (2, 2, 2))
-    if not here.tracing:
-        _check_regular(a, result, right)
-    return result[..., 0] if vector else result
+    if here.tracing:
+        method("solve", [result], [a, right], (2, 2, 2))
+        return result[..., 0] if vector else result
+    # Right sides of a singular system may have solutions, so that a further one shows how large they grow.
+    size = _u["absolute"](a)
+    rows = _largest(size, -1, True)
+    sides = concatenate([right, astype(rows * native(_probe(a.shape[-1])), kind)], -1)
+    solutions = new(a, sides.shape)
+    method("solve", [solutions], [a, sides], (2, 2, 2))
+    _check_regular(size / rows, _u["absolute"](solutions[..., -1]))
+    result = solutions[..., :-1]
+    return astype(result[..., 0] if vector else result, kind, True)
 
 
-def _check_regular(a, x, b):
-    """Raises Fallback if the solution x of a·x = b is as large as rounding errors make it: NumPy's LAPACK may find `a` singular. Neither
-    scaled rows nor scaled columns count."""
-    largest = lambda array, axis, keep=False: _u["maximum"].reduce(array, axis, keepdims=keep)
-    a, x, b = (_u["absolute"](array) for array in (a, x, b))
-    rows = largest(a, -1, True)
-    grown = largest(largest(a / rows, -2) * largest(x, -1), -1)
-    limit = largest(b / rows, (-2, -1)) / (np.finfo(a.dtype).eps * a.shape[-1])
+def _probe(count):
+    """Numbers of a right side, between -1/2 and 1/2, which are unlike those of systems that have solutions."""
+    return ((np.arange(1, count + 1) * ((5**0.5 - 1) / 2)) % 1 - 0.5)[:, None]
+
+
+def _largest(array, axis, keep=False):
+    return _u["maximum"].reduce(array, axis, keepdims=keep)
+
+
+def _check_regular(scaled, x):
+    """Raises Fallback if the absolute values x of a solution are as large as rounding errors make them, given those of a matrix whose
+    largest ones are 1 in each row: NumPy's LAPACK may find the matrix singular. Neither scaled rows nor scaled columns count."""
+    grown = _largest(_largest(scaled, -2) * x, -1)
+    limit = 0.1 / (np.finfo(scaled.dtype).eps * scaled.shape[-1])
     if not bool(_u["logical_and"].reduce(grown <= limit, None)):
         raise Fallback("a matrix that is singular but for rounding")
 

@@ -26,10 +26,12 @@ def array_of(value, dtype):
 
 
 def where(mask, one, other):
-    """Values of one type, chosen by a mask."""
-    mask = as_mask(mask)
+    """Values chosen by a mask, in the type that holds both: constants keep the type in which a function has them."""
+    mask, values = as_mask(mask), (one, other)
+    dtype = np.result_type(*(value.dtype if type(value) is ndarray else value for value in values))
+    one, other = (astype(value, dtype) if type(value) is ndarray else value for value in values)
     if type(one) is not ndarray and type(other) is not ndarray:
-        one = array_of(one, np.asarray(one).dtype)
+        one = array_of(one, dtype)
     return _native.operate("where", [mask, one, other])
 
 
