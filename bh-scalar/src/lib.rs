@@ -6,7 +6,7 @@
 
 pub mod fuse;
 mod interpret;
-pub mod opencl;
+pub mod kernel;
 mod parse;
 mod print;
 pub mod random;

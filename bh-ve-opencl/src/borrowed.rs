@@ -1,12 +1,14 @@
 //! A context and a queue of the program's own, and memory of that context.
 
-use crate::device::{self, DeviceInfo};
-use crate::gpu::{Gpu, Presence, failed};
+use crate::driver::Queue;
+use crate::{devices, failed};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
+use bh_device::device::numbered;
+use bh_device::driver::Options;
 use opencl3::command_queue::{
-    CL_QUEUE_CONTEXT, CL_QUEUE_DEVICE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE,
-    CL_QUEUE_PROPERTIES, CommandQueue, get_command_queue_info, retain_command_queue,
+    CL_QUEUE_CONTEXT, CL_QUEUE_DEVICE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROPERTIES, CommandQueue,
+    get_command_queue_info, retain_command_queue,
 };
 use opencl3::context::{Context, context};
 use opencl3::memory::{
@@ -21,13 +23,13 @@ fn refused(what: &str, code: i32) -> Error {
     Error::new(status::ARGUMENT, format!("OpenCL: {what}: {error}"))
 }
 
-impl Gpu {
+impl Queue {
     /// Uses a context and a queue of the program. Both are kept until the end. Without a queue, or with one that runs
     /// commands out of order, there is a queue of the engine's own.
     ///
     /// # Safety
     /// `own` must be null or a `cl_context`, and `queue` null or a `cl_command_queue`, both valid.
-    pub(crate) unsafe fn borrow(own: *mut c_void, queue: *mut c_void, times: bool) -> Result<Gpu> {
+    pub(crate) unsafe fn borrow(own: *mut c_void, queue: *mut c_void, options: Options) -> Result<Queue> {
         if own.is_null() {
             return Err(Error::new(status::ARGUMENT, "OpenCL: a queue is given without its context"));
         }
@@ -46,26 +48,24 @@ impl Gpu {
             device = of_queue(CL_QUEUE_DEVICE)?.to_ptr();
             ordered = of_queue(CL_QUEUE_PROPERTIES)?.to_ulong() & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
         }
-        let facts: Vec<DeviceInfo> = device::list()?;
+        let facts = numbered(devices::list()?);
         let unknown =
             || Error::new(status::DEVICE, "OpenCL: the device of the context is none of those that are listed");
         let facts = facts.into_iter().find(|facts| facts.id == device as usize).ok_or_else(unknown)?;
         // SAFETY: the program's handles are valid, and counted from now on; the values release them.
         let (context, queue) = unsafe {
             context::retain_context(own).map_err(|code| refused("the context is not usable", code))?;
-            let context = Context::new(own, &[facts.device()]);
+            let context = Context::new(own, &[devices::handle(&facts)]);
             let queue = if ordered {
                 retain_command_queue(queue).map_err(|code| refused("the command queue is not usable", code))?;
-                let device = opencl3::device::Device::new(facts.device());
+                let device = opencl3::device::Device::new(devices::handle(&facts));
                 CommandQueue::wrap_cl_command_queue(queue, &device)
             } else {
-                let properties = if times { CL_QUEUE_PROFILING_ENABLE } else { 0 };
-                #[allow(deprecated, reason = "the call that replaces it needs OpenCL 2")]
-                CommandQueue::create_default(&context, properties)
+                Ok(Queue::queue(&context, options.times)?)
             };
             (context, queue.map_err(|why| failed("making a queue", why))?)
         };
-        Ok(Gpu { facts, context, queue, shares_queue: ordered, presence: Presence::default() })
+        Ok(Queue::new(facts, context, queue, ordered, options.fast_math))
     }
 
     /// A buffer of the program, which must have this many bytes, be of this context, and be there to be read and written.

@@ -1,18 +1,9 @@
-//! The C expression column of the opcode table, completed for element types: expressions for C and OpenCL C, and the
-//! functions that they call.
+//! The C expression column of the opcode table, completed for element types: expressions of C99 and of the languages of devices, and
+//! the functions that they call.
 
 use crate::dtype::{DType, TypeSet};
 use crate::opcode::{Kind, Opcode};
 use std::collections::BTreeSet;
-
-/// The language that the text is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// C99.
-    C,
-    /// OpenCL C 1.2.
-    OpenCl,
-}
 
 const FUNCTIONS: &str = include_str!("functions.h");
 
@@ -34,29 +25,6 @@ typedef float bh_f32;
 typedef double bh_f64;
 typedef struct { float re, im; } bh_c64;
 typedef struct { double re, im; } bh_c128;
-";
-
-const OPENCL_TYPES: &str = "#pragma OPENCL FP_CONTRACT OFF
-#define BH_FUNCTION inline __attribute__((always_inline))
-#define BH_M_f32(name) name
-#define BH_M_f64(name) name
-typedef uchar bh_bool;
-typedef char bh_i8;
-typedef short bh_i16;
-typedef int bh_i32;
-typedef long bh_i64;
-typedef uchar bh_u8;
-typedef ushort bh_u16;
-typedef uint bh_u32;
-typedef ulong bh_u64;
-typedef float bh_f32;
-typedef struct __attribute__((aligned(8))) { float re, im; } bh_c64;
-";
-
-/// What an OpenCL text needs besides where it uses f64.
-const OPENCL_F64: &str = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double bh_f64;
-typedef struct __attribute__((aligned(16))) { double re, im; } bh_c128;
 ";
 
 /// The name that a type has in the text.
@@ -131,16 +99,9 @@ fn range(dtype: DType) -> (String, String) {
     }
 }
 
-/// A complete text: the types, the functions that `text` calls, and `text`.
-pub fn complete(dialect: Dialect, text: &str) -> String {
-    let functions = functions(text);
-    let uses_f64 = |text: &str| ["bh_f64", "bh_c128", "double"].iter().any(|name| text.contains(name));
-    let types = match dialect {
-        Dialect::C => C_TYPES.to_owned(),
-        Dialect::OpenCl if uses_f64(text) || uses_f64(&functions) => format!("{OPENCL_TYPES}{OPENCL_F64}"),
-        Dialect::OpenCl => OPENCL_TYPES.to_owned(),
-    };
-    format!("{types}\n{functions}\n{text}")
+/// A complete text of C99: the types, the functions that `text` calls, and `text`.
+pub fn complete(text: &str) -> String {
+    format!("{C_TYPES}\n{}\n{text}", functions(text))
 }
 
 /// The functions of this file that a text calls, directly or through others, callees first.
@@ -272,6 +233,5 @@ mod tests {
         let at = |name: &str| text.find(&format!(" {name}(")).unwrap_or_else(|| panic!("{name} in {text}"));
         assert!(at("bh_exp_c128") < at("bh_any_power_c128") && at("bh_any_power_c128") < at("bh_pow_c64"));
         assert_eq!(text.matches(" bh_make_c128(bh_f64 re").count(), 1);
-        assert!(!complete(Dialect::OpenCl, "bh_add_f32(a, b)").contains("double"));
     }
 }

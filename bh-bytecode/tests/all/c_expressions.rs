@@ -1,7 +1,7 @@
 //! The C expressions of the opcode table, compiled by a C compiler, give what the interpreter gives on values at the
 //! edges of every type. `CC` names the compiler (`cc`).
 
-use bh_bytecode::c::{Dialect, complete, expression, has_expression, neutral, type_name};
+use bh_bytecode::c::{complete, expression, has_expression, neutral, type_name};
 use bh_bytecode::compare::{Tolerance, compare, tolerance};
 use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::opcode::Signature;
@@ -235,7 +235,7 @@ int main(int argc, char **argv) {{
 }}
 "
     );
-    complete(Dialect::C, &body)
+    complete(&body)
 }
 
 fn compile(directory: &Path, text: &str) -> PathBuf {
@@ -315,7 +315,7 @@ fn random_numbers_are_the_interpreters_bit_by_bit() {
             expected.extend(f64::random(index, key).to_ne_bytes());
         }
     }
-    let text = complete(Dialect::C, &format!("#include <stdio.h>\nint main(void) {{\n{lines}  return 0;\n}}\n"));
+    let text = complete(&format!("#include <stdio.h>\nint main(void) {{\n{lines}  return 0;\n}}\n"));
     let program = compile(&directory, &text);
     let output = Command::new(program).output().unwrap().stdout;
     std::fs::remove_dir_all(directory).unwrap();

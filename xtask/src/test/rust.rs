@@ -82,9 +82,16 @@ mod tests {
     #[test]
     fn a_choice_of_crates_has_the_features_of_the_whole_workspace() {
         let whole = dependencies(&["--workspace"]);
-        for package in
-            ["bh-bytecode", "bh-core", "bh-recorder", "bh-ve-cpu", "bh-ve-opencl", "bh-vem-cluster", "bh-tests"]
-        {
+        for package in [
+            "bh-bytecode",
+            "bh-core",
+            "bh-device",
+            "bh-recorder",
+            "bh-ve-cpu",
+            "bh-ve-opencl",
+            "bh-vem-cluster",
+            "bh-tests",
+        ] {
             let own = dependencies(&["-p", package, "-p", packages::FEATURES]);
             let others: Vec<&String> = own.difference(&whole).collect();
             assert!(

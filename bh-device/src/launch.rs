@@ -1,0 +1,188 @@
+//! Running a block: its memory is brought together, its kernels go into the queue.
+
+use crate::arrays::{Arrays, Lent};
+use crate::code::{Code, KernelMemory, NOTE, Why};
+use crate::driver::Event;
+use crate::memory::Memory;
+use crate::plan::BlockPlan;
+use crate::timing::Timing;
+use bh_bytecode::BatchRef;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_kernel::BufferRef;
+use std::sync::Arc;
+
+/// An instruction (index in the batch) that failed, and why.
+pub(crate) type Failure = (u32, Error);
+
+/// The memory of a block that runs.
+struct Brought<'a> {
+    plan: &'a BlockPlan,
+    bases: &'a [Lent],
+    /// For bases that no element is seen of.
+    nothing: Option<&'a Memory>,
+    fresh: &'a [Arc<Memory>],
+    temporaries: &'a [Memory],
+    scratch: &'a [Memory],
+    note: Option<&'a Memory>,
+}
+
+impl<'a> Brought<'a> {
+    fn memory(&self, place: KernelMemory) -> Option<&'a Memory> {
+        match place {
+            KernelMemory::Of(BufferRef::Base(base)) => {
+                let at = self.plan.uses.iter().position(|used| used.base == base);
+                at.map_or(self.nothing, |at| self.bases.get(at).map(|lent| lent.memory.as_ref()))
+            }
+            KernelMemory::Of(BufferRef::Fresh(base)) => {
+                let at = self.plan.renames.iter().position(|rename| rename.base == base)?;
+                self.fresh.get(at).map(Arc::as_ref)
+            }
+            KernelMemory::Of(BufferRef::Temporary(number)) => self.temporaries.get(number as usize),
+            KernelMemory::Of(BufferRef::None) => None,
+            KernelMemory::Scratch(number) => self.scratch.get(number as usize),
+            KernelMemory::Failures => self.note,
+        }
+    }
+}
+
+/// What blocks use together.
+pub(crate) struct Launcher {
+    pub(crate) arrays: Arrays,
+    /// Has the last block changed anything?
+    pub(crate) begun: bool,
+    pub(crate) timing: Timing,
+    /// The events of the next block's kernels, if somebody wants them.
+    pub(crate) watched: Option<Vec<Arc<dyn Event>>>,
+}
+
+impl Launcher {
+    pub(crate) fn new(arrays: Arrays, timing: Timing) -> Launcher {
+        Launcher { arrays, begun: false, timing, watched: None }
+    }
+
+    /// Has any array of a block a copy on the device?
+    pub(crate) fn has_any(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let block = &batch.blocks[block as usize];
+        let views = batch.block_instrs(block).iter().flat_map(|&index| batch.instrs[index as usize].operands());
+        let mut bases = views.filter_map(|operand| batch.base_of(operand.as_view()?));
+        bases.any(|base| self.arrays.is_known(base))
+    }
+
+    /// Puts a block into the queue. Its outputs belong to the device afterwards. Nothing is changed before all that the
+    /// block needs is there. Returns the instructions that failed while the others went on.
+    pub(crate) fn block(&mut self, batch: &BatchRef<'_>, plan: &mut BlockPlan) -> Result<Vec<Failure>> {
+        self.arrays.tick();
+        self.begun = false;
+        let scratch = plan.launches().scratch.clone();
+        let mut notes = 0;
+        for launch in &mut plan.launches().all {
+            notes = notes.max(note_bytes(&launch.code));
+            launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
+        }
+        let bases = self.bases(batch, plan)?;
+        let fresh = plan.renames.iter().map(|rename| self.arrays.fresh(&batch.bases[rename.base as usize]));
+        let fresh = fresh.collect::<Result<Vec<_>>>()?;
+        let (temporaries, scratch) = (self.take_all(&plan.temporaries)?, self.take_all(&scratch)?);
+        let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
+        let special = plan.special.as_ref().filter(|special| special.ready());
+        let launches = special.unwrap_or(&plan.plain);
+        let unseen = launches.all.iter().flat_map(|launch| &launch.code.places).any(|place| plan.is_unseen(place));
+        let nothing = if unseen { Some(self.arrays.take(0)?) } else { None };
+        // Outputs are claimed last, when nothing but the device itself can fail any more.
+        self.begun = true;
+        for (used, lent) in plan.uses.iter().zip(&bases) {
+            self.arrays.claim(&batch.bases[used.base as usize], lent)?;
+        }
+        let (temporaries, scratch, note, nothing) = (&temporaries, &scratch, note.as_ref(), nothing.as_ref());
+        let mut failures = Vec::new();
+        let brought = Brought { plan, bases: &bases, nothing, fresh: &fresh, temporaries, scratch, note };
+        for launch in &launches.all {
+            if let Some(note) = note {
+                note.clear(note_bytes(&launch.code))?;
+            }
+            let constant = |dtype, name: bh_kernel::ConstantRef| name.value(batch, dtype);
+            let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
+            if let Some(watched) = &mut self.watched {
+                watched.push(event.clone());
+            }
+            self.timing.started(event);
+            if let Some(note) = note {
+                failed(&launch.code, note, &mut failures)?;
+            }
+        }
+        for (rename, memory) in plan.renames.iter().zip(&fresh) {
+            let base = &batch.bases[rename.base as usize];
+            self.arrays.replace(base, memory)?;
+            if let Some((alias, view)) = rename.alias {
+                self.arrays.alias(&batch.bases[alias as usize], base, &batch.view(view), memory)?;
+            }
+        }
+        Ok(failures)
+    }
+
+    /// Did the last block change anything?
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// The error of a block whose arrays cannot be on the device together; nothing of it has begun.
+    pub(crate) fn does_not_fit(&mut self) -> Error {
+        self.begun = false;
+        Error::new(
+            status::MEMORY,
+            format!("out of device memory: its arrays do not fit {} bytes", self.arrays.pool.limit),
+        )
+    }
+
+    /// Pieces of memory of these bytes.
+    pub(crate) fn take_all(&mut self, sizes: &[usize]) -> Result<Vec<Memory>> {
+        sizes.iter().map(|&bytes| self.arrays.take(bytes)).collect()
+    }
+
+    /// The memory of the bases that a block uses. What it only overwrites comes last, as its content is given up.
+    fn bases(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<Vec<Lent>> {
+        let mut lent: Vec<Option<Lent>> = plan.uses.iter().map(|_| None).collect();
+        for overwritten in [false, true] {
+            for ((used, part), lent) in plan.uses.iter().zip(&plan.parts).zip(&mut lent) {
+                if used.discards() == overwritten {
+                    let base = &batch.bases[used.base as usize];
+                    let some = if part.is_empty() { None } else { self.arrays.lend_part(base, part)? };
+                    *lent = Some(some.map_or_else(|| self.arrays.lend(base, used.access), Ok)?);
+                }
+            }
+        }
+        Ok(lent.into_iter().flatten().collect())
+    }
+}
+
+/// The error of a noted number.
+fn error(why: &Why, bits: u64) -> Error {
+    match why {
+        Why::Index(signed, len) => {
+            let index = if *signed { (bits as i64).to_string() } else { bits.to_string() };
+            Error::new(status::BOUNDS, format!("index {index} is out of range for {len} elements"))
+        }
+        Why::Method(text) => Error::new(status::EXECUTION, text.replace("{}", &(bits as i64).to_string())),
+    }
+}
+
+/// Bytes of a kernel's notes.
+pub(crate) fn note_bytes(code: &Code) -> usize {
+    code.failing.len() * NOTE * size_of::<u32>()
+}
+
+/// Waits for a kernel if it may fail, and adds what it has noted. An instruction fails once, whatever kernels it is in.
+pub(crate) fn failed(code: &Code, note: &Memory, failures: &mut Vec<Failure>) -> Result<()> {
+    let mut found = vec![0; note_bytes(code)];
+    note.download_at(0, &mut found)?;
+    let words: Vec<u32> =
+        found.chunks_exact(4).map(|it| u32::from_ne_bytes(it.try_into().unwrap_or_default())).collect();
+    for (noted, (instr, why)) in words.chunks_exact(NOTE).zip(&code.failing) {
+        if noted[0] != 0 && failures.iter().all(|(known, _)| known != instr) {
+            let bits = u64::from(noted[1]) | u64::from(noted[2]) << 32;
+            failures.push((*instr, error(why, bits)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! Extension methods on the device: matrix products, transforms, sorts, choices, factorisations, scalar programs, and kernels of
+//! the user.
+//!
+//! A user's kernel is a file in the driver's language with a kernel of the method's name. Its arguments are one buffer for each
+//! operand, outputs first, and then `views` (in OpenCL C a `__global const long *`), which has [`RECORD`] numbers for each
+//! operand: elements, offset of the first one in its buffer, dimensions, 16 extents, 16 strides. It runs with one item, or some
+//! more, for each element of the first output.
+
+mod choose;
+mod fourier;
+mod linear;
+mod lines;
+mod little;
+mod order;
+mod orthogonal;
+mod panel;
+mod program;
+mod stacks;
+
+use crate::code::{self, Code, KernelMemory, Target, Variant};
+use crate::language::Language;
+use bh_bytecode::methods::Form;
+use bh_bytecode::{BatchRef, DType, MAX_RANK, Opcode, Operand};
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_kernel::BufferRef;
+use bh_scalar::Program;
+use std::sync::Arc;
+
+/// Numbers that describe an operand.
+const RECORD: usize = 3 + 2 * MAX_RANK;
+
+/// The methods that the device knows.
+pub(crate) struct Methods {
+    /// Do those that are no products run here, too?
+    wanted: bool,
+    /// Does the device have double precision?
+    f64: bool,
+    language: &'static Language,
+    user: Vec<User>,
+    /// Names of methods that users load into other components.
+    elsewhere: Vec<String>,
+    known: Vec<(Opcode, Known)>,
+}
+
+struct User {
+    name: String,
+    text: String,
+}
+
+#[derive(Clone)]
+enum Known {
+    Shipped(&'static Shipped),
+    Program(Arc<Program>),
+    User(usize),
+}
+
+/// A method of ours.
+struct Shipped {
+    name: &'static str,
+    /// Is a call for the device, given the type of its first input?
+    takes: fn(DType) -> bool,
+    kernels: fn(&Call<'_, '_>) -> Option<Kernels>,
+}
+
+/// The kernels of a call, and the bytes of the memory between them.
+type Kernels = (Vec<Code>, Vec<usize>);
+
+/// A call of a method.
+struct Call<'a, 'b> {
+    batch: &'a BatchRef<'b>,
+    instr: u32,
+    target: &'a Target,
+    variant: Variant,
+    /// Does the device have double precision?
+    f64: bool,
+}
+
+/// All of them, products first.
+static SHIPPED: [Shipped; 14] = [
+    Shipped { name: "matmul", takes: |_| true, kernels: product },
+    Shipped { name: "fft", takes: |_| true, kernels: |call| fourier::transform(call, false) },
+    Shipped { name: "ifft", takes: |_| true, kernels: |call| fourier::transform(call, true) },
+    Shipped { name: "sort", takes: order::sorts, kernels: |call| order::sort(call, false) },
+    Shipped { name: "argsort", takes: order::sorts, kernels: |call| order::sort(call, true) },
+    Shipped { name: "searchsorted_left", takes: order::sorts, kernels: |call| order::search(call, true) },
+    Shipped { name: "searchsorted_right", takes: order::sorts, kernels: |call| order::search(call, false) },
+    Shipped { name: "count_nonzero", takes: |_| true, kernels: choose::count_nonzero },
+    Shipped { name: "flatnonzero", takes: |_| true, kernels: choose::choose },
+    Shipped { name: "compress", takes: |_| true, kernels: choose::choose },
+    Shipped { name: "lu", takes: DType::is_float, kernels: linear::lu },
+    Shipped { name: "solve", takes: DType::is_float, kernels: linear::solve },
+    Shipped { name: "cholesky", takes: DType::is_float, kernels: linear::cholesky },
+    Shipped { name: QR, takes: DType::is_float, kernels: orthogonal::qr },
+];
+
+/// Methods that factor a matrix, of which the last one has no kernel for stacks, and the extent below which it is little.
+const FACTORS: [&str; 4] = ["lu", "solve", "cholesky", QR];
+const QR: &str = "qr";
+const LITTLE: i64 = 256;
+
+fn product(call: &Call<'_, '_>) -> Option<Kernels> {
+    let mut scratch = Vec::new();
+    let fits = code::is_product(call.batch, call.instr);
+    fits.then(|| code::product(call.batch, call.instr, call.target, call.variant, &mut scratch))
+        .map(|all| (all, scratch))
+}
+
+impl Call<'_, '_> {
+    /// The type in which roots of unity are computed.
+    fn wide(&self) -> &'static str {
+        if self.f64 { "double" } else { "float" }
+    }
+}
+
+impl Methods {
+    /// Those of a device; `wanted`: others than products, too.
+    pub(crate) fn new(wanted: bool, f64: bool, language: &'static Language) -> Methods {
+        Methods { wanted, f64, language, user: Vec::new(), elsewhere: Vec::new(), known: Vec::new() }
+    }
+
+    /// Loads a user's kernel from a file.
+    pub(crate) fn load(&mut self, name: &str, file: &str) -> Result<()> {
+        let text = std::fs::read_to_string(file).map_err(|why| {
+            Error::new(status::FILE, format!("extension method '{name}': '{file}' cannot be read: {why}"))
+        })?;
+        if !text.contains(self.language.user_kernel) || !text.contains(name) {
+            let text = format!("extension method '{name}': '{file}' has no kernel of this name");
+            return Err(Error::new(status::FILE, text));
+        }
+        // Kernels are found by one name.
+        let text = format!("{}#define {name} bh\n{text}\n", self.language.user_prelude);
+        self.user.push(User { name: name.into(), text });
+        Ok(())
+    }
+
+    /// The user has loaded a method of this name into another component, which is meant then.
+    pub(crate) fn leave(&mut self, name: &str) {
+        self.elsewhere.push(name.into());
+    }
+
+    /// Learns the opcode of a method; false if there is none of this name.
+    pub(crate) fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
+        let user = self.user.iter().rposition(|method| method.name == name).map(Known::User);
+        let wanted = |shipped: &&Shipped| shipped.name == name && (self.wanted || name == SHIPPED[0].name);
+        let here = !self.elsewhere.iter().any(|other| other == name);
+        let own = SHIPPED.iter().find(wanted).filter(|_| here).map(Known::Shipped);
+        let program = Program::parse(name).ok().filter(|program| self.wanted && program::is_for(program, self.f64));
+        let program = program.map(|program| Known::Program(Arc::new(program)));
+        self.known.retain(|(number, _)| *number != opcode);
+        let found = user.or(own).or(program);
+        let is_known = found.is_some();
+        self.known.extend(found.map(|known| (opcode, known)));
+        is_known
+    }
+
+    fn known(&self, batch: &BatchRef<'_>, instr: u32) -> Option<&Known> {
+        let opcode = batch.instrs[instr as usize].opcode;
+        self.known.iter().find(|(number, _)| *number == opcode).map(|(_, known)| known)
+    }
+
+    /// Can the device run this call?
+    pub(crate) fn takes(&self, batch: &BatchRef<'_>, instr: u32) -> bool {
+        match self.known(batch, instr) {
+            Some(Known::Shipped(shipped)) if shipped.name == SHIPPED[0].name => code::is_product(batch, instr),
+            Some(Known::Shipped(shipped)) => {
+                let first = batch.instrs[instr as usize].inputs().first();
+                let dtype = first.and_then(|operand| batch.dtype(*operand));
+                dtype.is_some_and(shipped.takes) && fits(batch, instr, shipped.name)
+            }
+            Some(Known::Program(program)) => program::takes(batch, instr, program),
+            Some(Known::User(_)) => {
+                batch.instrs[instr as usize].operands().iter().all(|operand| operand.as_view().is_some())
+            }
+            None => false,
+        }
+    }
+
+    /// Is a call done sooner by an engine of processors, though its data is here? Factors of little matrices have many steps.
+    pub(crate) fn is_little(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let Some(name) = instrs.iter().find_map(|&instr| self.factors_little(batch, instr)) else { return false };
+        // Many calls are one kernel.
+        let few = || {
+            let after = stacks::length(batch, block..batch.blocks.len() as u32, stacks::FEW);
+            after + stacks::length(batch, (0..=block).rev(), stacks::FEW) <= stacks::FEW
+        };
+        name == QR || few()
+    }
+
+    /// The name of a method that factors a little matrix.
+    fn factors_little(&self, batch: &BatchRef<'_>, instr: u32) -> Option<&'static str> {
+        let Some(Known::Shipped(shipped)) = self.known(batch, instr) else { return None };
+        let first = batch.instrs[instr as usize].inputs().first().and_then(|operand| operand.as_view());
+        let is_little = first.is_some_and(|view| batch.shape(view).iter().all(|&extent| extent < LITTLE));
+        (is_little && FACTORS.contains(&shipped.name)).then_some(shipped.name)
+    }
+
+    /// The blocks in parts that are one kernel each: calls for the matrices of a stack come together.
+    pub(crate) fn together<'a>(&self, batch: &BatchRef<'_>, blocks: &'a [u32]) -> Vec<&'a [u32]> {
+        let (mut left, mut found) = (blocks, Vec::with_capacity(blocks.len()));
+        while let [first, ..] = left {
+            let instrs = batch.block_instrs(&batch.blocks[*first as usize]);
+            let calls = instrs.iter().any(|&instr| self.factors_little(batch, instr).is_some_and(|name| name != QR));
+            let count = if calls { stacks::length(batch, left.iter().copied(), usize::MAX) } else { 1 };
+            let (these, rest) = left.split_at(if count < stacks::FEW { 1 } else { count });
+            found.push(these);
+            left = rest;
+        }
+        found
+    }
+
+    /// The kernels of a call; `scratch` gets the bytes of memory between them.
+    pub(crate) fn codes(
+        &self,
+        batch: &BatchRef<'_>,
+        instr: u32,
+        target: &Target,
+        variant: Variant,
+        scratch: &mut Vec<usize>,
+    ) -> Vec<Code> {
+        match self.known(batch, instr) {
+            Some(Known::Shipped(shipped)) => {
+                let (codes, bytes) = kernels(shipped, &Call { batch, instr, target, variant, f64: self.f64 });
+                *scratch = bytes;
+                codes
+            }
+            Some(Known::Program(program)) => {
+                program::kernel(batch, instr, program, target, variant).into_iter().collect()
+            }
+            Some(Known::User(at)) => vec![call(batch, instr, target, &self.user[*at].text)],
+            None => Vec::new(),
+        }
+    }
+
+    /// The kernel of several calls that came [`Methods::together`], likewise.
+    pub(crate) fn codes_together(
+        &self,
+        batch: &BatchRef<'_>,
+        calls: &[u32],
+        target: &Target,
+        scratch: &mut Vec<usize>,
+    ) -> Vec<Code> {
+        let call = Call { batch, instr: calls[0], target, variant: Variant::Parameterised, f64: self.f64 };
+        let name = self.factors_little(batch, calls[0]).unwrap_or_default();
+        let (codes, bytes) = little::stack(&call, calls, name).unwrap_or_default();
+        *scratch = bytes;
+        codes
+    }
+}
+
+/// Is a call as the method wants it, of views alone, and are its results in other memory than its inputs?
+fn fits(batch: &BatchRef<'_>, instr: u32, name: &str) -> bool {
+    let instr = &batch.instrs[instr as usize];
+    let Some(views) = instr.operands().iter().map(|operand| operand.as_view()).collect::<Option<Vec<u32>>>() else {
+        return false;
+    };
+    let base = |view: u32| batch.views[view as usize].base;
+    let (outputs, inputs) = views.split_at(usize::from(instr.outputs).min(views.len()));
+    let apart = |at: usize| {
+        let others = inputs.iter().chain(&outputs[at + 1..]);
+        others.copied().all(|other| base(other) != base(outputs[at]))
+    };
+    let form = |&view: &u32| {
+        let dtype = batch.base_of(view)?.dtype();
+        Some(Form { dtype, shape: batch.shape(view) })
+    };
+    let forms = |views: &[u32]| views.iter().map(form).collect::<Option<Vec<Form<'_>>>>();
+    let (Some(to), Some(from)) = (forms(outputs), forms(inputs)) else { return false };
+    (0..outputs.len()).all(apart) && bh_bytecode::methods::check(name, &to, &from).is_ok()
+}
+
+/// The kernels of a call of a method of ours, which the device takes.
+fn kernels(shipped: &Shipped, call: &Call<'_, '_>) -> Kernels {
+    let views = call.batch.instrs[call.instr as usize].operands();
+    let empty = |operand: &Operand| operand.as_view().is_some_and(|view| call.batch.views[view as usize].len == 0);
+    if shipped.name != SHIPPED[0].name && views.iter().all(empty) {
+        return Kernels::default();
+    }
+    (shipped.kernels)(call).unwrap_or_default()
+}
+
+/// A call of a user's kernel.
+fn call(batch: &BatchRef<'_>, instr: u32, target: &Target, text: &str) -> Code {
+    let views = batch.instrs[instr as usize].operands().iter().filter_map(|operand| operand.as_view());
+    let (mut places, mut numbers, mut items) = (Vec::new(), Vec::new(), 1);
+    for (number, view) in views.enumerate() {
+        let record = &batch.views[view as usize];
+        places.push(KernelMemory::Of(BufferRef::Base(record.base)));
+        let (shape, stride) = (batch.shape(view), batch.stride(view));
+        let mut described = vec![record.len, record.start, shape.len() as i64];
+        described.extend_from_slice(shape);
+        described.resize(3 + MAX_RANK, 1);
+        described.extend_from_slice(stride);
+        described.resize(RECORD, 0);
+        numbers.extend(described);
+        if number == 0 {
+            items = record.len.max(1);
+        }
+    }
+    Code {
+        text: text.to_owned(),
+        own: 0,
+        places,
+        constants: Vec::new(),
+        numbers,
+        wide: true,
+        packed: true,
+        groups: (items as u64).div_ceil(target.group as u64) as usize,
+        group: target.group,
+        failing: Vec::new(),
+    }
+}

@@ -1,0 +1,501 @@
+//! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
+
+use crate::chains::BatchPlan;
+use crate::code::{PROCESSOR_SQUARE, Placement, Target, scatter};
+use crate::compiler::Entry;
+use crate::counters::Counters;
+use crate::device::{Class, choose, numbered};
+use crate::driver::{Event, Options, Platform};
+use crate::foretell::Foretold;
+use crate::gpu::Gpu;
+use crate::launch::{Failure, Launcher};
+use crate::memory::Pool;
+use crate::methods::Methods;
+use crate::parted::InPieces;
+use crate::plan::BlockPlan;
+use crate::programs::Programs;
+use crate::settings::Settings;
+use crate::tune::Tuner;
+use crate::whereabouts::{Verdict, Whereabouts};
+use crate::work::Work;
+use bh_bytecode::opcode::Signature;
+use bh_bytecode::structure::StructureKey;
+use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
+use bh_core::abi::status;
+use bh_core::component::enter_block;
+use bh_core::{Child, Error, Host, Report, Result, Ticket, launcher};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes of plans that are kept.
+pub(crate) const PLANS: usize = 64 << 20;
+
+/// Names of blocks that are counted; beyond, counting begins anew.
+const NAMES: usize = 1 << 16;
+
+/// Opens the device that the settings ask for, or takes the one that the program lends.
+pub(crate) fn open<P: Platform>(host: &Host, settings: &Settings) -> Result<Open> {
+    let options = |times: bool| Options { times: settings.times || times, fast_math: settings.fast_math };
+    let (driver, tunes) = match P::borrow(host, options(false)) {
+        // No other device takes its place.
+        Some(lent) => (lent.map_err(|error| Error { status: status::INIT, ..error })?, None),
+        None => {
+            // One for each instance of a stack that has several, or for each rank of this host.
+            let number =
+                host.device_number().or_else(|| launcher::Launcher::find().map(|launcher| launcher.local_rank));
+            let facts = choose::<P>(&numbered(P::devices()?), settings.device.as_deref(), number.unwrap_or(0))?;
+            let tunes = settings.tunes(facts.class);
+            (P::open(facts, options(tunes.is_some()))?, tunes)
+        }
+    };
+    let gpu = Gpu::new(driver, P::TITLE);
+    let target = target(&gpu, settings);
+    settings.fault_after.into_iter().for_each(|kernels| gpu.lose_after(kernels));
+    let methods = Methods::new(settings.methods, gpu.facts.f64, gpu.driver.language());
+    let gpu = Arc::new(gpu);
+    let programs = Programs::new(gpu.driver.clone(), settings, host);
+    let pool = Pool::new(gpu, programs, target, settings, host);
+    Ok(Open {
+        pool,
+        methods,
+        launcher: None,
+        plans: Cache::new(PLANS),
+        structure: StructureKey::default(),
+        calls: HashMap::new(),
+        tuner: Tuner::new(tunes.is_some(), tunes.unwrap_or(0), host),
+        pending: VecDeque::new(),
+        last: 0,
+    })
+}
+
+fn target(gpu: &Gpu, settings: &Settings) -> Target {
+    let facts = &gpu.facts;
+    // Some reductions of the largest type at once must fit local memory.
+    let fitting = (facts.local_bytes as usize / (4 * 16)).max(1);
+    let group = settings.group.min(1 << facts.largest_group.min(fitting).ilog2());
+    // Enough items to hide the latency of memory.
+    let square = if facts.class == Class::Cpu { PROCESSOR_SQUARE } else { 8 };
+    let halves = if facts.local_bytes >= 48 << 10 { 2 } else { 1 };
+    let (groups, parameter_bytes) = (facts.units * (2048 / group).max(1), facts.parameter_bytes);
+    let largest = if settings.group < 64 { group } else { 1 << facts.largest_group.ilog2() };
+    let placements = match facts.matrix_units {
+        true => settings.placements,
+        false => settings.placements.without(Placement::Units),
+    };
+    let language = gpu.driver.language();
+    Target { language, group, largest, groups, parameter_bytes, square, halves, placements }
+}
+
+/// A device in use.
+pub(crate) struct Open {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) methods: Methods,
+    pub(crate) launcher: Option<Launcher>,
+    pub(crate) plans: Cache<BatchPlan>,
+    /// That of the last batch which brought none.
+    structure: StructureKey,
+    /// How often blocks of each name were called.
+    calls: HashMap<u128, u32>,
+    tuner: Tuner,
+    /// Batches that may not be done, in order, with what marks the end of each in the queue.
+    pending: VecDeque<(u64, Arc<dyn Event>)>,
+    /// The number of the last ticket.
+    last: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.pool.programs.close();
+    }
+}
+
+impl Open {
+    /// The ticket of the kernels that have been enqueued: that of the last one, as the queue is in order.
+    pub(crate) fn ticket(&mut self) -> Result<Ticket> {
+        if self.pool.gpu.is_lost() {
+            // What failed has been said; what ran, ran elsewhere.
+            return Ok(Ticket::DONE);
+        }
+        let event = match self.launcher.as_mut().and_then(|launcher| launcher.timing.take_last()) {
+            None => return Ok(Ticket::DONE),
+            Some(Some(last)) => last,
+            Some(None) => self.pool.gpu.driver.mark()?,
+        };
+        self.pool.gpu.driver.flush()?;
+        self.last += 1;
+        self.pending.push_back((self.last, event));
+        Ok(Ticket(self.last))
+    }
+
+    /// Waits until everything up to a ticket is done.
+    pub(crate) fn wait(&mut self, ticket: u64, counters: &Counters) -> Result<()> {
+        let mut last = None;
+        while self.pending.front().is_some_and(|&(number, _)| number <= ticket) {
+            last = self.pending.pop_front();
+        }
+        let begin = Instant::now();
+        let outcome = last.map_or(Ok(()), |(_, event)| {
+            self.pool.gpu.usable()?;
+            event.wait("waiting for the device")
+        });
+        counters.wait.add(begin.elapsed().as_nanos() as u64);
+        if let Some(launcher) = &mut self.launcher {
+            launcher.timing.collect();
+        }
+        outcome
+    }
+
+    /// Would [`Open::wait`] return at once?
+    pub(crate) fn is_done(&self, ticket: u64) -> bool {
+        let up_to = self.pending.iter().rev().find(|&&(number, _)| number <= ticket);
+        // Negative: it has failed, which the wait will tell.
+        up_to.is_none_or(|(_, event)| event.is_done())
+    }
+
+    /// Can the device run this instruction?
+    pub(crate) fn runs(&self, batch: &BatchRef<'_>, index: u32) -> bool {
+        let instr = &batch.instrs[index as usize];
+        let facts = &self.pool.gpu.facts;
+        let exact = |operand: &Operand| {
+            let dtype = batch.dtype(*operand);
+            facts.f64 || !matches!(dtype, Some(DType::F64 | DType::C128))
+        };
+        // Functions of complex numbers are computed in f64.
+        let function = instr.opcode.kind() == Kind::Elementwise
+            && !matches!(instr.opcode.info().signature, Signature::Cast | Signature::Select)
+            && instr.operands().iter().any(|&operand| batch.dtype(operand).is_some_and(DType::is_complex));
+        if !instr.operands().iter().all(exact) || (function && !facts.f64) {
+            return false;
+        }
+        if instr.opcode.is_extension() {
+            return self.methods.takes(batch, index);
+        }
+        let scatters = instr.opcode.kind() == Kind::Index && instr.opcode != Opcode::Gather;
+        !scatters || scatter(batch, index, &self.pool.target, crate::code::Variant::Parameterised).is_some()
+    }
+
+    /// Why the device does not run a block; `falls`: there is a next engine.
+    pub(crate) fn refuses(&self, batch: &BatchRef<'_>, block: u32, work: &Work, falls: bool) -> Option<Verdict> {
+        if falls && self.pool.gpu.is_lost() {
+            return Some(Verdict::Lost);
+        }
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        if !instrs.iter().all(|&instr| self.runs(batch, instr)) {
+            return Some(Verdict::Unsupported);
+        }
+        if falls && self.methods.is_little(batch, block) {
+            return Some(Verdict::TooSmall);
+        }
+        // Parts of a block may fit. Of one operation that no other engine can take, the error says what is missing.
+        let several = instrs.iter().filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system()).count() > 1;
+        let parted = || InPieces::of(batch, block, &self.pool).is_some();
+        ((several || falls) && !work.fits(&self.pool) && !parted()).then_some(Verdict::TooLarge)
+    }
+
+    /// Has any array of a block a copy on the device?
+    pub(crate) fn has_any(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        self.launcher.as_ref().is_some_and(|launcher| launcher.has_any(batch, block))
+    }
+
+    /// Blocks that the device does not run, but that came here because the program uses memory of theirs, too.
+    fn sent_on(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<(u32, Verdict)> {
+        let Some(launcher) = &self.launcher else { return Vec::new() };
+        let used = |block: &u32| launcher.arrays.held.is_used(batch, *block);
+        let refused = |block: u32| Some((block, self.refuses(batch, block, &Work::of(batch, block), true)?));
+        blocks.iter().copied().filter(used).filter_map(refused).collect()
+    }
+
+    /// The most bytes of the device's memory that blocks will take at a time, beyond those in use; `falls`: there is a next
+    /// engine.
+    pub(crate) fn foretell(&mut self, batch: &BatchRef<'_>, blocks: &[u32], falls: bool) -> u64 {
+        let own = |block: u32| self.refuses(batch, block, &Work::of(batch, block), falls).is_none();
+        let own: Vec<bool> = (0..batch.blocks.len() as u32).map(own).collect();
+        let Open { pool, methods, launcher, plans, structure, .. } = self;
+        let Some(launcher) = launcher else { return 0 };
+        let words = partition(batch);
+        let known = plans.get(&Key::new(batch.signed(structure), &words));
+        let mut foretold = Foretold::new(&launcher.arrays);
+        let nothing = BatchPlan::new(batch);
+        let known = known.as_deref().unwrap_or(&nothing);
+        for run in known.runs(batch, blocks, methods) {
+            if own[run[0] as usize] {
+                match known.known(run) {
+                    Some(plan) => foretold.run(batch, plan),
+                    None => foretold.run(batch, &BlockPlan::new(batch, run, pool, methods)),
+                }
+            }
+            run.iter().for_each(|&block| foretold.end(batch, block));
+        }
+        foretold.peak()
+    }
+
+    /// Puts blocks into the queue, or runs them elsewhere if they have to, or do better.
+    pub(crate) fn execute(
+        &mut self,
+        batch: &BatchRef<'_>,
+        blocks: &[u32],
+        mut child: Option<&mut Child>,
+        notes: Notes<'_>,
+        report: &mut Report,
+    ) -> Result<()> {
+        let sent = if child.is_some() { self.sent_on(batch, blocks) } else { Vec::new() };
+        let Open { pool, methods, launcher, plans, structure, calls, tuner, .. } = self;
+        let Notes { settings, counters, whereabouts } = notes;
+        let Some(launcher) = launcher else {
+            return Err(Error::new(status::INIT, "the engine has no array registry"));
+        };
+        let begin = Instant::now();
+        let words = partition(batch);
+        let key = Key::new(batch.signed(structure), &words);
+        let mut alone = None;
+        let plans = match plans.get(&key).is_some() {
+            true => plans.get(&key),
+            false => {
+                let empty = BatchPlan::new(batch);
+                let bytes = 1024 * batch.instrs.len() + 4096;
+                match plans.insert(&key, empty, bytes, batch.instrs.len() as u64) {
+                    Ok(kept) => Some(kept),
+                    Err(returned) => Some(alone.insert(returned)),
+                }
+            }
+        };
+        let Some(plans) = plans else { return Ok(()) };
+        if calls.len() > NAMES {
+            calls.clear();
+        }
+        let (mut missing, mut later): (Vec<Arc<Entry>>, Vec<Arc<Entry>>) = Default::default();
+        let mut elsewhere: Vec<(u32, Verdict)> = Vec::new();
+        launcher.arrays.settle_held()?;
+        // Memory that the program uses, too, stays where it is.
+        let held = || blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
+        let runs: VecDeque<&[u32]> = match sent.is_empty() {
+            true if held() => methods.together(batch, blocks).into(),
+            true => {
+                later.extend(plans.plan_chains(batch, pool, settings));
+                plans.runs(batch, blocks, methods).into()
+            }
+            false => blocks.chunks(1).collect(),
+        };
+        for &run in &runs {
+            let block = run[0];
+            if let Some((_, place)) = sent.iter().find(|(sent, _)| *sent == block) {
+                elsewhere.push((block, *place));
+                continue;
+            }
+            if plans.chained(run).is_some() {
+                continue;
+            }
+            let plan = plans.of(batch, run, pool, methods);
+            let calls = calls.entry(plan.name).or_default();
+            *calls = calls.saturating_add(1);
+            let (at, programs) = ((batch, run), &pool.programs);
+            let bytes = || Work::of(batch, block).bytes;
+            if !plan.plain.all.is_empty() && tuner.begins(plan.name, *calls, bytes, programs) {
+                let ways = plan.ways(at, pool, methods);
+                later.extend(ways.iter().flatten().cloned());
+                tuner.begin(plan.name, ways);
+            }
+            let way = tuner.way(plan.name, programs);
+            later.extend(plan.choose_variant(at, (*calls, way), pool, methods, settings, counters));
+            let entries = plan.missing(settings);
+            if let Some(child) = child.as_deref_mut()
+                && settings.while_building
+                && meanwhile(batch, block, &entries, child, launcher)
+            {
+                pool.programs.build_later(&entries);
+                elsewhere.push((block, Verdict::NotBuilt));
+            } else {
+                missing.extend(entries);
+            }
+        }
+        counters.lower.add(begin.elapsed().as_nanos() as u64);
+        // What cannot be built fails in its turn.
+        let built = pool.programs.build(&missing);
+        // Kernels that nobody waits for come after those that are waited for.
+        pool.programs.build_later(&later);
+        let mut left = runs;
+        while let Some(run) = left.pop_front() {
+            let block = run[0];
+            enter_block(block);
+            let child = child.as_deref_mut();
+            let mut turn = Turn { batch, run, block, pool, launcher, child, counters, whereabouts, report };
+            if let Some(&(_, place)) = elsewhere.iter().find(|(known, _)| *known == block) {
+                counters.count(place);
+                turn.whereabouts.note(batch, block, place);
+                turn.on_child()?;
+                continue;
+            }
+            let chained = plans.chained(run);
+            let plan = plans.of(batch, run, pool, methods);
+            // Blocks of a chain that could not run are planned here.
+            let built = match plan.in_pieces.is_none() && !plan.launches().ready() {
+                true => built.clone().and_then(|()| pool.programs.build(&plan.missing(settings))),
+                false => built.clone(),
+            };
+            turn.launcher.watched = (plan.is_special() && tuner.measures(plan.name, plan.way)).then(Vec::new);
+            let outcome = turn.run(plan, &built, chained);
+            if chained.is_some() && outcome.is_err() && !turn.launcher.has_begun() {
+                plans.give_up(run);
+                run.chunks(1).rev().for_each(|alone| left.push_front(alone));
+                continue;
+            }
+            let outcome = outcome.map_err(|error| turn.failed(error));
+            if let Some(watched) = turn.launcher.watched.take() {
+                tuner.ran(plan.name, watched);
+            }
+            let Some(failures) = outcome? else { continue };
+            turn.end(failures)?;
+        }
+        launcher.arrays.settle_held()?;
+        match settings.profile {
+            true => launcher.timing.collect_all(),
+            false => launcher.timing.collect(),
+        }
+        Ok(())
+    }
+}
+
+/// Seconds that building a kernel takes, about.
+const BUILD: f64 = 0.1;
+/// Bytes that a processor moves in a second, if it does not say, and operations of one of its cores.
+const BYTES: f64 = 1e10;
+const OPERATIONS: f64 = 5e8;
+
+/// Is the next engine done with a block before its kernels are built? Kernels from the disk are there at once, and data on
+/// the device stays there.
+fn meanwhile(batch: &BatchRef<'_>, block: u32, entries: &[Arc<Entry>], child: &mut Child, launcher: &Launcher) -> bool {
+    let programs = &launcher.arrays.pool.programs;
+    let left = entries.iter().filter(|entry| !programs.load_stored(entry)).count();
+    if left == 0 || launcher.has_any(batch, block) || !child.supports(batch, block) {
+        return false;
+    }
+    let (work, able) = (Work::of(batch, block), child.capabilities());
+    let bandwidth = if able.bandwidth > 0.0 { able.bandwidth } else { BYTES };
+    let cores = f64::from(able.parallelism.max(1));
+    work.bytes as f64 / bandwidth + work.operations as f64 / (OPERATIONS * cores) < BUILD
+}
+
+/// What the engine knows while blocks run.
+pub(crate) struct Notes<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) counters: &'a Counters,
+    pub(crate) whereabouts: &'a mut Whereabouts,
+}
+
+/// Blocks that are to run together, of which the first one is planned.
+struct Turn<'a, 'b> {
+    batch: &'a BatchRef<'b>,
+    run: &'a [u32],
+    block: u32,
+    pool: &'a Arc<Pool>,
+    launcher: &'a mut Launcher,
+    child: Option<&'a mut Child>,
+    counters: &'a Counters,
+    whereabouts: &'a mut Whereabouts,
+    report: &'a mut Report,
+}
+
+impl Turn<'_, '_> {
+    /// Runs the block: on the device, in pieces, or on the next engine. Returns the instructions that failed; none if the
+    /// next engine has run and retired it.
+    /// `chained`: how many kernels it does as one.
+    fn run(&mut self, plan: &mut BlockPlan, built: &Result<()>, chained: Option<u32>) -> Result<Option<Vec<Failure>>> {
+        self.launcher.timing.enter(self.batch, self.block);
+        let outcome = match (built, plan.launches().ready()) {
+            (Err(error), false) => return Err(error.clone()),
+            _ if plan.in_pieces.is_some() => Err(self.launcher.does_not_fit()),
+            _ => self.launcher.block(self.batch, plan),
+        };
+        match outcome {
+            Ok(failures) => {
+                self.counters.kernels.add(plan.launches().all.len() as u64);
+                self.counters.tilings.add(u64::from(chained.is_some()));
+                self.counters.in_tiles.add(u64::from(chained.unwrap_or(0)));
+                let noted = if chained.is_some() { self.run } else { &self.run[..1] };
+                noted.iter().for_each(|&block| self.whereabouts.note(self.batch, block, Verdict::Device));
+                Ok(Some(failures))
+            }
+            Err(error) if chained.is_some() => Err(error),
+            Err(error) if error.status == status::MEMORY && !self.launcher.has_begun() => {
+                let nests = plan.in_pieces.take().or_else(|| InPieces::of(self.batch, self.block, self.pool));
+                let parted = nests.map(|nests| self.in_pieces(plan.in_pieces.insert(nests)));
+                let fits = !matches!(&parted, Some(Err(error)) if error.status == status::MEMORY);
+                match parted {
+                    // What has begun is not begun anew.
+                    Some(outcome) if fits || self.launcher.has_begun() || self.child.is_none() => outcome.map(Some),
+                    _ if self.child.is_some() => {
+                        self.counters.too_large.add(1);
+                        self.whereabouts.note(self.batch, self.block, Verdict::TooLarge);
+                        self.on_child().map(|()| None)
+                    }
+                    _ => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn in_pieces(&mut self, nests: &InPieces) -> Result<Vec<Failure>> {
+        let (pieces, kernels, failures) = self.launcher.in_pieces(self.batch, nests)?;
+        self.counters.in_pieces.add(1);
+        self.whereabouts.note(self.batch, self.block, Verdict::Pieces);
+        self.counters.pieces.add(pieces);
+        self.counters.kernels.add(kernels);
+        Ok(failures)
+    }
+
+    /// Tells of the instructions that failed, and retires the blocks.
+    fn end(&mut self, failures: Vec<Failure>) -> Result<()> {
+        let mut failures = failures.into_iter().peekable();
+        for &block in self.run {
+            let instrs = self.batch.block_instrs(&self.batch.blocks[block as usize]);
+            while let Some((instr, error)) = failures.next_if(|(instr, _)| instrs.contains(instr)) {
+                if !self.report.is_wanted() {
+                    return Err(error.at_instr(self.batch, instr).in_block(block));
+                }
+                self.report.fail(block, instr, &error);
+            }
+            self.launcher.arrays.registry.block_done(self.batch, block);
+        }
+        Ok(())
+    }
+
+    /// Runs the blocks on the next engine, which retires them, too.
+    fn on_child(&mut self) -> Result<()> {
+        let Some(child) = &mut self.child else { return Ok(()) };
+        let ticket = child.execute(self.batch, self.run, self.report)?;
+        child.wait(ticket)
+    }
+
+    /// Names the block of an error, and its first operation if no other is named; looks whether the device is still there.
+    fn failed(&mut self, mut error: Error) -> Error {
+        let (batch, block) = (self.batch, self.block);
+        if error.status == status::DEVICE {
+            self.pool.gpu.look();
+        }
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let first = instrs.iter().find(|&&index| !batch.instrs[index as usize].opcode.is_system());
+        if let Some(&first) = first {
+            if error.status == status::MEMORY && error.instr.is_none() && error.origin.is_none() {
+                error.text = format!("{}: {}", batch.instrs[first as usize].opcode, error.text);
+            }
+            error = error.at_instr(batch, first);
+        }
+        error.in_block(block)
+    }
+}
+
+/// The partition in words; with the structure of the batch it is what plans depend on.
+fn partition(batch: &BatchRef<'_>) -> Vec<u64> {
+    let mut words = vec![batch.blocks.len() as u64, batch.renames.len() as u64];
+    for block in batch.blocks {
+        words.extend([u64::from(block.instr_count), u64::from(block.contracted_count), u64::from(block.rename_count)]);
+    }
+    words.extend(batch.block_instrs.iter().chain(batch.contracted).chain(batch.rename_views).map(|&it| u64::from(it)));
+    for rename in batch.renames {
+        words.extend([u64::from(rename.base) << 32 | u64::from(rename.alias), u64::from(rename.uncovered_count)]);
+        words.push(u64::from(rename.alias_view));
+    }
+    words
+}
