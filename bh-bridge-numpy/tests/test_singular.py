@@ -125,6 +125,14 @@ def test_singular_systems_that_have_solutions_are_found(kind):
     assert len(found) > 9 and all(found)
 
 
+def test_determinants_of_nothing_are_numbers():
+    for np in (bh, numpy):
+        for made in (np.linalg.det(np.zeros((0, 0))), *np.linalg.slogdet(np.zeros((0, 0)))):
+            # Numbers have a hash.
+            assert isinstance(hash(made), int) and made.shape == ()
+        assert np.linalg.det(np.zeros((2, 0, 0))).tolist() == [1, 1]
+
+
 def test_solutions_of_stacks_and_of_several_sides():
     random = numpy.random.default_rng(2)
     for a, b in (((3, 4, 4), (3, 4, 2)), ((4, 4), (3, 4, 2)), ((2, 1, 4, 4), (3, 4, 1)), ((5, 5), (5,)), ((20, 20), (20, 1)), ((1, 1), (1, 3))):

@@ -127,9 +127,16 @@ def det(a):
     """The determinants of square matrices."""
     a = matrices(a, square=True)
     if not a.size:
-        return astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
+        return _of_nothing(a)
     sign, logarithm = _sign_and_logarithm(a)
     return sign * astype(_u["exp"](logarithm), a.dtype)
+
+
+def _of_nothing(a):
+    """The determinants of matrices without elements."""
+    ones = astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
+    ones._scalar = not ones.ndim
+    return ones
 
 
 @by_lapack(_o.slogdet)
@@ -137,7 +144,7 @@ def slogdet(a):
     """The signs and logarithms of determinants."""
     a = matrices(a, square=True)
     if not a.size:
-        ones = astype(_native.full(a.shape[:-2], FLOAT64, 1.0), a.dtype)
+        ones = _of_nothing(a)
         return _o._linalg.SlogdetResult(ones, _u["log"](_u["absolute"](ones)))
     parts = _sign_and_logarithm(a)
     return _o._linalg.SlogdetResult(*(_native.scalar_at_hand(part) if part._scalar else part for part in parts))
