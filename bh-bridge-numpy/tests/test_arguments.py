@@ -570,6 +570,7 @@ np.bitwise_and.reduce(np.zeros((0, 3), "f4"), dtype="f4", initial=2)
 np.bitwise_or.reduce(np.zeros((3, 3), "i4"), dtype="f4")
 np.bitwise_or.accumulate(np.zeros((3, 3), "i4"), dtype="f4")
 np.gcd.reduce(np.full((3, 3), 4, "i4"), dtype="i8")
+np.copyto(np.broadcast_to(np.zeros(3), (2, 3)), 1j)
 """.strip().splitlines()
 
 

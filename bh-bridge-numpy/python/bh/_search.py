@@ -280,6 +280,8 @@ def copyto(dst, src, casting="same_kind", where=True):
     """Assigns the elements of one array to another."""
     if type(dst) is not ndarray:
         return np.copyto(dst, _fallback.lower(src), casting, _fallback.lower(where))
+    if not dst._writeable:
+        raise ValueError("assignment destination is read-only")
     if type(src) in (int, float, complex):
         # NumPy knows which of Python's numbers fit.
         element = np.empty((), dst.dtype)
@@ -292,8 +294,6 @@ def copyto(dst, src, casting="same_kind", where=True):
     if where is True:
         dst[...] = src
         return None
-    if not dst._writeable:
-        raise ValueError("assignment destination is read-only")
     if getattr(where, "dtype", bool) != bool:
         raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
     if repeats(dst):
