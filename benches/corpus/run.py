@@ -96,10 +96,11 @@ def cause(name, size, call, args):
     """Where bh's time goes: the largest part, and all parts as text."""
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
         trace = f"{folder}/trace.json"
-        line = process(name, "bh", size, args, "--lines", call, "--calls", "0" if call == "first" else "3", "--seconds", "0", BH_TRACE=trace)
-        if isinstance(line, str) or not Path(trace).exists():
-            return "unknown", str(line)
-        shares = why.Shares(programs.Program(name, "numpy"), line, trace, line["first"])
+        words = ["--lines", call, "--calls", "0" if call == "first" else "3", "--seconds", "0"]
+        line, reference = process(name, "bh", size, args, *words, BH_TRACE=trace), process(name, "numpy", size, args, *words)
+        if isinstance(line, str) or isinstance(reference, str) or not Path(trace).exists():
+            return "unknown", f"unknown: {line if isinstance(line, str) else reference}"
+        shares = why.Shares(programs.Program(name, "numpy"), line, reference, trace)
         return shares.kind, str(shares)
 
 

@@ -1,6 +1,7 @@
-"""Where the time of a call on bh goes: planning, kernels, and the rest, each with the line of the program that has most of it.
+"""Where the time of a call on bh goes: planning, kernels, and the rest, and the line that loses most beside NumPy.
 
 Planning and kernels are events of bh's trace; the rest is Python's, of operations that are computed at once, and of NumPy's functions.
+A profile by lines charges recorded work to the line that waits for it.
 """
 
 import json
@@ -9,6 +10,7 @@ from pathlib import Path
 
 # Parts of a call below this share are not worth a word.
 LEAST = 0.05
+REST = "Python, operations at once and NumPy"
 
 
 def _events(trace, seconds):
@@ -21,7 +23,8 @@ def _events(trace, seconds):
 class Shares:
     """The parts of a call, as shares of its time."""
 
-    def __init__(self, program, line, trace, seconds):
+    def __init__(self, program, line, reference, trace):
+        seconds = line["first"]
         self.program, self.text = program, Path(program.path).read_text().splitlines()
         every, events = _events(trace, seconds)
         lines = {(event["cat"], event["args"]["kernel"]): event["args"]["lines"] for event in every if "lines" in event.get("args", {})}
@@ -39,7 +42,8 @@ class Shares:
         self.kernels = sum(kernels.values()) / seconds
         self.planning = (plans + max(engine - sum(kernels.values()), 0.0)) / seconds
         self.rest = max(1 - self.kernels - self.planning, 0.0)
-        self.lines = {int(number): taken / seconds for number, taken in line["lines"].items()}
+        self.excess = {int(number): taken - reference["lines"].get(number, 0.0) for number, taken in line["lines"].items()}
+        self.lost = line["first processor"] - reference["first processor"]
         self.fallbacks = line["fallbacks"]
 
     def _shown(self, number):
@@ -51,22 +55,27 @@ class Shares:
         places, _ = self.hot.most_common(1)[0]
         own = [int(place.rpartition(":")[2]) for place in places if place.startswith(f"{self.program.path}:")]
         more = f" and {len(own) - 1} more" if len(own) > 1 else ""
-        return f": {self._shown(own[-1])}{more}" if own else ""
+        return f" (most: {self._shown(own[-1])}{more})" if own else ""
+
+    def _behind(self):
+        """The line that loses most beside NumPy, if it is a part of the loss that counts."""
+        number = max(self.excess, key=self.excess.get, default=None)
+        if number is None or self.excess[number] < LEAST * max(self.lost, 0.0) or self.excess[number] <= 0:
+            return []
+        of = f" of {1e3 * self.lost:.3g}" if self.lost > self.excess[number] else ""
+        return [f"{1e3 * self.excess[number]:.3g}{of} ms are lost at {self._shown(number)}"]
 
     def __str__(self):
-        parts = [(self.planning, f"planning of {self.batches} batches", "")]
+        parts = [(self.planning, f"planning of {self.batches} batches"), (self.rest, REST)]
         if self.hot:
-            parts.append((self.kernels, "kernels", self._kernel()))
-        if self.lines:
-            number = max(self.lines, key=self.lines.get)
-            parts.append((self.rest, "Python, operations at once and NumPy", f": most at {self._shown(number)}"))
+            parts.append((self.kernels, f"kernels{self._kernel()}"))
         parts.sort(key=lambda part: -part[0])
-        texts = [f"{share:.0%} {name}{where if number == 0 else ''}" for number, (share, name, where) in enumerate(parts) if share >= LEAST]
+        texts = self._behind() + [f"{share:.0%} {name}" for share, name in parts if share >= LEAST]
         texts += [f"left to NumPy: {name} in line {number}, {count} times" for count, name, number in self.fallbacks[:2]]
         return "; ".join(texts)
 
     @property
     def kind(self):
         """The largest part."""
-        parts = {"planning": self.planning, "kernels": self.kernels, "Python, operations at once and NumPy": self.rest}
+        parts = {"planning": self.planning, "kernels": self.kernels, REST: self.rest}
         return max(parts, key=parts.get)

@@ -26,13 +26,13 @@ class Clocks:
 
 
 class Lines:
-    """The seconds that pass at each line of one file, without the calls of its own functions."""
+    """The processor time of all threads while each line of one file runs, without the calls of its own functions."""
 
     def __init__(self, file):
         self.file, self.seconds, self.places, self.last = file, {}, [], 0.0
 
     def _count(self):
-        now = time.perf_counter()
+        now = time.process_time()
         if self.places:
             self.seconds[self.places[-1]] = self.seconds.get(self.places[-1], 0.0) + now - self.last
         self.last = now
