@@ -9,7 +9,7 @@ import numpy
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "common"))
 
-from substitute import load  # noqa: E402
+from substitute import load
 
 # The module that a program's NumPy is, by the form of the program. Forms with libraries of their own make their inputs by NumPy.
 FORMS = {"numpy": "numpy", "bh": "bh", "numba": "numpy", "jax": "numpy"}

@@ -116,7 +116,8 @@ def setting(args):
     clock = "processor time of all threads" if args.clock == "processor" else "wall-clock time"
     return (
         f"Measured on {model} ({os.cpu_count()} cores) with {args.threads} thread{'s' if args.threads > 1 else ''}, commit {commit}, Python "
-        f"{platform.python_version()}, {', '.join(versions)}; {clock}, medians of {args.processes} processes."
+        f"{platform.python_version()}, {', '.join(versions)}; {clock}, {f'medians of {args.processes} processes' if args.processes > 1 else 'one process each'}."
+        + (f" {args.note}" if args.note else "")
     )
 
 
@@ -147,37 +148,65 @@ def arguments():
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is killed")
     parser.add_argument("--clock", choices=("wall", "processor"), default="wall", help="processor: for machines that others use, too")
     parser.add_argument("--table", metavar="FILE", help="write the page there")
+    parser.add_argument("--note", metavar="TEXT", help="a further sentence of the page, about the machine or the build")
     parser.add_argument("--json", metavar="FILE", help="write all times there, brought up to date after each program")
     parser.add_argument("--resume", action="store_true", help="go on with what the JSON file has")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.resume and not args.json:
+        parser.error("--resume needs --json")
+    return args
+
+
+class Kept:
+    """What is measured, and the JSON file that is brought up to date with it."""
+
+    def __init__(self, args):
+        self.args = args
+        old = json.loads(Path(args.json).read_text()) if args.resume and Path(args.json).exists() else {}
+        self.measured = old.get("measured", {})
+        self.defects = [tuple(row) for row in old.get("defects", [])]
+        self.causes = {tuple(key): tuple(value) for key, value in old.get("causes", [])}
+
+    def save(self):
+        if self.args.json:
+            rows = {"setting": setting(self.args), "measured": self.measured, "defects": self.defects, "causes": list(self.causes.items())}
+            Path(self.args.json).write_text(json.dumps(rows, indent=1))
+
+    def measure(self, name):
+        """Measures a program, unless it is there."""
+        if name in self.measured:
+            return
+        sizes = {}
+        for size in self.args.sizes:
+            result = Measured(name, size, self.args)
+            show(name, size, result)
+            sizes[size] = result.times
+            self.defects += [(name, size, form, text) for form, text in result.errors.items()]
+        self.measured[name] = sizes
+        self.save()
+
+    def explain(self):
+        """Finds out where bh's time goes in all calls in which it is not the fastest."""
+        rows = table.slower(self.measured)
+        print("\nbh is not the fastest in:" if rows else "\nbh is the fastest everywhere.")
+        for loss, name, size, call, form in rows:
+            if (name, size, call) not in self.causes:
+                self.causes[name, size, call] = cause(name, size, call, self.args)
+                self.save()
+            print(f"{loss:7.2f} times {table.TITLES[form]}: {name}, {size}, {call}: {self.causes[name, size, call][1]}", flush=True)
 
 
 def main():
     args = arguments()
-    kept = json.loads(Path(args.json).read_text()) if args.resume and Path(args.json).exists() else {}
-    measured, defects, causes = kept.get("measured", {}), [tuple(row) for row in kept.get("defects", [])], {}
+    kept = Kept(args)
     for name in programs.chosen(args.names):
-        if name in measured:
-            continue
-        sizes = {}
-        for size in args.sizes:
-            result = Measured(name, size, args)
-            show(name, size, result)
-            sizes[size] = result.times
-            defects += [(name, size, form, text) for form, text in result.errors.items()]
-        measured[name] = sizes
-        if args.json:
-            Path(args.json).write_text(json.dumps({"setting": setting(args), "measured": measured, "defects": defects}, indent=1))
-    rows = table.slower(measured)
-    print("\nbh is not the fastest in:" if rows else "\nbh is the fastest everywhere.")
-    for loss, name, size, call, form in rows:
-        causes[name, size, call] = cause(name, size, call, args)
-        print(f"{loss:7.2f} times {table.TITLES[form]}: {name}, {size}, {call}: {causes[name, size, call][1]}", flush=True)
-    print("", *table.summary(measured, args.sizes), sep="\n")
+        kept.measure(name)
+    kept.explain()
+    print("", *table.summary(kept.measured, args.sizes), sep="\n")
     if args.table:
-        Path(args.table).write_text(table.page(measured, causes, defects, args.sizes, setting(args)))
-    if defects:
-        print("\nFAILED:", *(f"{name}, {size}, {table.TITLES[form]}: {text}" for name, size, form, text in defects), sep="\n")
+        Path(args.table).write_text(table.page(kept.measured, kept.causes, kept.defects, args.sizes, setting(args)))
+    if kept.defects:
+        print("\nFAILED:", *(f"{name}, {size}, {table.TITLES[form]}: {text}" for name, size, form, text in kept.defects), sep="\n")
         sys.exit(1)
 
 

@@ -123,5 +123,10 @@ def page(measured, causes, defects, sizes, setting):
         wrong = "All results agree."
     join = "\n".join
     return PAGE.format(
-        count=len(measured), setting=setting, defects=wrong, summary=join(summary(measured, sizes)), programs=join(programs(measured, sizes)), behind=join(behind(measured, causes))
+        count=len(measured),
+        setting=setting,
+        defects=wrong,
+        summary=join(summary(measured, sizes)),
+        programs=join(programs(measured, sizes)),
+        behind=join(behind(measured, causes)),
     )

@@ -13,7 +13,7 @@ from conftest import LIMIT
 CORPUS = Path(__file__).resolve().parents[2] / "benches" / "corpus"
 sys.path.insert(0, str(CORPUS))
 
-import programs  # noqa: E402
+import programs
 
 # What some functions leave to NumPy is no error here: the corpus names it in its table.
 pytestmark = pytest.mark.falls_back

@@ -17,7 +17,7 @@ def main(n, neighbours=8):
     W = np.zeros_like(d2)
     rows = np.repeat(np.arange(len(X)), neighbours)
     W[rows, order.ravel()] = np.exp(-d2[rows, order.ravel()] / 0.1)
-    W = np.maximum(W, W.T)
+    W = np.maximum(W, W.T) + 1e-4 * np.exp(-d2)
     degree = W.sum(axis=1)
     L = np.eye(len(X)) - W / np.sqrt(np.outer(degree, degree))
     values, vectors = np.linalg.eigh(L)
