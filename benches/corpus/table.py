@@ -88,7 +88,7 @@ them by subject, each with its source in its first lines. They run unmodified. *
 process, without imports, the start of bh's stack, and input data; *later* is the median of the calls that follow. Each result is compared with NumPy's.
 Write this page anew with
 
-    python benches/corpus/run.py --table docs/corpus.md
+    benches/corpus/run.py --table docs/corpus.md
 
 {setting}
 
