@@ -188,7 +188,8 @@ class Kept:
     def explain(self):
         """Finds out where bh's time goes in all calls in which it is not the fastest."""
         rows = table.slower(self.measured)
-        print("\nbh is not the fastest in:" if rows else "\nbh is the fastest everywhere.")
+        ran = any("bh" in kinds[call] for sizes in self.measured.values() for kinds in sizes.values() for call in table.CALLS)
+        print("\nbh is not the fastest in:" if rows else "\nbh is the fastest everywhere." if ran else "\nThere are no times of bh.")
         for loss, name, size, call, form in rows:
             if (name, size, call) not in self.causes:
                 self.causes[name, size, call] = cause(name, size, call, self.args)
@@ -198,6 +199,8 @@ class Kept:
 
 def main():
     args = arguments()
+    if lacking := [table.TITLES[form] for form in args.rivals if not importlib.util.find_spec(NEEDS[form])]:
+        print(f"not installed: {', '.join(lacking)}")
     kept = Kept(args)
     for name in programs.chosen(args.names):
         kept.measure(name)
