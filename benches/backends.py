@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy
 
 import bh
-from bh._layer import numpy_on
+from bh.backends.layer import numpy_on
 from bh.backends import BACKENDS, NumPy, backend
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
@@ -95,7 +95,7 @@ def products(side, rounds):
 PAPER = {"heat_equation": (3000, 10), "shallow_water": (2000, 10), "snakes_and_ladders": (1000, 10), "black_scholes": (4_000_000, 5)}
 ONE_THREAD = {"BH_FALLBACK": "silent", "BH_VE_CPU_JIT": "on", "BH_VE_CPU_THREADS": "1", "NUMEXPR_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # `python -m bh`, with something changed before.
-CHANGED = "import runpy, sys; from bh import _eager; exec(sys.argv[1]); sys.argv = ['bh', *sys.argv[2:]]; runpy.run_module('bh', run_name='__main__', alter_sys=True)"
+CHANGED = "import runpy, sys; from bh.backends import numpy_backend as _eager; exec(sys.argv[1]); sys.argv = ['bh', *sys.argv[2:]]; runpy.run_module('bh', run_name='__main__', alter_sys=True)"
 NOTHING_KEPT = "_eager.NumPy.kept = 0"
 NO_PRODUCTS = """
 def without(kind):
@@ -107,7 +107,7 @@ def without(kind):
     kind.method = method
 without(_eager.NumPy)
 try:
-    from bh._numexpr import Numexpr
+    from bh.backends.numexpr_backend import Numexpr
     without(Numexpr) if "method" in vars(Numexpr) else None
 except ImportError:
     pass

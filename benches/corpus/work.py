@@ -68,9 +68,9 @@ def fallbacks(form):
     """The functions that bh left to NumPy, with the lines and how often."""
     if form != "bh":
         return []
-    from bh import _fallback
+    from bh._numpy import fallback
 
-    return sorted(((count, name, line) for (_, line, name), count in _fallback.places.items()), reverse=True)
+    return sorted(((count, name, line) for (_, line, name), count in fallback.places.items()), reverse=True)
 
 
 def parser():

@@ -5,7 +5,7 @@ use pyo3::types::PyBytes;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// See [`bh_core::stack::CallFn`]: the function and its arguments are those of `bh._ranks.called`.
+/// See [`bh_core::stack::CallFn`]: the function and its arguments are those of `bh._cluster.ranks.called`.
 ///
 /// # Safety
 /// `request` must be readable for `bytes` bytes, and `append` work with `answer` and the bytes that it is given.
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn call(
         Python::attach(|py| -> PyResult<Vec<u8>> {
             // Not imported: the package is not complete on ranks that serve.
             let modules = py.import("sys")?.getattr("modules")?;
-            let result = modules.get_item("bh._ranks")?.call_method1("called", (PyBytes::new(py, request),))?;
+            let result = modules.get_item("bh._cluster.ranks")?.call_method1("called", (PyBytes::new(py, request),))?;
             Ok(result.cast::<PyBytes>()?.as_bytes().to_vec())
         })
         .map_err(|error| error.to_string())

@@ -214,7 +214,7 @@ impl Function {
 
     /// Pickled by name, as functions are.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
-        Ok((py.import("bh._served")?.getattr("named")?, (self.python.bind(py).getattr("__name__")?,)))
+        Ok((py.import("bh._numpy.native_calls")?.getattr("named")?, (self.python.bind(py).getattr("__name__")?,)))
     }
 }
 

@@ -460,7 +460,7 @@ fn python_number<'py>(array: &Bound<'py, Array>, name: &str) -> PyResult<Any<'py
     let mut item = crate::transfer::item(py, this)?;
     if this.dtype.is_complex() && name != "complex" {
         // As NumPy's do, complex numbers become real ones.
-        py.import("bh._convert")?.call_method0("warn_of_lost_parts")?;
+        py.import("bh._array.conversion")?.call_method0("warn_of_lost_parts")?;
         item = item.getattr(py, "real")?;
     }
     py.import("builtins")?.getattr(name)?.call1((item,))

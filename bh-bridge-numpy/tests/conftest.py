@@ -5,7 +5,8 @@ import numpy
 import pytest
 
 import bh
-from bh import _fallback, _native
+from bh import _native
+from bh._numpy import fallback
 
 # The longest, in seconds, that a process of a test may take: against hangs only, as much else may run on the machine.
 LIMIT = 600
@@ -58,9 +59,9 @@ def pytest_collection_modifyitems(items):
 def native_only(request):
     """Fallbacks are errors, except in tests marked `falls_back`; libraries that ask for the array API do so for one test."""
     mode = "silent" if request.node.get_closest_marker("falls_back") else "error"
-    before, followed = _fallback.mode(mode), _native.follows_array_api()
+    before, followed = fallback.mode(mode), _native.follows_array_api()
     yield
-    _fallback.mode(before)
+    fallback.mode(before)
     _native.follow_array_api(followed)
     bh.flush()
 
@@ -92,11 +93,11 @@ def same(mine, reference, ulps=8, check_type=True):
 
 def decomposes():
     """Has the stack the methods that decompose matrices?"""
-    before = _fallback.mode("error")
+    before = fallback.mode("error")
     try:
         bh.linalg.svdvals(bh.ones((1, 1)))
     except bh.FallbackError:
         return False
     finally:
-        _fallback.mode(before)
+        fallback.mode(before)
     return True

@@ -4,8 +4,10 @@ import numpy
 import pytest
 
 import bh
-from bh import _at_hand, _memory, _products
-from bh._registry import FUNCTIONS
+from bh._array import memory
+from bh._functions import products
+from bh._numpy import immediate
+from bh._numpy.registry import FUNCTIONS
 
 CALLS = {
     "searchsorted": lambda np, a, b, i: np.searchsorted(np.sort(a), b, "right"),
@@ -79,9 +81,9 @@ def recording(patch):
     """Has the package record what NumPy computes at once."""
 
     def refuse(*arguments):
-        raise _at_hand.Later
+        raise immediate.Later
 
-    patch.setattr(_at_hand, "taken", refuse)
+    patch.setattr(immediate, "taken", refuse)
 
 
 @pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.by_numpy])
@@ -116,7 +118,7 @@ def test_indexing_has_the_bits_of_what_is_recorded(key, monkeypatch):
 
     at_once = taken(bh, bh.array(host))
     with monkeypatch.context() as patch:
-        patch.setattr(_at_hand, "_MOST", -1)
+        patch.setattr(immediate, "_MOST", -1)
         assert at_once == taken(bh, bh.array(host)) == taken(numpy, host)
 
 
@@ -134,7 +136,7 @@ def test_what_is_written_to_is_the_programs_own():
     assert isinstance(box[0], bh._native.ndarray) and box[0].shape == (2, 1) and box[1].shape == (1, 2)
 
 
-@pytest.mark.skipif(not _memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
+@pytest.mark.skipif(not memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
 def test_little_arrays_are_waited_for_where_a_record_is_long(monkeypatch):
     host = numpy.random.default_rng(4).normal(size=300)
     at_once = bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
@@ -185,7 +187,7 @@ def test_numbers_at_equal_distances(count):
             assert bits(call(bh)) == bits(call(numpy))
 
 
-@pytest.mark.skipif(not _memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
+@pytest.mark.skipif(not memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
 def test_who_sorts(monkeypatch):
     a = numpy.random.default_rng(3).normal(size=(50, 60)).round(1)
     counted = lambda: bh.profile()["instructions"]
@@ -197,8 +199,8 @@ def test_who_sorts(monkeypatch):
         bh.flush()
         at_once = counted() - before
         with monkeypatch.context() as patch:
-            patch.setattr(_at_hand, "_MANY_ELEMENTS", 0)
-            patch.setattr(_at_hand, "_MANY_THREADS", 1)
+            patch.setattr(immediate, "_MANY_ELEMENTS", 0)
+            patch.setattr(immediate, "_MANY_THREADS", 1)
             x = bh.asarray(a)
             bh.flush()
             before = counted()
@@ -219,5 +221,5 @@ def test_products_of_stacks(monkeypatch):
             expected = calls(numpy, a, b)
             numpy.testing.assert_allclose(numpy.asarray(calls(bh, bh.asarray(a), bh.asarray(b))), expected, rtol=1e-13, atol=1e-14)
             with monkeypatch.context() as patch:
-                patch.setattr(_products, "_LITTLE", -1)
+                patch.setattr(products, "_LITTLE", -1)
                 numpy.testing.assert_allclose(numpy.asarray(calls(bh, bh.asarray(a), bh.asarray(b))), expected, rtol=1e-13, atol=1e-14)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from bh._layer import numpy_on
+from bh.backends.layer import numpy_on
 from bh.backends import backend
 from soaking import functions, judge, programs
 from soaking.draft import data
@@ -207,7 +207,7 @@ def test_back_ends_of_other_packages(tmp_path):
     path = offered(tmp_path)
     (tmp_path / "main.py").write_text(MAIN)
     done = run("-m", "bh", "--backend", "device", "--profile", tmp_path / "main.py", PYTHONPATH=path)
-    assert done.stdout == run(tmp_path / "main.py").stdout.replace("numpy", "bh._layered") and "True" in done.stdout, done.stderr
+    assert done.stdout == run(tmp_path / "main.py").stdout.replace("numpy", "bh.backends.arrays") and "True" in done.stdout, done.stderr
     for text in ("ufunc ", "by NumPy: add.accumulate", "by NumPy: indexed assignment", "main.py:8: UserWarning: indexed assignment is done by NumPy"):
         assert text in done.stderr, done.stderr
     refused = run("-m", "bh", "--backend", "device", tmp_path / "main.py", PYTHONPATH=path, BH_FALLBACK="error")

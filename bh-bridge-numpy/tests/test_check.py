@@ -6,7 +6,7 @@ import sys
 
 import numpy
 
-from bh import _check
+from bh._tools import check as _check
 from conftest import LIMIT
 
 # A script that gets another number where it runs as configured: what an error of bh looks like from outside.

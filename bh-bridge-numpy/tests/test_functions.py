@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _einsum
+from bh._functions import einsum as _einsum
 from conftest import same
 
 A = numpy.random.default_rng(1).normal(size=(4, 5))

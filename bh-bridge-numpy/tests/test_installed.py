@@ -6,9 +6,9 @@ import warnings
 import bh
 import numpy
 import pytest
-from bh import _installed
+from bh._tools import installation
 
-LIBRARIES = [_installed.COMPILER, "libbh_ve_opencl.so", "libbh_cluster_openmpi.so"]
+LIBRARIES = [installation.COMPILER, "libbh_ve_opencl.so", "libbh_cluster_openmpi.so"]
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def whole(tmp_path, monkeypatch):
     for name in (*LIBRARIES, "mpirun", "driver.icd"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr(_installed, "HERE", tmp_path)
-    monkeypatch.setattr(_installed.ctypes, "CDLL", lambda name: name)
+    monkeypatch.setattr(installation, "HERE", tmp_path)
+    monkeypatch.setattr(installation.ctypes, "CDLL", lambda name: name)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
     monkeypatch.delenv("BH_LIBRARY_PATH", raising=False)
@@ -26,7 +26,7 @@ def whole(tmp_path, monkeypatch):
 
 
 def test_nothing_is_missing(whole):
-    assert _installed.missing() == []
+    assert installation.missing() == []
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_nothing_is_missing(whole):
 )
 def test_each_part_names_what_brings_it(whole, file, brought):
     (whole / file).unlink()
-    (line,) = _installed.missing()
+    (line,) = installation.missing()
     assert line.startswith("missing: ") and brought in line
     assert line in bh.info()
 
@@ -50,21 +50,21 @@ def test_no_opencl_library(whole, monkeypatch):
     def absent(name):
         raise OSError(name)
 
-    monkeypatch.setattr(_installed.ctypes, "CDLL", absent)
-    (line,) = _installed.missing()
+    monkeypatch.setattr(installation.ctypes, "CDLL", absent)
+    (line,) = installation.missing()
     assert "ocl-icd-libopencl1" in line
 
 
 def test_a_newer_numpy_is_warned_of():
     with pytest.warns(RuntimeWarning, match=r"NumPy 99\.0\.1 changed"):
-        _installed.warn_of_newer_numpy("99.0.1")
+        installation.warn_of_newer_numpy("99.0.1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for version in ("2.2.6", f"{_installed.TESTED[0]}.{_installed.TESTED[1]}.0rc1", numpy.__version__):
-            _installed.warn_of_newer_numpy(version)
+        for version in ("2.2.6", f"{installation.TESTED[0]}.{installation.TESTED[1]}.0rc1", numpy.__version__):
+            installation.warn_of_newer_numpy(version)
 
 
 def test_libraries_beside_numpy_are_installed():
     beside = os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__)))
-    assert not bh._imports.is_own({"__name__": "library", "__file__": os.path.join(beside, "library.py")})
-    assert bh._imports.is_own({"__name__": "program", "__file__": "/program.py"})
+    assert not bh._numpy.imports.is_own({"__name__": "library", "__file__": os.path.join(beside, "library.py")})
+    assert bh._numpy.imports.is_own({"__name__": "program", "__file__": "/program.py"})

@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _libraries
+from bh._numpy import libraries
 from conftest import same
 
 pytestmark = pytest.mark.falls_back
@@ -204,7 +204,7 @@ def looking(tmp_path, monkeypatch):
     """A library of that kind, which is taught when it is imported."""
     (tmp_path / "looking.py").write_text(LOOKING)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(_libraries.LIBRARIES, "looking", ("looking", "looking.absent"))
+    monkeypatch.setitem(libraries.LIBRARIES, "looking", ("looking", "looking.absent"))
     yield importlib.import_module("looking")
     del sys.modules["looking"]
 
@@ -266,14 +266,14 @@ def test_libraries_that_derive_from_taught_classes_find_functions(looking):
     x = bh.ones(2)
     assert Derived().put(x) == (numpy.ndarray, type(None)) and Derived().kind_of(x) is bh.ndarray
     before = looking.Table.put
-    _libraries._teach_class(looking.Table)
+    libraries._teach_class(looking.Table)
     assert looking.Table.put is before
 
 
 def test_functions_in_c_stay_such(tmp_path, monkeypatch):
     (tmp_path / "inc.py").write_text("from _operator import length_hint as dumps")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(_libraries.LIBRARIES, "inc", ("inc:dumps",))
+    monkeypatch.setitem(libraries.LIBRARIES, "inc", ("inc:dumps",))
     module = importlib.import_module("inc")
     assert isinstance(module.dumps, types.BuiltinFunctionType) and inspect.isbuiltin(module.dumps) and type(module.dumps) is not type(len)
     assert module.dumps(bh.ones(3)) == 3 and str(inspect.signature(module.dumps)) == "(obj, default=0, /)"
@@ -299,7 +299,7 @@ def test_arguments_are_looked_into_as_deep_as_they_go(looking):
 
 def test_libraries_are_left_alone_on_demand(tmp_path):
     (tmp_path / "plain.py").write_text("def kind(value): return type(value)")
-    code = "import bh\nbh._libraries.LIBRARIES['plain'] = ('plain',)\nimport plain\nprint(plain.kind(bh.ones(2)) is bh.ndarray)"
+    code = "import bh\nbh._numpy.libraries.LIBRARIES['plain'] = ('plain',)\nimport plain\nprint(plain.kind(bh.ones(2)) is bh.ndarray)"
     for teach, shown in (("off", "True"), ("on", "False")):
         environment = {**os.environ, "BH_TEACH": teach, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
         ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
@@ -313,12 +313,12 @@ def test_a_library_that_is_there_already_is_taught(looking, monkeypatch):
         value.__module__ = "looking_too"
     module.__spec__ = importlib.machinery.ModuleSpec("looking_too", None)
     monkeypatch.setitem(sys.modules, "looking_too", module)
-    monkeypatch.setitem(_libraries.LIBRARIES, "looking_too", ("looking_too:Table",))
-    _libraries.install()
+    monkeypatch.setitem(libraries.LIBRARIES, "looking_too", ("looking_too:Table",))
+    libraries.install()
     x = bh.arange(3.0)
     assert module.Table()[x] is numpy.ndarray and module.kind(x) is bh.ndarray
     method = module.Table.put
-    _libraries.install()
+    libraries.install()
     assert module.Table.put is method
 
 
@@ -327,7 +327,7 @@ def test_every_module_of_a_library_is_taught(tmp_path, monkeypatch):
     for name in ("__init__", "part"):
         (tmp_path / "whole" / f"{name}.py").write_text("def kind(value): return type(value)")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(_libraries.LIBRARIES, "whole", ())
+    monkeypatch.setitem(libraries.LIBRARIES, "whole", ())
     part = importlib.import_module("whole.part")
     assert part.kind(bh.ones(2)) is sys.modules["whole"].kind(bh.ones(2)) is numpy.ndarray
     for name in ("whole", "whole.part"):

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _memory
+from bh._array import memory
 from conftest import decomposes, same
 
 pytestmark = pytest.mark.skipif(not decomposes(), reason="the stack has no methods for decompositions")
@@ -120,7 +120,7 @@ def test_eigenvalues_of_nan_are_nan():
 
 
 HAS_ARRAYS = pytest.mark.skipif(
-    os.environ.get("BH_LINALG") == "stack" or not _memory.in_process(bh._native.Stack().name), reason="LAPACK is not asked"
+    os.environ.get("BH_LINALG") == "stack" or not memory.in_process(bh._native.Stack().name), reason="LAPACK is not asked"
 )
 
 

@@ -11,7 +11,8 @@ import numpy
 import pytest
 
 import bh
-from bh import _fallback, _native
+from bh import _native
+from bh._numpy import fallback
 from conftest import same
 
 
@@ -109,7 +110,7 @@ def test_memory_that_others_refer_to_is_copied():
     # The interpreter adapts code that runs often.
     for _ in range(40):
         for function in (by_a_weak_reference, by_a_frame, by_an_object):
-            mine = _fallback.taken(function, (), {})
+            mine = fallback.taken(function, (), {})
             other = others.pop()()
             if other is not None:
                 other[0] = 5

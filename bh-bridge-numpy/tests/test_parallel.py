@@ -9,8 +9,8 @@ from conftest import same
 from soaking import functions as scalar_programs
 
 import bh
-from bh import _parallel
-from bh._scalar import registers
+from bh._jit import parallel as _parallel
+from bh._jit.scalar import registers
 
 # How many random functions are tried; more for longer runs.
 PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _fallback, _imports
+from bh._numpy import fallback as _fallback, imports
 from conftest import LIMIT, same
 
 
@@ -159,9 +159,9 @@ def test_every_public_name_of_numpy_is_there():
 
 def test_numpys_functions_of_whole_axes_run_as_bhs():
     a, b = bh.arange(12.0).reshape(2, 2, 3), bh.arange(9.0).reshape(3, 3)
-    before = sum(bh._fallback.counts.values())
+    before = sum(bh._numpy.fallback.counts.values())
     made = numpy.matmul(a, b)
-    assert type(made) is bh.ndarray and sum(bh._fallback.counts.values()) == before
+    assert type(made) is bh.ndarray and sum(bh._numpy.fallback.counts.values()) == before
     same(made, numpy.matmul(numpy.asarray(a), numpy.asarray(b)))
     same(numpy.vecdot(a, a), numpy.vecdot(numpy.asarray(a), numpy.asarray(a)))
 
@@ -208,7 +208,7 @@ def test_inner_parts_of_numpy_may_hold_what_has_no_hash():
 
     module = types.ModuleType("numpy._core._held")
     module.held = Unhashed()
-    assert _imports._Inner(module).held is module.held
+    assert imports._Inner(module).held is module.held
 
 
 def test_functions_in_c_take_arrays_for_sequences():

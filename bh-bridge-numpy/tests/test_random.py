@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _bits
+from bh.random import words as _words
 from conftest import LIMIT
 
 # Counts around the ends of blocks of four words and of rows of 4096, beyond what NumPy is asked for.
@@ -26,10 +26,10 @@ def equal(mine, reference, state, expected):
 @pytest.fixture
 def native_words(monkeypatch):
     """Counts how often the stack has made words."""
-    monkeypatch.setattr(_bits, "FEW", 1 << 12)
+    monkeypatch.setattr(_words, "FEW", 1 << 12)
     made = []
-    for kind, words in _bits.SOURCES.items():
-        monkeypatch.setitem(_bits.SOURCES, kind, lambda *a, words=words: made.append(1) or words(*a))
+    for kind, words in _words.SOURCES.items():
+        monkeypatch.setitem(_words.SOURCES, kind, lambda *a, words=words: made.append(1) or words(*a))
     return made
 
 

@@ -20,5 +20,5 @@ def test_random_jitted_programs():
 
 @pytest.mark.falls_back
 def test_what_a_guard_misses_is_found(monkeypatch):
-    monkeypatch.setattr("bh._outside.Outside._value", lambda self, path, text, value: self._note(path, text, len(path), self.SAME))
+    monkeypatch.setattr("bh._jit.outer_reads.Outside._value", lambda self, path, text, value: self._note(path, text, len(path), self.SAME))
     assert list(jitted.differences(1, 30))

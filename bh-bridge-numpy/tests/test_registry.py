@@ -10,9 +10,11 @@ import numpy
 import pytest
 
 import bh
-from bh import _at_hand, _coverage, _fallback, _lapack, _native, _registry, _stubs
-from bh._registry import ADAPTED, BRACKETS, FFT, FUNCTIONS, HOST, LEFT, LINALG, METHODS, NUMPYS, OWN, QUESTION, TEXT, UNIVERSAL
-from bh._ufunc import UFUNCS
+from bh import _native
+from bh._numpy import fallback, immediate, lapack as _lapack, registry
+from bh._tools import coverage, stubs as _stubs
+from bh._numpy.registry import ADAPTED, BRACKETS, FFT, FUNCTIONS, HOST, LEFT, LINALG, METHODS, NUMPYS, OWN, QUESTION, TEXT, UNIVERSAL
+from bh._ufunc.ufunc import UFUNCS
 from conftest import same
 
 KNOWN = numpy.__version__.startswith("2.4.")
@@ -134,12 +136,12 @@ def bound(original, args, kwargs):
 
 def holds(value):
     """Is it an array of bh, or does it hold one?"""
-    return _fallback.holds_array(value)
+    return fallback.holds_array(value)
 
 
 def test_each_name_has_one_row():
     written = {}
-    for node in ast.parse(Path(_registry.__file__).read_text()).body:
+    for node in ast.parse(Path(registry.__file__).read_text()).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
             names = []
             for key, value in zip(node.value.keys, node.value.values):
@@ -150,7 +152,7 @@ def test_each_name_has_one_row():
             written[node.targets[0].id] = names
     for names in written.values():
         assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
-    facts = {name for name in vars(_registry.Row) if not name.startswith("_")}
+    facts = {name for name in vars(registry.Row) if not name.startswith("_")}
     for rows in (*ROWS.values(), METHODS):
         assert all(set(vars(row)) <= facts for row in rows.values())
 
@@ -158,7 +160,7 @@ def test_each_name_has_one_row():
 @pytest.mark.skipif(not KNOWN, reason="the rows are those of NumPy 2.4")
 @pytest.mark.parametrize("module", ROWS)
 def test_each_public_name_has_a_row(module):
-    names = {name for name in dir(_coverage._module(numpy, module)) if not name.startswith("_")}
+    names = {name for name in dir(coverage._module(numpy, module)) if not name.startswith("_")}
     # What other versions have.
     others = {"numpy": {"in1d"}}.get(module, set())
     assert names == set(ROWS[module]) - others
@@ -238,9 +240,9 @@ def test_what_is_left_to_numpy_falls_back():
     }  # fmt: skip
     for name, call in calls.items():
         assert FUNCTIONS[name].kind == LEFT
-        before = _fallback.counts.total()
+        before = fallback.counts.total()
         call(bh.array(ARGUMENTS["a"]))
-        assert _fallback.counts.total() == before + 1, name
+        assert fallback.counts.total() == before + 1, name
 
 
 @pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.kind == UNIVERSAL and hasattr(numpy, name)])
@@ -316,8 +318,8 @@ def test_methods_give_what_functions_give(name):
 @pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.kind in (OWN, ADAPTED) and name in EXEMPLARY])
 def test_which_calls_numpy_computes_at_once(name, monkeypatch):
     row, taken = FUNCTIONS[name], []
-    original = _at_hand.taken
-    monkeypatch.setattr(_at_hand, "taken", lambda function, args, kwargs: taken.append(function) or original(function, args, kwargs))
+    original = immediate.taken
+    monkeypatch.setattr(immediate, "taken", lambda function, args, kwargs: taken.append(function) or original(function, args, kwargs))
     before = _native.set_shortcuts(False)
     try:
         evaluated(CALLS[name][0], bh, name)
@@ -335,7 +337,7 @@ def test_complete_functions_raise_no_fallback():
         for strange in (numpy.array([1, 2], object), numpy.array([1, 2], "g"), numpy.ones((1,) * 20), numpy.ma.array([1, 2])):
             try:
                 function(strange)
-            except _fallback.Fallback:
+            except fallback.Fallback:
                 raise AssertionError(name) from None
             except (TypeError, ValueError):
                 continue
@@ -360,10 +362,10 @@ def test_what_lapack_does(name, monkeypatch):
 
 
 def test_pages_follow():
-    stubs, page = _stubs.stubs(), _coverage.table()
+    stubs, page = _stubs.stubs(), coverage.table()
     for name, row in FUNCTIONS.items():
         if hasattr(numpy, name):
-            assert f"| `{name}` | {_coverage.kind_of('numpy', name)[0]} |" in page
+            assert f"| `{name}` | {coverage.kind_of('numpy', name)[0]} |" in page
         if f"\ndef {name}(" in stubs:
             line = next(line for line in stubs.splitlines() if line.startswith(f"def {name}("))
             assert line.endswith(f"-> {'ndarray' if row.array else 'Any'}: ..."), name

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _memory
+from bh._array import memory
 from conftest import decomposes
 
 pytestmark = [pytest.mark.skipif(not decomposes(), reason="the stack has no methods for decompositions"), pytest.mark.falls_back]
@@ -145,13 +145,13 @@ def test_solutions_of_stacks_and_of_several_sides():
 def test_scaled_rows_and_columns_are_no_reason():
     scales = 10.0 ** numpy.arange(-12, 13, 4)
     a = numpy.random.default_rng(1).normal(size=(7, 7))
-    before = bh._fallback.mode("error")
+    before = bh._numpy.fallback.mode("error")
     try:
         for scaled in (numpy.diag(scales), a * scales, a * scales[:, None]):
             found = numpy.asarray(bh.linalg.inv(bh.asarray(scaled)))
             numpy.testing.assert_allclose(found, numpy.linalg.inv(scaled), rtol=1e-8)
     finally:
-        bh._fallback.mode(before)
+        bh._numpy.fallback.mode(before)
 
 
 RANKS = """
@@ -165,7 +165,7 @@ small_bytes = 17
 
 
 @pytest.mark.skipif(
-    os.environ.get("BH_LINALG") == "stack" or not _memory.in_process(bh._native.Stack().name), reason="LAPACK is not asked"
+    os.environ.get("BH_LINALG") == "stack" or not memory.in_process(bh._native.Stack().name), reason="LAPACK is not asked"
 )
 @pytest.mark.parametrize("where", ["stack", "ranks"])
 def test_methods_of_the_stack_and_of_ranks(where, tmp_path):

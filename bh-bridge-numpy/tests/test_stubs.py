@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import bh
-from bh import _stubs
+from bh._tools import stubs
 from conftest import LIMIT
 
 USE = """import bh as np
@@ -49,8 +49,8 @@ heat("a", 2)
 @pytest.mark.skipif(numpy.__version__ != "2.4.6", reason="the stubs are those for NumPy 2.4.6")
 def test_stubs_are_current():
     package = Path(__file__).resolve().parents[1] / "python" / "bh"
-    for name, text in _stubs.files().items():
-        assert text == (package / name).read_text(), "run: python -m bh._stubs bh-bridge-numpy/python/bh"
+    for name, text in stubs.files().items():
+        assert text == (package / name).read_text(), "run: python -m bh._tools.stubs bh-bridge-numpy/python/bh"
         compile(text, name, "exec")
 
 

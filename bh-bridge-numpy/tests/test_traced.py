@@ -54,10 +54,10 @@ def test_streams(tmp_path):
 def test_table_of_coverage():
     text = (ROOT / "docs" / "python-coverage.md").read_text()
     # In a process of its own: other libraries change what NumPy's module holds.
-    made = subprocess.run([sys.executable, "-m", "bh._coverage"], capture_output=True, text=True, check=True, timeout=LIMIT).stdout
+    made = subprocess.run([sys.executable, "-m", "bh._tools.coverage"], capture_output=True, text=True, check=True, timeout=LIMIT).stdout
     if f"NumPy {numpy.__version__};" not in text:
         pytest.skip("the table is of another version of NumPy")
-    assert text == made, "run: python -m bh._coverage > docs/python-coverage.md"
+    assert text == made, "run: python -m bh._tools.coverage > docs/python-coverage.md"
     for line in made.splitlines():
         assert "| missing |" not in line, line
 
@@ -65,12 +65,13 @@ def test_table_of_coverage():
 def modules():
     """The modules of the package whose documentation has examples."""
     folder = Path(bh.__file__).parent
-    return [file.stem for file in sorted(folder.glob("*.py")) if ">>> " in file.read_text()]
+    found = [file.relative_to(folder).with_suffix("") for file in sorted(folder.rglob("*.py")) if ">>> " in file.read_text()]
+    return [".".join(part for part in file.parts if part != "__init__") for file in found]
 
 
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_documentation(name):
-    module = bh if name == "__init__" else importlib.import_module(f"bh.{name}")
+    module = importlib.import_module(f"bh.{name}") if name else bh
     failed, _ = doctest.testmod(module, extraglobs={"bh": bh})
     assert not failed
 

@@ -15,7 +15,7 @@ from conftest import LIMIT, same
 from soaking import functions as scalar_programs
 
 import bh
-from bh._scalar import program, reader, registers
+from bh._jit.scalar import program, reader, registers
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 # How many random functions are tried; more for longer runs.

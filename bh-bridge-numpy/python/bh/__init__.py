@@ -8,70 +8,62 @@
 
 import os as _os
 
-from . import _imports
+from ._numpy import imports as _imports
 
 try:
     from . import _native
 except ImportError as _reason:
-    from . import _plain
+    from ._tools import without_library as _without_library
 
-    globals().update(_plain.namespace(_reason))
+    globals().update(_without_library.namespace(_reason))
 else:
     _native.set_package(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-    from . import _fallback, _folds, _indexing, _namespace, _operands, _products, _ufunc, _warnings  # noqa: E402
+    from ._numpy import native_hooks as _native_hooks  # noqa: E402
 
-    _native.set_indexing(_indexing.get, _indexing.set)
-    _native.set_warnings(_warnings.again, _warnings.met, _warnings.divided)
-    _native.set_ufuncs({function._np: function for function in _ufunc.UFUNCS.values()})
-    _native.set_operators(
-        **{
-            name: _ufunc.UFUNCS[name]
-            for name in """add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or
-            bitwise_xor less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt
-            reciprocal square""".split()
-        },
-        divmod=_operands.operator_of("divmod", _ufunc.UFUNCS["divmod"]),
-        matmul=_operands.operator_of("matmul", _products.matmul),
-        binary=_ufunc.binary,
-        inplace=_ufunc.inplace,
-    )
+    _native_hooks.install()
 
-    from . import _class, _methods, _unbound  # noqa: E402,F401
+    # In this order: the methods are there before the class shows them to derived classes.
+    from ._array import methods as _methods  # noqa: E402,F401
+    from ._array import class_methods as _class_methods, subclassing as _subclassing  # noqa: E402,F401
+    from ._numpy import namespace as _namespace  # noqa: E402
 
     globals().update(_namespace.build())
-    from ._lib import lib  # noqa: E402,F401
 
-    from . import _numbers, fft, linalg, random  # noqa: E402
-    from ._fallback import FallbackError, FallbackWarning  # noqa: E402,F401
-    from ._combine import fold  # noqa: E402,F401
-    from ._checkpoints import CheckpointError, checkpoint, restore  # noqa: E402,F401
-    from ._doctor import doctor  # noqa: E402,F401
-    from ._graph import GraphError, sink, source, task  # noqa: E402,F401
-    from ._jit import jit  # noqa: E402,F401
-    from ._live import live  # noqa: E402,F401
-    from ._magic import load_ipython_extension  # noqa: E402,F401
+    from . import fft, linalg, random  # noqa: E402
+    from ._array import pending_numbers as _pending_numbers  # noqa: E402
+    from ._cluster.checkpoints import CheckpointError, checkpoint, restore  # noqa: E402,F401
+    from ._cluster.ranks import map_blocks, rank, ranks  # noqa: E402,F401
+    from ._graph.graph import GraphError, sink, source, task  # noqa: E402,F401
+    from ._jit.custom_folds import fold  # noqa: E402,F401
+    from ._jit.parallel import parallel  # noqa: E402,F401
+    from ._jit.recording import jit  # noqa: E402,F401
+    from ._jit.stream import stream  # noqa: E402,F401
     from ._native import BoundsError, Error, Stack  # noqa: E402,F401
-    from ._parallel import parallel  # noqa: E402,F401
-    from ._ranks import map_blocks, rank, ranks  # noqa: E402,F401
-    from ._runtime import explain, fallback, flush, profile, threads, using, wait  # noqa: E402,F401
-    from ._stream import stream  # noqa: E402,F401
-
-    from . import _libraries  # noqa: E402
+    from ._numpy import libraries as _libraries  # noqa: E402
+    from ._numpy.fallback import FallbackError, FallbackWarning  # noqa: E402,F401
+    from ._numpy.lib import lib  # noqa: E402,F401
+    from ._tools.doctor import doctor  # noqa: E402,F401
+    from ._tools.installation import warn_of_newer_numpy as _warn  # noqa: E402
+    from ._tools.live import live  # noqa: E402,F401
+    from ._tools.magic import load_ipython_extension  # noqa: E402,F401
+    from ._tools.runtime import explain, fallback, flush, profile, threads, using, wait  # noqa: E402,F401
+    from numpy import __version__ as _version  # noqa: E402
 
     _libraries.install()
-    from ._installed import warn_of_newer_numpy as _warn  # noqa: E402
-    from numpy import __version__ as _numpy  # noqa: E402
-
-    _warn(_numpy)
-    _numbers.teach()
+    _warn(_version)
+    _pending_numbers.teach()
     __version__ = _native.__version__
     __array_api_version__ = "2024.12"
     __array_namespace_info__ = _namespace.Info
     __all__ = [name for name in globals() if not name.startswith("_")]
+    for _public in map(globals().get, __all__):
+        # Public classes are shown, and pickled, under their public names.
+        if isinstance(_public, type) and _public.__module__.startswith("bh._") and _public.__module__ != "bh._native":
+            _public.__module__ = "bh"
 
     if _native.is_launched():
-        from ._ranks import begin as _begin
+        from ._cluster.ranks import begin as _begin
 
         _begin()
 
@@ -83,9 +75,9 @@ def __getattr__(name):
     import numpy
 
     if name == "polynomial" and "_native" in globals():
-        return importlib.import_module("bh._polynomial").of(numpy.polynomial)
+        return importlib.import_module("bh._functions.polynomial").of(numpy.polynomial)
     if name == "ma" and "_native" in globals():
-        _class.teach_masked()
+        _subclassing.teach_masked()
     return importlib.import_module("bh.testing") if name == "testing" else _imports.part_of(numpy, name)
 
 

@@ -1,4 +1,4 @@
-"""Made by `python -m bh._stubs`; a test compares."""
+"""Made by `python -m bh._tools.stubs`; a test compares."""
 
 from collections.abc import Iterator
 from typing import Any

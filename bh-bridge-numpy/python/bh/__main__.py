@@ -35,7 +35,7 @@ def main():
     if options.stack:
         os.environ["BH_STACK"] = options.stack
     import bh
-    from bh import _imports
+    from ._numpy import imports
 
     if options.info:
         print(bh.info(), end="")
@@ -49,29 +49,29 @@ def main():
                 parser.error(f"{option}: there is no package named {name!r}")
     again = [*(f"--with={name}" for name in options.named), *(f"--views={name}" for name in options.views), *(["-m"] if options.module else []), options.script, *options.arguments]
     if options.check:
-        from bh import _check
+        from ._tools import check as _check
 
         sys.exit(_check.check(again))
     if options.report or options.live:
-        from bh import _report
+        from ._tools import report as _report
 
         shown = [f"--{name}" for name in ("profile", "doctor") if getattr(options, name)]
         sys.exit(_report.run(options.report, options.live, [*shown, *again]))
     recording = _recording()
     if options.backend not in (None, "bh"):
-        _imports.stand = _on_backend(parser, options.backend)
+        imports.stand = _on_backend(parser, options.backend)
     else:
         # The stack is made before any line of the script, so that other ranks of a cluster never see it.
         bh.Stack()
     leaving = _leaving()
-    if options.doctor and hasattr(bh, "_doctor"):
-        bh._doctor.begin()
+    if options.doctor and hasattr(bh, "_native"):
+        bh._tools.doctor.begin()
     sys.argv = [options.script, *options.arguments]
-    _imports.named.update(options.named)
-    _imports.shown.update(options.views)
+    imports.named.update(options.named)
+    imports.shown.update(options.views)
     if options.module:
-        _imports.named.add(options.script.partition(".")[0])
-    _imports.install()
+        imports.named.add(options.script.partition(".")[0])
+    imports.install()
     try:
         if options.module:
             names = runpy.run_module(options.script, run_name="__main__", alter_sys=True)
@@ -80,20 +80,20 @@ def main():
         if recording:
             recording.end(names)
     finally:
-        _imports.remove()
+        imports.remove()
         if leaving:
             leaving.end()
         if options.doctor:
             print(bh.doctor(), file=sys.stderr)
         if options.profile:
-            print(bh.profile() if _imports.stand is None else _imports.stand._work.report(), file=sys.stderr)
-        if (options.profile or options.doctor) and _imports.report():
-            print(_imports.report(), file=sys.stderr)
+            print(bh.profile() if imports.stand is None else imports.stand._work.report(), file=sys.stderr)
+        if (options.profile or options.doctor) and imports.report():
+            print(imports.report(), file=sys.stderr)
 
 
 def _on_backend(parser, name):
     """What the script gets for NumPy."""
-    from bh._layer import numpy_on
+    from .backends.layer import numpy_on
 
     try:
         return numpy_on(name)
@@ -105,9 +105,9 @@ def _leaving():
     """What leaves the doctor's findings for a page, if bh has its native library."""
     import bh
 
-    if not hasattr(bh, "_doctor"):
+    if not hasattr(bh, "_native"):
         return None
-    from bh import _report
+    from ._tools import report as _report
 
     return _report.Leaving()
 
@@ -117,7 +117,7 @@ def _recording():
     path = os.environ.pop("BH_CHECK_RECORD", None)
     if path is None:
         return None
-    from bh import _check
+    from ._tools import check as _check
 
     recording = _check.Recording(path)
     recording.begin()

@@ -5,19 +5,21 @@ from math import isqrt, pi
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from . import _imports, _namespace, _native, _ranks
-from ._arrangement import flip, roll
-from ._convert import astype, native, warn
-from ._creation import arange
-from ._fallback import Fallback, falls_back
-from ._joining import concatenate
-from ._layout import axes_in_memory
-from ._manipulation import moveaxis
-from ._memory import ranks_of
-from ._parts import part_of
-from ._registry import FFT
-from ._types import is_complex
-from ._ufunc import UFUNCS as _u
+from . import _native
+from ._array.conversion import astype, native, warn
+from ._array.element_types import is_complex
+from ._array.layout import axes_in_memory
+from ._array.memory import ranks_of
+from ._cluster import ranks as _ranks
+from ._functions.arrangement import flip, roll
+from ._functions.complex_parts import part_of
+from ._functions.creation import arange
+from ._functions.joining import concatenate
+from ._functions.manipulation import moveaxis
+from ._numpy import imports, namespace
+from ._numpy.fallback import Fallback, falls_back
+from ._numpy.registry import FFT
+from ._ufunc.ufunc import UFUNCS as _u
 
 _o = np.fft
 _NORMS = (None, "backward", "ortho", "forward")
@@ -310,8 +312,8 @@ def _shifted(x, axes, distance):
 
 for _name in FFT:
     _original = getattr(_o, _name)
-    _namespace.register(_original, globals().setdefault(_name, _original))
+    namespace.register(_original, globals().setdefault(_name, _original))
 
 
 def __getattr__(name):
-    return _imports.part_of(_o, name)
+    return imports.part_of(_o, name)

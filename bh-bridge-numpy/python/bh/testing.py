@@ -6,8 +6,8 @@ import types
 import numpy.testing
 from numpy.testing import *  # noqa: F401,F403
 
-from . import _fallback
-from ._convert import lower_nested
+from ._array.conversion import lower_nested
+from ._numpy import fallback
 
 __all__ = list(numpy.testing.__all__)
 
@@ -22,7 +22,7 @@ def _comparing(function):
     def compare(*arguments, **keywords):
         __tracebackhide__ = True
         arguments = tuple(map(lower_nested, arguments))
-        return _fallback.lift(function(*_fallback.lower(arguments), **_fallback.lower(keywords)))
+        return fallback.lift(function(*fallback.lower(arguments), **fallback.lower(keywords)))
 
     return compare
 

@@ -1,0 +1,34 @@
+"""Where the elements of arrays are."""
+
+import functools
+
+from .. import _native
+from .._jit.symbols import here
+
+# Components whose arrays are in the memory of their process.
+_OF_PROCESSES = {"filter", "fuser", "vem-node", "vem-cluster", "ve-cpu"}
+
+
+def in_process(name):
+    """Are all arrays of the stack of this name in the memory of this process, also those of the function that is at work? While one is
+    traced, its arrays have no elements."""
+    return not here.tracing and _in_process(name)
+
+
+@functools.cache
+def _in_process(name):
+    return _OF_PROCESSES.issuperset(_native.Stack(name).components()) and ranks_of(name) == 1
+
+
+@functools.cache
+def ranks_of(name):
+    """How many ranks have parts of the arrays of the stack of this name."""
+    return int(_native.Stack(name).message("cluster ranks") or 1)
+
+
+def apart(shape, code, stack):
+    """A new array in C's order, but with gaps, on several ranks: the order in memory that NumPy's has would move elements between
+    them. As with NumPy's, `ravel` and `reshape` copy it."""
+    inner = max(place for place, extent in enumerate(shape) if extent != 1)
+    roomy = _native.empty((*shape[:inner], shape[inner] + 1, *shape[inner + 1 :]), code, _native.Stack(stack))
+    return roomy[(slice(None),) * inner + (slice(shape[inner]),)]

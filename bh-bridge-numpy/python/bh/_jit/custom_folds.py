@@ -1,0 +1,129 @@
+"""Folds with a function of the program's own, as trees of whole-array operations."""
+
+import numpy as np
+
+from .. import _native
+from .._array.conversion import astype, native
+from .._ufunc.axes import axes_of
+from .._ufunc.folds import REDUCTIONS
+from .._ufunc.ufunc import UFUNCS
+from . import tracing
+
+# Neighbours that one kernel combines: fewer where a state has several values, which are inputs of the kernel each.
+_WIDE, _NARROW = 16, 8
+
+
+def fold(function, initial, *arrays, axis=None, keepdims=False):
+    """All elements along axes, or of the whole arrays, combined by an associative function, beginning with `initial`.
+
+    A state is one element of each array, which broadcast; `function` gets two neighbouring states, numbers for one array and tuples
+    for several, and returns one. It may use arithmetic, comparisons, `bh.where` and mathematics, and it need not commute. The
+    positions and values of maxima:
+
+        >>> later = lambda one, other: tuple(bh.where(other[0] > one[0], new, old) for old, new in zip(one, other))
+        >>> value, place = bh.fold(later, (-bh.inf, -1), bh.asarray([3.0, 8.0, 5.0]), bh.arange(3))
+        >>> float(value), int(place)
+        (8.0, 1)
+
+    From left to right, the elements are cut into blocks of 2ᵏ, of each size at most one, the largest first. In a block neighbours are
+    combined, then neighbours of the results, and so on; then `initial` with the first block, that with the second one, and so on.
+    """
+    if not arrays:
+        raise TypeError("fold needs an array at least")
+    single = len(arrays) == 1
+    starts = (initial,) if single else tuple(initial)
+    if len(starts) != len(arrays):
+        raise ValueError(f"a state of {len(arrays)} values needs as many initial ones, not {len(starts)}")
+    if single and isinstance(function, (np.ufunc, type(UFUNCS["add"]))) and function.__name__ in REDUCTIONS:
+        return UFUNCS[function.__name__].reduce(native(arrays[0]), axis=axis, initial=initial, keepdims=keepdims)
+    arrays, kept = _in_lines(arrays, starts, axis)
+    combine = _Combination(function, [array.dtype for array in arrays])
+    results = _folded(combine, starts, arrays)
+    if keepdims:
+        results = [_native.reshape(result, kept) for result in results]
+    return results[0] if single else tuple(results)
+
+
+def _in_lines(arrays, starts, axis):
+    """The arrays with one shape, their folded axes as one at the end; and the shape that a result has with `keepdims`."""
+    arrays = [native(array) for array in arrays]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    folded = axes_of(axis, len(shape))
+    others = [at for at in range(len(shape)) if at not in folded]
+    count = int(np.prod([shape[at] for at in folded], dtype=np.int64))
+    lines = []
+    for array, start in zip(arrays, starts):
+        kind = np.result_type(array.dtype, start if isinstance(start, (bool, int, float, complex)) else np.asarray(start))
+        array = _native.transpose(_native.broadcast_to(astype(array, kind), shape), [*others, *folded])
+        lines.append(_native.reshape(array, [*(shape[at] for at in others), count]))
+    return lines, [1 if at in folded else extent for at, extent in enumerate(shape)]
+
+
+class _Combination:
+    """The function on states, which are lists of arrays."""
+
+    def __init__(self, function, kinds):
+        try:
+            self._function = tracing.traced(function)
+        except tracing.Untraceable as reason:
+            raise TypeError(f"fold cannot trace {function!r}: {reason}") from None
+        self._kinds = kinds
+
+    def __call__(self, one, other):
+        single, shape = len(one) == 1, np.broadcast_shapes(one[0].shape, other[0].shape)
+        try:
+            states = [tuple(map(tracing.Scalar, state)) for state in (one, other)]
+            result = self._function(*(state[0] if single else state for state in states))
+        except tracing.Untraceable as reason:
+            raise TypeError(f"fold cannot trace '{self._function.__name__}': {reason}") from None
+        results = (result,) if single else result
+        if not isinstance(results, (tuple, list)) or len(results) != len(one):
+            raise TypeError(f"'{self._function.__name__}' takes states of {len(one)} values and has to return such")
+        return [self._fitted(value, kind, shape) for value, kind in zip(results, self._kinds)]
+
+    def _fitted(self, value, kind, shape):
+        value = native(value.array if type(value) is tracing.Scalar else np.asarray(value))
+        if not np.can_cast(value.dtype, kind, "same_kind"):
+            raise TypeError(f"'{self._function.__name__}' takes {kind} and returns {value.dtype}")
+        value = astype(value, kind)
+        return value if value.shape == shape else _native.cast(_native.broadcast_to(value, shape), value._code)
+
+
+def _folded(combine, starts, arrays):
+    """The fold of the last axis."""
+    count = arrays[0].shape[-1]
+    state = [_native.full(array.shape[:-1], array._code, np.asarray(start, array.dtype)[()]) for array, start in zip(arrays, starts)]
+    if not count:
+        return state
+    at = lambda arrays, *bounds: [array[(..., slice(*bounds))] for array in arrays]
+    width = _WIDE if len(arrays) == 1 else _NARROW
+    # What is left of blocks at each level; it comes behind all that goes on.
+    left = []
+    while count >= width:
+        whole = count // width * width
+        left.append(_blocks(combine, at(arrays, whole, count), count - whole))
+        arrays = _pairwise(combine, [at(arrays, first, whole, width) for first in range(width)])
+        count //= width
+    left.append(_blocks(combine, arrays, count))
+    for blocks in reversed(left):
+        for block in blocks:
+            state = combine(state, [array[..., 0] for array in block])
+    return state
+
+
+def _blocks(combine, arrays, count):
+    """Few elements as blocks of powers of two, each combined to one element, the largest first."""
+    found, begin = [], 0
+    while begin < count:
+        size = 1 << (count - begin).bit_length() - 1
+        parts = [[array[..., first : first + 1] for array in arrays] for first in range(begin, begin + size)]
+        found.append(_pairwise(combine, parts))
+        begin += size
+    return found
+
+
+def _pairwise(combine, states):
+    """Neighbours combined again and again, of 2ᵏ states."""
+    while len(states) > 1:
+        states = [combine(one, other) for one, other in zip(states[::2], states[1::2])]
+    return states[0]

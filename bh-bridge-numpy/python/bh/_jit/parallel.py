@@ -1,0 +1,67 @@
+"""`bh.parallel`: a function of indices for all of them at once."""
+
+import types
+
+from .. import _native
+from .._array.conversion import asarray
+from .indices import Index
+from .scalar.ir import Unsupported
+from .scalar.program import Program
+from .tracing import Untraceable
+
+# What was read, and the most that is kept.
+_programs, _MOST = {}, 256
+
+
+def parallel(function, shape):
+    """The array of this shape whose elements a function of the indices gives, all at once.
+
+    Arrays may be subscripted with sums of multiples of indices, which become views:
+
+        >>> a = bh.arange(5.0)
+        >>> bh.parallel(lambda i: a[i + 1] - a[i], 4)
+        array([1., 1., 1., 1.])
+
+    The function may be anything that :class:`vectorize` takes, with branches and loops; subscripts may be computed, too. Elements
+    of bh's arrays may be assigned to, as if the function were called for one index after the other; all indices do a statement
+    before any does the next one. Without a result, `None` is returned:
+
+        >>> counts = bh.zeros(3, int)
+        >>> def count(i):
+        ...     if a[i] > 0:
+        ...         counts[int(a[i]) % 3] += 1
+        >>> bh.parallel(count, 5)
+        >>> counts
+        array([1, 2, 1])
+    """
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    indices = [Index(shape, tuple(int(axis == other) for other in range(len(shape))), 0) for axis in range(len(shape))]
+    try:
+        return _read(function, indices, shape)
+    except Unsupported as reason:
+        unread = reason
+    try:
+        result = function(*indices)
+    except (Untraceable, TypeError, ValueError, AttributeError) as error:
+        raise TypeError(f"parallel cannot do {function!r} for all indices at once: {unread}") from error
+    result = asarray(result.values() if isinstance(result, Index) else result)
+    return result if result.shape == shape and result.base is None else _native.cast(_native.broadcast_to(result, shape), result._code)
+
+
+def _read(function, indices, shape):
+    """What the function gives, as it is read."""
+    if not isinstance(function, types.FunctionType):
+        raise Unsupported("it is no function written in Python")
+    names = function.__code__.co_varnames[: function.__code__.co_argcount][: len(shape)]
+    if len(names) != len(shape):
+        raise Unsupported(f"it takes no {len(shape)} indices")
+    # Functions of one text come again and again, with other arrays.
+    key = function.__code__, len(shape)
+    program = _programs.get(key)
+    if program is None or not program.still_holds(function):
+        program = Program(function, names, indices=True)
+        if len(_programs) >= _MOST:
+            _programs.clear()
+        _programs[key] = program
+    results = program(function, [index.values() for index in indices], shape)
+    return (results if not program.single else results[0]) if results else None

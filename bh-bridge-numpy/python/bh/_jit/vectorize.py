@@ -1,0 +1,110 @@
+"""`bh.vectorize`: functions of scalars as functions of arrays."""
+
+import types
+
+import numpy as np
+
+from .. import _native
+from .._array.conversion import native
+from .._array.element_types import code_of
+from .._numpy import fallback
+from .scalar.ir import Mistyped, Unsupported
+from .scalar.program import Program
+from .tracing import Scalar, Untraceable, plain, traced
+
+
+class vectorize:
+    """A function of scalars as one of arrays, as `numpy.vectorize`, but for all elements at once.
+
+    The function is read, not called: its arithmetic, comparisons and mathematics become array operations, branches become choices,
+    and loops run until no element is left in them, so an element costs as many turns as it needs. It may have local variables,
+    `if`, `while`, `for` over ranges and tuples, `break`, `continue`, several `return` statements, and call other such functions.
+
+        >>> @bh.vectorize
+        ... def steps(n):
+        ...     count = 0
+        ...     while n != 1:
+        ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+        ...         count += 1
+        ...     return count
+        >>> steps(bh.arange(1, 10))
+        array([ 0,  1,  7,  2,  5,  8, 16,  3, 19])
+
+    What cannot be read is called for each element by `numpy.vectorize`, with a warning that says why and names the line.
+    """
+
+    def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
+        self.otypes, self.doc, self.excluded, self.cache, self.signature = otypes, doc, excluded, cache, signature
+        self.pyfunc, self._programs = None, {}
+        if pyfunc is not None:
+            if not callable(pyfunc):
+                raise TypeError(f"a function is needed, not {pyfunc!r}")
+            self(pyfunc)
+
+    def __call__(self, *args, **kwargs):
+        if self.pyfunc is None:
+            self.pyfunc = args[0]
+            self.__name__ = getattr(self.pyfunc, "__name__", "vectorize")
+            self.__doc__ = self.doc or self.pyfunc.__doc__
+            return self
+        if self.excluded or self.signature or self.cache:
+            return self._element_by_element(args, kwargs, "excluded arguments, a signature, or a number of calls that matters")
+        if self.otypes and any(code_of(kind) is None for kind in self.otypes):
+            return self._element_by_element(args, kwargs, "results of a type that bh lacks")
+        if not self.otypes and not all(np.size(value) for value in (*args, *kwargs.values())):
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        try:
+            return self._finished(self._at_once(args, kwargs))
+        except (fallback.Fallback, Mistyped) as reason:
+            return self._element_by_element(args, kwargs, str(reason))
+        except Unsupported as reason:
+            unread = str(reason)
+        try:
+            return self._finished((self._trace(args, kwargs),))
+        except (Untraceable, TypeError, ValueError, AttributeError, fallback.Fallback):
+            return self._element_by_element(args, kwargs, unread)
+
+    def _finished(self, results):
+        """Results as they are returned."""
+        if self.otypes:
+            results = tuple(result.astype(kind) for result, kind in zip(results, self.otypes, strict=True))
+        for result in results:
+            result._scalar = False
+        return results if len(results) > 1 else results[0]
+
+    def _at_once(self, args, kwargs):
+        """The results of the function as it is read."""
+        if not isinstance(self.pyfunc, types.FunctionType):
+            raise Unsupported("it is no function written in Python")
+        names = self.pyfunc.__code__.co_varnames[: self.pyfunc.__code__.co_argcount]
+        if len(args) > len(names) or kwargs.keys() & {*names[: len(args)]}:
+            raise Unsupported("arguments that do not fit")
+        given = dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
+        program = self._program(tuple(given))
+        shapes = {value.shape for value in given.values()}
+        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+        return program(self.pyfunc, list(given.values()), shape)
+
+    def _program(self, names):
+        """The function, read for a call with these arguments."""
+        program = self._programs.get(names)
+        if program is None or not program.still_holds(self.pyfunc):
+            program = self._programs[names] = Program(self.pyfunc, names)
+        return program
+
+    def _trace(self, args, kwargs):
+        """The result of the function, called with what stands for elements."""
+        copy = traced(self.pyfunc)
+        arrays = [native(value) for value in args]
+        named = {name: native(value) for name, value in kwargs.items()}
+        shape = np.broadcast_shapes(*(value.shape for value in (*arrays, *named.values())))
+        result = copy(*map(Scalar, arrays), **{name: Scalar(value) for name, value in named.items()})
+        if isinstance(result, tuple):
+            raise Untraceable("several results")
+        result = native(plain(result))
+        return result if result.shape == shape else _native.cast(_native.broadcast_to(result, shape), result._code)
+
+    def _element_by_element(self, args, kwargs, reason):
+        options = {name: getattr(self, name) for name in ("otypes", "doc", "excluded", "cache", "signature")}
+        slow = np.vectorize(self.pyfunc, **{name: value for name, value in options.items() if value})
+        return fallback.call(slow, args, kwargs, "numpy.vectorize", reason)

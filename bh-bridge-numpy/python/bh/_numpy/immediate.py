@@ -1,0 +1,130 @@
+"""Functions, and advanced indexing, that NumPy carries out at once: where all operands are little and at hand, or a record of the call
+would be long, or where it sorts.
+
+Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
+operations that round in one way. So it does not matter when operands come to be at hand.
+"""
+
+import functools
+import sys
+
+import numpy as np
+
+from .. import _native
+from .._array.memory import in_process
+from .fallback import lift, lower, taken
+from .registry import AWAITED, COMPUTED, MOVED, SORTED
+
+ndarray = _native.ndarray
+
+# The most elements of a little operand, and of one of functions that move elements or count them, where NumPy goes once over what takes
+# bh a few kernels.
+_MOST, _MOST_MOVED = 1 << 14, 1 << 18
+# Of more elements, so many threads are faster.
+_MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
+_NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
+# Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
+_WORDS = set("""left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort stable
+introselect big little full same valid""".split())
+
+
+class Later(Exception):
+    """Raised for what is not carried out at once."""
+
+
+def _operand(value, form):
+    """NumPy's form of an operand; `form` makes that of an array of bh."""
+    kind = type(value)
+    if kind is ndarray:
+        return form(value)
+    if kind is np.ndarray and (form is _awaited or form is _little_awaited and value.size <= _MOST):
+        return value
+    if kind in (list, tuple) and (len(value) <= _MOST or form is _awaited):
+        return value if _NUMBERS.issuperset(map(type, value)) else kind(_operand(part, form) for part in value)
+    return _option(value)
+
+
+def _little(array, most=_MOST):
+    """A little array that is at hand."""
+    if array.size > most or not _native.is_at_hand(array):
+        raise Later
+    return lower(array)
+
+
+def _moved(array):
+    """As `_little`, for a function that moves elements."""
+    return _little(array, _MOST_MOVED)
+
+
+def _little_awaited(array):
+    """A little array that is waited for, where it is in the memory of this process."""
+    if array.size > _MOST or not (_native.is_at_hand(array) or in_process(array._stack)):
+        raise Later
+    return lower(array)
+
+
+def _awaited(array):
+    """An array that is waited for."""
+    if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads(array._stack) >= _MANY_THREADS:
+        raise Later
+    return lower(array)
+
+
+def _threads(stack):
+    return int(_native.Stack(stack).message("threads") or 1)
+
+
+def _option(value):
+    kind = type(value)
+    if kind in (list, tuple):
+        is_known = len(value) <= _MOST and _NUMBERS.issuperset(map(type, value))
+    else:
+        is_known = kind in _NUMBERS or kind is str and value in _WORDS
+    if not is_known:
+        raise Later
+    return value
+
+
+# What makes NumPy's form of the operands of a call, by the word of the registry.
+_FORMS = {COMPUTED: _little, MOVED: _moved, AWAITED: _little_awaited, SORTED: _awaited}
+
+
+def carried_out(original, row, args, kwargs):
+    """What NumPy's function makes of the arguments at once."""
+    operands, form = row.operands, _FORMS[row.by_numpy]
+    in_place = original is np.nan_to_num and (len(args) > 1 or not kwargs.get("copy", True))
+    if in_place or "descending" in kwargs:
+        raise Later
+    seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
+    return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
+
+
+def chosen(array, key):
+    """What a key with arrays or lists of indices selects, as a new array; None if that is not carried out at once."""
+    parts = key if type(key) is tuple else (key,)
+    if not any(type(part) is list or type(part) is ndarray and part.ndim for part in parts):
+        return None
+    try:
+        indices = tuple(part if type(part) is slice or part is Ellipsis else _operand(part, _little) for part in parts)
+        source = _operand(array, _little)
+    except Later:
+        return None
+    return lift(source[indices])
+
+
+def at_hand(function, original, row):
+    """The function; if its row says so, by NumPy's at once where that is the same."""
+    if not row.by_numpy:
+        return function
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        # Compositions of this package, and users of the array API, get arrays also where NumPy makes numbers.
+        if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
+            return function(*args, **kwargs)
+        try:
+            return carried_out(original, row, args, kwargs)
+        except Later:
+            return function(*args, **kwargs)
+
+    return wrapper

@@ -1,0 +1,62 @@
+"""Factorisations by NumPy's LAPACK, which is written for each processor, where arrays are in the memory of this process. Devices, ranks
+and siblings have methods of their own. `BH_LINALG` is `numpy`, or `stack` for these methods everywhere. Where the results of a method
+are NaN, NumPy computes them again: its values, or its errors, depend on its LAPACK."""
+
+import functools
+import os
+
+import numpy as np
+
+from .. import _native
+from .._array.element_types import is_inexact
+from .._array.memory import in_process
+from .._jit.symbols import here
+from .._ufunc.ufunc import UFUNCS as _u
+from .fallback import Fallback, falls_back, from_numpy, lower, taken
+
+_choice = os.environ.get("BH_LINALG", "numpy")
+if _choice not in ("numpy", "stack"):
+    raise ValueError(f"BH_LINALG is '{_choice}', but must be numpy or stack")
+
+
+def _stack_of(values):
+    """The name of the stack of the first array among the values, or that of new arrays."""
+    for value in values:
+        if type(value) is _native.ndarray:
+            return value._stack
+    return _native.Stack().name
+
+
+def _as_arrays(value):
+    """A result, or results, as arrays also without dimensions."""
+    if isinstance(value, tuple):
+        return getattr(value, "_make", tuple)(map(_as_arrays, value))
+    return from_numpy(np.asarray(value)) if isinstance(value, np.generic) else value
+
+
+def _has_nan(result):
+    """Is any element NaN?"""
+    if isinstance(result, tuple):
+        return any(map(_has_nan, result))
+    if type(result) is not _native.ndarray:
+        return isinstance(result, np.inexact) and bool(np.isnan(result))
+    return is_inexact(result._code) and bool(_u["logical_or"].reduce(_u["isnan"](result), None))
+
+
+def by_lapack(original):
+    """Makes a function by methods of the stack NumPy's `original` where arrays are in the memory of this process."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def chosen(*args, **kwargs):
+            if _choice == "stack" or not in_process(_stack_of(args)):
+                result = function(*args, **kwargs)
+                if not here.tracing and _has_nan(result):
+                    raise Fallback("a result that is not a number")
+                return result
+            result = taken(original, lower(args), lower(kwargs))
+            return _as_arrays(result) if _native.follows_array_api() else result
+
+        return falls_back(chosen, original)
+
+    return decorate

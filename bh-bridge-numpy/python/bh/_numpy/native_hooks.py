@@ -1,0 +1,28 @@
+"""What the native module calls in Python: advanced indexing, warnings, universal functions and operators."""
+
+from .. import _native
+from .._array import indexing
+from .._functions import products
+from .._ufunc import folds, operands  # noqa: F401
+from .._ufunc.ufunc import UFUNCS, binary, inplace
+from . import floating_point
+
+# Universal functions that are operators, by the names of Python's methods or of NumPy's functions.
+_OPERATORS = """
+add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or bitwise_xor
+less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt reciprocal square
+""".split()
+
+
+def install():
+    """Hands them over."""
+    _native.set_indexing(indexing.get, indexing.set)
+    _native.set_warnings(floating_point.again, floating_point.met, floating_point.divided)
+    _native.set_ufuncs({function._np: function for function in UFUNCS.values()})
+    _native.set_operators(
+        **{name: UFUNCS[name] for name in _OPERATORS},
+        divmod=operands.operator_of("divmod", UFUNCS["divmod"]),
+        matmul=operands.operator_of("matmul", products.matmul),
+        binary=binary,
+        inplace=inplace,
+    )

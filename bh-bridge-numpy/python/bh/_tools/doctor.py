@@ -1,0 +1,86 @@
+"""What slows a program down, with the lines of the program: reads in loops, element loops, NumPy's and one rank's work, moved arrays."""
+
+from collections import Counter
+
+from .. import _native
+from .._cluster import ranks
+from .._numpy import fallback
+
+# The reads or assignments of single elements by one line that make a loop of them.
+_MANY = 16
+
+_reads = Counter()
+_elements = Counter()
+
+
+def begin():
+    """Starts to note reads that run batches and accesses to single elements that are recorded, once; both become slower."""
+    ndarray = _native.ndarray
+    if hasattr(ndarray.item, "_notes"):
+        return
+    for name in ("item", "__float__", "__int__", "__bool__", "__index__", "__complex__", "tolist", "__array__"):
+        setattr(ndarray, name, _noting(getattr(ndarray, name), _reads))
+    for name in ("__getitem__", "__setitem__"):
+        setattr(ndarray, name, _noting_elements(getattr(ndarray, name)))
+
+
+def _noting(function, counter):
+    def method(self, *args, **kwargs):
+        _, batches, _ = _native.Stack().work()
+        result = function(self, *args, **kwargs)
+        counter[_native.call_site()] += _native.Stack().work()[1] > batches
+        return result
+
+    method._notes = counter
+    return method
+
+
+def _noting_elements(function):
+    def method(self, key, *value):
+        recorded, _, _ = _native.Stack().work()
+        result = function(self, key, *value)
+        parts = key if type(key) is tuple else (key,)
+        if len(parts) == self.ndim and all(type(part) is int for part in parts):
+            _elements[_native.call_site()] += _native.Stack().work()[0] > recorded
+        return result
+
+    return method
+
+
+def findings():
+    """The findings as rows: kind, file, line, count, advice."""
+    rows = []
+    for (file, line), count in _reads.items():
+        if count >= _MANY:
+            rows.append(("reads in a loop", file, line, count, "each read runs what is recorded; keep results in arrays"))
+    for (file, line), count in _elements.items():
+        if count >= _MANY:
+            rows.append(("element loop", file, line, count, "each access is an operation; work on slices or with where()"))
+    for (file, line, name), count in fallback.places.items():
+        rows.append(("NumPy's work", file, line, count, f"{name} moves its arrays to NumPy and back"))
+    for count, name, line, file in ranks.brought():
+        rows.append(("one rank's work", file, line, count, f"{name} brings its arrays to one rank of the cluster"))
+    moved = fallback.counts["moved between stacks"]
+    if moved:
+        rows.append(("moves between stacks", "", 0, moved, "arrays of several stacks meet; make them on one"))
+    return sorted(rows, key=lambda row: -row[3])
+
+
+def report(form="text"):
+    """The findings as text, JSON or CSV."""
+    rows = findings()
+    if form == "json":
+        import json
+
+        return json.dumps([dict(zip(("kind", "file", "line", "count", "advice"), row)) for row in rows])
+    if form == "csv":
+        return "\n".join(["kind,file,line,count,advice", *(",".join(f'"{part}"' for part in row) for row in rows)])
+    if not rows:
+        return "bh doctor: nothing found"
+    lines = [f"{file}:{line}: {kind}, {count} times: {advice}" for kind, file, line, count, advice in rows]
+    return "\n".join(["bh doctor:", *lines])
+
+
+def doctor(form="text"):
+    """What slows the program down so far, as text, JSON or CSV."""
+    return report(form)

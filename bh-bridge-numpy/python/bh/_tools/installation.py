@@ -1,0 +1,64 @@
+"""What the package can use of this system, and what brings the parts that are missing."""
+
+import ctypes
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+COMPILER = "libbh_ve_cpu_jit.so"
+LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpirun.mpich", "mpirun")}
+
+
+# The newest version of NumPy with which the tests pass.
+TESTED = (2, 5)
+
+
+def warn_of_newer_numpy(version):
+    """Says that bh may not do what a version of NumPy does that is newer than what the tests know."""
+    if tuple(map(int, version.split(".")[:2])) > TESTED:
+        known = ".".join(map(str, TESTED))
+        text = f"bh is tested with NumPy up to {known}; what NumPy {version} changed may work as before"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def missing():
+    """A line for each part that does not work here, with what brings it."""
+    return [line for line in (_compiler(), _opencl(), _cluster()) if line]
+
+
+def _directories():
+    """Where bh looks for libraries."""
+    further = os.environ.get("BH_LIBRARY_PATH", "")
+    return [HERE, *map(Path, filter(None, further.split(os.pathsep)))]
+
+
+def _has(library):
+    return any((directory / library).is_file() for directory in _directories())
+
+
+def _compiler():
+    if not _has(COMPILER):
+        return "missing: the kernel compiler; kernels run in blocks (build the wheel where llvm-19-dev is installed)"
+
+
+def _opencl():
+    if not _has("libbh_ve_opencl.so"):
+        return "missing: the engine for stack opencl; this package was built without it"
+    try:
+        ctypes.CDLL("libOpenCL.so.1")
+    except OSError:
+        return "missing: OpenCL for stack opencl (Debian: ocl-icd-libopencl1, and the GPU's driver or pocl-opencl-icd)"
+    vendors = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    if not vendors.is_file() and not any(vendors.glob("*.icd")):
+        return f"missing: an OpenCL driver in {vendors} for stack opencl (the GPU's, or Debian's pocl-opencl-icd)"
+
+
+def _cluster():
+    connected = [name for name in LAUNCHERS if _has(f"libbh_cluster_{name}.so")]
+    if not connected:
+        return "missing: the connection to MPI for ranks; build the wheel where libopenmpi-dev or libmpich-dev is installed"
+    if not any(shutil.which(program) for name in connected for program in LAUNCHERS[name]) and not shutil.which("srun"):
+        packages = " or ".join({"openmpi": "openmpi-bin", "mpich": "mpich"}[name] for name in connected)
+        return f"missing: mpirun for several ranks of stack cluster (Debian: {packages})"

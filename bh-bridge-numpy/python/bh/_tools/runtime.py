@@ -1,0 +1,142 @@
+"""The runtime behind the arrays: stacks, flushing, counters, and what went to NumPy."""
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from .. import _native
+from .._numpy import fallback as _fallback
+from . import installation
+
+__all__ = ["explain", "fallback", "flush", "info", "profile", "threads", "using", "wait"]
+
+
+class using:
+    """A stack for the arrays made inside of a `with` statement; they keep it afterwards."""
+
+    def __init__(self, name):
+        self._stack = _native.Stack(name)
+
+    def __enter__(self):
+        self._before = self._stack.activate()
+        return self._stack
+
+    def __exit__(self, *_):
+        if self._before is not None:
+            self._before.activate()
+
+
+def flush(wait=True):
+    """Runs everything recorded so far, and waits for it."""
+    _native.flush(wait)
+
+
+def wait(*arrays):
+    """Runs what these arrays depend on, and waits for them; what was recorded later goes on."""
+    for array in arrays:
+        if type(array) is _native.ndarray and array.size:
+            _native.Stack(array._stack).flush(False)
+    for array in arrays:
+        if type(array) is _native.ndarray and array.size:
+            _native.item_of(array[(slice(0, 1),) * array.ndim])
+
+
+def threads(number=None):
+    """How many threads the engine of the present stack uses, the program's own included, after setting it if a number is given."""
+    if number is not None and int(number) < 1:
+        raise ValueError(f"{number} is no number of threads")
+    answer = _native.Stack().message("threads" if number is None else f"threads {int(number)}")
+    if not answer:
+        raise _native.Error("the stack has no engine whose threads can be set")
+    return int(_native.Stack().message("threads"))
+
+
+@contextlib.contextmanager
+def fallback(mode):
+    """Another way to deal with work that bh leaves to NumPy, inside of a `with` statement: warn, error or silent."""
+    before = _fallback.mode(mode)
+    try:
+        yield
+    finally:
+        _fallback.mode(before)
+
+
+class Profile(dict):
+    """Counters by name. Shown as a table."""
+
+    def __repr__(self):
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:{width}}  {_shown(name, value)}" for name, value in self.items() if value)
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><td>{name}</td><td>{_shown(name, value)}</td></tr>" for name, value in self.items() if value)
+        return f"<table><tr><th>counter</th><th>value</th></tr>{rows}</table>"
+
+
+def _shown(name, value):
+    if name.endswith("_ns"):
+        return f"{value / 1e6:.3f} ms"
+    if name.endswith("bytes") and value >= 1 << 20:
+        return f"{value / (1 << 20):.1f} MiB"
+    return value
+
+
+def profile():
+    """What was counted since the start: recorded, run, moved, and left to NumPy."""
+    flush()
+    counters = Profile(_native.Stack().counters())
+    for name, count in sorted(_fallback.counts.items()):
+        counters[f"fallback.{name}"] = count
+    return counters
+
+
+def info(object=None, maxwidth=76, output=None, toplevel="numpy"):
+    """The versions and components that run the arrays, and what is missing for others, as text; of an object `numpy.info`."""
+    if object is not None:
+        return np.info(object, maxwidth, output, toplevel)
+    python = ".".join(map(str, sys.version_info[:3]))
+    missing = "".join(f"{line}\n" for line in installation.missing())
+    return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n{missing}"
+
+
+class Explanation(str):
+    """Text about kernels. In notebooks it is a picture."""
+
+    pictures = ()
+
+    def _repr_svg_(self):
+        return self.pictures[-1] if self.pictures else None
+
+
+def explain(array=None):
+    """What the fuser makes of everything recorded and not yet run: kernels, their operations with lines, bytes of memory.
+
+    Runs what is recorded. With an array, on the stack of that array. Then the lines whose results were not stored so far, as
+    nobody had looked at them.
+    """
+    stack = _native.Stack(array._stack if array is not None else None)
+    recipes = stack.message("recipes")
+    with tempfile.TemporaryDirectory() as directory:
+        stack.message_first(f"fuser graph {directory}")
+        try:
+            stack.flush()
+        finally:
+            stack.message_first("fuser graph")
+        return _explained(Path(directory), stack.work()[2], recipes)
+
+
+def _explained(directory, immediate, recipes):
+    texts, pictures = [], []
+    for file in sorted(directory.iterdir()):
+        if file.suffix == ".txt":
+            texts.append(file.read_text())
+        elif file.suffix == ".svg":
+            pictures.append(file.read_text())
+    at_once = f"; {immediate} operations on little data were carried out where they were called" if immediate else ""
+    text = "\n".join(texts) or f"nothing new: what was recorded had run, or its kernels were known{at_once}"
+    result = Explanation(text + (f"\nnot stored, as nobody looked at them:\n{recipes}" if recipes else ""))
+    result.pictures = tuple(pictures)
+    return result
