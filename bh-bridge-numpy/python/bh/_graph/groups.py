@@ -1,10 +1,8 @@
 """Tasks of a graph that go one after the other on one stack: here, or in a process that has the stack to itself."""
 
 import json
-import multiprocessing.connection
 import os
 import pickle
-import socket
 import subprocess
 import sys
 
@@ -79,8 +77,12 @@ class Elsewhere:
     def __init__(self, stack, tasks):
         self.stack, self.tasks, self.ahead, self._calls = stack, tasks, 1, 0
         setup = packed(tasks)
+        # These modules take milliseconds, which programs without such stages save.
+        import socket
+        from multiprocessing.connection import Connection
+
         mine, other = socket.socketpair()
-        self._connection = multiprocessing.connection.Connection(mine.detach())
+        self._connection = Connection(mine.detach())
         self._inward, self._outward = Slots(), Slots()
         places = [other.fileno(), *self._inward.files, *self._outward.files]
         code = f"import sys; sys.path[:] = {json.dumps(sys.path)}; from bh._graph.process import main; main({places})"
@@ -126,6 +128,8 @@ class Elsewhere:
 
     def interrupt(self):
         """Ends the process: it goes when nothing more comes, or else is made to."""
+        import socket
+
         try:
             with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
                 end.shutdown(socket.SHUT_WR)
