@@ -1175,6 +1175,12 @@ bh_status bh_masked_maximum_reduce(bh_array *out, const bh_array *a, const bh_ar
 /// Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates.
 bh_status bh_masked_maximum_reduce_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
 
+/// Sum over axes of the products of elements at the same places, in an order of the engine's own; logical or of logical and for bool. Integers wrap.
+bh_status bh_contract(bh_array *out, const bh_array *a, const bh_array *b, int32_t axis);
+
+/// Sum over axes of the products of elements at the same places, in an order of the engine's own; logical or of logical and for bool. Integers wrap.
+bh_status bh_contract_new(bh_array **out, const bh_array *a, const bh_array *b, int32_t axis);
+
 /// Running sum along one axis.
 bh_status bh_add_accumulate(bh_array *out, const bh_array *a, int32_t axis);
 
@@ -1404,6 +1410,8 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_masked_minimum_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_masked_minimum_reduce_new(__VA_ARGS__))
 #define bh_masked_maximum_reduce(...) (bh_at(__FILE__, __LINE__), bh_masked_maximum_reduce(__VA_ARGS__))
 #define bh_masked_maximum_reduce_new(...) (bh_at(__FILE__, __LINE__), bh_masked_maximum_reduce_new(__VA_ARGS__))
+#define bh_contract(...) (bh_at(__FILE__, __LINE__), bh_contract(__VA_ARGS__))
+#define bh_contract_new(...) (bh_at(__FILE__, __LINE__), bh_contract_new(__VA_ARGS__))
 #define bh_add_accumulate(...) (bh_at(__FILE__, __LINE__), bh_add_accumulate(__VA_ARGS__))
 #define bh_add_accumulate_new(...) (bh_at(__FILE__, __LINE__), bh_add_accumulate_new(__VA_ARGS__))
 #define bh_multiply_accumulate(...) (bh_at(__FILE__, __LINE__), bh_multiply_accumulate(__VA_ARGS__))

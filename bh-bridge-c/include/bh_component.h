@@ -273,6 +273,7 @@ enum {
     BH_OP_MASKED_MULTIPLY_REDUCE = 91, /* Product over axes of the elements where the mask is true; all for bool. */
     BH_OP_MASKED_MINIMUM_REDUCE = 92, /* Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates. */
     BH_OP_MASKED_MAXIMUM_REDUCE = 93, /* Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates. */
+    BH_OP_CONTRACT = 94, /* Sum over axes of the products of elements at the same places, in an order of the engine's own; logical or of logical and for bool. Integers wrap. */
     BH_OP_ADD_ACCUMULATE = 100, /* Running sum along one axis. */
     BH_OP_MULTIPLY_ACCUMULATE = 101, /* Running product along one axis. */
     BH_OP_RANGE = 110, /* The index view's number start + Σ i·stride, converted from 64-bit integer with wrapping. */

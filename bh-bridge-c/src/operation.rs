@@ -19,6 +19,9 @@ const ALL_AXES: i32 = i32::MAX;
 /// The most inputs of an operation of the opcode table, and one more.
 const INPUTS: usize = 4;
 
+/// How messages call them.
+const NAMES: [&str; INPUTS] = ["a", "b", "c", "d"];
+
 /// Operands of an operation, looked up, in place.
 struct Operands {
     home: Option<Array>,
@@ -36,7 +39,6 @@ impl Operands {
 
     #[inline(always)]
     fn find(&mut self, handles: &[*const bh_array]) -> Result<()> {
-        const NAMES: [&str; INPUTS] = ["a", "b", "c", "d"];
         if handles.len() > INPUTS {
             return Err(argument(format!("{} inputs are more than an operation may have", handles.len())));
         }
@@ -84,10 +86,13 @@ fn new(
     })
 }
 
-/// The axis mask of a reduction or an accumulate.
-fn axes(opcode: Opcode, a: *const bh_array, axis: i32) -> Result<u16> {
-    let array = handle::array(a, "a")?;
-    let rank = array.recorder.ask(array.id, |array| array.view.shape.len())?;
+/// The axis mask of a reduction or an accumulate, whose box has as many axes as the input that has most.
+fn axes(opcode: Opcode, inputs: &[*const bh_array], axis: i32) -> Result<u16> {
+    let mut rank = 0;
+    for (&input, name) in inputs.iter().zip(NAMES) {
+        let array = handle::array(input, name)?;
+        rank = rank.max(array.recorder.ask(array.id, |array| array.view.shape.len())?);
+    }
     if axis == ALL_AXES {
         return Ok(((1u32 << rank) - 1) as u16);
     }
@@ -96,14 +101,14 @@ fn axes(opcode: Opcode, a: *const bh_array, axis: i32) -> Result<u16> {
 }
 
 fn fold_into(opcode: Opcode, out: *mut bh_array, inputs: &[*const bh_array], axis: i32) -> bh_status {
-    match axes(opcode, inputs[0], axis) {
+    match axes(opcode, inputs, axis) {
         Ok(mask) => into(opcode, mask, out, inputs),
         Err(error) => frame(|| Err(error)),
     }
 }
 
 fn fold_new(opcode: Opcode, out: Out<*mut bh_array>, inputs: &[*const bh_array], axis: i32) -> bh_status {
-    match axes(opcode, inputs[0], axis) {
+    match axes(opcode, inputs, axis) {
         Ok(mask) => new(opcode, mask, None, out, inputs),
         Err(error) => frame_out(out, || Err(error)),
     }

@@ -139,6 +139,7 @@ namespace Bh
         MaskedMultiplyReduce = 91,
         MaskedMinimumReduce = 92,
         MaskedMaximumReduce = 93,
+        Contract = 94,
         AddAccumulate = 100,
         MultiplyAccumulate = 101,
         Range = 110,
@@ -1055,6 +1056,12 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_masked_maximum_reduce_new(out IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_contract(IntPtr result, IntPtr a, IntPtr b, int axis);
+
+        [DllImport(Library)]
+        internal static extern int bh_contract_new(out IntPtr result, IntPtr a, IntPtr b, int axis);
 
         [DllImport(Library)]
         internal static extern int bh_add_accumulate(IntPtr result, IntPtr a, int axis);

@@ -5,7 +5,7 @@ use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::shared_view::contiguous;
-use bh_bytecode::{DType, View};
+use bh_bytecode::{DType, Opcode, View};
 use bh_recorder::{Input, Location};
 use pyo3::prelude::*;
 
@@ -42,10 +42,9 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
 /// The sum of products of elements.
 fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
     let recorder = &a.context.recorder;
-    if let Some(id) = recorder.dot_at_hand([a.id(), b.id()]) {
-        return Ok(Array::result(a.context, id, a.dtype, View::default()));
-    }
-    let id = with_location(py, |place: Location<'_>| recorder.dot_new([a.id(), b.id()], place)).map_err(exception)?;
+    let factors = [a.id(), b.id()].map(Input::Array);
+    let record = |place: Location<'_>| recorder.operate_new(Opcode::Contract, 1, None, &factors, place);
+    let id = with_location(py, record).map_err(exception)?;
     Ok(Array::result(a.context, id, a.dtype, View::default()))
 }
 

@@ -132,6 +132,7 @@ pub fn may_differ(opcode: Opcode, input: DType) -> bool {
             | Opcode::MaskedMultiplyReduce
             | Opcode::MaskedMinimumReduce
             | Opcode::MaskedMaximumReduce
+            | Opcode::Contract
             | Opcode::AddAccumulate
             | Opcode::MultiplyAccumulate
     );
@@ -228,6 +229,7 @@ fn equal<T: Element>(expected: T, actual: T, index: usize, tolerance: &Tolerance
         return true;
     }
     let special = |x: f64, y: f64| !x.is_finite() || !y.is_finite();
+    let tiny = if epsilon == f64::EPSILON { f64::MIN_POSITIVE } else { f32::MIN_POSITIVE as f64 };
     let distance = (expected.re - actual.re).hypot(expected.im - actual.im);
     match tolerance {
         Tolerance::Exact => false,
@@ -247,7 +249,6 @@ fn equal<T: Element>(expected: T, actual: T, index: usize, tolerance: &Tolerance
             if overflows && matches!(tolerance, Tolerance::Power(_)) {
                 return special(actual.re, actual.im);
             }
-            let tiny = if epsilon == f64::EPSILON { f64::MIN_POSITIVE } else { f32::MIN_POSITIVE as f64 };
             // Special values are the same: infinities and NaN, and zeros beside them, whose signs count.
             if special(expected.re, expected.im) || special(actual.re, actual.im) {
                 let nonzero = |x: f64| x.is_finite() && x != 0.0;
@@ -271,7 +272,8 @@ fn equal<T: Element>(expected: T, actual: T, index: usize, tolerance: &Tolerance
             if magnitude >= largest / 2.0 {
                 return true;
             }
-            let bound = 2.0 * (*count).max(1) as f64 * epsilon * magnitude;
+            // Products below the normal numbers are rounded to multiples of the smallest one.
+            let bound = 2.0 * (*count).max(1) as f64 * epsilon * magnitude.max(tiny);
             match (special(expected.re, expected.im), *product) {
                 (false, _) => distance <= bound,
                 // Infinities went in, which nothing takes away again.

@@ -70,6 +70,7 @@ fn operands(info: &Info) -> String {
         Signature::Select => "T ← bool, T, T".into(),
         Signature::Reduce => "T ← T, along axes".into(),
         Signature::Masked => "T ← T, bool, along axes".into(),
+        Signature::Product => "T ← T, T, along axes".into(),
         Signature::Index => "T ← index view".into(),
         Signature::Random => "T ← index view, key".into(),
         Signature::Gather => "T ← T, index".into(),

@@ -9,6 +9,7 @@ pub mod cache;
 pub mod compare;
 pub mod complex;
 pub mod constant_class;
+pub mod contraction;
 pub mod docs;
 pub mod dtype;
 pub mod dump;

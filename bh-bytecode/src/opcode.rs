@@ -50,6 +50,8 @@ pub enum Signature {
     Reduce,
     /// T, bool → T over fewer axes
     Masked,
+    /// T, T → T over fewer axes
+    Product,
     /// index view → T
     Index,
     /// index view, key → T
@@ -96,6 +98,9 @@ macro_rules! signature_of {
     };
     (masked) => {
         Signature::Masked
+    };
+    (product) => {
+        Signature::Product
     };
     (index) => {
         Signature::Index
@@ -305,6 +310,11 @@ impl Opcode {
         (info.signature == Signature::Masked).then(|| TABLE.iter().find(plain).map(|row| row.opcode))?
     }
 
+    /// The reduction of one input that folds what a reduction of two makes of them: `AddReduce` for `Contract`; of one input, itself.
+    pub fn fold_of_one(self) -> Opcode {
+        if self == Opcode::Contract { Opcode::AddReduce } else { self.unmasked().unwrap_or(self) }
+    }
+
     /// For a reduction of all elements, the one of those that a mask chooses, if there is one.
     pub fn masked(self) -> Option<Opcode> {
         TABLE.iter().map(|row| row.opcode).find(|opcode| opcode.unmasked() == Some(self))
@@ -328,6 +338,7 @@ impl Opcode {
             (Signature::Select, &[mask, a, b]) => mask == DType::Bool && a == output && b == output,
             (Signature::Reduce, &[input]) => legal(input) && output == input,
             (Signature::Masked, &[input, mask]) => legal(input) && output == input && mask == DType::Bool,
+            (Signature::Product, &[a, b]) => legal(a) && output == a && output == b,
             (Signature::Index | Signature::Random, &[]) => legal(output),
             (Signature::Gather | Signature::Scatter, &[value, index]) => {
                 value == output && TypeSet::INDEX.contains(index)
@@ -389,6 +400,9 @@ mod tests {
         assert_eq!(Opcode::BitwiseXorReduce.combiner(), Some(Opcode::BitwiseXor));
         assert_eq!(Opcode::MaskedMinimumReduce.combiner(), Some(Opcode::Minimum));
         assert_eq!(Opcode::MaskedMinimumReduce.unmasked(), Some(Opcode::MinimumReduce));
+        assert_eq!(Opcode::Contract.combiner(), Some(Opcode::Add));
+        let folds = [Opcode::Contract, Opcode::MaskedAddReduce, Opcode::AddReduce].map(Opcode::fold_of_one);
+        assert_eq!(folds, [Opcode::AddReduce; 3]);
         assert_eq!((Opcode::AddReduce.masked(), Opcode::AddReduce.unmasked()), (Some(Opcode::MaskedAddReduce), None));
     }
 

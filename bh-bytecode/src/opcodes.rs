@@ -10,6 +10,7 @@
 //!   `same` (T,…→T), `test` (T,…→bool), `abs` (T→T, complex→its real type), `part` (complex→its real type),
 //!   `cast` (any→any, complex→non-complex excluded), `select` (bool,T,T→T), `reduce` (T→T, fewer axes),
 //!   `masked` (T,bool→T, fewer axes; elements where the mask is false count as neutral ones),
+//!   `product` (T,T→T, fewer axes; the products of the two are folded),
 //!   `index` (→T, from an index view), `random` (→T, from an index view and a key), `gather`, `scatter`,
 //!   `scatter_mask` (index operations), `system` (no types).
 //! * *scalar function* is a generic function of [`crate::scalar`] (`none` where there is none); for reductions and
@@ -108,6 +109,7 @@ macro_rules! for_each_opcode {
             (MaskedMultiplyReduce, "masked_multiply_reduce", 91, Reduction, 2, masked ALL, multiply, one, 1, "mulT({0}, {1})", ["", "", ""], "Product over axes of the elements where the mask is true; all for bool."),
             (MaskedMinimumReduce, "masked_minimum_reduce", 92, Reduction, 2, masked ORDERED, minimum, highest, 1, "minT({0}, {1})", ["", "", ""], "Smallest over axes of the elements where the mask is true, of none the highest value; NaN propagates."),
             (MaskedMaximumReduce, "masked_maximum_reduce", 93, Reduction, 2, masked ORDERED, maximum, lowest, 1, "maxT({0}, {1})", ["", "", ""], "Largest over axes of the elements where the mask is true, of none the lowest value; NaN propagates."),
+            (Contract, "contract", 94, Reduction, 2, product ALL, add, zero, 1, "addT({0}, {1})", ["", "", ""], "Sum over axes of the products of elements at the same places, in an order of the engine's own; logical or of logical and for bool. Integers wrap."),
 
             (AddAccumulate, "add_accumulate", 100, Accumulate, 1, same ALL, add, zero, 1, "addT({0}, {1})", ["CumulativeSum", "", ""], "Running sum along one axis."),
             (MultiplyAccumulate, "multiply_accumulate", 101, Accumulate, 1, same ALL, multiply, one, 1, "mulT({0}, {1})", ["CumulativeProduct", "", ""], "Running product along one axis."),

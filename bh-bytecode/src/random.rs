@@ -144,7 +144,7 @@ impl Oracle {
         let count = folded.product::<i64>() as u64;
         let products = matches!(instr.opcode, Opcode::MultiplyReduce | Opcode::MultiplyAccumulate);
         // Each complex product rounds four times.
-        let factor = if products && input.is_complex() { 4 } else { 1 };
+        let factor = if (products || instr.opcode == Opcode::Contract) && input.is_complex() { 4 } else { 1 };
         let magnitudes = self.magnitudes.get(&writer).cloned().unwrap_or_default();
         (Tolerance::Sum { count: count * factor, magnitudes, product: products }, writers)
     }

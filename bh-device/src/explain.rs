@@ -13,7 +13,7 @@ use crate::work::Work;
 use bh_bytecode::{BatchRef, dump};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_kernel::{Lowered, Special, lower};
+use bh_kernel::{Lowered, Special};
 use std::path::Path;
 
 /// Answers the message `explain FILE`: for each thing to say a line with the number of the block.
@@ -102,13 +102,14 @@ fn lines(device: &Open, settings: &Settings, falls: bool, batch: &BatchRef<'_>, 
 /// How the kernels of a block are made.
 fn kernels(device: &Open, settings: &Settings, batch: &BatchRef<'_>, block: u32) -> Vec<String> {
     let mut lines = Vec::new();
-    match lower(batch, block) {
+    match code::lowered(batch, block) {
         Lowered::Nothing => {}
         Lowered::Loops(stages, _) => stages.iter().for_each(|stage| {
             lines.extend(code::choices(stage, &device.pool.target));
         }),
         Lowered::Special(Special::Accumulate(_)) => lines.push("a running fold: a kernel of its own".into()),
         Lowered::Special(Special::Scatter(_)) => lines.push("a scatter: kernels of its own".into()),
+        Lowered::Special(Special::Product(_)) => lines.push("a product of matrices: a kernel of its own".into()),
         Lowered::Special(Special::Extension(_)) => lines.push("a method: kernels of its own".into()),
     }
     let plan = BlockPlan::new(batch, &[block], &device.pool, &device.methods);

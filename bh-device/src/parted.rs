@@ -1,9 +1,10 @@
 //! Blocks whose arrays do not fit the device together: how they are parted.
 
+use crate::code::lowered;
 use crate::memory::{Pool, capacity};
 use crate::pieces::{self, Room};
 use bh_bytecode::BatchRef;
-use bh_kernel::{BaseUse, Lowered, Special, Stage, Uses, lower};
+use bh_kernel::{BaseUse, Lowered, Special, Stage, Uses};
 
 /// The most parts; more would take longer than another engine.
 const MOST: u64 = 4096;
@@ -45,7 +46,7 @@ impl Nests {
         if !batch.renames(&batch.blocks[block as usize]).is_empty() {
             return None;
         }
-        let Lowered::Loops(stages, between) = lower(batch, block) else { return None };
+        let Lowered::Loops(stages, between) = lowered(batch, block) else { return None };
         let temporaries: Vec<usize> = between.iter().map(|it| it.len as usize * it.dtype.size()).collect();
         let taken: u64 = temporaries.iter().map(|&bytes| capacity(bytes) as u64).sum();
         // A quarter is for partial results and notes.
@@ -73,7 +74,7 @@ pub(crate) struct Steps {
 impl Steps {
     /// The instruction of a block, if it is alone and can be parted; `room` bytes are there.
     pub(crate) fn of(batch: &BatchRef<'_>, block: u32, room: u64) -> Option<Steps> {
-        let Lowered::Special(special) = lower(batch, block) else { return None };
+        let Lowered::Special(special) = lowered(batch, block) else { return None };
         let (Special::Accumulate(instr) | Special::Scatter(instr)) = special else { return None };
         let record = &batch.instrs[instr as usize];
         let views: Vec<u32> = record.operands().iter().filter_map(|operand| operand.as_view()).collect();

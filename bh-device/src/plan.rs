@@ -66,7 +66,7 @@ impl BlockPlan {
     /// Plans a block, or several that come together.
     pub(crate) fn new(batch: &BatchRef<'_>, run: &[u32], pool: &Pool, methods: &Methods) -> BlockPlan {
         let block = run[0];
-        let lowered = bh_kernel::lower(batch, block);
+        let lowered = code::lowered(batch, block);
         let mut uses = Uses::default();
         let mut temporaries = Vec::new();
         match &lowered {
@@ -149,7 +149,7 @@ impl BlockPlan {
 
     /// The kernels with sizes in their texts for each way of building them, all of which are to be built.
     pub(crate) fn ways(&self, at: (&BatchRef<'_>, &[u32]), pool: &Pool, methods: &Methods) -> Vec<Vec<Arc<Entry>>> {
-        let lowered = bh_kernel::lower(at.0, at.1[0]);
+        let lowered = code::lowered(at.0, at.1[0]);
         let entries = |way| {
             let found = launches(at, &lowered, Variant::Specialised, way, pool, methods);
             found.all.iter().map(|launch| launch.entry.clone()).collect()
@@ -178,7 +178,7 @@ impl BlockPlan {
             return Vec::new();
         }
         counters.specialised.add(u64::from(self.special.is_none()));
-        let lowered = bh_kernel::lower(at.0, at.1[0]);
+        let lowered = code::lowered(at.0, at.1[0]);
         self.special = Some(launches(at, &lowered, Variant::Specialised, way, pool, methods));
         self.way = way;
         let all = self.special.iter().flat_map(|special| &special.all);
@@ -242,6 +242,9 @@ fn launches(
         }
         Lowered::Special(Special::Scatter(instr)) => {
             (codes, scratch) = code::scatter(batch, *instr, target, variant).unwrap_or_default();
+        }
+        Lowered::Special(Special::Product(instr)) => {
+            codes = code::product(batch, *instr, target, variant, &mut scratch);
         }
         Lowered::Special(Special::Extension(_)) if run.len() > 1 => {
             let instrs = |&block: &u32| batch.block_instrs(&batch.blocks[block as usize]).iter().copied();

@@ -1,6 +1,7 @@
 //! What the algorithms need to know about a batch, gathered in one pass into reusable tables.
 
 use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::contraction::is_product;
 use bh_bytecode::planning::Work;
 use bh_bytecode::view::is_contiguous;
 use bh_bytecode::{BatchRef, Kind, Opcode, base_flags};
@@ -11,7 +12,7 @@ pub use bh_kernel::table::NONE;
 pub enum Class {
     /// Data management: no work.
     System,
-    /// Always alone: accumulates, scatters, extension methods.
+    /// Always alone: accumulates, scatters, products of matrices, extension methods.
     Alone,
     /// Elementwise or generator.
     Map,
@@ -235,6 +236,7 @@ impl Facts {
             Kind::Index if instr.opcode == Opcode::Gather => Class::Gather,
             // A reduction of a rank-0 array folds nothing: it is a copy.
             Kind::Reduction if instr.param == 0 => Class::Map,
+            Kind::Reduction if is_product(batch, instr) => Class::Alone,
             Kind::Reduction => Class::Reduction,
             Kind::Accumulate | Kind::Index | Kind::Extension => Class::Alone,
         };

@@ -21,8 +21,21 @@ pub enum Special {
     Accumulate(u32),
     /// A scatter; index of the instruction.
     Scatter(u32),
+    /// A product of matrices; index of the instruction.
+    Product(u32),
     /// An extension method; index of the instruction.
     Extension(u32),
+}
+
+impl Special {
+    /// The index of the instruction.
+    pub fn instr(self) -> u32 {
+        let (Special::Accumulate(index)
+        | Special::Scatter(index)
+        | Special::Product(index)
+        | Special::Extension(index)) = self;
+        index
+    }
 }
 
 /// Memory that lives between the stages of one block: the results of contracted reductions.

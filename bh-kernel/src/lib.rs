@@ -25,7 +25,7 @@ pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,
 };
-pub use lower::{copy_stage, lower};
+pub use lower::{copy_stage, lower, lower_product};
 pub use nest::{Axis, fold_axes};
 pub use text::describe;
 pub use tiles::{

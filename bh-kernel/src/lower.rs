@@ -4,7 +4,8 @@ use crate::draft::Draft;
 use crate::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Lowered, SlotMode, Special, Stage, Step, Temporary};
 use crate::nest::Access;
 use crate::table::{NONE, Table};
-use bh_bytecode::{AxisOrder, BatchRef, DType, Instr, Kind, Opcode, Operand, steps};
+use bh_bytecode::contraction::is_product;
+use bh_bytecode::{AxisOrder, BatchRef, Block, DType, Instr, Kind, Opcode, Operand, steps};
 
 /// Lowers a block of a validated batch whose partition is legal.
 pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
@@ -22,11 +23,21 @@ pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
         Kind::Accumulate => return Lowered::Special(Special::Accumulate(first)),
         Kind::Index if instr.opcode != Opcode::Gather => return Lowered::Special(Special::Scatter(first)),
         Kind::Extension => return Lowered::Special(Special::Extension(first)),
+        _ if is_product(batch, instr) => return Lowered::Special(Special::Product(first)),
         _ => {}
     }
+    in_loops(batch, block, &indices)
+}
+
+/// The loops of a block with a [`Special::Product`]: for engines that have no other way to do it.
+pub fn lower_product(batch: &BatchRef<'_>, block: u32, instr: u32) -> Lowered {
+    in_loops(batch, &batch.blocks[block as usize], &[instr])
+}
+
+fn in_loops(batch: &BatchRef<'_>, block: &Block, indices: &[u32]) -> Lowered {
     let mut builder = Builder {
         batch,
-        canonical: canonical_views(batch, &indices),
+        canonical: canonical_views(batch, indices),
         contracted: Table::of(batch.contracted(block)),
         aliased: batch.renames(block).iter().map(|rename| rename.alias).collect(),
         renamed: batch.renames(block).iter().map(|rename| rename.base).collect(),
@@ -34,7 +45,7 @@ pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
         result_at: Table::default(),
         temporaries: Vec::new(),
     };
-    builder.build(&indices)
+    builder.build(indices)
 }
 
 /// A stage that copies the elements of a view from one buffer to another: what a rename leaves uncovered.
@@ -194,6 +205,7 @@ impl<'a> Builder<'a> {
                 let source = (draft.gathers.len() - 1) as u16;
                 draft.value(Step::Gather { source, index: arg, input, output }, index)
             }
+            Opcode::Contract => self.product(draft, index, output),
             opcode if opcode.unmasked().is_some() => self.chosen(draft, index, output),
             opcode => {
                 let count = inputs.len().min(3);
@@ -230,6 +242,21 @@ impl<'a> Builder<'a> {
         draft.computed(step, index)
     }
 
+    /// What a contraction adds up: the products of the elements.
+    fn product(&self, draft: &mut Draft, index: u32, dtype: DType) -> Arg {
+        let instr = &self.batch.instrs[index as usize];
+        let [a, b] = [0, 1].map(|at| self.read(draft, instr.inputs()[at], index));
+        let step = Step::Compute {
+            opcode: Opcode::Multiply,
+            param: 0,
+            input: dtype,
+            output: dtype,
+            args: [a, b, b],
+            count: 2,
+        };
+        draft.computed(step, index)
+    }
+
     fn gather_source(&self, view: u32) -> GatherSource {
         let batch = self.batch;
         let mut shape: Vec<i64> = Vec::new();
@@ -256,9 +283,10 @@ impl<'a> Builder<'a> {
         let record = &batch.views[out as usize];
         let base = record.base;
         let dtype = batch.bases[base as usize].dtype();
-        let arg = match instr.opcode.unmasked() {
-            Some(_) => self.chosen(draft, index, dtype),
-            None => self.read(draft, instr.inputs()[0], index),
+        let arg = match instr.opcode {
+            Opcode::Contract => self.product(draft, index, dtype),
+            opcode if opcode.unmasked().is_some() => self.chosen(draft, index, dtype),
+            _ => self.read(draft, instr.inputs()[0], index),
         };
         let input = instr.inputs()[0].as_view();
         let rank = input.map_or(0, |view| batch.shape(view).len());
@@ -281,7 +309,7 @@ impl<'a> Builder<'a> {
         let strides =
             (0..rank).map(|axis| if mask >> axis & 1 == 1 { 0 } else { kept.next().copied().unwrap_or(0) }).collect();
         let slot = draft.slot(dtype, SlotMode::Result, buffer, Access { start: access.start, strides, memory: true });
-        let opcode = instr.opcode.unmasked().unwrap_or(instr.opcode);
+        let opcode = instr.opcode.fold_of_one();
         draft.steps.push(Step::Reduce { opcode, slot, arg });
         draft.instrs.push(index);
         if self.result(out).is_none() {

@@ -96,6 +96,7 @@ pub fn describe(lowered: &Lowered) -> String {
         }
         Lowered::Special(Special::Accumulate(instr)) => format!("accumulate #{instr}\n"),
         Lowered::Special(Special::Scatter(instr)) => format!("scatter #{instr}\n"),
+        Lowered::Special(Special::Product(instr)) => format!("product #{instr}\n"),
         Lowered::Special(Special::Extension(instr)) => format!("extension #{instr}\n"),
     }
 }

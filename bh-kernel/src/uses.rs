@@ -72,7 +72,7 @@ impl Uses {
 
     /// Adds what an operation with an algorithm of its own uses.
     pub fn special(&mut self, batch: &BatchRef<'_>, special: Special) {
-        let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
+        let index = special.instr();
         let instr = &batch.instrs[index as usize];
         let seen = |operand: &Operand| {
             let view = &batch.views[operand.as_view()? as usize];

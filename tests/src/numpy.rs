@@ -13,9 +13,9 @@ use std::path::Path;
 pub fn export(directory: &Path) -> std::io::Result<usize> {
     let (mut table, mut data, mut count) = (String::new(), Vec::new(), 0);
     for &opcode in Opcode::ALL {
-        // What a mask leaves out is settled between the stacks and the oracle, too.
-        let masked = opcode.unmasked().is_some();
-        if masked || !matches!(opcode.kind(), Kind::Elementwise | Kind::Reduction | Kind::Accumulate) {
+        // Folds of two inputs are settled between the stacks and the oracle, too.
+        let of_two = opcode.fold_of_one() != opcode;
+        if of_two || !matches!(opcode.kind(), Kind::Elementwise | Kind::Reduction | Kind::Accumulate) {
             continue;
         }
         for case in cases::cases(opcode) {

@@ -54,6 +54,10 @@ fn function(opcode: Opcode) -> String {
                 )
             }
         },
+        (Kind::Reduction, _) if info.signature == Signature::Product => write!(
+            text,
+            "/// {doc} Both are broadcast to one shape, whose axes are meant.\ntemplate <class A, detail::if_array<A> = 0>\nauto {name}(A &&a, const array<detail::element_of<A>> &b, const axes &over = {{}}, keep kept = dropdims, place at = place::here()) {{\n    return detail::reduction<BH_OP_{upper}, {set:#x}>(at, detail::take(static_cast<A &&>(a), at), over, kept, b.handle());\n}}\n\n"
+        ),
         (Kind::Reduction, _) if info.inputs > 1 => write!(
             text,
             "/// {doc}\ntemplate <class A, detail::if_array<A> = 0>\nauto {name}(A &&a, const array<bool> &mask, const axes &over = {{}}, keep kept = dropdims, place at = place::here()) {{\n    return detail::reduction<BH_OP_{upper}, {set:#x}>(at, detail::take(static_cast<A &&>(a), at), over, kept, mask.handle());\n}}\n\n"

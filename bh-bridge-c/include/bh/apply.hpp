@@ -3,6 +3,8 @@
 
 #include "operand.hpp"
 
+#include <algorithm>
+
 namespace bh {
 
 /// Whether a reduction leaves axes of extent 1 in place of those folded.
@@ -232,15 +234,15 @@ inline bh_dtype dtype_of(const bh_array *array, place at) {
     return dtype;
 }
 
-/// Records a reduction, of the elements where a mask is true if there is one, and returns its result.
-inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept, place at, const bh_array *chosen = nullptr) {
-    const int rank = rank_of(a, at);
+/// Records a reduction, with a second input (a mask, or a factor) if it takes one, and returns its result.
+inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept, place at, const bh_array *second = nullptr) {
+    const int rank = second == nullptr ? rank_of(a, at) : std::max(rank_of(a, at), rank_of(second, at));
     const bool keeps = kept == keep::yes || list.kept();
     const int mask = axis_mask(list, rank, at);
     // A reduction over no axis is a copy.
-    const bool none_at_all = mask == 0 && rank > 0 && chosen == nullptr;
-    const bh_array *inputs[] = {a, chosen};
-    const int count = chosen == nullptr ? 1 : 2;
+    const bool none_at_all = mask == 0 && rank > 0 && second == nullptr;
+    const bh_array *inputs[] = {a, second};
+    const int count = second == nullptr ? 1 : 2;
     owner result(record(none_at_all ? int(BH_OP_COPY) : opcode, mask, none_at_all ? dtype_of(a, at) : -1, count, inputs, at));
     for (int dim = 0; keeps && dim < rank; ++dim) {
         if ((mask >> dim & 1) == 0) continue;
@@ -252,9 +254,9 @@ inline bh_array *fold(int opcode, const bh_array *a, const axes &list, keep kept
 }
 
 template <int Opcode, unsigned Set, class T>
-array<T> reduction(place at, const operand<T> &a, const axes &list, keep kept, const bh_array *chosen = nullptr) {
+array<T> reduction(place at, const operand<T> &a, const axes &list, keep kept, const bh_array *second = nullptr) {
     static_assert(in_set(Set, code<T>), "this reduction does not exist for this element type: see its documentation");
-    bh_array *made = fold(Opcode, a.handle, list, kept, at, chosen);
+    bh_array *made = fold(Opcode, a.handle, list, kept, at, second);
     a.spend();
     return wrapped<T>(made);
 }

@@ -410,6 +410,12 @@ auto masked_maximum_reduce(A &&a, const array<bool> &mask, const axes &over = {}
     return detail::reduction<BH_OP_MASKED_MAXIMUM_REDUCE, 0x7ff>(at, detail::take(static_cast<A &&>(a), at), over, kept, mask.handle());
 }
 
+/// Sum over axes of the products of elements at the same places, in an order of the engine's own; logical or of logical and for bool. Integers wrap. Both are broadcast to one shape, whose axes are meant.
+template <class A, detail::if_array<A> = 0>
+auto contract(A &&a, const array<detail::element_of<A>> &b, const axes &over = {}, keep kept = dropdims, place at = place::here()) {
+    return detail::reduction<BH_OP_CONTRACT, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), over, kept, b.handle());
+}
+
 /// Running sum along one axis.
 template <class A, detail::if_array<A> = 0> auto add_accumulate(A &&a, int axis, place at = place::here()) {
     return detail::accumulation<BH_OP_ADD_ACCUMULATE, 0x1fff>(at, detail::take(static_cast<A &&>(a), at), axis);

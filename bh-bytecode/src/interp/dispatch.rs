@@ -106,6 +106,9 @@ macro_rules! row {
     (Reduction masked 2, $step:ident, $set:ident, $scalar:ident, $neutral:ident) => {
         types_of!($set, reduction, $step, $scalar, $neutral)
     };
+    (Reduction product 2, $step:ident, $set:ident, $scalar:ident, $neutral:ident) => {
+        types_of!($set, indexed, $step, contract)
+    };
     (Accumulate same 1, $step:ident, $set:ident, $scalar:ident, $neutral:ident) => {
         types_of!($set, accumulate, $step, $scalar, $neutral)
     };

@@ -57,6 +57,8 @@ pub(super) trait Widened: Arithmetic {
     fn add_to(self, wide: Self::Wide) -> Self::Wide;
     /// wide · self.
     fn multiply_to(self, wide: Self::Wide) -> Self::Wide;
+    /// The sum of two in the wider type.
+    fn add_wide(one: Self::Wide, other: Self::Wide) -> Self::Wide;
     /// The absolute value of what is finite of it, or NaN, if it matters for a tolerance.
     fn magnitude(self) -> Option<f64>;
 }
@@ -87,6 +89,10 @@ macro_rules! exact {
                 wide.multiply(self)
             }
 
+            fn add_wide(one: $type, other: $type) -> $type {
+                one.add(other)
+            }
+
             fn magnitude(self) -> Option<f64> {
                 None
             }
@@ -115,6 +121,10 @@ impl Widened for f32 {
         wide * self as f64
     }
 
+    fn add_wide(one: f64, other: f64) -> f64 {
+        one + other
+    }
+
     fn magnitude(self) -> Option<f64> {
         Some(finite_magnitude(self as f64))
     }
@@ -137,6 +147,10 @@ impl Widened for f64 {
 
     fn multiply_to(self, wide: Pair) -> Pair {
         wide.multiply(self)
+    }
+
+    fn add_wide(one: Pair, other: Pair) -> Pair {
+        one.add(other)
     }
 
     fn magnitude(self) -> Option<f64> {
@@ -167,6 +181,10 @@ macro_rules! complex {
                     $minus($times(wide.re, re), $times(wide.im, im)),
                     $plus($times(wide.re, im), $times(wide.im, re)),
                 )
+            }
+
+            fn add_wide(one: Complex<$wide>, other: Complex<$wide>) -> Complex<$wide> {
+                Complex::new($plus(one.re, other.re), $plus(one.im, other.im))
             }
 
             fn magnitude(self) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! Reductions, masked ones among them, and accumulates: sequential folds in C order.
+//! Reductions, masked ones and sums of products among them, and accumulates: sequential folds in C order.
 
 use super::extended::Widened;
 use super::{Step, offsets};
@@ -87,6 +87,22 @@ impl Step<'_, '_> {
             self.note(total);
         }
         let results: Vec<T> = state.into_iter().map(accumulator.finish).collect();
+        self.store(&results)
+    }
+
+    /// Adds up the products of operands 1 and 2 along the axes in the parameter.
+    pub(super) fn contract<T: Widened>(&mut self) -> Result<(), String> {
+        let (fold_of, folds) = self.folds();
+        let (left, right) = (self.load::<T>(1, 1)?, self.load::<T>(2, 1)?);
+        let (mut state, mut total) = (vec![T::ZERO.widen(); folds], vec![0.0; folds]);
+        for ((&fold, a), b) in fold_of.iter().zip(&left).zip(&right) {
+            state[fold] = T::add_wide(state[fold], b.multiply_to(a.widen()));
+            total[fold] += a.magnitude().unwrap_or(0.0) * b.magnitude().unwrap_or(0.0);
+        }
+        if T::ONE.magnitude().is_some() {
+            self.note(total);
+        }
+        let results: Vec<T> = state.into_iter().map(T::narrow).collect();
         self.store(&results)
     }
 

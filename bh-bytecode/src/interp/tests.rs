@@ -87,6 +87,11 @@ fn reductions_and_accumulates_follow_axes() {
     assert_eq!(p.run::<i64>(Opcode::MinimumReduce, 0b11, &[all, x]), [1]);
     assert_eq!(p.run::<i64>(Opcode::AddAccumulate, 0b01, &[x, x]), [1, 2, 3, 5, 7, 9]);
     assert_eq!(p.run::<i64>(Opcode::MultiplyAccumulate, 0b10, &[x, x]), [1, 2, 6, 5, 35, 315]);
+    let (row, column) = (p.array(&[3], &[1i64, 10, 100]), p.array(&[2], &[1i64, -1]));
+    let row = p.view(row, |view| view.broadcast_to(&[2, 3]).unwrap());
+    assert_eq!(p.run::<i64>(Opcode::Contract, 0b10, &[rows, x, row]), [321, 654]);
+    let column = p.view(column, |view| view.new_axis(1).unwrap().broadcast_to(&[2, 3]).unwrap());
+    assert_eq!(p.run::<i64>(Opcode::Contract, 0b11, &[all, column, row]), [0]);
     let (none, empty) = (p.array::<f32>(&[0, 2], &[]), p.array(&[2], &[7.0f32; 2]));
     assert_eq!(p.run::<f32>(Opcode::MaximumReduce, 0b01, &[empty, none]), [f32::NEG_INFINITY; 2]);
 }
@@ -205,7 +210,8 @@ fn every_opcode_runs_for_every_legal_type() {
                 Kind::Reduction => {
                     operands = vec![crate::with_dtype!(dtype, T => p.array(&[], &[T::default()])), ones(&mut p, dtype)];
                     if info.inputs > 1 {
-                        operands.push(ones(&mut p, DType::Bool));
+                        let product = info.signature == Signature::Product;
+                        operands.push(ones(&mut p, if product { dtype } else { DType::Bool }));
                     }
                     1
                 }

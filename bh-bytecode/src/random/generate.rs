@@ -311,7 +311,7 @@ impl Generator<'_> {
     fn fold(&mut self, opcode: Opcode, dtype: DType, inexact: bool) {
         let shape = self.shape();
         let accumulate = opcode.kind() == Kind::Accumulate;
-        let masked = opcode.info().inputs > 1;
+        let masked = opcode.unmasked().is_some();
         // A complex product that has overflowed is no number any more once it meets a neutral element.
         let overflows = opcode == Opcode::MaskedMultiplyReduce && dtype.is_complex();
         if accumulate && shape.is_empty() || masked && (overflows || !self.options.types.contains(DType::Bool)) {
@@ -342,6 +342,10 @@ impl Generator<'_> {
         if masked {
             operands.push(self.input(DType::Bool, &shape, &output, Rule { constant: false, identical: false }));
         }
+        if opcode == Opcode::Contract {
+            let factor = self.input(dtype, &shape, &output, Rule { constant: false, identical: false });
+            operands = vec![target, self.repeated(source), self.repeated(factor)];
+        }
         self.push(opcode, param, &operands);
         if let Some(instr) = self.batch.instrs.last_mut().filter(|_| !accumulate && self.rng.chance(30)) {
             instr.order = random_order(&mut self.rng, rank, param);
@@ -349,6 +353,17 @@ impl Generator<'_> {
         self.arrays[output.0].usable = !inexact;
         if !self.shapes.contains(&kept) {
             self.shapes.push(kept);
+        }
+    }
+
+    /// The view of an operand, most often with the same elements all along some axes, as factors of matrix products have them.
+    fn repeated(&mut self, operand: Operand) -> Operand {
+        let Some(index) = operand.as_view().filter(|_| self.rng.chance(70)) else { return operand };
+        let (view, base) = (self.batch.as_ref().view(index), self.batch.views[index as usize].base);
+        let stride: Vec<i64> = view.stride().iter().map(|&step| if self.rng.chance(35) { 0 } else { step }).collect();
+        match View::new(view.start(), view.shape(), &stride) {
+            Ok(repeated) => self.operand(base as usize, &repeated),
+            Err(_) => operand,
         }
     }
 

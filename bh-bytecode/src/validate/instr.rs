@@ -149,7 +149,7 @@ fn wanted(info: &Info, input: usize) -> Wanted {
     match (info.signature, input) {
         (Signature::Index | Signature::Random, 0) => Wanted::Index,
         (Signature::Random, _) => Wanted::Key,
-        (Signature::Reduce | Signature::Masked | Signature::Gather, _) => Wanted::Array,
+        (Signature::Reduce | Signature::Masked | Signature::Product | Signature::Gather, _) => Wanted::Array,
         (Signature::Scatter | Signature::ScatterMask, 1..) => Wanted::Array,
         _ if info.kind == Kind::Accumulate => Wanted::Array,
         _ => Wanted::Data,
@@ -257,7 +257,7 @@ fn check_shapes(batch: &BatchRef, instr: &Instr, info: &Info) -> Result<(), Faul
         _ => Ok(()),
     };
     match info.signature {
-        Signature::Reduce | Signature::Masked => {
+        Signature::Reduce | Signature::Masked | Signature::Product => {
             let input = shape(1).unwrap_or(&[]);
             let kept = (0..input.len()).filter(|axis| instr.param >> axis & 1 == 0).map(|axis| input[axis]);
             if !kept.clone().eq(output.iter().copied()) {

@@ -5,6 +5,7 @@
 //! by pair.
 
 use crate::batch::{BatchRef, Block, NO_BASE, base_flags};
+use crate::contraction::is_product;
 use crate::opcode::{Kind, Opcode};
 use crate::view::{Overlap, overlap};
 
@@ -222,7 +223,7 @@ fn check_boxes(batch: &BatchRef<'_>, work: &[usize]) -> Result<Vec<Level>, Strin
         match opcode.kind() {
             Kind::Accumulate | Kind::Extension => true,
             Kind::Index => opcode != Opcode::Gather,
-            _ => false,
+            _ => is_product(batch, &batch.instrs[instr]),
         }
     };
     if work.len() > 1 && work.iter().any(alone) {

@@ -173,8 +173,8 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for &opcode in Opcode::ALL.iter().filter(|&&opcode| has_expression(opcode)) {
         let info = opcode.info();
-        // Lowering makes a masked fold a selection in front of a plain one.
-        if !matches!(info.kind, Kind::Elementwise | Kind::Reduction) || opcode.unmasked().is_some() {
+        // Lowering makes a fold of two inputs a selection or a product in front of one of one.
+        if !matches!(info.kind, Kind::Elementwise | Kind::Reduction) || opcode.fold_of_one() != opcode {
             continue;
         }
         for input in info.types.iter() {

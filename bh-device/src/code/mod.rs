@@ -24,7 +24,7 @@ pub(crate) use choices::choices;
 pub(crate) use columns::columns;
 pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
-pub(crate) use product::{Into, Matrix, is_product, product, tiles};
+pub(crate) use product::{Into, Matrix, is_product, lowered, product, tiles};
 pub(crate) use scan::accumulate;
 pub(crate) use scatter::{Range, scatter, scatter_range};
 pub(crate) use stage::{stage, together};

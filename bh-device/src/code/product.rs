@@ -5,8 +5,10 @@ use super::item::{DEPTH, Own};
 use super::view::is_wide;
 use super::{Code, KernelMemory, Placement, Target, Variant, Writer, loaded, stage, units};
 use bh_bytecode::c::{expression, type_name};
-use bh_bytecode::{BatchRef, DType, Opcode, Operand};
-use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_bytecode::contraction::Loops;
+use bh_bytecode::walk::Loop;
+use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step, StrideClass};
 
 /// Items of a group at most: each needs many registers.
 const MOST_ITEMS: usize = 256;
@@ -62,16 +64,44 @@ impl Matrix {
     }
 }
 
-/// The factors and the product of an instruction. None if it is not for the device: constants, other ranks, a product that
-/// lies in the memory of a factor.
+/// The factors and the product of an instruction. None if it is not for the device: constants, other ranks, a stack, a product
+/// that lies in the memory of a factor.
 fn matrices(batch: &BatchRef<'_>, instr: u32) -> Option<[Matrix; 3]> {
-    let &[out, left, right] = batch.instrs[instr as usize].operands() else { return None };
+    let record = &batch.instrs[instr as usize];
+    let &[out, left, right] = record.operands() else { return None };
+    if record.opcode == Opcode::Contract {
+        return contraction(batch, record);
+    }
     let vector = left.as_view().is_some_and(|view| batch.shape(view).len() == 1);
     let (left, right) = (Matrix::new(batch, left, true)?, Matrix::new(batch, right, false)?);
     let out = Matrix::new(batch, out, vector)?;
     let fits = left.rows == out.rows && right.columns == out.columns && left.columns == right.rows;
     let alike = left.dtype == out.dtype && right.dtype == out.dtype;
     (fits && alike && out.place != left.place && out.place != right.place).then_some([left, right, out])
+}
+
+/// The factors and the product of a contraction, if it is one of two matrices.
+fn contraction(batch: &BatchRef<'_>, instr: &Instr) -> Option<[Matrix; 3]> {
+    let [rows, inner, columns] = Loops::of(batch, instr).matrices()?;
+    let matrix = |operand: usize, [down, across]: [Loop<3>; 2]| {
+        let (view, dtype) = (instr.operands[operand].as_view()?, batch.dtype(instr.operands[operand])?);
+        let record = &batch.views[view as usize];
+        let (place, start) = (KernelMemory::Of(BufferRef::Base(record.base)), record.start);
+        let [row_stride, column_stride] = [down, across].map(|side| side.steps[operand] as i64);
+        Some(Matrix { dtype, place, start, rows: down.extent, columns: across.extent, row_stride, column_stride })
+    };
+    let [out, left, right] = [matrix(0, [rows, columns])?, matrix(1, [rows, inner])?, matrix(2, [inner, columns])?];
+    (out.place != left.place && out.place != right.place).then_some([left, right, out])
+}
+
+/// The work of a block, with products that the device has no kernel of their own for as loops.
+pub(crate) fn lowered(batch: &BatchRef<'_>, block: u32) -> Lowered {
+    match bh_kernel::lower(batch, block) {
+        Lowered::Special(Special::Product(instr)) if !is_product(batch, instr) => {
+            bh_kernel::lower_product(batch, block, instr)
+        }
+        lowered => lowered,
+    }
 }
 
 /// Can the device do a product (index of the instruction in the batch)?

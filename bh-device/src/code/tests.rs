@@ -31,7 +31,7 @@ fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
         Lowered::Special(Special::Scatter(instr)) => {
             codes.extend(scatter(batch, instr, &TARGET, variant).map_or(Vec::new(), |found| found.0));
         }
-        Lowered::Special(Special::Extension(_)) => {}
+        Lowered::Special(Special::Product(_) | Special::Extension(_)) => {}
     }
     let shown = |code: &Code| {
         format!("// {} groups of {}, numbers {:?}\n{}", code.groups, code.group, code.numbers, kernel_of(&code.text))

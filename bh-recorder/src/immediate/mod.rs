@@ -70,21 +70,6 @@ impl State {
         Ok(done)
     }
 
-    /// As [`State::at_once`], for the sum of the products of two arrays of one axis, equal lengths and one type.
-    pub(crate) fn dot_at_once(&mut self, operation: Operation<'_>, out: u32, factors: [u32; 2]) -> Result<bool> {
-        let [Some(left), Some(right)] = factors.map(|factor| self.data_at_hand(factor)) else { return Ok(false) };
-        if !self.is_little(factors[0], Kind::Reduction) {
-            return Ok(false);
-        }
-        // As if the products were a result.
-        let layout = self.result_layout(factors[0], &factors.map(Source::Handle));
-        let order = layout.order_of_line();
-        let operand =
-            |handle: u32, data: *const u8| array(&self.handles.at(handle).view, data.cast_mut(), self.dtype(handle));
-        let mut operands = [NOTHING, operand(factors[0], left), operand(factors[1], right)];
-        self.finish_into(operation, (order, Layout::default()), out, &mut operands)
-    }
-
     /// As [`State::at_once`], for an extension method with one output, which overlaps no input. What fails is left to a batch.
     pub(crate) fn method_at_once(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> bool {
         if sources.len() >= OPERANDS || !self.is_little(out, Kind::Extension) {

@@ -8,7 +8,9 @@ use bh_core::error::{Error, Result};
 /// The type of a new result, or `None` if the inputs do not determine it.
 pub fn result_type(opcode: Opcode, inputs: &[DType]) -> Option<DType> {
     match opcode.info().signature {
-        Signature::Same | Signature::Reduce | Signature::Masked | Signature::Gather => inputs.first().copied(),
+        Signature::Same | Signature::Reduce | Signature::Masked | Signature::Product | Signature::Gather => {
+            inputs.first().copied()
+        }
         Signature::Test => Some(DType::Bool),
         Signature::Abs | Signature::Part => inputs.first().map(|input| input.real_part()),
         Signature::Select => inputs.get(1).copied(),
@@ -29,12 +31,12 @@ pub(crate) fn type_error(opcode: Opcode, output: DType, inputs: &[DType]) -> Err
     let mut text = format!("{name}: no such operation for ({}) -> {}", given.join(", "), output.name());
     let first = inputs.first().copied();
     match info.signature {
-        Signature::Same | Signature::Test | Signature::Reduce | Signature::Masked
+        Signature::Same | Signature::Test | Signature::Reduce | Signature::Masked | Signature::Product
             if first.is_some_and(|t| !info.types.contains(t)) =>
         {
             text += &format!("; the first input must be one of {}", type_names(opcode));
         }
-        Signature::Same if inputs.iter().any(|&input| input != inputs[0]) => {
+        Signature::Same | Signature::Product if inputs.iter().any(|&input| input != inputs[0]) => {
             text += "; all inputs must have one type, so cast one of them";
         }
         Signature::Test if inputs.iter().any(|&input| input != inputs[0]) => {

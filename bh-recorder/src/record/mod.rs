@@ -2,6 +2,7 @@
 //! to the batch.
 
 pub(crate) mod check;
+mod contract;
 pub(crate) mod create;
 pub(crate) mod extension;
 pub(crate) mod location;
@@ -152,7 +153,7 @@ impl State {
         if !opcode.check_types(dtype, &types[..sources.len()]) {
             return Err(type_error(opcode, dtype, &types[..sources.len()]));
         }
-        self.record_typed(operation, out, sources)
+        self.over_box(operation, sources, |state, sources| state.record_typed(operation, out, sources))
     }
 
     /// Records an operation whose types have been checked.
@@ -186,7 +187,7 @@ impl State {
                     );
                     return Err(operation.error(status::SHAPE, text));
                 }
-                // The mask is broadcast to what is folded.
+                // The second input is broadcast to what is folded.
                 self.append(operation, out, sources, (sources.len() > 1).then_some((input, true)))
             }
             Kind::Index => self.record_index(operation, out, sources),
@@ -314,6 +315,9 @@ impl State {
     ) -> Result<Followup> {
         reserve::check()?;
         let (order, layout) = match (operation.opcode.kind(), sources) {
+            (_, &[Source::Handle(a), Source::Handle(b)]) if operation.opcode == Opcode::Contract => {
+                (self.contraction_order([a, b], operation.param), Layout::default())
+            }
             (Kind::Reduction, &[Source::Handle(input), ..]) => {
                 (self.fold_order(input, operation.param), Layout::default())
             }
@@ -380,7 +384,10 @@ impl State {
     }
 
     pub(crate) fn count_work(&mut self, handle: u32) {
-        let bytes = self.handles.at(handle).view.len as u64 * self.dtype(handle).size() as u64;
+        // What is repeated is read once.
+        let handle = self.handles.at(handle);
+        let base = &self.bases.at(handle.base).base;
+        let bytes = handle.view.len.min(base.len) as u64 * base.dtype().size() as u64;
         self.builder.work_bytes = self.builder.work_bytes.saturating_add(bytes);
     }
 

@@ -131,43 +131,6 @@ impl Recorder {
         }
     }
 
-    /// Records the sum of the products of two arrays of one axis, equal lengths and one type, into a new array.
-    pub fn dot_new(&self, factors: [ArrayId; 2], location: Location<'_>) -> Result<ArrayId> {
-        let inputs = factors.map(Input::Array);
-        if let Some(sum) = self.dot_at_once(&inputs, location)? {
-            return Ok(sum);
-        }
-        let products = self.operate_new(Opcode::Multiply, 0, None, &inputs, location)?;
-        let sum = self.operate_new(Opcode::AddReduce, 1, None, &[Input::Array(products)], location);
-        self.free_later(products);
-        sum
-    }
-
-    /// As [`Recorder::dot_new`], if it can be had at once; what fails is left to the general way.
-    pub fn dot_at_hand(&self, factors: [ArrayId; 2]) -> Option<ArrayId> {
-        self.dot_at_once(&factors.map(Input::Array), Location::UNKNOWN).ok().flatten()
-    }
-
-    /// The sum of products, if it can be had at once.
-    fn dot_at_once(&self, inputs: &[Input; 2], location: Location<'_>) -> Result<Option<ArrayId>> {
-        let operation = Operation { opcode: Opcode::AddReduce, param: 1, location };
-        let mut state = self.state_for(operation.opcode, inputs, None);
-        let mut sources = Sources::new();
-        sources.resolve(&state, operation.opcode, inputs)?;
-        let &[Source::Handle(left), Source::Handle(right)] = sources.as_slice() else { return Ok(None) };
-        let (a, b) = (&state.handles.at(left).view, &state.handles.at(right).view);
-        let dtype = state.dtype(left);
-        if a.rank() != 1 || a.shape() != b.shape() || dtype != state.dtype(right) || dtype == DType::Bool {
-            return Ok(None);
-        }
-        let out = state.new_contiguous(dtype, &[], 1)?;
-        if state.dot_at_once(operation, out, [left, right])? {
-            return Ok(Some(state.name(out)));
-        }
-        state.release(out);
-        Ok(None)
-    }
-
     /// Records RANGE: element number i in C order becomes first + i·step, computed as 64-bit integers.
     pub fn range(&self, out: ArrayId, first: i64, step: i64, location: Location<'_>) -> Result<()> {
         self.generate(Opcode::Range, out, first, step, None, location)

@@ -29,6 +29,17 @@ impl State {
         if !opcode.check_types(dtype, types) {
             return Err(type_error(opcode, dtype, types));
         }
+        self.over_box(operation, sources, |state, sources| state.record_into_new(operation, dtype, sources))
+    }
+
+    /// As [`State::record_new`], with operands whose types and box are settled.
+    #[inline]
+    fn record_into_new(
+        &mut self,
+        operation: Operation<'_>,
+        dtype: DType,
+        sources: &[Source],
+    ) -> Result<(u32, Followup)> {
         let view = self.result_view(operation, sources)?;
         let (operation, sources) = as_products(operation, sources);
         let len = view.len;
@@ -116,7 +127,7 @@ impl State {
         }
     }
 
-    /// The array that a fold goes through; the mask of a masked one must fit it.
+    /// The array that a fold goes through; the mask of a masked one, and the other factor of a contraction, must fit it.
     pub(crate) fn folded_array(&self, operation: Operation<'_>, sources: &[Source]) -> Result<u32> {
         match *sources {
             [Source::Handle(handle)] => Ok(handle),

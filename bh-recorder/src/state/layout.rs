@@ -20,11 +20,6 @@ impl Layout {
         if self.code == 0 || self.view != view.hash { None } else { AxisOrder::decode(self.code, view.rank()) }
     }
 
-    /// The order of a fold of an array of one axis that has this layout.
-    pub(crate) fn order_of_line(&self) -> u16 {
-        AxisOrder::decode(self.code, 1).map_or(0, |order| order.backward_only(1).code())
-    }
-
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.code == 0

@@ -31,8 +31,8 @@ type Places = [*mut u8; 3];
 enum Second {
     /// Nothing.
     None,
-    /// It is multiplied by an element of the second input.
-    Factor,
+    /// It is multiplied by an element of the second input, by this primitive, or as it is folded.
+    Factor(Option<PrimFn>),
     /// Where the second input is false, it is left out.
     Mask(PrimFn),
 }
@@ -130,9 +130,13 @@ impl Folding {
                 let select = primitives.elementwise(Opcode::Where, 0, dtype, dtype)?;
                 (Second::Mask(select), 1, into_lanes)
             }
-            Some(factor) if factor == dtype => {
-                (Second::Factor, dtype.size(), primitives.lanes_of(Opcode::Multiply, combiner, dtype)?)
-            }
+            Some(factor) if factor == dtype => match primitives.lanes_of(Opcode::Multiply, combiner, dtype) {
+                Some(into_lanes) => (Second::Factor(None), dtype.size(), into_lanes),
+                None => {
+                    let multiply = primitives.elementwise(Opcode::Multiply, 0, dtype, dtype)?;
+                    (Second::Factor(Some(multiply)), dtype.size(), into_lanes)
+                }
+            },
             Some(_) => return None,
         };
         let (identity, combine) = (neutral_constant(opcode, dtype), primitives.elementwise(combiner, 0, dtype, dtype)?);
@@ -224,7 +228,7 @@ impl Folding {
         unsafe {
             match self.second {
                 Second::None if follows(row.steps[1]) => (self.into_lanes)(count, lanes, at[1], at[1]),
-                Second::Factor if follows(row.steps[1]) && follows(row.steps[2]) => {
+                Second::Factor(None) if follows(row.steps[1]) && follows(row.steps[2]) => {
                     (self.into_lanes)(count, lanes, at[1], at[2]);
                 }
                 _ => {
@@ -270,6 +274,9 @@ impl Folding {
                 let others = others.0[0].as_mut_ptr().cast::<u8>();
                 self.primitives.fill(self.size)(count, others, self.identity.bits.as_ptr().cast());
                 select(count, elements, seconds, elements, others);
+            }
+            if let Second::Factor(Some(multiply)) = self.second {
+                multiply(count, elements, elements, seconds, seconds);
             }
             (self.into_lanes)(count, lanes, elements, seconds);
         }

@@ -39,7 +39,6 @@ pub(super) unsafe fn run(
     let (all, kind, param) = (&all[..operands.len()], opcode.kind(), operation.param);
     let inputs = match (kind, &types[1..operands.len()]) {
         (Kind::Generator, _) => &[],
-        (Kind::Reduction, [input, factor]) if input == factor && *factor != DType::Bool => &types[1..2],
         (_, inputs) => inputs,
     };
     if !opcode.check_types(types[0], inputs) {

@@ -1,5 +1,6 @@
 //! The cases of the conformance suite: every opcode, legal type and memory layout, each a program of one operation.
 
+mod contract;
 mod elementwise;
 mod fold;
 mod index;
@@ -32,6 +33,9 @@ impl Case {
 pub fn cases(opcode: Opcode) -> Vec<Case> {
     match opcode.kind() {
         Kind::Elementwise => elementwise::cases(opcode),
+        Kind::Reduction if opcode == Opcode::Contract => {
+            fold::cases(opcode).into_iter().chain(contract::cases()).collect()
+        }
         Kind::Reduction | Kind::Accumulate => fold::cases(opcode),
         Kind::Generator | Kind::Index => index::cases(opcode),
         Kind::System | Kind::Extension => Vec::new(),

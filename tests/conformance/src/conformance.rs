@@ -130,7 +130,7 @@ pub(crate) fn tolerance_of(case: &Case, oracle: &Oracle, bounds: Bounds) -> Tole
     let count: i64 = (0..shape.len()).filter(|axis| instr.param >> axis & 1 == 1).map(|axis| shape[axis]).product();
     let products = instr.opcode.combiner() == Some(Opcode::Multiply);
     // Each complex product rounds four times.
-    let factor = if products && input.is_complex() { 4 } else { 1 };
+    let factor = if (products || instr.opcode == Opcode::Contract) && input.is_complex() { 4 } else { 1 };
     let magnitudes = oracle.magnitudes.get(&0).cloned().unwrap_or_default();
     Tolerance::Sum { count: count as u64 * factor, magnitudes, product: products }
 }

@@ -185,6 +185,7 @@ fn operands_without_elements_are_not_missed() {
         let dtype = [DType::F64, DType::I64, DType::Bool].into_iter().find(|&dtype| types.contains(dtype));
         let (none, of_none): (&[i64], &[i64]) = (&[0], &[0, 3]);
         let operands = match opcode.kind() {
+            Kind::Reduction if opcode == Opcode::Contract => [(VALUE, of_none), (VALUE, of_none), (CHOSEN, of_none)],
             Kind::Reduction => [(VALUE, of_none), (CHOSEN, of_none), (CHOSEN, of_none)],
             Kind::Index if opcode.reads_output() => [(VALUE, none), (POSITION, none), (CHOSEN, none)],
             _ => continue,

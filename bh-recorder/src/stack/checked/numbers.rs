@@ -70,7 +70,9 @@ impl Limit {
             }
             Kind::Reduction | Kind::Accumulate => {
                 let &input = inputs.next()?;
-                let found = classes(backend, batch, input);
+                // Of a contraction, the products are as bad as either factor.
+                let found = inputs
+                    .fold(classes(backend, batch, input), |found, &other| found.or(classes(backend, batch, other)));
                 let shape = input.as_view().map_or(&[][..], |view| batch.shape(view));
                 let limit = match found {
                     Classes::All(class) => Classes::All(class),

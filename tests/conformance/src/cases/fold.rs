@@ -108,5 +108,8 @@ fn case(opcode: Opcode, dtype: DType, layout: Layout, param: u16, values: Values
     if opcode.unmasked().is_some() {
         operands.push(builder.input(DType::Bool, shape, layout, 1, Values::Tame));
     }
+    if opcode == Opcode::Contract {
+        operands.push(builder.input(dtype, shape, layout, 1, values));
+    }
     Some(builder.finish(title, layout, opcode, param, &operands))
 }
