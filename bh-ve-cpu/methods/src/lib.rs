@@ -5,6 +5,7 @@
 mod at_once;
 mod bound;
 mod choose;
+pub mod contract;
 mod fourier;
 mod linear;
 mod matvec;

@@ -24,12 +24,12 @@ const DEPTH: i64 = 64;
 
 /// A matrix in memory, with strides in elements.
 #[derive(Clone, Copy)]
-struct Matrix {
-    data: *mut u8,
-    rows: i64,
-    columns: i64,
-    row_stride: isize,
-    column_stride: isize,
+pub(crate) struct Matrix {
+    pub(crate) data: *mut u8,
+    pub(crate) rows: i64,
+    pub(crate) columns: i64,
+    pub(crate) row_stride: isize,
+    pub(crate) column_stride: isize,
 }
 
 // SAFETY: participants write disjoint tiles.
@@ -61,20 +61,20 @@ impl Matrix {
     }
 
     /// Some of its rows.
-    fn rows(self, rows: Range<i64>, size: usize) -> Matrix {
+    pub(crate) fn rows(self, rows: Range<i64>, size: usize) -> Matrix {
         let data = self.data.wrapping_offset(rows.start as isize * self.row_stride * size as isize);
         Matrix { data, rows: rows.end - rows.start, ..self }
     }
 
     /// Some of its columns.
-    fn columns(self, columns: Range<i64>, size: usize) -> Matrix {
+    pub(crate) fn columns(self, columns: Range<i64>, size: usize) -> Matrix {
         let data = self.data.wrapping_offset(columns.start as isize * self.column_stride * size as isize);
         Matrix { data, columns: columns.end - columns.start, ..self }
     }
 }
 
 /// How many tiles a product has, down and across.
-fn tiles(rows: i64, columns: i64, participants: i64) -> [i64; 2] {
+pub(crate) fn tiles(rows: i64, columns: i64, participants: i64) -> [i64; 2] {
     let mut tiles = [1, 1];
     while participants > 1 && tiles[0] * tiles[1] < 4 * participants {
         let extents = [rows / tiles[0], columns / tiles[1]];
@@ -90,7 +90,7 @@ fn tiles(rows: i64, columns: i64, participants: i64) -> [i64; 2] {
 }
 
 /// The rows or columns of one of some tiles.
-fn tile(extent: i64, tiles: i64, number: i64) -> Range<i64> {
+pub(crate) fn tile(extent: i64, tiles: i64, number: i64) -> Range<i64> {
     let edge = |number: i64| if number == tiles { extent } else { extent * number / tiles / ALIGN * ALIGN };
     edge(number)..edge(number + 1)
 }
@@ -132,6 +132,19 @@ unsafe fn multiply(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
             DType::F64 if by_vector::<f64>(a, b, out) => return,
             _ => {}
         }
+        clear(dtype, out);
+        add_product(dtype, a, b, out);
+    }
+}
+
+/// Adds the product of two matrices to a third one. Sums that began with zero ([`clear`]) have the bits of no other order,
+/// whichever rows and columns of a larger product these are.
+///
+/// # Safety
+/// As [`multiply`], and the elements of `out` must be values.
+pub(crate) unsafe fn add_product(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
+    // SAFETY: each version gets matrices with the elements of their shapes, which fit.
+    unsafe {
         match (dtype, has_long_vectors()) {
             (DType::F32, true) => in_long_vectors(a, b, out, 1.0f32),
             (DType::F64, true) => in_long_vectors(a, b, out, 1.0f64),
@@ -199,13 +212,10 @@ fn has_long_vectors() -> bool {
 /// Products of floating-point numbers, of which `one` is one.
 ///
 /// # Safety
-/// As [`multiply`].
+/// As [`add_product`].
 unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, one: T) {
-    // SAFETY: the output has the elements of its shape, and zeros are numbers. Parts of matrices have the elements of their
-    // shapes; those of the sum are numbers when they are added to.
+    // SAFETY: parts of matrices have the elements of their shapes.
     unsafe {
-        // Sums begin with zero, as elsewhere: products of the library begin with a term, which may be a negative zero.
-        clear::<T>(out);
         let mut first = 0;
         loop {
             let terms = first..(first + TERMS).min(a.columns);
@@ -239,40 +249,41 @@ unsafe fn in_long_vectors<T: Copy + 'static>(a: Matrix, b: Matrix, out: Matrix, 
     }
 }
 
-/// Fills a matrix with zeros.
+/// Fills a matrix with zeros, with which sums begin: products of libraries begin with a term, which may be a negative zero.
 ///
 /// # Safety
-/// All elements of the matrix must be writable, by nobody else, and zero bytes be a value of `T`.
-unsafe fn clear<T>(out: Matrix) {
+/// All elements of the matrix must be writable, by nobody else, and of `dtype`.
+pub(crate) unsafe fn clear(dtype: DType, out: Matrix) {
+    let size = dtype.size();
+    // Elements may begin at any byte.
     let at = |row: i64, column: i64| {
         let offset = row as isize * out.row_stride + column as isize * out.column_stride;
-        // Elements may begin at any byte.
-        out.data.cast::<T>().wrapping_offset(offset).cast::<u8>()
+        out.data.wrapping_offset(offset * size as isize)
     };
     // SAFETY: each address is that of an element, for which zero bytes are a value.
     unsafe {
         if out.column_stride == 1 {
-            (0..out.rows).for_each(|row| at(row, 0).write_bytes(0, out.columns as usize * size_of::<T>()));
+            (0..out.rows).for_each(|row| at(row, 0).write_bytes(0, out.columns as usize * size));
         } else {
-            let columns = |row| (0..out.columns).for_each(|column| at(row, column).write_bytes(0, size_of::<T>()));
+            let columns = |row| (0..out.columns).for_each(|column| at(row, column).write_bytes(0, size));
             (0..out.rows).for_each(columns);
         }
     }
 }
 
 /// # Safety
-/// As [`multiply`]; for floating-point and complex types.
+/// As [`add_product`]; for floating-point and complex types.
 unsafe fn in_vectors(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     let (m, k, n) = (out.rows as usize, a.columns as usize, out.columns as usize);
     macro_rules! call {
-        ($function:ident, $type:ty, $one:expr, $zero:expr $(, $flag:expr)*) => {
+        ($function:ident, $type:ty, $one:expr $(, $flag:expr)*) => {
             // SAFETY: the matrices have the elements of their shapes, m by k, k by n and m by n.
             unsafe {
                 matrixmultiply::$function(
                     $($flag, $flag,)* m, k, n, $one,
                     a.data.cast::<$type>(), a.row_stride, a.column_stride,
                     b.data.cast::<$type>(), b.row_stride, b.column_stride,
-                    $zero,
+                    $one,
                     out.data.cast::<$type>(), out.row_stride, out.column_stride,
                 )
             }
@@ -280,17 +291,17 @@ unsafe fn in_vectors(dtype: DType, a: Matrix, b: Matrix, out: Matrix) {
     }
     use matrixmultiply::CGemmOption::Standard;
     match dtype {
-        DType::F32 => call!(sgemm, f32, 1.0, 0.0),
-        DType::F64 => call!(dgemm, f64, 1.0, 0.0),
-        DType::C64 => call!(cgemm, [f32; 2], [1.0, 0.0], [0.0, 0.0], Standard),
-        _ => call!(zgemm, [f64; 2], [1.0, 0.0], [0.0, 0.0], Standard),
+        DType::F32 => call!(sgemm, f32, 1.0),
+        DType::F64 => call!(dgemm, f64, 1.0),
+        DType::C64 => call!(cgemm, [f32; 2], [1.0, 0.0], Standard),
+        _ => call!(zgemm, [f64; 2], [1.0, 0.0], Standard),
     }
 }
 
 /// Sums of products in loops over rows, for integers (wrapping) and bool (or of and).
 ///
 /// # Safety
-/// As [`multiply`].
+/// As [`add_product`].
 unsafe fn plain<T: Arithmetic>(a: Matrix, b: Matrix, out: Matrix) {
     let at = |matrix: &Matrix, row: i64, column: i64| {
         let offset = row as isize * matrix.row_stride + column as isize * matrix.column_stride;
@@ -299,9 +310,6 @@ unsafe fn plain<T: Arithmetic>(a: Matrix, b: Matrix, out: Matrix) {
     let mut first = 0;
     // SAFETY: each address is that of an element of its matrix.
     unsafe {
-        for row in 0..out.rows {
-            (0..out.columns).for_each(|column| at(&out, row, column).write_unaligned(T::ZERO));
-        }
         while first < a.columns {
             let end = (first + DEPTH).min(a.columns);
             for row in 0..out.rows {
@@ -350,7 +358,8 @@ mod tests {
 
     /// The product, in the tiles for `participants` participants.
     fn product(by: By, a: Matrix, b: Matrix, participants: i64) -> Vec<f64> {
-        let mut elements = vec![f64::NAN; (a.rows * b.columns) as usize];
+        let first = if by == By::Whatever { f64::NAN } else { 0.0 };
+        let mut elements = vec![first; (a.rows * b.columns) as usize];
         let out = matrix(&mut elements, a.rows, b.columns, false);
         let [down, across] = tiles(out.rows, out.columns, participants);
         for task in 0..down * across {

@@ -11,11 +11,11 @@ use crate::plan::{BlockPlan, BlockWork, TilePlan, WindowPlan, temporary_bytes};
 use crate::primitives::Primitives;
 use crate::programs::Programs;
 use bh_bytecode::methods::Form;
-use bh_bytecode::{BatchRef, Operand};
+use bh_bytecode::{BatchRef, DType, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Registry, Result};
 use bh_kernel::{BaseUse, BufferRef, Home, SlidingRename, Special, Temporary, TileSlot};
-use bh_methods::{Methods, Strided};
+use bh_methods::{Methods, Strided, contract};
 use held::Held;
 use lent::{Lent, gather_size};
 
@@ -178,6 +178,18 @@ impl Machine {
                 let inputs: Vec<Form<'_>> = instr.inputs().iter().filter_map(form).collect();
                 self.methods.work_bytes(instr.opcode, &inputs, self.workers.threads())
             }
+            BlockWork::Special(Special::Product(index)) => {
+                let instr = &batch.instrs[*index as usize];
+                let [out, a, b] = [0, 1, 2].map(|at| instr.operands[at].as_view().unwrap_or_default());
+                let form = contract::Form {
+                    dtype: batch.dtype(instr.operands[0]).unwrap_or(DType::Bool),
+                    shape: batch.shape(a),
+                    out: batch.stride(out),
+                    operands: [batch.stride(a), batch.stride(b)],
+                    summed: instr.param,
+                };
+                taken(contract::work_bytes(&form))
+            }
             BlockWork::Special(_) => 0,
         }
     }
@@ -278,7 +290,7 @@ impl Machine {
     }
 
     fn special(&mut self, batch: &BatchRef<'_>, special: Special) -> Result<()> {
-        let (Special::Accumulate(index) | Special::Scatter(index) | Special::Extension(index)) = special;
+        let index = special.instr();
         let instr = &batch.instrs[index as usize];
         let shape =
             instr.inputs().iter().find_map(|operand| operand.as_view()).map_or(&[][..], |view| batch.shape(view));
@@ -309,6 +321,10 @@ impl Machine {
                 unsafe {
                     exec::scatter(instr.opcode, out, value, index_view, mask.first(), failure, &mut self.workers);
                 }
+            }
+            (Special::Product(_), [out, a, b]) => {
+                let result = contract::contract([out, a, b], instr.param, self.host, &mut self.workers);
+                result.map_err(|error| error.at_instr(batch, index))?;
             }
             (Special::Extension(_), operands) if self.programs.knows(instr.opcode) => {
                 let tiers = (self.primitives, &mut self.tier1);
