@@ -8,16 +8,13 @@ pub mod passes;
 
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::planning::Level;
-use bh_bytecode::{Batch, BatchRef, Key, Opcode, StructureKey};
+use bh_bytecode::{Batch, BatchRef, Key, StructureKey};
 use bh_core::abi::{Prediction, kind, status};
 use bh_core::config::Row;
 use bh_core::keys::filter;
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
 use memory::Memory;
 use passes::{Options, Pass};
-
-/// What the filter announces the matrix product as, far from the numbers that programs are given.
-const MATMUL: Opcode = Opcode(u16::MAX);
 
 /// One entry of the pass list.
 enum Step {
@@ -34,7 +31,6 @@ pub struct Filter {
     options: Options,
     /// Does the list only rewrite, so that a batch without effect may pass by unseen?
     silent: bool,
-    asked_for_matmul: bool,
     structure: StructureKey,
     /// The classes of the batch's constants.
     classes: Vec<u64>,
@@ -69,7 +65,6 @@ unsafe impl Component for Filter {
             silent,
             steps,
             child,
-            asked_for_matmul: false,
             structure: StructureKey::default(),
             classes: Vec::new(),
             memory: Memory::new(),
@@ -122,7 +117,6 @@ impl Filter {
             return below(&mut self.child, &known.unwrap_or(*batch), &[]);
         }
         self.misses.add(1);
-        self.ask_for_matmul()?;
         copy_into(batch, &mut self.scratch);
         let (mut changed, mut by_value) = self.rewrite();
         while !self.announce_programs()? {
@@ -166,16 +160,6 @@ impl Filter {
     fn announce_programs(&mut self) -> Result<bool> {
         let Filter { options, child, .. } = self;
         options.programs.announce(|text, opcode| child.extmethod(text, opcode))
-    }
-
-    /// Learns once whether the stack below has the method that `matmul` rewrites to.
-    fn ask_for_matmul(&mut self) -> Result<()> {
-        let wanted = |step: &Step| matches!(step, Step::Rewrite { pass, .. } if pass.name == "matmul");
-        if !self.asked_for_matmul && self.steps.iter().any(wanted) {
-            self.options.matmul = self.child.extmethod("matmul", MATMUL)?.then_some(MATMUL);
-        }
-        self.asked_for_matmul = true;
-        Ok(())
     }
 }
 

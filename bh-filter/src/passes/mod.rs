@@ -13,15 +13,13 @@ mod simplify;
 
 pub use programs::Made;
 
-use bh_bytecode::{Batch, Opcode};
+use bh_bytecode::Batch;
 
 /// What passes are told besides the batch.
 #[derive(Default)]
 pub struct Options {
     /// May floating-point operations be regrouped?
     pub reassociate: bool,
-    /// The opcode of the `matmul` extension method, if the stack below has it.
-    pub matmul: Option<Opcode>,
     /// Scalar programs that passes made.
     pub programs: Made,
 }

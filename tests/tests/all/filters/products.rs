@@ -1,10 +1,11 @@
 //! Random batches that spell matrix products as multiply, broadcast and sum, and ones that nearly do.
 
+use bh_bytecode::contraction::is_product;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
 
-/// What keeps a batch from being a matrix product.
+/// What may keep a batch from being a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
     /// Nothing: it is one.
@@ -13,7 +14,7 @@ pub enum Flaw {
     Sum,
     /// The products are multiplied.
     Product,
-    /// Both factors span the rows.
+    /// Both factors span the rows: it is a stack, of vectors.
     ThreeAxes,
     /// A factor is the same along the summed axis.
     Repeated,
@@ -60,6 +61,8 @@ pub struct Candidate {
     pub flaw: Flaw,
     /// The type of its elements.
     pub dtype: DType,
+    /// Is what the factors' views give, summed along the axes, a product of matrices?
+    pub is_matrices: bool,
 }
 
 struct Builder {
@@ -204,10 +207,12 @@ pub fn candidate(seed: u64) -> Candidate {
         (b.base(result_view.len(), base_flags::BORN | base_flags::LIVE_OUT), result_view)
     };
     let result = b.operand(out, &out_view);
+    let contraction = Instr { param: axes, ..Instr::new(Opcode::Contract, &[result, factors[0], factors[1]]) };
+    let is_matrices = is_product(&b.batch.as_ref(), &contraction);
     let opcode = if flaw == Flaw::Product { Opcode::MultiplyReduce } else { Opcode::AddReduce };
     b.run(opcode, axes, &[result, between]);
     if flaw != Flaw::Kept {
         b.run(Opcode::Discard, 0, &[between]);
     }
-    Candidate { program: Program { batch: b.batch, memory: b.memory }, flaw, dtype }
+    Candidate { program: Program { batch: b.batch, memory: b.memory }, flaw, dtype, is_matrices }
 }
