@@ -5,12 +5,14 @@ use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::shared_view::contiguous;
-use bh_bytecode::{DType, Opcode, View};
+use bh_bytecode::{DType, MAX_RANK, Opcode, View};
 use bh_recorder::{Input, Location};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(product, module)?)
+    module.add_function(wrap_pyfunction!(product, module)?)?;
+    module.add_function(wrap_pyfunction!(contract, module)?)
 }
 
 /// The product of two vectors, two matrices, or one of each; None for what Python has to look at.
@@ -37,6 +39,54 @@ pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
         (&[inner], &[other, columns]) if inner == other => multiply(py, &a, &b, &[columns]),
         _ => Ok(None),
     }
+}
+
+/// The sum of the products of two arrays of one type over axes of a box of `rank` axes, given as a bit mask. The axes of each array
+/// are those of the box that it names; along the others it is repeated. Extents of 1 are stretched. The result has the axes that
+/// are kept, in their order.
+#[pyfunction]
+pub fn contract(
+    py: Python<'_>,
+    first: (Bound<'_, Array>, Vec<usize>),
+    second: (Bound<'_, Array>, Vec<usize>),
+    rank: usize,
+    summed: u16,
+) -> PyResult<Array> {
+    let ((a, a_axes), (b, b_axes)) = (first, second);
+    let (a, b) = (a.borrow(), b.borrow());
+    if !std::ptr::eq(a.context, b.context) || a.dtype != b.dtype {
+        return Err(PyValueError::new_err("the operands differ in type, or belong to different stacks"));
+    }
+    let (left, right) = (over_box(&a.view, &a_axes, rank)?, over_box(&b.view, &b_axes, rank)?);
+    let extents = left.shape().iter().zip(right.shape()).enumerate();
+    let kept: Vec<i64> = extents
+        .filter(|(axis, _)| summed >> axis & 1 == 0)
+        .map(|(_, (&one, &other))| if one == 1 { other } else { one })
+        .collect();
+    let view = contiguous(&kept).map_err(value_error)?;
+    let (a_id, b_id, recorder) = (a.current(py)?, b.current(py)?, &a.context.recorder);
+    let one = recorder.window(a_id, &left).map_err(exception)?;
+    let made = recorder.window(b_id, &right).map_err(exception).and_then(|other| {
+        let factors = [one, other].map(Input::Array);
+        let record = |place: Location<'_>| recorder.operate_new(Opcode::Contract, summed, None, &factors, place);
+        let made = with_location(py, record).map_err(exception);
+        recorder.free_later(other);
+        made
+    });
+    recorder.free_later(one);
+    Ok(Array::result(a.context, made?, a.dtype, view))
+}
+
+/// A view with its axes among those of a box.
+fn over_box(view: &View, axes: &[usize], rank: usize) -> PyResult<View> {
+    let (mut shape, mut stride) = ([1; MAX_RANK], [0; MAX_RANK]);
+    if rank > MAX_RANK || axes.len() != view.rank() || axes.iter().any(|&axis| axis >= rank) {
+        return Err(PyValueError::new_err("the axes are not those of the box"));
+    }
+    for (&axis, (&extent, &step)) in axes.iter().zip(view.shape().iter().zip(view.stride())) {
+        (shape[axis], stride[axis]) = (extent, step);
+    }
+    View::new(view.start(), &shape[..rank], &stride[..rank]).map_err(value_error)
 }
 
 /// The sum of products of elements.

@@ -34,6 +34,7 @@ RUNS = {
     "methods_gpu.py": [("--systems bh --scale 4096 --runs 1 --table", "")],
     "npbench.py": [("{suite} --seconds 0.01 --json {out}/npbench.json", "")],
     "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
+    "products/run.py": [("--only thin --repeat 1", "")],
     "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],
     "ranks.py": [
         ("--ranks 2 --rounds 1 --seconds 0 --warm 0 heat=40 fft2=32 --json {out}/ranks.json", "mpirun libbh_cluster_openmpi.so"),

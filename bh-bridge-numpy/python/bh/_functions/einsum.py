@@ -23,6 +23,8 @@ _SYMBOLS = string.ascii_uppercase + string.ascii_lowercase
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 # Sums of this many products, at most, are NumPy's: they take less time than what is recorded for them.
 _LITTLE = 1 << 16
+# Dimensions of an array, at most.
+_MOST = 16
 
 
 @falls_back
@@ -136,21 +138,29 @@ class _Product:
             places = [a_letters.index(letter) for letter in joint], [b_letters.index(letter) for letter in joint]
             self.matrices = Matrices(a_shape, b_shape, *places)
             self.letters, self.shape = [x for x in [*a_letters, *b_letters] if x not in joint], self.matrices.shape
+            return
+        # What numbers matrices, rows, what is summed over, columns.
+        box = [*batch, *(x for x in a if x not in b), *joint, *(x for x in b if x not in a)]
+        self.letters = [letter for letter in box if letter not in joint]
+        self.shape = [a.get(letter, 1) if b.get(letter, 1) == 1 else b[letter] for letter in self.letters]
+        self.is_sum = bool(joint)
+        if self.is_sum:
+            if len(box) > _MOST:
+                raise Fallback(f"more than {_MOST} subscripts of two operands")
+            self.axes = tuple([box.index(letter) for letter in own] for own in (a_letters, b_letters))
+            self.rank, self.summed = len(box), sum(1 << box.index(letter) for letter in joint)
         else:
-            all_letters = list(dict.fromkeys([*a, *b]))
-            orders = ([own.index(x) for x in all_letters if x in own] for own in (a_letters, b_letters))
+            orders = ([own.index(x) for x in box if x in own] for own in (a_letters, b_letters))
             self.axes = tuple(map(permutation, orders))
-            self.forms = tuple(tuple(of.get(letter, 1) for letter in all_letters) for of in (a, b))
-            wide = [x if y == 1 else y for x, y in zip(*self.forms)]
-            self.gone = tuple(place for place, letter in enumerate(all_letters) if letter in joint)
-            self.letters = [letter for letter in all_letters if letter not in joint]
-            self.shape = [extent for place, extent in enumerate(wide) if place not in self.gone]
+            self.forms = tuple(tuple(of.get(letter, 1) for letter in box) for of in (a, b))
 
     def of(self, a, b):
         if self.is_matrix:
             return self.matrices.product(a, b)
+        if self.is_sum:
+            return _native.contract((a, self.axes[0]), (b, self.axes[1]), self.rank, self.summed)
         a, b = (shaped(value, axes, form) for value, axes, form in zip((a, b), self.axes, self.forms))
-        return sum_(a * b, self.gone, a.dtype) if self.gone else a * b
+        return a * b
 
 
 def _summed(plan, arrays):

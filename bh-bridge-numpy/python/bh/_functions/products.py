@@ -16,13 +16,15 @@ from .._numpy import floating_point
 from .._numpy.fallback import Fallback, falls_back, lower, taken
 from .._ufunc.axes import deliver, stand_in, target_of
 from .._ufunc.ufunc import UFUNCS
-from .manipulation import moveaxis, reshape, swapaxes, transpose
+from .manipulation import moveaxis, reshape
 from .reductions import sum as sum_
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
 # Products of stacks with this many multiplications each, at most, are NumPy's.
 _LITTLE = 1 << 18
+# Dimensions of an array, at most.
+_MOST = 16
 _errors_asked = _native.errors_asked
 
 
@@ -44,23 +46,22 @@ def product(a, b, code):
         result._scalar = not shape
         return result
     if code == BOOL or not shape or a.ndim == 1 and b.ndim == 1:
-        return _summed(a, b)
+        return _contracted(a, b)
     result = _native.empty(shape, code, _native.Stack(a._stack))
     if result.size:
         try:
             _native.extension("matmul", [result], [a, b])
         except (TypeError, ValueError, _native.Error):
-            return _summed(a, b)
+            return _contracted(a, b)
     return result
 
 
-def _summed(a, b):
-    """A product as a sum of products of elements, which any stack can do."""
-    if b.ndim == 1:
-        return sum_(a * b, -1, a.dtype)
-    right = swapaxes(b, -1, -2)
-    left = a[..., None, :] if a.ndim > 1 else a
-    return sum_(left * right[..., None, :, :] if a.ndim > 1 else left * right, -1, a.dtype)
+def _contracted(a, b):
+    """A product of vectors and matrices as a sum of products, which any stack can do."""
+    inner = a.ndim - 1
+    result = _native.contract((a, list(range(a.ndim))), (b, [inner, inner + 1][: b.ndim]), inner + b.ndim, 1 << inner)
+    result._scalar = not result.shape
+    return result
 
 
 def _into(name, result, out, casting, *operands):
@@ -96,20 +97,16 @@ def _matmul(a, b, code):
         # The number of rows is no matter of the size, which may be 0.
         rows = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
         return reshape(product(rows, b, code), a.shape[:-1] + b.shape[1:])
-    vector = a.ndim == 1
-    a = a[None, :] if vector else a
     front = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a = reshape(_native.broadcast_to(a, front + a.shape[-2:]), (prod(front), *a.shape[-2:]))
-    b = reshape(_native.broadcast_to(b, front + b.shape[-2:]), (prod(front), *b.shape[-2:]))
-    if prod(a.shape[1:]) * b.shape[2] <= _LITTLE and in_process(a._stack):
-        # A call for each takes longer.
-        result = taken(np.matmul, lower((a, b)), {})
-    else:
-        result = _native.empty((a.shape[0], a.shape[1], b.shape[2]), code, _native.Stack(a._stack))
-        for number in range(a.shape[0]):
-            result[number] = product(a[number], b[number], code)
-    result = reshape(result, front + result.shape[1:])
-    return result[..., 0, :] if vector else result
+    rows, many = min(a.ndim, 2) - 1, len(front)
+    if many + rows + 2 > _MOST:
+        raise Fallback(f"more than {_MOST} dimensions of two operands")
+    if prod(a.shape[-2:]) * b.shape[-1] <= _LITTLE and in_process(a._stack):
+        # A kernel of loops takes longer.
+        return taken(np.matmul, lower((a, b)), {})
+    inner = many + rows
+    axes = [[*range(many - max(value.ndim - 2, 0), many)] for value in (a, b)]
+    return _native.contract((a, [*axes[0], *range(many, inner + 1)]), (b, [*axes[1], inner, inner + 1]), inner + 2, 1 << inner)
 
 
 def dot(a, b, out=None):
