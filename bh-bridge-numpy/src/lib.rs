@@ -15,6 +15,7 @@ mod compose;
 mod composed;
 mod context;
 mod create;
+mod derive;
 mod element;
 mod error;
 mod fold;
@@ -72,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     record::register(module)?;
     report::register(module)?;
     jit::register(module)?;
+    derive::register(module)?;
     part::register(module)?;
     product::register(module)?;
     protocol::register(module)?;

@@ -12,6 +12,7 @@ mod meaning;
 mod options;
 mod orders;
 mod recipes;
+mod tapes;
 mod threads;
 mod traces;
 

@@ -36,6 +36,17 @@ else:
     from ._cluster.ranks import map_blocks, rank, ranks  # noqa: E402,F401
     from ._graph.graph import GraphError, sink, source, task  # noqa: E402,F401
     from ._jit.custom_folds import fold  # noqa: E402,F401
+    from ._jit.derivatives import (  # noqa: E402,F401
+        check_grad,
+        custom_vjp,
+        grad,
+        hvp,
+        jacobian,
+        jvp,
+        stop_gradient,
+        value_and_grad,
+        vjp,
+    )
     from ._jit.parallel import parallel  # noqa: E402,F401
     from ._jit.recording import jit  # noqa: E402,F401
     from ._jit.stream import stream  # noqa: E402,F401

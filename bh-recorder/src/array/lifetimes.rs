@@ -72,9 +72,16 @@ impl State {
         }
     }
 
-    /// Drops a handle, and the base with its last one.
+    /// Drops a handle, and the base with its last one, which tapes may keep.
     #[inline]
     pub(crate) fn release(&mut self, handle: u32) {
+        if !self.ends_later(handle) {
+            self.release_now(handle);
+        }
+    }
+
+    /// As [`State::release`], whether there are tapes or not.
+    pub(crate) fn release_now(&mut self, handle: u32) {
         let base = self.handles.at(handle).base;
         let entry = self.bases.at_mut(base);
         let mapped = entry.maps > 0;

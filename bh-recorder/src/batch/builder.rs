@@ -99,6 +99,12 @@ impl Builder {
 
     /// Appends a base, which is the recorder's at `place`.
     pub(crate) fn push_base(&mut self, base: Base, slot: u32, place: u32) -> u32 {
+        self.enter_next(base, slot, place);
+        self.batch.push_base(base)
+    }
+
+    /// Does the accounts of the first base of the batch's table that is not entered.
+    pub(crate) fn enter_next(&mut self, base: Base, slot: u32, place: u32) {
         self.batch.slots.push(slot);
         self.places.push(place);
         self.used.push(self.begin.saturating_sub(1));
@@ -106,7 +112,6 @@ impl Builder {
             self.held_bytes = self.held_bytes.saturating_add(base.bytes());
             self.live_bytes = self.live_bytes.saturating_add_unsigned(base.bytes());
         }
-        self.batch.push_base(base)
     }
 
     /// The index of a view of a base of the batch.

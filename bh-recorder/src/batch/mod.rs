@@ -9,5 +9,6 @@ pub(crate) mod recipes;
 pub(crate) mod recording;
 pub(crate) mod slots;
 pub(crate) mod submit;
+pub(crate) mod tape;
 pub(crate) mod trace;
 pub(crate) mod waiting;

@@ -174,7 +174,7 @@ impl Recorder {
     ) -> Result<Option<Vec<Replayed>>> {
         let mut state = self.state();
         let executor = state.executor()?;
-        if !std::ptr::eq(recording.executor.as_ptr(), Arc::as_ptr(&executor)) || state.trace.is_some() {
+        if !std::ptr::eq(recording.executor.as_ptr(), Arc::as_ptr(&executor)) || state.records_all() {
             return Ok(None);
         }
         let begin = state.clock();

@@ -34,6 +34,9 @@ impl Recorder {
         if state.trace.is_some() {
             return Err(Error::new(status::UNSUPPORTED, "another thread traces a function"));
         }
+        if !state.tapes.is_empty() {
+            return Err(Error::new(status::UNSUPPORTED, "nothing is traced while a derivative is taken"));
+        }
         let places = state.places_of(arguments)?;
         state.hand_out(&places);
         let submitted = state.submit_all()?;
@@ -79,7 +82,8 @@ impl Recorder {
         submitted?.drive()
     }
 
-    /// Overwrites an array from user memory in a trace: the data goes to an array that the recording keeps.
+    /// Overwrites an array from user memory by an operation, in a trace or on a tape: the data goes to an array of its own, which a
+    /// recording keeps.
     ///
     /// # Safety
     /// As [`Recorder::write`].
@@ -97,8 +101,21 @@ impl Recorder {
         self.let_go(held);
         let copied =
             written.and_then(|()| self.operate(Opcode::Copy, 0, array, &[Input::Array(constant)], Location::UNKNOWN));
-        self.state().keep(constant);
+        let mut state = self.state();
+        if state.trace.is_some() {
+            state.keep(constant);
+        } else {
+            state.free_now(constant);
+        }
         copied
+    }
+}
+
+impl Recorder {
+    /// Does data that the calling thread gives reach arrays by operations?
+    pub(crate) fn writes_by_operations(&self) -> bool {
+        let state = self.state();
+        state.traces_here() || !state.tapes.is_empty()
     }
 }
 

@@ -22,7 +22,7 @@ impl State {
     pub(crate) fn wait_a_turn(&mut self, turn: u64) -> bool {
         let lives = |base: &bh_bytecode::Base| base.has(base_flags::BORN) && !base.has(base_flags::DIES);
         let lazy = self.running.as_ref().is_some_and(|running| running.options.recipes != Recipes::Off);
-        if !lazy || self.waiting.is_some() || !self.builder.batch.bases.iter().any(lives) {
+        if !lazy || self.waiting.is_some() || self.records_all() || !self.builder.batch.bases.iter().any(lives) {
             return false;
         }
         let closed = self.close_batch();
@@ -63,6 +63,7 @@ impl State {
     /// Takes the batch under construction, and begins the next one.
     pub(crate) fn close_batch(&mut self) -> Closed {
         self.note_cut();
+        self.show_tapes();
         let (epoch, work, signed) = (self.builder.epoch, self.builder.work_bytes, self.builder.signed);
         let exported = std::mem::take(&mut self.builder.exported);
         let unmaps = std::mem::take(&mut self.builder.unmaps);

@@ -113,7 +113,7 @@ impl Recorder {
         } {
             return Ok(());
         }
-        if self.state().traces_here() {
+        if self.writes_by_operations() {
             // SAFETY: `write_traced` asks for what `# Safety` asks.
             return unsafe { self.write_traced(array, data, stride) };
         }
@@ -243,6 +243,7 @@ impl Recorder {
 
     /// Hands over what the access needs, and keeps the base alive meanwhile.
     pub(crate) fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
+        self.check_tapes(array, mode == access::READ)?;
         self.end_settled_map(array)?;
         let mut state = self.state();
         let handle = state.find(array)?;

@@ -55,14 +55,14 @@ impl State {
     #[inline]
     pub(crate) fn known_value(&self, handle: u32) -> Option<Constant> {
         let handle = self.handles.at(handle);
-        let scalar = self.bases.at(handle.base).scalar.filter(|_| self.trace.is_none())?;
+        let scalar = self.bases.at(handle.base).scalar.filter(|_| !self.records_all())?;
         (handle.view.len == 1).then_some(scalar.value)
     }
 
     /// The result of an operation on known scalars, if the stack computes it here.
     pub(crate) fn evaluate(&self, operation: Operation<'_>, dtype: DType, sources: &[Source]) -> Option<Constant> {
         let running = self.running.as_ref()?;
-        let evaluator = running.evaluator.as_ref().filter(|_| !running.options.eager && self.trace.is_none())?;
+        let evaluator = running.evaluator.as_ref().filter(|_| !running.options.eager && !self.records_all())?;
         let opcode = operation.opcode;
         if opcode.kind() != Kind::Elementwise || sources.is_empty() || sources.len() > INPUTS {
             return None;

@@ -23,7 +23,7 @@ impl State {
     /// Where the stack's memory is counted, if a base of `bytes` bytes may be settled.
     #[inline]
     pub(crate) fn settles(&self, bytes: u64) -> Option<&Arc<Services>> {
-        let running = self.running.as_ref().filter(|_| self.trace.is_none())?;
+        let running = self.running.as_ref().filter(|_| !self.records_all())?;
         let immediate = running.immediate.as_ref()?;
         (bytes <= running.options.immediate_bytes && !running.options.eager).then_some(&immediate.services)
     }

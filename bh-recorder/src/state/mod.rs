@@ -14,6 +14,7 @@ use crate::array::slab::{INDEX_BITS, Slab};
 use crate::array::small_view::SmallView;
 use crate::batch::builder::Builder;
 use crate::batch::slots::{Seen, Slots};
+use crate::batch::tape::Tapes;
 use crate::executor::Executor;
 use crate::{ArrayId, ArrayInfo, Options, Statistics};
 use bh_bytecode::{Base, Batch, DType};
@@ -136,6 +137,8 @@ pub(crate) struct State {
     pub(crate) little: Little,
     /// The trace under way.
     pub(crate) trace: Option<Trace>,
+    /// What sees batches before they are handed over.
+    pub(crate) tapes: Tapes,
     pub(crate) spares: Spares,
     pub(crate) recipes: Recipes,
     /// A batch that is closed and not handed over.
@@ -194,6 +197,7 @@ impl State {
             waited: 0,
             little: Little::new(),
             trace: None,
+            tapes: Tapes::default(),
             spares: Spares::default(),
             recipes: Recipes::default(),
             waiting: None,
@@ -280,6 +284,7 @@ impl State {
         (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
         (self.trace, self.waiting) = (None, None);
+        self.tapes = Tapes::default();
         self.spares.clear();
         self.recipes = Recipes::default();
         self.ended = None;

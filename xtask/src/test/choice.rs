@@ -10,6 +10,7 @@ const ALONE: &[&str] = &[
     "bh-bytecode",
     "bh-core",
     "bh-compose",
+    "bh-transform",
     "bh-recorder",
     "bh-scalar",
     "bh-kernel",

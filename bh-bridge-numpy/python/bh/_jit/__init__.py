@@ -1,1 +1,2 @@
-"""Functions of programs that run as array operations: recorded (`bh.jit`) or read (`scalar`, `bh.vectorize`, `bh.parallel`)."""
+"""Functions of programs that run as array operations: recorded (`bh.jit`), read (`scalar`, `bh.vectorize`, `bh.parallel`) or
+differentiated (`bh.grad`)."""

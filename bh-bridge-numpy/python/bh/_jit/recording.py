@@ -100,7 +100,7 @@ class Jitted:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args, **kwargs):
-        if here.tracing:
+        if here.records:
             return self._function(*args, **kwargs)
         try:
             read = self._read(args, kwargs)

@@ -10,10 +10,18 @@ from .._array.element_types import code_of
 
 
 class _Here(threading.local):
-    """Does this thread trace a function, and whose numbers are those of the trace?"""
+    """Does this thread trace a function, and whose numbers are those of the trace? The stretches that it tapes, the innermost last,
+    and functions with derivatives of their own that it calls there."""
 
     tracing = False
     rest = None
+    tapings = ()
+    customs = ()
+
+    @property
+    def records(self):
+        """Is everything recorded, so that no values are looked at?"""
+        return self.tracing or bool(self.tapings)
 
 
 here = _Here()

@@ -83,7 +83,7 @@ def _operand(number, dtype):
 def divided(function, arguments):
     """Tells of the errors of a division of whole numbers by an array that is waited for."""
     modes = np.geterr()
-    if not here.tracing and {modes["divide"], modes["over"]} != {"ignore"} and np.isin(fallback.lower(arguments[1]), (0, -1)).any():
+    if not here.records and {modes["divide"], modes["over"]} != {"ignore"} and np.isin(fallback.lower(arguments[1]), (0, -1)).any():
         again(function, arguments)
 
 
@@ -207,7 +207,7 @@ def _asks(modes):
 
 def asked_here(between=_BETWEEN):
     """Has the program that calls asked, in this thread, that operations of any size tell of their errors?"""
-    return _native.errors_asked() and not here.tracing and _asks(np.geterr()) and _asked_by_program(between)
+    return _native.errors_asked() and not here.records and _asks(np.geterr()) and _asked_by_program(between)
 
 
 def _enter(step):

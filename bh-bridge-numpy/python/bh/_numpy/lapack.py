@@ -51,7 +51,7 @@ def by_lapack(original):
         def chosen(*args, **kwargs):
             if _choice == "stack" or not in_process(_stack_of(args)):
                 result = function(*args, **kwargs)
-                if not here.tracing and _has_nan(result):
+                if not here.records and _has_nan(result):
                     raise Fallback("a result that is not a number")
                 return result
             result = taken(original, lower(args), lower(kwargs))

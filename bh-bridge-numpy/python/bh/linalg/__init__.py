@@ -42,7 +42,7 @@ def solve(a, b):
     if not result.size:
         return result[..., 0] if vector else result
     a, right = _native.broadcast_to(a, front + a.shape[-2:]), _native.broadcast_to(right, result.shape)
-    if here.tracing:
+    if here.records:
         method("solve", [result], [a, right], (2, 2, 2))
         return result[..., 0] if vector else result
     # Right sides of a singular system may have solutions, so that a further one shows how large they grow.

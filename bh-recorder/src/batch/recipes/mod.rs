@@ -39,7 +39,7 @@ impl State {
         let Some(running) = &self.running else { return };
         let options = &running.options;
         let mode = options.recipes;
-        if mode == Mode::Off || options.eager || options.checks.any() || self.trace.is_some() || self.builder.signed {
+        if mode == Mode::Off || options.eager || options.checks.any() || self.records_all() || self.builder.signed {
             return;
         }
         let least = if mode == Mode::Always { 1 } else { LEAST_BYTES };

@@ -1,0 +1,517 @@
+"""Derivatives of functions in plain NumPy: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp`, `stop_gradient`, `custom_vjp`,
+`check_grad`.
+
+A function runs as usual while bh keeps what it records: in-place updates, slices, masks, loops and branches as they went. The
+adjoint of that is recorded like any other program. Names and meanings of arguments are JAX's.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from .. import _native
+from .._array.element_types import code_of, is_inexact
+from .symbols import here
+
+_array = _native.ndarray
+
+
+def grad(fun, argnums=0, has_aux=False):
+    """A function that returns the gradient of `fun`, whose result is one real number.
+
+    Parameters
+    ----------
+    fun : callable
+        A function in plain NumPy on bh's arrays. It may write into its arguments and branch on comparisons.
+    argnums : int or tuple of ints
+        The positional arguments to differentiate by: arrays, numbers, or tuples, lists, dictionaries and dataclasses of them.
+    has_aux : bool
+        `fun` returns a pair, whose second part is passed through.
+
+    Returns
+    -------
+    callable
+        It takes the arguments of `fun`, and returns the gradient in the form of the argument, or a tuple of them. The gradient of
+        an argument that `fun` changes is that by its value at the call.
+
+    Raises
+    ------
+    bh.Error
+        If `fun` reads a value that depends on the arguments (`float(x)`, `np.asarray(x)`), except through `stop_gradient`; if the
+        derivative of an operation is not known.
+    TypeError
+        For arguments that are no floating-point or complex numbers, and for results that are not one real number.
+
+    Examples
+    --------
+    >>> def energy(u):
+    ...     u[1:-1] *= u[2:]
+    ...     return (u * u).sum()
+    >>> bh.grad(energy)(bh.array([1.0, 2.0, 3.0]))
+    array([ 2., 36., 30.])
+    """
+    inner = value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
+    def gradient(*args, **kwargs):
+        value, found = inner(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(fun, argnums=0, has_aux=False):
+    """As `grad`, for a function that returns the pair of the value of `fun` and its gradient.
+
+    Examples
+    --------
+    >>> bh.value_and_grad(lambda x: (x * x).sum())(bh.array([1.0, 2.0]))
+    (np.float64(5.0), array([2., 4.]))
+    """
+
+    @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
+    def value_and_gradient(*args, **kwargs):
+        several = isinstance(argnums, (tuple, list))
+        numbers = tuple(argnums) if several else (argnums,)
+        taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False)
+        try:
+            found = taped.pull([_full(1.0, taped.number())])
+        finally:
+            taped.write_back()
+        found = tuple(found) if several else found[0]
+        return ((taped.value, taped.aux) if has_aux else taped.value), found
+
+    return value_and_gradient
+
+
+def vjp(fun, *primals, has_aux=False):
+    """The value of `fun`, and a function that takes a cotangent of the value back to the arguments, as a tuple.
+
+    With `has_aux`, the second part of the pair that `fun` returns is a third result.
+
+    Examples
+    --------
+    >>> value, back = bh.vjp(bh.sin, bh.array([0.0, 1.0]))
+    >>> back(bh.ones(2))
+    (array([1.        , 0.54030231]),)
+    """
+    taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=True)
+    taped.write_back()
+
+    def back(cotangent):
+        leaves = _leaves_like(cotangent, taped.result_tree, taped.results, "cotangent")
+        return tuple(taped.pull(leaves))
+
+    return (taped.value, back, taped.aux) if has_aux else (taped.value, back)
+
+
+def jvp(fun, primals, tangents, has_aux=False):
+    """The value of `fun`, and its derivative along tangents of the arguments.
+
+    Examples
+    --------
+    >>> bh.jvp(bh.sin, (bh.array([0.0, 1.0]),), (bh.ones(2),))
+    (array([0.        , 0.84147098]), array([1.        , 0.54030231]))
+    """
+    if len(primals) != len(tangents):
+        raise TypeError(f"jvp takes as many tangents as primals, not {len(tangents)} for {len(primals)}")
+    taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=False)
+    # The way back is linear in the cotangents: its own way back takes tangents forward.
+    seeds = [_full(0.0, result) for result in taped.results]
+    transposed = _Taped(lambda *seeds: taped.pull(list(seeds)), seeds, {}, tuple(range(len(seeds))), False, later=False)
+    leaves = []
+    for tree, arguments, tangent in zip(taped.trees, taped.given, tangents):
+        leaves += _leaves_like(tangent, tree, arguments, "tangent")
+    found = transposed.pull(leaves) if seeds else []
+    taped.write_back()
+    derivative = _unflatten(taped.result_tree, iter(found))
+    return (taped.value, derivative, taped.aux) if has_aux else (taped.value, derivative)
+
+
+def jacobian(fun, argnums=0):
+    """A function that returns the derivatives of each element of an array that `fun` returns by each element of one argument.
+
+    Examples
+    --------
+    >>> bh.jacobian(lambda x: x * x)(bh.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+
+    def derivatives(*args, **kwargs):
+        taped = _Taped(fun, args, kwargs, (argnums,), False, later=True)
+        if len(taped.results) != 1 or len(taped.given[0]) != 1:
+            raise TypeError("jacobian takes functions from one array to one array")
+        (result,), (argument,) = taped.results, taped.given[0]
+        taped.write_back()
+        rows = _native.empty((result.size, *argument.shape), code_of(argument.dtype))
+        for row in range(result.size):
+            seed = _full(0.0, result)
+            seed.reshape(-1)[row] = 1.0
+            found = []
+            _tree(taped.pull([seed])[0], found)
+            rows[row] = found[0]
+        return rows.reshape(result.shape + argument.shape)
+
+    return derivatives
+
+
+def hvp(fun, primals, tangents):
+    """The second derivative of a function whose result is one real number, times tangents of its arguments.
+
+    Examples
+    --------
+    >>> bh.hvp(lambda x: (x**3).sum(), (bh.array([1.0, 2.0]),), (bh.ones(2),))
+    array([ 6., 12.])
+    """
+    numbers = tuple(range(len(primals)))
+
+    directions = []
+    for tangent in tangents:
+        _tree(tangent, directions)
+
+    def slope(*args):
+        slopes = []
+        for found in grad(fun, numbers)(*args):
+            _tree(found, slopes)
+        return sum((g * t).sum() for g, t in zip(slopes, directions))
+
+    found = grad(slope, numbers)(*primals)
+    return found[0] if len(primals) == 1 else found
+
+
+def stop_gradient(x):
+    """The same values, which count as constant for derivatives: they may be read as numbers. Arrays in containers likewise."""
+    leaves, found = [], []
+    tree = _tree(x, leaves)
+    for leaf in leaves:
+        if type(leaf) is _array and is_inexact(code_of(leaf.dtype)):
+            leaf = _native.constant_copy(leaf, [taped.taping for taped in here.tapings])
+        found.append(leaf)
+    return _unflatten(tree, iter(found))
+
+
+class custom_vjp:
+    """A function with a derivative of its own, as JAX's `custom_vjp`.
+
+    `fwd` takes the arguments of the function, and returns its value and what `bwd` needs; there, values may be read as numbers.
+    `bwd` takes that and the cotangent of the value, and returns a tuple with a cotangent for each argument, or None for zero.
+
+    Examples
+    --------
+    >>> @bh.custom_vjp
+    ... def clipped(x):
+    ...     return x * x
+    >>> clipped.defvjp(lambda x: (x * x, x), lambda x, g: (bh.clip(2 * x * g, -1, 1),))
+    >>> bh.grad(lambda x: clipped(x).sum())(bh.array([0.25, 3.0]))
+    array([0.5, 1. ])
+    """
+
+    def __init__(self, fun):
+        functools.update_wrapper(self, fun)
+        self._fun, self._fwd, self._bwd = fun, None, None
+
+    def defvjp(self, fwd, bwd):
+        """Says how the function and its derivative are computed."""
+        self._fwd, self._bwd = fwd, bwd
+
+    def __call__(self, *args):
+        if self._fwd is None:
+            raise AttributeError(f"{self.__name__} has no derivative yet: defvjp gives it one")
+        # What computes the value may call the function itself.
+        if not here.tapings or self in here.customs:
+            return self._fun(*args)
+        here.customs = (*here.customs, self)
+        try:
+            return _Call(self, args).value
+        finally:
+            here.customs = here.customs[:-1]
+
+    def parts(self):
+        return self._fwd, self._bwd
+
+
+class _Call:
+    """A call of a function with a derivative of its own, on the innermost tape."""
+
+    def __init__(self, custom, args):
+        fwd, self._bwd = custom.parts()
+        taped = here.tapings[-1]
+        given = []
+        trees = [_tree(arg, given) for arg in args]
+        self._trees = trees
+        # The tape sees a function of constants.
+        stopped = iter([_native.constant_copy(leaf, [taped.taping]) if _is_inexact(leaf) else leaf for leaf in given])
+        value, rest = fwd(*[_unflatten(tree, stopped) for tree in trees])
+        self._rest = _copied(rest)
+        results = []
+        self._tree = _tree(value, results)
+        self._results = [_fresh(leaf, leaf.shape, code_of(leaf.dtype)) if _is_inexact(leaf) else leaf for leaf in results]
+        # Places of the arrays among the arguments, and of those among the results.
+        self._inputs = [at for at, leaf in enumerate(given) if _is_inexact(leaf)]
+        self._outputs = [at for at, leaf in enumerate(self._results) if _is_inexact(leaf)]
+        inputs, outputs = [given[at] for at in self._inputs], [self._results[at] for at in self._outputs]
+        self._known = taped.taping.call(inputs, outputs)
+        self.value = _unflatten(self._tree, iter(self._results))
+        self._forms = [[(leaf.shape, code_of(leaf.dtype)) for leaf in leaves] for leaves in (inputs, outputs)]
+        # The program may change the arrays from here on.
+        self._results = [None if _is_inexact(leaf) else leaf for leaf in self._results]
+        taped.calls.append(self)
+
+    def take_back(self, way):
+        """Takes the adjoints of the results back to the arguments, where the way is."""
+        found = way.back_to(self._known)
+        if all(adjoint is None for adjoint in found):
+            return
+        cotangents = list(self._results)
+        for at, adjoint, (shape, code) in zip(self._outputs, found, self._forms[1]):
+            cotangents[at] = _native.full(shape, code, 0.0) if adjoint is None else adjoint
+        returned = self._bwd(self._rest, _unflatten(self._tree, iter(cotangents)))
+        if not isinstance(returned, (tuple, list)) or len(returned) != len(self._trees):
+            raise TypeError(f"the derivative of a custom_vjp returns a tuple of {len(self._trees)} cotangents, one for each argument")
+        leaves = []
+        for tree, cotangent in zip(self._trees, returned):
+            _pad(cotangent, tree, leaves)
+        for number, (at, (shape, code)) in enumerate(zip(self._inputs, self._forms[0])):
+            if leaves[at] is not None:
+                if np.shape(leaves[at]) != shape:
+                    text = f"shape {np.shape(leaves[at])}, but its argument has shape {shape}"
+                    raise ValueError(f"a cotangent that a custom_vjp returns has {text}")
+                way.add(self._known, number, _fresh(leaves[at], shape, code))
+
+
+def _is_inexact(value):
+    return type(value) is _array and is_inexact(code_of(value.dtype))
+
+
+def _pad(value, tree, leaves):
+    """Appends the leaves of a value in the form `tree`; None stands for any part."""
+    if tree is _LEAF:
+        leaves.append(value)
+    elif value is None:
+        for part in tree[1]:
+            _pad(None, part, leaves)
+    else:
+        parts = _parts(value)
+        if parts is None or len(parts) != len(tree[1]):
+            raise TypeError("a cotangent that a custom_vjp returns has another form than its argument")
+        for part, form in zip(parts, tree[1]):
+            _pad(part, form, leaves)
+
+
+def check_grad(fun, *args, argnums=0, step=None, rtol=1e-5, seed=0):
+    """Compares the gradient of `fun` with central differences along a random direction, and returns the relative difference.
+
+    `step` is that of the differences, by default the cube root of the type's rounding. A difference above `rtol` is an
+    `AssertionError` that names the argument.
+    """
+    numbers = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
+    found = grad(fun, numbers)(*args)
+    rng, worst = np.random.default_rng(seed), 0.0
+    for number, gradient in zip(numbers, found):
+        leaves = []
+        tree = _tree(args[number], leaves)
+        slopes = []
+        _tree(gradient, slopes)
+        plain = [np.asarray(leaf) for leaf in leaves]
+        directions = [_direction(rng, leaf) for leaf in plain]
+        little = step or float(np.cbrt(max(np.finfo(leaf.dtype).eps for leaf in plain)))
+
+        def value(by, number=number, tree=tree, plain=plain, directions=directions):
+            moved = [_fresh(x + by * d, x.shape, code_of(x.dtype)) for x, d in zip(plain, directions)]
+            changed = [_copied(arg) for arg in args]
+            changed[number] = _unflatten(tree, iter(moved))
+            return float(fun(*changed))
+
+        expected = (value(little) - value(-little)) / (2 * little)
+        actual = float(sum(np.real(np.sum(np.asarray(g) * d)) for g, d in zip(slopes, directions)))
+        difference = abs(actual - expected) / max(abs(actual), abs(expected), 1e-300)
+        if not difference <= rtol:
+            text = f"the gradient by argument {number} gives {actual} along a direction, differences give {expected}"
+            raise AssertionError(f"{text}: the relative difference is {difference:.2g}")
+        worst = max(worst, difference)
+    return worst
+
+
+def _direction(rng, like):
+    direction = rng.standard_normal(like.shape)
+    if like.dtype.kind == "c":
+        direction = direction + 1j * rng.standard_normal(like.shape)
+    return np.asarray(direction, dtype=like.dtype)
+
+
+def _copied(value):
+    leaves = []
+    tree = _tree(value, leaves)
+    return _unflatten(tree, iter([leaf.copy() if hasattr(leaf, "copy") else leaf for leaf in leaves]))
+
+
+class _Taped:
+    """A call that was taped: its value, and the way back from results to arguments."""
+
+    def __init__(self, fun, args, kwargs, numbers, has_aux, later):
+        args = list(args)
+        # Of each differentiated argument: its form, its arrays, and what they were made of.
+        self.trees, self.given, originals = [], [], []
+        for number in numbers:
+            if not -len(args) <= number < len(args):
+                raise ValueError(f"there is no positional argument {number} to differentiate by: {len(args)} are given")
+            leaves = []
+            tree = _tree(args[number], leaves)
+            arrays = [_argument(leaf) for leaf in leaves]
+            self.trees.append(tree)
+            self.given.append(arrays)
+            originals += leaves
+            args[number] = _unflatten(tree, iter(arrays))
+        arguments = [array for arrays in self.given for array in arrays]
+        self.taping, self.calls = _native.Taping(arguments), []
+        here.tapings = (*here.tapings, self)
+        try:
+            value = fun(*args, **kwargs)
+            self.aux = None
+            if has_aux:
+                value, self.aux = value
+            leaves = []
+            self.result_tree = _tree(value, leaves)
+            self.results = [_result(leaf) for leaf in leaves]
+        except BaseException:
+            self.taping.abandon()
+            raise
+        finally:
+            here.tapings = here.tapings[:-1]
+        self._back = self.taping.end(self.results, later)
+        self.value = _unflatten(self.result_tree, iter(self.results))
+        self._arguments = list(zip(arguments, originals))
+
+    def write_back(self):
+        """Gives the caller's arrays what the function has left in them. The way back may read what was there before, unless it is
+        taken later."""
+        for at, (array, original) in enumerate(self._arguments):
+            if self._back.has_changed(at) and isinstance(original, (_array, np.ndarray)):
+                original[...] = array
+        self._arguments = None
+
+    def number(self):
+        """The result, which has to be one real number."""
+        if self.result_tree is not _LEAF:
+            raise TypeError(f"grad takes functions whose result is one real number, not {_shown(self.value)}")
+        (result,) = self.results
+        if result.shape != () or not np.issubdtype(result.dtype, np.floating):
+            text = f"shape {result.shape} and type {result.dtype}"
+            raise TypeError(f"grad takes functions whose result is one real number, not an array of {text}")
+        return result
+
+    def pull(self, cotangents):
+        """The adjoints of the arguments, in their forms."""
+        way = self._back.begin(cotangents)
+        for call in reversed(self.calls):
+            call.take_back(way)
+        found = iter(way.finish())
+        adjoints = []
+        for tree, arrays in zip(self.trees, self.given):
+            pairs = [(next(found), array) for array in arrays]
+            leaves = [_full(0.0, array) if adjoint is None else adjoint for adjoint, array in pairs]
+            adjoints.append(_unflatten(tree, iter(leaves)))
+        return adjoints
+
+
+def _argument(value):
+    """An array of its own with the values of an argument."""
+    if not isinstance(value, (_array, np.ndarray, float, complex, np.inexact)):
+        raise TypeError(f"derivatives are taken by floating-point and complex numbers, and not by {_shown(value)}")
+    dtype = np.result_type(value) if not isinstance(value, (_array, np.ndarray)) else value.dtype
+    code = code_of(dtype)
+    if code is None or not is_inexact(code):
+        raise TypeError(f"derivatives are taken by floating-point and complex numbers, and not by type {dtype}")
+    return _fresh(value, np.shape(value) if type(value) is not _array else value.shape, code)
+
+
+def _result(value):
+    """A result as an array."""
+    if type(value) is _array:
+        return value.copy() if value.base is not None and value.base.dtype != value.dtype else value
+    import bh
+
+    return bh.asarray(value)
+
+
+def _fresh(value, shape, code):
+    array = _native.empty(shape, code)
+    array[...] = value
+    return array
+
+
+def _full(value, like):
+    return _native.full(like.shape, code_of(like.dtype), value)
+
+
+def _shown(value):
+    return f"{type(value).__name__}"
+
+
+# A form of nested containers: of an array or a number, that of a leaf; else the kind, and the forms of the parts.
+_LEAF = object()
+
+
+def _tree(value, leaves):
+    kind, parts = type(value), _parts(value)
+    if parts is None:
+        leaves.append(value)
+        return _LEAF
+    if value is None:
+        make = None
+    elif isinstance(value, (tuple, list)):
+        make = kind._make if hasattr(kind, "_make") else kind
+    elif isinstance(value, dict):
+        names = tuple(value)
+
+        def make(parts):
+            return kind(zip(names, parts))
+
+    else:
+        names = [field.name for field in dataclasses.fields(value)]
+
+        def make(parts):
+            return dataclasses.replace(value, **dict(zip(names, parts)))
+
+    return (make, tuple(_tree(part, leaves) for part in parts))
+
+
+def _parts(value):
+    """The parts of a container; None for anything else."""
+    if value is None:
+        return ()
+    if isinstance(value, (tuple, list)):
+        return tuple(value)
+    if isinstance(value, dict):
+        return tuple(value.values())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    return None
+
+
+def _unflatten(tree, leaves):
+    if tree is _LEAF:
+        return next(leaves)
+    make, parts = tree
+    parts = [_unflatten(part, leaves) for part in parts]
+    return None if make is None else make(parts)
+
+
+def _leaves_like(value, tree, arrays, what):
+    """Cotangents or tangents as new arrays of the types and shapes of `arrays`, whose form they have to have."""
+    leaves = []
+    form = _tree(value, leaves)
+    if not _alike(form, tree):
+        raise TypeError(f"the {what} has another form than what it belongs to")
+    for leaf, array in zip(leaves, arrays):
+        if np.shape(leaf) != array.shape:
+            raise ValueError(f"the {what} has shape {np.shape(leaf)}, but what it belongs to has shape {array.shape}")
+    return [_fresh(leaf, array.shape, code_of(array.dtype)) for leaf, array in zip(leaves, arrays)]
+
+
+def _alike(a, b):
+    if a is _LEAF or b is _LEAF:
+        return a is b
+    return len(a[1]) == len(b[1]) and all(map(_alike, a[1], b[1]))

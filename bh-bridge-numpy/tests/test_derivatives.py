@@ -1,0 +1,622 @@
+"""Derivatives of functions in plain NumPy, against complex steps and central differences."""
+
+import dataclasses
+import math
+import typing
+
+import numpy
+import pytest
+
+import bh
+import bh as np
+
+SHAPE = (4, 5)
+
+
+def values(shape=SHAPE, low=0.2, high=0.9, seed=0):
+    return numpy.random.default_rng(seed).uniform(low, high, shape)
+
+
+def check(function, *arrays, rtol=1e-6, step=1e-4):
+    """Compares all gradients of `function`, whose results are weighted, with differences of the fourth order along a direction."""
+    rng = numpy.random.default_rng(7)
+    result = numpy.asarray(function(*[np.array(a) for a in arrays]))
+    weights = rng.standard_normal(result.shape)
+    if result.dtype.kind == "c":
+        weights = weights + 1j * rng.standard_normal(result.shape)
+    directions = [rng.standard_normal(a.shape) for a in arrays]
+    directions = [d + 1j * rng.standard_normal(d.shape) if a.dtype.kind == "c" else d for a, d in zip(arrays, directions)]
+
+    def scalar(*given):
+        result = function(*given) * weights
+        return result.real.sum() if result.dtype.kind == "c" else result.sum()
+
+    def moved(by):
+        return float(scalar(*[np.array((a + by * d).astype(a.dtype)) for a, d in zip(arrays, directions)]))
+
+    found = bh.grad(scalar, tuple(range(len(arrays))))(*[np.array(a) for a in arrays])
+    slope = (8 * (moved(step) - moved(-step)) - (moved(2 * step) - moved(-2 * step))) / (12 * step)
+    pieces = [numpy.real(numpy.sum(numpy.asarray(g) * d)) for g, d in zip(found, directions)]
+    size = sum(numpy.sum(numpy.abs(numpy.asarray(g) * d)) for g, d in zip(found, directions))
+    assert all(g.dtype == a.dtype and g.shape == a.shape for g, a in zip(found, arrays))
+    assert abs(sum(pieces) - slope) <= rtol * max(size, abs(slope), 1e-3), (sum(pieces), slope)
+    # The way forward gives the same.
+    value, tangent = bh.jvp(function, [np.array(a) for a in arrays], directions)
+    forward = numpy.sum(numpy.asarray(tangent) * weights).real
+    assert abs(forward - sum(pieces)) <= 1e-9 * max(size, 1e-3)
+
+
+ONE = """negative positive absolute conjugate sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arctanh exp exp2 expm1 log log2
+log10 log1p sqrt cbrt square reciprocal deg2rad rad2deg fabs sign floor ceil trunc rint""".split()
+TWO = "add subtract multiply divide power arctan2 hypot maximum minimum fmax fmin logaddexp logaddexp2 fmod remainder copysign".split()
+COMPLEX = """negative conjugate absolute sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh exp expm1 log log1p sqrt
+square reciprocal real imag""".split()
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_operand(name):
+    function = getattr(np, name)
+    x = values()
+    check(function, x)
+    check(lambda x: function(x.T[::-1, 1:]), x)
+    check(lambda x: function(np.broadcast_to(x[:, :1], SHAPE)), x)
+
+    def in_place(x):
+        x *= 0.9
+        function(x[1:], out=x[1:])
+        x[:, 1:] *= x[:, :-1]
+        return x
+
+    check(in_place, x)
+    if name in "sin cos tan exp log sqrt arctan tanh square".split():
+        step = 1e-30
+        exact = numpy.imag(getattr(numpy, name)(x + 1j * step)) / step
+        numpy.testing.assert_allclose(bh.grad(lambda x: function(x).sum())(np.array(x)), exact, rtol=1e-14)
+
+
+def test_arccosh_and_error_functions():
+    check(np.arccosh, values(low=1.3, high=2.0))
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_operands(name):
+    function = getattr(np, name)
+    x, y = values(), values(seed=1, low=0.35, high=0.8)
+    check(function, x, y)
+    check(function, x, y[0])
+    check(lambda x: function(x, 0.55) + function(0.55, x), x)
+
+    def in_place(x, y):
+        function(x, y, out=x)
+        x[1:] = function(x[:-1], y[1:])
+        return x + y
+
+    check(in_place, x, y)
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_functions(name):
+    z = values() + 1j * values(seed=3)
+    check(getattr(np, name), z)
+    check(lambda z: getattr(np, name)(z[::-1].T * 1.5j) * z.T, z)
+
+
+def test_ties_share_as_in_jax():
+    x = np.array([1.0, 2.0, 2.0])
+    assert bh.grad(lambda x: np.maximum(x, np.array([1.0, 1.0, 3.0])).sum())(x).tolist() == [0.5, 1.0, 0.0]
+    assert bh.grad(lambda x: x.max())(x).tolist() == [0.0, 0.5, 0.5]
+
+
+FOLDS = {
+    "sum": lambda x: x.sum(axis=0),
+    "sum of all": lambda x: x.sum(),
+    "sum where": lambda x: np.sum(x, axis=1, where=x > 0.5),
+    "prod": lambda x: x.prod(axis=1),
+    "max": lambda x: x.max(axis=0),
+    "min": lambda x: x.T.min(axis=0),
+    "mean": lambda x: x.mean(axis=(0, 1)),
+    "var": lambda x: x.var(axis=1),
+    "std": lambda x: x.std(),
+    "cumsum": lambda x: np.cumsum(x, axis=0),
+    "cumprod": lambda x: np.cumprod(x, axis=1),
+    "norm": lambda x: np.sqrt((x * x).sum(axis=0, keepdims=True)),
+    "average": lambda x: np.average(x, axis=0, weights=[1.0, 2.0, 3.0, 4.0]),
+    "logsumexp": lambda x: np.log(np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)),
+    "trapezoid": lambda x: np.trapezoid(x, axis=1),
+    "diff": lambda x: np.diff(x, axis=1),
+    "nansum": lambda x: np.nansum(x),
+    "ptp": lambda x: np.ptp(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds(name):
+    check(FOLDS[name], values())
+    check(lambda x: FOLDS[name](x * x[:, ::-1]), values())
+
+
+@pytest.mark.parametrize("zeros", [(), (2,), (1, 3), (0, 2, 4)])
+def test_products_with_zeros(zeros):
+    x = values((2, 5))
+    x[0, list(zeros)] = 0.0
+    check(lambda x: np.prod(x, axis=1), x)
+    check(lambda x: np.cumprod(x, axis=1), x)
+
+
+INDICES = {
+    "slices": lambda x: x[1:, ::2] + x[:-1, ::2] ** 2,
+    "take": lambda x: np.take(x, [0, 3, 3, -1], axis=1),
+    "rows": lambda x: x[[0, 0, 2]],
+    "pairs": lambda x: x[[0, 1, 0], [4, 4, 4]],
+    "mask": lambda x: x[x > 0.5] ** 2,
+    "where": lambda x: np.where(x > 0.5, x * x, 1 / x),
+    "clip": lambda x: np.clip(x, 0.3, 0.7),
+    "sort": lambda x: np.sort(x, axis=1) * np.arange(5.0),
+    "sort along columns": lambda x: np.sort(x, axis=0) ** 2,
+    "roll": lambda x: np.roll(x, 1, axis=0) * x,
+    "flip": lambda x: np.flip(x) * x,
+    "concatenate": lambda x: np.concatenate([x, x * x], axis=1),
+    "stack": lambda x: np.stack([x, np.sin(x)]),
+    "reshape": lambda x: x.T.reshape(2, 10) ** 2,
+    "diagonal": lambda x: np.diagonal(x) ** 2,
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=1).sum(axis=2) ** 2,
+    "astype": lambda x: x.astype(np.float32).astype(np.float64) * x,
+    "argmax": lambda x: x[np.arange(4), x.argmax(axis=1)],
+    "repeat": lambda x: np.repeat(x, 2, axis=0) ** 2,
+    "tile": lambda x: np.tile(x, (2, 1)) ** 2,
+    "pad": lambda x: np.pad(x, 1) ** 2,
+    "interp": lambda x: np.interp(x[0], np.array([0.0, 0.5, 1.0]), np.array([0.0, 2.0, 1.0])),
+    "complex": lambda x: np.abs(x + 1j * x[::-1]) * (x + 2j * x).imag,
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_indices_and_shapes(name):
+    check(INDICES[name], values(), rtol=1e-4 if name == "astype" else 1e-6, step=1e-2 if name == "astype" else 1e-4)
+
+
+def rows(x):
+    x[[0, 2]] = x[[1, 3]] ** 2
+    return x
+
+
+def repeated(x):
+    y = np.zeros(3)
+    y[[0, 1, 0]] = x[0, :3]
+    return y * x[0, 0]
+
+
+def masked(x):
+    x[x > 0.5] *= 2
+    x[x < 0.4] = 0.0
+    return x * x
+
+
+def masked_values(x):
+    y = x * x
+    y[x > 0.5] = np.sin(x[x > 0.5])
+    return y
+
+
+def added(x):
+    y = np.zeros(5)
+    np.add.at(y, [0, 1, 0, 4], x[:, 0] * x[:, 1])
+    return y * y
+
+
+def filled(x):
+    y = np.empty((4, 5))
+    y[:] = x
+    y[0] = 1.0
+    y[:, 0] = y[:, 1] * x[:, 2]
+    y += x * y
+    return y
+
+
+def swapped(x):
+    x[0], x[1] = x[1].copy(), np.sin(x[0])
+    return x * x
+
+
+def put(x):
+    np.put(x, [1, 3], x[0, :2] * 3)
+    return x**3
+
+
+def copied(x):
+    y = np.zeros_like(x)
+    np.copyto(y, x * x, where=x > 0.5)
+    return y + x
+
+
+@pytest.mark.parametrize("function", [rows, repeated, masked, masked_values, added, filled, swapped, put, copied])
+def test_assignments(function):
+    check(function, values())
+
+
+PRODUCTS = {
+    "matrices": lambda a, b: a @ b.T,
+    "vector": lambda a, b: a @ b[0],
+    "from the left": lambda a, b: a[:, 0] @ b,
+    "dot": lambda a, b: np.dot(a[0], b[1]),
+    "outer": lambda a, b: np.outer(a[0], b[:, 1]),
+    "einsum": lambda a, b: np.einsum("ij,kj->ik", a, b),
+    "tensordot": lambda a, b: np.tensordot(a, b, axes=((0,), (0,))),
+    "batches": lambda a, b: np.matmul(a[:, None, :], b[:, :, None]),
+    "fft": lambda a, b: np.fft.fft(a * b),
+    "ifft": lambda a, b: np.fft.ifft(a + 1j * b),
+    "spectrum": lambda a, b: np.abs(np.fft.fft(a) * np.fft.fft(b)) ** 2,
+    "convolve": lambda a, b: np.convolve(a[0], b[0]),
+    "cross": lambda a, b: np.cross(a[:, :3], b[:, 1:4]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name):
+    check(PRODUCTS[name], values(), values(seed=5))
+
+
+def test_large_products_and_slices():
+    check(lambda a, b: np.tanh(a @ b)[1:, ::2], values((40, 70)), values((70, 30), seed=2))
+    check(lambda a, b: a.T @ b, values((40, 3)) + 1j * values((40, 3), seed=4), values((40, 2), seed=2) + 0j)
+
+
+def jacobi(u, f):
+    for _ in range(12):
+        u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) + f[1:-1, 1:-1] * u[1:-1, 1:-1]
+    return u * u
+
+
+def heat(u, k):
+    for _ in range(10):
+        new = u.copy()
+        new[1:-1] += 0.1 * k[1:-1] * (u[2:] - 2 * u[1:-1] + u[:-2]) * u[1:-1]
+        u = new
+    return u
+
+
+def network(w1, w2, x):
+    hidden = np.maximum(x @ w1, 0.0)
+    scores = hidden @ w2
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return -np.log(scores[np.arange(len(scores)), [0, 1, 2, 0]])
+
+
+def bodies(position, velocity):
+    mass = np.array([1.0, 0.5, 0.25, 0.8])
+    for _ in range(5):
+        apart = position[None] - position[:, None]
+        distance = ((apart**2).sum(axis=2) + 0.01) ** 1.5
+        force = (apart * (mass[None, :, None] / distance[:, :, None])).sum(axis=1)
+        velocity += 0.01 * force
+        position += 0.01 * velocity
+    return position
+
+
+def elimination(a):
+    n = len(a)
+    a[range(n), range(n)] += 3.0
+    for k in range(n):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k : k + 1] * a[k : k + 1, k + 1 :]
+    return np.diagonal(a)
+
+
+def conjugate_gradients(a, b):
+    a = a @ a.T + 4.0 * np.eye(len(b))
+    x, r = np.zeros_like(b), b.copy()
+    p, rho = r.copy(), (r * r).sum()
+    for _ in range(4):
+        q = a @ p
+        alpha = rho / (p * q).sum()
+        x += alpha * p
+        r -= alpha * q
+        old, rho = rho, (r * r).sum()
+        p *= rho / old
+        p += r
+    return x
+
+
+PROGRAMS = {
+    "jacobi": (jacobi, [(7, 8), (7, 8)]),
+    "heat": (heat, [(12,), (12,)]),
+    "network": (network, [(5, 6), (6, 3), (4, 5)]),
+    "bodies": (bodies, [(4, 3), (4, 3)]),
+    "elimination": (elimination, [(5, 5)]),
+    "conjugate gradients": (conjugate_gradients, [(5, 5), (5,)]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    function, shapes = PROGRAMS[name]
+    check(function, *[values(shape, seed=at) for at, shape in enumerate(shapes)], rtol=1e-5)
+
+
+def test_long_loops_over_many_batches():
+    def logistic(x):
+        for _ in range(3000):
+            x *= 1.0005
+            x -= 0.0005 * x * x
+        return x
+
+    check(logistic, values((3,)), rtol=1e-5)
+
+
+def test_branches_and_masks_may_be_read():
+    def function(x):
+        total = x.sum() * 0
+        for _ in range(5):
+            if (x > 0.6).any():
+                x = x * 0.8
+            total += (x[: np.count_nonzero(x > 0.3)] ** 2).sum()
+        return total
+
+    check(function, values((20,)))
+
+
+def test_random_numbers_are_constants():
+    def function(x):
+        np.random.seed(3)
+        return x * np.random.random(x.shape) + np.random.default_rng(4).standard_normal(x.shape) * x**2
+
+    check(function, values())
+
+
+def test_gradients_of_arguments_that_change():
+    def energy(u):
+        u[1:-1] *= u[2:]
+        u += 1.0
+        return (u * u).sum()
+
+    u = np.array([1.0, 2.0, 3.0])
+    plain = numpy.array([1.0, 2.0, 3.0])
+    assert bh.grad(energy)(u).tolist() == [4.0, 42.0, 36.0]
+    assert u.tolist() == [2.0, 7.0, 4.0]
+    assert bh.grad(energy)(plain).tolist() == [4.0, 42.0, 36.0]
+    assert plain.tolist() == [2.0, 7.0, 4.0]
+
+
+def test_arguments_that_functions_also_read_from_elsewhere():
+    x = np.array([1.0, 2.0])
+
+    def function(y):
+        y *= x * x
+        return (y * x).sum()
+
+    assert bh.grad(function)(x).tolist() == [1.0, 8.0]
+    assert x.tolist() == [1.0, 8.0]
+
+
+class Pair(typing.NamedTuple):
+    a: object
+    b: object
+
+
+@dataclasses.dataclass
+class Model:
+    weight: object
+    bias: float
+
+
+def test_arguments_in_containers():
+    def function(given, scale):
+        return given["x"].sum() * given["y"][0] * scale.a + (scale.b**2).sum()
+
+    found = bh.grad(function, argnums=(0, 1))({"x": np.ones(3), "y": [2.0, None]}, Pair(3.0, np.arange(2.0)))
+    assert found[0]["x"].tolist() == [6.0, 6.0, 6.0]
+    assert (found[0]["y"], found[1].a, found[1].b.tolist()) == ([9.0, None], 6.0, [0.0, 2.0])
+    found = bh.grad(lambda model: (model.weight * model.bias).sum())(Model(np.arange(3.0), 2.0))
+    assert (type(found), found.weight.tolist(), found.bias) == (Model, [2.0, 2.0, 2.0], 3.0)
+
+
+def test_auxiliary_values_numbers_and_types():
+    (value, aux), found = bh.value_and_grad(lambda x: (x * x, {"twice": 2 * x}), has_aux=True)(3.0)
+    assert (value, aux, found) == (9.0, {"twice": 6.0}, 6.0)
+    assert bh.grad(lambda x, y: x * y, argnums=-1)(2.0, 5.0) == 2.0
+    found = bh.grad(lambda x: (x * x).sum())(np.ones(3, dtype=np.float32))
+    assert (found.dtype, found.tolist()) == (np.float32, [2.0, 2.0, 2.0])
+    assert bh.grad(lambda x, y: (x * y).sum(), argnums=0)(np.ones(2), np.arange(2)).tolist() == [0.0, 1.0]
+    assert bh.grad(lambda x: 1.0)(np.ones(2)).tolist() == [0.0, 0.0]
+    x = np.ones(3)
+    assert bh.grad(lambda y: (x * y).sum())(x).tolist() == [1.0, 1.0, 1.0]
+    assert [g.tolist() for g in bh.grad(lambda y, z: (y * y * z).sum(), (0, 1))(x, x)] == [[2.0] * 3, [1.0] * 3]
+
+
+def test_ways_back_may_be_taken_later_and_again():
+    x = np.array([1.0, 2.0])
+    scale = np.array([3.0, 4.0])
+
+    def function(x):
+        x = x * x
+        x *= scale * x
+        return x, x.sum()
+
+    (value, total), back = bh.vjp(function, x)
+    expected = 4 * x**3 * scale
+    scale += 1.0
+    value *= 0.0
+    for _ in range(2):
+        assert back((np.ones(2), 0.0))[0].tolist() == expected.tolist()
+        assert back((np.zeros(2), 2.0))[0].tolist() == (2 * expected).tolist()
+    with pytest.raises(TypeError, match="cotangent has another form"):
+        back(np.ones(2))
+    with pytest.raises(ValueError, match="cotangent has shape"):
+        back((np.ones(3), 0.0))
+
+
+def test_second_derivatives():
+    def function(x):
+        y = x.copy()
+        y[1:] *= np.sin(y[:-1])
+        y *= y
+        return (y * x[::-1]).sum()
+
+    x = values((4,))
+    hessian = bh.jacobian(bh.grad(function))(np.array(x))
+    numpy.testing.assert_allclose(hessian, hessian.T, rtol=1e-12)
+    check(lambda x: bh.grad(function)(x), x)
+    direction = np.array(values((4,), seed=9))
+    numpy.testing.assert_allclose(bh.hvp(function, (np.array(x),), (direction,)), hessian @ direction, rtol=1e-12)
+    third = bh.grad(lambda x: bh.grad(lambda y: bh.grad(lambda z: z**5)(y))(x))(2.0)
+    assert third == 240.0
+    # Arguments of the outer derivative are constants of the inner one.
+    assert bh.grad(lambda x: x * bh.grad(lambda y: x * y)(1.0))(3.0) == 6.0
+
+
+def test_jitted_functions_are_differentiated():
+    step = bh.jit(lambda x: np.sin(x) * x)
+    x = np.array(values())
+    step(x), step(x)
+    numpy.testing.assert_allclose(
+        bh.grad(lambda x: step(step(x)).sum())(x), bh.grad(lambda x: (np.sin(np.sin(x) * x) * (np.sin(x) * x)).sum())(x)
+    )
+
+
+def line_of(function):
+    return function.__code__.co_firstlineno + 1
+
+
+def reads_float(x):
+    return (x * float((x * x).sum())).sum()
+
+
+def reads_item(x):
+    return x.sum() * (x * x).sum().item()
+
+
+def reads_math(x):
+    return x.sum() * math.sqrt((x * x).sum())
+
+
+def reads_asarray(x):
+    return x.sum() * numpy.asarray(x * x)[0]
+
+
+def reads_element(x):
+    return [x.sum() * complex(x[0] * 2).real][0]
+
+
+@pytest.mark.parametrize("function", [reads_float, reads_item, reads_math, reads_asarray, reads_element])
+def test_reading_what_depends_on_arguments_is_an_error(function):
+    with pytest.raises(bh.Error, match="stop_gradient") as caught:
+        bh.grad(function)(np.ones(3))
+    assert line_of(function) in [entry.lineno + 1 for entry in caught.traceback]
+    # Nothing is left behind.
+    assert bh.grad(lambda x: (x * x).sum())(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert float(np.ones(3).sum()) == 3.0
+
+
+def test_what_does_not_depend_on_arguments_may_be_read():
+    def function(x):
+        scale = np.ones(3).sum()
+        stopped = bh.stop_gradient({"r": (x * x).sum()})["r"]
+        return (x * float(scale) * float(stopped)).sum() + float(np.floor(x.sum()))
+
+    assert bh.grad(function)(np.ones(3)).tolist() == [9.0, 9.0, 9.0]
+    assert bh.grad(lambda x: (x * bh.stop_gradient(x)).sum())(np.ones(3)).tolist() == [1.0, 1.0, 1.0]
+    assert bh.stop_gradient(3) == 3 and bh.stop_gradient(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def decomposes(x):
+    return np.linalg.eigh(x)[0].sum()
+
+
+def loops(x):
+    return bh.vectorize(collatz)(x).sum()
+
+
+def collatz(x):
+    while x > 1:
+        x = x * 0.5
+    return x
+
+
+@pytest.mark.parametrize("function", [decomposes, loops])
+def test_operations_without_rules_are_errors_with_their_line(function):
+    with pytest.raises(bh.Error, match=f"test_derivatives.py:{function.__code__.co_firstlineno + 1}: .*derivative is not known"):
+        bh.grad(function)(np.eye(3) * 5)
+
+
+def test_functions_with_derivatives_of_their_own():
+    calls = []
+
+    @bh.custom_vjp
+    def eigenvalues(a):
+        return np.array(numpy.linalg.eigvalsh(numpy.asarray(a)))
+
+    def forward(a):
+        values, vectors = numpy.linalg.eigh(numpy.asarray(a))
+        return np.array(values), np.array(vectors)
+
+    def backward(vectors, g):
+        calls.append(g.shape)
+        return ((vectors * g) @ vectors.T,)
+
+    with pytest.raises(AttributeError, match="defvjp"):
+        eigenvalues(np.eye(2))
+    eigenvalues.defvjp(forward, backward)
+
+    def function(x):
+        a = x @ x.T
+        first = eigenvalues(a)
+        a *= 2.0
+        a += np.diag(first)
+        y = eigenvalues(a)
+        first *= y
+        return np.sin(first) + y * y
+
+    x = values((4, 5))
+    assert eigenvalues(np.eye(2)).tolist() == [1.0, 1.0]
+    weights, direction = values((4,), seed=3), values((4, 5), seed=4)
+    found = bh.grad(lambda x: (function(x) * weights).sum())(np.array(x))
+    assert calls == [(4,), (4,)]
+    value = [float((function(np.array(x + by * direction)) * weights).sum()) for by in (1e-5, -1e-5)]
+    numpy.testing.assert_allclose(numpy.sum(numpy.asarray(found) * direction), (value[0] - value[1]) / 2e-5, rtol=1e-5)
+
+
+def test_parts_of_functions_with_derivatives_of_their_own():
+    @bh.custom_vjp
+    def scaled(given, factor):
+        return {"twice": given[0] * 2.0 * factor, "count": len(given)}
+
+    scaled.defvjp(lambda given, factor: (scaled(given, factor), factor), lambda factor, g: ((10.0 * g["twice"] * factor, None), None))
+    found = bh.grad(lambda x, y: (scaled((x, y), 3.0)["twice"] * x).sum(), (0, 1))(np.array([1.0, 2.0]), np.array([5.0, 5.0]))
+    assert [g.tolist() for g in found] == [[6.0 + 30.0, 12.0 + 60.0], [0.0, 0.0]]
+    outside = bh.custom_vjp(lambda x: x)
+    with pytest.raises(ValueError, match="not among its arguments"):
+
+        def function(x):
+            outside.defvjp(lambda z: (z * x, None), lambda rest, g: (g,))
+            return outside(bh.stop_gradient(x)).sum()
+
+        bh.grad(function)(np.ones(2))
+    outside.defvjp(lambda z: (z, None), lambda rest, g: g)
+    with pytest.raises(TypeError, match="tuple of 1"):
+        bh.grad(lambda x: outside(x).sum())(np.ones(2))
+    outside.defvjp(lambda z: (z, None), lambda rest, g: (g[:1],))
+    with pytest.raises(ValueError, match="shape"):
+        bh.grad(lambda x: outside(x).sum())(np.ones(2))
+
+
+def test_wrong_arguments_and_results():
+    with pytest.raises(TypeError, match="floating-point"):
+        bh.grad(lambda x: x * 2)(3)
+    with pytest.raises(TypeError, match="floating-point"):
+        bh.grad(lambda x: x.sum())(np.arange(3))
+    with pytest.raises(TypeError, match="one real number"):
+        bh.grad(lambda x: x * 2)(np.ones(3))
+    with pytest.raises(TypeError, match="one real number"):
+        bh.grad(lambda x: (x, x))(1.0)
+    with pytest.raises(ValueError, match="positional argument"):
+        bh.grad(lambda x: x, argnums=1)(1.0)
+    with pytest.raises(ZeroDivisionError):
+        bh.grad(lambda x: 1 / 0)(1.0)
+
+
+def test_check_grad_finds_wrong_gradients():
+    assert bh.check_grad(lambda x, y: (np.sin(x) * y).sum(), np.array(values()), np.array(values()), argnums=(0, 1)) < 1e-7
+    with pytest.raises(AssertionError, match="argument 0"):
+        bh.check_grad(lambda x: (bh.stop_gradient(x) * x).sum(), np.array(values()))

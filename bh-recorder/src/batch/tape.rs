@@ -1,0 +1,226 @@
+//! Tapes: what sees each batch before it is handed over, and may put operations into it.
+//!
+//! While there is a tape, everything is recorded: nothing is carried out at once, no scalar is known, and no result stays a
+//! recipe, as in a trace. Unlike in a trace, batches run as always, so that the program may read what the tape allows.
+//! An array whose last handle goes in the batch under construction ends only once the tapes have seen the batch, as they may
+//! keep it.
+
+use crate::batch::builder::Builder;
+use crate::state::State;
+use crate::{ArrayId, Recorder};
+use bh_bytecode::batch::NO_SLOT;
+use bh_bytecode::{Base, Batch, base_flags};
+use bh_core::abi::status;
+use bh_core::error::{Error, Result};
+
+/// What sees the batches of a context. It is called under the recorder's lock, and must not call the recorder.
+pub trait Tape: Send {
+    /// Looks at a batch that is complete but for the ends of some arrays, and puts operations into it, before, between or behind
+    /// its own. New bases are appended with identity 0, and have to be written as a whole before they are read. Returns the
+    /// bases that have to be kept, by their places in the batch.
+    fn take(&mut self, batch: &mut Batch) -> Vec<u32>;
+
+    /// Gets flat arrays on the bases to keep and on the new ones of the batch shown last, with the identities of their bases.
+    /// They are the tape's to free.
+    fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]);
+
+    /// May the program not read the values of a base?
+    fn depends(&self, base: u64) -> bool;
+
+    /// May the program not change a base otherwise than by operations?
+    fn relies_on(&self, base: u64) -> bool;
+
+    /// Hears that what it asked for was not done.
+    fn fail(&mut self, error: Error);
+}
+
+/// The tapes of a context, the innermost last.
+#[derive(Default)]
+pub(crate) struct Tapes {
+    all: Vec<(u64, Box<dyn Tape>)>,
+    /// The number of the tape begun last.
+    last: u64,
+    /// Handles of arrays that end behind the batch under construction.
+    ending: Vec<u32>,
+}
+
+impl Tapes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
+impl Recorder {
+    /// Shows a tape all batches from here on, until [`Recorder::end_tape`] gets the number that this returns. The arguments are
+    /// arrays whose values the program gets by operations only.
+    pub fn begin_tape(&self, tape: Box<dyn Tape>, arguments: &[ArrayId]) -> Result<u64> {
+        let mut state = self.state();
+        state.running()?;
+        state.refuse_in_trace("is differentiated")?;
+        let places = state.places_of(arguments)?;
+        state.hand_out(&places);
+        let submitted = state.submit_all()?;
+        places.iter().for_each(|&place| state.forget_value(place));
+        state.tapes.last += 1;
+        let number = state.tapes.last;
+        state.tapes.all.push((number, tape));
+        drop(state);
+        submitted.drive().inspect_err(|_| _ = self.end_tape(number))?;
+        Ok(number)
+    }
+
+    /// Ends a tape: it has then seen all that was recorded so far.
+    pub fn end_tape(&self, number: u64) -> Result<()> {
+        let mut state = self.state();
+        let submitted = state.submit();
+        state.end_arrays();
+        state.tapes.all.retain(|&(other, _)| other != number);
+        drop(state);
+        submitted?.drive()
+    }
+
+    /// Is there a tape?
+    pub fn is_taped(&self) -> bool {
+        !self.state().tapes.is_empty()
+    }
+
+    /// Is the array the only handle of its base?
+    pub fn is_only_handle(&self, array: ArrayId) -> Result<bool> {
+        let state = self.state();
+        let handle = state.find(array)?;
+        Ok(state.bases.at(state.handles.at(handle).base).references == 1)
+    }
+
+    /// Refuses accesses of the program that tapes forbid.
+    pub(crate) fn check_tapes(&self, array: ArrayId, reads: bool) -> Result<()> {
+        let mut state = self.state();
+        if state.tapes.is_empty() {
+            return Ok(());
+        }
+        let handle = state.find(array)?;
+        let entry = state.bases.at(state.handles.at(handle).base);
+        let (id, used) = (entry.base.id, entry.epoch == state.builder.epoch);
+        if !entry.known {
+            return Ok(());
+        }
+        // What the batch under construction does with the array is known once the tapes have seen it.
+        let submitted = if used { Some(state.submit()?) } else { None };
+        let depends = state.tapes.all.iter().any(|(_, tape)| tape.depends(id));
+        let relies = !reads && state.tapes.all.iter().any(|(_, tape)| tape.relies_on(id));
+        drop(state);
+        submitted.map_or(Ok(()), |submitted| submitted.drive())?;
+        if depends || relies { Err(refused(depends)) } else { Ok(()) }
+    }
+}
+
+impl State {
+    /// Is everything recorded, and nothing known or carried out where it is called?
+    #[inline]
+    pub(crate) fn records_all(&self) -> bool {
+        self.trace.is_some() || !self.tapes.is_empty()
+    }
+
+    /// Lets an array whose last handle goes end behind the batch under construction, if that uses it and there is a tape.
+    #[inline]
+    pub(crate) fn ends_later(&mut self, handle: u32) -> bool {
+        if self.tapes.is_empty() {
+            return false;
+        }
+        let entry = self.bases.at(self.handles.at(handle).base);
+        let ends = entry.references == 1 && entry.maps == 0 && entry.known && entry.epoch == self.builder.epoch;
+        if ends {
+            self.tapes.ending.push(handle);
+        }
+        ends
+    }
+
+    /// Shows the tapes the batch under construction, the innermost first.
+    pub(crate) fn show_tapes(&mut self) {
+        if self.tapes.is_empty() {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.tapes.all);
+        for (_, tape) in all.iter_mut().rev() {
+            let known = (self.builder.batch.bases.len(), self.builder.batch.views.len());
+            let kept = tape.take(&mut self.builder.batch);
+            self.builder.signed = false;
+            let answer = self.keep_bases(&kept).and_then(|kept| Ok((kept, self.make_bases(known)?)));
+            match answer {
+                Ok((kept, made)) => tape.receive(&kept, &made),
+                Err(error) => tape.fail(error),
+            }
+        }
+        self.end_arrays();
+        self.tapes.all = all;
+    }
+
+    /// Ends the arrays whose last handles went while there were tapes.
+    fn end_arrays(&mut self) {
+        for handle in std::mem::take(&mut self.tapes.ending) {
+            self.release_now(handle);
+        }
+    }
+
+    /// New handles on bases of the batch.
+    fn keep_bases(&mut self, kept: &[u32]) -> Result<Vec<(u64, ArrayId)>> {
+        let mut all = Vec::with_capacity(kept.len());
+        for &index in kept {
+            let (place, base) = (self.builder.places[index as usize], self.builder.batch.bases[index as usize]);
+            if self.bases.at(place).base.id == base.id {
+                let handle = self.new_handle(place, crate::array::small_view::SmallView::contiguous(&[base.len]))?;
+                all.push((base.id, self.name(handle)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Makes the bases known that a tape has appended to the batch. `known`: the bases and views before.
+    fn make_bases(&mut self, known: (usize, usize)) -> Result<Vec<(u64, ArrayId)>> {
+        let mut made = Vec::new();
+        for index in known.0..self.builder.batch.bases.len() {
+            match self.make_base(index) {
+                Ok(array) => made.push(array),
+                Err(error) => {
+                    self.builder.drop_appended(index, known.1);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    fn make_base(&mut self, index: usize) -> Result<(u64, ArrayId)> {
+        let Base { len, row_hint, .. } = self.builder.batch.bases[index];
+        let handle = self.new_contiguous(self.builder.batch.bases[index].dtype(), &[len], len)?;
+        let (place, epoch) = (self.handles.at(handle).base, self.builder.epoch);
+        let entry = self.bases.at_mut(place);
+        entry.base.row_hint = row_hint.max(1);
+        (entry.known, entry.epoch, entry.written, entry.index) = (true, epoch, epoch, index as u32);
+        let base = Base { flags: base_flags::BORN, ..entry.base };
+        self.builder.batch.bases[index] = base;
+        self.builder.enter_next(base, NO_SLOT, place);
+        Ok((base.id, self.name(handle)))
+    }
+}
+
+impl Builder {
+    /// Takes appended bases and views out of the batch again, with all operations on them.
+    fn drop_appended(&mut self, bases: usize, views: usize) {
+        let is_old = |view: u32| (view as usize) < views;
+        let Batch { instrs, .. } = &mut self.batch;
+        instrs.retain(|instr| instr.operands().iter().filter_map(|operand| operand.as_view()).all(is_old));
+        self.batch.views.truncate(views);
+        self.batch.bases.truncate(bases);
+    }
+}
+
+#[cold]
+fn refused(depends: bool) -> Error {
+    let text = if depends {
+        "the values of an array that depends on the arguments of a derivative are read: they would count as constant. \
+         Use the array itself, or read bh.stop_gradient(array)"
+    } else {
+        "memory of an array that a derivative needs is changed, or shared with the program"
+    };
+    Error::new(status::UNSUPPORTED, text)
+}

@@ -1,0 +1,118 @@
+//! Where a transformed program is recorded: a recorder, or a batch under construction.
+
+use bh_bytecode::view::ViewError;
+use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+
+/// What takes the operations of a transformed program, one after the other.
+///
+/// Inputs of operations on arrays may overlap the output: they are read before it is written. Inputs of elementwise operations
+/// are broadcast to the output.
+pub(crate) trait Emit {
+    /// A flat array of one type, which ends with its last copy.
+    type Base: Clone;
+
+    /// Are they one array?
+    fn same(a: &Self::Base, b: &Self::Base) -> bool;
+
+    /// A new array of undefined elements.
+    fn base(&mut self, dtype: DType, len: i64) -> Result<Self::Base>;
+
+    /// An operation of the opcode table. `param`: as [`bh_bytecode::Instr::param`].
+    fn operate(
+        &mut self,
+        opcode: Opcode,
+        param: u16,
+        out: &Place<Self::Base>,
+        inputs: &[Value<Self::Base>],
+    ) -> Result<()>;
+
+    /// The numbers 0, `step`, 2·`step`, … in C order, into integers.
+    fn range(&mut self, out: &Place<Self::Base>, step: i64) -> Result<()>;
+
+    /// A call of an extension method.
+    fn call(&mut self, method: &str, out: &Place<Self::Base>, inputs: &[Value<Self::Base>]) -> Result<()>;
+
+    /// Says which place in the user's program the operations that follow belong to: file and line.
+    fn locate(&mut self, origin: Option<(&str, u32)>);
+}
+
+/// A view of an array.
+#[derive(Clone)]
+pub(crate) struct Place<B> {
+    pub(crate) base: B,
+    pub(crate) dtype: DType,
+    pub(crate) view: View,
+}
+
+/// An input of an operation.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "most inputs are arrays")]
+pub(crate) enum Value<B> {
+    /// An array.
+    Place(Place<B>),
+    /// A number.
+    Number(Constant),
+}
+
+impl<B> From<Place<B>> for Value<B> {
+    fn from(place: Place<B>) -> Value<B> {
+        Value::Place(place)
+    }
+}
+
+/// A number of a type.
+pub(crate) fn number<B>(value: f64, dtype: DType) -> Value<B> {
+    Value::Number(Constant::from_value(value).cast(dtype))
+}
+
+/// An error of views that the transform itself makes.
+pub(crate) fn view_error(error: ViewError) -> Error {
+    Error::new(status::SHAPE, format!("derivative: {}", error.0))
+}
+
+/// The view with these strides.
+pub(crate) fn view(start: i64, shape: &[i64], stride: &[i64]) -> Result<View> {
+    View::new(start, shape, stride).map(View::canonical).map_err(view_error)
+}
+
+/// The contiguous view of a shape.
+pub(crate) fn contiguous(shape: &[i64]) -> Result<View> {
+    View::contiguous(shape).map(View::canonical).map_err(view_error)
+}
+
+impl<B: Clone> Place<B> {
+    pub(crate) fn shape(&self) -> &[i64] {
+        self.view.shape()
+    }
+
+    /// Another view of the same array.
+    pub(crate) fn with(&self, view: View) -> Place<B> {
+        Place { base: self.base.clone(), dtype: self.dtype, view }
+    }
+
+    /// A result of a fold over the axes of a mask, repeated along them: a view of this shape.
+    pub(crate) fn repeated(&self, axes: u16, shape: &[i64]) -> Result<Place<B>> {
+        let mut own = self.view.stride().iter();
+        let stride: Vec<i64> = (0..shape.len())
+            .map(|axis| if axes >> axis & 1 == 1 { 0 } else { own.next().copied().unwrap_or(0) })
+            .collect();
+        Ok(self.with(view(self.view.start(), shape, &stride)?))
+    }
+
+    /// The view backwards along one axis.
+    pub(crate) fn backward(&self, axis: usize) -> Result<Place<B>> {
+        self.view.reverse(axis).map(|view| self.with(view.canonical())).map_err(view_error)
+    }
+
+    /// A matrix with its axes exchanged.
+    pub(crate) fn transposed(&self) -> Result<Place<B>> {
+        self.view.transpose(&[1, 0]).map(|view| self.with(view.canonical())).map_err(view_error)
+    }
+
+    /// The view with a new axis of one element at a place.
+    pub(crate) fn new_axis(&self, at: usize) -> Result<Place<B>> {
+        self.view.new_axis(at).map(|view| self.with(view.canonical())).map_err(view_error)
+    }
+}

@@ -1,0 +1,18 @@
+//! Derivatives of recorded programs.
+//!
+//! A [`Taping`] keeps the batches of a stretch of a program as they run, with everything in them: in-place updates, views of
+//! views, loops and branches as they went. It follows which arrays depend on the arguments, and keeps the values that the rules
+//! of the operations read. The [`Pullback`] that it ends with records the adjoint program through the same recorder, so that it
+//! is fused and runs like any other, and can be taped itself.
+//!
+//! Rules are a column of the opcode table: `rules/` has them by kinds of operations.
+
+mod emit;
+mod record;
+mod reverse;
+mod rules;
+mod tape;
+#[cfg(test)]
+mod tests;
+
+pub use record::{Pullback, Taping, Way, Window, shaped};

@@ -1,0 +1,301 @@
+//! Derivatives of what a recorder records: a tape in its submission, and the adjoint program recorded like any other.
+
+use crate::emit::{Emit, Place, Value, contiguous};
+use crate::reverse::{Progress, Sweep};
+use crate::tape::Tape;
+use bh_bytecode::{Base, Batch, DType, Opcode, View};
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_recorder::{Array, ArrayId, ArrayInfo, Input, Location, Recorder};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A tape that is shared with the recorder that shows it batches.
+type Shared = Arc<Mutex<Tape>>;
+
+fn lock(tape: &Shared) -> MutexGuard<'_, Tape> {
+    tape.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The recorder's end of a tape.
+struct Watcher(Shared);
+
+impl bh_recorder::Tape for Watcher {
+    fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
+        lock(&self.0).take(batch)
+    }
+
+    fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
+        lock(&self.0).receive(kept, made);
+    }
+
+    fn depends(&self, base: u64) -> bool {
+        lock(&self.0).depends(base)
+    }
+
+    fn relies_on(&self, base: u64) -> bool {
+        lock(&self.0).relies_on(base)
+    }
+
+    fn fail(&mut self, error: Error) {
+        lock(&self.0).fail(error);
+    }
+}
+
+/// A stretch of a program that is being taped, to be differentiated by some arrays' values at its begin.
+pub struct Taping {
+    recorder: Arc<Recorder>,
+    tape: Shared,
+    number: u64,
+    ended: bool,
+}
+
+impl Taping {
+    /// Begins to tape what the recorder records. Each of the arguments has to be the whole of a base of its own, which nothing
+    /// outside of the stretch writes.
+    pub fn begin(recorder: &Arc<Recorder>, arguments: &[ArrayId]) -> Result<Taping> {
+        let bases = arguments.iter().map(|&array| recorder.info(array).map(|info| info.base));
+        let tape = Arc::new(Mutex::new(Tape::new(bases.collect::<Result<Vec<u64>>>()?)));
+        let number = recorder.begin_tape(Box::new(Watcher(tape.clone())), arguments)?;
+        Ok(Taping { recorder: recorder.clone(), tape, number, ended: false })
+    }
+
+    /// Lets the first values that an operation gives to a new array count as constant.
+    pub fn stop(&self, array: ArrayId) -> Result<()> {
+        let base = self.recorder.info(array)?.base;
+        lock(&self.tape).stop(base);
+        Ok(())
+    }
+
+    /// Lets new arrays, each the whole of a base of its own, count as results of a function whose adjoint the caller knows. Returns
+    /// the place on the tape, and which of the function's inputs depend on the arguments. Fails if the results depend on the arguments
+    /// by what was recorded.
+    pub fn call(&self, inputs: &[ArrayId], outputs: &[ArrayId]) -> Result<(usize, Vec<Option<Window>>)> {
+        // The tape sees all that comes before.
+        self.recorder.flush()?;
+        let window = |&array: &ArrayId| Window::of(&self.recorder, array);
+        let inputs = inputs.iter().map(window).collect::<Result<Vec<Window>>>()?;
+        let outputs = outputs.iter().map(window).collect::<Result<Vec<Window>>>()?;
+        let mut tape = lock(&self.tape);
+        if outputs.iter().any(|output| tape.depends(output.base.id)) {
+            let text = "the value of a custom_vjp depends on arrays that are not among its arguments";
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        let depending = inputs.into_iter().map(|input| tape.depends(input.base.id).then_some(input)).collect();
+        outputs.iter().for_each(|output| tape.start(output.base.id));
+        Ok((tape.segments.len(), depending))
+    }
+
+    /// Ends the stretch. `results`: arrays whose derivatives will be asked for. `later`: the program may go on before they are, so
+    /// that the values of arrays that it still has are copied. Fails where an operation's derivative is not known.
+    pub fn end(mut self, results: &[ArrayId], later: bool) -> Result<Pullback> {
+        self.ended = true;
+        self.recorder.end_tape(self.number)?;
+        let tape = std::mem::take(&mut *lock(&self.tape));
+        let owned = |id: ArrayId| Array::new(self.recorder.clone(), id);
+        let arrays: HashMap<ArrayId, Array> = tape.arrays().map(|id| (id, owned(id))).collect();
+        let results =
+            results.iter().map(|&array| Window::of(&self.recorder, array)).collect::<Result<Vec<Window>>>()?;
+        tape.check()?;
+        let mut pullback = Pullback { recorder: self.recorder.clone(), tape, bases: HashMap::new(), results };
+        pullback.own(arrays, later)?;
+        Ok(pullback)
+    }
+}
+
+impl Drop for Taping {
+    fn drop(&mut self) {
+        if !self.ended {
+            // A stretch that failed: its arrays go with the tape.
+            let _ = self.recorder.end_tape(self.number);
+            let tape = std::mem::take(&mut *lock(&self.tape));
+            tape.arrays().for_each(|array| self.recorder.free_later(array));
+        }
+    }
+}
+
+/// A view of a base of the program, by what adjoints are found by.
+#[derive(Clone)]
+pub struct Window {
+    base: Base,
+    view: View,
+}
+
+impl Window {
+    fn of(recorder: &Recorder, array: ArrayId) -> Result<Window> {
+        let ArrayInfo { dtype, view, base, base_len, .. } = recorder.info(array)?;
+        Ok(Window { base: Base::new(base, dtype, base_len), view: view.canonical() })
+    }
+
+    /// The identity of the base.
+    pub fn base(&self) -> u64 {
+        self.base.id
+    }
+}
+
+/// Takes adjoints of a stretch's results back to its arguments.
+pub struct Pullback {
+    recorder: Arc<Recorder>,
+    tape: Tape,
+    /// What holds the values that the tape needs, by the bases of the program.
+    bases: HashMap<u64, Arc<Array>>,
+    results: Vec<Window>,
+}
+
+/// A way back through a stretch.
+pub struct Way(Progress<Arc<Array>>);
+
+impl Pullback {
+    /// Takes the arrays of the tape over. `later`: of those that the program can still change, copies are kept.
+    fn own(&mut self, mut arrays: HashMap<ArrayId, Array>, later: bool) -> Result<()> {
+        let held = self.tape.held.iter().filter_map(|(&base, &array)| Some((base, array?)));
+        let saved = self.tape.saved.iter().filter_map(|saved| Some((saved.base, saved.array?)));
+        for (base, id) in held.chain(saved) {
+            let Some(mut array) = arrays.remove(&id) else { continue };
+            if later && !self.recorder.is_only_handle(id)? {
+                let dtype = self.recorder.info(id)?.dtype;
+                let inputs = [Input::Array(id)];
+                let copy = self.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &inputs, Location::UNKNOWN)?;
+                array = Array::new(self.recorder.clone(), copy);
+            }
+            self.bases.insert(base, Arc::new(array));
+        }
+        Ok(())
+    }
+
+    /// Has the stretch changed the argument that was on this base?
+    pub fn has_changed(&self, base: u64) -> bool {
+        self.tape.has_written(base)
+    }
+
+    /// Begins a way back with adjoints of all results in their order, which have the types and shapes of the results.
+    pub fn begin(&self, adjoints: &[ArrayId]) -> Result<Way> {
+        if adjoints.len() != self.results.len() {
+            let text = format!("{} adjoints given for {} results", adjoints.len(), self.results.len());
+            return Err(Error::new(status::ARGUMENT, text));
+        }
+        let mut way = Way(Progress::of(&self.tape));
+        for (result, &adjoint) in self.results.iter().zip(adjoints) {
+            if self.tape.depends(result.base.id) {
+                self.add(&mut way, result, adjoint)?;
+            }
+        }
+        Ok(way)
+    }
+
+    /// Adds an adjoint to that of a view, where the way is.
+    pub fn add(&self, way: &mut Way, to: &Window, adjoint: ArrayId) -> Result<()> {
+        let info = self.recorder.info(adjoint)?;
+        if (info.dtype, info.view.shape()) != (to.base.dtype(), to.view.shape()) {
+            let (dtype, shape, own) = (info.dtype, info.view.shape(), to.view.shape());
+            let text = format!(
+                "an adjoint has type {dtype} and shape {shape:?}, but what it belongs to has type {} and shape {own:?}",
+                to.base.dtype()
+            );
+            return Err(Error::new(status::SHAPE, text));
+        }
+        let own = Arc::new(Array::new(self.recorder.clone(), self.recorder.duplicate(adjoint)?));
+        let place = Place { base: own, dtype: info.dtype, view: info.view.canonical() };
+        self.sweep(way, |sweep| sweep.add(&to.base, &to.view, place.into()))
+    }
+
+    /// Goes back to a place on the tape, as [`Taping::call`] returns it; 0 is its begin.
+    pub fn run_to(&self, way: &mut Way, place: usize) -> Result<()> {
+        self.sweep(way, |sweep| sweep.run_to(place))
+    }
+
+    /// The adjoint of the whole of a base, flat, where the way is; `None` if no result depends on it. It is zero from here on.
+    pub fn take(&self, way: &mut Way, base: u64) -> Result<Option<Array>> {
+        way.0.take(base).map(|array| array.duplicate()).transpose()
+    }
+
+    fn sweep(&self, way: &mut Way, f: impl FnOnce(&mut Sweep<'_, Emitter>) -> Result<()>) -> Result<()> {
+        let mut emit = Emitter { recorder: self.recorder.clone(), place: None };
+        let bases = |base: u64| self.bases.get(&base).cloned();
+        let progress = std::mem::replace(&mut way.0, Progress::of(&self.tape));
+        let mut sweep = Sweep::new(&mut emit, &self.tape, &bases, progress);
+        let done = f(&mut sweep);
+        way.0 = sweep.progress;
+        done
+    }
+}
+
+/// Records a transformed program.
+struct Emitter {
+    recorder: Arc<Recorder>,
+    place: Option<(Vec<u8>, u32)>,
+}
+
+impl Emitter {
+    fn location(&self) -> Location<'_> {
+        self.place.as_ref().map_or(Location::UNKNOWN, |(file, line)| Location { file, line: *line })
+    }
+
+    /// Calls `f` with inputs, whose handles end afterwards.
+    fn with_inputs<R>(&self, inputs: &[Value<Arc<Array>>], f: impl FnOnce(&[Input]) -> Result<R>) -> Result<R> {
+        let mut handles = Vec::with_capacity(inputs.len());
+        let mut all = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            all.push(match input {
+                Value::Number(constant) => Input::Constant(*constant),
+                Value::Place(place) => {
+                    let handle = self.window(place)?;
+                    let id = handle.id();
+                    handles.push(handle);
+                    Input::Array(id)
+                }
+            });
+        }
+        f(&all)
+    }
+
+    fn window(&self, place: &Place<Arc<Array>>) -> Result<Array> {
+        let id = self.recorder.window(place.base.id(), &place.view)?;
+        Ok(Array::new(self.recorder.clone(), id))
+    }
+}
+
+impl Emit for Emitter {
+    type Base = Arc<Array>;
+
+    fn same(a: &Arc<Array>, b: &Arc<Array>) -> bool {
+        Arc::ptr_eq(a, b)
+    }
+
+    fn base(&mut self, dtype: DType, len: i64) -> Result<Arc<Array>> {
+        let id = self.recorder.empty(dtype, &[len])?;
+        Ok(Arc::new(Array::new(self.recorder.clone(), id)))
+    }
+
+    fn operate(
+        &mut self,
+        opcode: Opcode,
+        param: u16,
+        out: &Place<Arc<Array>>,
+        inputs: &[Value<Arc<Array>>],
+    ) -> Result<()> {
+        self.with_inputs(inputs, |inputs| {
+            self.recorder.operate_in(opcode, param, (out.base.id(), &out.view), inputs, self.location())
+        })
+    }
+
+    fn range(&mut self, out: &Place<Arc<Array>>, step: i64) -> Result<()> {
+        let out = self.window(out)?;
+        self.recorder.range(out.id(), 0, step, self.location())
+    }
+
+    fn call(&mut self, method: &str, out: &Place<Arc<Array>>, inputs: &[Value<Arc<Array>>]) -> Result<()> {
+        let opcode = self.recorder.extension(method)?;
+        let out = self.window(out)?;
+        self.with_inputs(inputs, |inputs| self.recorder.call_extension(opcode, &[out.id()], inputs, self.location()))
+    }
+
+    fn locate(&mut self, origin: Option<(&str, u32)>) {
+        self.place = origin.map(|(file, line)| (file.as_bytes().to_vec(), line));
+    }
+}
+
+/// A handle of a flat array under a shape, which the caller frees.
+pub fn shaped(recorder: &Recorder, array: &Array, shape: &[i64]) -> Result<ArrayId> {
+    recorder.window(array.id(), &contiguous(shape)?)
+}

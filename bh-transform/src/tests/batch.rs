@@ -1,0 +1,110 @@
+//! A transformed program as a batch, for the reference interpreter.
+
+use crate::emit::{Emit, Place, Value, contiguous};
+use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::view::overlap;
+use bh_bytecode::{Base, Batch, DType, Instr, Kind, Opcode, Operand, Overlap, View};
+use bh_core::Result;
+use bh_core::abi::status;
+
+/// Records into a batch. Bases are known by their identities.
+pub(super) struct Builder {
+    pub(super) batch: Batch,
+    next: u64,
+}
+
+impl Builder {
+    /// `next`: the first identity of new bases; `known`: bases that are there.
+    pub(super) fn new(next: u64, known: &[Base]) -> Builder {
+        let mut batch = Batch::default();
+        known.iter().for_each(|base| _ = batch.push_base(*base));
+        Builder { batch, next }
+    }
+
+    fn operand(&mut self, value: &Value<u64>, shape: Option<&[i64]>) -> Operand {
+        match value {
+            Value::Number(constant) => Operand::constant(self.batch.push_constant(*constant)),
+            Value::Place(place) => {
+                let wide = |shape: &[i64]| place.view.broadcast_to(shape).expect("inputs broadcast to their outputs");
+                self.view(place.base, &shape.map_or(place.view, wide))
+            }
+        }
+    }
+
+    fn view(&mut self, base: u64, view: &View) -> Operand {
+        let at = self.batch.bases.iter().position(|other| other.id == base).expect("the base is known");
+        Operand::view(self.batch.push_view(at as u32, view))
+    }
+
+    fn copy_of(&mut self, place: &Place<u64>) -> Place<u64> {
+        let view = contiguous(place.shape()).expect("the view was legal");
+        let base = self.base(place.dtype, view.len()).expect("there is memory");
+        let copy = Place { base, dtype: place.dtype, view };
+        self.operate(Opcode::Copy, 0, &copy, &[place.clone().into()]).expect("copies are recorded");
+        copy
+    }
+}
+
+impl Emit for Builder {
+    type Base = u64;
+
+    fn same(a: &u64, b: &u64) -> bool {
+        a == b
+    }
+
+    fn base(&mut self, dtype: DType, len: i64) -> Result<u64> {
+        self.next += 1;
+        self.batch.push_base(Base::new(self.next, dtype, len));
+        Ok(self.next)
+    }
+
+    fn operate(&mut self, opcode: Opcode, param: u16, out: &Place<u64>, inputs: &[Value<u64>]) -> Result<()> {
+        let elementwise = opcode.kind() == Kind::Elementwise;
+        let mut operands = vec![self.view(out.base, &out.view)];
+        for (at, input) in inputs.iter().enumerate() {
+            let input = match input {
+                Value::Place(place) if place.base == out.base && overlaps(place, out, elementwise) => {
+                    self.copy_of(place).into()
+                }
+                input => input.clone(),
+            };
+            let index_shape = |value: &Value<u64>| match value {
+                Value::Place(place) => Some(place.shape().to_vec()),
+                Value::Number(_) => None,
+            };
+            let shape = match opcode.kind() {
+                Kind::Elementwise => Some(out.shape().to_vec()),
+                Kind::Index if opcode == Opcode::Gather && at == 1 => Some(out.shape().to_vec()),
+                Kind::Index if opcode != Opcode::Gather => index_shape(&inputs[1]),
+                _ => None,
+            };
+            operands.push(self.operand(&input, shape.as_deref()));
+        }
+        self.batch.push_instr(Instr { param, ..Instr::new(opcode, &operands) });
+        Ok(())
+    }
+
+    fn range(&mut self, out: &Place<u64>, step: i64) -> Result<()> {
+        let index = contiguous(out.shape())?;
+        let stride: Vec<i64> = index.stride().iter().map(|stride| stride * step).collect();
+        let index = crate::emit::view(0, out.shape(), &stride)?;
+        let to = self.view(out.base, &out.view);
+        let numbers = Operand::view(self.batch.push_view(NO_BASE, &index));
+        self.batch.push_instr(Instr::new(Opcode::Range, &[to, numbers]));
+        Ok(())
+    }
+
+    fn call(&mut self, method: &str, _: &Place<u64>, _: &[Value<u64>]) -> Result<()> {
+        Err(bh_core::Error::new(status::UNSUPPORTED, format!("{method}: the interpreter has no methods")))
+    }
+
+    fn locate(&mut self, _: Option<(&str, u32)>) {}
+}
+
+fn overlaps(input: &Place<u64>, out: &Place<u64>, elementwise: bool) -> bool {
+    match overlap(&input.view, &out.view) {
+        Overlap::Disjoint => false,
+        Overlap::Identical => !elementwise,
+        Overlap::Overlapping => true,
+    }
+}

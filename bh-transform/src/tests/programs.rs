@@ -1,0 +1,205 @@
+//! Random programs: what adjoints give for random directions is what tangents give.
+
+use super::batch::Builder;
+use super::oracle::{Numbers, Oracle, Rough, bytes, is_smooth, numbers, width};
+use crate::emit::{Place, contiguous};
+use crate::reverse::{Progress, Sweep};
+use crate::rules::{Rule, rule};
+use crate::tape::Tape;
+use bh_bytecode::interp::{Memory, execute};
+use bh_bytecode::random::{Options, Rng, program};
+use bh_bytecode::{Base, Batch, DType, Opcode, TypeSet};
+use bh_recorder::ArrayId;
+use std::collections::HashMap;
+
+/// Identities from here on are those of copies, and from the second number on of adjoint programs.
+const COPIES: u64 = 1 << 40;
+const ADJOINTS: u64 = 1 << 41;
+
+fn random(rng: &mut Rng, count: usize, low: f64, high: f64) -> Numbers {
+    (0..count).map(|_| low + (high - low) * (rng.bits() >> 11) as f64 / (1u64 << 53) as f64).collect()
+}
+
+/// Each base once, by its identity.
+fn bases(batches: &[Batch]) -> Vec<Base> {
+    let mut all: Vec<Base> = batches.iter().flat_map(|batch| batch.bases.iter().copied()).collect();
+    all.sort_by_key(|base| base.id);
+    all.dedup_by_key(|base| base.id);
+    all
+}
+
+/// Cuts a program into batches, without the management of data.
+fn cut(rng: &mut Rng, batch: &Batch) -> Vec<Batch> {
+    let instrs: Vec<_> = batch.instrs.iter().filter(|instr| !instr.opcode.is_system()).copied().collect();
+    let pieces = 1 + rng.below(3);
+    let length = instrs.len().div_ceil(pieces).max(1);
+    let part = |part: &[bh_bytecode::Instr]| Batch { instrs: part.to_vec(), ..batch.clone() };
+    instrs.chunks(length).map(part).collect()
+}
+
+/// A taped program: the tape, the memory after it, and the batches as they ran.
+struct Taped {
+    tape: Tape,
+    memory: Memory,
+    batches: Vec<Batch>,
+}
+
+fn tape(batches: &[Batch], memory: &Memory, arguments: &[Base]) -> Taped {
+    let mut tape = Tape::new(arguments.iter().map(|base| base.id));
+    let (mut memory, mut ran, mut next) = (memory.clone(), Vec::new(), COPIES);
+    for batch in batches {
+        let mut batch = batch.clone();
+        let known = batch.bases.len();
+        let kept = tape.take(&mut batch);
+        for base in &mut batch.bases[known..] {
+            next += 1;
+            base.id = next;
+        }
+        let named = |base: &Base| (base.id, ArrayId(base.id));
+        let kept: Vec<_> = kept.iter().map(|&at| named(&batch.bases[at as usize])).collect();
+        let made: Vec<_> = batch.bases[known..].iter().map(named).collect();
+        tape.receive(&kept, &made);
+        execute(&batch.as_ref(), &mut memory).expect("the program runs with its copies");
+        ran.push(batch);
+    }
+    Taped { tape, memory, batches: ran }
+}
+
+/// The adjoints of the arguments, for adjoints of bases.
+fn adjoints(taped: &Taped, seeds: &HashMap<u64, Numbers>, arguments: &[Base]) -> Vec<Option<Numbers>> {
+    let mut known = bases(&taped.batches);
+    let mut memory = Memory::new();
+    let needed: Vec<u64> = taped.tape.arrays().map(|array| array.0).collect();
+    // What the tape does not keep is gone.
+    for base in known.iter().filter(|base| needed.contains(&base.id)) {
+        if let Some(data) = taped.memory.get(base.id) {
+            memory.insert(base.id, data.to_vec());
+        }
+    }
+    let mut next = ADJOINTS;
+    let mut seeded = Vec::new();
+    for base in bases(&taped.batches).iter().filter(|base| seeds.contains_key(&base.id)) {
+        next += 1;
+        memory.insert(next, bytes(&seeds[&base.id]));
+        known.push(Base::new(next, base.dtype(), base.len));
+        seeded.push((*base, next));
+    }
+    let mut builder = Builder::new(next, &known);
+    let find = |base: u64| needed.contains(&base).then_some(base);
+    let mut sweep = Sweep::new(&mut builder, &taped.tape, &find, Progress::of(&taped.tape));
+    for (base, seed) in seeded.into_iter().filter(|(base, _)| taped.tape.depends(base.id)) {
+        let view = contiguous(&[base.len]).expect("a base has a view");
+        sweep.add(&base, &view, Place { base: seed, dtype: base.dtype(), view }.into()).expect("the seed fits");
+    }
+    sweep.run_to(0).expect("all operations have rules");
+    let found: Vec<Option<u64>> = arguments.iter().map(|base| sweep.progress.take(base.id)).collect();
+    bh_bytecode::validate(&builder.batch.as_ref()).expect("the adjoint program is legal");
+    execute(&builder.batch.as_ref(), &mut memory).expect("the adjoint program runs");
+    found.iter().map(|id| id.map(|id| numbers(memory.get(id).expect("adjoints are written")))).collect()
+}
+
+/// Re Σ a·b over the elements, and the sum of the products' sizes.
+fn paired(dtype: DType, a: &[f64], b: &[f64]) -> (f64, f64) {
+    let width = width(dtype);
+    let terms: Vec<f64> = match width {
+        1 => a.iter().zip(b).map(|(a, b)| a * b).collect(),
+        _ => a.chunks(2).zip(b.chunks(2)).flat_map(|(a, b)| [a[0] * b[0], -a[1] * b[1]]).collect(),
+    };
+    (terms.iter().sum(), terms.iter().map(|term| term.abs()).sum())
+}
+
+/// A program, and the bases that it begins with.
+pub(super) struct Case {
+    pub(super) batch: Batch,
+    pub(super) memory: Memory,
+}
+
+/// Compares adjoints with tangents on one program, whose arguments get random numbers. Returns the opcodes that it differentiates
+/// through, if it could be compared.
+pub(super) fn check(seed: u64, given: &Case) -> Result<Vec<Opcode>, Rough> {
+    let mut rng = Rng::new(seed ^ 0x9e37);
+    let mut memory = given.memory.clone();
+    let batches = cut(&mut rng, &given.batch);
+    let all = bases(&batches);
+    let arguments: Vec<Base> =
+        all.iter().filter(|base| is_smooth(base.dtype()) && memory.get(base.id).is_some()).copied().collect();
+    for base in &arguments {
+        memory.insert(base.id, bytes(&random(&mut rng, base.len as usize * width(base.dtype()), 0.4, 1.9)));
+    }
+    let directions: HashMap<u64, Numbers> = arguments
+        .iter()
+        .map(|base| (base.id, random(&mut rng, base.len as usize * width(base.dtype()), -1.0, 1.0)))
+        .collect();
+    let mut oracle = Oracle { memory: memory.clone(), tangents: directions.clone() };
+    for batch in &batches {
+        oracle.run(batch, |_| false)?;
+    }
+    let taped = tape(&batches, &memory, &arguments);
+    for base in &all {
+        assert_eq!(taped.memory.get(base.id), oracle.memory.get(base.id), "seed {seed}: the program gives the same");
+    }
+    let seeds: HashMap<u64, Numbers> = all
+        .iter()
+        .filter(|base| is_smooth(base.dtype()) && oracle.memory.get(base.id).is_some())
+        .map(|base| (base.id, random(&mut rng, base.len as usize * width(base.dtype()), -1.0, 1.0)))
+        .collect();
+    let found = adjoints(&taped, &seeds, &arguments);
+    let (mut forward, mut backward, mut size) = (0.0, 0.0, 1e-9);
+    for base in &all {
+        if let (Some(seed), Some(tangent)) = (seeds.get(&base.id), oracle.tangents.get(&base.id)) {
+            let (sum, terms) = paired(base.dtype(), seed, tangent);
+            (forward, size) = (forward + sum, size + terms);
+        }
+    }
+    for (base, adjoint) in arguments.iter().zip(&found) {
+        if let Some(adjoint) = adjoint {
+            let (sum, terms) = paired(base.dtype(), adjoint, &directions[&base.id]);
+            (backward, size) = (backward + sum, size + terms);
+        }
+    }
+    // A derivative is infinite, as of a root at zero.
+    if !size.is_finite() {
+        return Err(Rough);
+    }
+    let close = (forward - backward).abs() <= 1e-5 * size;
+    assert!(
+        close,
+        "seed {seed}: tangents give {forward}, adjoints {backward}, terms {size}\n{}",
+        bh_bytecode::text::print(&given.batch.as_ref())
+    );
+    let steps = taped.tape.segments.iter().flat_map(|segment| {
+        segment
+            .steps
+            .iter()
+            .filter(|step| step.needs.flows != 0)
+            .map(|step| segment.batch.instrs[step.at as usize].opcode)
+    });
+    Ok(steps.collect())
+}
+
+fn options(types: TypeSet) -> Options {
+    Options { max_instrs: 12, max_elements: 24, max_rank: 4, types, allow_specials: false, ..Options::default() }
+}
+
+fn types(list: &[DType]) -> TypeSet {
+    TypeSet(list.iter().fold(0, |set, &dtype| set | 1 << dtype as u16))
+}
+
+#[test]
+fn adjoints_of_random_programs_pair_with_tangents() {
+    let (mut compared, mut through) = (0, std::collections::BTreeMap::new());
+    let sets =
+        [types(&[DType::F64, DType::Bool, DType::I64]), types(&[DType::F64, DType::C128, DType::Bool, DType::I64])];
+    for seed in 0..20_000 {
+        let given = program(seed, &options(sets[seed as usize % 2]));
+        if let Ok(opcodes) = check(seed, &Case { batch: given.batch, memory: given.memory }) {
+            compared += 1;
+            opcodes.into_iter().for_each(|opcode| *through.entry(opcode).or_insert(0) += 1);
+        }
+    }
+    assert!(compared > 10_000, "only {compared} programs could be compared");
+    for &opcode in Opcode::ALL {
+        let flows = !matches!(rule(opcode, None, DType::F64), Rule::Zero);
+        assert_eq!(flows, through.contains_key(&opcode), "{opcode}: through {through:?}");
+    }
+}
