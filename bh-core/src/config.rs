@@ -55,10 +55,17 @@ pub struct Name {
     pub line: u32,
 }
 
+impl Name {
+    /// The components that a place of a stack names: `A|B` stands for the first of them that has a device.
+    pub fn alternatives(&self) -> impl Iterator<Item = Name> + '_ {
+        self.text.split('|').map(|text| Name { text: text.trim().to_owned(), line: self.line })
+    }
+}
+
 /// An element of a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A component.
+    /// A component, or alternatives: see [`Name::alternatives`].
     One(Name),
     /// `NAME*`: the chain of siblings that it stands in is there once for each device that the component offers.
     Each(Name),
@@ -95,7 +102,9 @@ impl ChosenStack {
 
 fn below<'a>(items: &'a [Item], is: &dyn Fn(&str) -> bool) -> Option<&'a [Item]> {
     items.iter().enumerate().find_map(|(place, item)| match item {
-        Item::One(name) | Item::Each(name) => is(&name.text).then_some(&items[place + 1..]),
+        Item::One(name) | Item::Each(name) => {
+            name.alternatives().any(|name| is(&name.text)).then_some(&items[place + 1..])
+        }
         Item::Siblings(chains) => chains.iter().find_map(|chain| below(chain, is)),
     })
 }
@@ -300,8 +309,9 @@ impl Config {
         for (index, item) in items.iter().enumerate() {
             match item {
                 Item::One(name) | Item::Each(name) => {
-                    let cycle = above.contains(&name.text);
-                    above.push(name.text.clone());
+                    let names: Vec<String> = name.alternatives().map(|name| name.text).collect();
+                    let cycle = names.iter().any(|name| above.contains(name));
+                    above.extend(names);
                     if cycle {
                         let text = format!(
                             "{}: stack '{stack}' forms a cycle: {}; give the second instance a section of its own with \
@@ -331,7 +341,9 @@ impl Config {
             for item in items {
                 match item {
                     Item::One(name) | Item::Each(name) => {
-                        names.entry(name.text.clone()).or_insert_with(|| name.clone());
+                        for name in name.alternatives() {
+                            names.entry(name.text.clone()).or_insert(name);
+                        }
                     }
                     Item::Siblings(chains) => chains.iter().for_each(|chain| collect(chain, names)),
                 }
@@ -346,11 +358,14 @@ impl Config {
         names.into_values().collect()
     }
 
-    /// The value of a key: the environment's, else the file's.
+    /// The value of a key: the environment's, else the file's. `BH_DEVICE` stands for the key `device` of every component.
     pub fn value(&self, section: Table<'_>, key: &str) -> Option<Value> {
-        let variable = section.variable(key);
-        if let Some(value) = self.variable(&variable) {
-            return Some(Value { value: value.to_owned(), place: format!("environment variable {variable}") });
+        let devices = matches!(section, Table::Component(_)) && key == "device";
+        let variables = std::iter::once(section.variable(key)).chain(devices.then(|| "BH_DEVICE".to_owned()));
+        for variable in variables {
+            if let Some(value) = self.variable(&variable) {
+                return Some(Value { value: value.to_owned(), place: format!("environment variable {variable}") });
+            }
         }
         let entries = match section {
             Table::Component(name) => self.components.get(name),

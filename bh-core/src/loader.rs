@@ -172,13 +172,16 @@ pub(crate) struct Loader<'a> {
     libraries: Libraries<'a>,
     services: Arc<Services>,
     instances: HashMap<String, usize>,
+    /// The component that was taken at each place that names several.
+    chosen: HashMap<String, Name>,
     /// Devices of the component that the chain made last has for each of them.
     devices: Option<usize>,
 }
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(config: &'a Config, services: Arc<Services>) -> Loader<'a> {
-        Loader { config, libraries: Libraries::new(config), services, instances: HashMap::new(), devices: None }
+        let (instances, chosen) = Default::default();
+        Loader { config, libraries: Libraries::new(config), services, instances, chosen, devices: None }
     }
 
     /// Makes the instances from the bottom up; returns the top one.
@@ -215,11 +218,12 @@ impl<'a> Loader<'a> {
         for item in items {
             match item {
                 Item::One(name) | Item::Each(name) => {
-                    if !tables.contains_key(&name.text) {
-                        let table = self.libraries.component(name)?;
-                        self.config.check_keys(&name.text, &table.keys)?;
-                        tables.insert(name.text.clone(), table);
-                    }
+                    let outcomes: Vec<Result<()>> =
+                        name.alternatives().map(|name| self.load_one(&name, tables)).collect();
+                    // An alternative whose library is missing is none, if there is another.
+                    let loaded = outcomes.iter().any(Result::is_ok);
+                    let missing = |error: &Error| loaded && error.status == status::LIBRARY;
+                    outcomes.into_iter().filter_map(Result::err).find(|error| !missing(error)).map_or(Ok(()), Err)?;
                 }
                 Item::Siblings(chains) => {
                     for chain in chains {
@@ -227,6 +231,15 @@ impl<'a> Loader<'a> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn load_one(&mut self, name: &Name, tables: &mut HashMap<String, Arc<ForeignTable>>) -> Result<()> {
+        if !tables.contains_key(&name.text) {
+            let table = self.libraries.component(name)?;
+            self.config.check_keys(&name.text, &table.keys)?;
+            tables.insert(name.text.clone(), table);
         }
         Ok(())
     }
@@ -241,20 +254,54 @@ impl<'a> Loader<'a> {
         device: usize,
     ) -> Result<Vec<Box<Link>>> {
         let Some((first, rest)) = items.split_first() else { return Ok(Vec::new()) };
-        let (name, each) = match first {
+        let (place, each) = match first {
             Item::One(name) => (name, false),
             Item::Each(name) => (name, true),
             Item::Siblings(chains) => return self.siblings(chains, rest, tables),
         };
+        let names: Vec<Name> = match self.chosen.get(&place.text) {
+            Some(chosen) => vec![chosen.clone()],
+            None => place.alternatives().filter(|name| tables.contains_key(&name.text)).collect(),
+        };
+        let Some((last, others)) = names.split_last() else { return Ok(Vec::new()) };
+        for name in others {
+            let instances = self.instances.clone();
+            match self.instance(name, each.then_some(device), rest, tables, device) {
+                Ok(link) if devices(&link)? != Some(0) => {
+                    self.chosen.insert(place.text.clone(), name.clone());
+                    return self.counted(link, each);
+                }
+                Err(error) if !matches!(error.status, status::INIT | status::DEVICE) => return Err(error),
+                // It has no device: the next one takes its place.
+                _ => self.instances = instances,
+            }
+        }
+        self.chosen.insert(place.text.clone(), last.clone());
+        let link = self.instance(last, each.then_some(device), rest, tables, device)?;
+        self.counted(link, each)
+    }
+
+    /// An instance of a component, and of what follows it.
+    fn instance(
+        &mut self,
+        name: &Name,
+        number: Option<usize>,
+        rest: &[Item],
+        tables: &HashMap<String, Arc<ForeignTable>>,
+        device: usize,
+    ) -> Result<Box<Link>> {
         let children = self.chain(rest, tables, device)?;
         let table = &tables[&name.text];
-        let host = self.host(&name.text, table, each.then_some(device));
+        let host = self.host(&name.text, table, number);
         let link = Link::create(Arc::clone(table), host, children);
-        let link = link.map_err(|error| self.placed(&name.text, &table.keys, error))?;
+        link.map_err(|error| self.placed(&name.text, &table.keys, error))
+    }
+
+    /// A chain of an instance. If it is there for each device, the devices are counted.
+    #[allow(clippy::vec_box)] // links stay at their addresses
+    fn counted(&mut self, link: Box<Link>, each: bool) -> Result<Vec<Box<Link>>> {
         if each {
-            // SAFETY: the link lives, and nothing else calls it.
-            let answer = unsafe { Child::new(link.handle()) }.message("device count")?;
-            self.devices = Some(answer.trim().parse().unwrap_or(1));
+            self.devices = Some(devices(&link)?.unwrap_or(1));
         }
         Ok(vec![link])
     }
@@ -309,6 +356,13 @@ impl<'a> Loader<'a> {
             values.chain(device.map(|device| (DEVICE_NUMBER.to_owned(), device.to_string()))).collect();
         HostInstance::new(Arc::clone(&self.services), &label, &table.name, &values)
     }
+}
+
+/// How many devices a component has; none if it does not say.
+fn devices(link: &Link) -> Result<Option<usize>> {
+    // SAFETY: the link lives, and nothing else calls it.
+    let answer = unsafe { Child::new(link.handle()) }.message("device count")?;
+    Ok(answer.trim().parse().ok())
 }
 
 /// Loads every component that any stack of the config names and checks its keys; returns all errors.

@@ -17,8 +17,8 @@ impl Config {
         let mut names = Vec::new();
         collect(&stack.items, &mut names);
         for name in names {
-            if let Some(section) = self.components.get(name) {
-                self.section(&mut text, &format!("components.{}", quoted(name)), section);
+            if let Some(section) = self.components.get(&name) {
+                self.section(&mut text, &format!("components.{}", quoted(&name)), section);
             }
         }
         for (name, section) in &self.core {
@@ -72,12 +72,14 @@ fn list(items: &[Item]) -> String {
     format!("[{}]", shown.join(", "))
 }
 
-fn collect<'a>(items: &'a [Item], names: &mut Vec<&'a str>) {
+fn collect(items: &[Item], names: &mut Vec<String>) {
     for item in items {
         match item {
             Item::One(name) | Item::Each(name) => {
-                if !names.contains(&name.text.as_str()) {
-                    names.push(&name.text);
+                for name in name.alternatives() {
+                    if !names.contains(&name.text) {
+                        names.push(name.text);
+                    }
                 }
             }
             Item::Siblings(chains) => chains.iter().for_each(|chain| collect(chain, names)),

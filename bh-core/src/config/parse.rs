@@ -142,6 +142,9 @@ impl Parser<'_> {
     fn item(&self, stack: &Name, value: &Node<'_>, among_siblings: bool) -> Result<Item> {
         let line = self.line(value.span().start);
         match value.get_ref() {
+            DeValue::String(component) if component.split('|').any(|name| name.trim().is_empty()) => {
+                Err(self.error(line, format!("stack '{}' has '{component}', which lacks a name", stack.text)))
+            }
             DeValue::String(component) => match (component.strip_suffix('*'), among_siblings) {
                 (None, _) => Ok(Item::One(Name { text: component.to_string(), line })),
                 (Some(each), true) => Ok(Item::Each(Name { text: each.to_owned(), line })),

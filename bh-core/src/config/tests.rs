@@ -88,6 +88,14 @@ fn stacks_have_siblings_aliases_and_a_default() {
     assert_eq!(shape(&config.choose_stack(Some("b")).unwrap().items), "node [gpu | x y] cpu");
     let each = read("[stacks]\na = ['x', [['node', 'gpu*'], 'y'], 'cpu']").choose_stack(None).unwrap();
     assert_eq!(shape(&each.items), "x [node gpu* | y] cpu");
+    let either = read("[stacks]\na = ['x', [['gpu|other*'], 'y']]\n[components.gpu]\nz = 1\n[components.other]\nz = 2");
+    let Item::Siblings(chains) = &either.choose_stack(None).unwrap().items[1] else { panic!("no siblings") };
+    let Item::Each(place) = &chains[0][0] else { panic!("not for each device") };
+    assert_eq!(place.alternatives().map(|name| name.text).collect::<Vec<_>>(), ["gpu", "other"]);
+    assert_eq!(
+        shape(&read(&either.describe(&either.choose_stack(None).unwrap())).choose_stack(None).unwrap().items),
+        "x [gpu|other* | y]"
+    );
     assert_eq!(read("[stacks]\nonly = ['x']").choose_stack(None).unwrap().name, "only");
     let picked = with_variables(read("[stacks]\na = ['x']\nb = ['y']"), &[("BH_STACK", "b")]);
     assert_eq!(picked.choose_stack(None).unwrap().name, "b");
@@ -140,6 +148,7 @@ fn errors_of_files_name_line_key_and_nearest_name() {
         ),
         ("[stacks]\na = []", "my.toml:2: stack 'a' is empty; it needs at least one component"),
         ("[stacks]\na = ['x', []]", "my.toml:2: stack 'a' has an empty set of siblings"),
+        ("[stacks]\na = ['x', 'y|']", "my.toml:2: stack 'a' has 'y|', which lacks a name"),
         ("[stacks]\na = ['x', 'y*']", "my.toml:2: stack 'a' has 'y*' outside of a list of siblings"),
         ("[stacks]\na = ['x',\n 7]", "my.toml:3: stack 'a' must list names of components, not integer"),
         (
@@ -189,6 +198,17 @@ fn errors_of_stacks_name_them() {
         config.choose_stack(None).unwrap_err().text,
         "environment variable BH_STACK: unknown stack 'gpu'; did you mean 'cpu'?"
     );
+}
+
+#[test]
+fn one_variable_names_the_device_of_all_components() {
+    let text = "[stacks]\na = ['x', 'y']\n[components.x]\ndevice = 'one'\nother = 2";
+    let config = with_variables(read(text), &[("BH_DEVICE", "gpu"), ("BH_Y_DEVICE", "cpu")]);
+    let found = |component, key| config.value(Table::Component(component), key).map(|it| (it.value, it.place));
+    let from = |value: &str, place: &str| Some((value.to_owned(), format!("environment variable {place}")));
+    assert_eq!(found("x", "device"), from("gpu", "BH_DEVICE"));
+    assert_eq!(found("y", "device"), from("cpu", "BH_Y_DEVICE"));
+    assert_eq!(found("x", "other"), Some(("2".into(), "my.toml:5".into())));
 }
 
 #[test]

@@ -86,6 +86,30 @@ fn an_empty_list_means_all_blocks() {
 }
 
 #[test]
+fn the_first_alternative_with_a_device_takes_the_place() {
+    let labels = |keys: &str| {
+        let text = format!("[stacks]\ndefault = ['node', 'first|second']\n{keys}");
+        let mut stack = Stack::load(&config(&text), None)?;
+        stack.execute(&fused().as_ref(), &[])?;
+        let stats = stack.stats();
+        let ran = ["first", "second"].into_iter().filter(|name| stats.get(&format!("{name}.blocks")) == Some(2));
+        Ok::<_, Error>(ran.collect::<Vec<_>>())
+    };
+    assert_eq!(labels(""), Ok(vec!["first"]));
+    for why in ["absent", "fail"] {
+        assert_eq!(labels(&format!("[components.first]\ninit = '{why}'")), Ok(vec!["second"]), "{why}");
+    }
+    // The last one counts, whatever it has.
+    assert_eq!(labels("[components.first]\ninit = 'fail'\n[components.second]\ninit = 'absent'"), Ok(vec!["second"]));
+    let none = labels("[components.first]\ninit = 'absent'\n[components.second]\ninit = 'fail'").unwrap_err();
+    assert!(none.text.contains("no device found"), "{none}");
+    // A mistake in the configuration is none of these reasons.
+    assert!(labels("[components.first]\ninit = 'largest'").unwrap_err().text.contains("not to its taste"));
+    let each = "[stacks]\ndefault = ['node', ['first|missing*']]";
+    assert!(Stack::load(&config(each), None).is_ok());
+}
+
+#[test]
 fn null_slots_forward_to_the_child() {
     let empty: &'static ComponentTable = Box::leak(Box::new(creating()));
     for above in ["'empty', 'node'", "'node', 'empty'"] {
