@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests and measures the OpenCL engine on a machine that has a GPU, libOpenCL and Python, but no cargo.
+"""Tests and measures the engines of devices on a machine that has a GPU, its driver and Python, but no cargo.
 
     cargo xtask stage                                       # where bh is built
-    benches/device.py [PART...] [--out DIR] [--only NAME]   # on the machine, in the repository with the folder .stage
+    benches/device.py [PART...] [--driver cuda] [--out DIR] [--only NAME]   # on the machine, in the repository with the folder .stage
 
 Parts, all without a name: `info` what the device is and what the runtime reaches; `suites` conformance and random programs
 on the device; `agree` the benchmark programs, small, against the CPU engine; `bench` milliseconds of a step for each
@@ -65,7 +65,10 @@ def programs():
 def environment(**more):
     """The environment of all that runs: the staged installation, kernels kept in a folder of their own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BH_")}
-    return {**kept, "LD_LIBRARY_PATH": str(STAGE / "lib"), "BH_STACK": "opencl", "BH_OPENCL_CACHE_DIR": str(CACHE), **more}
+    own = {"BH_STACK": DRIVER, "BH_OPENCL_CACHE_DIR": str(CACHE), **more}
+    # All drivers have the same keys.
+    own = {name.replace("BH_OPENCL_", f"BH_{DRIVER.upper()}_"): value for name, value in own.items()}
+    return {**kept, "LD_LIBRARY_PATH": f"{STAGE / 'lib'}:{kept.get('LD_LIBRARY_PATH', '')}", **own}
 
 
 def step(program, n, dtype, steps, warm=True, limit=120, under=(), **more):
@@ -103,8 +106,8 @@ def suites(out, figures, only):
     for group in ("16", "256"):
         for name, program in (("suites", "bh-ve-opencl"), ("engine", "bh-ve-opencl"), ("opencl", "bh-tests")):
             more = {"BH_TEST_ROOT": str(ROOT), "BH_TEST_LIBRARIES": str(STAGE / "lib/bh"), "BH_TEST_DEVICE": "gpu"}
-            env = environment(BH_TEST_GROUP=group, **more)
-            env.pop("BH_STACK"), env.pop("BH_OPENCL_CACHE_DIR")
+            env = environment(BH_TEST_GROUP=group, BH_TEST_DRIVER=DRIVER, **more)
+            env.pop("BH_STACK"), env.pop(f"BH_{DRIVER.upper()}_CACHE_DIR")
             run = subprocess.run([STAGE / "tests" / program, f"{name}::"], env=env, cwd=out, capture_output=True, text=True)
             text = run.stdout + run.stderr
             (out / f"suite-{name}-{group}.txt").write_text(text)
@@ -261,7 +264,7 @@ def profile(out, figures, only):
         with tempfile.TemporaryDirectory() as empty:
             line, text = step(name, n, dtype, steps, under=under, BH_OPENCL_CACHE_DIR=empty, **keys)
         (out / "profile" / f"{name}-{dtype}.txt").write_text(f"{line}\n{text}")
-        told = [text for text in text.splitlines() if "opencl." in text]
+        told = [text for text in text.splitlines() if f"{DRIVER}." in text]
         print(f"-- {name} {dtype}, {steps} steps twice", *told, sep="\n   ", flush=True)
     return True
 
@@ -269,6 +272,7 @@ def profile(out, figures, only):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--driver", choices=["opencl", "cuda"], default="opencl")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT") or "device-results"))
     parser.add_argument("--only", action="append", metavar="NAME", help="this program; may be repeated")
     parser.add_argument("--programs", action="store_true", help="print the names of the programs and leave")
@@ -281,7 +285,9 @@ def main():
     fresh.enable_driver()
     args.out = args.out.resolve()
     args.out.mkdir(parents=True, exist_ok=True)
-    figures, good = {}, True
+    global DRIVER
+    DRIVER = args.driver
+    figures, good = {"driver": DRIVER, "commit": (STAGE / "commit").read_text().strip()}, True
     for part in [part for part in PARTS if not args.parts or part in args.parts]:
         print(f"== {part}", flush=True)
         begin = time.perf_counter()
@@ -295,7 +301,8 @@ def main():
     return 0 if good else 1
 
 
-CACHE = Path(tempfile.mkdtemp(prefix="bh-opencl-"))
+DRIVER = "opencl"
+CACHE = Path(tempfile.mkdtemp(prefix="bh-device-"))
 
 if __name__ == "__main__":
     try:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The papers' programs from their NumPy sources on a GPU: bh, JAX and CuPy in one run, first calls included.
 
-    benches/rivals_gpu.py [NAME...] [--runs N] [--steps N] [--json FILE] [--table]
+    benches/rivals_gpu.py [NAME...] [--systems LIST] [--runs N] [--steps N] [--json FILE] [--table]
 
-`bh` must be importable, and run on the stack `opencl`; of the others those that are. A program runs `steps` and three times
+`bh` must be importable, and runs on the stack `cuda`, and as `bh-opencl` on the stack `opencl`; of the others those that are. A program runs `steps` and three times
 as many steps; their difference is what steps take, without what a run takes once (uploads, downloads). `first` is what the
 first run of one step takes in a new process with empty caches, `again` in one that finds the caches of another; what
 importing takes is not in them. `--table` writes the rows of the table in docs/opencl.md instead. Figures are milliseconds, medians of all runs; bh's also have the kernels that were built.
@@ -39,7 +39,8 @@ TABLE = [
     ("stencil_27_point", 384, "float64", 50),
     ("game_of_life", 8192, "float64", 50),
 ]
-SYSTEMS = {"bh": "bh", "jax": "jax", "cupy": "cupy"}
+SYSTEMS = {"bh": "bh", "bh-opencl": "bh", "jax": "jax", "cupy": "cupy"}
+STACKS = {"bh": "cuda", "bh-opencl": "opencl"}
 # Runs before those that are measured.
 WARM = 3
 # Where systems keep compiled kernels: empty folders for first calls.
@@ -97,27 +98,27 @@ def inside(name, system, n, dtype, steps, runs):
     for _ in range(WARM if runs else 0):
         for length in (steps, 3 * steps):
             timed(make, run, finish, length)
-        if system == "bh":
+        if system in STACKS:
             from bh import _native
 
             _native.Stack().message("finish building")
     for _ in range(runs):
         short, long = timed(make, run, finish, steps), timed(make, run, finish, 3 * steps)
         found["step"].append((long - short) / (2 * steps))
-    if system == "bh":
+    if system in STACKS:
         from bh import _native
 
         wanted = ("kernels built", "kernels loaded", "kernels", "build_ns", "kernel_ns", "upload_bytes", "download_bytes")
-        found["counters"] = {key: value for key, value in _native.Stack().counters() if key.startswith("opencl") and key.endswith(wanted)}
+        found["counters"] = {key: value for key, value in _native.Stack().counters() if key.startswith(STACKS[system]) and key.endswith(wanted)}
     return found
 
 
 def process(row, system, runs, caches):
     """Runs `inside` in a process of its own that keeps compiled kernels in `caches`."""
-    env = {**os.environ, "BH_STACK": "opencl", "RIVALS_PLATFORM": "cuda", **{key: f"{caches}/{key}" for key in CACHES}}
+    env = {**os.environ, "BH_STACK": STACKS.get(system, ""), "RIVALS_PLATFORM": "cuda", **{key: f"{caches}/{key}" for key in CACHES}}
     for key in CACHES:
         os.makedirs(env[key], mode=0o700, exist_ok=True)
-    words = [sys.executable, *(["-m", "bh"] if system == "bh" else []), __file__, "--inside", system, *map(str, row), str(runs)]
+    words = [sys.executable, *(["-m", "bh"] if system in STACKS else []), __file__, "--inside", system, *map(str, row), str(runs)]
     done = subprocess.run(words, capture_output=True, text=True, env=env)
     if done.returncode:
         return {"error": done.stderr.strip()[-400:]}
@@ -156,13 +157,14 @@ def main():
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--systems", type=lambda text: text.split(","), default=list(SYSTEMS), help="some of them, as in bh,jax")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--steps", type=int, help="instead of the table's")
     parser.add_argument("--scale", type=int, default=1, help="divides the number of elements")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
-    systems = [system for system, module in SYSTEMS.items() if importlib.util.find_spec(module)]
+    systems = [system for system, module in SYSTEMS.items() if system in args.systems and importlib.util.find_spec(module)]
     rows = []
     for name, n, dtype, steps in TABLE:
         if args.names and name not in args.names:
@@ -172,7 +174,7 @@ def main():
         print(line(row, systems) if args.table else json.dumps(row), flush=True)
         if args.json:
             args.json.write_text(json.dumps({"programs": rows}, indent=1) + "\n")
-    return 1 if any("error" in row.get("bh", {}) for row in rows) else 0
+    return 1 if any("error" in row.get(system, {}) for row in rows for system in STACKS) else 0
 
 
 if __name__ == "__main__":

@@ -107,6 +107,8 @@ extern "C" {
 #define BH_MEMORY_HOST 0u
 /* OpenCL; the handle is a `cl_mem`. */
 #define BH_MEMORY_OPENCL 1u
+/* CUDA; the handle is an address of a device's memory (`CUdeviceptr`). */
+#define BH_MEMORY_CUDA 2u
 /* Kinds from here on are an engine's own, agreed upon with its users. */
 #define BH_MEMORY_FIRST_PRIVATE 65536u
 

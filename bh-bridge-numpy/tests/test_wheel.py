@@ -42,7 +42,7 @@ def test_wheel_runs_the_first_example(tmp_path):
     assert re.fullmatch(r"bh-[\d.]+-cp311-abi3-manylinux_2_\d+_\w+\.whl", name)
     with zipfile.ZipFile(tmp_path / name) as wheel:
         packed = {Path(entry).name for entry in wheel.namelist()}
-    components = {f"libbh_{component}.so" for component in "filter fuser vem_cluster vem_node ve_cpu ve_opencl".split()}
+    components = {f"libbh_{component}.so" for component in "filter fuser vem_cluster vem_node ve_cpu ve_cuda ve_opencl".split()}
     assert components | {"_native.abi3.so", "METADATA", "RECORD", "py.typed", "LICENSE-MIT"} <= packed
     assert (tmp_path / name).stat().st_size < 40e6
     with zipfile.ZipFile(tmp_path / name) as wheel:

@@ -9,7 +9,7 @@ use crate::config::size::Size;
 use crate::keys;
 
 /// All tables, in the order of the documentation.
-pub const SECTIONS: [Section; 8] = [
+pub const SECTIONS: [Section; 9] = [
     Section {
         name: "memory",
         is_component: false,
@@ -29,6 +29,7 @@ pub const SECTIONS: [Section; 8] = [
     component("node", node::ALL),
     component("ve-cpu", ve_cpu::ALL),
     component("opencl", opencl::ALL),
+    component("cuda", cuda::ALL),
 ];
 
 const fn component(name: &'static str, rows: &'static [Row]) -> Section {
@@ -212,7 +213,7 @@ keys! {
         FAST_MATH "fast_math": bool = "false",
             "Let kernels round differently: contraction of products and sums, reciprocals.";
         CACHE_DIR "cache_dir": String = "\"auto\"",
-            "Directory in which built kernels are kept from run to run: auto ($XDG_CACHE_HOME/bh/opencl), a path, or empty for none.";
+            "Directory in which built kernels are kept from run to run: auto (one of the component in $XDG_CACHE_HOME/bh), a path, or empty for none.";
         DUMP "dump": String = "\"\"", "Directory to which the texts of kernels are written; empty for none.";
         PROFILE "profile": bool = "false", "Measure how long kernels run on the device.";
         BUILDERS "builders": usize = "0",
@@ -237,6 +238,23 @@ keys! {
         FAULT_AFTER "fault_after": u64 = "0",
             "For tests: after this many kernels the device behaves as if it were lost; 0 for never.";
     }
+}
+
+/// The CUDA engine, whose keys mean what those of the OpenCL engine mean.
+pub mod cuda {
+    use super::{Row, opencl};
+
+    const ROWS: [Row; opencl::ALL.len()] = {
+        let mut rows = [opencl::ALL[0]; opencl::ALL.len()];
+        let mut at = 0;
+        while at < rows.len() {
+            rows[at] = Row { section: "cuda", ..opencl::ALL[at] };
+            at += 1;
+        }
+        rows
+    };
+    /// All of them.
+    pub const ALL: &[Row] = &ROWS;
 }
 
 #[cfg(test)]

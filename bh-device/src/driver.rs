@@ -201,9 +201,10 @@ pub trait Kernel: Send {
     /// Sets an argument that is a number of at most 16 bytes.
     fn set_value(&mut self, at: u32, bytes: &[u8]) -> Result<()>;
 
-    /// Puts the kernel into the queue: groups of `group` items each.
+    /// Puts the kernel into the queue: groups of `group` items each. If it is `timed`, its event says when it ran; else a driver for
+    /// which events are work gives none.
     ///
     /// # Safety
     /// All arguments must be set, to buffers of the same driver that have what the kernel uses of them.
-    unsafe fn launch(&mut self, groups: usize, group: usize) -> Result<Arc<dyn Event>>;
+    unsafe fn launch(&mut self, groups: usize, group: usize, timed: bool) -> Result<Option<Arc<dyn Event>>>;
 }

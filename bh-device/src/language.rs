@@ -1,5 +1,5 @@
 //! The dialect in which kernels are written, and what makes it a language of a driver: C99 with functions of mathematics as
-//! OpenCL C names them (`sqrt`, `fmax`, `isnan` for both floating-point types, `min`), the types `uchar`, `ushort`, `uint`,
+//! OpenCL C names them (`sqrt`, `fmax`, `isnan` for both floating-point types, `min`, `clamp`), the types `uchar`, `ushort`, `uint`,
 //! `ulong` and `long` (of 64 bits), the numbers `INFINITY` and `NAN`, and these words, which each language defines:
 //!
 //! | word | meaning |

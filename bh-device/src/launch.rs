@@ -102,9 +102,10 @@ impl Launcher {
                 note.clear(note_bytes(&launch.code))?;
             }
             let constant = |dtype, name: bh_kernel::ConstantRef| name.value(batch, dtype);
-            let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant)?;
+            let timed = self.watched.is_some() || self.timing.is_wanted();
+            let event = launch.start(&self.arrays.pool.gpu, &|place| brought.memory(place), &constant, timed)?;
             if let Some(watched) = &mut self.watched {
-                watched.push(event.clone());
+                watched.extend(event.clone());
             }
             self.timing.started(event);
             if let Some(note) = note {

@@ -77,7 +77,7 @@ fn copy(pool: &Arc<Pool>, dtype: DType, from: (&Memory, Layout<'_>), to: (&Memor
             KernelMemory::Of(BufferRef::Base(1)) => Some(to.0),
             _ => None,
         };
-        launch.start(&pool.gpu, &memory, &|_, _| Constant::from_value(0u8))?;
+        launch.start(&pool.gpu, &memory, &|_, _| Constant::from_value(0u8), false)?;
     }
     Ok(())
 }

@@ -43,13 +43,14 @@ impl Launch {
         Ok(())
     }
 
-    /// Puts the kernel into the queue, with this memory and these constants.
+    /// Puts the kernel into the queue, with this memory and these constants; its event, if the driver has one or it is `timed`.
     pub(crate) fn start<'a>(
         &self,
         gpu: &Gpu,
         memory: &dyn Fn(KernelMemory) -> Option<&'a Memory>,
         constant: &dyn Fn(DType, ConstantRef) -> Constant,
-    ) -> Result<Arc<dyn Event>> {
+        timed: bool,
+    ) -> Result<Option<Arc<dyn Event>>> {
         let code = &self.code;
         gpu.kernel_starts()?;
         let Some(built) = self.entry.ready() else {
@@ -81,6 +82,6 @@ impl Launch {
             }
         }
         // SAFETY: all arguments are set, and the kernel's views lie inside of its buffers, which were validated.
-        unsafe { kernel.launch(code.groups, code.group) }
+        unsafe { kernel.launch(code.groups, code.group, timed) }
     }
 }

@@ -173,7 +173,7 @@ impl Launcher {
             }
             let constant = |dtype, name: bh_kernel::ConstantRef| name.value(batch, dtype);
             let memory = |place| ready.memory(temporaries, place);
-            let event = launch.start(&self.arrays.pool.gpu, &memory, &constant)?;
+            let event = launch.start(&self.arrays.pool.gpu, &memory, &constant, self.timing.is_wanted())?;
             self.timing.started(event);
             if let Some(note) = &ready.note {
                 failed(&launch.code, note, failures)?;

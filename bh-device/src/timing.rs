@@ -50,12 +50,17 @@ impl Timing {
         (self.label, self.detail) = self.kernels.event(kernel, "on the device", String::new);
     }
 
-    /// A kernel is in the queue.
-    pub(crate) fn started(&mut self, event: Arc<dyn Event>) {
+    /// Are kernels to be timed?
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// A kernel is in the queue, with its event if there is one.
+    pub(crate) fn started(&mut self, event: Option<Arc<dyn Event>>) {
         self.any = true;
         if !self.wanted {
-            self.last = Some(event);
-        } else {
+            self.last = event;
+        } else if let Some(event) = event {
             let (begin, label) = (self.host.trace_clock(), self.label.clone());
             let detail = match begin {
                 0 => String::new(),

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The component libraries, by crate; each becomes `lib/bh/lib<crate with underscores>.so`.
-const COMPONENTS: &[&str] = &["bh-filter", "bh-vem-cluster", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-opencl"];
+const COMPONENTS: &[&str] =
+    &["bh-filter", "bh-vem-cluster", "bh-fuser", "bh-vem-node", "bh-ve-cpu", "bh-ve-cuda", "bh-ve-opencl"];
 
 /// The libraries of `lib/bh`, by crate: the components, and what they load if it is there.
 pub fn libraries() -> Vec<&'static str> {

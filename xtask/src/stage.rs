@@ -1,4 +1,4 @@
-//! `cargo xtask stage`: what a machine without cargo needs to test and measure the OpenCL engine, in the ignored folder
+//! `cargo xtask stage`: what a machine without cargo needs to test and measure the engines of devices, in the ignored folder
 //! `.stage` of the repository: an installation, test programs and the benchmark programs of `benches/device.py`.
 
 use crate::command::{Failure, Outcome, cargo, option, output, root, run as execute};
@@ -11,8 +11,16 @@ use std::process::{Command, Stdio};
 const PACKAGES: &[&str] = &["bh-ve-opencl", "bh-tests"];
 
 /// The libraries that the stacks of a device and the suites load; none needs more than a plain system has.
-const LIBRARIES: &[&str] =
-    &["bh-filter", "bh-fuser", "bh-vem-node", "bh-vem-cluster", "bh-ve-cpu", "bh-ve-opencl", "bh-ve-interp"];
+const LIBRARIES: &[&str] = &[
+    "bh-filter",
+    "bh-fuser",
+    "bh-vem-node",
+    "bh-vem-cluster",
+    "bh-ve-cpu",
+    "bh-ve-cuda",
+    "bh-ve-opencl",
+    "bh-ve-interp",
+];
 
 /// What may travel, compressed.
 const MOST_BYTES: usize = 64 << 20;
@@ -34,6 +42,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         artifacts::copy(&program, &tests.join(name))?;
     }
     programs(&stage)?;
+    fs::write(stage.join("commit"), output(Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()))?)?;
     artifacts::strip(&stage)?;
     let bytes = compressed(&stage)?;
     println!("staged into {}: {:.1} MiB compressed", stage.display(), bytes as f64 / (1 << 20) as f64);

@@ -11,6 +11,8 @@ pub mod memory {
     pub const HOST: u32 = 0;
     /// OpenCL; the handle is a `cl_mem`.
     pub const OPENCL: u32 = 1;
+    /// CUDA; the handle is an address of a device's memory (`CUdeviceptr`).
+    pub const CUDA: u32 = 2;
     /// Kinds from here on are an engine's own, agreed upon with its users.
     pub const FIRST_PRIVATE: u32 = 65536;
 }

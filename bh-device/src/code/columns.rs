@@ -54,7 +54,7 @@ fn in_memory(stage: &Stage, slots: &[TileSlot]) -> Stage {
 /// A zero of a type.
 fn zero(dtype: DType) -> String {
     let name = type_name(dtype);
-    if dtype.is_complex() { format!("({name}){{0}}") } else { format!("({name})0") }
+    if dtype.is_complex() { format!("bh_make_{dtype}(0, 0)") } else { format!("({name})0") }
 }
 
 /// The names of a tile's first row, column and element, and of those past the last ones.

@@ -7,7 +7,7 @@ use bh_bytecode::batch::Extension;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View, base_flags};
 use bh_core::stack::Stack;
-use bh_tests::run;
+use bh_tests::{run, stacks};
 use support::{alone, count, load};
 
 const TYPES: [DType; 6] = [DType::F64, DType::F32, DType::I32, DType::I64, DType::C64, DType::U8];
@@ -175,12 +175,20 @@ fn of_many_little_systems_the_singular_one_fails() {
 fn kernels_of_the_user() {
     let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
-    let file = std::env::temp_dir().join(format!("bh-opencl-method-{}.cl", std::process::id()));
-    let text = "__kernel void twice(__global float *out, __global const float *in, __global const long *views) {\n\
-                const long at = get_global_id(0);\n\
-                if (at < views[0]) out[views[1] + at * views[19]] = 2 * in[views[36] + at * views[54]];\n}\n";
+    let file = std::env::temp_dir().join(format!("bh-device-method-{}.cl", std::process::id()));
+    let (kernel, global, index) = match stacks::title() {
+        "CUDA" => ("extern \"C\" __global__", "", "blockIdx.x * blockDim.x + threadIdx.x"),
+        _ => ("__kernel", "__global", "get_global_id(0)"),
+    };
+    let text = format!(
+        "{kernel} void twice({global} float *out, {global} const float *in, {global} const long *views) {{\n\
+         const long at = {index};\n\
+         if (at < views[0]) out[views[1] + at * views[19]] = 2 * in[views[36] + at * views[54]];\n}}\n"
+    );
     std::fs::write(&file, text).unwrap();
-    let answer = stack.message(&format!("extmethod-library opencl twice {}", file.display())).unwrap();
+    let asked = |file: &str| format!("extmethod-library {} twice {file}", stacks::driver());
+    let load_file = asked(&file.display().to_string());
+    let answer = stack.message(&load_file).unwrap();
     assert!(!answer.is_empty());
     let mut program = Program { batch: Batch::default(), memory: Default::default() };
     let opcode = method(&mut stack, &mut program.batch, "twice");
@@ -190,12 +198,12 @@ fn kernels_of_the_user() {
     program.batch.push_instr(Instr { outputs: 1, ..Instr::new(opcode, &[out, input]) });
     compare(&mut stack, &program, out, &numbers.iter().map(|it| 2 * it).collect::<Vec<_>>(), "twice");
     // A kernel that cannot be built: the driver's words and the text are in the error.
-    std::fs::write(&file, "__kernel void twice(__global float *out) { out[0] = nonsense; }\n").unwrap();
-    stack.message(&format!("extmethod-library opencl twice {}", file.display())).unwrap();
+    std::fs::write(&file, format!("{kernel} void twice({global} float *out) {{ out[0] = nonsense; }}\n")).unwrap();
+    stack.message(&load_file).unwrap();
     assert!(stack.extmethod("twice", opcode).unwrap());
     let error = run::run(&mut stack, &program).unwrap_err().to_string();
     assert!(error.contains("building a kernel failed") && error.contains("nonsense"), "{error}");
     std::fs::remove_file(&file).unwrap();
-    let missing = stack.message("extmethod-library opencl twice /no/such/file.cl").unwrap_err().to_string();
+    let missing = stack.message(&asked("/no/such/file.cl")).unwrap_err().to_string();
     assert!(missing.contains("/no/such/file.cl"), "{missing}");
 }

@@ -41,21 +41,38 @@ pub fn from_text(source: &str, text: &str) -> Result<Config> {
     Config::from_text(source, &text)
 }
 
-/// The text with the OpenCL device and size of groups that `BH_TEST_DEVICE` and `BH_TEST_GROUP` name in place of a
-/// processor and a small number.
+/// The driver that stacks and suites of devices run on: `BH_TEST_DRIVER`, or OpenCL.
+pub fn driver() -> String {
+    std::env::var("BH_TEST_DRIVER").unwrap_or_else(|_| "opencl".to_owned())
+}
+
+/// The driver's name in texts for people.
+pub fn title() -> &'static str {
+    if driver() == "cuda" { "CUDA" } else { "OpenCL" }
+}
+
+/// Does an error say that the machine has no device of the driver? Suites are left out then.
+pub fn is_absent(error: &bh_core::Error) -> bool {
+    let text = error.to_string();
+    ["OpenCL", "CUDA", "NVIDIA"].iter().any(|title| text.contains(title))
+}
+
+/// The text with the driver, its device and the size of groups that `BH_TEST_DRIVER`, `BH_TEST_DEVICE` and `BH_TEST_GROUP` name in
+/// place of OpenCL, a processor and a small number.
 fn on_device(text: &str) -> String {
     let given = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
     let device = format!("device = '{}'", given("BH_TEST_DEVICE", "cpu"));
     let group = format!("group = {}", given("BH_TEST_GROUP", "16"));
+    let text = text.replace("opencl", &driver());
     text.replace("device = 'cpu'", &device).replace("device = \"cpu\"", &device).replace("group = 16", &group)
 }
 
 /// How far elementwise operations of a stack may be from the oracle.
 pub fn bounds(stack: &str) -> Bounds {
-    if stack.starts_with("opencl") { opencl_tolerance } else { tolerance }
+    if ["opencl", &driver()].iter().any(|driver| stack.starts_with(driver)) { opencl_tolerance } else { tolerance }
 }
 
-/// Loads a conformance stack.
+/// Loads a conformance stack; one of OpenCL's with the driver of [`driver`].
 pub fn load(stack: &str) -> Result<Stack> {
-    Stack::load(&config(stack)?, Some(stack))
+    Stack::load(&config(stack)?, Some(&stack.replace("opencl", &driver())))
 }

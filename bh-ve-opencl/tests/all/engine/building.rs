@@ -40,7 +40,7 @@ fn many_processes_share_the_kernels_on_disk() {
     if load("'opencl'", "cache_dir = ''").is_none() {
         return;
     }
-    let directory = std::env::temp_dir().join(format!("bh-opencl-race-{}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("bh-device-race-{}", std::process::id()));
     let count = if std::env::var("BH_TEST_ALL").is_ok() { 64 } else { 4 };
     let start = |_| {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
@@ -61,7 +61,7 @@ fn many_processes_share_the_kernels_on_disk() {
 #[test]
 fn kernels_are_kept_on_disk_for_the_next_process() {
     let _alone = alone();
-    let directory = std::env::temp_dir().join(format!("bh-opencl-cache-{}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("bh-device-cache-{}", std::process::id()));
     let keys = format!("specialise = 'off'\ncache_dir = '{}'", directory.display());
     let Some(mut stack) = load("'opencl'", &keys) else { return };
     check(&mut stack, &heat(false));
@@ -100,7 +100,7 @@ fn of_types() -> Program {
 #[test]
 fn kernels_of_a_batch_are_built_as_few_programs_and_each_is_found_on_disk() {
     let _alone = alone();
-    let directory = std::env::temp_dir().join(format!("bh-opencl-together-{}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("bh-device-together-{}", std::process::id()));
     let keys = |together: usize, directory: &str| {
         format!("specialise = 'off'\ntogether = {together}\ncache_dir = '{directory}'")
     };
@@ -162,7 +162,7 @@ fn kernels_are_built_for_their_sizes_at_the_third_call_in_any_batch() {
 #[test]
 fn ways_of_building_hot_kernels_are_measured_and_kept() {
     let _alone = alone();
-    let directory = std::env::temp_dir().join(format!("bh-opencl-tune-{}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("bh-device-tune-{}", std::process::id()));
     let keys = format!("specialise = 'auto'\ntune = 'on'\ncache_dir = '{}'", directory.display());
     let Some(mut stack) = load("'opencl'", &keys) else { return };
     let programs = [sums(3, 5000), running_sums(DType::F64, [50, 40], 1)];
@@ -198,7 +198,7 @@ fn it_says_where_each_kernel_would_run_and_how() {
         let mut batch = program.batch.clone();
         let all: Vec<u32> = (0..batch.instrs.len() as u32).collect();
         batch.push_block(&all, &[]);
-        let file = std::env::temp_dir().join(format!("bh-opencl-explain-{}", std::process::id()));
+        let file = std::env::temp_dir().join(format!("bh-device-explain-{}", std::process::id()));
         let notes = bh_fuser::Notes::ask(&batch.as_ref(), &file, |text| stack.message(text)).unwrap();
         assert!(!file.exists());
         notes.of(0).map(str::to_owned).collect::<Vec<String>>()

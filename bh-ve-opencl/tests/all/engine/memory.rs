@@ -6,7 +6,7 @@ use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::random::{Options, Program, program};
 use bh_bytecode::{DType, Instr, Opcode, Operand};
 use bh_core::stack::Stack;
-use bh_tests::run;
+use bh_tests::{run, stacks};
 
 #[test]
 fn arrays_larger_than_device_memory_together_come_and_go() {
@@ -189,7 +189,7 @@ fn device_memory_is_foretold_to_the_byte() {
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
     let used = |stack: &mut Stack| {
         let info = stack.message("info").unwrap();
-        let own = info.lines().find(|line| line.starts_with("OpenCL device")).unwrap();
+        let own = info.lines().find(|line| line.starts_with(&format!("{} device", stacks::title()))).unwrap();
         own.split("; ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap()
     };
     let options = Options { max_rank: 3, ..Options::default() };
@@ -202,7 +202,7 @@ fn device_memory_is_foretold_to_the_byte() {
             let before = used(&mut stack);
             let foretold = stack.predict(&batch.as_ref(), &[]).unwrap().peak_bytes;
             assert_eq!(used(&mut stack), before, "what is foretold takes nothing");
-            stack.services().stats().set("opencl.device peak_bytes", before);
+            stack.services().stats().set(&format!("{}.device peak_bytes", stacks::driver()), before);
             stack.execute(&batch.as_ref(), &[]).and_then(|ticket| stack.wait(ticket)).unwrap();
             let counted = count(&stack, "device peak_bytes") - before;
             assert_eq!(foretold, counted, "seed {seed}, time {time}");

@@ -45,7 +45,7 @@ impl Build {
 
 fn check(stack: &mut Stack, program: &Program) {
     let memory = run::run(stack, program).unwrap();
-    program.oracle().unwrap().check_within(&program.batch, &memory, stacks::bounds("opencl")).unwrap();
+    program.oracle().unwrap().check_within(&program.batch, &memory, stacks::bounds(&stacks::driver())).unwrap();
 }
 
 /// Many sums of pairs of arrays, all of which stay.

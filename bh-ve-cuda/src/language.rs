@@ -1,0 +1,19 @@
+//! CUDA C++ as the language of kernels.
+
+use bh_device::language::Language;
+
+/// CUDA C++, as NVRTC compiles it.
+pub static CUDA: Language = Language {
+    prelude: include_str!("prelude.cuh"),
+    // Every device of CUDA has it.
+    f64: "",
+    user_kernel: "__global__",
+    user_prelude: "",
+};
+
+/// Options of the compiler. Products and sums are not contracted, so that results have the bits of the other drivers; its warnings
+/// about generated text are of no use to anybody.
+pub static OPTIONS: [&str; 2] = ["--fmad=false", "--disable-warnings"];
+
+/// Options of the compiler where kernels may round differently.
+pub static FAST_OPTIONS: [&str; 4] = ["--fmad=true", "--prec-div=false", "--prec-sqrt=false", "--disable-warnings"];

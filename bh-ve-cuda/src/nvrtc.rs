@@ -1,0 +1,185 @@
+//! NVRTC, NVIDIA's compiler as a library: from texts in CUDA C++ to machine code or PTX.
+
+use crate::library::{Handle, functions, open};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr;
+use std::sync::OnceLock;
+
+functions! {
+    /// The compiler's functions.
+    Functions {
+        version: "nvrtcVersion"(*mut c_int, *mut c_int);
+        count: "nvrtcGetNumSupportedArchs"(*mut c_int);
+        architectures: "nvrtcGetSupportedArchs"(*mut c_int);
+        create: "nvrtcCreateProgram"(
+            *mut Handle, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char
+        );
+        destroy: "nvrtcDestroyProgram"(*mut Handle);
+        compile: "nvrtcCompileProgram"(Handle, c_int, *const *const c_char);
+        log_size: "nvrtcGetProgramLogSize"(Handle, *mut usize);
+        log: "nvrtcGetProgramLog"(Handle, *mut c_char);
+        code_size: "nvrtcGetCUBINSize"(Handle, *mut usize);
+        code: "nvrtcGetCUBIN"(Handle, *mut c_char);
+        ptx_size: "nvrtcGetPTXSize"(Handle, *mut usize);
+        ptx: "nvrtcGetPTX"(Handle, *mut c_char);
+    }
+}
+
+/// The versions of CUDA whose compiler may be used, the newest first.
+const VERSIONS: [u32; 2] = [13, 12];
+
+/// The compiler.
+pub struct Nvrtc {
+    functions: Functions,
+    /// Its version.
+    pub version: (i32, i32),
+    /// Where it was found.
+    pub file: String,
+    /// The architectures that it makes code for: 90 for compute capability 9.0.
+    architectures: Vec<i32>,
+}
+
+/// What code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Machine code for this architecture.
+    Code(i32),
+    /// PTX for this architecture, which the driver translates.
+    Ptx(i32),
+}
+
+impl Nvrtc {
+    /// The compiler, of the version of the driver or an older one; the error says in one sentence that there is none. It is looked
+    /// for once in a process.
+    pub fn find(driver: u32) -> Result<&'static Nvrtc, &'static str> {
+        static FOUND: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
+        FOUND.get_or_init(|| Nvrtc::load(driver)).as_ref().map_err(String::as_str)
+    }
+
+    fn load(driver: u32) -> Result<Nvrtc, String> {
+        let versions: Vec<u32> = VERSIONS.into_iter().filter(|version| *version <= driver).collect();
+        let Some((library, file)) = open("nvrtc", &versions) else {
+            let newest = versions.first().unwrap_or(&VERSIONS[VERSIONS.len() - 1]);
+            return Err(format!(
+                "NVIDIA's compiler NVRTC is not installed (libnvrtc.so.{newest}; pip install nvidia-cuda-nvrtc, or set CUDA_PATH)"
+            ));
+        };
+        // SAFETY: the library is NVRTC, and stays loaded.
+        let functions = unsafe { Functions::of(&library) };
+        std::mem::forget(library);
+        let functions = functions.map_err(|why| format!("{file}, NVIDIA's compiler, is not usable: {why}"))?;
+        let (mut major, mut minor, mut count) = (0, 0, 0);
+        // SAFETY: all lead to numbers.
+        unsafe {
+            (functions.version)(&mut major, &mut minor);
+            (functions.count)(&mut count);
+        }
+        let mut architectures = vec![0; count.max(0) as usize];
+        // SAFETY: there is room for as many numbers as it has.
+        unsafe { (functions.architectures)(architectures.as_mut_ptr()) };
+        Ok(Nvrtc { functions, version: (major, minor), file, architectures })
+    }
+
+    /// What is made for a device of this compute capability: machine code if the compiler knows it, else PTX for the newest older
+    /// one. None if it knows only newer ones.
+    pub fn form(&self, capability: (i32, i32)) -> Option<Form> {
+        form(&self.architectures, capability)
+    }
+
+    /// Compiles a text. The error is the compiler's log.
+    pub fn compile(&self, text: &str, form: Form, options: &[&str]) -> Result<Vec<u8>, String> {
+        let (architecture, size, read) = match form {
+            Form::Code(number) => {
+                (format!("--gpu-architecture=sm_{number}"), self.functions.code_size, self.functions.code)
+            }
+            Form::Ptx(number) => {
+                (format!("--gpu-architecture=compute_{number}"), self.functions.ptx_size, self.functions.ptx)
+            }
+        };
+        let program = Program::new(&self.functions, text)?;
+        let options: Vec<CString> =
+            [architecture.as_str()].iter().chain(options).filter_map(|option| CString::new(*option).ok()).collect();
+        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        // SAFETY: there are as many options, which live through the call.
+        let outcome = unsafe { (self.functions.compile)(program.handle, options.len() as c_int, options.as_ptr()) };
+        if outcome != 0 {
+            // SAFETY: they are a size and what has it.
+            let log = unsafe { program.read(self.functions.log_size, self.functions.log) }.unwrap_or_default();
+            let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
+            return Err(format!("status {outcome}: {}", log.trim()));
+        }
+        // SAFETY: they are a size and what has it.
+        let code = unsafe { program.read(size, read) };
+        code.filter(|code| !code.is_empty()).ok_or_else(|| "the compiler made no code".to_owned())
+    }
+}
+
+fn form(known: &[i32], (major, minor): (i32, i32)) -> Option<Form> {
+    let own = major * 10 + minor;
+    match known.contains(&own) {
+        true => Some(Form::Code(own)),
+        false => known.iter().copied().filter(|&known| known < own).max().map(Form::Ptx),
+    }
+}
+
+/// A program of the compiler.
+struct Program<'a> {
+    functions: &'a Functions,
+    handle: Handle,
+}
+
+impl<'a> Program<'a> {
+    fn new(functions: &'a Functions, text: &str) -> Result<Program<'a>, String> {
+        let text = CString::new(text).map_err(|_| "the text has a byte of zeros".to_owned())?;
+        let mut handle = Handle::NULL;
+        // SAFETY: the texts live through the call, and there are no headers.
+        let outcome =
+            unsafe { (functions.create)(&mut handle, text.as_ptr(), c"bh.cu".as_ptr(), 0, ptr::null(), ptr::null()) };
+        if outcome == 0 {
+            Ok(Program { functions, handle })
+        } else {
+            Err(format!("status {outcome}: no program can be made"))
+        }
+    }
+
+    /// Bytes that the compiler has; none if it has not.
+    ///
+    /// # Safety
+    /// `read` must write as many bytes as `size` gives.
+    unsafe fn read(
+        &self,
+        size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
+        read: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
+    ) -> Option<Vec<u8>> {
+        let mut len = 0;
+        // SAFETY: the program is one of the compiler's, and there is room for what `read` writes.
+        unsafe {
+            if size(self.handle, &mut len) != 0 {
+                return None;
+            }
+            let mut bytes = vec![0; len];
+            (read(self.handle, bytes.as_mut_ptr().cast()) == 0).then_some(bytes)
+        }
+    }
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the program is used by nothing else.
+        unsafe { (self.functions.destroy)(&mut self.handle) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_the_compiler_does_not_know_get_ptx() {
+        let known = [75, 80, 90];
+        assert_eq!(form(&known, (9, 0)), Some(Form::Code(90)));
+        assert_eq!(form(&known, (12, 0)), Some(Form::Ptx(90)));
+        assert_eq!(form(&known, (8, 6)), Some(Form::Ptx(80)));
+        assert_eq!(form(&known, (7, 0)), None);
+    }
+}

@@ -1,0 +1,13 @@
+//! The CUDA engine without a device: its texts are compiled, and other engines take its place. What needs a device runs by the
+//! suites of `bh-ve-opencl`, with `BH_TEST_DRIVER=cuda`.
+
+mod nowhere;
+mod texts;
+
+use std::io::Write;
+
+/// Prints past the capture of the test harness: what was left out is part of the result.
+fn say(text: std::fmt::Arguments<'_>) {
+    let mut output = std::io::stdout();
+    writeln!(output, "{text}").unwrap();
+}
