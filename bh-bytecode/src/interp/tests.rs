@@ -89,7 +89,7 @@ fn reductions_and_accumulates_follow_axes() {
     assert_eq!(p.run::<i64>(Opcode::MultiplyAccumulate, 0b10, &[x, x]), [1, 2, 6, 5, 35, 315]);
     let (row, column) = (p.array(&[3], &[1i64, 10, 100]), p.array(&[2], &[1i64, -1]));
     let row = p.view(row, |view| view.broadcast_to(&[2, 3]).unwrap());
-    assert_eq!(p.run::<i64>(Opcode::Contract, 0b10, &[rows, x, row]), [321, 654]);
+    assert_eq!(p.run::<i64>(Opcode::Contract, 0b10, &[rows, x, row]), [621, 31855]);
     let column = p.view(column, |view| view.new_axis(1).unwrap().broadcast_to(&[2, 3]).unwrap());
     assert_eq!(p.run::<i64>(Opcode::Contract, 0b11, &[all, column, row]), [0]);
     let (none, empty) = (p.array::<f32>(&[0, 2], &[]), p.array(&[2], &[7.0f32; 2]));
