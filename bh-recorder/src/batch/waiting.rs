@@ -76,7 +76,7 @@ impl State {
     /// Hands a batch to the executor. Says who is to run it.
     pub(crate) fn hand_over(&mut self, executor: &Executor, closed: Closed) -> Result<Runner> {
         let Closed { mut job, signed } = closed;
-        self.little.hand_over(job.work);
+        self.little.hand_over(job.epoch, job.work);
         close(&mut job.batch);
         if !signed {
             job.batch.sign();

@@ -312,7 +312,11 @@ impl Recorder {
         let mut needed = held.needed;
         if executor.is_affine() {
             note_known(&mut self.state(), held)?;
-            return executor.access_on_thread(held.base.id, needed, patience, f).map_err(|error| self.resolve(error));
+            let result = executor.access_on_thread(held.base.id, needed, patience, f);
+            if result.is_ok() {
+                note_needed(&mut self.state(), held, needed);
+            }
+            return result.map_err(|error| self.resolve(error));
         }
         let mut tried = false;
         loop {
@@ -343,7 +347,11 @@ impl Recorder {
         let last = note_known(&mut state, held)?;
         let submitted = state.first_pending() - 1;
         let needed = if last > held.needed { last.min(submitted) } else { needed };
-        Ok((!held.executor.begin_access(held.base.id, needed)).then_some(needed))
+        if !held.executor.begin_access(held.base.id, needed) {
+            return Ok(Some(needed));
+        }
+        note_needed(&mut state, held, needed);
+        Ok(None)
     }
 
     /// Submits the pending batch, waits for everything, and reports a deferred error.
@@ -413,6 +421,14 @@ impl Recorder {
             return submitted.map_or(Ok(()), |submitted| submitted.drive());
         }
         self.finish(state, &mut Patience::endless())
+    }
+}
+
+/// Notes that the program has waited for the batches that an access needs. What a new array's data waits for depends on how far the
+/// executor is, on which nothing else may depend.
+fn note_needed(state: &mut State, held: &Held, needed: u64) {
+    if held.reads || held.known {
+        state.note_waited(needed);
     }
 }
 

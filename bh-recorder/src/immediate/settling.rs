@@ -230,8 +230,9 @@ impl State {
     /// Notes that the program has waited for the batches up to this one.
     pub(crate) fn note_waited(&mut self, epoch: u64) {
         self.waited = self.waited.max(epoch);
+        self.little.note_wait(self.waited);
         if self.waited + 1 >= self.builder.epoch {
-            self.little.note_wait();
+            self.little.note_end();
         }
     }
 

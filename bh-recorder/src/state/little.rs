@@ -1,12 +1,17 @@
-//! When the recorder waits by itself: where many little operations in a row could not be carried out at once, as data of theirs
-//! is still to come from batches. Once it is there, those that follow can. Counts decide, never clocks.
+//! When the recorder waits by itself: if many little operations in a row could not be carried out at once, because batches still
+//! have to compute their data. Once that is there, the next ones can be. Counts decide, never clocks: a batch has ended once the
+//! program has waited for it, or for a later one, however far the executor is.
+
+use std::collections::VecDeque;
 
 /// The number of operations in a row that are waited for.
 const ROW: u32 = 32;
 /// If nothing was carried out at once since then, twice as many, up to these.
 const LONGEST: u32 = 4096;
-/// Batches that nobody has waited for, and that work on more bytes than this, are left alone.
+/// If batches under way work on more bytes than this, the recorder does not wait for them.
 const WORK: u64 = 16 << 20;
+/// The most batches that are told apart. Of more, the oldest two count as one that ends with the later.
+const BATCHES: usize = 16;
 
 /// Little operations that were recorded.
 pub(crate) struct Little {
@@ -16,13 +21,14 @@ pub(crate) struct Little {
     longest: u32,
     /// How many operations had been carried out at once the last time.
     immediate: u64,
-    /// Bytes that batches work on which were handed over since the last wait for all of them.
-    work: u64,
+    /// Batches that were handed over and that the program has not waited for, the oldest first: their epochs, and the bytes that
+    /// they work on.
+    under_way: VecDeque<(u64, u64)>,
 }
 
 impl Little {
     pub(crate) fn new() -> Little {
-        Little { row: 0, longest: ROW, immediate: 0, work: 0 }
+        Little { row: 0, longest: ROW, immediate: 0, under_way: VecDeque::new() }
     }
 
     /// Counts an operation that was recorded.
@@ -32,13 +38,24 @@ impl Little {
     }
 
     /// Counts the work of a batch that is handed over.
-    pub(crate) fn hand_over(&mut self, work: u64) {
-        self.work = self.work.saturating_add(work);
+    pub(crate) fn hand_over(&mut self, epoch: u64, work: u64) {
+        self.under_way.push_back((epoch, work));
+        if self.under_way.len() > BATCHES
+            && let Some((_, oldest)) = self.under_way.pop_front()
+            && let Some((_, next)) = self.under_way.front_mut()
+        {
+            *next = next.saturating_add(oldest);
+        }
     }
 
-    /// Notes a wait for all batches.
-    pub(crate) fn note_wait(&mut self) {
-        (self.row, self.work) = (0, 0);
+    /// Notes a wait for the batches up to this one.
+    pub(crate) fn note_wait(&mut self, epoch: u64) {
+        while self.under_way.pop_front_if(|(other, _)| *other <= epoch).is_some() {}
+    }
+
+    /// Notes that the program has waited for all that it has recorded.
+    pub(crate) fn note_end(&mut self) {
+        self.row = 0;
     }
 
     #[inline]
@@ -46,12 +63,12 @@ impl Little {
         self.row >= self.longest
     }
 
-    /// Is what was recorded to be waited for, with batches that work on `pending` more bytes? `immediate`: how many operations
-    /// have been carried out at once.
+    /// Does the recorder wait for everything that was recorded? `immediate`: how many operations have been carried out at once;
+    /// `pending`: the bytes that the batch under construction works on.
     #[cold]
     pub(crate) fn waits(&mut self, immediate: u64, pending: u64) -> bool {
         self.longest = if immediate > self.immediate { ROW } else { (2 * self.longest).min(LONGEST) };
         (self.row, self.immediate) = (0, immediate);
-        self.work.saturating_add(pending) <= WORK
+        self.under_way.iter().fold(pending, |sum, (_, work)| sum.saturating_add(*work)) <= WORK
     }
 }

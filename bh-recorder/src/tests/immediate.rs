@@ -108,6 +108,29 @@ fn what_a_batch_writes_is_at_hand_once_it_is_read() {
 }
 
 #[test]
+fn work_that_has_ended_does_not_count() {
+    let (recorder, _) = immediate(1 << 10);
+    let little = |count: usize| {
+        let large = recorder.full(Constant::from_value(2.0f64), &[1000, 3], HERE).unwrap();
+        let mut sums = recorder.operate_new(Opcode::AddReduce, 0b01, None, &[Input::Array(large)], HERE).unwrap();
+        for _ in 0..count {
+            sums = add(&recorder, sums, sums);
+        }
+        recorder.statistics().immediate
+    };
+    // More than the recorder waits for by itself.
+    let much = recorder.full(Constant::from_value(1.0f64), &[(2 << 20) + 1], HERE).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(little(40), 0);
+    // A read of its result says that it has ended; no wait for everything is needed.
+    let first = recorder.derive(much, |view| view.index(0, 0)).unwrap();
+    let mut element = [0u8; 8];
+    // SAFETY: it has room for the element.
+    unsafe { recorder.read(first, element.as_mut_ptr(), None).unwrap() };
+    assert!(little(100) > 0);
+}
+
+#[test]
 fn maps_of_data_at_hand() {
     let (recorder, log) = immediate(1 << 10);
     let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
