@@ -1,5 +1,6 @@
 //! What a mask or an index array chooses, in the forms that programs mostly have. All other keys are Python's.
 
+use crate::advanced;
 use crate::array::Array;
 use crate::error::{exception, value_error};
 use crate::layout::{Order, is_plain};
@@ -49,15 +50,29 @@ fn check(array: &Array, key: &Array) -> PyResult<()> {
     }
 }
 
+/// What an index array, or a mask of some of the dimensions, chooses of data that is at hand.
+fn by_indices(array: &Array, key: &Array, object: &Bound<'_, PyAny>) -> Option<Array> {
+    if key.dtype == DType::Bool && key.view.rank() == array.view.rank() {
+        return None;
+    }
+    pick::directly(array, key).or_else(|| advanced::get(array, object))
+}
+
+/// The elements of a vector that an index array chooses, if both are at hand.
+pub fn taken(array: &Array, key: &Bound<'_, Array>) -> Option<Array> {
+    let fits = array.view.rank() == 1 && key.get().view.rank() > 0 && key.get().dtype.is_int();
+    if fits { by_indices(array, key.get(), key.as_any()) } else { None }
+}
+
 /// Copies of the elements that a key chooses. `None` if the key needs Python.
-pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>> {
+pub fn get(py: Python<'_>, array: &Array, key: &Bound<'_, Array>) -> PyResult<Option<Array>> {
+    let chosen = key.as_any();
+    let key = key.get();
     if !is_plain(&key.view) {
         // What it chooses is in its order.
         return Ok(None);
     }
-    if key.dtype.is_int()
-        && let Some(result) = pick::by_indices(array, key)
-    {
+    if let Some(result) = by_indices(array, key, chosen) {
         return Ok(Some(result));
     }
     check(array, key)?;
@@ -72,14 +87,15 @@ pub fn get(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Option<Array>
 }
 
 /// Assigns to the elements that a key chooses. False if that needs Python.
-pub fn set(py: Python<'_>, array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if pick::set(array, key, value).is_some() {
+pub fn set(py: Python<'_>, array: &Array, key: &Bound<'_, Array>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if pick::set(array, key.get(), value).or_else(|| advanced::set(array, key.as_any(), value)).is_some() {
         return Ok(true);
     }
     // Elements that share memory are Python's.
     if !array.view.is_injective() {
         return Ok(false);
     }
+    let key = key.get();
     check(array, key)?;
     let (Some(kind), Some((_, value))) = (kind(array, key), classify(value)) else { return Ok(false) };
     let (input, shape) = match &value {

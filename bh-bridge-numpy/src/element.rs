@@ -112,16 +112,6 @@ pub fn item<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     item().map(|value| Ok(python_number(call.py(), value)?.into_bound(call.py()))).transpose()
 }
 
-/// The columns that a key `:, indices` chooses.
-pub fn columns(array: &Array, key: &Bound<'_, PyAny>) -> Option<Array> {
-    let key = key.cast_exact::<PyTuple>().ok().filter(|key| key.len() == 2)?;
-    let all = key.get_item(0).ok()?.cast_into_exact::<PySlice>().ok()?;
-    let bounds = all.indices(*array.view.shape().first()? as isize).ok()?;
-    let whole = bounds.start == 0 && bounds.step == 1 && bounds.slicelength as i64 == array.view.shape()[0];
-    let chosen = key.get_item(1).ok()?.cast_into_exact::<Array>().ok()?;
-    if whole { crate::pick::columns(array, &chosen.borrow()) } else { None }
-}
-
 /// As many elements or rows may be recorded one by one: programs unpack vectors of a few numbers, and compute with them.
 const FEW: i64 = 8;
 

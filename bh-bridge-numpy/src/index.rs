@@ -1,7 +1,7 @@
 //! Basic indexing: whole numbers, slices, `...` and new axes give views. What else NumPy takes goes to Python.
 
 use crate::array::{Array, derive};
-use crate::element::{Rows, at_hand, await_rows, columns, set_at_hand};
+use crate::element::{Rows, at_hand, await_rows, set_at_hand};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
@@ -12,7 +12,7 @@ use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
 use bh_recorder::Input;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 use std::sync::{Arc, OnceLock};
 
 /// `get(array, key)` and `set(array, key, value)` for keys and values that need more than views and numbers.
@@ -334,7 +334,7 @@ impl Array {
         }
         if let Ok(chosen) = key.cast_exact::<Array>()
             && chosen.get().view.rank() > 0
-            && let Some(result) = crate::choose::get(py, slf.get(), chosen.get())?
+            && let Some(result) = crate::choose::get(py, slf.get(), chosen)?
         {
             return Ok(Bound::new(py, result)?.into_any());
         }
@@ -343,15 +343,13 @@ impl Array {
             None => {
                 let copy = crate::foreign::copied(slf.get().context, key).map(Bound::into_any);
                 if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
-                    && let Some(result) = crate::choose::get(py, slf.get(), chosen.get())?
+                    && let Some(result) = crate::choose::get(py, slf.get(), chosen)?
                 {
                     return Ok(Bound::new(py, result)?.into_any());
                 }
-                if let Some(columns) = columns(slf.get(), key) {
-                    return Ok(Bound::new(py, columns)?.into_any());
-                }
-                if let Ok(list) = key.cast_exact::<PyList>()
-                    && let Some(result) = crate::pick::by_list(slf.get(), list)
+                if copy.is_none()
+                    && !key.is_exact_instance_of::<Array>()
+                    && let Some(result) = crate::advanced::get(slf.get(), key)
                 {
                     return Ok(Bound::new(py, result)?.into_any());
                 }
@@ -414,7 +412,13 @@ impl Array {
         let (Some(input), Some(selected)) = (input, select(view, key)?) else {
             let copy = crate::foreign::copied(context, key).map(Bound::into_any);
             if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
-                && crate::choose::set(py, this, chosen.get(), value)?
+                && crate::choose::set(py, this, chosen, value)?
+            {
+                return Ok(());
+            }
+            if copy.is_none()
+                && !key.is_exact_instance_of::<Array>()
+                && crate::advanced::set(this, key, value).is_some()
             {
                 return Ok(());
             }

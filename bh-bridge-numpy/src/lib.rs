@@ -3,6 +3,7 @@
 //! What must be fast or must touch the recorder is here: the array type, arithmetic, basic indexing, folds, and data in
 //! and out. Everything that composes them is Python (`python/bh`).
 
+mod advanced;
 mod arguments;
 mod array;
 mod array_api;
@@ -65,6 +66,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<array::Array>()?;
     module.add_function(wrap_pyfunction!(array::set_class_of_arrays, module)?)?;
     module.add_class::<ufunc::Ufunc>()?;
+    advanced::register(module)?;
     blocks::register(module)?;
     context::register(module)?;
     number::register(module)?;

@@ -1,14 +1,12 @@
-//! What masks and indices choose of data that is at hand, without an operation. `None` is for what has to be recorded, errors
-//! among it.
+//! What masks of an array's shape, and indices of vectors, choose of data that is at hand, without an operation. `None` is for what
+//! has to be recorded, errors among it.
 
 use crate::array::Array;
 use crate::operand::{Operand, classify};
 use crate::shared_view::contiguous;
-use crate::strided::{Plain, Strided, copy_elements, hand_for, is_plain, rows, sized};
+use crate::strided::{Plain, Strided, copy_elements, hand_for, hand_for_some, is_plain, rows, sized};
 use bh_bytecode::{DType, Truth, View};
-use bh_recorder::Hand;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList};
 
 fn count_true(mask: Strided<'_>) -> i64 {
     let one = |truth: &Truth| u8::from(truth.get());
@@ -52,12 +50,15 @@ fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8, ro
 
 /// Copies of the elements that a mask of the array's shape chooses.
 pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
-    let mut hand = array.context.recorder.hand().filter(|_| is_plain(array) && is_plain(mask))?;
+    if !is_plain(array) || !is_plain(mask) {
+        return None;
+    }
+    let mut hand = hand_for_some([(mask, mask.len()), (array, count(mask)?)].into_iter())?;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let (from, mask) = (unsafe { Strided::of(&hand, array) }?, unsafe { Strided::of(&hand, mask) }?);
     let count = count_true(mask);
     let view = contiguous(&[count]).ok()?;
-    let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
+    let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     sized!(array.dtype, compress_into(from, mask, to, count as usize));
     Some(Array::new(array.context, id, array.dtype, view))
 }
@@ -91,24 +92,9 @@ pub fn places(mask: &Array) -> Option<Array> {
     Some(Array::new(mask.context, id, DType::I64, view))
 }
 
-/// Indices of a dimension of `extent` elements, all of which are in it.
-fn indices(hand: &Hand<'_>, key: &Array, extent: i64) -> Option<Vec<i64>> {
-    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
-    let from = unsafe { Strided::of(hand, key) }.filter(|_| is_plain(key))?;
-    let mut chosen = Vec::new();
-    // Repeated indices may be more than memory has room for.
-    chosen.try_reserve_exact(key.view.len() as usize).ok()?;
-    let all = all_numbers(from, key.dtype, |given| {
-        let index = if given < 0 { given + extent } else { given };
-        chosen.push(index);
-        (0..extent).contains(&index)
-    });
-    all?.then_some(chosen)
-}
-
 /// Does `holds` hold for the elements of an array of whole numbers, in order up to the first for which it does not? `None` for
 /// types that indices seldom have.
-fn all_numbers(from: Strided<'_>, dtype: DType, mut holds: impl FnMut(i64) -> bool) -> Option<bool> {
+pub fn all_numbers(from: Strided<'_>, dtype: DType, mut holds: impl FnMut(i64) -> bool) -> Option<bool> {
     macro_rules! all {
         ($type:ty) => {
             Some(from.addresses::<$type>().all(|at| {
@@ -141,40 +127,6 @@ pub fn out_of_bounds(array: &Array, key: &Array) -> Option<(i64, i64)> {
     bad.map(|index| (index, extent))
 }
 
-/// Indices as whole numbers of Python in a list.
-fn listed(list: &Bound<'_, PyList>, extent: i64) -> Option<Vec<i64>> {
-    let index = |object: Bound<'_, PyAny>| {
-        let given = object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())??;
-        let index = if given < 0 { given + extent } else { given };
-        (0..extent).contains(&index).then_some(index)
-    };
-    list.iter().map(index).collect()
-}
-
-fn gather_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
-    let mut next = to.cast::<T>();
-    let mut put = |at: *const T| {
-        // SAFETY: `to` has room for the rows that are chosen, and they lie in the array.
-        unsafe {
-            next.write_unaligned(at.read_unaligned());
-            next = next.add(1);
-        }
-    };
-    let step = from.view().stride()[0] as isize;
-    let row = |index: i64| from.data().cast::<T>().wrapping_offset(index as isize * step);
-    match from.view().stride() {
-        [_] => chosen.iter().for_each(|&index| put(row(index))),
-        &[_, inner] => {
-            for &index in chosen {
-                let first = row(index);
-                (0..from.view().shape()[1] as isize)
-                    .for_each(|place| put(first.wrapping_offset(place * inner as isize)));
-            }
-        }
-        _ => (),
-    }
-}
-
 /// Copies the elements of a vector that whole numbers choose, which lie side by side. False if one of them is out of bounds.
 fn gather_directly<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) -> bool {
     let (extent, step) = (from.view().shape()[0], from.view().stride()[0] as isize);
@@ -190,12 +142,16 @@ fn gather_directly<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) -> b
     true
 }
 
-/// As [`by_indices`], of a vector and 64-bit indices that lie side by side. `None` for others.
-fn directly(array: &Array, key: &Array) -> Option<Array> {
-    if key.dtype != DType::I64 || array.view.rank() != 1 || key.view.rank() != 1 || !is_plain(array) || !is_plain(key) {
+/// Copies of the elements of a vector that 64-bit indices choose, which lie side by side. `None` for other arrays.
+pub fn directly(array: &Array, key: &Array) -> Option<Array> {
+    let fits = is_plain(array) && is_plain(key) && std::ptr::eq(array.context, key.context);
+    if !fits || key.dtype != DType::I64 || array.view.rank() != 1 || key.view.rank() != 1 || key.view.is_empty() {
         return None;
     }
-    let mut hand = array.context.recorder.hand()?;
+    if key.len() as u64 * array.dtype.size() as u64 > array.context.little {
+        return None;
+    }
+    let mut hand = hand_for_some([(array, key.len()), (key, key.len())].into_iter())?;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, unsafe { Strided::of(&hand, key) }?);
     let chosen = chosen.slice::<i64>()?;
@@ -210,140 +166,67 @@ fn directly(array: &Array, key: &Array) -> Option<Array> {
     Some(Array::new(array.context, id, array.dtype, view))
 }
 
-/// Copies of the elements of a vector, or of the rows of a matrix, that indices choose.
-fn gathered(
-    array: &Array,
-    key: Option<&Array>,
-    shape: &[i64],
-    choose: impl FnOnce(&Hand<'_>, i64) -> Option<Vec<i64>>,
-) -> Option<Array> {
-    // Of a long vector, an operation may be part of a chain.
-    let reads = is_plain(array) && (array.view.rank() == 2 || key.is_none());
-    let mut hand = match reads {
-        true => hand_for([array].into_iter().chain(key))?,
-        false => array.context.recorder.hand().filter(|_| is_plain(array))?,
-    };
-    let (extent, row) = match *array.view.shape() {
-        [extent] => (extent, None),
-        [extent, row] => (extent, Some(row)),
-        _ => return None,
-    };
-    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
-    let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, choose(&hand, extent)?);
-    let shape: Vec<i64> = shape.iter().copied().chain(row).collect();
-    let view = contiguous(&shape).ok()?;
-    let (id, to) = if reads { hand.make_moved(array.dtype, &shape) } else { hand.make(array.dtype, &shape, &[]) }?;
-    if !view.is_empty() {
-        sized!(array.dtype, gather_into(from, &chosen, to));
-    }
-    Some(Array::new(array.context, id, array.dtype, view))
-}
-
-/// Copies of the elements, or rows, that an index array chooses.
-pub fn by_indices(array: &Array, key: &Array) -> Option<Array> {
-    if !std::ptr::eq(array.context, key.context) || key.view.rank() == 0 {
-        return None;
-    }
-    if let Some(gathered) = directly(array, key) {
-        return Some(gathered);
-    }
-    gathered(array, Some(key), key.view.shape(), |hand, extent| indices(hand, key, extent))
-}
-
-/// Copies of the elements, or rows, that a list of whole numbers chooses.
-pub fn by_list(array: &Array, key: &Bound<'_, PyList>) -> Option<Array> {
-    if key.is_empty() {
-        return None;
-    }
-    gathered(array, None, &[key.len() as i64], |_, extent| listed(key, extent))
-}
-
-/// Where chosen elements of an array go.
-#[derive(Clone, Copy)]
-enum Chosen<'a> {
-    /// By a mask of the array's shape.
-    Mask(Strided<'a>),
-    /// By indices of a vector's elements.
-    Indices(&'a [i64]),
-}
-
-fn scatter_into<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: impl Iterator<Item = *const T>) {
+fn scatter_into<T: Copy>(to: Strided<'_>, mask: Strided<'_>, values: impl Iterator<Item = *const T>) {
     let put = |(to, from): (*const T, *const T)| {
         // SAFETY: both lie in their arrays.
         unsafe { to.cast_mut().write_unaligned(from.read_unaligned()) };
     };
-    match chosen {
-        Chosen::Mask(mask) => {
-            if let (true, Some(mask)) = (to.view().is_contiguous(), mask.slice::<Truth>()) {
-                let first = to.data().cast::<T>();
-                let chosen = mask.iter().enumerate().filter(|(_, at)| at.get());
-                return chosen.map(|(place, _)| first.wrapping_add(place)).zip(values).for_each(put);
-            }
-            // SAFETY: it is the address of a truth value.
-            let chosen = |(_, at): &(*const T, *const Truth)| unsafe { **at }.get();
-            let all = to.addresses::<T>().zip(mask.addresses::<Truth>()).filter(chosen);
-            all.map(|(to, _)| to).zip(values).for_each(put);
-        }
-        Chosen::Indices(indices) => {
-            let step = to.view().stride()[0] as isize;
-            let place = |&index: &i64| to.data().cast::<T>().wrapping_offset(index as isize * step);
-            indices.iter().map(place).zip(values).for_each(put);
-        }
+    if let (true, Some(mask)) = (to.view().is_contiguous(), mask.slice::<Truth>()) {
+        let first = to.data().cast::<T>();
+        let chosen = mask.iter().enumerate().filter(|(_, at)| at.get());
+        return chosen.map(|(place, _)| first.wrapping_add(place)).zip(values).for_each(put);
     }
+    // SAFETY: it is the address of a truth value.
+    let chosen = |(_, at): &(*const T, *const Truth)| unsafe { **at }.get();
+    let all = to.addresses::<T>().zip(mask.addresses::<Truth>()).filter(chosen);
+    all.map(|(to, _)| to).zip(values).for_each(put);
 }
 
-fn scatter_strided<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, values: Strided<'_>) {
-    scatter_into::<T>(to, chosen, values.addresses());
+fn scatter_strided<T: Copy>(to: Strided<'_>, mask: Strided<'_>, values: Strided<'_>) {
+    scatter_into::<T>(to, mask, values.addresses());
 }
 
-fn scatter_number<T: Copy>(to: Strided<'_>, chosen: Chosen<'_>, value: *const u8) {
-    scatter_into::<T>(to, chosen, std::iter::repeat(value.cast()));
+fn scatter_number<T: Copy>(to: Strided<'_>, mask: Strided<'_>, value: *const u8) {
+    scatter_into::<T>(to, mask, std::iter::repeat(value.cast()));
 }
 
-/// Assigns a number, or the elements of a vector, to the elements of an array that a mask chooses, or an index array of a
-/// vector.
-pub fn set(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
+/// Assigns a number, or the elements of a vector, to the elements that a mask of the array's shape chooses.
+pub fn set(array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     let (_, value) = classify(value)?;
-    let same = |other: &Array| std::ptr::eq(array.context, other.context);
-    let masks = key.dtype == DType::Bool;
-    let fits = if masks { key.view.shape() == array.view.shape() } else { array.view.rank() == 1 };
-    if !fits || !is_plain(array) || !is_plain(key) || !same(key) || key.view.rank() == 0 {
+    let same = |other: &Array| std::ptr::eq(array.context, other.context) && is_plain(other);
+    if mask.dtype != DType::Bool || mask.view.shape() != array.view.shape() || !same(array) || !same(mask) {
         return None;
     }
-    // A number under a mask is chosen element by element.
-    let elementwise = masks && matches!(value, Operand::Number(_));
-    let inputs = if elementwise { vec![key.id(), array.id()] } else { Vec::new() };
-    let mut hand = array.context.recorder.hand()?;
-    let (indices, count, mask);
-    let chosen = if masks {
-        // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
-        mask = unsafe { Strided::of(&hand, key) }?;
-        count = count_true(mask);
-        // What is masked may be the mask's own memory.
-        hand.are_apart(array.anchor(), key.anchor()).filter(|apart| *apart)?;
-        Chosen::Mask(mask)
-    } else {
-        indices = self::indices(&hand, key, array.view.shape()[0])?;
-        count = indices.len() as i64;
-        Chosen::Indices(&indices)
-    };
-    // The values are looked at before anything changes.
-    let values = match &value {
-        Operand::Number(number) => Err(number.assigned(array.dtype)?),
-        Operand::Array(values) => {
-            let fits = if masks { *values.view.shape() == [count] } else { values.view.shape() == key.view.shape() };
-            let apart = hand.are_apart(array.anchor(), values.anchor())?;
-            let fits = fits && apart && same(values) && is_plain(values) && values.dtype == array.dtype;
-            // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
-            Ok(fits.then(|| unsafe { Strided::of(&hand, values) })??)
+    let count = count(mask)?;
+    let (mut hand, values, inputs);
+    match &value {
+        Operand::Number(number) => {
+            // It is chosen element by element.
+            inputs = vec![mask.id(), array.id()];
+            values = Err(number.assigned(array.dtype)?);
+            hand = hand_for_some([(mask, mask.len()), (array, count)].into_iter())?;
         }
-    };
+        Operand::Array(vector) => {
+            if vector.dtype != array.dtype || *vector.view.shape() != [count] || !same(vector) {
+                return None;
+            }
+            inputs = Vec::new();
+            hand = hand_for_some([(mask, mask.len()), (array, count), (*vector, count)].into_iter())?;
+            hand.are_apart(array.anchor(), vector.anchor()).filter(|apart| *apart)?;
+            // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+            values = Ok(unsafe { Strided::of(&hand, vector) }?);
+        }
+    }
+    // What is masked may be the mask's own memory.
+    hand.are_apart(array.anchor(), mask.anchor()).filter(|apart| *apart)?;
+    // SAFETY: as above.
+    let mask = unsafe { Strided::of(&hand, mask) }?;
     let to = hand.change(array.anchor(), array.view.start(), &inputs)?;
     // SAFETY: they stay there while the hand is held, and are no part of the mask and the values, which lie elsewhere.
     let to = unsafe { Strided::at(to, &array.view, array.dtype.size()) };
     match values {
-        Ok(values) => sized!(array.dtype, scatter_strided(to, chosen, values)),
-        Err(number) => sized!(array.dtype, scatter_number(to, chosen, number.bits.as_ptr().cast())),
+        Ok(values) => sized!(array.dtype, scatter_strided(to, mask, values)),
+        Err(number) => sized!(array.dtype, scatter_number(to, mask, number.bits.as_ptr().cast())),
     }
     Some(())
 }
@@ -388,38 +271,4 @@ pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()
         Err(number) => sized!(array.dtype, fill_into(to, view, number.bits.as_ptr().cast())),
     }
     Some(())
-}
-
-/// Copies of the columns of a matrix that an index array chooses.
-pub fn columns(array: &Array, key: &Array) -> Option<Array> {
-    let [rows, extent] = *array.view.shape() else { return None };
-    if key.view.rank() != 1 || !key.dtype.is_int() || !is_plain(array) || !std::ptr::eq(array.context, key.context) {
-        return None;
-    }
-    let mut hand = is_plain(key).then(|| hand_for([array, key].into_iter()))??;
-    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
-    let (from, chosen) = (unsafe { Strided::of(&hand, array) }?, indices(&hand, key, extent)?);
-    let count = chosen.len() as i64;
-    let (id, to) = hand.make_moved(array.dtype, &[count, rows])?;
-    sized!(array.dtype, columns_into(from, &chosen, to));
-    drop(hand);
-    // As NumPy's, the result has them one after the other.
-    let made = Array::new(array.context, id, array.dtype, contiguous(&[count, rows]).ok()?);
-    let view = View::new(0, &[rows, count], &[1, rows]).ok()?;
-    let id = array.context.recorder.window(made.id(), &view).ok()?;
-    Some(Array::new(array.context, id, array.dtype, view))
-}
-
-fn columns_into<T: Copy>(from: Strided<'_>, chosen: &[i64], to: *mut u8) {
-    let (stride, mut next) = (from.view().stride(), to.cast::<T>());
-    for column in chosen {
-        for row in 0..from.view().shape()[0] {
-            let at = from.data().cast::<T>().wrapping_offset((row * stride[0] + column * stride[1]) as isize);
-            // SAFETY: the element lies in the array, and there is room for all that are chosen.
-            unsafe {
-                next.write_unaligned(at.read_unaligned());
-                next = next.add(1);
-            }
-        }
-    }
 }

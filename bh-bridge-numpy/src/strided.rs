@@ -142,18 +142,23 @@ pub unsafe fn copy_elements<T: Copy>(to: Strided<'_>, from: Strided<'_>) {
 
 /// Access to what is at hand, for something that only moves the elements of these arrays or looks at each once: their data is
 /// made at hand, if nothing has to be waited for.
-pub fn hand_for<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Option<Hand<'a>> {
-    let recorder = &arrays.clone().next()?.context.recorder;
+pub fn hand_for<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Option<Hand<'static>> {
+    hand_for_some(arrays.map(|array| (array, array.len())))
+}
+
+/// As [`hand_for`], for something that reads or writes so many elements of each array.
+pub fn hand_for_some<'a>(arrays: impl Iterator<Item = (&'a Array, i64)> + Clone) -> Option<Hand<'static>> {
+    let recorder = &arrays.clone().next()?.0.context.recorder;
     let mut others = {
         let hand = recorder.hand()?;
-        let is_elsewhere = |array: &&Array| hand.data(array.anchor(), array.view.start()).is_none();
+        let is_elsewhere = |(array, _): &(&Array, i64)| hand.data(array.anchor(), array.view.start()).is_none();
         if !arrays.clone().any(|array| is_elsewhere(&array)) {
             return Some(hand);
         }
-        arrays.filter(is_elsewhere).collect::<Vec<&Array>>().into_iter()
+        arrays.filter(is_elsewhere).collect::<Vec<(&Array, i64)>>().into_iter()
     };
-    let settles = |array: &Array| {
-        let bytes = array.len() as u64 * array.dtype.size() as u64;
+    let settles = |(array, elements): (&Array, i64)| {
+        let bytes = elements as u64 * array.dtype.size() as u64;
         array.link.is_none() && bytes <= MOVED * array.context.little && recorder.settle_part(array.anchor(), 1)
     };
     if others.all(settles) { recorder.hand() } else { None }

@@ -42,6 +42,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_warnings, module)?)?;
     module.add_function(wrap_pyfunction!(take_flags, module)?)?;
     module.add_function(wrap_pyfunction!(is_at_hand, module)?)?;
+    module.add_function(wrap_pyfunction!(comes_to_hand, module)?)?;
     module.add_function(wrap_pyfunction!(meets_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(may_wait, module)?)?;
     module.add_function(wrap_pyfunction!(ask_for_errors, module)?)?;
@@ -107,7 +108,7 @@ fn state() -> u64 {
 }
 
 /// Clears the flags.
-fn clear() {
+pub fn clear() {
     #[cfg(target_arch = "x86_64")]
     {
         let state = state() & !0x3F;
@@ -137,6 +138,12 @@ fn take_flags() -> u32 {
 fn is_at_hand(array: &Array) -> bool {
     let hand = array.context.recorder.hand();
     array.link.is_none() && hand.is_some_and(|hand| hand.data(array.anchor(), array.view.start()).is_some())
+}
+
+/// Is an array's data at hand, or can it be made so without waiting?
+#[pyfunction]
+fn comes_to_hand(array: &Array) -> bool {
+    is_at_hand(array) || array.link.is_none() && array.context.recorder.settle_part(array.anchor(), 1)
 }
 
 /// Is an array on a stack that shares its memory with the host?

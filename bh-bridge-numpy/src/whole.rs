@@ -104,6 +104,5 @@ pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([array, key]) = call.plain() else { return Ok(None) };
     let (Ok(array), Ok(key)) = (array.cast_exact::<Array>(), key.cast_exact::<Array>()) else { return Ok(None) };
-    let (array, key) = (array.get(), key.get());
-    given(call.py(), if array.view.rank() == 1 { pick::by_indices(array, key) } else { None })
+    given(call.py(), crate::choose::taken(array.get(), key))
 }

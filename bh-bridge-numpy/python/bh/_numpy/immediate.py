@@ -45,8 +45,8 @@ def _operand(value, form):
 
 
 def _little(array, most=_MOST):
-    """A little array that is at hand."""
-    if array.size > most or not _native.is_at_hand(array):
+    """A little array whose data is at hand, or can be made so without waiting."""
+    if array.size > most or not _native.comes_to_hand(array):
         raise Later
     return lower(array)
 

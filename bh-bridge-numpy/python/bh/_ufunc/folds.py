@@ -273,10 +273,12 @@ def at(function, a, indices, b=None, /):
     sums = name in ("add", "subtract") and getattr(b, "dtype", a.dtype) in CODE
     value = native(b) if sums else None
     if value is not None and _adds_within(a, value):
-        flat, shape, order = indexing.flat_index(a, indices)
         value = astype(value, a.dtype)
         if name == "subtract":
             value = -value
+        if _native.add_at(a, indices, value):
+            return None
+        flat, shape, order = indexing.flat_index(a, indices)
         value = _native.broadcast_to(indexing.arranged(value, order), shape)
         return _native.operate_into(a, "scatter_add", [value, flat])
     if name in _EXTREMES and _extreme_at(function, a, indices, b):
