@@ -108,7 +108,7 @@ fn indices(hand: Option<&Hand<'_>>, part: &Part<'_>, axes: &[Axis]) -> Option<In
     let &[(extent, step), ..] = axes else { return None };
     let place = |given: i64| {
         let index = if given < 0 { given.saturating_add(extent) } else { given };
-        (0..extent).contains(&index).then_some(index * step)
+        (0..extent).contains(&index).then(|| index * step)
     };
     let array = match part {
         Part::Whole(index) => return Some(Indices { shape: Vec::new(), places: vec![place(*index)?] }),
@@ -391,7 +391,7 @@ fn store<T: Copy>(change: Change, array: &Array) -> Option<()> {
 fn add_at(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>, value: &Bound<'_, Array>) -> bool {
     let array = array.get();
     let Some(change) = Change::of(array, key, value.as_any()) else { return false };
-    let added = with_dtype!(array.dtype, T => change.make::<T>(array, |old, new| Arithmetic::add(old, new)));
+    let added = with_dtype!(array.dtype, T => change.make::<T>(array, Arithmetic::add));
     // What overflows here is not reported by the program's next operation.
     crate::warning::clear();
     added.is_some()
