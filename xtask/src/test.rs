@@ -3,6 +3,7 @@
 mod choice;
 mod outcome;
 mod rust;
+mod times;
 
 use crate::command::{Failure, Outcome, target};
 use crate::{artifacts, cil, cluster, header, install, packages, python};
@@ -84,6 +85,7 @@ fn whole(all: bool) -> Outcome {
     let (result, reports) = python::test(&places.python, PROFILE, all);
     outcomes.add("Python", result, &reports);
     outcomes.add(".NET and MiniMatlab", cil::test(PROFILE, &places.prefix), &[]);
+    times::write(outcomes.reports())?;
     outcomes.end()
 }
 

@@ -146,6 +146,14 @@ impl Choice {
     }
 }
 
+/// The crates and the files of Python's that have tests, by the names that choose them.
+#[cfg(test)]
+pub fn owners() -> Outcome<BTreeSet<String>> {
+    let crates = rust_tests()?.into_iter().map(|test| test.package);
+    let files = python_tests()?.into_iter().map(|(file, _)| stem(&file).to_owned());
+    Ok(crates.chain(files).collect())
+}
+
 fn stem(file: &str) -> &str {
     Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }

@@ -8,20 +8,25 @@ use std::path::PathBuf;
 pub struct Outcomes {
     suites: usize,
     failures: Vec<String>,
+    reports: Vec<String>,
 }
 
 impl Outcomes {
     /// Adds a suite with the reports (JUnit's form) of its tests.
     pub fn add(&mut self, title: &str, result: Outcome, reports: &[PathBuf]) {
         self.suites += 1;
-        let Err(Failure(reason)) = result else { return };
-        let failed: Vec<String> = reports
-            .iter()
-            .filter_map(|report| std::fs::read_to_string(report).ok())
-            .flat_map(|report| failed_tests(&report))
-            .collect();
-        self.failures.push(format!("{title}: {reason}"));
-        self.failures.extend(failed.into_iter().map(|test| format!("    {test}")));
+        let reports: Vec<String> = reports.iter().filter_map(|report| std::fs::read_to_string(report).ok()).collect();
+        if let Err(Failure(reason)) = result {
+            let failed = reports.iter().flat_map(|report| failed_tests(report));
+            self.failures.push(format!("{title}: {reason}"));
+            self.failures.extend(failed.map(|test| format!("    {test}")));
+        }
+        self.reports.extend(reports);
+    }
+
+    /// The reports so far.
+    pub fn reports(&self) -> &[String] {
+        &self.reports
     }
 
     /// Lists what failed.
@@ -34,23 +39,34 @@ impl Outcomes {
     }
 }
 
-/// The names of the failed tests in a report of JUnit's form.
-fn failed_tests(report: &str) -> Vec<String> {
-    let cases = report.split("<testcase ").skip(1);
-    let failed = cases.filter(|case| {
-        let own = case.split("</testcase>").next().unwrap_or_default();
-        own.contains("<failure") || own.contains("<error")
-    });
+/// A test of a report.
+pub struct Case {
+    pub class: String,
+    pub name: String,
+    pub seconds: f64,
+    pub failed: bool,
+}
+
+/// The tests in a report of JUnit's form.
+pub fn cases(report: &str) -> impl Iterator<Item = Case> {
     let attribute = |case: &str, name: &str| {
-        let rest = case.split_once(&format!("{name}=\""))?.1;
+        let rest = case.split('>').next()?.split_once(&format!(" {name}=\""))?.1;
         Some(rest.split_once('"')?.0.to_owned())
     };
-    failed
-        .map(|case| {
-            let [class, name] = ["classname", "name"].map(|key| attribute(&format!(" {case}"), &format!(" {key}")));
-            format!("{} {}", class.unwrap_or_default(), name.unwrap_or_default())
-        })
-        .collect()
+    report.split("<testcase").skip(1).map(move |case| {
+        let own = case.split("</testcase>").next().unwrap_or_default();
+        Case {
+            class: attribute(case, "classname").unwrap_or_default(),
+            name: attribute(case, "name").unwrap_or_default(),
+            seconds: attribute(case, "time").and_then(|time| time.parse().ok()).unwrap_or_default(),
+            failed: own.contains("<failure") || own.contains("<error"),
+        }
+    })
+}
+
+/// The names of the failed tests in a report.
+fn failed_tests(report: &str) -> Vec<String> {
+    cases(report).filter(|case| case.failed).map(|case| format!("{} {}", case.class, case.name)).collect()
 }
 
 #[cfg(test)]
