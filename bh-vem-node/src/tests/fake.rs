@@ -9,21 +9,22 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What the host's functions work on.
 #[derive(Default)]
 struct HostState {
     live: AtomicUsize,
     limit: AtomicUsize,
-    counters: Mutex<BTreeMap<String, Box<u64>>>,
+    counters: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
 }
 
 /// A host whose memory is freed and counted exactly.
 pub struct FakeHost {
-    state: Box<HostState>,
-    table: Box<HostTable>,
+    state: Arc<HostState>,
+    table: Rc<HostTable>,
 }
 
 fn layout(bytes: usize) -> Layout {
@@ -67,11 +68,11 @@ unsafe extern "C" fn host_free(context: *mut c_void, data: *mut c_void, bytes: u
 unsafe extern "C" fn log(_: *mut c_void, _: u32, _: *const c_char) {}
 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
-    // SAFETY: the context is the host's state, the name a C string; the boxes live as long as the host.
+    // SAFETY: the context is the host's state, the name a C string; the counters live as long as the host.
     unsafe {
         let name = CStr::from_ptr(name).to_string_lossy().into_owned();
         let mut counters = (*context.cast::<HostState>()).counters.lock().unwrap();
-        &raw mut **counters.entry(name).or_default()
+        counters.entry(name).or_default().as_ptr()
     }
 }
 
@@ -100,10 +101,10 @@ unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
 impl FakeHost {
     /// A host that may give out `limit` bytes (0: any number).
     pub fn new(limit: usize) -> FakeHost {
-        let state = Box::new(HostState { limit: AtomicUsize::new(limit), ..HostState::default() });
-        let table = Box::new(HostTable {
+        let state = Arc::new(HostState { limit: AtomicUsize::new(limit), ..HostState::default() });
+        let table = Rc::new(HostTable {
             struct_size: size_of::<HostTable>(),
-            context: ptr::from_ref(&*state).cast_mut().cast(),
+            context: Arc::as_ptr(&state).cast_mut().cast(),
             config,
             new_base_id,
             alloc: host_alloc,
@@ -124,8 +125,8 @@ impl FakeHost {
 
     /// The safe side.
     pub fn host(&self) -> Host {
-        // SAFETY: the table is boxed and lives as long as `self`, which the tests keep longest.
-        unsafe { Host::new(&raw const *self.table) }
+        // SAFETY: the table is counted, so that it stays where it is, and lives as long as `self`, which the tests keep longest.
+        unsafe { Host::new(Rc::as_ptr(&self.table)) }
     }
 
     /// Bytes given out and not given back.
@@ -135,14 +136,14 @@ impl FakeHost {
 
     /// The value of a counter.
     pub fn count(&self, name: &str) -> u64 {
-        self.state.counters.lock().unwrap().get(name).map_or(0, |value| **value)
+        self.state.counters.lock().unwrap().get(name).map_or(0, |value| value.load(Ordering::Relaxed))
     }
 }
 
 /// A registry with the host below it and its C table.
 pub struct Fixture {
-    table: Box<RegistryTable>,
-    pub registry: Box<ArrayRegistry>,
+    table: Rc<RegistryTable>,
+    pub registry: Arc<ArrayRegistry>,
     pub fake: FakeHost,
 }
 
@@ -155,16 +156,16 @@ impl Fixture {
     /// With a limit of host memory in bytes.
     pub fn with_limit(limit: usize) -> Fixture {
         let fake = FakeHost::new(limit);
-        let registry = Box::new(ArrayRegistry::new(fake.host()));
-        // SAFETY: the registry is boxed and lives as long as the fixture.
-        let table = Box::new(unsafe { registry_table::<ArrayRegistry>(&*registry) });
+        let registry = Arc::new(ArrayRegistry::new(fake.host()));
+        // SAFETY: the registry is counted, so that it stays where it is, and lives as long as the fixture.
+        let table = Rc::new(unsafe { registry_table::<ArrayRegistry>(Arc::as_ptr(&registry)) });
         Fixture { table, registry, fake }
     }
 
     /// What engines get.
     pub fn engine(&self) -> Registry {
-        // SAFETY: the table is boxed and lives as long as the fixture.
-        unsafe { Registry::new(&raw const *self.table) }
+        // SAFETY: the table is counted, so that it stays where it is, and lives as long as the fixture.
+        unsafe { Registry::new(Rc::as_ptr(&self.table)) }
     }
 
     /// The values of an i32 base, as an engine reads them.
