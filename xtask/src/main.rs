@@ -10,6 +10,7 @@ mod docs;
 mod header;
 mod install;
 mod kit;
+mod miri;
 mod mutants;
 mod packages;
 mod picture;
@@ -37,6 +38,7 @@ usage: cargo xtask COMMAND
                                fails (target/soak)
   mutants [options]            small errors put into the sources, and which of them the tests find: --sample N, --seed S;
                                --stage DIR leaves the running to DIR/run.py on another machine
+  miri                         unit tests of what works on raw memory under Miri, which needs a nightly toolchain
   validate                     cheapest checks first: format, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Some("libraries") => python::libraries(rest),
         Some("array-api") => python::array_api(rest),
         Some("numpy-suite") => python::numpy_suite(rest),
+        Some("miri") => miri::run(rest),
         Some("header") => header::run(rest),
         Some("bench") => bench::run(rest),
         Some("help" | "--help" | "-h") | None => {

@@ -184,13 +184,13 @@ fn an_alias_must_fit() {
 
 #[test]
 fn devices_and_host_take_turns() {
+    let (uploaded, written) = (DeviceCopy::new(1), DeviceCopy::new(9));
     let f = Fixture::new();
     let a = ints(1, 4);
     let (mine, other) = (f.engine().new_space(), f.engine().new_space());
     assert!(mine != HOST_SPACE && other != HOST_SPACE && mine != other);
     f.write(&a, ALL_NEW, &[1, 2, 3, 4]);
     assert!(f.engine().acquire_in(&a, mine, access::READ).unwrap().data().is_null());
-    let (uploaded, written) = (DeviceCopy::new(1), DeviceCopy::new(9));
     // SAFETY: the copies outlive the fixture's use of them.
     unsafe { f.engine().attach(&a, mine, uploaded.handle(), false, &DEVICE) }.unwrap();
     assert_eq!(f.values(&a).unwrap(), [1, 2, 3, 4], "the host copy is still valid");
@@ -215,10 +215,10 @@ fn devices_and_host_take_turns() {
 
 #[test]
 fn a_write_on_the_device_makes_the_host_stale() {
+    let copy = DeviceCopy::new(6);
     let f = Fixture::new();
     let a = ints(1, 4);
     let space = f.engine().new_space();
-    let copy = DeviceCopy::new(6);
     f.write(&a, ALL_NEW, &[1; 4]);
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), false, &DEVICE) }.unwrap();
@@ -238,10 +238,10 @@ fn a_write_on_the_device_makes_the_host_stale() {
 
 #[test]
 fn a_failing_download_is_reported_and_sync_poisons() {
+    let copy = DeviceCopy { fail: true, ..DeviceCopy::new(0) };
     let f = Fixture::new();
     let a = ints(1, 4);
     let space = f.engine().new_space();
-    let copy = DeviceCopy { fail: true, ..DeviceCopy::new(0) };
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
     assert_eq!(f.values(&a).unwrap_err().status, status::DEVICE);
@@ -263,10 +263,10 @@ fn system_batch(opcode: Opcode, base: &bh_bytecode::Base) -> Batch {
 
 #[test]
 fn blocks_sync_free_and_discard() {
+    let copy = DeviceCopy::new(8);
     let f = Fixture::new();
     let (a, contracted) = (ints(1, 4), ints(2, 4));
     let space = f.engine().new_space();
-    let copy = DeviceCopy::new(8);
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
     f.registry.finish_block(&system_batch(Opcode::Sync, &a).as_ref(), 0);
@@ -294,6 +294,7 @@ fn shared(data: *mut c_void, release: Option<ReleaseFn>, argument: *mut c_void) 
 
 #[test]
 fn adopted_memory_stays_in_place_until_discarded() {
+    let copy = DeviceCopy::new(5);
     let f = Fixture::new();
     let (a, work) = (ints(1, 4), ints(2, 2));
     let mut memory = [1, 2, 3, 4];
@@ -309,7 +310,7 @@ fn adopted_memory_stays_in_place_until_discarded() {
     drop(loan);
     assert_eq!(f.values(&work).unwrap(), [2, 3]);
     // A device writes; the next read brings it back to the same place.
-    let (space, copy) = (f.engine().new_space(), DeviceCopy::new(5));
+    let space = f.engine().new_space();
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
     let loan = f.engine().acquire(&a, access::READ).unwrap();
@@ -340,11 +341,11 @@ fn a_mapped_base_survives_its_discard() {
 
 #[test]
 fn many_threads_share_a_registry() {
+    let copies: Vec<DeviceCopy> = (0..8).map(DeviceCopy::new).collect();
     let f = Fixture::new();
     let space = f.engine().new_space();
-    let copies: Vec<DeviceCopy> = (0..8).map(DeviceCopy::new).collect();
     for (id, copy) in copies.iter().enumerate() {
-        // SAFETY: the copies outlive the fixture's use of them.
+        // SAFETY: the copies outlive the fixture.
         unsafe { f.engine().attach(&ints(id as u64, 64), space, copy.handle(), true, &DEVICE) }.unwrap();
     }
     let engine = f.engine();

@@ -71,7 +71,7 @@ mod tests {
                     let mut out = vec![255; (rows * row + 1) * size];
                     let from = if stride < 0 { 100 } else { 0 };
                     // SAFETY: five elements of 16 bytes, two apart at most, on either side; and room for all.
-                    unsafe { repeat(size)(rows, row, out.as_mut_ptr(), source[from..].as_ptr(), stride) };
+                    unsafe { repeat(size)(rows, row, out.as_mut_ptr(), source.as_ptr().wrapping_add(from), stride) };
                     let mut wanted: Vec<u8> = Vec::new();
                     for at in 0..rows * row {
                         let begin = (from as isize + (at / row) as isize * stride) as usize;
