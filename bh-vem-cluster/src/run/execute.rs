@@ -1,7 +1,7 @@
 //! Runs stages: messages leave as soon as what they carry is there, what needs none of those that arrive is computed while
 //! they travel, then the rest.
 
-use crate::command::failure::Failure;
+use crate::command::failure::{Failure, first_of};
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
 use crate::run::machine::{Machine, timed};
 use crate::run::rooms::Underway;
@@ -21,12 +21,13 @@ struct Failures<'a> {
 }
 
 impl Failures<'_> {
+    /// Keeps a failure if its instruction comes before that of the one so far: ranks fail in any order.
     fn keep(&mut self, instr: Option<u32>, error: Error) {
         let error = match instr {
             Some(instr) if error.origin.is_none() => error.unplaced().at_instr(self.batch, instr),
             _ => error,
         };
-        self.first.get_or_insert(Failure { instr, error: error.unplaced() });
+        self.first = first_of(self.first.take(), Some(Failure { instr, error: error.unplaced() }));
     }
 }
 
