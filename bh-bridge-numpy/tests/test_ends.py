@@ -106,7 +106,7 @@ def test_failures_leave_the_runtime_usable():
     code, out, err = run(
         "x = np.arange(3.0)\n"
         "for _ in range(3):\n"
-        "    y = np.take(x, np.asarray([9] * 3000))\n"
+        "    y = np.take(x, np.asarray([9] * 300_000))\n"
         "    try: float(y[0])\n"
         "    except IndexError as error: print('line' if '<string>:5' in str(error) else error)\n"
         "    try: np.linalg.solve(np.zeros((2, 2)), np.ones(2))\n"

@@ -74,7 +74,7 @@ def test_truth_lengths_and_iteration():
 
 def test_errors_name_the_line_that_recorded():
     x = bh.arange(3.0)
-    y = bh.take(x, bh.asarray([7] * 3000))
+    y = bh.take(x, bh.asarray([7] * 300_000))
     with pytest.raises(IndexError, match=r"test_protocols.py:\d+"):
         y.tolist()
     # What is known where it is said fails there.

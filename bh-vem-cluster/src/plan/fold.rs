@@ -83,9 +83,10 @@ impl Planner {
     pub(crate) fn reduce(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
         let mask = u32::from(instr.param);
-        let (Some(output), Some(input)) = (instr.operands()[0].as_view(), instr.operands()[1].as_view()) else {
+        let (Some(output), Some(input)) = (instr.operands()[0].as_view(), self.folded_input(batch, index)) else {
             return Ok(false);
         };
+        let beside = beside(batch, index, input);
         let source = batch.view(input);
         let widen = |_: usize, part: &IndexBox| part.widen(mask, source.shape());
         self.know_inputs(batch, instr);
@@ -94,7 +95,7 @@ impl Planner {
             return self.by_output(batch, index, &widen);
         }
         let from = Use { id, view: &source };
-        let mut crowd = self.owners(from, mask_of(batch, index).is_some());
+        let mut crowd = self.owners(from, beside.is_some());
         let Some(mut shares) = self.owned_by(&crowd, from) else { return self.by_output(batch, index, &widen) };
         let one_each = shares.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let kept_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), !mask));
@@ -108,10 +109,10 @@ impl Planner {
         {
             return self.by_output(batch, index, &widen);
         }
-        // The mask comes to where the elements are.
-        if let Some((mask, chosen)) = mask_of(batch, index) {
-            let at = self.fetchable(mask);
-            if !self.is_here(mask, &chosen, &shares)? && self.fetch(mask, &chosen, &shares, at)?.is_err() {
+        // The mask, or the other factor, comes to where the elements are.
+        if let Some((mask, chosen)) = &beside {
+            let at = self.fetchable(*mask);
+            if !self.is_here(*mask, chosen, &shares)? && self.fetch(*mask, chosen, &shares, at)?.is_err() {
                 return self.by_output(batch, index, &widen);
             }
         }
@@ -127,13 +128,27 @@ impl Planner {
         }
         let members = crowd.members(&shares);
         shares.retain(|(rank, _)| crowd.alike.is_empty() || self.stages.hosts(*rank));
-        let (partials, folded) = self.partials(batch, index, (id, &source), &shares)?;
+        let (partials, folded) = self.partials(batch, index, (id, &source), beside, &shares)?;
         let view = batch.view(output);
         if !kept_whole {
             return self.collect(batch, index, (target, &view), &partials, folded + 1);
         }
         let partials = Partials { members, mine: partials, like: self.arrays[&id].base, shape: view.shape().to_vec() };
         self.add_up(batch, index, Use { id: target, view: &view }, partials, folded + 1)
+    }
+
+    /// The view whose elements are folded where they are: the first input, or the second factor of a contraction if ranks have
+    /// that and the first rank has the first one.
+    fn folded_input(&self, batch: &BatchRef<'_>, index: u32) -> Option<u32> {
+        let instr = &batch.instrs[index as usize];
+        let first = instr.inputs().first()?.as_view()?;
+        let is_first = |view: u32| Some(self.arrays.get(&batch.base_of(view)?.id)?.cuts.is_first());
+        match instr.inputs().get(1).and_then(|input| input.as_view()) {
+            Some(second) if instr.opcode == Opcode::Contract => {
+                Some(if is_first(first) == Some(true) && is_first(second) == Some(false) { second } else { first })
+            }
+            _ => Some(first),
+        }
     }
 
     /// Combines results, which are there from stage `after` on, where the array of the output is.
@@ -157,11 +172,11 @@ impl Planner {
         batch: &BatchRef<'_>,
         index: u32,
         (id, source): (u64, &View),
+        mask: Option<(u64, View)>,
         shares: &[Share],
     ) -> Result<(Vec<Partial>, usize)> {
         let instr = &batch.instrs[index as usize];
         let mut stage = self.stage_of(self.arrays[&id].wrote);
-        let mask = mask_of(batch, index);
         let mut places = Vec::new();
         for share in shares {
             places.push(match &mask {
@@ -449,10 +464,11 @@ impl Planner {
     }
 }
 
-/// The array that says which elements a masked reduction takes, and its view.
-fn mask_of(batch: &BatchRef<'_>, index: u32) -> Option<(u64, View)> {
-    let mask = batch.instrs[index as usize].inputs().get(1)?.as_view()?;
-    Some((batch.base_of(mask)?.id, batch.view(mask)))
+/// The array that says which elements a masked reduction takes, or the other factor of a contraction, and its view.
+fn beside(batch: &BatchRef<'_>, index: u32, input: u32) -> Option<(u64, View)> {
+    let [first, second] = batch.instrs[index as usize].inputs() else { return None };
+    let other = if first.as_view() == Some(input) { second } else { first }.as_view()?;
+    Some((batch.base_of(other)?.id, batch.view(other)))
 }
 
 /// The instruction that combines two results; those of methods and of sums into places are added.

@@ -96,7 +96,7 @@ fn loaded(name: &str) -> Option<Stack> {
 fn there(stack: bh_core::Result<Stack>) -> Option<Stack> {
     stack
         .inspect_err(|error| {
-            assert!(stacks::is_absent(&error), "{error}");
+            assert!(stacks::is_absent(error), "{error}");
             say(format_args!("left out: {error}"));
         })
         .ok()
