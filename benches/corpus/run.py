@@ -60,7 +60,7 @@ def forms(name, args):
 
 
 class Measured:
-    """The times of one program in one size, by call and form, and what is wrong."""
+    """The times of one program in one size, by call and form, and the defects."""
 
     def __init__(self, name, size, args):
         self.times, self.errors = {call: {} for call in table.CALLS}, {}
@@ -158,7 +158,7 @@ def arguments():
 
 
 class Kept:
-    """What is measured, and the JSON file that is brought up to date with it."""
+    """The measured times, and the JSON file that is brought up to date with them."""
 
     def __init__(self, args):
         self.args = args

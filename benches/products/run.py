@@ -20,7 +20,7 @@ def array(random, shape, kind):
     return (values + 1j * random.standard_normal(shape) if kind[0] == "c" else values).astype(kind)
 
 
-# Name, operands' shapes, and what is done with them; `np` is either module.
+# Name, operands' shapes, and the product of them; `np` is either module.
 CASES = [
     ("square 64", [(64, 64), (64, 64)], lambda np, a, b: a @ b),
     ("square 256", [(256, 256), (256, 256)], lambda np, a, b: a @ b),

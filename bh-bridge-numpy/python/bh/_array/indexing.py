@@ -201,7 +201,7 @@ class _Key:
                 check_bounds(fallback.to_numpy(index), axis, self.view.shape[dim])
 
     def layout(self):
-        """The order in memory of what is chosen: that of the index arrays' dimensions (None for C's), that of the others, and where the
+        """The order in memory of the chosen elements: that of the index arrays' dimensions (None for C's), that of the others, and where the
         result has each of its dimensions if those of the index arrays come first in memory, and then the rest (None for all in place)."""
         joint, shape, begin = self.shapes()
         kept = [dim for dim in range(self.view.ndim) if dim not in self.dims]
@@ -227,7 +227,7 @@ class _Key:
         return places
 
     def is_in_order(self):
-        """Lies what is chosen in C's order in NumPy's memory?"""
+        """Do the chosen elements lie in C's order in NumPy's memory?"""
         _, shape, _ = self.shapes()
         places = self.layout()[2] or range(len(shape))
         kept = [place for place, extent in zip(places, shape) if extent != 1]
@@ -385,7 +385,7 @@ def set(array, key, value):
         return None
     view = _native.basic_view(array, key)
     if view is None and repeats(array):
-        # What is written to one element is seen in others.
+        # Elements share memory: a write to one changes others.
         to_write(array)[fallback.lower(key)] = fallback.lower(value)
         return None
     if view is not None and view.ndim == 0 and (type(value) is not ndarray or value.ndim):

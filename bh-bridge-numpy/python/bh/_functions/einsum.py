@@ -139,7 +139,7 @@ class _Product:
             self.matrices = Matrices(a_shape, b_shape, *places)
             self.letters, self.shape = [x for x in [*a_letters, *b_letters] if x not in joint], self.matrices.shape
             return
-        # What numbers matrices, rows, what is summed over, columns.
+        # The axes of the stack, of rows, of the sum, and of columns.
         box = [*batch, *(x for x in a if x not in b), *joint, *(x for x in b if x not in a)]
         self.letters = [letter for letter in box if letter not in joint]
         self.shape = [a.get(letter, 1) if b.get(letter, 1) == 1 else b[letter] for letter in self.letters]

@@ -89,7 +89,7 @@ def divided(function, arguments):
 
 def kept(arguments, out):
     """The operands of a call whose results go into `out`, with copies of the little ones that share memory with it, and None for the
-    others that do: what is told of errors afterwards needs the operands."""
+    others that do: warnings that come afterwards need the operands."""
     outs = out if type(out) is tuple else (out,)
     written = {target._memory for target in outs if type(target) is ndarray}
     if not written:
@@ -98,11 +98,11 @@ def kept(arguments, out):
 
 
 def _copy(array):
-    """A copy of an array of at most as many bytes as errors are told of."""
+    """A copy of an array, if it has so few bytes that its operations warn of errors."""
     return np.array(fallback.lower(array)) if array.nbytes <= _TOLD and _native.is_at_hand(array) else None
 
 
-# Bytes of the largest arrays, all at hand, whose operations tell of their errors unless a program asks for more.
+# Bytes of the largest computed arrays whose operations warn of errors unless a program asks for more.
 _TOLD = 8192
 
 
@@ -120,7 +120,7 @@ def _options(options):
 
 
 def _is_known(value):
-    """Is this an operand whose elements are at hand?"""
+    """Is this an operand whose elements are computed?"""
     return value is not None and (type(value) is not ndarray or _native.is_at_hand(value))
 
 

@@ -20,7 +20,7 @@ ndarray = _native.ndarray
 # The most elements of a little operand, and of one of functions that move elements or count them, where NumPy goes once over what takes
 # bh a few kernels.
 _MOST, _MOST_MOVED = 1 << 14, 1 << 18
-# Of more elements, so many threads are faster.
+# With more elements than the first number, a stack of at least as many threads as the second is faster than NumPy.
 _MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
 _NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
 # Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
@@ -45,7 +45,7 @@ def _operand(value, form):
 
 
 def _little(array, most=_MOST):
-    """A little array whose data is at hand, or can be made so without waiting."""
+    """A little array whose data is computed, or can be without waiting."""
     if array.size > most or not _native.comes_to_hand(array):
         raise Later
     return lower(array)

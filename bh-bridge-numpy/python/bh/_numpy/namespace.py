@@ -130,7 +130,7 @@ def build():
         elif kind == ADAPTED and (made := adapt(original, FUNCTIONS[name])):
             public[name] = made
     for name, mine in public.items():
-        # What the program sees under a name, which may be more than what is registered.
+        # The program's object of a name, which may do more than the registered one.
         if callable(mine) and mine is not (original := getattr(np, name, None)) and not isinstance(original, (type, np.ufunc)):
             subclassing.named[original], subclassing.originals[mine] = mine, original
     return public
@@ -223,7 +223,7 @@ def register(original, mine):
     documentation.show_parameters(mine, original)
     if callable(mine) and not isinstance(original, (type, np.ufunc)):
         subclassing.originals[mine] = original
-    # NumPy's own code also calls what is behind its public functions.
+    # NumPy's own code also calls the functions behind its public ones.
     if isinstance(mine, types.FunctionType) and hasattr(original, "_implementation"):
         mine._implementation = _without_classes(original)
     for function in (original, getattr(original, "_implementation", original), getattr(original, "__wrapped__", original)):

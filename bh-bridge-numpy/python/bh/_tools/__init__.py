@@ -1,1 +1,1 @@
-"""What users and developers run: checks, reports, the doctor, stubs, the coverage page, and what is installed."""
+"""Tools for users and developers: checks, reports, the doctor, stubs, the coverage page, and the list of installed parts."""
