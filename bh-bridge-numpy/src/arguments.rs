@@ -82,6 +82,14 @@ impl<'a, 'py> Arguments<'a, 'py> {
         named.get(place).map(|object| object.bind(self.py))
     }
 
+    /// Other arguments, as many as these, of which the last have the same names.
+    pub fn with<'b>(&self, all: &'b [Py<PyAny>]) -> Arguments<'b, 'py>
+    where
+        'a: 'b,
+    {
+        Arguments { all, ..*self }
+    }
+
     /// Those without names as a tuple, and the others as a dict.
     pub fn as_objects(&self) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
         let unnamed = PyTuple::new(self.py, self.unnamed().iter().map(|object| object.bind(self.py)))?;

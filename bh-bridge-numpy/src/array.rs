@@ -238,6 +238,14 @@ impl Array {
         }
     }
 
+    /// NumPy's object for its element type.
+    pub fn numpy_dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.is_long_long() {
+            true => numpy_types::long_long(py, self.dtype),
+            false => numpy_types::numpy_dtype(py, self.dtype),
+        }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> i64 {
         self.view.len()
@@ -391,10 +399,7 @@ impl Array {
     /// The element type.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.is_long_long() {
-            true => numpy_types::long_long(py, self.dtype),
-            false => numpy_types::numpy_dtype(py, self.dtype),
-        }
+        self.numpy_dtype(py)
     }
 
     /// Another type in place, which arrays have not; NumPy says what no array could have.

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use std::ffi::c_void;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A running stack of components. Arrays keep the one that they were made in.
 pub struct Context {
@@ -27,9 +27,20 @@ pub struct Context {
     pub methods: Methods,
     /// Bytes, at most, of what is carried out where it is called.
     pub little: u64,
+    /// Are all arrays in the memory of this process? Asked once.
+    in_process: OnceLock<bool>,
 }
 
 impl Context {
+    /// Are all arrays of the stack in the memory of this process?
+    pub fn is_in_process(&self, py: Python<'_>) -> PyResult<bool> {
+        if let Some(known) = self.in_process.get() {
+            return Ok(*known);
+        }
+        let found = py.import("bh._array.memory")?.call_method1("stack_in_process", (&self.name,))?.extract()?;
+        Ok(*self.in_process.get_or_init(|| found))
+    }
+
     /// Records a call of a method. False if no component of the stack has it, or it does not take such arrays.
     pub fn call(
         &self,
@@ -100,7 +111,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
         recorder.open_with(name, handles)?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         let little = recorder.immediate_bytes();
-        Ok(Context { recorder, name, methods: Methods::default(), little })
+        Ok(Context { recorder, name, methods: Methods::default(), little, in_process: OnceLock::new() })
     };
     let context = detached(py, start).map_err(exception)?;
     let mut contexts = lock();

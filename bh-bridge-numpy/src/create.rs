@@ -226,7 +226,8 @@ pub fn shaped(py: Python<'_>, dtype: DType, view: Arc<View>, bits: impl Iterator
     given(py, Array::new(context, id, dtype, view))
 }
 
-fn copy_into<T: Plain>(from: Strided<'_>, to: *mut u8) {
+/// Copies elements in C order to `to`, which has room for all of them.
+pub fn copy_into<T: Plain>(from: Strided<'_>, to: *mut u8) {
     let to = to.cast::<T>();
     match from.slice::<T>() {
         // SAFETY: there is room for as many elements.

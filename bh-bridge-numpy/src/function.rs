@@ -1,12 +1,13 @@
 //! Functions of the package whose common calls on data at hand are served without Python.
 
 use crate::arguments::{self, Arguments, EntryPoint};
+use crate::by_numpy::ByNumpy;
 use crate::call::{Call, Served};
 use crate::ufunc::Ufunc;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::ffi::c_void;
 use std::sync::{LazyLock, OnceLock};
 
@@ -89,6 +90,7 @@ pub struct Function {
     serve: Server,
     python: Py<PyAny>,
     ufunc: Option<Py<Ufunc>>,
+    by_numpy: Option<ByNumpy>,
     /// As an attribute of a class, does it become a method of the instances?
     binds: bool,
 }
@@ -152,10 +154,14 @@ impl Function {
     #[inline]
     fn call<'py>(&self, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let call = Call { arguments, ufunc: self.ufunc.as_ref().map(Py::get) };
-        if crate::shortcut::taken()
-            && let Some(result) = (self.serve)(&call)?
-        {
-            return Ok(result);
+        if crate::shortcut::taken() {
+            let served = match ((self.serve)(&call)?, &self.by_numpy) {
+                (None, Some(by_numpy)) => by_numpy.serve(arguments)?,
+                (served, _) => served,
+            };
+            if let Some(result) = served {
+                return Ok(result);
+            }
         }
         arguments.call(self.python.bind(arguments.py()))
     }
@@ -163,24 +169,35 @@ impl Function {
 
 #[pymethods]
 impl Method {
-    /// The method `name`, whose other calls go to `python`.
+    /// The method `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls.
     #[new]
-    #[pyo3(signature = (name, python, ufunc=None))]
-    fn new(name: &str, python: Py<PyAny>, ufunc: Option<Py<Ufunc>>) -> PyResult<PyClassInitializer<Method>> {
-        let serve = server(&[&METHODS, &SERVERS], name)?;
-        let function = Function { entry: ENTRY, serve, python, ufunc, binds: true };
+    #[pyo3(signature = (name, python, ufunc=None, by_numpy=None))]
+    fn new(
+        name: Option<&str>,
+        python: Py<PyAny>,
+        ufunc: Option<Py<Ufunc>>,
+        by_numpy: Option<ByNumpy>,
+    ) -> PyResult<PyClassInitializer<Method>> {
+        let serve = name.map_or(Ok(nothing as Server), |name| server(&[&METHODS, &SERVERS], name))?;
+        let function = Function { entry: ENTRY, serve, python, ufunc, by_numpy, binds: true };
         Ok(PyClassInitializer::from(function).add_subclass(Method))
     }
 }
 
 #[pymethods]
 impl Function {
-    /// The function `name`, whose other calls go to `python`; without a name all of them.
+    /// The function `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls.
     #[new]
-    #[pyo3(signature = (name, python, ufunc=None, binds=true))]
-    fn new(name: Option<&str>, python: Py<PyAny>, ufunc: Option<Py<Ufunc>>, binds: bool) -> PyResult<Function> {
+    #[pyo3(signature = (name, python, ufunc=None, binds=true, by_numpy=None))]
+    fn new(
+        name: Option<&str>,
+        python: Py<PyAny>,
+        ufunc: Option<Py<Ufunc>>,
+        binds: bool,
+        by_numpy: Option<ByNumpy>,
+    ) -> PyResult<Function> {
         let serve = name.map_or(Ok(nothing as Server), |name| server(&[&SERVERS], name))?;
-        Ok(Function { entry: ENTRY, serve, python, ufunc, binds })
+        Ok(Function { entry: ENTRY, serve, python, ufunc, by_numpy, binds })
     }
 
     /// Calls of the older form.
@@ -213,8 +230,12 @@ impl Function {
     }
 
     /// Pickled by name, as functions are.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
-        Ok((py.import("bh._numpy.native_calls")?.getattr("named")?, (self.python.bind(py).getattr("__name__")?,)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let home = slf.as_any().getattr_opt("_home")?.unwrap_or_else(|| PyString::new(py, "bh").into_any());
+        let name = slf.get().python.bind(py).getattr("__name__")?;
+        let named = py.import("bh._numpy.native_calls")?.getattr("named")?;
+        PyTuple::new(py, [named, PyTuple::new(py, [name, home])?.into_any()])
     }
 }
 
@@ -227,7 +248,7 @@ fn served() -> (Vec<&'static str>, Vec<&'static str>) {
 
 /// Has functions called without tuples of their arguments.
 fn enter(py: Python<'_>) -> PyResult<()> {
-    let example = Bound::new(py, Function::new(None, py.None(), None, false)?)?;
+    let example = Bound::new(py, Function::new(None, py.None(), None, false, None)?)?;
     let offset = (&raw const example.get().entry).addr() - example.as_ptr().addr();
     let functions = py.get_type::<Function>();
     arguments::enter(&functions, &functions, offset, false)?;

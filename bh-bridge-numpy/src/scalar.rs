@@ -6,47 +6,13 @@
 
 use crate::array::Array;
 use crate::array_api::follows_array_api;
-use crate::numpy_types::numpy_dtype;
+pub use crate::numpy_api::scalar as numpy_scalar;
 use crate::text::intern;
 use bh_bytecode::Constant;
-use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyModule, PyString, PyWeakrefReference};
+use pyo3::types::{PyDict, PyModule, PyString, PyWeakrefReference};
 use std::cell::RefCell;
-use std::ffi::c_void;
-use std::sync::OnceLock;
-
-/// `PyArray_Scalar` of NumPy's C interface: a scalar with the value at an address, of a type given as a dtype.
-type Maker = unsafe extern "C" fn(*mut c_void, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
-
-/// Its place in the table of functions, which is the same in all versions.
-const PLACE: usize = 60;
-
-static MAKER: OnceLock<Maker> = OnceLock::new();
-
-fn maker(py: Python<'_>) -> PyResult<Maker> {
-    if let Some(maker) = MAKER.get() {
-        return Ok(*maker);
-    }
-    let table = py.import("numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
-    let table = table.cast::<PyCapsule>()?.pointer_checked(None)?.cast::<*const c_void>();
-    // SAFETY: the capsule's pointer is that of NumPy's table of functions.
-    let maker = unsafe { *table.as_ptr().add(PLACE) };
-    if maker.is_null() {
-        return Err(PyImportError::new_err("NumPy's C interface lacks PyArray_Scalar"));
-    }
-    // SAFETY: NumPy documents the function with this type.
-    Ok(*MAKER.get_or_init(|| unsafe { std::mem::transmute::<*const c_void, Maker>(maker) }))
-}
-
-/// A value as a scalar of NumPy.
-pub fn numpy_scalar<'py>(py: Python<'py>, value: &Constant) -> PyResult<Bound<'py, PyAny>> {
-    let (maker, dtype) = (maker(py)?, numpy_dtype(py, value.dtype())?);
-    let data = value.bits.as_ptr().cast_mut().cast();
-    // SAFETY: the data is an element of the dtype, and only read; the result is a new reference, or null with an exception.
-    unsafe { Bound::from_owned_ptr_or_err(py, maker(data, dtype.as_ptr(), std::ptr::null_mut())) }
-}
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scalar_at_hand, module)?)

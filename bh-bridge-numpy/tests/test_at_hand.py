@@ -1,5 +1,7 @@
 """Functions of little arrays at hand, which NumPy carries out, have the bits of what is recorded; arrays of the numbers in lists."""
 
+import contextlib
+
 import numpy
 import pytest
 
@@ -54,6 +56,20 @@ CALLS = {
     "nanmin": lambda np, a, b, i: (np.nanmin(np.append(a, np.nan)), np.nanmin(np.stack([a, b]), axis=0), np.nanmin(i)),
     "nanmax": lambda np, a, b, i: (np.nanmax(np.append(np.nan, b)), np.nanmax(np.stack([a, b]), axis=1, keepdims=True)),
     "trim_zeros": lambda np, a, b, i: (np.trim_zeros(i), np.trim_zeros(np.append(i, 0), "b")),
+    "block": lambda np, a, b, i: (np.block([a, b]), np.block([[a[:, None], np.stack([b, b], 1)], [1.0, np.zeros((1, 2))]])),
+    "ediff1d": lambda np, a, b, i: (np.ediff1d(a), np.ediff1d(i, to_end=9), np.ediff1d(a, b, b)),
+    "tile": lambda np, a, b, i: (np.tile(a, 2), np.tile(i, (2, 3)), np.tile(np.stack([a, b]), 2)),
+    "kron": lambda np, a, b, i: (np.kron(a, b), np.kron(np.eye(2), i)),
+    "tril": lambda np, a, b, i: (np.tril(np.stack([a, b])), np.tril(i, -1)),
+    "triu": lambda np, a, b, i: (np.triu(np.stack([a, b]), 1), np.triu(i > 2)),
+    "extract": lambda np, a, b, i: (np.extract(a > 0, b), np.extract(i, a)),
+    "compress": lambda np, a, b, i: (np.compress(a > 0, b), np.compress([True, False], np.stack([a, b]), axis=0)),
+    "take_along_axis": lambda np, a, b, i: (np.take_along_axis(a, np.argsort(b), 0), np.take_along_axis(np.stack([a, b]), np.array([[0], [0]]), axis=1)),
+    "isclose": lambda np, a, b, i: (np.isclose(a, a + 1e-9), np.isclose(a, np.append(b[1:], np.nan), equal_nan=True), np.isclose(i, i + 1, 0.5)),
+    "allclose": lambda np, a, b, i: (np.allclose(a, a + 1e-9), np.allclose(a, b, 0.1, 0.5)),
+    "array_equal": lambda np, a, b, i: (np.array_equal(a, a), np.array_equal(a, b), np.array_equal(np.append(a, np.nan), np.append(a, np.nan), equal_nan=True)),
+    "ptp": lambda np, a, b, i: (np.ptp(a), np.ptp(np.stack([a, b]), axis=0), np.ptp(i)),
+    "select": lambda np, a, b, i: (np.select([a > 0, b > 0], [a, b]), np.select([i > 2], [i], -1)),
     "unpackbits": lambda np, a, b, i: np.unpackbits(i.astype("u1"), count=11),
 } | {
     name: lambda np, a, b, i, name=name: getattr(np, name)(a, b) for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d")
@@ -77,26 +93,35 @@ def bits(value):
     return host.dtype, host.shape, host.tobytes()
 
 
-def recording(patch):
+@contextlib.contextmanager
+def recording():
     """Has the package record what NumPy computes at once."""
 
     def refuse(*arguments):
         raise immediate.Later
 
-    patch.setattr(immediate, "taken", refuse)
+    before = bh._native.set_shortcuts(False)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(immediate, "taken", refuse)
+            yield
+    finally:
+        bh._native.set_shortcuts(before)
 
 
 @pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.by_numpy])
-def test_functions_have_the_bits_of_what_is_recorded(name, monkeypatch):
+def test_functions_have_the_bits_of_what_is_recorded(name):
     source = numpy.random.default_rng(5)
     for turn in range(40):
         size = int(source.integers(1, 40))
         hosts = source.normal(size=size).round(turn % 3 + 1), source.normal(size=size), source.integers(0, 9, size)
         at_once = bits(CALLS[name](bh, *map(bh.array, hosts)))
-        with monkeypatch.context() as patch:
-            recording(patch)
+        before = bh._native.set_shortcuts(False)
+        by_python = bits(CALLS[name](bh, *map(bh.array, hosts)))
+        bh._native.set_shortcuts(before)
+        with recording():
             recorded = bits(CALLS[name](bh, *map(bh.array, hosts)))
-        assert at_once == recorded == bits(CALLS[name](numpy, *hosts)), hosts
+        assert at_once == by_python == recorded == bits(CALLS[name](numpy, *hosts)), hosts
 
 
 @pytest.mark.parametrize(
@@ -137,11 +162,11 @@ def test_what_is_written_to_is_the_programs_own():
 
 
 @pytest.mark.skipif(not memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
-def test_little_arrays_are_waited_for_where_a_record_is_long(monkeypatch):
+def test_little_arrays_are_waited_for_where_a_record_is_long():
     host = numpy.random.default_rng(4).normal(size=300)
     at_once = bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
-    recording(monkeypatch)
-    assert at_once == bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
+    with recording():
+        assert at_once == bits(CALLS["interp"](bh, bh.asarray(host) * 1.0, bh.asarray(host) + 1.0, None))
 
 
 def test_recordings_look_at_arrays_anew():
@@ -203,8 +228,9 @@ def test_who_sorts(monkeypatch):
             patch.setattr(immediate, "_MANY_THREADS", 1)
             x = bh.asarray(a)
             bh.flush()
-            before = counted()
+            before, shortcuts = counted(), bh._native.set_shortcuts(False)
             call(x)
+            bh._native.set_shortcuts(shortcuts)
             bh.flush()
             assert counted() - before > at_once
     # What the array API knows, and NumPy does not.

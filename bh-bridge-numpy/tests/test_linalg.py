@@ -197,3 +197,8 @@ def test_traced_functions_keep_methods():
     for seed in range(4):
         a, b = numpy.random.default_rng(seed).normal(size=(2, 6, 6))
         close(step(bh.asarray(a), bh.asarray(b)), numpy.linalg.solve(a, b) + 1.0, "f8")
+
+
+def test_functions_are_pickled_by_name():
+    for function in (bh.linalg.inv, bh.linalg.eigh, bh.linalg.matrix_rank, bh.median, bh.repeat):
+        assert pickle.loads(pickle.dumps(function)) is function

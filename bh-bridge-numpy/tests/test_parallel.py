@@ -9,7 +9,7 @@ from conftest import same
 from soaking import functions as scalar_programs
 
 import bh
-from bh._jit import parallel as _parallel
+from bh._jit.scalar import program as _program
 from bh._jit.scalar import registers
 
 # How many random functions are tried; more for longer runs.
@@ -243,9 +243,9 @@ OWN = [(tallied, (24,), MATRIX.ravel(), numpy.zeros(5, int), numpy.zeros(4)), (b
 
 @pytest.mark.parametrize("make, shape, arrays", [(make, shape, arrays) for make, shape, *arrays in OWN], ids=lambda value: getattr(value, "__name__", ""))
 def test_own_elements_are_written_by_one_operation(make, shape, arrays):
-    _parallel._programs.clear()
+    _program._programs.clear()
     check(make, shape, *arrays)
-    (program,) = _parallel._programs.values()
+    (program,) = _program._programs.values()
     assert all(program._written.values()) and program._written
 
 
@@ -315,10 +315,10 @@ def test_functions_of_one_text_with_other_arrays():
         return c
 
     one, other, third = bh.arange(3.0), bh.ones(3), bh.zeros(3)
-    read = len(_parallel._programs)
+    read = len(_program._programs)
     same(moved(one, other, third), numpy.arange(1.0, 4.0))
     same(moved(third, one, other), numpy.arange(2.0, 5.0))
-    assert len(_parallel._programs) == read + 1
+    assert len(_program._programs) == read + 1
     # One array where there were two, others where there was one, another form, and memory that is shared.
     same(moved(other, other, third), numpy.arange(3.0, 6.0))
     same(moved(third, one, other), numpy.arange(4.0, 7.0))

@@ -94,9 +94,26 @@ def test_random_programs_of_complex_numbers():
         assert is_one_operation(mine), seed
 
 
+def test_functions_of_one_text_are_read_once(monkeypatch):
+    def scaled(factor, offset, function=None):
+        return lambda x, offset=offset: factor * x + offset if function is None else function(x)
+
+    readings, read = [], reader.read
+    monkeypatch.setattr(reader, "read", lambda *args: readings.append(args) or read(*args))
+    x = numpy.arange(3.0)
+    for factor, offset in ((2, 1), (2, 1), (2, 1.5), (2.0, 1), (3, 1), (2, 1)):
+        made = scaled(factor, offset)
+        same(bh.vectorize(made)(bh.asarray(x)), numpy.vectorize(made)(x))
+    # Other numbers of the closure and other defaults are another function.
+    assert len(readings) == 5
+    same(bh.vectorize(scaled(0, 0, lambda x: x * 2))(bh.asarray(x)), x * 2)
+    same(bh.vectorize(scaled(0, 0, lambda x: x * 3))(bh.asarray(x)), x * 3)
+
+
 def is_one_operation(made):
     """Is a function one operation of the stack for all arguments that it had?"""
-    return all(written for one in made._programs.values() for written in one._written.values()) and made._programs != {}
+    read = [one for (code, *_), one in program._programs.items() if code == made.pyfunc.__code__]
+    return all(written for one in read for written in one._written.values()) and read != []
 
 
 @pytest.mark.parametrize("function", [scalars.julia, scalars.basin, scalars.legendre], ids=lambda function: function.__name__)

@@ -12,11 +12,12 @@ _OF_PROCESSES = {"filter", "fuser", "vem-node", "vem-cluster", "ve-cpu"}
 def in_process(name):
     """Are all arrays of the stack of this name in the memory of this process, also those of the function that is at work? While one is
     traced, its arrays have no elements, and while one is differentiated, they are not looked at."""
-    return not here.records and _in_process(name)
+    return not here.records and stack_in_process(name)
 
 
 @functools.cache
-def _in_process(name):
+def stack_in_process(name):
+    """Are all arrays of the stack of this name in the memory of this process?"""
     return _OF_PROCESSES.issuperset(_native.Stack(name).components()) and ranks_of(name) == 1
 
 

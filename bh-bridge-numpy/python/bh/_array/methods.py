@@ -385,13 +385,14 @@ def _copied(function):
 def _install():
     """Gives the class the methods that are functions, has native ones serve common calls, and shows the parameters of NumPy's; `_own`
     has those of this package."""
-    for name, row in FUNCTIONS.items():
-        if row.method:
-            function = getattr(importlib.import_module(f"bh.{row.module}"), name)
-            setattr(ndarray, name, at_hand(function, getattr(np, name), row))
     for name, row in (FUNCTIONS | METHODS).items():
-        if row.native and (row.method or name in METHODS):
-            setattr(ndarray, name, served(name, for_both(name, getattr(ndarray, name)), row.native, method=True))
+        if not row.method and name not in METHODS:
+            continue
+        function = getattr(importlib.import_module(f"bh.{row.module}"), name) if row.method else getattr(ndarray, name)
+        if row.native or row.by_numpy:
+            original = getattr(np, name, None)
+            function = served(name, at_hand(for_both(name, function), original, row, method=True), row, original, method=True)
+        setattr(ndarray, name, function)
     for name, function in list(vars(ndarray).items()):
         if isinstance(function, (types.FunctionType, _native.Function)) and hasattr(np.ndarray, name):
             own, function = getattr(function, "__wrapped__", function), _copied(function)

@@ -1,15 +1,16 @@
 """Elements in another order, repeated, or chosen by where they stand."""
 
 import builtins
+from math import prod
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from .. import _native
 from .._array import indexing
-from .._array.conversion import asarray, astype, in_order, native
+from .._array.conversion import asarray, assigned, astype, in_order, native
 from .._array.element_types import BOOL, INT64
-from .._array.layout import axes_in_memory
+from .._array.layout import axes_in_memory, repeats as repeats_memory
 from .._numpy import fallback
 from .._numpy.fallback import falls_back
 from .joining import concatenate
@@ -176,6 +177,28 @@ def diag(v, k=0):
 def diagflat(v, k=0):
     """A matrix with this diagonal."""
     return diag(ravel(v), k)
+
+
+def fill_diagonal(a, val, wrap=False):
+    """Assigns to the elements whose indices are all equal; the diagonal of a tall matrix may begin again below."""
+    if type(a) is not ndarray:
+        raise fallback.Fallback("an array of NumPy")
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    end = a.shape[1] ** 2 if a.ndim == 2 and not wrap else None
+    extent = builtins.min(a.shape)
+    if not (a._writeable and extent) or a.ndim == 2 and wrap and a.shape[0] > extent + 1 or repeats_memory(a):
+        a.flat[: end : builtins.sum(prod(a.shape[axis:]) for axis in range(1, a.ndim + 1))] = val
+        return
+    places = _native.window(a, a._start, [extent], [builtins.sum(a._stride)])
+    if isinstance(val, (int, float, complex)):
+        places[...] = val
+        return
+    values = assigned(val, a.dtype).reshape(-1)
+    if values.size:
+        places[...] = resize(values, extent) if values.size > 1 else values
 
 
 def _triangle(m, k, lower):

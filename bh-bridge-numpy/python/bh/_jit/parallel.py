@@ -6,11 +6,8 @@ from .. import _native
 from .._array.conversion import asarray
 from .indices import Index
 from .scalar.ir import Unsupported
-from .scalar.program import Program
+from .scalar.program import program_of
 from .tracing import Untraceable
-
-# What was read, and the most that is kept.
-_programs, _MOST = {}, 256
 
 
 def parallel(function, shape):
@@ -55,13 +52,6 @@ def _read(function, indices, shape):
     names = function.__code__.co_varnames[: function.__code__.co_argcount][: len(shape)]
     if len(names) != len(shape):
         raise Unsupported(f"it takes no {len(shape)} indices")
-    # Functions of one text come again and again, with other arrays.
-    key = function.__code__, len(shape)
-    program = _programs.get(key)
-    if program is None or not program.still_holds(function):
-        program = Program(function, names, indices=True)
-        if len(_programs) >= _MOST:
-            _programs.clear()
-        _programs[key] = program
+    program = program_of(function, names, indices=True)
     results = program(function, [index.values() for index in indices], shape)
     return (results if not program.single else results[0]) if results else None

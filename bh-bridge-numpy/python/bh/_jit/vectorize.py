@@ -9,7 +9,7 @@ from .._array.conversion import native
 from .._array.element_types import code_of
 from .._numpy import fallback
 from .scalar.ir import Mistyped, Unsupported
-from .scalar.program import Program
+from .scalar.program import program_of
 from .tracing import Scalar, Untraceable, plain, traced
 
 
@@ -35,7 +35,7 @@ class vectorize:
 
     def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
         self.otypes, self.doc, self.excluded, self.cache, self.signature = otypes, doc, excluded, cache, signature
-        self.pyfunc, self._programs = None, {}
+        self.pyfunc = None
         if pyfunc is not None:
             if not callable(pyfunc):
                 raise TypeError(f"a function is needed, not {pyfunc!r}")
@@ -80,17 +80,10 @@ class vectorize:
         if len(args) > len(names) or kwargs.keys() & {*names[: len(args)]}:
             raise Unsupported("arguments that do not fit")
         given = dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
-        program = self._program(tuple(given))
+        program = program_of(self.pyfunc, tuple(given))
         shapes = {value.shape for value in given.values()}
         shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
         return program(self.pyfunc, list(given.values()), shape)
-
-    def _program(self, names):
-        """The function, read for a call with these arguments."""
-        program = self._programs.get(names)
-        if program is None or not program.still_holds(self.pyfunc):
-            program = self._programs[names] = Program(self.pyfunc, names)
-        return program
 
     def _trace(self, args, kwargs):
         """The result of the function, called with what stands for elements."""

@@ -240,7 +240,11 @@ def shown(value):
 
 def taken(function, args, kwargs):
     """What a function of NumPy returns, as bh's; the memory of a new array is taken over."""
-    value, is_alone = _native.call_alone(invoke, (function, args, kwargs))
+    return made(*_native.call_alone(invoke, (function, args, kwargs)))
+
+
+def made(value, is_alone):
+    """What a function of NumPy has returned, as bh's; `is_alone`: nobody else refers to it."""
     if is_alone and type(value) is np.ndarray and _can_be_given_away(value):
         return _native.donate_buffer(value, CODE[value.dtype])
     return lift(value)

@@ -1,5 +1,5 @@
 """Functions, and advanced indexing, that NumPy carries out at once: where all operands are little and at hand, or a record of the call
-would be long, or where it sorts.
+would be long, or where it sorts. `native_calls` has most calls on what has been computed served without these.
 
 Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
 operations that round in one way. So it does not matter when operands come to be at hand.
@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _native
 from .._array.memory import in_process
-from .fallback import lift, lower, taken
+from .fallback import given, lift, lower, taken
 from .registry import AWAITED, COMPUTED, MOVED, SORTED
 
 ndarray = _native.ndarray
@@ -24,8 +24,11 @@ _MOST, _MOST_MOVED = 1 << 14, 1 << 18
 _MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
 _NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
 # Options in words with which results are the same; others fold, such as the modes and bins that need a mean.
-_WORDS = set("""left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort stable
-introselect big little full same valid""".split())
+WORDS = frozenset("""left right linear lower higher nearest midpoint constant edge reflect symmetric wrap quicksort mergesort heapsort
+stable introselect big little full same valid reduced complete r L U""".split())
+# The most elements of an operand that may be copied for NumPy without asking how many threads the stack has.
+MOST_SORTED = 1 << 16
+MOST = {COMPUTED: _MOST, MOVED: _MOST_MOVED, AWAITED: _MOST, SORTED: MOST_SORTED}
 
 
 class Later(Exception):
@@ -79,7 +82,7 @@ def _option(value):
     if kind in (list, tuple):
         is_known = len(value) <= _MOST and _NUMBERS.issuperset(map(type, value))
     else:
-        is_known = kind in _NUMBERS or kind is str and value in _WORDS
+        is_known = kind in _NUMBERS or kind is str and value in WORDS
     if not is_known:
         raise Later
     return value
@@ -92,8 +95,7 @@ _FORMS = {COMPUTED: _little, MOVED: _moved, AWAITED: _little_awaited, SORTED: _a
 def carried_out(original, row, args, kwargs):
     """What NumPy's function makes of the arguments at once."""
     operands, form = row.operands, _FORMS[row.by_numpy]
-    in_place = original is np.nan_to_num and (len(args) > 1 or not kwargs.get("copy", True))
-    if in_place or "descending" in kwargs:
+    if row.named and len(args) > operands or not kwargs.get("copy", True) or "descending" in kwargs:
         raise Later
     seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
     return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
@@ -112,8 +114,8 @@ def chosen(array, key):
     return lift(source[indices])
 
 
-def at_hand(function, original, row):
-    """The function; if its row says so, by NumPy's at once where that is the same."""
+def at_hand(function, original, row, method=False):
+    """The function, or the method; if its row says so, by NumPy's at once where that is the same."""
     if not row.by_numpy:
         return function
 
@@ -122,9 +124,12 @@ def at_hand(function, original, row):
         # Compositions of this package, and users of the array API, get arrays also where NumPy makes numbers.
         if _native.follows_array_api() or sys._getframe(1).f_globals.get("__name__", "").startswith("bh."):
             return function(*args, **kwargs)
+        if method and type(args[0]) is not ndarray:
+            # An instance of another class.
+            return function(*args, **kwargs)
         try:
             return carried_out(original, row, args, kwargs)
         except Later:
-            return function(*args, **kwargs)
+            return given(function(*args, **kwargs))
 
     return wrapper

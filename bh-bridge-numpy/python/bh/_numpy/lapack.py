@@ -14,9 +14,9 @@ from .._jit.symbols import here
 from .._ufunc.ufunc import UFUNCS as _u
 from .fallback import Fallback, falls_back, from_numpy, lower, taken
 
-_choice = os.environ.get("BH_LINALG", "numpy")
-if _choice not in ("numpy", "stack"):
-    raise ValueError(f"BH_LINALG is '{_choice}', but must be numpy or stack")
+LINALG = os.environ.get("BH_LINALG", "numpy")
+if LINALG not in ("numpy", "stack"):
+    raise ValueError(f"BH_LINALG is '{LINALG}', but must be numpy or stack")
 
 
 def _stack_of(values):
@@ -49,7 +49,7 @@ def by_lapack(original):
     def decorate(function):
         @functools.wraps(function)
         def chosen(*args, **kwargs):
-            if _choice == "stack" or not in_process(_stack_of(args)):
+            if LINALG == "stack" or not in_process(_stack_of(args)):
                 result = function(*args, **kwargs)
                 if not here.records and _has_nan(result):
                     raise Fallback("a result that is not a number")

@@ -109,7 +109,7 @@ def _add(name):
     made = _MAKE[row.kind](name, original, row)
     if callable(original) and not isinstance(original, type):
         register(original, made)
-    public[name] = unbound(name, served(name, made, row.native) if row.native else made)
+    public[name] = unbound(name, served(name, made, row, original))
 
 
 def build():
@@ -128,7 +128,7 @@ def build():
         if kind == BRACKETS:
             public[name] = numpy_code.adapt_brackets(original, public, equivalent)
         elif kind == ADAPTED and (made := adapt(original, FUNCTIONS[name])):
-            public[name] = made
+            public[name] = served(name, made, FUNCTIONS[name], original)
     for name, mine in public.items():
         # The program's object of a name, which may do more than the registered one.
         if callable(mine) and mine is not (original := getattr(np, name, None)) and not isinstance(original, (type, np.ufunc)):

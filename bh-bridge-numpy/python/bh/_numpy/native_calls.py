@@ -1,39 +1,56 @@
-"""Functions and methods whose common calls are served natively."""
+"""Functions and methods whose common calls are served natively: by bh, or by NumPy's own function at once."""
 
 import functools
+import importlib
 import types
 
 import numpy as np
 
 from .. import _native
 from .._ufunc.ufunc import UFUNCS
+from .immediate import MOST, MOST_SORTED, WORDS
+from .lapack import LINALG
+from .registry import AWAITED, SORTED
 
 
-def served(name, function, made_of, method=False):
-    """The function, or the method, with the native one before it, which is made of a universal function or, if True, of none."""
-    ufunc = UFUNCS.get(made_of)
-    native = _native.Method(name, function, ufunc) if method else _native.Function(name, function, ufunc, _binds(name))
+def served(name, function, row, original, method=False, home="bh"):
+    """The function, or the method, with what serves common calls of it natively before it, as its row says; `original`: NumPy's.
+    `home`: the module that has it."""
+    ufunc, by_numpy = UFUNCS.get(row.native), _by_numpy(original, row, not method)
+    if not (row.native or by_numpy):
+        return function
+    known = name if row.native else None
+    native = _native.Method(known, function, ufunc, by_numpy) if method else _native.Function(known, function, ufunc, _binds(original), by_numpy)
     functools.update_wrapper(native, function)
+    native._home = home
     if isinstance(behind := getattr(function, "__wrapped__", None), types.BuiltinFunctionType):
         # Who asks for its parameters gets those of NumPy's.
         native.__wrapped__ = behind
     return native
 
 
+def _by_numpy(original, row, is_function):
+    """What the native half has to know of calls that NumPy computes at once."""
+    if row.lapack:
+        return None if LINALG == "stack" else (original, row.operands, MOST_SORTED, True, WORDS, False, True)
+    if not row.by_numpy:
+        return None
+    takes_hosts = is_function and row.by_numpy in (AWAITED, SORTED)
+    return original, row.operands, MOST[row.by_numpy], takes_hosts, WORDS, row.named, False
+
+
 def unbound(name, function):
     """The function; one that is no method of a class that has it in NumPy, is none here."""
-    if _binds(name) or type(function) is not types.FunctionType:
+    if _binds(getattr(np, name)) or type(function) is not types.FunctionType:
         return function
     return functools.update_wrapper(_native.Function(None, function, binds=False), function)
 
 
-def _binds(name):
+def _binds(original):
     """Is NumPy's function, as an attribute of a class, a method of the instances?"""
-    return hasattr(type(getattr(np, name)), "__get__")
+    return hasattr(type(original), "__get__")
 
 
-def named(name):
-    """The function of the package of this name, for pickles."""
-    import bh
-
-    return getattr(bh, name)
+def named(name, home="bh"):
+    """The function of this name in a module of the package, for pickles."""
+    return getattr(importlib.import_module(home), name)

@@ -5,7 +5,7 @@ from .._array import indexing
 from .._functions import products
 from .._ufunc import folds, operands  # noqa: F401
 from .._ufunc.ufunc import UFUNCS, binary, inplace
-from . import floating_point
+from . import fallback, floating_point
 
 # Universal functions that are operators, by the names of Python's methods or of NumPy's functions.
 _OPERATORS = """
@@ -17,6 +17,7 @@ less less_equal equal not_equal greater greater_equal negative positive absolute
 def install():
     """Hands them over."""
     _native.set_indexing(indexing.get, indexing.set)
+    _native.set_lift(fallback.made)
     _native.set_warnings(floating_point.again, floating_point.met, floating_point.divided)
     _native.set_ufuncs({function._np: function for function in UFUNCS.values()})
     _native.set_operators(

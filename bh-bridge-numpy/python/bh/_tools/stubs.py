@@ -141,7 +141,7 @@ def part(name):
         value = getattr(module, function, None)
         if function == "default_rng":
             lines.append("def default_rng(seed: Any = ...) -> Generator: ...")
-        elif isinstance(value, types.FunctionType):
+        elif isinstance(value, (types.FunctionType, bh._native.Function)):
             lines.append(f"def {function}({_signature(value)}) -> {_result(rows.get(function))}: ...")
         elif isinstance(value, type) and issubclass(value, BaseException):
             lines.append(f"class {function}({value.__mro__[1].__name__}): ...")

@@ -16,6 +16,7 @@ from .._jit.symbols import here
 from .._numpy import imports, namespace
 from .._numpy.fallback import Fallback, falls_back
 from .._numpy.lapack import by_lapack
+from .._numpy.native_calls import served
 from .._numpy.registry import ADAPTED, LEFT, LINALG, OWN
 from .._ufunc.ufunc import UFUNCS as _u
 from .decompositions import adjoint, check_shape, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
@@ -321,6 +322,8 @@ for _name, _row in sorted(_rows.items(), key=lambda item: item[1].kind == ADAPTE
         globals()[_name] = namespace.falling_back(_original, f"numpy.linalg.{_name}") if _row.kind == LEFT else _original
     if _row.kind in (OWN, LEFT):
         namespace.register(_original, globals()[_name])
+    if _row.lapack:
+        globals()[_name] = served(_name, globals()[_name], _row, _original, home="bh.linalg")
 del _name, _original, _row, _rows
 
 

@@ -86,9 +86,16 @@ class Names:
             if form is not None:
                 if arrays.setdefault(before, now) is not now:
                     return False
-            elif now is not before and not (isinstance(now, _NUMBERS) and Const(now) == lifted(before)):
+            elif not means_the_same(before, now):
                 return False
         return len(set(map(id, arrays.values()))) == len(arrays)
+
+
+def means_the_same(before, now):
+    """Is a function that was read with one value the same with another one?"""
+    if type(before) is tuple and type(now) is tuple:
+        return len(before) == len(now) and all(map(means_the_same, before, now))
+    return now is before or isinstance(now, _NUMBERS) and Const(now) == lifted(before)
 
 
 def _form(value):

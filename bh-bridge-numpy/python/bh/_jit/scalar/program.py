@@ -15,7 +15,23 @@ from .emitter import Emitter
 from .inference import infer
 from .ir import Unsupported
 from .loops import Plan, run
+from .names import means_the_same
 from .sinking import sunk
+
+# What was read, by text and arguments, and the most that is kept.
+_programs, _MOST = {}, 256
+
+
+def program_of(function, given, indices=False):
+    """A function, read for calls with these arguments. Programs make functions of one text again and again: `Program` serves them all."""
+    key = function.__code__, given, indices
+    program = _programs.get(key)
+    if program is None or not program.still_holds(function):
+        program = Program(function, given, indices)
+        if len(_programs) >= _MOST:
+            _programs.clear()
+        _programs[key] = program
+    return program
 
 
 class Program:
@@ -23,6 +39,7 @@ class Program:
     text for which it holds."""
 
     def __init__(self, function, given, indices=False):
+        self._defaults = _defaults(function)
         read, self._names = reader.read(function, given, indices)
         self._function = dataclasses.replace(read, body=sunk(read.body))
         self._compiled, self._written = {}, {}
@@ -30,7 +47,12 @@ class Program:
 
     def still_holds(self, function):
         """Does everything mean what it did?"""
-        return self._names.still_hold(function)
+        defaults = _defaults(function)
+        try:
+            return means_the_same(self._defaults, defaults) and self._names.still_hold(function)
+        except (AttributeError, ValueError):
+            # A name, or a variable of a closure, means nothing now.
+            return False
 
     def __call__(self, function, arrays, shape):
         """The results of a call of the function with these arrays, in this shape."""
@@ -95,6 +117,11 @@ class Program:
         if dtypes not in self._compiled:
             self._compiled[dtypes] = compiled(self._function, dtypes)[0]
         return self._compiled[dtypes]
+
+
+def _defaults(function):
+    """What the parameters of a function are without arguments."""
+    return (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
 
 
 def _are_apart(owns, named):

@@ -1,0 +1,244 @@
+//! Calls that NumPy's own function computes at once, on copies of little arrays whose data has been computed. Which functions these
+//! are, the registry says; other calls of them go to Python.
+
+use crate::arguments::Arguments;
+use crate::array::Array;
+use crate::call::Served;
+use crate::context::{self, Shared};
+use crate::create::copy_into;
+use crate::numpy_api::{HostArray, Order, new_array};
+use crate::numpy_types::scalar_type;
+use crate::scalar::{asked_by_program, numpy_scalar};
+use crate::shared_view::contiguous;
+use crate::strided::{Strided, is_plain, sized};
+use crate::text::intern;
+use bh_bytecode::{DType, MAX_RANK, Truth};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::sync::OnceLock;
+
+/// What the row of a function says of calls that NumPy computes at once: NumPy's function, how many of the leading arguments may be
+/// arrays, the most elements of one, whether arrays of NumPy's are among them, the texts that options may be, whether options need names,
+/// and whether all arrays have to be in the memory of this process.
+#[derive(FromPyObject)]
+pub struct ByNumpy(Py<PyAny>, usize, i64, bool, Py<PyAny>, bool, bool);
+
+/// The most elements that are copied under the recorder's lock.
+const MOST: i64 = 1 << 16;
+
+/// Arrays with at least as many bytes are not copied, but taken over.
+const LARGE: usize = 1 << 16;
+
+/// The deepest nesting of lists that are looked into.
+const DEEPEST: usize = 4;
+
+/// The function of Python that makes arrays of bh of those in what NumPy returned, given whether nobody else refers to that.
+static LIFT: OnceLock<Py<PyAny>> = OnceLock::new();
+
+/// Makes known what lifts results that are not little arrays.
+#[pyfunction]
+fn set_lift(lift: Py<PyAny>) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = LIFT.set(lift);
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_lift, module)?)
+}
+
+impl ByNumpy {
+    /// Calls NumPy's function. `None` for calls that Python has to look at.
+    pub fn serve<'py>(&self, arguments: Arguments<'_, 'py>) -> Served<'py> {
+        let (py, unnamed) = (arguments.py(), arguments.unnamed().len());
+        let ByNumpy(function, operands, _, _, _, only_named, in_process) = self;
+        if !asked_by_program(py) || *only_named && unnamed > *operands || changes(&arguments) {
+            return Ok(None);
+        }
+        if *in_process && !context_of(&arguments)?.is_in_process(py)? {
+            return Ok(None);
+        }
+        let mut shown = Vec::with_capacity(arguments.all().len());
+        for (place, object) in arguments.all().iter().enumerate() {
+            let object = object.bind(py);
+            let one = match place < unnamed.min(*operands) {
+                true => self.operand(object, 0)?,
+                false => self.is_option(object).then(|| object.clone()),
+            };
+            let Some(one) = one else { return Ok(None) };
+            shown.push(one.unbind());
+        }
+        lifted(arguments.with(&shown).call(function.bind(py))?).map(Some)
+    }
+
+    /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed.
+    fn operand<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Ok(array) = object.cast_exact::<Array>() {
+            return shown(array, self.2);
+        }
+        if let Some(host) = HostArray::of(object) {
+            let count = host.shape().iter().product::<isize>() as i64;
+            return Ok((self.3 && count <= self.2).then(|| object.clone()));
+        }
+        if object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
+            return self.sequence(object, depth);
+        }
+        Ok(self.is_option(object).then(|| object.clone()))
+    }
+
+    /// A list or a tuple, in which arrays are replaced.
+    fn sequence<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if depth == DEEPEST || object.len()? as i64 > self.2.min(MOST) {
+            return Ok(None);
+        }
+        if holds_numbers(object)? {
+            return Ok(Some(object.clone()));
+        }
+        let mut parts = Vec::new();
+        for part in object.try_iter()? {
+            let Some(part) = self.operand(&part?, depth + 1)? else { return Ok(None) };
+            parts.push(part);
+        }
+        Ok(Some(match object.is_exact_instance_of::<PyList>() {
+            true => PyList::new(object.py(), parts)?.into_any(),
+            false => PyTuple::new(object.py(), parts)?.into_any(),
+        }))
+    }
+
+    /// Is it an option that NumPy's function may get as it is: a number, a known text, or some numbers?
+    fn is_option(&self, object: &Bound<'_, PyAny>) -> bool {
+        if object.is_exact_instance_of::<PyString>() {
+            return self.4.bind(object.py()).contains(object).unwrap_or(false);
+        }
+        let is_sequence = object.is_exact_instance_of::<PyTuple>() || object.is_exact_instance_of::<PyList>();
+        is_number(object)
+            || is_sequence
+                && object.len().is_ok_and(|count| count as i64 <= self.2)
+                && holds_numbers(object).unwrap_or(false)
+    }
+}
+
+/// Has the call options by which NumPy's function would change an argument, or that NumPy does not know?
+fn changes(arguments: &Arguments<'_, '_>) -> bool {
+    let py = arguments.py();
+    arguments.named() > 0
+        && (arguments.get(intern!(py, "copy")).is_some()
+            || arguments.get(intern!(py, "out")).is_some_and(|out| !out.is_none())
+            || arguments.get(intern!(py, "descending")).is_some())
+}
+
+/// The context of the first array among the arguments, or that of new arrays.
+fn context_of(arguments: &Arguments<'_, '_>) -> PyResult<Shared> {
+    let py = arguments.py();
+    let found =
+        arguments.all().iter().find_map(|object| Some(object.bind(py).cast_exact::<Array>().ok()?.get().context));
+    found.map_or_else(|| context::current(py), Ok)
+}
+
+/// Is it a number of Python or NumPy, or None?
+fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_none()
+        || object.is_exact_instance_of::<PyBool>()
+        || object.is_exact_instance_of::<PyComplex>()
+        || matches!(scalar_type(object), Some(DType::F64 | DType::I64 | DType::Bool))
+}
+
+/// Are all elements of a list or tuple numbers?
+fn holds_numbers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for part in object.try_iter()? {
+        if !is_number(&part?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A copy of an array of at most `most` elements, as one of NumPy. `None` if its data is not at hand, or has gaps.
+fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, this) = (array.py(), array.get());
+    let in_fortran = this.is_in_fortran();
+    let has_gaps = this.view.rank() > 1 && !in_fortran && !this.view.is_contiguous();
+    if !is_plain(this) || has_gaps || this.view.is_empty() || this.len() > most.min(MOST) {
+        return Ok(None);
+    }
+    if this.is_scalar() {
+        let value = this.context.recorder.hand().and_then(|hand| hand.value(this.anchor(), this.view.start()));
+        return value.map(|value| numpy_scalar(py, &value)).transpose();
+    }
+    let order = if in_fortran { Order::Fortran } else { Order::C };
+    let made = new_array(py, this.numpy_dtype(py)?, this.view.shape(), order)?;
+    let Some(to) = HostArray::of(&made).map(|host| host.data()) else { return Ok(None) };
+    let Some(hand) = this.context.recorder.hand() else { return Ok(None) };
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let Some(from) = (unsafe { Strided::of(&hand, this) }) else { return Ok(None) };
+    let count = this.len() as usize;
+    match (this.dtype, in_fortran) {
+        // Any byte but 0 is true, and NumPy's truth values are 0 and 1.
+        (DType::Bool, _) => truths_into(from, in_fortran, to),
+        // SAFETY: their elements lie side by side in both, which are as long.
+        (dtype, true) => unsafe { std::ptr::copy_nonoverlapping(from.data(), to, count * dtype.size()) },
+        (dtype, false) => sized!(dtype, copy_into(from, to)),
+    }
+    drop(hand);
+    Ok(Some(made))
+}
+
+/// Copies truth values to `to`, which has room for all of them, in the order of memory or in that of C.
+fn truths_into(from: Strided<'_>, in_memory: bool, to: *mut u8) {
+    // SAFETY: they are addresses of truth values, and there is room for as many.
+    let put = |(place, at): (usize, *const Truth)| unsafe { to.add(place).write(u8::from((*at).get())) };
+    match in_memory {
+        true => (0..from.view().len() as usize)
+            .map(|place| (place, from.data().cast::<Truth>().wrapping_add(place)))
+            .for_each(put),
+        false => from.addresses::<Truth>().enumerate().for_each(put),
+    }
+}
+
+/// What NumPy returned, with arrays of bh in the places of its arrays.
+fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let py = result.py();
+    if let Some(host) = HostArray::of(&result) {
+        return match copied(py, host)? {
+            Some(array) => Ok(array.into_any()),
+            None => {
+                let is_alone = host.is_alone();
+                lifted_by_python(result, is_alone)
+            }
+        };
+    }
+    if let Ok(parts) = result.cast_exact::<PyTuple>() {
+        let parts = parts.iter().map(lifted).collect::<PyResult<Vec<_>>>()?;
+        return Ok(PyTuple::new(py, parts)?.into_any());
+    }
+    let has_parts = result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>();
+    let is_number = is_number(&result) || scalar_type(&result).is_some();
+    if has_parts || !is_number { lifted_by_python(result, false) } else { Ok(result) }
+}
+
+fn lifted_by_python(result: Bound<'_, PyAny>, is_alone: bool) -> PyResult<Bound<'_, PyAny>> {
+    match LIFT.get() {
+        Some(lift) => lift.bind(result.py()).call1((&result, is_alone)),
+        None => Ok(result),
+    }
+}
+
+/// A little array of NumPy as a new one of bh. `None` for those that Python has to look at.
+fn copied<'py>(py: Python<'py>, host: HostArray<'_, 'py>) -> PyResult<Option<Bound<'py, Array>>> {
+    let (shape, Some(dtype)) = (host.shape(), host.dtype()) else { return Ok(None) };
+    let bytes = shape.iter().product::<isize>() as usize * dtype.size();
+    if !host.is_plain() || shape.is_empty() || shape.len() > MAX_RANK || bytes >= LARGE {
+        return Ok(None);
+    }
+    let shape: Vec<i64> = shape.iter().map(|&extent| extent as i64).collect();
+    let (Ok(view), context) = (contiguous(&shape), context::current(py)?) else { return Ok(None) };
+    let id = {
+        let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
+        let Some((id, to)) = hand.make_moved(dtype, &shape) else { return Ok(None) };
+        // SAFETY: both have this many bytes, and the new array is nobody else's.
+        unsafe { std::ptr::copy_nonoverlapping(host.data(), to, bytes) };
+        id
+    };
+    Bound::new(py, Array::new(context, id, dtype, view)).map(Some)
+}
