@@ -1,6 +1,7 @@
 """Factorisations: the factors give the matrix back, and values are NumPy's; by NumPy's LAPACK, and by methods of the stack."""
 
 import os
+import pickle
 import subprocess
 import sys
 
