@@ -570,17 +570,20 @@ bh_status bh_matmul_new(bh_array **out, const bh_array *a, const bh_array *b);
 /// The solution x of a·x = b, for one right side or several in columns.
 /// Operands: out as b ← a (n, n), b (n) or (n, k).
 /// Types: floats, complex, alike.
+/// Takes stacks: all operands have further axes before these, of the same extents.
 /// Fails for a singular matrix.
 bh_status bh_solve(bh_array *out, const bh_array *a, const bh_array *b);
 
 /// The factors L (without its diagonal of ones) and U in one matrix, and, if there is a second output, the permutation of rows.
 /// Operands: out (n, n), permutation (n) ← a (n, n).
 /// Types: floats, complex; permutation i64.
+/// Takes stacks: all operands have further axes before these, of the same extents.
 bh_status bh_lu(bh_array *out, bh_array *permutation, const bh_array *a);
 
 /// The lower triangular L whose product with its conjugate transpose is a, of which the lower triangle is read.
 /// Operands: out (n, n) ← a (n, n).
 /// Types: floats, complex, alike.
+/// Takes stacks: all operands have further axes before these, of the same extents.
 /// Fails for a matrix that is not positive definite.
 bh_status bh_cholesky(bh_array *out, const bh_array *a);
 

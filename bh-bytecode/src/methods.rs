@@ -39,6 +39,8 @@ pub struct Method {
     pub types: &'static str,
     /// What it fails for besides wrong types and shapes; empty for nothing.
     pub fails: &'static str,
+    /// Does it take stacks, of which each matrix is a call of its own?
+    stacks: bool,
     outputs: RangeInclusive<usize>,
     inputs: usize,
     types_fit: Fits,
@@ -57,6 +59,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (m, n) ← a (m, k), b (k, n)",
         types: ALIKE,
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 2,
         types_fit: |outputs, inputs| alike(inputs) && outputs[0].dtype == inputs[0].dtype,
@@ -73,6 +76,7 @@ pub const METHODS: &[Method] = &[
         operands: "out as b ← a (n, n), b (n) or (n, k)",
         types: INEXACT,
         fails: "a singular matrix",
+        stacks: true,
         outputs: 1..=1,
         inputs: 2,
         types_fit: inexact_alike,
@@ -87,6 +91,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (n, n), permutation (n) ← a (n, n)",
         types: "floats, complex; permutation i64",
         fails: "",
+        stacks: true,
         outputs: 1..=2,
         inputs: 1,
         types_fit: |outputs, inputs| {
@@ -105,6 +110,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (n, n) ← a (n, n)",
         types: INEXACT,
         fails: "a matrix that is not positive definite",
+        stacks: true,
         outputs: 1..=1,
         inputs: 1,
         types_fit: inexact_alike,
@@ -116,6 +122,7 @@ pub const METHODS: &[Method] = &[
         operands: "q (m, k), r (k, n) ← a (m, n)",
         types: INEXACT,
         fails: "",
+        stacks: true,
         outputs: 2..=2,
         inputs: 1,
         types_fit: inexact_alike,
@@ -130,6 +137,7 @@ pub const METHODS: &[Method] = &[
         operands: "values (n), vectors (n, n) ← a (n, n)",
         types: "floats, complex; values of the real type",
         fails: NOT_FINITE,
+        stacks: true,
         outputs: 1..=2,
         inputs: 1,
         types_fit: |outputs, inputs| {
@@ -145,6 +153,7 @@ pub const METHODS: &[Method] = &[
         operands: "values (n), vectors (n, n) ← a (n, n)",
         types: "floats, complex; outputs complex",
         fails: NOT_FINITE,
+        stacks: true,
         outputs: 1..=2,
         inputs: 1,
         types_fit: into_complex,
@@ -156,6 +165,7 @@ pub const METHODS: &[Method] = &[
         operands: "u (m, k), values (k), v (k, n) ← a (m, n)",
         types: "floats, complex; values of the real type",
         fails: NOT_FINITE,
+        stacks: true,
         outputs: 1..=3,
         inputs: 1,
         types_fit: |outputs, inputs| {
@@ -181,6 +191,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (…, n) ← a (…, n)",
         types: "floats, complex; out complex",
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 1,
         types_fit: into_complex,
@@ -192,6 +203,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (…, n) ← a (…, n)",
         types: "floats, complex; out complex",
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 1,
         types_fit: into_complex,
@@ -203,6 +215,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (…, n) ← a (…, n)",
         types: ALIKE,
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 1,
         types_fit: |outputs, inputs| outputs[0].dtype == inputs[0].dtype,
@@ -214,6 +227,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (…, n) ← a (…, n)",
         types: "all; out i64",
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 1,
         types_fit: into_positions,
@@ -225,6 +239,7 @@ pub const METHODS: &[Method] = &[
         operands: "out as values ← sorted (n), values",
         types: "all, inputs alike; out i64",
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 2,
         types_fit: into_positions,
@@ -236,6 +251,7 @@ pub const METHODS: &[Method] = &[
         operands: "out as values ← sorted (n), values",
         types: "all, inputs alike; out i64",
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 2,
         types_fit: into_positions,
@@ -247,6 +263,7 @@ pub const METHODS: &[Method] = &[
         operands: "out () ← mask",
         types: "mask bool; out i64",
         fails: "",
+        stacks: false,
         outputs: 1..=1,
         inputs: 1,
         types_fit: of_mask,
@@ -258,6 +275,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (k) ← mask",
         types: "mask bool; out i64",
         fails: "an output that has not k elements, the number of true ones",
+        stacks: false,
         outputs: 1..=1,
         inputs: 1,
         types_fit: of_mask,
@@ -269,6 +287,7 @@ pub const METHODS: &[Method] = &[
         operands: "out (k) ← mask, a as mask",
         types: "mask bool; out and a all, alike",
         fails: "an output that has not k elements, the number of true ones",
+        stacks: false,
         outputs: 1..=1,
         inputs: 2,
         types_fit: |outputs, inputs| inputs[0].dtype == DType::Bool && outputs[0].dtype == inputs[1].dtype,
@@ -354,7 +373,7 @@ pub fn check(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> Result<()
         let text = format!("{name}: not for inputs of {} and an output of {}", list(inputs), list(outputs));
         return Err(Misfit::Type(text));
     }
-    if !(method.shapes_fit)(outputs, inputs) {
+    if !method.shapes_are_right(outputs, inputs) {
         let list = |forms: &[Form<'_>]| forms.iter().map(|form| format!("{:?}", form.shape)).collect::<Vec<_>>();
         let (from, to) = (list(inputs).join(", "), list(outputs).join(", "));
         return Err(Misfit::Shape(format!("{name}: shapes {from} do not fit the output's {to}")));
@@ -363,10 +382,33 @@ pub fn check(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> Result<()
 }
 
 impl Method {
+    /// The extents of the stack that a call is for: those before the two of its first input's matrices. Of a method that takes no
+    /// stacks, none.
+    pub fn stack<'a>(&self, first: &'a [i64]) -> &'a [i64] {
+        if self.stacks { &first[..first.len().saturating_sub(2)] } else { &[] }
+    }
+
+    /// Do all operands begin with the extents of the stack, and are the rest as one call wants them?
+    fn shapes_are_right(&self, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
+        let stack = self.stack(inputs[0].shape);
+        if stack.is_empty() {
+            return (self.shapes_fit)(outputs, inputs);
+        }
+        fn each<'a>(forms: &[Form<'a>], stack: &[i64]) -> Option<Vec<Form<'a>>> {
+            let one = |form: &Form<'a>| form.shape.strip_prefix(stack).map(|shape| Form { shape, ..*form });
+            forms.iter().map(one).collect()
+        }
+        let parts = each(outputs, stack).zip(each(inputs, stack));
+        parts.is_some_and(|(outputs, inputs)| (self.shapes_fit)(&outputs, &inputs))
+    }
+
     /// The documentation in sentences.
     pub fn sentences(&self) -> Vec<String> {
         let mut all =
             vec![self.doc.to_owned(), format!("Operands: {}.", self.operands), format!("Types: {}.", self.types)];
+        if self.stacks {
+            all.push("Takes stacks: all operands have further axes before these, of the same extents.".into());
+        }
         if !self.fails.is_empty() {
             all.push(format!("Fails for {}.", self.fails));
         }
@@ -397,6 +439,12 @@ mod tests {
         let matrix = form(F64, &[3, 3]);
         assert_eq!(check("solve", &[form(F64, &[3])], &[matrix, form(F64, &[3])]), Ok(()));
         assert_eq!(check("lu", &[matrix, form(I64, &[3])], &[matrix]), Ok(()));
+        let (stack, sides) = (form(F64, &[7, 2, 3, 3]), form(F64, &[7, 2, 3]));
+        assert_eq!(check("solve", &[sides], &[stack, sides]), Ok(()));
+        assert_eq!(check("lu", &[stack, form(I64, &[7, 2, 3])], &[stack]), Ok(()));
+        assert!(matches!(check("solve", &[sides], &[stack, form(F64, &[7, 3])]), Err(Misfit::Shape(_))));
+        assert!(matches!(check("solve", &[form(F64, &[2, 7, 3])], &[stack, sides]), Err(Misfit::Shape(_))));
+        assert!(matches!(check("matmul", &[stack], &[stack, stack]), Err(Misfit::Shape(_))));
         assert_eq!(check("fft", &[form(C64, &[2, 5])], &[form(F32, &[2, 5])]), Ok(()));
         assert_eq!(check("matmul", &[form(I64, &[2])], &[form(I64, &[3]), form(I64, &[3, 2])]), Ok(()));
         let (mask, chosen) = (form(DType::Bool, &[3, 3]), [form(F64, &[4])]);

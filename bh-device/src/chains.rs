@@ -74,22 +74,16 @@ impl BatchPlan {
         chain.plan.plain.ready().then_some(chain)
     }
 
-    /// The blocks in runs: those that run as one kernel, and those whose method calls come together.
-    pub(crate) fn runs<'a>(&self, batch: &BatchRef<'_>, blocks: &'a [u32], methods: &Methods) -> Vec<&'a [u32]> {
-        let (mut runs, mut begin, mut at) = (Vec::with_capacity(blocks.len()), 0, 0);
+    /// The blocks in runs, each of which is one block or a chain that runs as one kernel.
+    pub(crate) fn runs<'a>(&self, blocks: &'a [u32]) -> Vec<&'a [u32]> {
+        let (mut runs, mut at) = (Vec::with_capacity(blocks.len()), 0);
         while at < blocks.len() {
             let chain = self.chain(blocks[at]).map(|chain| chain.blocks.clone());
             let here = |chain: &Range<u32>| blocks[at..].iter().copied().take(chain.len()).eq(chain.clone());
-            let Some(chain) = chain.filter(here) else {
-                at += 1;
-                continue;
-            };
-            runs.extend(methods.together(batch, &blocks[begin..at]));
-            runs.push(&blocks[at..at + chain.len()]);
-            at += chain.len();
-            begin = at;
+            let count = chain.filter(here).map_or(1, |chain| chain.len());
+            runs.push(&blocks[at..at + count]);
+            at += count;
         }
-        runs.extend(methods.together(batch, &blocks[begin..]));
         runs
     }
 
@@ -102,7 +96,7 @@ impl BatchPlan {
     pub(crate) fn known(&self, run: &[u32]) -> Option<&BlockPlan> {
         match self.chained(run) {
             Some(_) => self.chain(run[0]).map(|chain| &chain.plan),
-            None => self.blocks[run[0] as usize].as_ref().filter(|plan| plan.count == run.len()),
+            None => self.blocks[run[0] as usize].as_ref(),
         }
     }
 
@@ -113,9 +107,8 @@ impl BatchPlan {
         if chained && let Some(chain) = chains.find(|chain| chain.blocks.start == run[0]) {
             return &mut chain.plan;
         }
-        let plan = &mut self.blocks[run[0] as usize];
-        plan.take_if(|plan| plan.count != run.len());
-        plan.get_or_insert_with(|| BlockPlan::new(batch, run, pool, methods))
+        let block = run[0];
+        self.blocks[block as usize].get_or_insert_with(|| BlockPlan::new(batch, block, pool, methods))
     }
 
     /// A chain could not run, and does so block by block from now on.

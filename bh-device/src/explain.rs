@@ -112,7 +112,7 @@ fn kernels(device: &Open, settings: &Settings, batch: &BatchRef<'_>, block: u32)
         Lowered::Special(Special::Product(_)) => lines.push("a product of matrices: a kernel of its own".into()),
         Lowered::Special(Special::Extension(_)) => lines.push("a method: kernels of its own".into()),
     }
-    let plan = BlockPlan::new(batch, &[block], &device.pool, &device.methods);
+    let plan = BlockPlan::new(batch, block, &device.pool, &device.methods);
     for launch in &plan.plain.all {
         let code = &launch.code;
         let numbers = if code.packed { "a buffer" } else { "arguments" };

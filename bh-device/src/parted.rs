@@ -46,7 +46,12 @@ impl Nests {
         if !batch.renames(&batch.blocks[block as usize]).is_empty() {
             return None;
         }
-        let Lowered::Loops(stages, between) = lowered(batch, block) else { return None };
+        // Loops come in pieces, kernels of products do not.
+        let loops = match lowered(batch, block) {
+            Lowered::Special(Special::Product(instr)) => bh_kernel::lower_product(batch, block, instr),
+            lowered => lowered,
+        };
+        let Lowered::Loops(stages, between) = loops else { return None };
         let temporaries: Vec<usize> = between.iter().map(|it| it.len as usize * it.dtype.size()).collect();
         let taken: u64 = temporaries.iter().map(|&bytes| capacity(bytes) as u64).sum();
         // A quarter is for partial results and notes.

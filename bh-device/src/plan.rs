@@ -42,8 +42,6 @@ impl Launches {
 
 /// A planned block.
 pub(crate) struct BlockPlan {
-    /// Blocks that its kernels do: those that come together count as one.
-    pub(crate) count: usize,
     pub(crate) uses: Vec<BaseUse>,
     /// For each of these, what is read of it, if that is little.
     pub(crate) parts: Vec<Vec<Region>>,
@@ -63,9 +61,8 @@ pub(crate) struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// Plans a block, or several that come together.
-    pub(crate) fn new(batch: &BatchRef<'_>, run: &[u32], pool: &Pool, methods: &Methods) -> BlockPlan {
-        let block = run[0];
+    /// Plans a block.
+    pub(crate) fn new(batch: &BatchRef<'_>, block: u32, pool: &Pool, methods: &Methods) -> BlockPlan {
         let lowered = code::lowered(batch, block);
         let mut uses = Uses::default();
         let mut temporaries = Vec::new();
@@ -92,7 +89,7 @@ impl BlockPlan {
         });
         let in_pieces = if Work::of(batch, block).fits(pool) { None } else { InPieces::of(batch, block, pool) };
         let plain = match in_pieces {
-            None => launches((batch, run), &lowered, Variant::Parameterised, Way::USUAL, pool, methods),
+            None => launches((batch, block), &lowered, Variant::Parameterised, Way::USUAL, pool, methods),
             Some(_) => Launches { all: Vec::new(), scratch: Vec::new() },
         };
         let words = plain.all.iter().flat_map(|launch| {
@@ -101,7 +98,6 @@ impl BlockPlan {
         });
         let name = bh_bytecode::hash::hash_words(&words.collect::<Vec<u64>>());
         BlockPlan {
-            count: run.len(),
             uses,
             parts,
             renames: renames.collect(),
@@ -134,7 +130,6 @@ impl BlockPlan {
         let name = launch.entry.hash;
         let renames = found.tiling.renames.iter().map(|it| Rename { base: it.base, alias: it.alias });
         BlockPlan {
-            count: found.tiling.blocks.len(),
             parts: vec![Vec::new(); uses.len()],
             uses,
             renames: renames.collect(),
@@ -148,8 +143,8 @@ impl BlockPlan {
     }
 
     /// The kernels with sizes in their texts for each way of building them, all of which are to be built.
-    pub(crate) fn ways(&self, at: (&BatchRef<'_>, &[u32]), pool: &Pool, methods: &Methods) -> Vec<Vec<Arc<Entry>>> {
-        let lowered = code::lowered(at.0, at.1[0]);
+    pub(crate) fn ways(&self, at: (&BatchRef<'_>, u32), pool: &Pool, methods: &Methods) -> Vec<Vec<Arc<Entry>>> {
+        let lowered = code::lowered(at.0, at.1);
         let entries = |way| {
             let found = launches(at, &lowered, Variant::Specialised, way, pool, methods);
             found.all.iter().map(|launch| launch.entry.clone()).collect()
@@ -161,7 +156,7 @@ impl BlockPlan {
     /// are to be built beside the program.
     pub(crate) fn choose_variant(
         &mut self,
-        at: (&BatchRef<'_>, &[u32]),
+        at: (&BatchRef<'_>, u32),
         (calls, way): (u32, Way),
         pool: &Pool,
         methods: &Methods,
@@ -178,7 +173,7 @@ impl BlockPlan {
             return Vec::new();
         }
         counters.specialised.add(u64::from(self.special.is_none()));
-        let lowered = code::lowered(at.0, at.1[0]);
+        let lowered = code::lowered(at.0, at.1);
         self.special = Some(launches(at, &lowered, Variant::Specialised, way, pool, methods));
         self.way = way;
         let all = self.special.iter().flat_map(|special| &special.all);
@@ -217,9 +212,9 @@ impl BlockPlan {
     }
 }
 
-/// All kernels of a block, or of several that come together, built in this way.
+/// All kernels of a block, built in this way.
 fn launches(
-    (batch, run): (&BatchRef<'_>, &[u32]),
+    (batch, block): (&BatchRef<'_>, u32),
     lowered: &Lowered,
     variant: Variant,
     way: Way,
@@ -246,16 +241,11 @@ fn launches(
         Lowered::Special(Special::Product(instr)) => {
             codes = code::product(batch, *instr, target, variant, &mut scratch);
         }
-        Lowered::Special(Special::Extension(_)) if run.len() > 1 => {
-            let instrs = |&block: &u32| batch.block_instrs(&batch.blocks[block as usize]).iter().copied();
-            codes =
-                methods.codes_together(batch, &run.iter().flat_map(instrs).collect::<Vec<_>>(), target, &mut scratch);
-        }
         Lowered::Special(Special::Extension(instr)) => {
             codes = methods.codes(batch, *instr, target, variant, &mut scratch);
         }
     }
-    for rename in batch.renames(&batch.blocks[run[0] as usize]) {
+    for rename in batch.renames(&batch.blocks[block as usize]) {
         let copy =
             |view| bh_kernel::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
         let copies: Vec<Stage> = batch.uncovered(rename).iter().map(|&view| copy(view)).collect();

@@ -218,11 +218,11 @@ impl Open {
         let mut foretold = Foretold::new(&launcher.arrays);
         let nothing = BatchPlan::new(batch);
         let known = known.as_deref().unwrap_or(&nothing);
-        for run in known.runs(batch, blocks, methods) {
+        for run in known.runs(blocks) {
             if own[run[0] as usize] {
                 match known.known(run) {
                     Some(plan) => foretold.run(batch, plan),
-                    None => foretold.run(batch, &BlockPlan::new(batch, run, pool, methods)),
+                    None => foretold.run(batch, &BlockPlan::new(batch, run[0], pool, methods)),
                 }
             }
             run.iter().for_each(|&block| foretold.end(batch, block));
@@ -269,13 +269,11 @@ impl Open {
         launcher.arrays.settle_held()?;
         // Memory that the program uses, too, stays where it is.
         let held = || blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
-        let runs: VecDeque<&[u32]> = match sent.is_empty() {
-            true if held() => methods.together(batch, blocks).into(),
-            true => {
-                later.extend(plans.plan_chains(batch, pool, settings));
-                plans.runs(batch, blocks, methods).into()
-            }
-            false => blocks.chunks(1).collect(),
+        let runs: VecDeque<&[u32]> = if sent.is_empty() && !held() {
+            later.extend(plans.plan_chains(batch, pool, settings));
+            plans.runs(blocks).into()
+        } else {
+            blocks.chunks(1).collect()
         };
         for &run in &runs {
             let block = run[0];
@@ -289,7 +287,7 @@ impl Open {
             let plan = plans.of(batch, run, pool, methods);
             let calls = calls.entry(plan.name).or_default();
             *calls = calls.saturating_add(1);
-            let (at, programs) = ((batch, run), &pool.programs);
+            let (at, programs) = ((batch, block), &pool.programs);
             let bytes = || Work::of(batch, block).bytes;
             if !plan.plain.all.is_empty() && tuner.begins(plan.name, *calls, bytes, programs) {
                 let ways = plan.ways(at, pool, methods);

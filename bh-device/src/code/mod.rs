@@ -14,6 +14,7 @@ mod stage;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod turned;
 mod units;
 mod unroll;
@@ -24,10 +25,11 @@ pub(crate) use choices::choices;
 pub(crate) use columns::columns;
 pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
-pub(crate) use product::{Into, Matrix, is_product, lowered, product, tiles};
+pub(crate) use product::{Matrix, Product, is_product, lowered, product};
 pub(crate) use scan::accumulate;
 pub(crate) use scatter::{Range, scatter, scatter_range};
 pub(crate) use stage::{stage, together};
+pub(crate) use tiles::{Into, tiles};
 pub(crate) use view::is_wide;
 
 use crate::language::Language;

@@ -21,7 +21,6 @@ pub(crate) fn stage(stage: &Stage, target: &Target, variant: Variant, scratch: &
         return if parameters.iterations() == 0 { Vec::new() } else { vec![map(stage, target, variant)] };
     }
     let Some((outputs, _, fold)) = reduction(stage, target) else { return Vec::new() };
-    let kept: Vec<i64> = extents_of(stage, Dim::Kept).collect();
     let first = scratch.len();
     if fold.splits > 1 {
         for (_, slot, _) in reductions(kernel) {
@@ -30,11 +29,18 @@ pub(crate) fn stage(stage: &Stage, target: &Target, variant: Variant, scratch: &
     }
     let mut codes = vec![reduce(stage, target, variant, fold, first as u16)];
     if fold.splits > 1 {
-        let finish = finish(stage, &kept, fold.splits);
-        let fold = Fold { splits: 1, ..Fold::choose(target, outputs, fold.splits, true) };
-        codes.push(reduce(&finish, target, variant, fold, first as u16));
+        codes.push(joined(stage, fold.splits, target, variant, first as u16));
     }
     codes
+}
+
+/// The kernel that folds what is left of a stage with reductions: for each result `splits` parts, one after the other in the memory
+/// between kernels from number `first` on.
+pub(super) fn joined(stage: &Stage, splits: i64, target: &Target, variant: Variant, first: u16) -> Code {
+    let kept: Vec<i64> = extents_of(stage, Dim::Kept).collect();
+    let finish = finish(stage, &kept, splits);
+    let fold = Fold { splits: 1, ..Fold::choose(target, kept.iter().product(), splits, true) };
+    reduce(&finish, target, variant, fold, first)
 }
 
 /// The extents of the dimensions with this role.

@@ -128,7 +128,7 @@ fn a_transpose_goes_through_local_memory_in_tiles() {
 #[test]
 fn a_product_through_local_memory() {
     let mut program = Program::new();
-    let [left, right, out] = [[100, 50], [50, 70], [100, 70]].map(|shape| program.array(DType::F64, &shape));
+    let [left, right, out] = [[1000, 50], [50, 1500], [1000, 1500]].map(|shape| program.array(DType::F64, &shape));
     let opcode = Opcode(Opcode::FIRST_EXTENSION);
     program.0.push_instr(Instr { outputs: 1, ..Instr::new(opcode, &[out, left, right]) });
     let usual = Target { placements: Placements::ALL.without(Placement::Units), ..TARGET };

@@ -2,6 +2,7 @@
 //! elements, of which each holds some in registers.
 
 use super::item::{DEPTH, Own};
+use super::tiles::Tile;
 use super::{Placement, Target};
 use bh_bytecode::DType;
 
@@ -13,10 +14,10 @@ const SIDE: usize = 128;
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
 
-/// Do tiles of these groups, whose items have a square of this many sums, suit the units?
-pub(super) fn fit(dtype: DType, group: usize, side: usize, target: &Target) -> bool {
-    let tile = side * 16 == SIDE && group == GROUP && target.halves == 2;
-    tile && dtype == DType::F64 && target.placements.has(Placement::Units)
+/// Do these tiles suit the units?
+pub(super) fn fit(dtype: DType, tile: &Tile, target: &Target) -> bool {
+    let fits = (tile.rows(), tile.columns(), tile.items()) == (SIDE, SIDE, GROUP) && target.halves == 2;
+    fits && dtype == DType::F64 && target.placements.has(Placement::Units)
 }
 
 /// What an item does: tiles lie term by term, `half_a` and `half_b` elements each, lines of `rows` and `columns`.

@@ -5,7 +5,7 @@
 use super::lines::Lines;
 use super::panel::{Panel, shared, unroll};
 use super::{Call, Kernels};
-use crate::code::{Code, Into, KernelMemory, Matrix, Variant, Why, Writer, note, tiles};
+use crate::code::{Code, Into, KernelMemory, Matrix, Product, Variant, Why, Writer, note, tiles};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -125,10 +125,6 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         all
     }
 
-    fn wide(&self) -> bool {
-        self.n * self.columns > 1 << 29
-    }
-
     fn writer(&self) -> Writer {
         Writer::new(Variant::Parameterised, true)
     }
@@ -163,8 +159,8 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     /// Takes a product from a part of the matrix.
     fn product(&mut self, left: Matrix, right: Matrix, from: Matrix, into: Into) {
         if from.rows > 0 && from.columns > 0 {
-            let wide = self.wide();
-            self.codes.push(tiles([&left, &right, &from], into, self.call.target, Variant::Parameterised, wide));
+            let product = Product::of_matrices([&left, &right, &from]);
+            self.codes.push(tiles(&product, into, self.call.target, Variant::Parameterised));
         }
     }
 

@@ -15,7 +15,6 @@ mod order;
 mod orthogonal;
 mod panel;
 mod program;
-mod stacks;
 
 use crate::code::{self, Code, KernelMemory, Target, Variant};
 use crate::language::Language;
@@ -88,16 +87,22 @@ static SHIPPED: [Shipped; 14] = [
     Shipped { name: "count_nonzero", takes: |_| true, kernels: choose::count_nonzero },
     Shipped { name: "flatnonzero", takes: |_| true, kernels: choose::choose },
     Shipped { name: "compress", takes: |_| true, kernels: choose::choose },
-    Shipped { name: "lu", takes: DType::is_float, kernels: linear::lu },
-    Shipped { name: "solve", takes: DType::is_float, kernels: linear::solve },
-    Shipped { name: "cholesky", takes: DType::is_float, kernels: linear::cholesky },
+    Shipped { name: "lu", takes: DType::is_float, kernels: |call| little::or(call, "lu", linear::lu) },
+    Shipped { name: "solve", takes: DType::is_float, kernels: |call| little::or(call, "solve", linear::solve) },
+    Shipped {
+        name: "cholesky",
+        takes: DType::is_float,
+        kernels: |call| little::or(call, "cholesky", linear::cholesky),
+    },
     Shipped { name: QR, takes: DType::is_float, kernels: orthogonal::qr },
 ];
 
-/// Methods that factor a matrix, of which the last one has no kernel for stacks, and the extent below which it is little.
+/// Methods that factor a matrix, of which the last one has no kernel for stacks; the extent below which it is little, and the number
+/// of little ones that are few.
 const FACTORS: [&str; 4] = ["lu", "solve", "cholesky", QR];
 const QR: &str = "qr";
 const LITTLE: i64 = 256;
+const FEW: i64 = 16;
 
 fn product(call: &Call<'_, '_>) -> Option<Kernels> {
     let mut scratch = Vec::new();
@@ -166,7 +171,8 @@ impl Methods {
             Some(Known::Shipped(shipped)) => {
                 let first = batch.instrs[instr as usize].inputs().first();
                 let dtype = first.and_then(|operand| batch.dtype(*operand));
-                dtype.is_some_and(shipped.takes) && fits(batch, instr, shipped.name)
+                let one = shipped.name != QR || parts(batch, instr).0.is_empty();
+                one && dtype.is_some_and(shipped.takes) && fits(batch, instr, shipped.name)
             }
             Some(Known::Program(program)) => program::takes(batch, instr, program),
             Some(Known::User(_)) => {
@@ -176,38 +182,15 @@ impl Methods {
         }
     }
 
-    /// Is a call done sooner by an engine of processors, though its data is here? Factors of little matrices have many steps.
+    /// Is a call done sooner by an engine of processors, though its data is here? Factors of few little matrices have many steps.
     pub(crate) fn is_little(&self, batch: &BatchRef<'_>, block: u32) -> bool {
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
-        let Some(name) = instrs.iter().find_map(|&instr| self.factors_little(batch, instr)) else { return false };
-        // Many calls are one kernel.
-        let few = || {
-            let after = stacks::length(batch, block..batch.blocks.len() as u32, stacks::FEW);
-            after + stacks::length(batch, (0..=block).rev(), stacks::FEW) <= stacks::FEW
-        };
-        name == QR || few()
-    }
-
-    /// The name of a method that factors a little matrix.
-    fn factors_little(&self, batch: &BatchRef<'_>, instr: u32) -> Option<&'static str> {
-        let Some(Known::Shipped(shipped)) = self.known(batch, instr) else { return None };
-        let first = batch.instrs[instr as usize].inputs().first().and_then(|operand| operand.as_view());
-        let is_little = first.is_some_and(|view| batch.shape(view).iter().all(|&extent| extent < LITTLE));
-        (is_little && FACTORS.contains(&shipped.name)).then_some(shipped.name)
-    }
-
-    /// The blocks in parts that are one kernel each: calls for the matrices of a stack come together.
-    pub(crate) fn together<'a>(&self, batch: &BatchRef<'_>, blocks: &'a [u32]) -> Vec<&'a [u32]> {
-        let (mut left, mut found) = (blocks, Vec::with_capacity(blocks.len()));
-        while let [first, ..] = left {
-            let instrs = batch.block_instrs(&batch.blocks[*first as usize]);
-            let calls = instrs.iter().any(|&instr| self.factors_little(batch, instr).is_some_and(|name| name != QR));
-            let count = if calls { stacks::length(batch, left.iter().copied(), usize::MAX) } else { 1 };
-            let (these, rest) = left.split_at(if count < stacks::FEW { 1 } else { count });
-            found.push(these);
-            left = rest;
-        }
-        found
+        instrs.iter().any(|&instr| {
+            let Some(Known::Shipped(shipped)) = self.known(batch, instr) else { return false };
+            let (stack, matrix) = parts(batch, instr);
+            let is_few = shipped.name == QR || stack.iter().product::<i64>() < FEW;
+            FACTORS.contains(&shipped.name) && is_few && matrix.iter().all(|&extent| extent < LITTLE)
+        })
     }
 
     /// The kernels of a call; `scratch` gets the bytes of memory between them.
@@ -232,21 +215,13 @@ impl Methods {
             None => Vec::new(),
         }
     }
+}
 
-    /// The kernel of several calls that came [`Methods::together`], likewise.
-    pub(crate) fn codes_together(
-        &self,
-        batch: &BatchRef<'_>,
-        calls: &[u32],
-        target: &Target,
-        scratch: &mut Vec<usize>,
-    ) -> Vec<Code> {
-        let call = Call { batch, instr: calls[0], target, variant: Variant::Parameterised, f64: self.f64 };
-        let name = self.factors_little(batch, calls[0]).unwrap_or_default();
-        let (codes, bytes) = little::stack(&call, calls, name).unwrap_or_default();
-        *scratch = bytes;
-        codes
-    }
+/// The extents of the stack that the first input of a call is, and those of its matrices.
+fn parts<'a>(batch: &BatchRef<'a>, instr: u32) -> (&'a [i64], &'a [i64]) {
+    let first = batch.instrs[instr as usize].inputs().first().and_then(|operand| operand.as_view());
+    let shape = first.map_or(&[][..], |view| batch.shape(view));
+    shape.split_at(shape.len().saturating_sub(2))
 }
 
 /// Is a call as the method wants it, of views alone, and are its results in other memory than its inputs?

@@ -12,7 +12,10 @@ const FIXED: usize = 1 << 16;
 
 /// Bytes that the shipped method `name` takes at most with this number of threads.
 pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usize {
-    let sides = || inputs.iter().flat_map(|form| form.shape).map(|&side| side.max(0) as usize);
+    let sides = || {
+        let own = |form: &Form<'_>| form.shape[form.shape.len().saturating_sub(2)..].to_vec();
+        inputs.iter().flat_map(own).map(|side| side.max(0) as usize)
+    };
     let elements = || inputs.iter().map(|form| product(form.shape)).fold(0, usize::saturating_add);
     let line = || inputs.first().and_then(|form| form.shape.last()).map_or(0, |&side| side.max(0) as usize);
     let needed = match name {
@@ -22,7 +25,9 @@ pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usi
         "qr" | "eigh" | "eig" | "svd" => {
             let side = sides().max().unwrap_or(0);
             let squares = side.saturating_mul(side).saturating_mul(SQUARES);
-            squares.saturating_add(side.saturating_mul(PER_ROW)).saturating_add(FIXED)
+            // Each thread may have a matrix of a stack.
+            let matrices = if inputs.iter().any(|form| form.shape.len() > 2) { threads.max(1) } else { 1 };
+            squares.saturating_add(side.saturating_mul(PER_ROW)).saturating_add(FIXED).saturating_mul(matrices)
         }
         "fft" | "ifft" => line().saturating_mul(threads.saturating_mul(2).max(4)).saturating_add(1),
         "sort" => line().saturating_mul(threads).saturating_add(threads),

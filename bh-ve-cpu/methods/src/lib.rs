@@ -13,6 +13,7 @@ mod multiply;
 mod order;
 mod parallel;
 mod scratch;
+mod stacks;
 mod user;
 mod view;
 
@@ -139,7 +140,8 @@ impl Methods {
             Known::Shipped(shipped) => {
                 let call = Call { name, outputs, inputs, memory: Some(memory) };
                 match shipped {
-                    Shipped::Plain(run) | Shipped::AtOnce(run) => run(&call, threads),
+                    Shipped::Plain(run) => stacks::each(&call, run, threads),
+                    Shipped::AtOnce(run) => run(&call, threads),
                     Shipped::Planned(run) => run(self, &call, threads),
                 }
             }

@@ -77,6 +77,18 @@ impl<'a> Strided<'a> {
         Strided { data: self.data, layout: Layout { dtype: self.dtype, shape, stride }, is_constant: self.is_constant }
     }
 
+    /// What lies behind the first axes of the view, at the place with this C-order number among them.
+    pub(crate) fn part(&self, axes: usize, number: i64) -> Strided<'a> {
+        let (mut rest, mut data) = (number, self.data);
+        for (&extent, &stride) in self.shape[..axes].iter().zip(&self.stride).rev() {
+            data = data.wrapping_offset((rest % extent) as isize * stride);
+            rest /= extent;
+        }
+        let layout =
+            Layout { dtype: self.dtype, shape: &self.layout.shape[axes..], stride: self.stride[axes..].to_vec() };
+        Strided { data, layout, is_constant: self.is_constant }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> i64 {
         self.shape.iter().product()

@@ -3,5 +3,6 @@
 mod engine;
 mod factors;
 mod methods;
+mod products;
 mod suites;
 mod support;

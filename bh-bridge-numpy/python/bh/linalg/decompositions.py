@@ -67,17 +67,20 @@ def _check_finite(matrices):
         raise Fallback("a matrix with infinite elements or NaN")
 
 
+# Matrices of a stack with fewer rows and columns are one call; of larger ones, each is a call, which ranks and devices share. Rules of
+# derivatives are for single matrices.
+_LITTLE = 256
+
+
 def method(name, outs, inputs, ranks):
-    """Calls an extension method once for each matrix of stacks of them; `ranks`: the dimensions that belong to one call, for
-    the outputs, then for the inputs. Awaited, as it may fail, but
-    for calls in traced functions, whose failures are met by who reads the results."""
-    arrays = [*outs, *inputs]
-    splits = [array.ndim - rank for array, rank in zip(arrays, ranks)]
-    flat = [reshape(array, (prod(array.shape[:split]), *array.shape[split:])) for array, split in zip(arrays, splits)]
+    """Calls an extension method for each matrix of stacks of them, which have the same extents in front; `ranks`: the dimensions
+    that belong to one matrix, for the outputs, then for the inputs. Waits for the results, as it may fail, except in traced
+    functions: reading their results raises the error."""
     try:
-        for number in range(flat[0].shape[0]):
-            each = [array[number] for array in flat]
-            _native.extension(name, each[: len(outs)], each[len(outs) :])
+        if max(inputs[0].shape[-2:]) < _LITTLE and not here.tapings:
+            _native.extension(name, outs, inputs)
+        else:
+            _each(name, outs, inputs, ranks)
         if not here.tracing:
             _native.Stack(outs[0]._stack).flush()
     except (_native.Error, ValueError) as error:
@@ -89,6 +92,16 @@ def method(name, outs, inputs, ranks):
                 _check_finite(inputs)
                 raise LinAlgError(message) from None
         raise
+
+
+def _each(name, outs, inputs, ranks):
+    """Calls a method once for each matrix."""
+    arrays = [*outs, *inputs]
+    splits = [array.ndim - rank for array, rank in zip(arrays, ranks)]
+    flat = [reshape(array, (prod(array.shape[:split]), *array.shape[split:])) for array, split in zip(arrays, splits)]
+    for number in range(flat[0].shape[0]):
+        each = [array[number] for array in flat]
+        _native.extension(name, each[: len(outs)], each[len(outs) :])
 
 
 def adjoint(a):

@@ -1,0 +1,96 @@
+//! Random contractions on devices whose groups have any number of items: stacks of matrices, sides of several loops, all types, and
+//! views in any order, backward and with gaps. The interpreter says what they should be.
+
+use crate::support;
+
+use bh_bytecode::compare::opencl_tolerance;
+use bh_bytecode::random::{Program, Rng};
+use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View, base_flags};
+use bh_tests::{data, run};
+use support::{alone, count, load_with_groups};
+
+/// Axes of a box: extent, whether they are summed, and which operands have them (the others are constant along them).
+type Axes = Vec<(i64, bool, [bool; 2])>;
+
+/// Axes of a random product with up to two of each role.
+fn axes(rng: &mut Rng) -> Axes {
+    let roles = [(false, [true, true]), (false, [true, false]), (true, [true, true]), (false, [false, true])];
+    let mut axes = Vec::new();
+    for (role, (summed, has)) in roles.into_iter().enumerate() {
+        let stack = role == 0;
+        for _ in 0..rng.between(i64::from(!stack), 2) {
+            let most = if stack { 3 } else { 24 };
+            axes.push((rng.between(if stack { 1 } else { 4 }, most), summed, has));
+        }
+    }
+    if rng.chance(25) {
+        // A long sum into a small result.
+        axes.retain(|(_, summed, has)| *summed || has[0] != has[1]);
+        axes.truncate(3);
+        axes.iter_mut().filter(|axis| axis.1).for_each(|axis| axis.0 = rng.between(1000, 5000));
+    }
+    for at in (1..axes.len()).rev() {
+        axes.swap(at, rng.below(at + 1));
+    }
+    axes
+}
+
+/// An operand with some axes, in any order in memory, perhaps with gaps or backward.
+fn operand(program: &mut Program, rng: &mut Rng, dtype: DType, axes: &[(i64, bool)]) -> Operand {
+    let mut order: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].1).collect();
+    for at in (1..order.len()).rev() {
+        order.swap(at, rng.below(at + 1));
+    }
+    let gap = i64::from(rng.chance(30));
+    let (mut stride, mut step, mut start) = (vec![0; axes.len()], 1 + gap, rng.between(0, 3));
+    for &axis in &order {
+        stride[axis] = step;
+        step = step * axes[axis].0 + gap;
+        if rng.chance(15) {
+            start += stride[axis] * (axes[axis].0 - 1);
+            stride[axis] = -stride[axis];
+        }
+    }
+    let shape: Vec<i64> = axes.iter().map(|axis| axis.0).collect();
+    let (id, elements) = (program.batch.bases.len() as u64 + 1, step + 4);
+    // Sums of whole numbers are exact; results have gaps, which stay as they are.
+    program.memory.insert(id, data::fill(rng, dtype, elements, data::Values::Whole));
+    let flags = base_flags::LIVE_OUT;
+    let base = program.batch.push_base(Base { flags, ..Base::new(id, dtype, elements) });
+    Operand::view(program.batch.push_view(base, &View::new(start, &shape, &stride).unwrap()))
+}
+
+fn program(seed: u64) -> (Program, String) {
+    let mut rng = Rng::new(seed);
+    let axes = axes(&mut rng);
+    let types: Vec<DType> = Opcode::Contract.info().types.iter().collect();
+    let dtype = *rng.pick(&types).unwrap();
+    let mut program = Program { batch: Batch::default(), memory: Default::default() };
+    let kept: Vec<(i64, bool)> = axes.iter().filter(|axis| !axis.1).map(|axis| (axis.0, true)).collect();
+    let out = operand(&mut program, &mut rng, dtype, &kept);
+    let [left, right] = [0, 1].map(|at| {
+        let own: Vec<(i64, bool)> = axes.iter().map(|axis| (axis.0, axis.2[at])).collect();
+        operand(&mut program, &mut rng, dtype, &own)
+    });
+    let param = axes.iter().enumerate().fold(0, |mask, (at, axis)| mask | u16::from(axis.1) << at);
+    program.batch.push_instr(Instr { param, ..Instr::new(Opcode::Contract, &[out, left, right]) });
+    (program, format!("seed {seed}: {dtype} {axes:?}"))
+}
+
+#[test]
+fn random_contractions_equal_the_oracle() {
+    let _alone = alone();
+    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(16, |text| text.parse().unwrap());
+    for (group, specialise) in [(16, "off"), (256, "on")] {
+        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nsmall_bytes = '0'");
+        let Some(mut stack) = load_with_groups(group, "'opencl'", &keys) else { return };
+        for seed in 0..programs {
+            let (program, what) = program(seed);
+            let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let oracle = program.oracle().unwrap();
+            let outcome = oracle.check_within(&program.batch, &memory, opencl_tolerance);
+            outcome.unwrap_or_else(|why| panic!("groups of {group}, {what}: {why}"));
+        }
+        assert!(count(&stack, "kernels") >= programs);
+    }
+}
