@@ -14,7 +14,7 @@ use crate::run::machine::Machine;
 use crate::run::region::is_transfer;
 use crate::transport::Class;
 use crate::transport::tree::{above, collect, spread};
-use bh_bytecode::{Base, BatchRef, Instr, Kind};
+use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
@@ -214,7 +214,10 @@ impl Machine {
         for &index in order {
             let instruction = &batch.instrs[index as usize];
             if instruction.opcode.is_system() {
-                if let Some(view) = instruction.operands().first().and_then(|operand| operand.as_view()) {
+                let drops = matches!(instruction.opcode, Opcode::Free | Opcode::Discard);
+                if let (true, Some(view)) =
+                    (drops, instruction.operands().first().and_then(|operand| operand.as_view()))
+                {
                     lost.remove(&batch.views[view as usize].base);
                 }
                 continue;
