@@ -9,13 +9,31 @@ pub struct Failure {
     pub instr: Option<u32>,
     /// Why.
     pub error: Error,
+    /// Further instructions that failed. Only instructions of siblings fail together, so messages do not carry them.
+    pub also: Vec<u32>,
 }
 
-/// The failure of the earlier instruction; of one instruction, or of unknown ones, the first.
+impl Failure {
+    /// The failure of one instruction.
+    pub fn new(instr: Option<u32>, error: Error) -> Failure {
+        Failure { instr, error, also: Vec::new() }
+    }
+
+    /// Is this one of the instructions that failed?
+    pub fn concerns(&self, instr: u32) -> bool {
+        self.instr == Some(instr) || self.also.contains(&instr)
+    }
+}
+
+/// The failure of the earlier instruction, with the other one's instructions; of one instruction, or of unknown ones, the first.
 pub fn first_of(one: Option<Failure>, other: Option<Failure>) -> Option<Failure> {
     let place = |failure: &Failure| failure.instr.unwrap_or(u32::MAX);
     match (one, other) {
-        (Some(one), Some(other)) => Some(if place(&other) < place(&one) { other } else { one }),
+        (Some(one), Some(other)) => {
+            let (mut first, second) = if place(&other) < place(&one) { (other, one) } else { (one, other) };
+            first.also.extend(second.instr.into_iter().chain(second.also));
+            Some(first)
+        }
         (one, other) => one.or(other),
     }
 }
@@ -27,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_failure_of_the_earliest_instruction_counts_on_the_lowest_rank() {
-        let failure = |text: &str, instr| Failure { instr, error: Error::new(status::EXECUTION, text) };
+        let failure = |text: &str, instr| Failure::new(instr, Error::new(status::EXECUTION, text));
         let first = |ranks: Vec<Option<Failure>>| {
             ranks.into_iter().reduce(first_of).flatten().map_or(String::new(), |failure| failure.error.text)
         };
@@ -35,6 +53,10 @@ mod tests {
         assert_eq!(first(vec![None, Some(failure("a", Some(3))), None]), "a");
         let both = [Some(failure("a", Some(3))), Some(failure("b", Some(2)))];
         assert_eq!(first(both.to_vec()), "b");
+        let [a, b] = both.clone();
+        assert!(
+            first_of(a, b).is_some_and(|failure| failure.concerns(3) && failure.concerns(2) && !failure.concerns(1))
+        );
         assert_eq!(first(vec![both[0].clone(), Some(failure("c", Some(3)))]), "a");
         assert_eq!(first(vec![Some(failure("d", None)), None, both[0].clone()]), "a");
     }

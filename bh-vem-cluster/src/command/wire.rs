@@ -108,7 +108,7 @@ pub fn get_table<T: Plain>(reader: &mut Reader<'_>) -> Result<Vec<T>> {
 /// A failure, or none, as bytes.
 pub fn put_failure(failure: Option<&Failure>) -> Vec<u8> {
     let mut writer = Writer::default();
-    let Some(Failure { instr, error }) = failure else { return writer.0 };
+    let Some(Failure { instr, error, .. }) = failure else { return writer.0 };
     let (file, line) = error.origin.clone().unwrap_or_default();
     writer.number(instr.map_or(u64::MAX, u64::from)).number(error.status as u64);
     writer.number(error.rank.map_or(u64::MAX, |rank| rank as u64));
@@ -128,7 +128,7 @@ pub fn get_failure(bytes: &[u8]) -> Result<Option<Failure>> {
     let file = reader.text()?;
     let line = reader.number()? as u32;
     error.origin = (!file.is_empty()).then_some((file, line));
-    Ok(Some(Failure { instr: u32::try_from(instr).ok(), error }))
+    Ok(Some(Failure::new(u32::try_from(instr).ok(), error)))
 }
 
 pub(crate) fn strange() -> Error {

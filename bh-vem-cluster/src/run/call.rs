@@ -59,7 +59,7 @@ impl Machine {
             return Ok(Some(failure));
         }
         let called = self.send_parts(&parts).and_then(|()| self.call_parts(&parts, &called));
-        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
         if let Some(view) = instr.outputs().first().and_then(|operand| operand.as_view())
             && let Some(target) = batch.base_of(view)
         {

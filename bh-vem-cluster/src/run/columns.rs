@@ -126,7 +126,7 @@ impl Work<'_, '_> {
     /// The failure that counts for all ranks.
     pub(super) fn agree(&mut self) -> Result<Option<Failure>> {
         let (batch, index) = (self.batch, self.index);
-        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
         let failed = self.failed.clone().map(failure);
         self.machine.agree(failed)
     }

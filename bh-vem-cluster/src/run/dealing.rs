@@ -58,7 +58,7 @@ impl Machine {
     /// Does such a method; all that was planned before is done. The failure is that of some rank.
     pub fn deal(&mut self, batch: &BatchRef<'_>, index: u32, dealing: &Dealing) -> Result<Option<Failure>> {
         let mut failed = self.run(batch);
-        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
         let mut made = BTreeMap::new();
         for part in dealing.parts.iter().filter(|part| self.port.hosts(part.rank)).collect::<Vec<_>>() {
             if failed.is_none() {

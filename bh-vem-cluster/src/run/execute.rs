@@ -2,11 +2,12 @@
 //! they travel, then the rest.
 
 use crate::command::failure::{Failure, first_of};
+use crate::plan::layout::covers;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
 use crate::run::machine::{Machine, timed};
 use crate::run::rooms::Underway;
 use crate::transport::{Class, buffers};
-use bh_bytecode::{BatchRef, Opcode};
+use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand};
 use bh_core::error::Error;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
@@ -14,10 +15,12 @@ use std::time::Instant;
 /// Bytes of an array that is a few numbers.
 const NUMBERS: u64 = 64;
 
-/// Keeps the first failure of a rank of this process.
+/// Keeps the failures of this process's ranks.
 struct Failures<'a> {
     batch: &'a BatchRef<'a>,
     first: Option<Failure>,
+    /// Ranks' bases that miss elements because an instruction failed, by their ids.
+    lost: HashSet<u64>,
 }
 
 impl Failures<'_> {
@@ -27,7 +30,46 @@ impl Failures<'_> {
             Some(instr) if error.origin.is_none() => error.unplaced().at_instr(self.batch, instr),
             _ => error,
         };
-        self.first = first_of(self.first.take(), Some(Failure { instr, error: error.unplaced() }));
+        self.first = first_of(self.first.take(), Some(Failure::new(instr, error.unplaced())));
+    }
+
+    /// What moves out of a lost base makes the other one lost.
+    fn follow_transfers(&mut self, transfers: &[Transfer]) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let reached = transfers.iter().filter(|transfer| self.lost.contains(&transfer.source.base.id));
+        let reached: Vec<u64> = reached.map(|transfer| transfer.target.base.id).collect();
+        self.lost.extend(reached);
+    }
+
+    /// What a rank is about to compute of lost bases is lost, and the instructions have failed.
+    fn follow_batch(&mut self, local: &LocalBatch) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let batch = local.batch.as_ref();
+        for (instr, &global) in batch.instrs.iter().zip(&local.globals) {
+            let ids = |operands: &[Operand], wanted: &dyn Fn(u32) -> bool| -> Vec<u64> {
+                let views = operands.iter().filter_map(|operand| operand.as_view());
+                let views = views.filter(|&view| batch.views[view as usize].len > 0 && wanted(view));
+                views.filter_map(|view| Some(batch.base_of(view)?.id)).collect()
+            };
+            let mut needed = ids(instr.inputs(), &|_| true);
+            needed.extend(ids(instr.outputs(), &|view| instr.opcode.reads_output() || !covers(&batch, view)));
+            let written = ids(instr.outputs(), &|_| true);
+            if needed.iter().any(|id| self.lost.contains(id)) {
+                self.lost.extend(written);
+                if let (Some(failure), true) = (&mut self.first, global != u32::MAX) {
+                    failure.also.push(global);
+                }
+            } else {
+                let dropped = if instr.opcode == Opcode::Discard { ids(instr.operands(), &|_| true) } else { written };
+                for id in &dropped {
+                    self.lost.remove(id);
+                }
+            }
+        }
     }
 }
 
@@ -63,7 +105,7 @@ impl Machine {
 
     /// Runs stages that are complete.
     pub(crate) fn run_stages(&mut self, batch: &BatchRef<'_>, stages: &mut [Stage]) -> Option<Failure> {
-        let mut failures = Failures { batch, first: None };
+        let mut failures = Failures { batch, first: None, lost: HashSet::new() };
         self.exchanges += stages.iter().filter(|stage| !stage.transfers.is_empty()).count();
         let carried: Vec<bool> = stages.iter().map(|stage| self.carries(&stage.transfers)).collect();
         let mut sent = false;
@@ -74,6 +116,7 @@ impl Machine {
             if !sent {
                 self.send_data(moves(stages, &carried, number), &mut failures);
             }
+            failures.follow_transfers(&stages[number].transfers);
             let underway = self.begin_carrying(moves(stages, &carried, number), &mut failures);
             self.run_local(&mut stages[number].early, &mut failures);
             if carried[number] {
@@ -140,13 +183,20 @@ impl Machine {
         if local.iter().all(|local| local.batch.instrs.is_empty()) {
             return;
         }
+        local.iter().for_each(|local| failures.follow_batch(local));
         let begin = Instant::now();
         let outcomes = self.run_ranks(local);
         self.spent.compute += begin.elapsed().as_nanos() as u64;
-        for (outcome, local) in outcomes.into_iter().zip(local) {
+        let first = self.port.hosted().start;
+        for (place, (outcome, local)) in outcomes.into_iter().zip(local).enumerate() {
             if let Err(error) = outcome {
                 let instr = error.instr.and_then(|index| local.globals.get(index as usize)).copied();
                 failures.keep(instr.filter(|&instr| instr != u32::MAX), error);
+                for base in local.written() {
+                    if self.probe_rank(first + place, &base).is_some() {
+                        failures.lost.insert(base.id);
+                    }
+                }
             }
         }
     }
@@ -219,6 +269,18 @@ impl LocalBatch {
     /// Are all of its arrays a few bytes?
     fn has_numbers_alone(&self) -> bool {
         self.batch.bases.iter().all(|base| base.bytes() <= NUMBERS)
+    }
+
+    /// The bases that instructions write and nothing drops.
+    fn written(&self) -> Vec<Base> {
+        let outputs = self.batch.instrs.iter().filter(|instr| !instr.opcode.is_system()).flat_map(Instr::outputs);
+        let written: HashSet<u32> =
+            outputs.filter_map(|operand| operand.as_view()).map(|view| self.batch.views[view as usize].base).collect();
+        let bases = self.batch.bases.iter().zip(&self.dropped).enumerate();
+        bases
+            .filter(|(index, (_, dropped))| written.contains(&(*index as u32)) && !**dropped)
+            .map(|(_, (base, _))| *base)
+            .collect()
     }
 
     /// Does an instruction write or drop one of these bases?

@@ -36,7 +36,7 @@ impl Machine {
                     false => Ok(()),
                 })
             });
-            let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+            let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
             failed = moved.err().map(failure);
         }
         self.agree(failed)

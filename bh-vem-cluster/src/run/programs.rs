@@ -15,7 +15,7 @@ use crate::run::region::is_transfer;
 use crate::transport::Class;
 use crate::transport::tree::{above, collect, spread};
 use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode};
-use bh_core::abi::status;
+use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
 
@@ -206,7 +206,7 @@ impl Machine {
     /// Marks what a failure cost as lost: what the instruction writes, what the stacks below lost with it, and all that
     /// was computed of that.
     fn lose(&mut self, batch: &BatchRef<'_>, order: &[u32], failure: Failure) -> Error {
-        let Failure { instr, error } = failure;
+        let error = failure.error.clone();
         if error.status == status::DEVICE {
             self.leave_lost_devices();
         }
@@ -227,7 +227,7 @@ impl Machine {
                 let views = operands.iter().filter_map(|operand| operand.as_view());
                 views.filter(|&view| batch.views[view as usize].len > 0).collect()
             };
-            let failed = instr == Some(index);
+            let failed = failure.concerns(index);
             let outputs = views(instruction.outputs());
             let keeps = |view: &&u32| !covers(batch, **view) || instruction.opcode.reads_output();
             let inputs = views(instruction.inputs());
@@ -256,14 +256,25 @@ impl Machine {
     fn probe(&mut self, base: &Base) -> Option<Error> {
         for rank in self.port.hosted() {
             let Some(piece) = self.planner.arrays.get(&base.id).and_then(|array| array.piece(rank)) else { continue };
-            let (state, child) = self.rank(rank);
-            state.know(&piece.base);
-            match child.map(&piece.base, None, bh_core::abi::access::READ) {
-                // A base that was mapped can be unmapped.
-                Ok(_) => drop(child.unmap(&piece.base)),
-                Err(error) => return Some(error.unplaced()),
+            let lost = self.probe_rank(rank, &piece.base);
+            if lost.is_some() {
+                return lost;
             }
         }
         None
+    }
+
+    /// The error of a rank's base, if it is lost there.
+    pub(crate) fn probe_rank(&mut self, rank: usize, base: &Base) -> Option<Error> {
+        let (state, child) = self.rank(rank);
+        state.know(base);
+        match child.map(base, None, access::READ) {
+            Ok(_) => {
+                // A base that was mapped can be unmapped.
+                drop(child.unmap(base));
+                None
+            }
+            Err(error) => Some(error.unplaced()),
+        }
     }
 }

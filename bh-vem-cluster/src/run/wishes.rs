@@ -104,7 +104,7 @@ impl Machine {
     /// Exchanges elements; all that was planned before is done. The failure is that of some rank.
     pub fn exchange(&mut self, batch: &BatchRef<'_>, index: u32, exchange: &Exchange) -> Result<Option<Failure>> {
         let mut failed = self.run(batch);
-        let failure = |error: Error| Failure { instr: Some(index), error: error.at_instr(batch, index).unplaced() };
+        let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
         let ranks = self.port.ranks();
         let mut wishes: BTreeMap<usize, Wishes> = BTreeMap::new();
         for rank in self.port.hosted() {

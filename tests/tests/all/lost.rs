@@ -15,7 +15,7 @@ use std::collections::HashSet;
 /// Programs. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
 const PROGRAMS: u64 = 400;
 /// Later programs where other arrays were lost than should be.
-const FOUND: [u64; 3] = [1208, 1272, 1821];
+const FOUND: [u64; 4] = [1208, 1272, 1821, 3180];
 /// The stacks without a device.
 const EVERYWHERE: [&str; 10] =
     ["cpu", "cpu-linear", "cpu-plain", "direct", "shadow", "split", "interp", "cluster-2", "cluster-3", "siblings"];
