@@ -11,7 +11,7 @@ use bh_recorder::{ArrayId, Input};
 use bh_transform::{Window, shaped};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Taping>()?;
@@ -31,7 +31,7 @@ struct Argument {
 
 /// A stretch of a program that is being taped.
 #[pyclass(frozen, module = "bh")]
-struct Taping {
+pub struct Taping {
     context: Shared,
     arguments: Vec<Argument>,
     taping: Mutex<Option<bh_transform::Taping>>,
@@ -63,7 +63,7 @@ struct Known {
 }
 
 /// The arrays' names in one context.
-fn names(context: Shared, arrays: &[PyRef<'_, Array>]) -> PyResult<Vec<ArrayId>> {
+pub fn names(context: Shared, arrays: &[PyRef<'_, Array>]) -> PyResult<Vec<ArrayId>> {
     let fits = |array: &PyRef<'_, Array>| array.link.is_none() && std::ptr::eq(array.context, context);
     if !arrays.iter().all(fits) {
         return Err(PyTypeError::new_err("derivatives are taken within one stack, and not of parts of complex arrays"));
@@ -89,7 +89,7 @@ impl Taping {
         let (from, to) = (names(self.context, &inputs)?, names(self.context, &outputs)?);
         let outputs = described(self.context, &to)?;
         let call = || {
-            let taping = self.taping.lock().unwrap_or_else(PoisonError::into_inner);
+            let taping = self.locked();
             taping.as_ref().map(|taping| taping.call(&from, &to))
         };
         let (place, inputs) = detached(py, call).ok_or_else(ended)?.map_err(exception)?;
@@ -112,8 +112,13 @@ impl Taping {
 }
 
 impl Taping {
+    /// The stretch, if it has not ended.
+    pub fn locked(&self) -> MutexGuard<'_, Option<bh_transform::Taping>> {
+        self.taping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self) -> Option<bh_transform::Taping> {
-        self.taping.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.locked().take()
     }
 }
 
@@ -193,7 +198,7 @@ fn constant_copy(py: Python<'_>, array: PyRef<'_, Array>, tapings: Vec<PyRef<'_,
     let view = contiguous(array.view.shape()).map_err(value_error)?;
     let copy = Array::new_empty(array.context, array.dtype, view)?;
     for taping in &tapings {
-        let taping = taping.taping.lock().unwrap_or_else(PoisonError::into_inner);
+        let taping = taping.locked();
         if let Some(taping) = &*taping {
             taping.stop(copy.id()).map_err(exception)?;
         }

@@ -30,6 +30,7 @@ mod join;
 mod layout;
 mod listed;
 mod location;
+mod members;
 mod method;
 mod moment;
 mod number;
@@ -79,6 +80,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     report::register(module)?;
     jit::register(module)?;
     derive::register(module)?;
+    members::register(module)?;
     part::register(module)?;
     product::register(module)?;
     protocol::register(module)?;

@@ -520,10 +520,6 @@ def test_what_does_not_depend_on_arguments_may_be_read():
     assert bh.stop_gradient(3) == 3 and bh.stop_gradient(np.ones(2)).tolist() == [1.0, 1.0]
 
 
-def decomposes(x):
-    return np.linalg.eigh(x)[0].sum()
-
-
 def loops(x):
     return bh.vectorize(collatz)(x).sum()
 
@@ -534,10 +530,9 @@ def collatz(x):
     return x
 
 
-@pytest.mark.parametrize("function", [decomposes, loops])
-def test_operations_without_rules_are_errors_with_their_line(function):
-    with pytest.raises(bh.Error, match=f"test_derivatives.py:{function.__code__.co_firstlineno + 1}: .*derivative is not known"):
-        bh.grad(function)(np.eye(3) * 5)
+def test_operations_without_rules_are_errors_with_their_line():
+    with pytest.raises(bh.Error, match=f"test_derivatives.py:{loops.__code__.co_firstlineno + 1}: .*derivative is not known"):
+        bh.grad(loops)(np.eye(3) * 5)
 
 
 def test_functions_with_derivatives_of_their_own():

@@ -28,11 +28,44 @@ pub(crate) trait Emit {
         inputs: &[Value<Self::Base>],
     ) -> Result<()>;
 
+    /// RANGE, or RANDOM with a key: each element is made from the number that a view of the output's shape has there.
+    fn generate(
+        &mut self,
+        opcode: Opcode,
+        out: &Place<Self::Base>,
+        numbers: &View,
+        key: Option<Constant>,
+    ) -> Result<()>;
+
     /// The numbers 0, `step`, 2·`step`, … in C order, into integers.
-    fn range(&mut self, out: &Place<Self::Base>, step: i64) -> Result<()>;
+    fn range(&mut self, out: &Place<Self::Base>, step: i64) -> Result<()> {
+        let order = contiguous(out.shape())?;
+        let stride: Vec<i64> = order.stride().iter().map(|stride| stride * step).collect();
+        self.generate(Opcode::Range, out, &view(0, out.shape(), &stride)?, None)
+    }
+
+    /// A new array in C order.
+    fn fresh(&mut self, dtype: DType, shape: &[i64]) -> Result<Place<Self::Base>> {
+        let view = contiguous(shape)?;
+        Ok(Place { base: self.base(dtype, view.len())?, dtype, view })
+    }
+
+    /// The result of an elementwise operation.
+    fn of(
+        &mut self,
+        opcode: Opcode,
+        param: u16,
+        inputs: &[Value<Self::Base>],
+        dtype: DType,
+        shape: &[i64],
+    ) -> Result<Value<Self::Base>> {
+        let out = self.fresh(dtype, shape)?;
+        self.operate(opcode, param, &out, inputs)?;
+        Ok(out.into())
+    }
 
     /// A call of an extension method.
-    fn call(&mut self, method: &str, out: &Place<Self::Base>, inputs: &[Value<Self::Base>]) -> Result<()>;
+    fn call(&mut self, method: &str, outs: &[&Place<Self::Base>], inputs: &[Value<Self::Base>]) -> Result<()>;
 
     /// Says which place in the user's program the operations that follow belong to: file and line.
     fn locate(&mut self, origin: Option<(&str, u32)>);
@@ -62,6 +95,16 @@ impl<B> From<Place<B>> for Value<B> {
     }
 }
 
+impl<B> Value<B> {
+    /// The array, of operations whose operands are no numbers.
+    pub(crate) fn into_place(self) -> Result<Place<B>> {
+        match self {
+            Value::Place(place) => Ok(place),
+            Value::Number(_) => Err(Error::new(status::ARGUMENT, "a number stands where the operation takes an array")),
+        }
+    }
+}
+
 /// A number of a type.
 pub(crate) fn number<B>(value: f64, dtype: DType) -> Value<B> {
     Value::Number(Constant::from_value(value).cast(dtype))
@@ -69,7 +112,7 @@ pub(crate) fn number<B>(value: f64, dtype: DType) -> Value<B> {
 
 /// An error of views that the transform itself makes.
 pub(crate) fn view_error(error: ViewError) -> Error {
-    Error::new(status::SHAPE, format!("derivative: {}", error.0))
+    Error::new(status::SHAPE, format!("an operation made for a derivative or vmap: {}", error.0))
 }
 
 /// The view with these strides.
@@ -109,6 +152,16 @@ impl<B: Clone> Place<B> {
     /// A matrix with its axes exchanged.
     pub(crate) fn transposed(&self) -> Result<Place<B>> {
         self.view.transpose(&[1, 0]).map(|view| self.with(view.canonical())).map_err(view_error)
+    }
+
+    /// The diagonal of a matrix.
+    pub(crate) fn diagonal(&self) -> Result<Place<B>> {
+        self.view.diagonal(0, 0, 1).map(|view| self.with(view.canonical())).map_err(view_error)
+    }
+
+    /// Columns of a matrix, from one on to before another.
+    pub(crate) fn columns(&self, first: i64, end: i64) -> Result<Place<B>> {
+        self.view.slice(1, Some(first), Some(end), 1).map(|view| self.with(view.canonical())).map_err(view_error)
     }
 
     /// The view with a new axis of one element at a place.

@@ -3,7 +3,7 @@
 use crate::emit::{Emit, Place, Value, contiguous};
 use crate::reverse::{Progress, Sweep};
 use crate::tape::Tape;
-use bh_bytecode::{Base, Batch, DType, Opcode, View};
+use bh_bytecode::{Base, Batch, Constant, DType, Opcode, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{Array, ArrayId, ArrayInfo, Input, Location, Recorder};
@@ -31,6 +31,11 @@ impl bh_recorder::Tape for Watcher {
 
     fn depends(&self, base: u64) -> bool {
         lock(&self.0).depends(base)
+    }
+
+    fn refusal(&self) -> &'static str {
+        "the values of an array that depends on the arguments of a derivative are read: they would count as constant. \
+         Use the array itself, or read bh.stop_gradient(array)"
     }
 
     fn relies_on(&self, base: u64) -> bool {
@@ -122,7 +127,7 @@ pub struct Window {
 }
 
 impl Window {
-    fn of(recorder: &Recorder, array: ArrayId) -> Result<Window> {
+    pub(crate) fn of(recorder: &Recorder, array: ArrayId) -> Result<Window> {
         let ArrayInfo { dtype, view, base, base_len, .. } = recorder.info(array)?;
         Ok(Window { base: Base::new(base, dtype, base_len), view: view.canonical() })
     }
@@ -130,6 +135,15 @@ impl Window {
     /// The identity of the base.
     pub fn base(&self) -> u64 {
         self.base.id
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Elements of the base.
+    pub(crate) fn base_len(&self) -> i64 {
+        self.base.len
     }
 }
 
@@ -210,7 +224,7 @@ impl Pullback {
     }
 
     fn sweep(&self, way: &mut Way, f: impl FnOnce(&mut Sweep<'_, Emitter>) -> Result<()>) -> Result<()> {
-        let mut emit = Emitter { recorder: self.recorder.clone(), place: None };
+        let mut emit = Emitter::new(&self.recorder);
         let bases = |base: u64| self.bases.get(&base).cloned();
         let progress = std::mem::replace(&mut way.0, Progress::of(&self.tape));
         let mut sweep = Sweep::new(&mut emit, &self.tape, &bases, progress);
@@ -221,12 +235,16 @@ impl Pullback {
 }
 
 /// Records a transformed program.
-struct Emitter {
+pub(crate) struct Emitter {
     recorder: Arc<Recorder>,
     place: Option<(Vec<u8>, u32)>,
 }
 
 impl Emitter {
+    pub(crate) fn new(recorder: &Arc<Recorder>) -> Emitter {
+        Emitter { recorder: recorder.clone(), place: None }
+    }
+
     fn location(&self) -> Location<'_> {
         self.place.as_ref().map_or(Location::UNKNOWN, |(file, line)| Location { file, line: *line })
     }
@@ -279,15 +297,22 @@ impl Emit for Emitter {
         })
     }
 
-    fn range(&mut self, out: &Place<Arc<Array>>, step: i64) -> Result<()> {
+    fn generate(
+        &mut self,
+        opcode: Opcode,
+        out: &Place<Arc<Array>>,
+        numbers: &View,
+        key: Option<Constant>,
+    ) -> Result<()> {
         let out = self.window(out)?;
-        self.recorder.range(out.id(), 0, step, self.location())
+        self.recorder.generate(opcode, out.id(), numbers, key, self.location())
     }
 
-    fn call(&mut self, method: &str, out: &Place<Arc<Array>>, inputs: &[Value<Arc<Array>>]) -> Result<()> {
+    fn call(&mut self, method: &str, outs: &[&Place<Arc<Array>>], inputs: &[Value<Arc<Array>>]) -> Result<()> {
         let opcode = self.recorder.extension(method)?;
-        let out = self.window(out)?;
-        self.with_inputs(inputs, |inputs| self.recorder.call_extension(opcode, &[out.id()], inputs, self.location()))
+        let outs = outs.iter().map(|out| self.window(out)).collect::<Result<Vec<Array>>>()?;
+        let ids: Vec<ArrayId> = outs.iter().map(Array::id).collect();
+        self.with_inputs(inputs, |inputs| self.recorder.call_extension(opcode, &ids, inputs, self.location()))
     }
 
     fn locate(&mut self, origin: Option<(&str, u32)>) {

@@ -50,6 +50,8 @@ pub(crate) struct Call<'t, B> {
     pub(crate) tables: BatchRef<'t>,
     pub(crate) instr: &'t Instr,
     pub(crate) needs: Needs,
+    /// The output's place among the outputs.
+    pub(crate) position: usize,
     /// The output, where it was written.
     pub(crate) out: (Base, View),
     /// The adjoint of the output.
@@ -111,13 +113,17 @@ impl<'a, E: Emit> Sweep<'a, E> {
                 saves.push((position, of, old, place, saved.restored));
             }
         }
+        let mut calls = Vec::with_capacity(1);
         for (position, &operand) in instr.outputs().iter().enumerate() {
             let Some(out) = place_of(&tables, operand) else { continue };
             let Some(base) = self.progress.adjoints.get(&out.0.id).cloned() else { continue };
             let adjoint = Place { base, dtype: out.0.dtype(), view: out.1 };
             let saved = saves.iter().find(|save| usize::from(save.0) == position).map(|save| save.3.clone());
+            calls.push(Call { tables, instr, needs: step.needs, position, out, adjoint, saved });
+        }
+        if !calls.is_empty() {
             self.emit.locate(tables.origin(instr));
-            self.operation(&Call { tables, instr, needs: step.needs, out, adjoint, saved })?;
+            self.operation(&calls)?;
         }
         for (_, of, old, place, restored) in saves {
             if restored {
@@ -127,9 +133,19 @@ impl<'a, E: Emit> Sweep<'a, E> {
         Ok(())
     }
 
-    /// The adjoint of one operation with one output.
-    fn operation(&mut self, call: &Call<'a, E::Base>) -> Result<()> {
-        let rule = rule_of(&call.tables, call.instr);
+    /// The adjoint of one operation, with a call for each output that has an adjoint.
+    fn operation(&mut self, calls: &[Call<'a, E::Base>]) -> Result<()> {
+        match rule_of(&calls[0].tables, calls[0].instr) {
+            Rule::Form(form) if form.is_factorization() && calls[0].needs.flows != 0 => {
+                self.factors(form, calls)?;
+                calls.iter().try_for_each(|call| self.overwrite(call, Vec::new()))
+            }
+            rule => calls.iter().try_for_each(|call| self.output_of(rule, call)),
+        }
+    }
+
+    /// The adjoint of an operation with one output.
+    fn output_of(&mut self, rule: Rule, call: &Call<'a, E::Base>) -> Result<()> {
         let mut kept = Vec::new();
         match rule {
             Rule::Form(form) if form.keeps_elements() => return self.assignment(form, call),
@@ -328,6 +344,12 @@ impl<'a, E: Emit> Sweep<'a, E> {
         self.value_at(&call.out.0, call.out.1).ok_or_else(lost)
     }
 
+    /// The values of one of several outputs.
+    pub(crate) fn written(&self, call: &Call<'a, E::Base>, position: usize) -> Result<Place<E::Base>> {
+        let out = place_of(&call.tables, call.instr.outputs()[position]);
+        out.and_then(|(base, view)| self.value_at(&base, view)).ok_or_else(lost)
+    }
+
     /// The adjoint times a partial derivative.
     fn partial(&mut self, call: &Call<'a, E::Base>, partial: &'static Partial) -> Result<Value<E::Base>> {
         let (adjoint, dtype, shape) = (Value::Place(call.adjoint.clone()), call.dtype(), call.out.1);
@@ -377,8 +399,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
 
     /// A new array in C order.
     pub(crate) fn fresh(&mut self, dtype: DType, shape: &[i64]) -> Result<Place<E::Base>> {
-        let view = contiguous(shape)?;
-        Ok(Place { base: self.emit.base(dtype, view.len())?, dtype, view })
+        self.emit.fresh(dtype, shape)
     }
 
     /// A new array of one number.
@@ -407,9 +428,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         dtype: DType,
         shape: &[i64],
     ) -> Result<Value<E::Base>> {
-        let out = self.fresh(dtype, shape)?;
-        self.emit.operate(opcode, param, &out, inputs)?;
-        Ok(out.into())
+        self.emit.of(opcode, param, inputs, dtype, shape)
     }
 
     /// The result of an elementwise operation with two inputs.

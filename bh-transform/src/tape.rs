@@ -3,7 +3,7 @@
 //! A tape sees each batch before it runs. It follows which arrays depend on the arguments, notes which values the rules of the
 //! operations read, keeps the arrays that hold them, and has a view copied before the program overwrites such values in it.
 
-use crate::rules::{Needs, Rule, rule};
+use crate::rules::{Form, Needs, Rule, rule};
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
@@ -69,7 +69,17 @@ pub(crate) fn method<'a>(batch: &BatchRef<'a>, instr: &Instr) -> Option<&'a str>
 pub(crate) fn rule_of(batch: &BatchRef<'_>, instr: &Instr) -> Rule {
     let operands = || instr.inputs().iter().filter_map(|&operand| batch.dtype(operand));
     let numeric = operands().find(|dtype| *dtype != DType::Bool);
-    rule(instr.opcode, method(batch, instr), numeric.unwrap_or(DType::Bool))
+    let rule = rule(instr.opcode, method(batch, instr), numeric.unwrap_or(DType::Bool));
+    match rule {
+        Rule::Form(form) if form.is_factorization() && !is_determined(batch, instr, form) => Rule::Missing,
+        rule => rule,
+    }
+}
+
+fn is_determined(batch: &BatchRef<'_>, instr: &Instr, form: Form) -> bool {
+    let view = |&operand: &Operand| place_of(batch, operand).map(|(_, view)| view);
+    let outputs: Vec<View> = instr.outputs().iter().filter_map(view).collect();
+    instr.inputs().first().and_then(view).is_none_or(|input| form.is_determined(&outputs, &input))
 }
 
 /// A view of an array, and the array.
@@ -234,7 +244,7 @@ impl Tape {
         if active == 0 && !outs.iter().any(|(base, _)| self.active.contains(&base.id)) {
             return Needs::default();
         }
-        rule.needs(active, instr.inputs().len())
+        rule.needs(active, (outs.len(), instr.inputs().len()))
     }
 
     fn note_inputs(&mut self, tables: &BatchRef<'_>, instr: &Instr, inputs: u8) {

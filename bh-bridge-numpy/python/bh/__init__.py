@@ -47,6 +47,7 @@ else:
         value_and_grad,
         vjp,
     )
+    from ._jit.members import vmap  # noqa: E402,F401
     from ._jit.parallel import parallel  # noqa: E402,F401
     from ._jit.recording import jit  # noqa: E402,F401
     from ._jit.stream import stream  # noqa: E402,F401

@@ -27,6 +27,9 @@ pub trait Tape: Send {
     /// May the program not read the values of a base?
     fn depends(&self, base: u64) -> bool;
 
+    /// Why the program may not read the values of bases that [`Tape::depends`] names, for its user.
+    fn refusal(&self) -> &'static str;
+
     /// May the program not change a base otherwise than by operations?
     fn relies_on(&self, base: u64) -> bool;
 
@@ -105,11 +108,14 @@ impl Recorder {
         }
         // What the batch under construction does with the array is known once the tapes have seen it.
         let submitted = if used { Some(state.submit()?) } else { None };
-        let depends = state.tapes.all.iter().any(|(_, tape)| tape.depends(id));
-        let relies = !reads && state.tapes.all.iter().any(|(_, tape)| tape.relies_on(id));
+        let tapes = state.tapes.all.iter().rev();
+        let depends = tapes.clone().find(|(_, tape)| tape.depends(id)).map(|(_, tape)| tape.refusal());
+        let relies = !reads && tapes.into_iter().any(|(_, tape)| tape.relies_on(id));
         drop(state);
         submitted.map_or(Ok(()), |submitted| submitted.drive())?;
-        if depends || relies { Err(refused(depends)) } else { Ok(()) }
+        let shared = relies
+            .then_some("memory of an array that a derivative or vmap needs is changed, or shared with the program");
+        depends.or(shared).map_or(Ok(()), |text| Err(Error::new(status::UNSUPPORTED, text)))
     }
 }
 
@@ -212,15 +218,4 @@ impl Builder {
         self.batch.views.truncate(views);
         self.batch.bases.truncate(bases);
     }
-}
-
-#[cold]
-fn refused(depends: bool) -> Error {
-    let text = if depends {
-        "the values of an array that depends on the arguments of a derivative are read: they would count as constant. \
-         Use the array itself, or read bh.stop_gradient(array)"
-    } else {
-        "memory of an array that a derivative needs is changed, or shared with the program"
-    };
-    Error::new(status::UNSUPPORTED, text)
 }

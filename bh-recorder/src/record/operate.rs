@@ -133,27 +133,43 @@ impl Recorder {
 
     /// Records RANGE: element number i in C order becomes first + i·step, computed as 64-bit integers.
     pub fn range(&self, out: ArrayId, first: i64, step: i64, location: Location<'_>) -> Result<()> {
-        self.generate(Opcode::Range, out, first, step, None, location)
+        self.generate_in_order(Opcode::Range, out, (first, step), None, location)
     }
 
     /// Records RANDOM: element number i in C order becomes number first + i of the stream of this key.
     pub fn random(&self, out: ArrayId, key: u64, first: i64, location: Location<'_>) -> Result<()> {
-        self.generate(Opcode::Random, out, first, 1, Some(Constant::from_value(key)), location)
+        self.generate_in_order(Opcode::Random, out, (first, 1), Some(Constant::from_value(key)), location)
     }
 
-    fn generate(
+    /// Records RANGE, or RANDOM with a key. Each element is made from the number that a view of the output's shape has there.
+    pub fn generate(
         &self,
         opcode: Opcode,
         out: ArrayId,
-        first: i64,
-        step: i64,
+        numbers: &View,
         key: Option<Constant>,
         location: Location<'_>,
     ) -> Result<()> {
         let mut state = self.state();
         let target = state.find(out)?;
         let operation = Operation { opcode, param: 0, location };
-        let followup = state.record_generator(operation, target, first, step, key)?;
+        let followup = state.record_generator(operation, target, numbers, key)?;
+        self.follow(state, followup)
+    }
+
+    fn generate_in_order(
+        &self,
+        opcode: Opcode,
+        out: ArrayId,
+        (first, step): (i64, i64),
+        key: Option<Constant>,
+        location: Location<'_>,
+    ) -> Result<()> {
+        let mut state = self.state();
+        let target = state.find(out)?;
+        let operation = Operation { opcode, param: 0, location };
+        let numbers = state.numbers_in_order(operation, target, first, step)?;
+        let followup = state.record_generator(operation, target, &numbers, key)?;
         self.follow(state, followup)
     }
 }

@@ -11,13 +11,25 @@ use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
 impl State {
-    /// Records RANGE (without key) or RANDOM into an array: element number i in C order is made from first + i·step.
+    /// The numbers first + i·step, where i counts the elements of an array in C order.
+    pub(crate) fn numbers_in_order(&self, operation: Operation<'_>, out: u32, first: i64, step: i64) -> Result<View> {
+        let shape = self.shape(out);
+        let overflow = || operation.error(status::ARGUMENT, "the indices overflow 64 bits");
+        let mut stride = [0i64; MAX_RANK];
+        let mut next = step;
+        for (dim, &extent) in shape.extents().iter().enumerate().rev() {
+            stride[dim] = if extent == 1 { 0 } else { next };
+            next = if extent > 1 { next.checked_mul(extent).ok_or_else(overflow)? } else { next };
+        }
+        View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())
+    }
+
+    /// Records RANGE (without key) or RANDOM into an array: each element is made from the number that a view of its shape has there.
     pub(crate) fn record_generator(
         &mut self,
         operation: Operation<'_>,
         out: u32,
-        first: i64,
-        step: i64,
+        numbers: &View,
         key: Option<Constant>,
     ) -> Result<Followup> {
         let opcode = operation.opcode;
@@ -31,17 +43,11 @@ impl State {
         if key.is_some() {
             self.refuse_in_trace("draws random numbers")?;
         }
-        let shape = self.shape(out);
-        let overflow = || operation.error(status::ARGUMENT, "the indices overflow 64 bits");
-        let mut stride = [0i64; MAX_RANK];
-        let mut next = step;
-        for (dim, &extent) in shape.extents().iter().enumerate().rev() {
-            stride[dim] = if extent == 1 { 0 } else { next };
-            next = if extent > 1 { next.checked_mul(extent).ok_or_else(overflow)? } else { next };
+        if numbers.shape() != self.shape(out).extents() {
+            return Err(operation.error(status::SHAPE, "the numbers have another shape than the output"));
         }
-        let index = View::new(first, shape.extents(), &stride[..shape.extents().len()]).map_err(|_| overflow())?;
-        let index = SmallView::new(&index);
-        if self.generate_at_once(operation, out, (first, &index), key) {
+        let index = SmallView::new(numbers);
+        if self.generate_at_once(operation, out, (numbers.start(), &index), key) {
             return Ok(Followup::Nothing);
         }
         let followup = self.followup(out);

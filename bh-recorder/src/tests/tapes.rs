@@ -61,6 +61,10 @@ impl Tape for Copying {
         base == self.secret
     }
 
+    fn refusal(&self) -> &'static str {
+        "secret values are read"
+    }
+
     fn relies_on(&self, base: u64) -> bool {
         base == self.secret
     }

@@ -97,6 +97,8 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let ones = self.of(Opcode::Where, 0, &[is_extreme.clone(), one, zero.clone()], dtype, shape)?;
         let count = self.fresh(dtype, call.out.1.shape())?;
         self.emit.operate(Opcode::AddReduce, call.instr.param, &count, &[ones])?;
+        // A mask may leave none.
+        self.emit.operate(Opcode::Maximum, 0, &count, &[count.clone().into(), number(1.0, dtype)])?;
         let (adjoint, count) = (self.repeated(call, &call.adjoint)?, self.repeated(call, &count)?);
         let part = self.both(Opcode::Divide, adjoint.into(), count.into(), dtype, shape)?;
         self.of(Opcode::Where, 0, &[is_extreme, part, zero], dtype, shape)

@@ -33,6 +33,8 @@ impl<'a, E: Emit> Sweep<'a, E> {
             Form::Sort => (0, self.sort(call)?),
             Form::Compress => return self.compress(call),
             Form::Scatter | Form::ScatterAdd | Form::CondScatter => return self.assignment(form, call),
+            // Their outputs' adjoints flow together.
+            Form::Lu | Form::Cholesky | Form::Qr | Form::Eigh | Form::Eig | Form::Svd => return Ok(()),
         };
         self.flow(call, at, flow, kept)
     }
@@ -81,7 +83,10 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let shape = view.shape();
         let (z, modulus) = (self.input(call, 0)?, self.output(call)?);
         let is_zero = self.both(Opcode::Equal, modulus.clone().into(), number(0.0, dtype), DType::Bool, shape)?;
-        let ratio = self.both(Opcode::Divide, call.adjoint.clone().into(), modulus.into(), dtype, shape)?;
+        // No quotient by zero: the way back from this one would multiply zero by infinity.
+        let divisor =
+            self.of(Opcode::Where, 0, &[is_zero.clone(), number(1.0, dtype), modulus.into()], dtype, shape)?;
+        let ratio = self.both(Opcode::Divide, call.adjoint.clone().into(), divisor, dtype, shape)?;
         let ratio = self.of(Opcode::Where, 0, &[is_zero, number(0.0, dtype), ratio], dtype, shape)?;
         let ratio = self.of(Opcode::Copy, 0, &[ratio], to, shape)?;
         let conjugate = self.of(Opcode::Conj, 0, &[z], to, shape)?;

@@ -71,7 +71,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let shape = view.shape();
         let unsorted = self.input_place(call, 0)?;
         let order = self.fresh(DType::I64, shape)?;
-        self.emit.call("argsort", &order, &[unsorted.into()])?;
+        self.emit.call("argsort", &[&order], &[unsorted.into()])?;
         let mut step = 1;
         for axis in (0..shape.len()).rev() {
             if axis + 1 < shape.len() && shape[axis] > 1 {
@@ -91,18 +91,18 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let Some((base, to)) = call.input(1) else { return Ok(()) };
         let mask = self.input(call, 0)?;
         let places = self.fresh(DType::I64, call.out.1.shape())?;
-        self.emit.call("flatnonzero", &places, &[mask])?;
+        self.emit.call("flatnonzero", &[&places], &[mask])?;
         let flow = self.full(0.0, call.dtype(), to.shape())?;
         self.emit.operate(Opcode::Scatter, 0, &flow, &[call.adjoint.clone().into(), places.into()])?;
         self.add(&base, &to, flow.into())
     }
 
     /// The result of a method whose operands have the type of the first.
-    fn method(&mut self, name: &str, inputs: &[&Place<E::Base>], shape: &[i64]) -> Result<Value<E::Base>> {
+    pub(super) fn method(&mut self, name: &str, inputs: &[&Place<E::Base>], shape: &[i64]) -> Result<Value<E::Base>> {
         let dtype = inputs[0].dtype;
         let out = Place { base: self.emit.base(dtype, shape.iter().product())?, dtype, view: contiguous(shape)? };
         let inputs: Vec<Value<E::Base>> = inputs.iter().map(|&input| input.clone().into()).collect();
-        self.emit.call(name, &out, &inputs)?;
+        self.emit.call(name, &[&out], &inputs)?;
         Ok(out.into())
     }
 }

@@ -4,13 +4,14 @@
 
 mod elementwise;
 pub(crate) mod expression;
+mod factors;
 mod folds;
 mod forms;
 mod indices;
 mod methods;
 
 use bh_bytecode::methods::is_program;
-use bh_bytecode::{DType, Opcode, for_each_opcode};
+use bh_bytecode::{DType, Opcode, View, for_each_opcode};
 use expression::Partial;
 
 /// How derivatives flow through an operation.
@@ -65,6 +66,18 @@ pub(crate) enum Form {
     Matmul,
     /// The solution of linear equations.
     Solve,
+    /// Lower and upper triangular factors with a permutation of rows.
+    Lu,
+    /// The lower triangular factor of a positive definite matrix.
+    Cholesky,
+    /// Orthonormal columns and an upper triangular factor.
+    Qr,
+    /// Eigenvalues of a Hermitian matrix, and eigenvectors or not.
+    Eigh,
+    /// Eigenvalues of any square matrix, and eigenvectors or not.
+    Eig,
+    /// Singular values, and singular vectors or not.
+    Svd,
     /// A discrete Fourier transform, forward.
     Fourier,
     /// A discrete Fourier transform, backward.
@@ -182,6 +195,12 @@ fn rule_of_method(name: &str) -> Rule {
     match name {
         "matmul" => Rule::Form(Form::Matmul),
         "solve" => Rule::Form(Form::Solve),
+        "lu" => Rule::Form(Form::Lu),
+        "cholesky" => Rule::Form(Form::Cholesky),
+        "qr" => Rule::Form(Form::Qr),
+        "eigh" => Rule::Form(Form::Eigh),
+        "eig" => Rule::Form(Form::Eig),
+        "svd" => Rule::Form(Form::Svd),
         "fft" => Rule::Form(Form::Fourier),
         "ifft" => Rule::Form(Form::InverseFourier),
         "sort" => Rule::Form(Form::Sort),
@@ -202,8 +221,8 @@ pub(crate) fn rule(opcode: Opcode, method: Option<&str>, input: DType) -> Rule {
 }
 
 impl Rule {
-    /// What the derivative reads, if these inputs depend on what is differentiated. `masked`: the operation has a mask.
-    pub(crate) fn needs(self, active: u8, inputs: usize) -> Needs {
+    /// What the derivative reads, if these inputs depend on what is differentiated. `counts`: of outputs and of inputs.
+    pub(crate) fn needs(self, active: u8, counts: (usize, usize)) -> Needs {
         match self {
             Rule::Zero | Rule::Missing => Needs::default(),
             Rule::Partials(partials) => {
@@ -218,14 +237,15 @@ impl Rule {
                 }
                 needs
             }
-            Rule::Form(form) => form.needs(active, inputs),
+            Rule::Form(form) => form.needs(active, counts),
         }
     }
 }
 
 impl Form {
-    fn needs(self, active: u8, count: usize) -> Needs {
-        let masked = count > 1;
+    fn needs(self, active: u8, (outputs, inputs): (usize, usize)) -> Needs {
+        let masked = inputs > 1;
+        let all = (1 << outputs) - 1;
         let (flows, inputs, outputs) = match self {
             Form::Cast | Form::Conjugate | Form::Real | Form::Imaginary => (active, 0, 0),
             Form::RunningSum | Form::Fourier | Form::InverseFourier => (active & 1, 0, 0),
@@ -241,10 +261,31 @@ impl Form {
             Form::CondScatter => return Needs { flows: active & 1, inputs: 0b110, outputs: 0 },
             Form::Contraction | Form::Matmul => (active & 0b11, (active & 1) << 1 | active >> 1 & 1, 0),
             Form::Solve => (active & 0b11, 0b01, active & 1),
+            Form::Cholesky | Form::Qr => (active & 1, 0, all),
+            // An operation that gives part of the factors is done again for all.
+            Form::Lu | Form::Eigh | Form::Eig | Form::Svd if outputs == 1 => (active & 1, 1, 0),
+            Form::Lu | Form::Eigh | Form::Eig | Form::Svd => (active & 1, 0, all),
             Form::Sort => (active & 1, 1, 0),
             Form::Compress => (active & 0b10, 1, 0),
         };
         if flows == 0 { Needs::default() } else { Needs { flows, inputs, outputs } }
+    }
+
+    /// Is the operation a factorization, whose outputs' adjoints flow together?
+    pub(crate) fn is_factorization(self) -> bool {
+        matches!(self, Form::Lu | Form::Cholesky | Form::Qr | Form::Eigh | Form::Eig | Form::Svd)
+    }
+
+    /// Has a factorization with these shapes a derivative? Columns that complete a factor to a square are not determined.
+    pub(crate) fn is_determined(self, outputs: &[View], input: &View) -> bool {
+        let shorter = input.shape().iter().min();
+        match self {
+            Form::Qr => outputs[0].shape().last() == shorter,
+            Form::Svd if outputs.len() > 1 => {
+                outputs[0].shape().last() == shorter && outputs[2].shape().first() == shorter
+            }
+            _ => true,
+        }
     }
 
     /// Does the operation change some elements of its output and keep the others?

@@ -3,7 +3,7 @@
 use crate::emit::{Emit, Place, Value, contiguous};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Base, Batch, DType, Instr, Kind, Opcode, Operand, Overlap, View};
+use bh_bytecode::{Base, Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, View};
 use bh_core::Result;
 use bh_core::abi::status;
 
@@ -84,17 +84,15 @@ impl Emit for Builder {
         Ok(())
     }
 
-    fn range(&mut self, out: &Place<u64>, step: i64) -> Result<()> {
-        let index = contiguous(out.shape())?;
-        let stride: Vec<i64> = index.stride().iter().map(|stride| stride * step).collect();
-        let index = crate::emit::view(0, out.shape(), &stride)?;
+    fn generate(&mut self, opcode: Opcode, out: &Place<u64>, numbers: &View, key: Option<Constant>) -> Result<()> {
         let to = self.view(out.base, &out.view);
-        let numbers = Operand::view(self.batch.push_view(NO_BASE, &index));
-        self.batch.push_instr(Instr::new(Opcode::Range, &[to, numbers]));
+        let mut operands = vec![to, Operand::view(self.batch.push_view(NO_BASE, numbers))];
+        operands.extend(key.map(|key| Operand::constant(self.batch.push_constant(key))));
+        self.batch.push_instr(Instr::new(opcode, &operands));
         Ok(())
     }
 
-    fn call(&mut self, method: &str, _: &Place<u64>, _: &[Value<u64>]) -> Result<()> {
+    fn call(&mut self, method: &str, _: &[&Place<u64>], _: &[Value<u64>]) -> Result<()> {
         Err(bh_core::Error::new(status::UNSUPPORTED, format!("{method}: the interpreter has no methods")))
     }
 

@@ -1,6 +1,9 @@
-//! Reverse mode over random bytecode, with all views, in-place forms and several batches, against tangents without rules.
+//! Reverse mode over random bytecode, with all views, in-place forms and several batches, against tangents without rules; the
+//! page that lists the rules; programs for many members.
 
 mod batch;
 mod chains;
+mod members;
 mod oracle;
+mod page;
 mod programs;

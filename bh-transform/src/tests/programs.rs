@@ -16,12 +16,12 @@ use std::collections::HashMap;
 const COPIES: u64 = 1 << 40;
 const ADJOINTS: u64 = 1 << 41;
 
-fn random(rng: &mut Rng, count: usize, low: f64, high: f64) -> Numbers {
+pub(super) fn random(rng: &mut Rng, count: usize, low: f64, high: f64) -> Numbers {
     (0..count).map(|_| low + (high - low) * (rng.bits() >> 11) as f64 / (1u64 << 53) as f64).collect()
 }
 
 /// Each base once, by its identity.
-fn bases(batches: &[Batch]) -> Vec<Base> {
+pub(super) fn bases(batches: &[Batch]) -> Vec<Base> {
     let mut all: Vec<Base> = batches.iter().flat_map(|batch| batch.bases.iter().copied()).collect();
     all.sort_by_key(|base| base.id);
     all.dedup_by_key(|base| base.id);
@@ -29,7 +29,7 @@ fn bases(batches: &[Batch]) -> Vec<Base> {
 }
 
 /// Cuts a program into batches, without the management of data.
-fn cut(rng: &mut Rng, batch: &Batch) -> Vec<Batch> {
+pub(super) fn cut(rng: &mut Rng, batch: &Batch) -> Vec<Batch> {
     let instrs: Vec<_> = batch.instrs.iter().filter(|instr| !instr.opcode.is_system()).copied().collect();
     let pieces = 1 + rng.below(3);
     let length = instrs.len().div_ceil(pieces).max(1);
@@ -177,11 +177,11 @@ pub(super) fn check(seed: u64, given: &Case) -> Result<Vec<Opcode>, Rough> {
     Ok(steps.collect())
 }
 
-fn options(types: TypeSet) -> Options {
+pub(super) fn options(types: TypeSet) -> Options {
     Options { max_instrs: 12, max_elements: 24, max_rank: 4, types, allow_specials: false, ..Options::default() }
 }
 
-fn types(list: &[DType]) -> TypeSet {
+pub(super) fn types(list: &[DType]) -> TypeSet {
     TypeSet(list.iter().fold(0, |set, &dtype| set | 1 << dtype as u16))
 }
 

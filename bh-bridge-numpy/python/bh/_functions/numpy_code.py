@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _native
 from .._cluster import ranks as _ranks
+from .._jit.symbols import here
 from .._numpy import fallback
 from .._numpy.registry import ADAPTED, FUNCTIONS
 
@@ -47,7 +48,11 @@ class _Converter:
 
     def __getitem__(self, place):
         value = self._values[place]
-        return value if _is_spread(value) else self._numpys[place]
+        return value if _is_kept(value) else self._numpys[place]
+
+    def as_arrays(self, **options):
+        """The arguments as arrays."""
+        return self._values if all(map(_is_kept, self._values)) else self._numpys.as_arrays(**options)
 
     def __len__(self):
         return len(self._values)
@@ -55,7 +60,12 @@ class _Converter:
     def wrap(self, result, /, to_scalar=None):
         """The result as an instance of the class of an argument that asks for this."""
         own = isinstance(result, np.ndarray) and type(result) is not np.ndarray and all(type(value) is _native.ndarray for value in self._values)
-        return result if own else self._numpys.wrap(result, to_scalar=to_scalar)
+        return result if own or all(map(_is_kept, self._values)) else self._numpys.wrap(result, to_scalar=to_scalar)
+
+
+def _is_kept(array):
+    """Is an array not converted to one of NumPy: as several ranks have it, or as its values are not read here?"""
+    return type(array) is _native.ndarray and (here.records or _is_spread(array))
 
 
 def _is_spread(array):

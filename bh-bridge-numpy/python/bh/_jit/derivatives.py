@@ -5,14 +5,16 @@ A function runs as usual while bh keeps what it records: in-place updates, slice
 adjoint of that is recorded like any other program. Names and meanings of arguments are JAX's.
 """
 
-import dataclasses
 import functools
 
 import numpy as np
 
 from .. import _native
-from .._array.element_types import code_of, is_inexact
+from .._array.element_types import code_of, is_complex, is_inexact
+from .._functions.manipulation import moveaxis
+from .members import vmap
 from .symbols import here
+from .trees import LEAF, alike, as_result, fresh, full, parts_of, tree_of, unflatten
 
 _array = _native.ndarray
 
@@ -76,7 +78,7 @@ def value_and_grad(fun, argnums=0, has_aux=False):
         numbers = tuple(argnums) if several else (argnums,)
         taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False)
         try:
-            found = taped.pull([_full(1.0, taped.number())])
+            found = taped.pull([full(1.0, taped.number())])
         finally:
             taped.write_back()
         found = tuple(found) if several else found[0]
@@ -118,19 +120,22 @@ def jvp(fun, primals, tangents, has_aux=False):
         raise TypeError(f"jvp takes as many tangents as primals, not {len(tangents)} for {len(primals)}")
     taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=False)
     # The way back is linear in the cotangents: its own way back takes tangents forward.
-    seeds = [_full(0.0, result) for result in taped.results]
+    seeds = [full(0.0, result) for result in taped.results]
     transposed = _Taped(lambda *seeds: taped.pull(list(seeds)), seeds, {}, tuple(range(len(seeds))), False, later=False)
     leaves = []
     for tree, arguments, tangent in zip(taped.trees, taped.given, tangents):
         leaves += _leaves_like(tangent, tree, arguments, "tangent")
     found = transposed.pull(leaves) if seeds else []
     taped.write_back()
-    derivative = _unflatten(taped.result_tree, iter(found))
+    derivative = unflatten(taped.result_tree, iter(found))
     return (taped.value, derivative, taped.aux) if has_aux else (taped.value, derivative)
 
 
 def jacobian(fun, argnums=0):
     """A function that returns the derivatives of each element of an array that `fun` returns by each element of one argument.
+
+    It takes one way back for each element of the result, or one forward for each element of the argument, whichever are fewer, and
+    all of them at once as `vmap` does.
 
     Examples
     --------
@@ -145,16 +150,39 @@ def jacobian(fun, argnums=0):
             raise TypeError("jacobian takes functions from one array to one array")
         (result,), (argument,) = taped.results, taped.given[0]
         taped.write_back()
-        rows = _native.empty((result.size, *argument.shape), code_of(argument.dtype))
-        for row in range(result.size):
-            seed = _full(0.0, result)
-            seed.reshape(-1)[row] = 1.0
-            found = []
-            _tree(taped.pull([seed])[0], found)
-            rows[row] = found[0]
-        return rows.reshape(result.shape + argument.shape)
+        forward = argument.size < result.size and is_complex(code_of(argument.dtype)) == is_complex(code_of(result.dtype))
+        if forward and not taped.calls:
+            seeds = [full(0.0, result)]
+            transposed = _Taped(lambda seed: taped.pull([seed]), seeds, {}, (0,), False, later=True)
+            columns = _of_units(transposed, argument, result)
+            return moveaxis(columns, 0, -1).reshape(result.shape + argument.shape)
+        return _of_units(taped, result, argument).reshape(result.shape + argument.shape)
 
     return derivatives
+
+
+# Elements of all ways back that are taken at once, at most.
+_AT_ONCE = 1 << 25
+
+
+def _of_units(taped, result, argument):
+    """What each unit vector of the result becomes on the way back, one after the other along the first axis."""
+
+    def row(seed):
+        found = []
+        tree_of(taped.pull([seed]), found)
+        return found[0]
+
+    rows = _native.empty((result.size, *argument.shape), code_of(argument.dtype))
+    # Derivatives of the program's own run one way back at a time: they may read what they get.
+    most = 1 if taped.calls else max(1, _AT_ONCE // max(result.size, argument.size, 1))
+    for first in range(0, result.size, most):
+        count = min(most, result.size - first)
+        seeds = _native.full((count, result.size), code_of(result.dtype), 0.0)
+        _native.diagonal(seeds[:, first : first + count], 0, 0, 1)[...] = 1.0
+        seeds = seeds.reshape((count, *result.shape))
+        rows[first : first + count] = row(seeds[0])[None] if taped.calls else vmap(row)(seeds)
+    return rows
 
 
 def hvp(fun, primals, tangents):
@@ -169,12 +197,12 @@ def hvp(fun, primals, tangents):
 
     directions = []
     for tangent in tangents:
-        _tree(tangent, directions)
+        tree_of(tangent, directions)
 
     def slope(*args):
         slopes = []
         for found in grad(fun, numbers)(*args):
-            _tree(found, slopes)
+            tree_of(found, slopes)
         return sum((g * t).sum() for g, t in zip(slopes, directions))
 
     found = grad(slope, numbers)(*primals)
@@ -184,12 +212,15 @@ def hvp(fun, primals, tangents):
 def stop_gradient(x):
     """The same values, which count as constant for derivatives: they may be read as numbers. Arrays in containers likewise."""
     leaves, found = [], []
-    tree = _tree(x, leaves)
+    tree = tree_of(x, leaves)
     for leaf in leaves:
         if type(leaf) is _array and is_inexact(code_of(leaf.dtype)):
-            leaf = _native.constant_copy(leaf, [taped.taping for taped in here.tapings])
+            leaf = _native.constant_copy(leaf, [taped.taping for taped in here.tapings if taped.differentiates])
+            for taped in here.tapings:
+                if not taped.differentiates:
+                    taped.taping.stop(leaf)
         found.append(leaf)
-    return _unflatten(tree, iter(found))
+    return unflatten(tree, iter(found))
 
 
 class custom_vjp:
@@ -220,8 +251,10 @@ class custom_vjp:
         if self._fwd is None:
             raise AttributeError(f"{self.__name__} has no derivative yet: defvjp gives it one")
         # What computes the value may call the function itself.
-        if not here.tapings or self in here.customs:
+        if self in here.customs or not any(taped.differentiates for taped in here.tapings):
             return self._fun(*args)
+        if not here.tapings[-1].differentiates:
+            raise _native.Error(f"{self.__name__} has a derivative of its own, which vmap inside of a derivative does not use: put the derivative inside of vmap")
         here.customs = (*here.customs, self)
         try:
             return _Call(self, args).value
@@ -239,21 +272,21 @@ class _Call:
         fwd, self._bwd = custom.parts()
         taped = here.tapings[-1]
         given = []
-        trees = [_tree(arg, given) for arg in args]
+        trees = [tree_of(arg, given) for arg in args]
         self._trees = trees
         # The tape sees a function of constants.
         stopped = iter([_native.constant_copy(leaf, [taped.taping]) if _is_inexact(leaf) else leaf for leaf in given])
-        value, rest = fwd(*[_unflatten(tree, stopped) for tree in trees])
+        value, rest = fwd(*[unflatten(tree, stopped) for tree in trees])
         self._rest = _copied(rest)
         results = []
-        self._tree = _tree(value, results)
-        self._results = [_fresh(leaf, leaf.shape, code_of(leaf.dtype)) if _is_inexact(leaf) else leaf for leaf in results]
+        self._tree = tree_of(value, results)
+        self._results = [fresh(leaf, leaf.shape, code_of(leaf.dtype)) if _is_inexact(leaf) else leaf for leaf in results]
         # Places of the arrays among the arguments, and of those among the results.
         self._inputs = [at for at, leaf in enumerate(given) if _is_inexact(leaf)]
         self._outputs = [at for at, leaf in enumerate(self._results) if _is_inexact(leaf)]
         inputs, outputs = [given[at] for at in self._inputs], [self._results[at] for at in self._outputs]
         self._known = taped.taping.call(inputs, outputs)
-        self.value = _unflatten(self._tree, iter(self._results))
+        self.value = unflatten(self._tree, iter(self._results))
         self._forms = [[(leaf.shape, code_of(leaf.dtype)) for leaf in leaves] for leaves in (inputs, outputs)]
         # The program may change the arrays from here on.
         self._results = [None if _is_inexact(leaf) else leaf for leaf in self._results]
@@ -267,7 +300,7 @@ class _Call:
         cotangents = list(self._results)
         for at, adjoint, (shape, code) in zip(self._outputs, found, self._forms[1]):
             cotangents[at] = _native.full(shape, code, 0.0) if adjoint is None else adjoint
-        returned = self._bwd(self._rest, _unflatten(self._tree, iter(cotangents)))
+        returned = self._bwd(self._rest, unflatten(self._tree, iter(cotangents)))
         if not isinstance(returned, (tuple, list)) or len(returned) != len(self._trees):
             raise TypeError(f"the derivative of a custom_vjp returns a tuple of {len(self._trees)} cotangents, one for each argument")
         leaves = []
@@ -278,7 +311,7 @@ class _Call:
                 if np.shape(leaves[at]) != shape:
                     text = f"shape {np.shape(leaves[at])}, but its argument has shape {shape}"
                     raise ValueError(f"a cotangent that a custom_vjp returns has {text}")
-                way.add(self._known, number, _fresh(leaves[at], shape, code))
+                way.add(self._known, number, fresh(leaves[at], shape, code))
 
 
 def _is_inexact(value):
@@ -287,13 +320,13 @@ def _is_inexact(value):
 
 def _pad(value, tree, leaves):
     """Appends the leaves of a value in the form `tree`; None stands for any part."""
-    if tree is _LEAF:
+    if tree is LEAF:
         leaves.append(value)
     elif value is None:
         for part in tree[1]:
             _pad(None, part, leaves)
     else:
-        parts = _parts(value)
+        parts = parts_of(value)
         if parts is None or len(parts) != len(tree[1]):
             raise TypeError("a cotangent that a custom_vjp returns has another form than its argument")
         for part, form in zip(parts, tree[1]):
@@ -311,17 +344,17 @@ def check_grad(fun, *args, argnums=0, step=None, rtol=1e-5, seed=0):
     rng, worst = np.random.default_rng(seed), 0.0
     for number, gradient in zip(numbers, found):
         leaves = []
-        tree = _tree(args[number], leaves)
+        tree = tree_of(args[number], leaves)
         slopes = []
-        _tree(gradient, slopes)
+        tree_of(gradient, slopes)
         plain = [np.asarray(leaf) for leaf in leaves]
         directions = [_direction(rng, leaf) for leaf in plain]
         little = step or float(np.cbrt(max(np.finfo(leaf.dtype).eps for leaf in plain)))
 
         def value(by, number=number, tree=tree, plain=plain, directions=directions):
-            moved = [_fresh(x + by * d, x.shape, code_of(x.dtype)) for x, d in zip(plain, directions)]
+            moved = [fresh(x + by * d, x.shape, code_of(x.dtype)) for x, d in zip(plain, directions)]
             changed = [_copied(arg) for arg in args]
-            changed[number] = _unflatten(tree, iter(moved))
+            changed[number] = unflatten(tree, iter(moved))
             return float(fun(*changed))
 
         expected = (value(little) - value(-little)) / (2 * little)
@@ -343,12 +376,14 @@ def _direction(rng, like):
 
 def _copied(value):
     leaves = []
-    tree = _tree(value, leaves)
-    return _unflatten(tree, iter([leaf.copy() if hasattr(leaf, "copy") else leaf for leaf in leaves]))
+    tree = tree_of(value, leaves)
+    return unflatten(tree, iter([leaf.copy() if hasattr(leaf, "copy") else leaf for leaf in leaves]))
 
 
 class _Taped:
     """A call that was taped: its value, and the way back from results to arguments."""
+
+    differentiates = True
 
     def __init__(self, fun, args, kwargs, numbers, has_aux, later):
         args = list(args)
@@ -358,12 +393,12 @@ class _Taped:
             if not -len(args) <= number < len(args):
                 raise ValueError(f"there is no positional argument {number} to differentiate by: {len(args)} are given")
             leaves = []
-            tree = _tree(args[number], leaves)
+            tree = tree_of(args[number], leaves)
             arrays = [_argument(leaf) for leaf in leaves]
             self.trees.append(tree)
             self.given.append(arrays)
             originals += leaves
-            args[number] = _unflatten(tree, iter(arrays))
+            args[number] = unflatten(tree, iter(arrays))
         arguments = [array for arrays in self.given for array in arrays]
         self.taping, self.calls = _native.Taping(arguments), []
         here.tapings = (*here.tapings, self)
@@ -373,15 +408,15 @@ class _Taped:
             if has_aux:
                 value, self.aux = value
             leaves = []
-            self.result_tree = _tree(value, leaves)
-            self.results = [_result(leaf) for leaf in leaves]
+            self.result_tree = tree_of(value, leaves)
+            self.results = [as_result(leaf) for leaf in leaves]
         except BaseException:
             self.taping.abandon()
             raise
         finally:
             here.tapings = here.tapings[:-1]
         self._back = self.taping.end(self.results, later)
-        self.value = _unflatten(self.result_tree, iter(self.results))
+        self.value = unflatten(self.result_tree, iter(self.results))
         self._arguments = list(zip(arguments, originals))
 
     def write_back(self):
@@ -394,7 +429,7 @@ class _Taped:
 
     def number(self):
         """The result, which has to be one real number."""
-        if self.result_tree is not _LEAF:
+        if self.result_tree is not LEAF:
             raise TypeError(f"grad takes functions whose result is one real number, not {_shown(self.value)}")
         (result,) = self.results
         if result.shape != () or not np.issubdtype(result.dtype, np.floating):
@@ -411,8 +446,8 @@ class _Taped:
         adjoints = []
         for tree, arrays in zip(self.trees, self.given):
             pairs = [(next(found), array) for array in arrays]
-            leaves = [_full(0.0, array) if adjoint is None else adjoint for adjoint, array in pairs]
-            adjoints.append(_unflatten(tree, iter(leaves)))
+            leaves = [full(0.0, array) if adjoint is None else adjoint for adjoint, array in pairs]
+            adjoints.append(unflatten(tree, iter(leaves)))
         return adjoints
 
 
@@ -424,94 +459,20 @@ def _argument(value):
     code = code_of(dtype)
     if code is None or not is_inexact(code):
         raise TypeError(f"derivatives are taken by floating-point and complex numbers, and not by type {dtype}")
-    return _fresh(value, np.shape(value) if type(value) is not _array else value.shape, code)
-
-
-def _result(value):
-    """A result as an array."""
-    if type(value) is _array:
-        return value.copy() if value.base is not None and value.base.dtype != value.dtype else value
-    import bh
-
-    return bh.asarray(value)
-
-
-def _fresh(value, shape, code):
-    array = _native.empty(shape, code)
-    array[...] = value
-    return array
-
-
-def _full(value, like):
-    return _native.full(like.shape, code_of(like.dtype), value)
+    return fresh(value, np.shape(value) if type(value) is not _array else value.shape, code)
 
 
 def _shown(value):
     return f"{type(value).__name__}"
 
 
-# A form of nested containers: of an array or a number, that of a leaf; else the kind, and the forms of the parts.
-_LEAF = object()
-
-
-def _tree(value, leaves):
-    kind, parts = type(value), _parts(value)
-    if parts is None:
-        leaves.append(value)
-        return _LEAF
-    if value is None:
-        make = None
-    elif isinstance(value, (tuple, list)):
-        make = kind._make if hasattr(kind, "_make") else kind
-    elif isinstance(value, dict):
-        names = tuple(value)
-
-        def make(parts):
-            return kind(zip(names, parts))
-
-    else:
-        names = [field.name for field in dataclasses.fields(value)]
-
-        def make(parts):
-            return dataclasses.replace(value, **dict(zip(names, parts)))
-
-    return (make, tuple(_tree(part, leaves) for part in parts))
-
-
-def _parts(value):
-    """The parts of a container; None for anything else."""
-    if value is None:
-        return ()
-    if isinstance(value, (tuple, list)):
-        return tuple(value)
-    if isinstance(value, dict):
-        return tuple(value.values())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
-    return None
-
-
-def _unflatten(tree, leaves):
-    if tree is _LEAF:
-        return next(leaves)
-    make, parts = tree
-    parts = [_unflatten(part, leaves) for part in parts]
-    return None if make is None else make(parts)
-
-
 def _leaves_like(value, tree, arrays, what):
     """Cotangents or tangents as new arrays of the types and shapes of `arrays`, whose form they have to have."""
     leaves = []
-    form = _tree(value, leaves)
-    if not _alike(form, tree):
+    form = tree_of(value, leaves)
+    if not alike(form, tree):
         raise TypeError(f"the {what} has another form than what it belongs to")
     for leaf, array in zip(leaves, arrays):
         if np.shape(leaf) != array.shape:
             raise ValueError(f"the {what} has shape {np.shape(leaf)}, but what it belongs to has shape {array.shape}")
-    return [_fresh(leaf, array.shape, code_of(array.dtype)) for leaf, array in zip(leaves, arrays)]
-
-
-def _alike(a, b):
-    if a is _LEAF or b is _LEAF:
-        return a is b
-    return len(a[1]) == len(b[1]) and all(map(_alike, a[1], b[1]))
+    return [fresh(leaf, array.shape, code_of(array.dtype)) for leaf, array in zip(leaves, arrays)]

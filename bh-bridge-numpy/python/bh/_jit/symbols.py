@@ -10,8 +10,8 @@ from .._array.element_types import code_of
 
 
 class _Here(threading.local):
-    """Does this thread trace a function, and whose numbers are those of the trace? The stretches that it tapes, the innermost last,
-    and functions with derivatives of their own that it calls there."""
+    """Does this thread trace a function, and whose numbers are those of the trace? The stretches that it tapes and the functions that it runs for many
+    members, the innermost last, and functions with derivatives of their own that it calls there."""
 
     tracing = False
     rest = None
@@ -22,6 +22,11 @@ class _Here(threading.local):
     def records(self):
         """Is everything recorded, so that no values are looked at?"""
         return self.tracing or bool(self.tapings)
+
+    @property
+    def members(self):
+        """The innermost `vmap` that runs here; None if there is none."""
+        return next((taped for taped in reversed(self.tapings) if not taped.differentiates), None)
 
 
 here = _Here()

@@ -130,10 +130,25 @@ def qr(a, mode="reduced"):
     q, r = new(a, (*a.shape[:-1], inner)), new(a, (*a.shape[:-2], inner, columns))
     if a.size:
         method("qr", [q, r], [a], (2, 2, 2))
+        if is_complex(a._code):
+            _make_diagonal_real(q, r)
     else:
         q[...] = _unit(a, rows, inner)
         r[...] = 0
     return r if mode == "r" else _o._linalg.QRResult(q, r)
+
+
+def _make_diagonal_real(q, r):
+    """Gives complex factors phases with which the diagonal of R is real, as LAPACK's is; signs may differ from its."""
+    where = lambda mask, x, y: _native.operate("where", [mask, x, y])
+    diagonal = _native.diagonal(r, 0, r.ndim - 2, r.ndim - 1)
+    size, count = _u["absolute"](diagonal), diagonal.shape[-1]
+    is_zero, is_negative = size == 0, _native.operate("real", [diagonal]) < 0
+    unit = where(is_zero, astype(_native.full((), FLOAT64, 1.0), diagonal.dtype), diagonal / where(is_zero, 1.0, size))
+    phases = where(is_negative, -unit, unit)
+    q[..., :count] *= phases[..., None, :]
+    r[..., :count, :] *= _u["conjugate"](phases)[..., None]
+    diagonal[...] = where(is_negative, -size, size)
 
 
 @by_lapack(_o.svd)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import _pickle
 
 from .._array import conversion
-from .._jit.symbols import refuse_in_trace
+from .._jit.symbols import here, refuse_in_trace
 from .._numpy import fallback, imports
 from . import words
 
@@ -40,6 +40,8 @@ def _lifted(function):
     @functools.wraps(function)
     def draw(*args, **kwargs):
         refuse_in_trace("draws random numbers")
+        if here.members is not None:
+            return here.members.draw(function.__name__, draw, args, kwargs)
         if not args and not kwargs:
             # One number, most often.
             return fallback.lift(function())
@@ -73,6 +75,8 @@ def _in_place(function):
     @functools.wraps(function)
     def reorder(x, *args, **kwargs):
         refuse_in_trace("draws random numbers")
+        if here.members is not None:
+            raise here.members.refuse_draw(function.__name__)
         if type(x) is not fallback.ndarray:
             with warnings.catch_warnings(record=True) as found:
                 warnings.simplefilter("always")
@@ -169,7 +173,7 @@ class Generator(_Drawing):
 
     def integers(self, low, high=None, size=None, dtype=np.int64, endpoint=False):
         """Whole numbers from low (or 0) on, below high, or up to high with `endpoint`."""
-        if size is None and type(low) is int and type(high) in (int, type(None)):
+        if size is None and type(low) is int and type(high) in (int, type(None)) and here.members is None:
             refuse_in_trace("draws random numbers")
             return self._np.integers(low, high, None, dtype, endpoint)
         shape = self._native_shape(size, None)
@@ -185,7 +189,7 @@ class Generator(_Drawing):
 
     def _native_shape(self, size, out):
         """The shape of numbers that may be made on the stack; None for others."""
-        if size is None or out is not None or type(self.bit_generator) not in words.SOURCES:
+        if size is None or out is not None or type(self.bit_generator) not in words.SOURCES or here.members is not None:
             return None
         shape = (size,) if isinstance(size, (int, np.integer)) else tuple(fallback.lower(size))
         return shape if all(isinstance(extent, (int, np.integer)) and extent >= 0 for extent in shape) else None
