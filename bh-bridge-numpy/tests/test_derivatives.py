@@ -615,3 +615,50 @@ def test_check_grad_finds_wrong_gradients():
     assert bh.check_grad(lambda x, y: (np.sin(x) * y).sum(), np.array(values()), np.array(values()), argnums=(0, 1)) < 1e-7
     with pytest.raises(AssertionError, match="argument 0"):
         bh.check_grad(lambda x: (bh.stop_gradient(x) * x).sum(), np.array(values()))
+
+
+def test_tangents_of_the_programs_own():
+    @bh.custom_jvp
+    def eigenvalues(a):
+        return np.array(numpy.linalg.eigvalsh(numpy.asarray(a)))
+
+    with pytest.raises(AttributeError, match="defjvp"):
+        bh.grad(lambda a: eigenvalues(a).sum())(np.eye(2))
+
+    @eigenvalues.defjvp
+    def rule(primals, tangents):
+        values, vectors = numpy.linalg.eigh(numpy.asarray(primals[0]))
+        vectors = np.array(vectors)
+        return np.array(values), np.diagonal(vectors.T @ tangents[0] @ vectors)
+
+    assert eigenvalues(np.eye(2)).tolist() == [1.0, 1.0]
+    check(lambda x: np.sin(eigenvalues(x @ x.T)) * eigenvalues(x @ x.T + x[0, 0]), values((3, 4)), rtol=1e-5)
+    scaled = bh.custom_jvp(lambda given, n: given[0] * n)
+    scaled.defjvp(lambda primals, tangents: (primals[0][0] * primals[1], 7.0 * tangents[0][0]))
+    assert bh.grad(lambda x: scaled((x, x), 3).sum())(np.ones(2)).tolist() == [7.0, 7.0]
+    value, tangent = bh.jvp(lambda x: scaled([x], 2), (np.ones(2),), (np.array([1.0, 2.0]),))
+    assert (value.tolist(), tangent.tolist()) == ([2.0, 2.0], [7.0, 14.0])
+
+
+@pytest.mark.filterwarnings("ignore:.*it takes derivatives")
+@pytest.mark.filterwarnings("ignore:.*it calls vmap")
+def test_derivatives_inside_of_jitted_functions():
+    scale = np.array([2.0, 3.0])
+
+    @bh.jit
+    def slope(x):
+        x *= scale
+        found = bh.grad(lambda x: (x**3).sum())(x)
+        x += 1.0
+        return found * x
+
+    for _ in range(3):
+        x = np.array([1.0, 2.0])
+        assert slope(x).tolist() == [12.0 * 3, 108.0 * 7]
+        assert x.tolist() == [3.0, 7.0]
+    assert (slope.traces, slope.plain) == (0, 3)
+    many = bh.jit(lambda x: bh.vmap(lambda y: y.sum())(x))
+    assert many(np.ones((2, 3))).tolist() == [3.0, 3.0] == many(np.ones((2, 3))).tolist()
+    with pytest.raises(ZeroDivisionError):
+        bh.jit(lambda x: bh.grad(lambda x: x.sum())(x) / (1 // 0))(x)
+    assert bh.jit(lambda x: x + 1)(np.ones(2)).tolist() == [2.0, 2.0]

@@ -38,6 +38,7 @@ else:
     from ._jit.custom_folds import fold  # noqa: E402,F401
     from ._jit.derivatives import (  # noqa: E402,F401
         check_grad,
+        custom_jvp,
         custom_vjp,
         grad,
         hvp,

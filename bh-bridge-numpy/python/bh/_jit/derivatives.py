@@ -1,5 +1,5 @@
-"""Derivatives of functions in plain NumPy: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp`, `stop_gradient`, `custom_vjp`,
-`check_grad`.
+"""Derivatives of functions in plain NumPy: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp`, `stop_gradient`, `custom_jvp`,
+`custom_vjp`, `check_grad`.
 
 A function runs as usual while bh keeps what it records: in-place updates, slices, masks, loops and branches as they went. The
 adjoint of that is recorded like any other program. Names and meanings of arguments are JAX's.
@@ -249,7 +249,7 @@ class custom_vjp:
 
     def __call__(self, *args):
         if self._fwd is None:
-            raise AttributeError(f"{self.__name__} has no derivative yet: defvjp gives it one")
+            raise AttributeError(f"{self.__name__} has no derivative yet: {'defjvp' if hasattr(self, 'defjvp') else 'defvjp'} gives it one")
         # What computes the value may call the function itself.
         if self in here.customs or not any(taped.differentiates for taped in here.tapings):
             return self._fun(*args)
@@ -263,6 +263,55 @@ class custom_vjp:
 
     def parts(self):
         return self._fwd, self._bwd
+
+
+class custom_jvp(custom_vjp):
+    """A function with a derivative of its own, as JAX's `custom_jvp`: its rule takes the arguments and their tangents, both as tuples,
+    and returns the value and its tangent, which is linear in the tangents.
+
+    In the rule, values of arguments may be read as numbers; tangents may not. Arguments that are no floating-point or complex arrays
+    have None for a tangent.
+
+    Examples
+    --------
+    >>> @bh.custom_jvp
+    ... def cube(x):
+    ...     return x * x * x
+    >>> @cube.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return cube(x), 3 * x * x * t
+    >>> bh.grad(cube)(2.0)
+    np.float64(12.0)
+    """
+
+    def defjvp(self, jvp):
+        """Says how the value and its tangent are computed. Returns the rule, so that it may be a decorator."""
+
+        def fwd(*args):
+            return self._fun(*args), args
+
+        def bwd(args, cotangent):
+            leaves = []
+            trees = [tree_of(arg, leaves) for arg in args]
+            places = [at for at, leaf in enumerate(leaves) if _is_inexact(leaf)]
+
+            def tangent(*given):
+                all_tangents = [None] * len(leaves)
+                for at, one in zip(places, given):
+                    all_tangents[at] = one
+                rest = iter(all_tangents)
+                return jvp(args, tuple(unflatten(tree, rest) for tree in trees))[1]
+
+            # The tangent is linear: its way back, taken at zero, takes cotangents to those of the arguments.
+            zeros = [full(0.0, leaves[at]) for at in places]
+            taped = _Taped(tangent, zeros, {}, tuple(range(len(zeros))), False, later=False)
+            found = iter(taped.pull(_leaves_like(cotangent, taped.result_tree, taped.results, "cotangent")))
+            rest = iter([next(found) if at in places else None for at in range(len(leaves))])
+            return tuple(unflatten(tree, rest) for tree in trees)
+
+        self.defvjp(fwd, bwd)
+        return jvp
 
 
 class _Call:
@@ -399,6 +448,8 @@ class _Taped:
             self.given.append(arrays)
             originals += leaves
             args[number] = unflatten(tree, iter(arrays))
+        if here.give_up is not None:
+            here.give_up("it takes derivatives")
         arguments = [array for arrays in self.given for array in arrays]
         self.taping, self.calls = _native.Taping(arguments), []
         here.tapings = (*here.tapings, self)

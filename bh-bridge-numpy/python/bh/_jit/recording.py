@@ -94,6 +94,8 @@ class Jitted:
         self._recordings, self._held = {}, {}
         # Why no call is recorded, and whether that was said.
         self._closed, self._warned, self._changed = None, False, 0
+        # Why its calls are run as Python from the first one on that did what cannot be recorded.
+        self._given_up = None
         self.traces = self.plain = 0
 
     def __get__(self, instance, owner=None):
@@ -102,6 +104,8 @@ class Jitted:
     def __call__(self, *args, **kwargs):
         if here.records:
             return self._function(*args, **kwargs)
+        if self._given_up is not None:
+            return self._unrecorded(args, kwargs)
         try:
             read = self._read(args, kwargs)
         except Unseen as reason:
@@ -267,15 +271,23 @@ class Jitted:
         form = [(array.shape, array.strides) for array in arrays]
         recordings.begin(arrays)
         rest = _Rest(numbers)
+        here.give_up = None if rest.symbols else functools.partial(self._give_up, recordings, arrays)
         try:
             with Reached(self._codes) as reached:
                 result = self._run(args, kwargs, rest)
+            if self._given_up is not None:
+                self._warn(self._given_up)
+                self.plain += 1
+                return result
             leaves = []
             rest.form(result, arrays, leaves)
             is_kept = self._is_repeatable(args, kwargs, read, form, reached)
         except BaseException:
-            recordings.abandon(arrays)
+            if self._given_up is None:
+                recordings.abandon(arrays)
             raise
+        finally:
+            here.give_up = None
         call = recordings.end(arrays, leaves, rest) if is_kept else recordings.abandon(arrays)
         rest.compile(() if call is None else call.marks)
         result = rest.first(result)
@@ -284,6 +296,12 @@ class Jitted:
             recordings.keep(guard, call)
             self.traces += 1
         return result
+
+    def _give_up(self, recordings, arrays, reason):
+        """Ends the trace: the rest of the call, and later calls, are run as Python."""
+        recordings.abandon(arrays)
+        here.tracing, here.rest, here.give_up = False, None, None
+        self._given_up = reason
 
     def _is_repeatable(self, args, kwargs, read, form, reached):
         """Will later calls do what this one did?"""

@@ -15,6 +15,8 @@ class _Here(threading.local):
 
     tracing = False
     rest = None
+    # Ends the trace, so that the rest of the function runs as usual; None if there is no trace, or if it has traced numbers.
+    give_up = None
     tapings = ()
     customs = ()
 
