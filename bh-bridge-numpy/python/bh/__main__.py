@@ -19,7 +19,7 @@ def _parser():
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
     parser.add_argument("--backend", metavar="B", help="what NumPy is built on: bh (the default), numpy, numexpr, or a back end of an installed package")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
-    parser.add_argument("--views", metavar="NAME", action="append", default=[], help="a package whose functions get NumPy's arrays, over the memory of bh's")
+    parser.add_argument("--views", metavar="NAME", action="append", default=[], help="a package whose functions get NumPy's arrays, over the memory of bh's, although it is known to take those of bh")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets as arguments")
@@ -35,7 +35,7 @@ def main():
     if options.stack:
         os.environ["BH_STACK"] = options.stack
     import bh
-    from ._numpy import imports
+    from ._numpy import imports, rewriting
 
     if options.info:
         print(bh.info(), end="")
@@ -72,14 +72,17 @@ def main():
     if options.module:
         imports.named.add(options.script.partition(".")[0])
     imports.install()
+    if imports.stand is None and hasattr(bh, "_native"):
+        rewriting.install()
     try:
         if options.module:
             names = runpy.run_module(options.script, run_name="__main__", alter_sys=True)
         else:
-            names = runpy.run_path(options.script, run_name="__main__")
+            names = rewriting.run(options.script)
         if recording:
             recording.end(names)
     finally:
+        rewriting.remove()
         imports.remove()
         if leaving:
             leaving.end()

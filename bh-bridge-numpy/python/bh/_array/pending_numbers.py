@@ -1,14 +1,13 @@
 """Code that asks for Python's own floats, and so has to be told of results that are still pending: `json`, and pytest's `approx`."""
 
 import functools
-import importlib.abc
-import importlib.util
 import json
 import sys
 
 import numpy as np
 
 from .. import _native
+from .._numpy import after_import
 from .._numpy.fallback import lower
 
 ndarray = _native.ndarray
@@ -67,28 +66,7 @@ def _teach_pytest():
     module._as_numpy_array = shown
 
 
-class _Waiting(importlib.abc.MetaPathFinder):
-    """Teaches pytest as it is imported."""
-
-    def find_spec(self, name, path, target=None):
-        if name != "_pytest.python_api":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        execute = spec.loader.exec_module
-
-        def taught(module):
-            execute(module)
-            _teach_pytest()
-
-        spec.loader.exec_module = taught
-        return spec
-
-
 def teach():
     """Once, as the package is imported."""
     _teach_json()
-    if "_pytest.python_api" in sys.modules:
-        _teach_pytest()
-    else:
-        sys.meta_path.insert(0, _Waiting())
+    after_import.add("_pytest.python_api".__eq__, lambda name: _teach_pytest())

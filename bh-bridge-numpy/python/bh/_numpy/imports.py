@@ -35,7 +35,7 @@ stand = None
 named, kept = set(), set()
 
 
-# Packages whose functions get NumPy's arrays over the memory of bh's, as they look at the class in C. Their own NumPy is NumPy.
+# Packages whose functions get NumPy's arrays over the memory of bh's in any case. Their own NumPy is NumPy.
 shown = set()
 
 
@@ -46,10 +46,15 @@ def is_own(scope):
     name, file = scope.get("__name__") or "", scope.get("__file__")
     if name == "bh" or name.startswith("bh.") or _package(scope) in shown:
         return False
-    if file is None or not file.startswith(_installed) or _package(scope) in named:
+    if file is None or not is_installed(file) or _package(scope) in named:
         return file is not None or name == "__main__"
     kept.add(_package(scope))
     return False
+
+
+def is_installed(file):
+    """Does a file belong to an installed library?"""
+    return file.startswith(_installed)
 
 
 def _package(scope):
@@ -65,8 +70,6 @@ def report():
 
 def _import(name, globals=None, locals=None, fromlist=(), level=0):
     # The parameters have the names of `__import__`'s own, by which some callers pass them.
-    if not level and name.partition(".")[0] in shown and is_own(globals):
-        return _Showing(_plain(name, globals, locals, fromlist, level))
     if level or name.partition(".")[0] != "numpy" or not is_own(globals):
         return _plain(name, globals, locals, fromlist, level)
     if stand is not None:
@@ -139,23 +142,6 @@ class _Inner:
         return dir(self._module)
 
 
-class _Showing(types.ModuleType):
-    """A module of a package whose functions get NumPy's arrays."""
-
-    def __init__(self, module):
-        super().__init__(module.__name__, module.__doc__)
-        self.__dict__.update(_module=module, __file__=getattr(module, "__file__", None))
-
-    def __getattr__(self, name):
-        value = getattr(self._module, name)
-        if isinstance(value, types.ModuleType):
-            return _Showing(value) if value.__name__.partition(".")[0] in shown else value
-        return _shown_arrays(value) if callable(value) and not isinstance(value, type) else value
-
-    def __dir__(self):
-        return dir(self._module)
-
-
 def _seen(value, in_c=False):
     """What stands for an object in a module of NumPy's inner parts, which may be written in C."""
     if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
@@ -163,23 +149,11 @@ def _seen(value, in_c=False):
     mine = equivalent(value) if callable(value) and not isinstance(value, type) else None
     if mine is not None:
         return mine
-    return _shown_arrays(value) if in_c and isinstance(value, types.BuiltinFunctionType) else value
+    if not in_c or not isinstance(value, types.BuiltinFunctionType):
+        return value
+    from .views import given_views
 
-
-def _shown_arrays(function):
-    """A function in C, given NumPy's arrays over the memory of bh's, also for those in tuples and lists."""
-    from .. import _native
-
-    def view(value):
-        if type(value) in (tuple, list):
-            return type(value)(map(view, value))
-        return numpy.asarray(value) if type(value) is _native.ndarray else value
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        return function(*map(view, args), **{name: view(value) for name, value in kwargs.items()})
-
-    return call
+    return given_views(value)
 
 
 def part_of(package, name):

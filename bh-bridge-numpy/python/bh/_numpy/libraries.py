@@ -5,21 +5,15 @@ A library is taught once it is imported, by whomever. Its functions, and the met
 and go on as ever.
 """
 
-import functools
 import importlib
-import importlib.abc
 import inspect
 import os
 import sys
 import types
 
-import numpy as np
-
 from .. import _native
-from .._array.subclassing import originals
-from .._ufunc.ufunc import UFUNCS
-from . import databases
-from .fallback import lower, ndarray
+from . import after_import, databases
+from .views import given_views, seen
 
 # The modules whose public functions and classes a program calls, or single ones of them; a class's bases in the same library are
 # taught with it. Where there are none, each module of the library is taught.
@@ -66,9 +60,6 @@ LIBRARIES = {
 # Functions that are taught otherwise: what makes another one of each, given the module, too.
 _OTHERWISE = {place: databases.connecting for place in ("sqlite3:connect", "sqlite3.dbapi2:connect")}
 
-# Lists longer than this hold numbers, unless the first element is an array.
-_SHORT = 1000
-
 # Methods in which Python itself keeps or finds what an object has, and others that are no matter of arrays.
 _OWN = {
     "__setattr__", "__getattr__", "__getattribute__", "__delattr__", "__getstate__", "__setstate__", "__finalize__",
@@ -76,48 +67,6 @@ _OWN = {
     # These read the variables of whoever calls them.
     "eval", "query",
 }  # fmt: skip
-
-
-def seen(value):
-    """What a library sees of an argument: NumPy's arrays, numbers and functions for those of bh, also in lists and dictionaries."""
-    kind = type(value)
-    if kind is ndarray:
-        return lower(value) if value._scalar else np.asarray(value)
-    if kind is list or kind is tuple:
-        few = value if len(value) <= _SHORT else value[:1]
-        return kind(map(seen, value)) if any(type(one) in _SEEN for one in few) else value
-    if kind is dict:
-        return {name: seen(one) for name, one in value.items()}
-    if kind is types.ModuleType:
-        return _modules().get(value, value)
-    return originals.get(value) or lower(value) if kind in _FUNCTIONS else value
-
-
-@functools.cache
-def _modules():
-    """NumPy's modules by those of bh."""
-    import bh
-
-    return {bh: np} | {getattr(bh, part): getattr(np, part) for part in ("fft", "linalg", "random")}
-
-
-_FUNCTIONS = {types.FunctionType, _native.Function, type(UFUNCS["add"])}
-# The classes of what may be seen in another way.
-_SEEN = {ndarray, list, tuple, dict, types.ModuleType, *_FUNCTIONS}
-# The native half looks at the arguments of calls, and into boxes of them; it calls Python if there is one of these.
-_LOOKED_FOR = list(_SEEN - {list, tuple, dict})
-
-
-def taught(function):
-    """A function of a library, or of a class or its instances, given NumPy's arrays for those of bh. To `isinstance`, and in its
-    attributes, it stays the kind of function that it was."""
-    if type(function) is _native.Taught:
-        return function
-
-    def call(*args, **kwargs):
-        return function(*map(seen, args), **{name: seen(value) for name, value in kwargs.items()})
-
-    return functools.update_wrapper(_native.Taught(function, call, _LOOKED_FOR), function)
 
 
 def _takes_arguments(function, of_object):
@@ -131,7 +80,7 @@ def _teach_class(kind):
     for name in ("__call__", "__getitem__", "__setitem__"):
         method = getattr(kind, name, None)
         if type(method) is types.WrapperDescriptorType and method.__objclass__ not in (dict, list, tuple, str):
-            _exchange(kind, name, taught(method))
+            _exchange(kind, name, given_views(method))
     for name, value in list(vars(kind).items()):
         if name in _OWN or name.startswith("_") and not name.startswith("__"):
             continue
@@ -139,14 +88,14 @@ def _teach_class(kind):
         function = value.__func__ if wrapper else value
         of_object = wrapper is not staticmethod or name == "__new__"
         if isinstance(function, types.FunctionType) and _takes_arguments(function, of_object):
-            made = taught(function)
+            made = given_views(function)
             _exchange(kind, name, wrapper(made) if wrapper else made)
         elif name.startswith("_"):
             continue
         elif isinstance(value, property) and value.fset is not None and not isinstance(value.fset, _native.Taught):
-            _exchange(kind, name, property(value.fget, taught(value.fset), value.fdel, value.__doc__))
+            _exchange(kind, name, property(value.fget, given_views(value.fset), value.fdel, value.__doc__))
         elif isinstance(value, types.MethodDescriptorType):
-            _exchange(kind, name, taught(value))
+            _exchange(kind, name, given_views(value))
         elif isinstance(value, types.GetSetDescriptorType):
             _exchange(kind, name, _attribute(value))
 
@@ -222,52 +171,15 @@ def _teach_one(module, name, value):
                 _exchange(kind, "_bh_taught", True)
                 _teach_class(kind)
     elif isinstance(value, _TAUGHT) and name not in _OWN:
-        setattr(module, name, taught(value))
+        setattr(module, name, given_views(value))
 
 
 # The flag of classes that are made by a statement, whose methods can be exchanged.
 _ON_HEAP = 1 << 9
 
 
-class _Teaching(importlib.abc.Loader):
-    """The loader of a library, which teaches it at the end."""
-
-    def __init__(self, loader):
-        self._loader = loader
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        _teach(module.__name__)
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """What finds the libraries by the other finders."""
-
-    def find_spec(self, name, path, target=None):
-        if not _places(name):
-            return None
-        for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(name, path, target)
-            if spec is not None:
-                if spec.loader is not None:
-                    spec.loader = _Teaching(spec.loader)
-                return spec
-        return None
-
-
 def install():
     """Teaches the libraries that are imported, and the others when they are, unless `BH_TEACH` is `off`."""
     if os.environ.get("BH_TEACH", "on") == "off":
         return
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-    for name, module in list(sys.modules.items()):
-        if _places(name) and getattr(module, "__spec__", None) is not None:
-            _teach(name)
+    after_import.add(_places, _teach)

@@ -1,0 +1,308 @@
+"""Calls in the program's own modules, which `rewriting` writes as `see(f)(x)`: which functions belong to other packages, and so get
+NumPy's arrays."""
+
+import functools
+import importlib.machinery
+import sys
+import types
+
+from . import imports, views
+
+# Packages that take bh's arrays by NumPy's protocols and give bh's arrays back, or keep them for code of the program.
+BY_PROTOCOL = {
+    "array_api_compat": "finds bh as the namespace of its arrays",
+    "array_api_extra": "the same",
+    "array_api_strict": "the same",
+    "cloudpickle": "pickles whatever it gets",
+    "dask": "its chunks stay arrays of bh",
+    "dill": "pickles whatever it gets",
+    "hypothesis": "calls functions of the program",
+    "joblib": "hands arrays to functions of the program",
+    "matplotlib": "asks for NumPy's arrays itself",
+    "mpi4py": "reads buffers, and pickles whatever it gets",
+    "opt_einsum": "contracts by the functions of its arguments' package",
+    "pint": "quantities hold arrays of bh",
+    "pytest": "compares whatever it gets, and calls functions of the program",
+    "_pytest": "the same",
+    "scipy": "asks for NumPy's arrays itself; its universal functions run on bh's arrays",
+    "skimage": "asks for NumPy's arrays itself",
+    "tqdm": "goes through arrays for the program",
+    "uncertainties": "holds whatever it gets",
+    "xarray": "its variables hold arrays of bh",
+}
+
+# Modules of Python's own library whose functions in C ask for Python's numbers. The others keep objects, or call functions.
+_ASKING = {
+    "_ctypes", "_datetime", "_decimal", "_sqlite3", "_struct", "array", "ctypes", "datetime", "decimal", "fractions", "random", "select",
+    "sqlite3", "statistics", "struct", "time",
+}  # fmt: skip
+
+# Modules of Python's own library that call the functions that they get.
+_CALLING = {
+    "_functools", "asyncio.threads", "concurrent.futures._base", "concurrent.futures.process", "concurrent.futures.thread", "itertools",
+    "multiprocessing.context", "multiprocessing.pool", "multiprocessing.process", "threading",
+}  # fmt: skip
+
+
+def _is_direct(name):
+    """Do functions of a module get arrays of bh?"""
+    package = name.partition(".")[0]
+    if package in imports.shown:
+        return False
+    if package in ("bh", "numpy", "builtins"):
+        return True
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None)
+    if package in sys.stdlib_module_names and not (file and _is_of_program(file)):
+        return name not in _CALLING and name not in _ASKING and package not in _ASKING
+    if package in BY_PROTOCOL or package in imports.named:
+        return True
+    if module is None:
+        # Made-up names are those of functions that the program makes. Modules in C name parts that nobody can import.
+        return package not in sys.modules or package == name or _is_direct(package)
+    if file is None:
+        return package == name or _is_direct(package)
+    return _is_of_program(file) and not file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
+
+
+def _is_of_program(file):
+    return not imports.is_installed(file)
+
+
+class _Modules(dict):
+    """By their names: do functions of these modules get arrays of bh?"""
+
+    def __missing__(self, name):
+        if not isinstance(name, str):
+            return False
+        direct = name == "__main__" or _is_direct(name)
+        # A module that is not imported yet may be another one later.
+        if name in sys.modules:
+            self[name] = direct
+        return direct
+
+
+_direct = _Modules()
+
+
+def is_own_function(function):
+    """Is it a function of the program?"""
+    name = function.__module__
+    if not isinstance(name, str) or not _direct[name]:
+        return False
+    package = name.partition(".")[0]
+    return name == "__main__" or package not in ("bh", "numpy") and package not in BY_PROTOCOL and package not in sys.stdlib_module_names
+
+
+_Method, _Function, _BuiltIn, _Module = types.MethodType, types.FunctionType, types.BuiltinFunctionType, types.ModuleType
+# The classes of objects of Python's own, whose methods keep whatever they get.
+_PLAIN = frozenset({list, dict, str, set, tuple, bytes, bytearray, frozenset, int, float, complex})
+
+
+def see(function, sites=None, site=0):
+    """What the program's own modules call for a function: the function itself if it is of the program or of bh, otherwise one that
+    gets NumPy's arrays. A function that is called itself, and lives as long as its module, is noted at its site."""
+    kind = type(function)
+    if kind is _Method:
+        inner = function.__func__
+        if type(inner) is _Function and _direct[inner.__module__]:
+            return function
+    elif kind is _Function:
+        if _direct[function.__module__]:
+            if sites is not None and _LOCAL not in function.__qualname__:
+                sites[site] = function
+            return function
+    elif kind is _BuiltIn and type(function.__self__) in _PLAIN:
+        return function
+    found = _found(function, kind)
+    if found is function and sites is not None and kind is not _Method and _is_lasting(function):
+        sites[site] = function
+    return found
+
+
+# Names of functions that live in another one have this part.
+_LOCAL = "<locals>"
+
+
+def _is_lasting(value):
+    """Is it a function, class or module that is found by its name, and so lives on?"""
+    if isinstance(value, _Module):
+        return sys.modules.get(value.__name__) is value
+    if hasattr(value, "__objclass__"):
+        return True
+    found = sys.modules.get(getattr(value, "__module__", None))
+    for name in getattr(value, "__qualname__", "<locals>").split("."):
+        found = getattr(found, name, None)
+    return found is value
+
+
+# What is called for functions of other packages that live as long as their modules.
+_given = {}
+
+
+def _found(function, kind):
+    """What is called for an object."""
+    if kind in _HASHED and (made := _given.get(function)) is not None:
+        return made
+    if kind is _Method:
+        inner = function.__func__
+        made = see(inner)
+        return function if made is inner else _bound(made, function.__self__)
+    if kind is _BuiltIn and not isinstance(function.__self__, (_Module, type, types.NoneType)):
+        method = getattr(type(function.__self__), function.__name__, None)
+        if type(method) is types.MethodDescriptorType:
+            made = see(method)
+            return function if made is method else _bound(made, function.__self__)
+    if kind is functools.partial:
+        inner = see(function.func)
+        return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
+    if kind is views.Answering:
+        return function
+    module = _module_of(function)
+    if not isinstance(module, str) or _direct[module]:
+        return function
+    made = functools.partial(_hand_on, function) if module in _CALLING else views.called_by_program(function)
+    if kind in _HASHED and _is_lasting(function):
+        _given[function] = made
+    return made
+
+
+# The classes of functions that live as long as their modules may.
+_HASHED = {type, _Function, _BuiltIn, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
+
+
+def _bound(made, owner):
+    return made.__get__(owner) if hasattr(made, "__get__") else functools.partial(made, owner)
+
+
+def _module_of(function):
+    """The name of the module that decides what a function gets; None if nobody knows."""
+    if isinstance(function, type):
+        return _module_of_class(function)
+    owner = getattr(function, "__objclass__", None)
+    if owner is not None:
+        return owner.__module__
+    kind = type(function)
+    if kind is _BuiltIn or kind is types.MethodWrapperType:
+        owner = function.__self__
+        if owner is not None and not isinstance(owner, _Module):
+            return _module_of_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
+        return function.__module__ or getattr(owner, "__name__", None)
+    call = getattr(kind, "__call__", None)
+    # An object whose class says what a call is, or a function, also of a kind of its own as Cython's.
+    return call.__module__ if type(call) is _Function else getattr(function, "__module__", None)
+
+
+def _module_of_attribute(kind, name):
+    """The module of the class that has an attribute, or of the function that it is."""
+    owner = next((one for one in kind.__mro__ if name in vars(one)), kind)
+    value = vars(owner).get(name)
+    value = getattr(value, "__func__", value)
+    return value.__module__ if type(value) is _Function else owner.__module__
+
+
+def _module_of_class(kind):
+    """The module of what makes the instances of a class: another package's, if an own class leaves that to it."""
+    makers = (_module_of_attribute(kind, name) for name in ("__new__", "__init__"))
+    return next((module for module in (kind.__module__, *makers) if isinstance(module, str) and not _direct[module]), kind.__module__)
+
+
+def _hand_on(function, /, *args, **kwargs):
+    """Calls a function of Python's own library that calls the functions among its arguments."""
+    return function(*map(handed, args), **{name: handed(value) for name, value in kwargs.items()})
+
+
+def handed(function):
+    """A function that Python's own library is to call: one of another package in a form that gets NumPy's arrays, also in other
+    processes."""
+    if not callable(function) or see(function) is function:
+        return function
+    return functools.partial(_invoke, function)
+
+
+def _invoke(function, /, *args, **kwargs):
+    return see(function)(*args, **kwargs)
+
+
+# For modules and names of their functions: the functions, and what holds what is called for them. For classes of other packages and
+# names of methods: what is called for these.
+_held, _methods = {}, {}
+
+
+def _hold(path, function):
+    """What stands for the owner of a function of another package while it is called."""
+    for name in reversed(path):
+        function = types.SimpleNamespace(**{name: function})
+    return function
+
+
+def receiver(owner, path, sites, site):
+    """What the program's own modules look a function up in to call it: its owner, if the function is called itself, or what holds
+    another one. `path` is the names on the way to it. An owner, or the class of an object, of which this is known is noted at its site."""
+    kind, known = type(owner), sites[site]
+    if type(known) is set and kind in known:
+        return owner
+    at, name = owner, path[-1]
+    try:
+        for step in path[:-1]:
+            at = getattr(at, step)
+        if at is owner and kind is not _Module and not isinstance(owner, type) and name not in getattr(owner, "__dict__", ()):
+            made = _method(kind, name)
+            if made is True:
+                if type(known) is set and len(known) < _MOST_CLASSES:
+                    known.add(kind)
+                return owner
+            if made is not None:
+                return _hold(path, made.__get__(owner))
+        function = getattr(at, name)
+    except Exception:
+        # The program's own line raises it.
+        return owner
+    if kind is _Module:
+        before = _held.get((owner, path))
+        if before is not None and before[0] is function:
+            return before[1]
+    found = see(function)
+    if found is function:
+        if known is None and isinstance(at, (_Module, type)) and _is_lasting(owner):
+            sites[site] = owner
+        # What an object keeps, or finds without running code of its own, is looked up once more.
+        if isinstance(at, (_Module, type, super)) or at is owner and name in getattr(owner, "__dict__", ()):
+            return owner
+    held = _hold(path, found)
+    if kind is _Module and _is_lasting(owner) and _is_given(function, found):
+        _held[owner, path] = function, held
+    return held
+
+
+# So many classes are noted at a site at most.
+_MOST_CLASSES = 16
+
+
+def _method(kind, name):
+    """True if the class of an object has a method of this name that is called itself; what is called for another one; None if it has no
+    plain method."""
+    made = _methods.get((kind, name))
+    if made is not None:
+        return made
+    value = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+    inner = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    if not isinstance(inner, (_Function, types.MethodDescriptorType, types.ClassMethodDescriptorType, views.BhFunction)):
+        return None
+    found = see(inner)
+    if found is inner:
+        return True
+    if inner is not value or not _is_given(inner, found) or not hasattr(found, "__get__"):
+        return None
+    if _is_lasting(kind):
+        _methods[kind, name] = found
+    return found
+
+
+def _is_given(function, found):
+    return type(function) in _HASHED and _given.get(function) is found
+
+
+def sites(kinds):
+    """The places of a module's sites: of names, and of owners (`.`), whose classes are noted."""
+    return [set() if kind == "." else None for kind in kinds]

@@ -1,0 +1,412 @@
+"""Calls in the program's own modules, written as `see(f)(x)` when they are compiled, so that functions of other packages get NumPy's
+arrays: the syntax trees, the loader of such modules and its cache."""
+
+import ast
+import builtins
+import importlib.machinery
+import importlib.util
+import marshal
+import os
+import runpy
+import sys
+import types
+
+from . import after_import, imports
+from .hidden import OWNER, PREFIX, SEE, SITES, TYPE
+
+# The form of what is written; files of other forms are made anew.
+_FORM = 1
+
+# Builtin functions that call the functions that they get: the number of the argument, and the name of it.
+_CALLING = {"filter": (0, None), "map": (0, None), "max": (None, "key"), "min": (None, "key"), "sorted": (None, "key")}
+
+_LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Names that are bound so mean the same object whenever they are called.
+_LASTING = {"class", "def", "import"}
+
+
+class _Scope:
+    """A scope, and how its names are bound: by `def` and `class` without decorators and bases, by imports, or otherwise."""
+
+    def __init__(self, node, parent):
+        self.parent, self.is_class = parent, isinstance(node, ast.ClassDef)
+        self.is_comprehension = isinstance(node, _COMPREHENSIONS)
+        self.bound, self.elsewhere = {}, {}
+
+    def bind(self, name, how):
+        """Notes how a name is bound."""
+        scope = self.elsewhere.get(name)
+        (self.bound if scope is None else scope.bound).setdefault(name, set()).add(how if scope is None else "other")
+
+    def find(self, name):
+        """How a name is bound where it is looked up; nothing if it is not."""
+        scope, inner = self, True
+        while scope is not None:
+            if name in scope.elsewhere:
+                scope = scope.elsewhere[name]
+            if name in scope.bound and (inner or not scope.is_class):
+                return scope.bound[name]
+            scope, inner = scope.parent, inner and scope.is_comprehension
+        return set()
+
+
+class _Scopes(ast.NodeVisitor):
+    """Finds the scopes of a module's tree, by their nodes."""
+
+    def __init__(self, tree):
+        self.of = {tree: _Scope(tree, None)}
+        self._module = self._scope = self.of[tree]
+        self.generic_visit(tree)
+
+    def _within(self, node, *parts):
+        before = self._scope
+        self._scope = self.of[node] = _Scope(node, before)
+        # Names that are bound elsewhere are known first.
+        for part in ast.walk(node):
+            if isinstance(part, (ast.Global, ast.Nonlocal)):
+                self._elsewhere(part)
+        for part in parts:
+            self.visit(part)
+        self._scope = before
+
+    def _elsewhere(self, node):
+        for name in node.names:
+            scope = self._module
+            if isinstance(node, ast.Nonlocal):
+                scope = self._scope.parent
+                while scope.parent is not None and (scope.is_class or name not in scope.bound):
+                    scope = scope.parent
+            self._scope.elsewhere[name] = scope
+
+    def visit_FunctionDef(self, node):
+        self._scope.bind(node.name, "other" if node.decorator_list else "def")
+        for part in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.visit(part)
+        self._within(node, *_arguments(node.args), *node.body)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node):
+        for part in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.visit(part)
+        self._within(node, *_arguments(node.args), node.body)
+
+    def visit_ClassDef(self, node):
+        self._scope.bind(node.name, "other" if node.decorator_list or node.bases or node.keywords else "class")
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(part)
+        self._within(node, *node.body)
+
+    def _comprehension(self, node):
+        self._within(node, *ast.iter_child_nodes(node))
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit_arg(self, node):
+        self._scope.bind(node.arg, "other")
+
+    def visit_Name(self, node):
+        if not isinstance(node.ctx, ast.Load):
+            self._scope.bind(node.id, "other")
+
+    def visit_NamedExpr(self, node):
+        scope = self._scope
+        while scope.is_comprehension:
+            scope = scope.parent
+        scope.bind(node.target.id, "other")
+        self.visit(node.value)
+
+    def visit_Import(self, node):
+        for name in node.names:
+            self._scope.bind(name.asname or name.name.partition(".")[0], "import")
+
+    visit_ImportFrom = visit_Import
+
+    def visit_ExceptHandler(self, node):
+        if node.name:
+            self._scope.bind(node.name, "other")
+        self.generic_visit(node)
+
+    def visit_MatchAs(self, node):
+        if node.name:
+            self._scope.bind(node.name, "other")
+        self.generic_visit(node)
+
+    visit_MatchStar = visit_MatchAs
+
+    def visit_MatchMapping(self, node):
+        if node.rest:
+            self._scope.bind(node.rest, "other")
+        self.generic_visit(node)
+
+
+def _arguments(args):
+    return (*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)))
+
+
+class _Calls(ast.NodeTransformer):
+    """Writes the calls of a module's tree."""
+
+    def __init__(self, tree):
+        self._scopes = _Scopes(tree).of
+        self._scope = self._scopes[tree]
+        self._has_star = "*" in self._scope.bound
+        # What is noted at each site: `f` a function or an owner, `.` the classes of owners.
+        self.sites = []
+
+    def _within(self, node):
+        before, self._scope = self._scope, self._scopes[node]
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                value[:] = [self.visit(one) if isinstance(one, ast.AST) else one for one in value]
+            elif isinstance(value, ast.AST) and name not in ("returns", "args"):
+                setattr(node, name, self.visit(value))
+        self._scope = before
+        return node
+
+    def _function(self, node):
+        # Annotations may be kept as text.
+        node.args.defaults[:] = map(self.visit, node.args.defaults)
+        node.args.kw_defaults[:] = [one and self.visit(one) for one in node.args.kw_defaults]
+        return self._within(node)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
+    visit_ClassDef = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _within
+
+    def visit_AnnAssign(self, node):
+        node.target, node.value = self.visit(node.target), node.value and self.visit(node.value)
+        return node
+
+    def visit_TypeAlias(self, node):
+        return node
+
+    def visit_Call(self, node):
+        self._hand_functions(node)
+        own = self.generic_visit(node)
+        own.func = self._called(own.func, all(map(_is_constant, (*own.args, *(keyword.value for keyword in own.keywords)))))
+        return own
+
+    def _hand_functions(self, node):
+        """Writes functions that a builtin function calls as functions that are called here."""
+        if not isinstance(node.func, ast.Name) or node.func.id not in _CALLING or not self._is_builtin(node.func.id):
+            return
+        at, name = _CALLING[node.func.id]
+        if at is not None and len(node.args) > at and isinstance(node.args[at], (ast.Name, ast.Attribute, ast.Call)):
+            node.args[at] = self._seen(node.args[at])
+        for keyword in node.keywords:
+            if keyword.arg == name is not None:
+                keyword.value = self._seen(keyword.value)
+
+    def _is_builtin(self, name):
+        return hasattr(builtins, name) and not self._scope.find(name) and not self._has_star
+
+    def _seen(self, function):
+        return _at(function, ast.Call(_name(SEE), [function], []))
+
+    def _site(self, kind):
+        self.sites.append(kind)
+        return ast.Subscript(_name(SITES), ast.Constant(len(self.sites) - 1), ast.Load())
+
+    def _called(self, function, without_arrays):
+        """What a call calls; attributes as they are if no argument can be an array."""
+        if isinstance(function, ast.Name):
+            return self._named(function)
+        if isinstance(function, ast.Attribute):
+            return function if without_arrays else self._attribute(function)
+        return function if isinstance(function, ast.Lambda) else self._seen(function)
+
+    def _named(self, function):
+        how = self._scope.find(function.id)
+        if how in ({"def"}, {"class"}) or self._is_builtin(function.id) or function.id.startswith(("@", PREFIX)):
+            return function
+        place = self._site("f")
+        other = ast.Call(_name(SEE), [_name(function.id), _name(SITES), place.slice], [])
+        known = ast.Compare(_name(function.id), [ast.Is()], [place])
+        return _at(function, ast.IfExp(known, _name(function.id), other))
+
+    def _attribute(self, function):
+        path, owner = [function.attr], function.value
+        while isinstance(owner, ast.Attribute):
+            path.append(owner.attr)
+            owner = owner.value
+        if isinstance(owner, _LITERALS) and len(path) == 1:
+            return function
+        if any(name.startswith("__") for name in path):
+            # Names that classes change.
+            return self._seen(function)
+        if isinstance(owner, ast.Name) and (owner.id.startswith(("@", PREFIX)) or self._is_builtin(owner.id)):
+            return function
+        lasting = isinstance(owner, ast.Name) and self._scope.find(owner.id) & _LASTING
+        if not lasting:
+            path, owner = path[:1], function.value
+        place = self._site("f" if lasting else ".")
+        again = _name(owner.id) if isinstance(owner, ast.Name) else owner
+        made = ast.Call(_name(OWNER), [again, ast.Constant(tuple(reversed(path))), _name(SITES), place.slice], [])
+        if lasting:
+            made = ast.IfExp(ast.Compare(_name(owner.id), [ast.Is()], [place]), _name(owner.id), made)
+        elif isinstance(owner, ast.Name):
+            known = ast.Compare(ast.Call(_name(TYPE), [_name(owner.id)], []), [ast.In()], [place])
+            made = ast.IfExp(known, _name(owner.id), made)
+        inner = function
+        while inner.value is not owner:
+            inner = inner.value
+        inner.value = _at(owner, made)
+        return function
+
+
+def _is_constant(node):
+    """Is it text or a number, or a tuple of these?"""
+    if isinstance(node, ast.UnaryOp):
+        return _is_constant(node.operand)
+    return isinstance(node, (ast.Constant, ast.JoinedStr)) or isinstance(node, ast.Tuple) and all(map(_is_constant, node.elts))
+
+
+def _name(name):
+    return ast.Name(name, ast.Load())
+
+
+def _at(place, made):
+    """The nodes that stand for one, at its place."""
+    for node in ast.walk(made):
+        if not hasattr(node, "lineno"):
+            ast.copy_location(node, place)
+    return made
+
+
+def rewrite(tree):
+    """Writes the calls of a module's tree, which begins with what they need."""
+    calls = _Calls(tree)
+    calls.visit(tree)
+    if not calls.sites and not any(isinstance(node, ast.Name) and node.id == SEE for node in ast.walk(tree)):
+        return tree
+    at = 0
+    while at < len(tree.body) and _comes_first(tree.body[at], at):
+        at += 1
+    names = [ast.alias(name.removeprefix(PREFIX), name) for name in (OWNER, SEE, SITES, TYPE)]
+    made = [
+        ast.ImportFrom("bh._numpy.hidden", names, 0),
+        ast.Assign([ast.Name(SITES, ast.Store())], ast.Call(_name(SITES), [ast.Constant("".join(calls.sites))], [])),
+    ]
+    for statement in made:
+        for node in ast.walk(statement):
+            node.lineno = node.end_lineno = tree.body[at].lineno if at < len(tree.body) else 1
+            node.col_offset = node.end_col_offset = 0
+    tree.body[at:at] = made
+    return tree
+
+
+def _comes_first(statement, at):
+    """Is a statement the text of a module, or an import that has to come first?"""
+    if isinstance(statement, ast.Expr):
+        return at == 0 and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+def compiled(source, path, optimize=-1):
+    """The code of a module of the program."""
+    tree = compile(source, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True, optimize=optimize)
+    try:
+        tree = rewrite(tree)
+    except RecursionError:
+        # Too deep for a walk.
+        return compile(source, path, "exec", dont_inherit=True, optimize=optimize)
+    return compile(tree, path, "exec", dont_inherit=True, optimize=optimize)
+
+
+class Loader(importlib.machinery.SourceFileLoader):
+    """Loads a module of the program. Its code is kept beside that of Python's own loader, under a name with the form."""
+
+    def source_to_code(self, data, path, *, _optimize=-1):
+        return compiled(data, path, _optimize)
+
+    def get_code(self, fullname):
+        """The code of the module, from its file in the cache if that is of this source."""
+        path = self.get_filename(fullname)
+        cached = _cached(path)
+        try:
+            state = os.stat(path)
+            head = importlib.util.MAGIC_NUMBER + b"\0\0\0\0" + _four(int(state.st_mtime)) + _four(state.st_size)
+            data = self.get_data(cached)
+            if data[:16] == head:
+                return marshal.loads(memoryview(data)[16:])
+        except (OSError, EOFError, ValueError, TypeError):
+            head = head if "head" in locals() else None
+        code = self.source_to_code(self.get_data(path), path)
+        if head is not None and not sys.dont_write_bytecode:
+            self.set_data(cached, head + marshal.dumps(code))
+        return code
+
+
+def _cached(path):
+    """Where the code of a module is kept."""
+    return importlib.util.cache_from_source(path, optimization=f"{sys.flags.optimize}bh{_FORM}")
+
+
+def _four(number):
+    return (number & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+class _Finder(importlib.machinery.PathFinder):
+    """Finds the program's own modules among all."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        spec = super().find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
+            package = name.partition(".")[0]
+            if package != "bh" and package not in sys.stdlib_module_names and _is_of_program(spec.origin, package):
+                spec.loader = Loader(spec.loader.name, spec.loader.path)
+                spec.cached = _cached(spec.origin)
+        return spec
+
+
+def _is_of_program(file, package):
+    return package not in imports.shown and (package in imports.named or not imports.is_installed(file))
+
+
+def is_on():
+    """Are calls written anew? `BH_SEE=off` leaves all code as it is."""
+    return os.environ.get("BH_SEE", "on") != "off"
+
+
+def install():
+    """Has the program's own modules compiled so from now on."""
+    if is_on() and _Finder not in sys.meta_path:
+        # After finders of other packages, as pytest's, and before Python's own.
+        sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), _Finder)
+        after_import.add("_pytest.assertion.rewrite".__eq__, lambda name: _with_pytest(sys.modules[name]))
+
+
+def remove():
+    """Has modules compiled as they are from now on."""
+    if _Finder in sys.meta_path:
+        sys.meta_path.remove(_Finder)
+
+
+def _with_pytest(module):
+    """Has pytest, which compiles modules of tests itself, write their calls, too; its files in the cache get names with the form."""
+    asserts, tail = module.rewrite_asserts, module.PYC_TAIL
+
+    def both(tree, *args, **kwargs):
+        asserts(tree, *args, **kwargs)
+        rewrite(tree)
+
+    module.rewrite_asserts, module.PYC_TAIL = both, f"-bh{_FORM}".join(os.path.splitext(tail))
+
+
+def run(path):
+    """Runs a script as `__main__`; the result is its names."""
+    if not is_on() or _Finder not in sys.meta_path or not os.path.isfile(path) or path.endswith(".pyc"):
+        return runpy.run_path(path, run_name="__main__")
+    with open(path, "rb") as file:
+        code = compiled(file.read(), path)
+    module, before = types.ModuleType("__main__"), sys.modules.get("__main__")
+    vars(module).update(__file__=path, __cached__=None, __package__="", __builtins__=builtins)
+    sys.modules["__main__"] = module
+    try:
+        exec(code, vars(module))
+        return dict(vars(module))
+    finally:
+        sys.modules["__main__"] = before
