@@ -82,12 +82,14 @@ class _Modules(dict):
         return direct
 
 
-_direct = _Modules()
+# The module of functions in C whose class says one that there is not.
+_NOWHERE = "?"
+_direct = _Modules({_NOWHERE: False})
 
 
 def is_own_function(function):
     """Is it a function of the program?"""
-    name = function.__module__
+    name = function.__globals__.get("__name__")
     if not isinstance(name, str) or not _direct[name]:
         return False
     package = name.partition(".")[0]
@@ -105,10 +107,10 @@ def see(function, sites=None, site=0):
     kind = type(function)
     if kind is _Method:
         inner = function.__func__
-        if type(inner) is _Function and _direct[inner.__module__]:
+        if type(inner) is _Function and _direct[inner.__globals__.get("__name__")]:
             return function
     elif kind is _Function:
-        if _direct[function.__module__]:
+        if _direct[function.__globals__.get("__name__")]:
             if sites is not None and _LOCAL not in function.__qualname__:
                 sites[site] = function
             return function
@@ -177,20 +179,26 @@ def _bound(made, owner):
 
 def _module_of(function):
     """The name of the module that decides what a function gets; None if nobody knows."""
+    kind = type(function)
+    if kind is _Function:
+        # The module that it says may be that of a function that it wraps.
+        return function.__globals__.get("__name__")
     if isinstance(function, type):
         return _module_of_class(function)
     owner = getattr(function, "__objclass__", None)
     if owner is not None:
         return owner.__module__
-    kind = type(function)
     if kind is _BuiltIn or kind is types.MethodWrapperType:
-        owner = function.__self__
-        if owner is not None and not isinstance(owner, _Module):
-            return _module_of_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
-        return function.__module__ or getattr(owner, "__name__", None)
+        owner, said = function.__self__, getattr(function, "__module__", None)
+        if said is not None or owner is None or isinstance(owner, _Module):
+            return said or getattr(owner, "__name__", None)
+        return _module_of_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
+    # An object whose class says what a call is, or a function of a kind of its own, as Cython's.
     call = getattr(kind, "__call__", None)
-    # An object whose class says what a call is, or a function, also of a kind of its own as Cython's.
-    return call.__module__ if type(call) is _Function else getattr(function, "__module__", None)
+    modules = call.__globals__.get("__name__") if type(call) is _Function else kind.__module__, getattr(function, "__module__", None)
+    if type(call) is not _Function and kind.__module__.partition(".")[0] not in sys.modules:
+        return _NOWHERE
+    return next((name for name in modules if isinstance(name, str) and not _direct[name]), modules[0])
 
 
 def _module_of_attribute(kind, name):
@@ -198,7 +206,7 @@ def _module_of_attribute(kind, name):
     owner = next((one for one in kind.__mro__ if name in vars(one)), kind)
     value = vars(owner).get(name)
     value = getattr(value, "__func__", value)
-    return value.__module__ if type(value) is _Function else owner.__module__
+    return value.__globals__.get("__name__") if type(value) is _Function else owner.__module__
 
 
 def _module_of_class(kind):
@@ -287,7 +295,7 @@ def _method(kind, name):
         return made
     value = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
     inner = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-    if not isinstance(inner, (_Function, types.MethodDescriptorType, types.ClassMethodDescriptorType, views.BhFunction)):
+    if not isinstance(inner, _METHODS):
         return None
     found = see(inner)
     if found is inner:
@@ -299,8 +307,46 @@ def _method(kind, name):
     return found
 
 
+# The classes of what a class has for a plain method.
+_METHODS = (_Function, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType, views.BhFunction)
+
+
 def _is_given(function, found):
     return type(function) in _HASHED and _given.get(function) is found
+
+
+class _Subscripted:
+    """An object of another package while a subscript of it is read, assigned to or deleted: key and value are given as arguments are."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner):
+        self._owner = owner
+
+    def __getitem__(self, key):
+        exchange = views.Exchange()
+        return exchange.back(self._owner[exchange.give(key)])
+
+    def __setitem__(self, key, value):
+        give = views.Exchange().give
+        self._owner[give(key)] = give(value)
+
+    def __delitem__(self, key):
+        del self._owner[views.seen(key)]
+
+
+def subscripted(owner, sites, site):
+    """What the program's own modules read and assign subscripts of: the owner itself, or what stands for an object of another package.
+    Classes of owners that stand for themselves are noted at the site."""
+    kind, known = type(owner), sites[site]
+    if kind in known:
+        return owner
+    methods = (_method(kind, name) for name in ("__getitem__", "__setitem__") if hasattr(kind, name))
+    if isinstance(owner, type) or all(made is True for made in methods):
+        if len(known) < _MOST_CLASSES:
+            known.add(kind)
+        return owner
+    return _Subscripted(owner)
 
 
 def sites(kinds):

@@ -12,7 +12,7 @@ import sys
 import types
 
 from . import after_import, imports
-from .hidden import OWNER, PREFIX, SEE, SITES, TYPE
+from .hidden import OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
 
 # The form of what is written; files of other forms are made anew.
 _FORM = 1
@@ -53,7 +53,7 @@ class _Scope:
 
 
 class _Scopes(ast.NodeVisitor):
-    """Finds the scopes of a module's tree, by their nodes."""
+    """Finds the scopes of a module's tree, by their nodes, and how names are bound."""
 
     def __init__(self, tree):
         self.of = {tree: _Scope(tree, None)}
@@ -111,6 +111,17 @@ class _Scopes(ast.NodeVisitor):
         if not isinstance(node.ctx, ast.Load):
             self._scope.bind(node.id, "other")
 
+    def visit_For(self, node):
+        iterator = node.iter.func.id if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) else None
+        number = node.target if iterator == "range" else None
+        if iterator == "enumerate" and isinstance(node.target, ast.Tuple) and node.target.elts:
+            number = node.target.elts[0]
+        for part in ast.walk(node.target):
+            if isinstance(part, ast.Name):
+                self._scope.bind(part.id, "number" if part is number else "other")
+        for part in (node.iter, *node.body, *node.orelse):
+            self.visit(part)
+
     def visit_NamedExpr(self, node):
         scope = self._scope
         while scope.is_comprehension:
@@ -153,6 +164,7 @@ class _Calls(ast.NodeTransformer):
         self._scopes = _Scopes(tree).of
         self._scope = self._scopes[tree]
         self._has_star = "*" in self._scope.bound
+        self._imports_others = any(map(_imports_others, ast.walk(tree)))
         # What is noted at each site: `f` a function or an owner, `.` the classes of owners.
         self.sites = []
 
@@ -181,6 +193,43 @@ class _Calls(ast.NodeTransformer):
 
     def visit_TypeAlias(self, node):
         return node
+
+    def visit_Assign(self, node):
+        self.generic_visit(node)
+        if not _is_constant(node.value):
+            node.targets[:] = [self._subscripted(one) if isinstance(one, ast.Subscript) else one for one in node.targets]
+        return node
+
+    def visit_Subscript(self, node):
+        self.generic_visit(node)
+        return node if isinstance(node.ctx, ast.Store) or self._is_index(node.slice) else self._subscripted(node)
+
+    def _is_index(self, key):
+        """Is a key a number, text, or made of these? Names that loops over ranges bind are numbers."""
+        if isinstance(key, ast.Name):
+            return self._scope.find(key.id) == {"number"}
+        if isinstance(key, ast.BinOp):
+            return self._is_index(key.left) and self._is_index(key.right)
+        if isinstance(key, ast.Slice):
+            return True
+        return all(map(self._is_index, key.elts)) if isinstance(key, ast.Tuple) else _is_constant(key)
+
+    def _subscripted(self, node):
+        """A subscript whose owner may be an object of another package, in modules that import such."""
+        owner = node.value
+        known = isinstance(owner, ast.Name) and (owner.id.startswith(("@", PREFIX)) or self._is_builtin(owner.id))
+        if not self._imports_others or known or isinstance(owner, _LITERALS):
+            return node
+        place = self._site(".")
+        again = _name(owner.id) if isinstance(owner, ast.Name) else owner
+        made = ast.Call(_name(SUBSCRIPTED), [again, _name(SITES), place.slice], [])
+        node.value = _at(owner, self._of_known_class(owner, place, made) if isinstance(owner, ast.Name) else made)
+        return node
+
+    def _of_known_class(self, owner, place, other):
+        """The owner of this name if its class is noted at its site, otherwise something else."""
+        known = ast.Compare(ast.Call(_name(TYPE), [_name(owner.id)], []), [ast.In()], [place])
+        return ast.IfExp(known, _name(owner.id), other)
 
     def visit_Call(self, node):
         self._hand_functions(node)
@@ -247,13 +296,22 @@ class _Calls(ast.NodeTransformer):
         if lasting:
             made = ast.IfExp(ast.Compare(_name(owner.id), [ast.Is()], [place]), _name(owner.id), made)
         elif isinstance(owner, ast.Name):
-            known = ast.Compare(ast.Call(_name(TYPE), [_name(owner.id)], []), [ast.In()], [place])
-            made = ast.IfExp(known, _name(owner.id), made)
+            made = self._of_known_class(owner, place, made)
         inner = function
         while inner.value is not owner:
             inner = inner.value
         inner.value = _at(owner, made)
         return function
+
+
+def _imports_others(node):
+    """Is it an import of a module that is none of Python's own library and NumPy?"""
+    if isinstance(node, ast.ImportFrom):
+        names = [node.module or ""] if not node.level else []
+    else:
+        names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+    packages = {name.partition(".")[0] for name in names}
+    return bool(packages - sys.stdlib_module_names - {"numpy", "bh"})
 
 
 def _is_constant(node):
@@ -284,7 +342,7 @@ def rewrite(tree):
     at = 0
     while at < len(tree.body) and _comes_first(tree.body[at], at):
         at += 1
-    names = [ast.alias(name.removeprefix(PREFIX), name) for name in (OWNER, SEE, SITES, TYPE)]
+    names = [ast.alias(name.removeprefix(PREFIX), name) for name in (OWNER, SEE, SITES, SUBSCRIPTED, TYPE)]
     made = [
         ast.ImportFrom("bh._numpy.hidden", names, 0),
         ast.Assign([ast.Name(SITES, ast.Store())], ast.Call(_name(SITES), [ast.Constant("".join(calls.sites))], [])),

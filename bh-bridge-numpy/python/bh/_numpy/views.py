@@ -48,7 +48,8 @@ class Exchange:
         if kind is ndarray:
             if value._scalar:
                 return lower(value)
-            array = np.asarray(value)
+            # Functions that fill arrays of any size may enlarge one that has no elements, and owns its memory.
+            array = np.asarray(value) if value.size else np.empty(value.shape, value.dtype)
             self._arrays[id(array)] = array, value
             return array
         if kind in _BOXES:
@@ -81,6 +82,10 @@ class Exchange:
         """A result as the program gets it: views of an argument's memory are views of its array. Changes of boxes reach the program's."""
         for own, copy, given, names in self._boxes:
             self._return_box(own, copy, given, names)
+        for array, own in self._arrays.values():
+            if array.size and not own.size:
+                own.resize(array.shape, refcheck=False)
+                own[...] = array
         return self._own(result) if type(result) in _RETURNED else result
 
     def _own(self, result):
