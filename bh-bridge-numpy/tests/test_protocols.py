@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import bh
-from bh._numpy import fallback as _fallback, imports
+from bh._numpy import fallback as _fallback, inner_parts
 from conftest import LIMIT, same
 
 
@@ -208,7 +208,7 @@ def test_inner_parts_of_numpy_may_hold_what_has_no_hash():
 
     module = types.ModuleType("numpy._core._held")
     module.held = Unhashed()
-    assert imports._Inner(module).held is module.held
+    assert inner_parts._Inner(module).held is module.held
 
 
 def test_functions_in_c_take_arrays_for_sequences():

@@ -130,7 +130,26 @@ pub fn numpy_suite(arguments: &[String]) -> Outcome {
 }
 
 /// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
-const OTHERS: &[&str] = &["matplotlib", "scipy", "pandas", "ipython", "mypy", "pyright", "numexpr", "h5py", "zarr"];
+const OTHERS: &[&str] = &[
+    "matplotlib",
+    "scipy",
+    "pandas",
+    "ipython",
+    "mypy",
+    "pyright",
+    "numexpr",
+    "h5py",
+    "zarr",
+    "orjson",
+    "pyarrow",
+    "duckdb",
+    "soxr",
+    "pykdtree",
+    "scs",
+    "sep",
+    "ducc0",
+    "finufft",
+];
 
 /// Tests that start several processes, which wait for each other: these run one after the other.
 const PROCESSES: &[&str] = &["test_ranks.py", "test_siblings.py"];

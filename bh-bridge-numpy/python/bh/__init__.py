@@ -8,7 +8,7 @@
 
 import os as _os
 
-from ._numpy import imports as _imports
+from ._numpy import inner_parts as _inner_parts
 
 try:
     from . import _native
@@ -91,7 +91,7 @@ def __getattr__(name):
         return importlib.import_module("bh._functions.polynomial").of(numpy.polynomial)
     if name == "ma" and "_native" in globals():
         _subclassing.teach_masked()
-    return importlib.import_module("bh.testing") if name == "testing" else _imports.part_of(numpy, name)
+    return importlib.import_module("bh.testing") if name == "testing" else _inner_parts.part_of(numpy, name)
 
 
 def __dir__():

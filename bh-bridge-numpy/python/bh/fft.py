@@ -16,7 +16,7 @@ from ._functions.complex_parts import part_of
 from ._functions.creation import arange
 from ._functions.joining import concatenate
 from ._functions.manipulation import moveaxis
-from ._numpy import imports, namespace
+from ._numpy import inner_parts, namespace
 from ._numpy.fallback import Fallback, falls_back
 from ._numpy.registry import FFT
 from ._ufunc.ufunc import UFUNCS as _u
@@ -316,4 +316,4 @@ for _name in FFT:
 
 
 def __getattr__(name):
-    return imports.part_of(_o, name)
+    return inner_parts.part_of(_o, name)

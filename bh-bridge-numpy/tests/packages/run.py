@@ -51,7 +51,7 @@ def run(statements, scope):
 
 def main(package, file):
     with open(pathlib.Path(__file__).with_name("statements.toml"), "rb") as text:
-        (given,) = [value for name, value in tomllib.load(text).items() if name.partition("==")[0] == package]
+        given = tomllib.load(text)[package]
     values = []
     for statement in given["statements"]:
         scope = {"__name__": "__main__", "np": np, "there": tempfile.mkdtemp(), **names()}

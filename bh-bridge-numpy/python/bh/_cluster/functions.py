@@ -12,6 +12,8 @@ import types
 
 import numpy as np
 
+from .._numpy import hidden
+
 _PACKAGE = __package__.partition(".")[0]
 
 
@@ -92,7 +94,7 @@ def _names_of(code):
 
 def _globals_of(function):
     names = _names_of(function.__code__)
-    return {name: value for name, value in function.__globals__.items() if name in names}
+    return {name: value for name, value in function.__globals__.items() if name in names and not name.startswith(hidden.PREFIX)}
 
 
 def _cells_of(function):
@@ -114,6 +116,7 @@ def _empty(code, name):
 def _fill(function, state):
     names, defaults, named, cells = state
     function.__globals__.update(names)
+    function.__globals__.update(hidden.meaning_nothing(_names_of(function.__code__)))
     function.__defaults__, function.__kwdefaults__ = defaults, named
     for cell, value in zip(function.__closure__ or (), cells):
         cell.cell_contents = value

@@ -11,6 +11,7 @@ import types
 import numpy as np
 
 from .. import _native
+from .._numpy import hidden
 from .guards import PLAIN, UNCHANGING, Unseen, is_changing, is_settled, is_steady
 
 _array = _native.ndarray
@@ -62,7 +63,8 @@ class Outside:
             self._value("a default argument", f"{mine}.__kwdefaults__[{name!r}]", value)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         for name, attributes in self._chains(function.__code__, cells, function):
-            self._follow(name, self._root(function, cells, name), attributes)
+            if not name.startswith(hidden.PREFIX):
+                self._follow(name, self._root(function, cells, name), attributes)
 
     def _root(self, function, cells, name):
         """The expression of a cell, a global, or a module that is imported."""

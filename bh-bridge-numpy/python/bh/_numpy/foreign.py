@@ -6,6 +6,7 @@ import importlib.machinery
 import sys
 import types
 
+from .._native import Function, Taught
 from . import imports, views
 
 # Packages that take bh's arrays by NumPy's protocols and give bh's arrays back, or keep them for code of the program.
@@ -96,6 +97,33 @@ def is_own_function(function):
     return name == "__main__" or package not in ("bh", "numpy") and package not in BY_PROTOCOL and package not in sys.stdlib_module_names
 
 
+def answering(function):
+    """A function or method of the program as other packages get it: its results are NumPy's. Functions of other modules are as they are.
+    What is given lives as long as the function, as packages refer to functions weakly."""
+    if type(function) is types.MethodType:
+        inner = function.__func__
+        made = answering(inner) if type(inner) is types.FunctionType else inner
+        return function if made is inner else types.MethodType(made, function.__self__)
+    if not is_own_function(function):
+        return views.seen(function)
+    made = vars(function).get("_bh_answering")
+    if made is None or made.__wrapped__ is not function:
+        made = vars(function)["_bh_answering"] = views.Answering(function)
+    return made
+
+
+def _with_views(function):
+    """A function of another package, called from the program's own code: it gets NumPy's arrays, results that are views of an
+    argument's memory are arrays of bh, and the program's functions among the arguments answer with NumPy's arrays."""
+
+    def call(*args, **kwargs):
+        exchange = views.Exchange(answering)
+        give = exchange.give
+        return exchange.back(function(*map(give, args), **{name: give(value) for name, value in kwargs.items()}))
+
+    return Taught(function, call, views.LOOKED_FOR)
+
+
 _Method, _Function, _BuiltIn, _Module = types.MethodType, types.FunctionType, types.BuiltinFunctionType, types.ModuleType
 # The classes of objects of Python's own, whose methods keep whatever they get.
 _PLAIN = frozenset({list, dict, str, set, tuple, bytes, bytearray, frozenset, int, float, complex})
@@ -163,7 +191,7 @@ def _found(function, kind):
     module = _module_of(function)
     if not isinstance(module, str) or _direct[module]:
         return function
-    made = functools.partial(_hand_on, function) if module in _CALLING else views.called_by_program(function)
+    made = functools.partial(_hand_on, function) if module in _CALLING else _with_views(function)
     if kind in _HASHED and _is_lasting(function):
         _given[function] = made
     return made
@@ -254,7 +282,7 @@ def receiver(owner, path, sites, site):
     try:
         for step in path[:-1]:
             at = getattr(at, step)
-        if at is owner and kind is not _Module and not isinstance(owner, type) and name not in getattr(owner, "__dict__", ()):
+        if len(path) == 1 and kind is not _Module and not isinstance(owner, type) and name not in getattr(owner, "__dict__", ()):
             made = _method(kind, name)
             if made is True:
                 if type(known) is set and len(known) < _MOST_CLASSES:
@@ -275,7 +303,7 @@ def receiver(owner, path, sites, site):
         if known is None and isinstance(at, (_Module, type)) and _is_lasting(owner):
             sites[site] = owner
         # What an object keeps, or finds without running code of its own, is looked up once more.
-        if isinstance(at, (_Module, type, super)) or at is owner and name in getattr(owner, "__dict__", ()):
+        if isinstance(at, (_Module, type, super)) or len(path) == 1 and name in getattr(owner, "__dict__", ()):
             return owner
     held = _hold(path, found)
     if kind is _Module and _is_lasting(owner) and _is_given(function, found):
@@ -308,7 +336,7 @@ def _method(kind, name):
 
 
 # The classes of what a class has for a plain method.
-_METHODS = (_Function, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType, views.BhFunction)
+_METHODS = (_Function, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType, Function)
 
 
 def _is_given(function, found):

@@ -1,12 +1,21 @@
-"""The names that `rewriting` writes into the program's modules. No program can write them itself, and `import *` leaves them out."""
+"""The names that `rewriting` writes into the program's modules, and what they mean on other ranks. No program can write them itself, and
+`import *` leaves them out."""
 
 PREFIX = "_@"
 SEE, OWNER, SUBSCRIPTED, SITES, TYPE = (PREFIX + name for name in ("see", "receiver", "subscripted", "sites", "type"))
 
-type = type
+class _Everything:
+    """Sites at which nothing is noted."""
+
+    def __getitem__(self, site):
+        return ()
 
 
-def __getattr__(name):
-    from . import foreign
+def _itself(value, *others):
+    return value
 
-    return getattr(foreign, name)
+
+def meaning_nothing(names):
+    """What those of the names are that are hidden, in functions that run where other packages get what they are given."""
+    meaning = {SEE: _itself, OWNER: _itself, SUBSCRIPTED: _itself, TYPE: type}
+    return {name: meaning.get(name) or _Everything() for name in names if name.startswith(PREFIX)}

@@ -160,10 +160,12 @@ def _arguments(args):
 class _Calls(ast.NodeTransformer):
     """Writes the calls of a module's tree."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, sites):
+        self._place = sites
         self._scopes = _Scopes(tree).of
         self._scope = self._scopes[tree]
         self._has_star = "*" in self._scope.bound
+        self._stores = False
         self._imports_others = any(map(_imports_others, ast.walk(tree)))
         # What is noted at each site: `f` a function or an owner, `.` the classes of owners.
         self.sites = []
@@ -195,14 +197,22 @@ class _Calls(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node):
-        self.generic_visit(node)
-        if not _is_constant(node.value):
-            node.targets[:] = [self._subscripted(one) if isinstance(one, ast.Subscript) else one for one in node.targets]
+        # Whether the value may be an array decides about subscripts of numbers, too.
+        node.value = self.visit(node.value)
+        before, self._stores = self._stores, not _is_constant(node.value)
+        node.targets[:] = map(self.visit, node.targets)
+        self._stores = before
+        return node
+
+    def visit_AugAssign(self, node):
+        node.value, node.target = self.visit(node.value), self.visit(node.target)
         return node
 
     def visit_Subscript(self, node):
+        stores, self._stores = self._stores and isinstance(node.ctx, ast.Store), False
         self.generic_visit(node)
-        return node if isinstance(node.ctx, ast.Store) or self._is_index(node.slice) else self._subscripted(node)
+        self._stores = stores
+        return self._subscripted(node) if stores or not self._is_index(node.slice) else node
 
     def _is_index(self, key):
         """Is a key a number, text, or made of these? Names that loops over ranges bind are numbers."""
@@ -222,7 +232,7 @@ class _Calls(ast.NodeTransformer):
             return node
         place = self._site(".")
         again = _name(owner.id) if isinstance(owner, ast.Name) else owner
-        made = ast.Call(_name(SUBSCRIPTED), [again, _name(SITES), place.slice], [])
+        made = ast.Call(_name(SUBSCRIPTED), [again, _name(self._place), place.slice], [])
         node.value = _at(owner, self._of_known_class(owner, place, made) if isinstance(owner, ast.Name) else made)
         return node
 
@@ -256,7 +266,7 @@ class _Calls(ast.NodeTransformer):
 
     def _site(self, kind):
         self.sites.append(kind)
-        return ast.Subscript(_name(SITES), ast.Constant(len(self.sites) - 1), ast.Load())
+        return ast.Subscript(_name(self._place), ast.Constant(len(self.sites) - 1), ast.Load())
 
     def _called(self, function, without_arrays):
         """What a call calls; attributes as they are if no argument can be an array."""
@@ -271,7 +281,7 @@ class _Calls(ast.NodeTransformer):
         if how in ({"def"}, {"class"}) or self._is_builtin(function.id) or function.id.startswith(("@", PREFIX)):
             return function
         place = self._site("f")
-        other = ast.Call(_name(SEE), [_name(function.id), _name(SITES), place.slice], [])
+        other = ast.Call(_name(SEE), [_name(function.id), _name(self._place), place.slice], [])
         known = ast.Compare(_name(function.id), [ast.Is()], [place])
         return _at(function, ast.IfExp(known, _name(function.id), other))
 
@@ -292,7 +302,7 @@ class _Calls(ast.NodeTransformer):
             path, owner = path[:1], function.value
         place = self._site("f" if lasting else ".")
         again = _name(owner.id) if isinstance(owner, ast.Name) else owner
-        made = ast.Call(_name(OWNER), [again, ast.Constant(tuple(reversed(path))), _name(SITES), place.slice], [])
+        made = ast.Call(_name(OWNER), [again, ast.Constant(tuple(reversed(path))), _name(self._place), place.slice], [])
         if lasting:
             made = ast.IfExp(ast.Compare(_name(owner.id), [ast.Is()], [place]), _name(owner.id), made)
         elif isinstance(owner, ast.Name):
@@ -333,19 +343,20 @@ def _at(place, made):
     return made
 
 
-def rewrite(tree):
-    """Writes the calls of a module's tree, which begins with what they need."""
-    calls = _Calls(tree)
+def rewrite(tree, place=SITES):
+    """Writes the calls of a module's tree, which begins with what they need. `place` is the name of its sites."""
+    calls = _Calls(tree, place)
     calls.visit(tree)
     if not calls.sites and not any(isinstance(node, ast.Name) and node.id == SEE for node in ast.walk(tree)):
         return tree
     at = 0
     while at < len(tree.body) and _comes_first(tree.body[at], at):
         at += 1
-    names = [ast.alias(name.removeprefix(PREFIX), name) for name in (OWNER, SEE, SITES, SUBSCRIPTED, TYPE)]
+    alias = lambda name: ast.alias(name.removeprefix(PREFIX), name)
     made = [
-        ast.ImportFrom("bh._numpy.hidden", names, 0),
-        ast.Assign([ast.Name(SITES, ast.Store())], ast.Call(_name(SITES), [ast.Constant("".join(calls.sites))], [])),
+        ast.ImportFrom("builtins", [alias(TYPE)], 0),
+        ast.ImportFrom("bh._numpy.foreign", [alias(name) for name in (OWNER, SEE, SITES, SUBSCRIPTED)], 0),
+        ast.Assign([ast.Name(place, ast.Store())], ast.Call(_name(SITES), [ast.Constant("".join(calls.sites))], [])),
     ]
     for statement in made:
         for node in ast.walk(statement):
@@ -360,6 +371,17 @@ def _comes_first(statement, at):
     if isinstance(statement, ast.Expr):
         return at == 0 and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+class Cells:
+    """What IPython has write the trees of its cells, whose names share one scope."""
+
+    def __init__(self):
+        self._count = 0
+
+    def visit(self, tree):
+        self._count += 1
+        return rewrite(tree, f"{SITES}{self._count}") if isinstance(tree, ast.Module) else tree
 
 
 def compiled(source, path, optimize=-1):
@@ -447,9 +469,11 @@ def _with_pytest(module):
     """Has pytest, which compiles modules of tests itself, write their calls, too; its files in the cache get names with the form."""
     asserts, tail = module.rewrite_asserts, module.PYC_TAIL
 
-    def both(tree, *args, **kwargs):
-        asserts(tree, *args, **kwargs)
-        rewrite(tree)
+    def both(tree, source, path=None, *rest):
+        asserts(tree, source, path, *rest)
+        # Plugins that are installed are other packages.
+        if path is None or not imports.is_installed(path):
+            rewrite(tree)
 
     module.rewrite_asserts, module.PYC_TAIL = both, f"-bh{_FORM}".join(os.path.splitext(tail))
 

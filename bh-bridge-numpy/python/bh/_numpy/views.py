@@ -13,10 +13,7 @@ from .fallback import lower, ndarray, shown_by
 # Lists longer than this hold numbers, unless the first element is an array.
 _SHORT = 1000
 
-# The class of bh's native functions.
-BhFunction = _native.Function
-
-_FUNCTIONS = {types.FunctionType, BhFunction, type(UFUNCS["add"])}
+_FUNCTIONS = {types.FunctionType, _native.Function, type(UFUNCS["add"])}
 # The classes of objects that other packages get in another form, besides boxes of them.
 _CLASSES = {ndarray, types.ModuleType, types.MethodType, type(ndarray), *_FUNCTIONS}
 _BOXES = {list, tuple, dict}
@@ -37,9 +34,9 @@ class Exchange:
 
     __slots__ = ("_arrays", "_boxes", "_answers")
 
-    def __init__(self, answers=False):
-        # What is given for each array; copies of lists and dictionaries with their originals; are the program's functions given, too,
-        # in a form whose results are NumPy's?
+    def __init__(self, answers=None):
+        # What is given for each array; copies of lists and dictionaries with their originals; what makes the form in which functions are
+        # given.
         self._arrays, self._boxes, self._answers = {}, [], answers
 
     def give(self, value):
@@ -61,7 +58,7 @@ class Exchange:
         if kind is type(ndarray):
             return np.ndarray if value is ndarray else value
         if self._answers and kind in (types.FunctionType, types.MethodType):
-            return answering(value)
+            return self._answers(value)
         return originals.get(value) or lower(value) if kind in _FUNCTIONS else value
 
     def _box(self, value, kind):
@@ -141,18 +138,6 @@ def given_views(function):
     return functools.update_wrapper(_native.Taught(function, call, LOOKED_FOR), function)
 
 
-def called_by_program(function):
-    """The same for calls from the program's own code: results that are views of an argument's memory are arrays of bh, and the
-    program's functions among the arguments answer with NumPy's arrays."""
-
-    def call(*args, **kwargs):
-        exchange = Exchange(answers=True)
-        give = exchange.give
-        return exchange.back(function(*map(give, args), **{name: give(value) for name, value in kwargs.items()}))
-
-    return _native.Taught(function, call, LOOKED_FOR)
-
-
 class Answering:
     """A function of the program as other packages get it: its results are NumPy's arrays and numbers. In everything else it is
     that function."""
@@ -198,22 +183,3 @@ def _itself(function):
 
 # The classes of results that may hold what the program knows in another form.
 _RETURNED = {np.ndarray, tuple, list, Answering, types.MethodType}
-
-
-def answering(function):
-    """A function or method of the program as other packages get it; functions of other modules as they are. The form lives as long as the
-    function, as packages refer to functions weakly."""
-    from .foreign import is_own_function
-
-    if type(function) is types.MethodType:
-        inner = function.__func__
-        made = answering(inner) if type(inner) is types.FunctionType else inner
-        return function if made is inner else types.MethodType(made, function.__self__)
-    if function in originals:
-        return originals[function]
-    if not is_own_function(function):
-        return lower(function)
-    made = vars(function).get("_bh_answering")
-    if made is None or made.__wrapped__ is not function:
-        made = vars(function)["_bh_answering"] = Answering(function)
-    return made

@@ -1,9 +1,9 @@
-"""IPython: `%load_ext bh`, then `%%bh` runs a cell whose `import numpy` means bh."""
+"""IPython: `%load_ext bh`, then other packages get NumPy's arrays in all cells, and `%%bh` runs a cell whose `import numpy` means bh."""
 
 
 def load_ipython_extension(shell):
-    """Adds the magic `%%bh`."""
-    from .._numpy import imports
+    """Adds the magic `%%bh`, and has calls of other packages in cells written anew."""
+    from .._numpy import imports, rewriting
 
     def bh(line, cell):
         """Runs a cell with `numpy` and `np` as bh."""
@@ -13,9 +13,11 @@ def load_ipython_extension(shell):
         before = {name: names[name] for name in ("np", "numpy") if name in names}
         names.update(np=package, numpy=package)
         imports.install()
+        rewriting.install()
         try:
             shell.run_cell(cell)
         finally:
+            rewriting.remove()
             imports.remove()
             for name in ("np", "numpy"):
                 names.pop(name, None)
@@ -23,3 +25,5 @@ def load_ipython_extension(shell):
             package.flush()
 
     shell.register_magic_function(bh, magic_kind="cell", magic_name="bh")
+    if rewriting.is_on() and not any(isinstance(one, rewriting.Cells) for one in shell.ast_transformers):
+        shell.ast_transformers.append(rewriting.Cells())

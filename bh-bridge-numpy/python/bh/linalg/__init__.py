@@ -13,7 +13,7 @@ from .._functions.joining import concatenate
 from .._functions.manipulation import matrix_transpose, reshape  # noqa: F401
 from .._functions.reductions import sum as _sum
 from .._jit.symbols import here
-from .._numpy import imports, namespace
+from .._numpy import inner_parts, namespace
 from .._numpy.fallback import Fallback, falls_back
 from .._numpy.lapack import by_lapack
 from .._numpy.native_calls import served
@@ -328,4 +328,4 @@ del _name, _original, _row, _rows
 
 
 def __getattr__(name):
-    return imports.part_of(_o, name)
+    return inner_parts.part_of(_o, name)

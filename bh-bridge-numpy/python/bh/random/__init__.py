@@ -11,7 +11,7 @@ from numpy.random import _pickle
 
 from .._array import conversion
 from .._jit.symbols import here, refuse_in_trace
-from .._numpy import fallback, imports
+from .._numpy import fallback, inner_parts
 from . import words
 
 _o = np.random
@@ -254,4 +254,4 @@ for _name in ("get_state", "set_state", "seed", "get_bit_generator", "set_bit_ge
 
 
 def __getattr__(name):
-    return imports.part_of(_o, name)
+    return inner_parts.part_of(_o, name)
