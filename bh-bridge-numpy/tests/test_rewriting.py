@@ -235,7 +235,10 @@ PROGRAM = {
         def test_parameters(n, tmp_path):
             assert n < 3 and tmp_path.exists()
     """,
-    "lib/python3/site-packages/elsewhere.py": "def kind(value): return type(value)",
+    "lib/python3/site-packages/elsewhere.py": """
+        def kind(value): return type(value)
+        def refuse(value, key=None, other=None): raise ValueError(f"{type(key).__name__} of {type(key).__module__}")
+    """,
 }
 
 
@@ -299,6 +302,27 @@ def test_tests_of_pytest_are_written_so_too(program):
     assert names and all(f"-bh{rewriting._FORM}" in name for name in names)
     ended = program("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert "1 failed" in ended.stdout and "3 passed" in ended.stdout
+
+
+REFUSED = """
+import bh as np
+import elsewhere
+
+def main():
+    x = np.ones(3)
+    return elsewhere.refuse([x, 1], key=x, other=2)
+
+main()
+"""
+
+
+def test_errors_of_other_packages_name_the_line_to_write(program):
+    (program.folder / "refused.py").write_text(REFUSED)
+    note = "or write: elsewhere.refuse([numpy.asarray(x), 1], key=numpy.asarray(x), other=2)"
+    assert program("refused.py").stderr.strip().endswith(note)
+    assert program("-m", "bh", "refused.py").stderr.strip().endswith("ValueError: ndarray of numpy")
+    (program.folder / "other.py").write_text("import bh, elsewhere\nx = bh.ones(3)\nelsewhere.refuse(1)")
+    assert "write" not in program("other.py").stderr
 
 
 CELLS = """
