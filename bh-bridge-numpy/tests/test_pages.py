@@ -1,5 +1,7 @@
-"""Programs in Python that pages show: each runs, and prints the numbers that its comments promise."""
+"""What pages say of programs: each in Python runs and prints what it promises, and claims about others hold."""
 
+import ast
+import json
 import re
 import subprocess
 import sys
@@ -11,22 +13,73 @@ from conftest import LIMIT
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Sessions, with `>>>`, are tested page by page elsewhere.
+# By page and number, each with the block `output` that follows it, or "".
 PROGRAMS = {
-    f"{page.name} {number}": text
+    f"{page.name} {number}": found
     for page in PAGES
-    for number, text in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M), 1)
-    if ">>> " not in text
+    for number, found in enumerate(re.findall(r"^```python\n(.*?)^```\n(?:\n?```output\n(.*?)^```)?", page.read_text(), re.S | re.M), 1)
+    if ">>> " not in found[0]
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+def run(text, directory):
+    """What a program prints; its file is `first.py` of a directory, which is left out of names of files."""
+    (directory / "first.py").write_text(text)
+    done = subprocess.run([sys.executable, directory / "first.py"], cwd=directory, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.replace(f"{directory}/", "")
+
+
+@pytest.mark.parametrize("name", [name for name, (_, output) in PROGRAMS.items() if not output])
 def test_programs_of_pages(name, tmp_path):
     # Parts of programs have bh; what is large on the page is small here.
-    text = "import bh\n" + PROGRAMS[name].replace("(4000, 5000)", "(40, 50)").replace("10_000_001", "1_000_001")
-    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
-    assert done.returncode == 0, done.stderr
+    text = "import bh\n" + PROGRAMS[name][0].replace("(4000, 5000)", "(40, 50)").replace("10_000_001", "1_000_001")
+    printed = run(text, tmp_path)
     for promised in re.findall(r"^print.*#.*?(\d+\.\d+)$", text, re.M):
-        assert promised in done.stdout, (promised, done.stdout)
+        assert promised in printed, (promised, printed)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, output) in PROGRAMS.items() if output])
+def test_output_of_pages(name, tmp_path):
+    # Lines of dots stand for any lines, as in doctests.
+    text, output = PROGRAMS[name]
+    pattern = re.escape(output).replace(r"\.\.\.", ".*")
+    printed = run(text, tmp_path)
+    assert re.fullmatch(pattern, printed, re.S), printed
+
+
+# Claims about programs in other languages, or of the gallery: the same operations from Python, and what is counted.
+COUNTED = """
+import bh as np
+
+{text}
+counters = np.profile()
+import json
+print(json.dumps(counters))
+"""
+
+
+def counted(text, directory):
+    """The counters of a program."""
+    return json.loads(run(COUNTED.format(text=text), directory).splitlines()[-1])
+
+
+def test_the_sum_of_the_readme_stores_no_array(tmp_path):
+    counters = counted("x = np.linspace(0.0, 1.0, 1000001)\ny = x * x\ndel x\ntotal = y.sum()\ndel y\nfloat(total)", tmp_path)
+    assert counters["memory.allocations"] == 1
+
+
+def test_the_nbody_program_stores_four_of_its_matrices(tmp_path):
+    module = ast.parse((ROOT / "docs/site/programs/nbody.py").read_text())
+    (function,) = (part for part in module.body if isinstance(part, ast.FunctionDef))
+    counters = counted(f"{ast.unparse(function)}\nnp.wait(nbody(np))", tmp_path)
+    matrix = 900 * 900 * 8
+    assert 4 * matrix <= counters["node.peak_bytes"] < 4.1 * matrix
+
+
+def test_each_template_of_the_kit_has_what_checks_it():
+    for makefile in (ROOT / "docs/engine-kit").glob("*/Makefile"):
+        assert re.search(r"^check:", makefile.read_text(), re.M), makefile
 
 
 def test_pages_have_programs():

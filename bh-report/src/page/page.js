@@ -44,8 +44,10 @@ function showHead(data) {
   if (data.failure) document.querySelector("header").append(element("p", { className: "finding" }, element("b", {}, data.failure)));
 }
 
-function showFindings(findings) {
-  if (findings.length === 0) empty("findings", "Nothing found that slows the program down.");
+// While the program runs, its doctor has not reported yet.
+function showFindings(findings, running) {
+  if (running) empty("findings", "The doctor's findings follow when the program has ended.");
+  else if (findings.length === 0) empty("findings", "Nothing found that slows the program down.");
   for (const { what, advice, place } of findings) {
     const text = element("div", { className: "finding" }, element("b", {}, what), ` – ${advice}`);
     if (place) text.append(element("br"), element("code", {}, place));
@@ -104,7 +106,7 @@ function showCounters(ranks) {
 
 function show(data) {
   showHead(data);
-  showFindings(data.findings);
+  showFindings(data.findings, data.running);
   if (data.timeline.rows.length) drawTimeline(body("timeline"), data.timeline);
   else empty("timeline", "Nothing ran.");
   if (data.timeline.left_out) empty("timeline", `${data.timeline.left_out} short events are not drawn.`);

@@ -2,7 +2,8 @@
 N-body
 ======
 
-All pairs of bodies attract each other. The matrices of distances never exist in memory: they live within a kernel.
+All pairs of bodies attract each other. Of the arrays over all pairs only the vectors from body to body and a power of their lengths
+get memory. The others live within kernels.
 """
 
 import matplotlib.pyplot as plt

@@ -9,19 +9,27 @@ from .._numpy import fallback
 # The reads or assignments of single elements by one line that make a loop of them.
 _MANY = 16
 
+_NOT_WATCHED = "bh doctor: reads and elements in loops were not watched; run `python -m bh --doctor` with the script, or call bh.doctor(watch=True) before the loop"
+
 _reads = Counter()
 _elements = Counter()
+
 
 
 def begin():
     """Starts to note reads that run batches and accesses to single elements that are recorded, once; both become slower."""
     ndarray = _native.ndarray
-    if hasattr(ndarray.item, "_notes"):
+    if watches():
         return
     for name in ("item", "__float__", "__int__", "__bool__", "__index__", "__complex__", "tolist", "__array__"):
         setattr(ndarray, name, _noting(getattr(ndarray, name), _reads))
     for name in ("__getitem__", "__setitem__"):
         setattr(ndarray, name, _noting_elements(getattr(ndarray, name)))
+
+
+def watches():
+    """Whether reads and accesses to single elements are noted."""
+    return hasattr(_native.ndarray.item, "_notes")
 
 
 def _noting(function, counter):
@@ -75,12 +83,20 @@ def report(form="text"):
         return json.dumps([dict(zip(("kind", "file", "line", "count", "advice"), row)) for row in rows])
     if form == "csv":
         return "\n".join(["kind,file,line,count,advice", *(",".join(f'"{part}"' for part in row) for row in rows)])
-    if not rows:
-        return "bh doctor: nothing found"
     lines = [f"{file}:{line}: {kind}, {count} times: {advice}" for kind, file, line, count, advice in rows]
-    return "\n".join(["bh doctor:", *lines])
+    if not watches():
+        lines.append(_NOT_WATCHED)
+    elif not rows:
+        return "bh doctor: nothing found"
+    return "\n".join(["bh doctor:", *lines] if rows else lines)
 
 
-def doctor(form="text"):
-    """What slows the program down so far, as text, JSON or CSV."""
+def doctor(form="text", watch=False):
+    """What slows the program down so far.
+
+    `form`: "text", "json" or "csv". `watch`: starts to note the lines that read results or access single elements in loops, which
+    makes these accesses slower in this process. `python -m bh --doctor` watches from the script's first line.
+    """
+    if watch:
+        begin()
     return report(form)
