@@ -126,7 +126,7 @@ def test_the_doctor_of_a_plain_program_says_whether_it_watches(tmp_path):
     (tmp_path / "main.py").write_text(f"import bh as np\na = np.arange(3000.0)\n{loop}print(np.doctor())\nnp.doctor(watch=True)\n{loop}print(np.doctor())\n")
     before, after = run(tmp_path / "main.py").stdout.split("bh doctor:")[1:]
     assert "not watched" in before and "bh.doctor(watch=True)" in before
-    assert "main.py:9: reads in a loop, 30 times" in after and "not watched" not in after
+    assert "main.py:10: reads in a loop, 30 times" in after and "not watched" not in after
 
 
 def test_loops_over_data_at_hand_are_no_finding(tmp_path):
