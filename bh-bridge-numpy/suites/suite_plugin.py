@@ -49,7 +49,7 @@ def pytest_configure(config):
 
         cupy_stand_in.install(library, os.environ["BH_SUITE_CUPY"])
     elif library.__name__ == "bh" and "BH_SUITE_SCIPY" not in os.environ:
-        library._imports.install()
+        library._numpy.imports.install()
         sys.meta_path.insert(0, _Copies())
 
 

@@ -95,14 +95,18 @@ def test_packages_that_look_at_the_class_get_numpys_views(tmp_path):
         "doubled(x)\nr = strict.inner.doubled(x, more=[y])\nx += 1\nprint(float(x[2]), float(y.sum()), type(r).__module__, isinstance(Kept(), Kept))\n"
     )
     settings = {"PYTHONUSERBASE": str(tmp_path), "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(installed)])}
-    assert run("-m", "bh", "--views", "strict", tmp_path / "main.py", **settings).stdout == "9.0 6.0 numpy True\n"
+    for options in ((), ("--views", "strict")):
+        assert run("-m", "bh", *options, tmp_path / "main.py", **settings).stdout == "9.0 6.0 bh True\n"
     # Without that, the package meets bh's arrays.
     command = [sys.executable, "-m", "bh", str(tmp_path / "main.py")]
-    plain = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings})
+    plain = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings, "BH_SEE": "off"})
     assert plain.returncode != 0 and "TypeError: PyArray_Check" in plain.stderr
-    # Nor does it matter where the package lies.
+    # A package in another place is the program's own, unless it is named.
     settings["PYTHONUSERBASE"] = str(tmp_path / "other")
-    assert run("-m", "bh", "--views", "strict", tmp_path / "main.py", **settings).stdout == "9.0 6.0 numpy True\n"
+    other = tmp_path / "elsewhere"
+    shutil.copytree(installed, other)
+    settings["PYTHONPATH"] = os.pathsep.join([*filter(None, sys.path), str(other)])
+    assert run("-m", "bh", "--views", "strict", tmp_path / "main.py", **settings).stdout == "9.0 6.0 bh True\n"
 
 
 def test_waiting_for_one_array():
