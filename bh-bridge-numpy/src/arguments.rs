@@ -82,6 +82,11 @@ impl<'a, 'py> Arguments<'a, 'py> {
         named.get(place).map(|object| object.bind(self.py))
     }
 
+    /// The name of the argument with a name at a place among those.
+    pub fn name(&self, place: usize) -> Option<Bound<'py, PyAny>> {
+        self.names?.get_item(place).ok()
+    }
+
     /// Other arguments, as many as these, of which the last have the same names.
     pub fn with<'b>(&self, all: &'b [Py<PyAny>]) -> Arguments<'b, 'py>
     where

@@ -17,11 +17,27 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::sync::OnceLock;
 
-/// What the row of a function says of calls that NumPy computes at once: NumPy's function, how many of the leading arguments may be
-/// arrays, the most elements of one, whether arrays of NumPy's are among them, the texts that options may be, whether options need names,
-/// and whether all arrays have to be in the memory of this process.
+/// What the row of a function says of calls that NumPy computes at once.
 #[derive(FromPyObject)]
-pub struct ByNumpy(Py<PyAny>, usize, i64, bool, Py<PyAny>, bool, bool);
+#[pyo3(from_item_all)]
+pub struct ByNumpy {
+    /// NumPy's function.
+    function: Py<PyAny>,
+    /// The names of the leading arguments, which may be arrays.
+    operands: Vec<String>,
+    /// The most elements of an array.
+    most: i64,
+    /// May operands be arrays of NumPy's?
+    takes_hosts: bool,
+    /// The texts that options may be.
+    words: Py<PyAny>,
+    /// Are options given by name only?
+    only_named: bool,
+    /// Do all arrays have to be in the memory of this process?
+    in_process: bool,
+    /// The place of the argument `size`, of functions that draw so many numbers, fewer than `most`.
+    size: Option<usize>,
+}
 
 /// The most elements that are copied under the recorder's lock.
 const MOST: i64 = 1 << 16;
@@ -50,34 +66,61 @@ impl ByNumpy {
     /// Calls NumPy's function. `None` for calls that Python has to look at.
     pub fn serve<'py>(&self, arguments: Arguments<'_, 'py>) -> Served<'py> {
         let (py, unnamed) = (arguments.py(), arguments.unnamed().len());
-        let ByNumpy(function, operands, _, _, _, only_named, in_process) = self;
-        if !asked_by_program(py) || *only_named && unnamed > *operands || changes(&arguments) {
+        let is_operand = |name: &Bound<'py, PyAny>| self.operands.iter().any(|one| name.eq(one).unwrap_or(false));
+        if !asked_by_program(py) || self.only_named && unnamed > self.operands.len() || changes(&arguments) {
             return Ok(None);
         }
-        if *in_process && !context_of(&arguments)?.is_in_process(py)? {
+        // What draws random numbers is refused in traces, where nothing is at hand.
+        if self.operands.is_empty() && (!self.draws_few(&arguments) || context::current(py)?.recorder.hand().is_none())
+        {
+            return Ok(None);
+        }
+        if self.in_process && !context_of(&arguments)?.is_in_process(py)? {
             return Ok(None);
         }
         let mut shown = Vec::with_capacity(arguments.all().len());
         for (place, object) in arguments.all().iter().enumerate() {
             let object = object.bind(py);
-            let one = match place < unnamed.min(*operands) {
+            let may_be_array = match place.checked_sub(unnamed) {
+                None => place < self.operands.len(),
+                Some(place) => arguments.name(place).is_some_and(|name| is_operand(&name)),
+            };
+            let one = match may_be_array {
                 true => self.operand(object, 0)?,
                 false => self.is_option(object).then(|| object.clone()),
             };
             let Some(one) = one else { return Ok(None) };
             shown.push(one.unbind());
         }
-        lifted(arguments.with(&shown).call(function.bind(py))?).map(Some)
+        lifted(arguments.with(&shown).call(self.function.bind(py))?).map(Some)
+    }
+
+    /// Are fewer numbers drawn than the stack itself makes?
+    fn draws_few(&self, arguments: &Arguments<'_, '_>) -> bool {
+        let py = arguments.py();
+        let Some(place) = self.size else { return true };
+        let size =
+            arguments.unnamed().get(place).map(|size| size.bind(py)).or_else(|| arguments.get(intern!(py, "size")));
+        let extent = |object: &Bound<'_, PyAny>| object.extract::<i64>().ok();
+        let count = match size {
+            None => Some(1),
+            Some(size) if size.is_none() => Some(1),
+            Some(size) => match size.cast_exact::<PyTuple>() {
+                Ok(shape) => shape.iter().try_fold(1i64, |count, one| count.checked_mul(extent(&one)?)),
+                Err(_) => extent(size),
+            },
+        };
+        count.is_some_and(|count| (0..self.most).contains(&count))
     }
 
     /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed.
     fn operand<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Ok(array) = object.cast_exact::<Array>() {
-            return shown(array, self.2);
+            return shown(array, self.most);
         }
         if let Some(host) = HostArray::of(object) {
             let count = host.shape().iter().product::<isize>() as i64;
-            return Ok((self.3 && count <= self.2).then(|| object.clone()));
+            return Ok((self.takes_hosts && count <= self.most).then(|| object.clone()));
         }
         if object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
             return self.sequence(object, depth);
@@ -87,7 +130,7 @@ impl ByNumpy {
 
     /// A list or a tuple, in which arrays are replaced.
     fn sequence<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if depth == DEEPEST || object.len()? as i64 > self.2.min(MOST) {
+        if depth == DEEPEST || object.len()? as i64 > self.most.min(MOST) {
             return Ok(None);
         }
         if holds_numbers(object)? {
@@ -107,12 +150,12 @@ impl ByNumpy {
     /// Is it an option that NumPy's function may get as it is: a number, a known text, or some numbers?
     fn is_option(&self, object: &Bound<'_, PyAny>) -> bool {
         if object.is_exact_instance_of::<PyString>() {
-            return self.4.bind(object.py()).contains(object).unwrap_or(false);
+            return self.words.bind(object.py()).contains(object).unwrap_or(false);
         }
         let is_sequence = object.is_exact_instance_of::<PyTuple>() || object.is_exact_instance_of::<PyList>();
         is_number(object)
             || is_sequence
-                && object.len().is_ok_and(|count| count as i64 <= self.2)
+                && object.len().is_ok_and(|count| count as i64 <= self.most)
                 && holds_numbers(object).unwrap_or(false)
     }
 }
@@ -212,9 +255,21 @@ fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
         let parts = parts.iter().map(lifted).collect::<PyResult<Vec<_>>>()?;
         return Ok(PyTuple::new(py, parts)?.into_any());
     }
-    let has_parts = result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>();
-    let is_number = is_number(&result) || scalar_type(&result).is_some();
-    if has_parts || !is_number { lifted_by_python(result, false) } else { Ok(result) }
+    let has_parts =
+        result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>() && !holds_only_numbers(&result)?;
+    if has_parts { lifted_by_python(result, false) } else { Ok(result) }
+}
+
+/// Are there only numbers in a list, also in lists in it?
+fn holds_only_numbers(list: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for part in list.try_iter()? {
+        let part = part?;
+        let is_plain = is_number(&part) || part.is_exact_instance_of::<PyList>() && holds_only_numbers(&part)?;
+        if !is_plain {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn lifted_by_python(result: Bound<'_, PyAny>, is_alone: bool) -> PyResult<Bound<'_, PyAny>> {

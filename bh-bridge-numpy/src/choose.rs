@@ -88,7 +88,11 @@ pub fn get(py: Python<'_>, array: &Array, key: &Bound<'_, Array>) -> PyResult<Op
 
 /// Assigns to the elements that a key chooses. False if that needs Python.
 pub fn set(py: Python<'_>, array: &Array, key: &Bound<'_, Array>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if pick::set(array, key.get(), value).or_else(|| advanced::set(array, key.as_any(), value)).is_some() {
+    let chosen = key.get();
+    let set = pick::set(array, chosen, value)
+        .or_else(|| pick::set_directly(array, chosen, value))
+        .or_else(|| advanced::set(array, key.as_any(), value));
+    if set.is_some() {
         return Ok(true);
     }
     // Elements that share memory are Python's.

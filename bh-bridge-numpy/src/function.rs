@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 46] = [
+const SERVERS: [(&str, Server); 48] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -62,6 +62,8 @@ const SERVERS: [(&str, Server); 46] = [
     ("outer", crate::whole::outer),
     ("var", crate::moment::var),
     ("std", crate::moment::std),
+    ("mean", crate::moment::mean),
+    ("linalg.norm", crate::moment::norm),
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.

@@ -1,4 +1,5 @@
-//! `array` and `asarray`: copies, and arrays of the numbers in lists and tuples, also nested ones, whose data is at hand at once.
+//! `array` and `asarray`: copies, and arrays of the numbers in lists and tuples, also nested ones, or of the arrays in a list, whose data
+//! is at hand at once.
 
 use crate::array::Array;
 use crate::call::{Call, Served};
@@ -95,11 +96,23 @@ fn numbers<'py>(source: &Bound<'py, PyAny>) -> Served<'py> {
     shaped(source.py(), if whole { DType::I64 } else { DType::F64 }, view, bits)
 }
 
+fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
+}
+
+/// An array of the numbers in a list, or of the arrays in it, which have one shape and type.
+fn listed<'py>(call: &Call<'_, 'py>, source: &Bound<'py, PyAny>) -> Served<'py> {
+    match numbers(source)? {
+        None => crate::join::stack(call),
+        made => Ok(made),
+    }
+}
+
 /// A copy of an array, or an array of the numbers in lists.
 pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
-    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
-        return numbers(source);
+    if is_sequence(source) {
+        return listed(call, source);
     }
     copy(call)
 }
@@ -107,8 +120,8 @@ pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// An array as it is, or an array of the numbers in lists.
 pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
-    if source.is_exact_instance_of::<PyList>() || source.is_exact_instance_of::<PyTuple>() {
-        return numbers(source);
+    if is_sequence(source) {
+        return listed(call, source);
     }
     let is_array = source.cast_exact::<Array>().is_ok_and(|array| !array.borrow().is_scalar());
     Ok(is_array.then(|| source.clone()))

@@ -1,10 +1,12 @@
-//! Variances and standard deviations of all elements, by the operations that the package composes them of.
+//! Means, norms, variances and standard deviations, by the operations that the package composes them of.
 
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::fold::Given;
 use crate::number::{Moments, moments};
 use crate::scalar::give;
+use crate::strided::is_plain;
+use crate::text::intern;
 use bh_bytecode::DType;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -29,6 +31,55 @@ fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Opti
     let Some(distance) = distance else { return Ok(None) };
     let square = new(functions.multiply.call(py, [distance.as_any(); 2])?)?;
     square.map_or(Ok(None), |square| mean(square.get()))
+}
+
+/// The sum of all elements, or along `axis`, divided by their number.
+pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (py, functions) = (call.py(), moments()?);
+    let Some((array, axis)) = floats(call) else { return Ok(None) };
+    let Some(total) = functions.add.folded(py, array, &Given::new(axis))? else { return Ok(None) };
+    let count = PyInt::new(py, array.len() / total.len());
+    let total = Bound::new(py, total)?;
+    let mean = functions.divide.call(py, [total.as_any(), count.as_any()])?;
+    mean.map(|mean| give(py, mean)).transpose()
+}
+
+/// The root of the sum of the squares of all real elements, or along `axis`, by the call's universal function.
+pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (py, functions) = (call.py(), moments()?);
+    let arguments = call.arguments;
+    let axis = match (arguments.unnamed().len(), arguments.named()) {
+        (1, 0) => Some(py.None().into_bound(py)),
+        (1, 1) => arguments.get(intern!(py, "axis")).filter(|axis| axis.is_exact_instance_of::<PyInt>()).cloned(),
+        _ => None,
+    };
+    let (Some(axis), Some(sqrt)) = (axis, call.ufunc) else { return Ok(None) };
+    let Some(given) = arguments.unnamed().first().and_then(|array| array.bind(py).cast_exact::<Array>().ok()) else {
+        return Ok(None);
+    };
+    let array = given.get();
+    if !is_plain(array)
+        || !array.dtype.is_float()
+        || array.view.is_empty()
+        || array.is_scalar()
+        || array.view.rank() == 0
+    {
+        return Ok(None);
+    }
+    let Some(squares) = functions.multiply.call(py, [given.as_any(); 2])? else { return Ok(None) };
+    let Some(total) = functions.add.folded(py, &squares, &Given::new(axis))? else { return Ok(None) };
+    let total = Bound::new(py, total)?;
+    let root = sqrt.call(py, [total.as_any()])?;
+    root.map(|root| give(py, root)).transpose()
+}
+
+/// The one array of a call, of floating-point numbers, and the axis; `None` for what Python has to look at.
+fn floats<'a, 'py: 'a>(call: &Call<'a, 'py>) -> Option<(&'a Array, Bound<'py, PyAny>)> {
+    let (array, axis) = call.pair(intern!(call.py(), "axis"))?;
+    let array = array.cast_exact::<Array>().ok()?.get();
+    let fits = is_plain(array) && (array.dtype.is_float() || array.dtype.is_complex());
+    let fits = fits && !array.view.is_empty() && !array.is_scalar() && array.view.rank() > 0;
+    fits.then(|| (array, axis.map_or_else(|| call.py().None().into_bound(call.py()), Bound::clone)))
 }
 
 pub fn var<'py>(call: &Call<'_, 'py>) -> Served<'py> {

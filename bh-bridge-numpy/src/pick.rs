@@ -1,11 +1,13 @@
 //! What masks of an array's shape, and indices of vectors, choose of data that is at hand, without an operation. `None` is for what
 //! has to be recorded, errors among it.
 
-use crate::array::Array;
+use crate::array::{Array, derive};
+use crate::error::value_error;
 use crate::operand::{Operand, classify};
 use crate::shared_view::contiguous;
 use crate::strided::{Plain, Strided, copy_elements, hand_for, hand_for_some, is_plain, rows, sized};
 use bh_bytecode::{DType, Truth, View};
+use bh_recorder::Hand;
 use pyo3::prelude::*;
 
 fn count_true(mask: Strided<'_>) -> i64 {
@@ -48,19 +50,77 @@ fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8, ro
     }
 }
 
+/// Access to an array of which a mask chooses elements, and the number of true elements.
+fn hand_for_chosen(array: &Array, mask: &Array) -> Option<(Hand<'static>, i64)> {
+    let true_in = |hand: &Hand<'_>| {
+        // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+        unsafe { Strided::of(hand, mask) }.map(count_true)
+    };
+    let hand = hand_for([mask].into_iter())?;
+    let count = true_in(&hand)?;
+    if hand.data(array.anchor(), array.view.start()).is_some() {
+        return Some((hand, count));
+    }
+    drop(hand);
+    let hand = hand_for_some([(mask, mask.len()), (array, count)].into_iter())?;
+    // Another thread may have changed a mask that it shares.
+    let count = true_in(&hand)?;
+    Some((hand, count))
+}
+
 /// Copies of the elements that a mask of the array's shape chooses.
 pub fn compressed(array: &Array, mask: &Array) -> Option<Array> {
     if !is_plain(array) || !is_plain(mask) {
         return None;
     }
-    let mut hand = hand_for_some([(mask, mask.len()), (array, count(mask)?)].into_iter())?;
+    let (mut hand, count) = hand_for_chosen(array, mask)?;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let (from, mask) = (unsafe { Strided::of(&hand, array) }?, unsafe { Strided::of(&hand, mask) }?);
-    let count = count_true(mask);
     let view = contiguous(&[count]).ok()?;
     let (id, to) = hand.make_moved(array.dtype, view.shape())?;
     sized!(array.dtype, compress_into(from, mask, to, count as usize));
     Some(Array::new(array.context, id, array.dtype, view))
+}
+
+/// The places of true elements in each dimension, as views of one array that has those of an element side by side, as NumPy's are.
+pub fn places_in_all<'py>(py: Python<'py>, mask: &Array) -> PyResult<Option<Vec<Bound<'py, Array>>>> {
+    let rank = mask.view.rank();
+    let Some(whole) = all_places(mask) else { return Ok(None) };
+    let whole = Bound::new(py, whole)?;
+    let count = whole.get().view.shape()[0];
+    let column = |axis: usize| {
+        let view = View::new(axis as i64, &[count], &[rank as i64]).map_err(value_error)?;
+        Bound::new(py, derive(&whole, view)?)
+    };
+    (0..rank).map(column).collect::<PyResult<Vec<_>>>().map(Some)
+}
+
+/// The places of true elements, a row for each. `None` where that has to be recorded.
+fn all_places(mask: &Array) -> Option<Array> {
+    let (shape, rank) = (mask.view.shape(), mask.view.rank());
+    if !is_plain(mask) || rank < 2 || mask.view.is_empty() {
+        return None;
+    }
+    let mut hand = hand_for([mask].into_iter())?;
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let from = unsafe { Strided::of(&hand, mask) }?;
+    let count = count_true(from);
+    let view = contiguous(&[count, rank as i64]).ok()?;
+    let (id, to) = hand.make_moved(DType::I64, view.shape())?;
+    let mut next = to.cast::<i64>();
+    // SAFETY: it is the address of a truth value.
+    let chosen = |(_, at): &(usize, *const Truth)| unsafe { **at }.get();
+    // Other threads may change a mask that they share after its true elements were counted.
+    for (place, _) in from.addresses::<Truth>().enumerate().filter(chosen).take(count as usize) {
+        let mut rest = place as i64;
+        for axis in (0..rank).rev() {
+            // SAFETY: there is room for the places of `count` elements, a row for each.
+            unsafe { next.add(axis).write(rest % shape[axis]) };
+            rest /= shape[axis];
+        }
+        next = next.wrapping_add(rank);
+    }
+    Some(Array::new(mask.context, id, DType::I64, view))
 }
 
 /// The places of true elements of a vector.
@@ -166,6 +226,45 @@ pub fn directly(array: &Array, key: &Array) -> Option<Array> {
     Some(Array::new(array.context, id, array.dtype, view))
 }
 
+/// Assigns a number to the elements of a vector that 64-bit indices choose, which lie side by side. `None` for other arrays.
+pub fn set_directly(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
+    let fits = is_plain(array) && is_plain(key) && std::ptr::eq(array.context, key.context);
+    if !fits || key.dtype != DType::I64 || array.view.rank() != 1 || key.view.rank() != 1 || key.view.is_empty() {
+        return None;
+    }
+    let (Operand::Number(number), true) = (classify(value)?.1, array.view.is_injective()) else { return None };
+    if key.len() as u64 * array.dtype.size() as u64 > array.context.little {
+        return None;
+    }
+    let number = number.assigned(array.dtype)?;
+    let mut hand = hand_for_some([(array, key.len()), (key, key.len())].into_iter())?;
+    hand.are_apart(array.anchor(), key.anchor()).filter(|apart| *apart)?;
+    // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+    let chosen = unsafe { Strided::of(&hand, key) }?;
+    let (chosen, extent) = (chosen.slice::<i64>()?, array.view.shape()[0]);
+    if !chosen.iter().all(|index| (-extent..extent).contains(index)) {
+        return None;
+    }
+    let to = hand.change(array.anchor(), array.view.start(), &[])?;
+    // SAFETY: they stay there while the hand is held, and are no part of the indices, which lie elsewhere.
+    let to = unsafe { Strided::at(to, &array.view, array.dtype.size()) };
+    sized!(array.dtype, fill_directly(to, chosen, number.bits.as_ptr().cast()));
+    Some(())
+}
+
+/// Overwrites the elements of a vector that whole numbers choose, all of which it has.
+fn fill_directly<T: Copy>(to: Strided<'_>, chosen: &[i64], value: *const u8) {
+    let (extent, step) = (to.view().shape()[0], to.view().stride()[0] as isize);
+    // SAFETY: the number has as many bytes as an element.
+    let value = unsafe { value.cast::<T>().read_unaligned() };
+    for &given in chosen {
+        let index = if given < 0 { given + extent } else { given };
+        let at = to.data().cast::<T>().wrapping_offset(index as isize * step).cast_mut();
+        // SAFETY: the element lies in the array.
+        unsafe { at.write_unaligned(value) };
+    }
+}
+
 fn scatter_into<T: Copy>(to: Strided<'_>, mask: Strided<'_>, values: impl Iterator<Item = *const T>) {
     let put = |(to, from): (*const T, *const T)| {
         // SAFETY: both lie in their arrays.
@@ -197,21 +296,26 @@ pub fn set(array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> Option<()> 
     if mask.dtype != DType::Bool || mask.view.shape() != array.view.shape() || !same(array) || !same(mask) {
         return None;
     }
-    let count = count(mask)?;
     let (mut hand, values, inputs);
     match &value {
         Operand::Number(number) => {
             // It is chosen element by element.
             inputs = vec![mask.id(), array.id()];
             values = Err(number.assigned(array.dtype)?);
-            hand = hand_for_some([(mask, mask.len()), (array, count)].into_iter())?;
+            hand = hand_for_chosen(array, mask)?.0;
         }
         Operand::Array(vector) => {
-            if vector.dtype != array.dtype || *vector.view.shape() != [count] || !same(vector) {
+            let &[given] = vector.view.shape() else { return None };
+            if vector.dtype != array.dtype || !same(vector) {
                 return None;
             }
             inputs = Vec::new();
-            hand = hand_for_some([(mask, mask.len()), (array, count), (*vector, count)].into_iter())?;
+            hand = hand_for_some([(mask, mask.len()), (array, given), (*vector, given)].into_iter())?;
+            // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
+            let count = count_true(unsafe { Strided::of(&hand, mask) }?);
+            if count != given {
+                return None;
+            }
             hand.are_apart(array.anchor(), vector.anchor()).filter(|apart| *apart)?;
             // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
             values = Ok(unsafe { Strided::of(&hand, vector) }?);

@@ -60,10 +60,16 @@ pub fn flatnonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     given(call.py(), mask.and_then(pick::places))
 }
 
-/// The same, for each of the one dimension.
+/// The same in each dimension.
 pub fn nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let py = call.py();
+    let Some(mask) = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool) else { return Ok(None) };
+    if mask.view.rank() > 1 {
+        let places = pick::places_in_all(py, mask)?;
+        return places.map(|places| Ok(PyTuple::new(py, places)?.into_any())).transpose();
+    }
     let places = flatnonzero(call)?;
-    places.map(|places| Ok(PyTuple::new(call.py(), [places])?.into_any())).transpose()
+    places.map(|places| Ok(PyTuple::new(py, [places])?.into_any())).transpose()
 }
 
 /// The products of all pairs of elements of two vectors of one type, by the call's universal function.
@@ -94,8 +100,11 @@ pub fn inner<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     }
 }
 
-/// Elements of one array or another one, as a mask says.
+/// Elements of one array or another one, as a mask says; of a mask alone, the places of its true elements.
 pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    if call.plain::<1>().is_some() {
+        return nonzero(call);
+    }
     let Some([mask, x, y]) = call.plain() else { return Ok(None) };
     given(call.py(), crate::choose::select(call.py(), mask, x, y)?)
 }

@@ -293,10 +293,10 @@ def test_derived_classes_decide_about_the_functions_that_the_program_names():
     def decide(function):
         handled[function] = lambda *args, **kwargs: (function.__name__, len(args))
 
-    for function in (np.concatenate, np.linalg.norm, np.histogram, np.fft.fft, np.dot, np.where, np.column_stack, np.hsplit, np.select):
+    for function in (np.concatenate, np.linalg.norm, np.linalg.inv, np.histogram, np.fft.fft, np.dot, np.where, np.column_stack, np.hsplit, np.select):
         decide(function)
     a = np.arange(3.0).view(Length)
-    assert np.linalg.norm(a) == ("norm", 1)
+    assert np.linalg.norm(a) == ("norm", 1) and np.linalg.inv(a) == ("inv", 1)
     assert np.concatenate([a, a])[0] == "concatenate" and np.dot(a, a) == ("dot", 2)
     assert np.histogram(a)[0] == "histogram" and np.fft.fft(a)[0] == "fft"
     assert type(np.cumsum(a)) is Length and np.mean(a) == 1

@@ -390,7 +390,7 @@ def _install():
             continue
         function = getattr(importlib.import_module(f"bh.{row.module}"), name) if row.method else getattr(ndarray, name)
         if row.native or row.by_numpy:
-            original = getattr(np, name, None)
+            original = getattr(np if row.method else np.ndarray, name)
             function = served(name, at_hand(for_both(name, function), original, row, method=True), row, original, method=True)
         setattr(ndarray, name, function)
     for name, function in list(vars(ndarray).items()):

@@ -98,7 +98,8 @@ def carried_out(original, row, args, kwargs):
     if row.named and len(args) > operands or not kwargs.get("copy", True) or "descending" in kwargs:
         raise Later
     seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
-    return taken(original, seen, {name: _option(value) for name, value in kwargs.items()})
+    names = row.arrays.split()[:operands]
+    return taken(original, seen, {name: _operand(value, form) if name in names else _option(value) for name, value in kwargs.items()})
 
 
 def chosen(array, key):

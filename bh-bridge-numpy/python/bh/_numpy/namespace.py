@@ -132,8 +132,13 @@ def build():
     for name, mine in public.items():
         # The program's object of a name, which may do more than the registered one.
         if callable(mine) and mine is not (original := getattr(np, name, None)) and not isinstance(original, (type, np.ufunc)):
-            subclassing.named[original], subclassing.originals[mine] = mine, original
+            name_publicly(original, mine)
     return public
+
+
+def name_publicly(original, mine):
+    """Makes known the program's object for a function of NumPy, for classes that decide about functions."""
+    subclassing.named[original], subclassing.originals[mine] = mine, original
 
 
 def adapt(original, row):

@@ -19,7 +19,7 @@ def served(name, function, row, original, method=False, home="bh"):
     ufunc, by_numpy = UFUNCS.get(row.native), _by_numpy(original, row, not method)
     if not (row.native or by_numpy):
         return function
-    known = name if row.native else None
+    known = f"{home}.{name}".removeprefix("bh.") if row.native else None
     native = _native.Method(known, function, ufunc, by_numpy) if method else _native.Function(known, function, ufunc, _binds(original), by_numpy)
     functools.update_wrapper(native, function)
     native._home = home
@@ -31,12 +31,20 @@ def served(name, function, row, original, method=False, home="bh"):
 
 def _by_numpy(original, row, is_function):
     """What the native half has to know of calls that NumPy computes at once."""
+    facts = {"function": original, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "size": None}
     if row.lapack:
-        return None if LINALG == "stack" else (original, row.operands, MOST_SORTED, True, WORDS, False, True)
+        return None if LINALG == "stack" else facts | {"most": MOST_SORTED, "takes_hosts": True}
     if not row.by_numpy:
         return None
-    takes_hosts = is_function and row.by_numpy in (AWAITED, SORTED)
-    return original, row.operands, MOST[row.by_numpy], takes_hosts, WORDS, row.named, False
+    return facts | {"most": MOST[row.by_numpy], "takes_hosts": is_function and row.by_numpy in (AWAITED, SORTED)}
+
+
+def drawn(function, native, size=None, most=0):
+    """A method `function` of a generator that draws numbers, with NumPy's own, `native`, before it for calls with numbers only; where
+    `size` is the place of that argument, for those that draw fewer than `most`."""
+    facts = {"function": native, "operands": [], "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False}
+    made = _native.Function(None, function, binds=False, by_numpy=facts | {"size": size, "most": most})
+    return functools.update_wrapper(made, function)
 
 
 def unbound(name, function):

@@ -322,8 +322,9 @@ for _name, _row in sorted(_rows.items(), key=lambda item: item[1].kind == ADAPTE
         globals()[_name] = namespace.falling_back(_original, f"numpy.linalg.{_name}") if _row.kind == LEFT else _original
     if _row.kind in (OWN, LEFT):
         namespace.register(_original, globals()[_name])
-    if _row.lapack:
+    if _row.lapack or _row.native:
         globals()[_name] = served(_name, globals()[_name], _row, _original, home="bh.linalg")
+        namespace.name_publicly(_original, globals()[_name])
 del _name, _original, _row, _rows
 
 

@@ -12,6 +12,7 @@ from numpy.random import _pickle
 from .._array import conversion
 from .._jit.symbols import here, refuse_in_trace
 from .._numpy import fallback, inner_parts
+from .._numpy.native_calls import drawn
 from . import words
 
 _o = np.random
@@ -60,7 +61,7 @@ def _lifted(function):
                 return out
         return fallback.lift(result)
 
-    return draw
+    return drawn(draw, function) if function.__name__ != "permuted" else draw
 
 
 def _check_output(out):
@@ -137,6 +138,9 @@ class Generator(_Drawing):
 
     def __init__(self, bit_generator):
         self._np = bit_generator if type(bit_generator) is _o.Generator else _o.Generator(fallback.lower(bit_generator))
+        # Where the argument `size` stands: of many numbers the methods of the class have the stack make some kinds.
+        for name, place in (("random", 0), ("uniform", 2), ("integers", 2)):
+            self.__dict__[name] = drawn(getattr(self, name), getattr(self._np, name), place, words.FEW)
 
     def __reduce__(self):
         return _generator, (self.bit_generator,), None
