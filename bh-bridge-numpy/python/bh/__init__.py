@@ -60,10 +60,12 @@ else:
     from ._tools.installation import warn_of_newer_numpy as _warn  # noqa: E402
     from ._tools.live import live  # noqa: E402,F401
     from ._tools.magic import load_ipython_extension  # noqa: E402,F401
+    from ._tools import tracebacks as _tracebacks  # noqa: E402
     from ._tools.runtime import explain, fallback, flush, profile, threads, using, wait  # noqa: E402,F401
     from numpy import __version__ as _version  # noqa: E402
 
     _libraries.install()
+    _tracebacks.install()
     _advice.install()
     _warn(_version)
     _pending_numbers.teach()
@@ -98,4 +100,6 @@ def __getattr__(name):
 def __dir__():
     import numpy
 
-    return sorted({*globals(), *(name for name in dir(numpy) if not name.startswith("_"))})
+    # Without names of our own, which Python would suggest for misspelled ones.
+    own = (name for name in globals() if not name.startswith("_") or name.endswith("__"))
+    return sorted({*own, *(name for name in dir(numpy) if not name.startswith("_"))})

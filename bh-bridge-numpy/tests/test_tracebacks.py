@@ -1,0 +1,103 @@
+"""Tracebacks that nothing has caught: the program's frames without bh's."""
+
+import os
+import subprocess
+import sys
+import traceback
+
+import pytest
+
+import bh as np
+from bh._tools import tracebacks
+from conftest import LIMIT
+
+SHAPES = "import {} as np\n\n\ndef added():\n    return np.ones((3, 4)) + np.ones(10)\n\n\nadded()\n"
+
+
+def failed(tmp_path, text, *options, **environment):
+    """What a script writes that ends with an error."""
+    script = tmp_path / "main.py"
+    script.write_text(text)
+    command = [sys.executable, *options, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment, timeout=LIMIT)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("name, options", [("bh", ()), ("numpy", ("-m", "bh"))])
+def test_a_script_shows_its_own_lines_as_with_numpy(tmp_path, name, options):
+    assert failed(tmp_path, SHAPES.format(name), *options) == failed(tmp_path, SHAPES.format("numpy"))
+
+
+def test_the_environment_asks_for_all_frames(tmp_path):
+    shown = failed(tmp_path, SHAPES.format("bh"), BH_TRACEBACK="full")
+    assert os.path.join("bh", "_ufunc", "ufunc.py") in shown and shown.endswith("shapes (3,4) (10,) \n")
+
+
+def test_threads_show_their_own_lines(tmp_path):
+    text = "import threading\nimport bh as np\nthread = threading.Thread(target=lambda: np.concatenate([]))\nthread.start()\nthread.join()\nraise SystemExit(1)\n"
+    shown = failed(tmp_path, text)
+    assert f"{tmp_path / 'main.py'}\", line 3" in shown and f"{os.sep}bh{os.sep}_" not in shown
+
+
+def trimmed(function):
+    """The lines that show the error of a function."""
+    try:
+        function()
+    except Exception as error:
+        tracebacks.trim(error)
+        return "".join(traceback.format_exception(error))
+    raise AssertionError("it raises nothing")
+
+
+def test_functions_that_bh_calls_are_shown():
+    @np.jit
+    def called(x):
+        return x + np.ones(7)
+
+    lines = trimmed(lambda: called(np.ones(3)))
+    assert "return x + np.ones(7)" in lines and "recording.py" not in lines
+
+
+def test_errors_that_bh_caught_are_left_out():
+    lines = trimmed(lambda: np.einsum("ij,jk", np.ones((3, 4)), np.ones((3, 4))))
+    assert "During handling" not in lines and lines.count("Error") == 1
+
+
+def test_errors_that_the_program_caught_are_shown():
+    def again():
+        try:
+            np.concatenate([])
+        except ValueError:
+            np.ones(3)[5]
+
+    lines = trimmed(again)
+    assert "During handling" in lines and "need at least one array" in lines and "fallback.py" not in lines
+
+
+def test_an_error_without_lines_of_a_program_keeps_its_own():
+    error = compile("1 / 0", tracebacks._BH + "any.py", "eval")
+    try:
+        exec(error, {})
+    except ZeroDivisionError as caught:
+        caught.__traceback__ = caught.__traceback__.tb_next
+        before = caught.__traceback__
+        tracebacks.trim(caught)
+        assert caught.__traceback__ is before
+
+
+CELLS = """
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance(colors="NoColor")
+for cell in ("import bh as np", "a = np.arange(100_000)\\nb = a[np.arange(100_000) * 2]", "print(b.sum())", "np.ones((3, 4)) + np.ones(10)"):
+    shell.run_cell(cell, store_history=True)
+"""
+
+
+def test_cells_show_their_own_lines_and_name_those_of_other_cells(tmp_path):
+    pytest.importorskip("IPython")
+    command = [sys.executable, "-c", CELLS]
+    shown = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, timeout=LIMIT).stdout
+    assert "size 100000 (recorded at Cell In[2], line 2)" in shown and "----> 1 np.ones((3, 4)) + np.ones(10)" in shown
+    assert f"{os.sep}bh{os.sep}_" not in shown and "recorded at /" not in shown
