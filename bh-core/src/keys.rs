@@ -74,10 +74,12 @@ keys! {
     /// The filter.
     pub mod filter = "filter" {
         PASSES "passes": String =
-            "[\"simplify\", \"collect\", \"reduction-chain\", \"matmul\", \"common\", \"copies\", \"programs\", \"dead-code\"]",
+            "[\"simplify\", \"collect\", \"reduction-chain\", \"matmul\", \"common\", \"copies\", \"pieces\", \"programs\", \"dead-code\"]",
             "The rewriting passes in their order. Diagnostic passes can be put in between: \"print\", \"price\".";
         REASSOCIATE "reassociate": bool = "false",
             "Also rewrite floating-point expressions in ways that change their rounding.";
+        PIECES_FROM "pieces_from": u64 = "32768",
+            "The pass \"pieces\" cuts operations on this many elements or more. Results do not depend on it.";
     }
 }
 

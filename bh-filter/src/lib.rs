@@ -13,7 +13,7 @@ use bh_core::abi::{Prediction, kind, status};
 use bh_core::config::Row;
 use bh_core::keys::filter;
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
-use memory::Memory;
+use memory::{Bases, Memory};
 use passes::{Options, Pass};
 
 /// One entry of the pass list.
@@ -35,6 +35,8 @@ pub struct Filter {
     /// The classes of the batch's constants.
     classes: Vec<u64>,
     memory: Memory,
+    /// The bases of the batch that is passed on.
+    bases: Bases,
     scratch: Batch,
     hits: Counter,
     misses: Counter,
@@ -59,15 +61,17 @@ unsafe impl Component for Filter {
         let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
         let steps = names.map(|name| step(&host, name)).collect::<Result<Vec<_>>>()?;
         let reassociate = host.setting(&filter::REASSOCIATE)?;
+        let pieces_from = i64::try_from(host.setting(&filter::PIECES_FROM)?).unwrap_or(i64::MAX);
         let silent = steps.iter().all(|step| matches!(step, Step::Rewrite { .. }));
         Ok(Filter {
-            options: Options { reassociate, ..Options::default() },
+            options: Options { reassociate, pieces_from, ..Options::default() },
             silent,
             steps,
             child,
             structure: StructureKey::default(),
             classes: Vec::new(),
             memory: Memory::new(),
+            bases: Bases::default(),
             scratch: Batch::default(),
             hits: host.counter("filter.hits"),
             misses: host.counter("filter.misses"),
@@ -133,7 +137,7 @@ impl Filter {
         }
         self.scratch.sign();
         self.memory.keep_rewritten(&key, batch, &self.scratch, by_value);
-        let rewritten = memory::with_bases_of(batch, &self.scratch);
+        let rewritten = self.bases.of(batch, &self.scratch);
         below(&mut self.child, &rewritten, &[])
     }
 

@@ -66,6 +66,16 @@ impl Losses {
         self.causes(batch, at, instr.inputs(), None) == self.causes(batch, at, inputs, Some(earlier))
     }
 
+    /// Does instruction `at` lose its results by the same causes if it computes them in parts, which read these bases as they were
+    /// before these instructions? No part overcomes a loss of the array that it writes to.
+    pub fn keeps_in_parts(&mut self, batch: &Batch, at: u32, reads: &[(u32, u32)]) -> bool {
+        let instr = &batch.instrs[at as usize];
+        let whole = self.causes(batch, at, instr.inputs(), None);
+        let outputs = instr.outputs().iter().filter_map(|&output| base_of(batch, output)).map(|base| (base, at));
+        let parts = reads.iter().copied().chain(outputs);
+        parts.fold(Set::NONE, |causes, (base, when)| self.sets.union(causes, self.at(base, when))) == whole
+    }
+
     /// Do the arrays that instruction `at` writes to stay as lost as they were?
     pub fn leaves(&self, batch: &Batch, at: u32) -> bool {
         let outputs = batch.instrs[at as usize].outputs();

@@ -1,6 +1,14 @@
 //! What the filter remembers: batches that no pass changes, and what became of those that were rewritten.
 
-use bh_bytecode::{Batch, BatchRef, Cache, Constant, Instr, Key};
+use bh_bytecode::batch::NO_SLOT;
+use bh_bytecode::{Base, Batch, BatchRef, Cache, Constant, Instr, Key};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bases that passes add have identities from here on, beyond those of recorders.
+pub const OWN_BASES: u64 = 1 << 63;
+
+/// The identities that this process gave to added bases: no two batches have one in common.
+static GIVEN: AtomicU64 = AtomicU64::new(OWN_BASES);
 
 /// Bytes of remembered batches.
 const BYTES: usize = 32 << 20;
@@ -25,12 +33,20 @@ struct Rewritten {
 pub struct Memory {
     cache: Cache<Outcome>,
     constants: Vec<Constant>,
+    bases: Bases,
+}
+
+/// The bases of a batch that passes added bases to.
+#[derive(Default)]
+pub struct Bases {
+    records: Vec<Base>,
+    slots: Vec<u32>,
 }
 
 impl Memory {
     /// Without any batch.
     pub fn new() -> Memory {
-        Memory { cache: Cache::new(BYTES), constants: Vec::new() }
+        Memory { cache: Cache::new(BYTES), constants: Vec::new(), bases: Bases::default() }
     }
 
     /// Remembers that no pass changes a batch.
@@ -64,17 +80,30 @@ impl Memory {
         self.constants.clear();
         self.constants.extend_from_slice(batch.constants);
         self.constants.extend_from_slice(&output.constants[batch.constants.len()..]);
-        Some(Some(BatchRef { constants: &self.constants, ..with_bases_of(batch, output) }))
+        Some(Some(BatchRef { constants: &self.constants, ..self.bases.of(batch, output) }))
     }
 }
 
-/// The output of passes with the bases that came in, and with what the host says of them.
-pub fn with_bases_of<'a>(batch: &BatchRef<'a>, output: &'a Batch) -> BatchRef<'a> {
-    let mut rewritten = BatchRef { bases: batch.bases, slots: batch.slots, ..output.as_ref() };
-    rewritten.header.level = batch.header.level;
-    rewritten.header.seen = batch.header.seen;
-    rewritten.header.slot_count = batch.header.slot_count;
-    rewritten
+impl Bases {
+    /// The output of passes with the bases that came in and those that passes added, and with what the host says of them.
+    pub fn of<'a>(&'a mut self, batch: &BatchRef<'a>, output: &'a Batch) -> BatchRef<'a> {
+        let mut rewritten = BatchRef { bases: batch.bases, slots: batch.slots, ..output.as_ref() };
+        rewritten.header.level = batch.header.level;
+        rewritten.header.seen = batch.header.seen;
+        rewritten.header.slot_count = batch.header.slot_count;
+        let added = &output.bases[batch.bases.len()..];
+        if !added.is_empty() {
+            let first = GIVEN.fetch_add(added.len() as u64, Ordering::Relaxed);
+            self.records.clear();
+            self.records.extend_from_slice(batch.bases);
+            self.records.extend(added.iter().zip(first..).map(|(&base, id)| Base { id, ..base }));
+            self.slots.clear();
+            self.slots.extend_from_slice(batch.slots);
+            self.slots.resize(if batch.slots.is_empty() { 0 } else { self.records.len() }, NO_SLOT);
+            (rewritten.bases, rewritten.slots) = (&self.records, &self.slots);
+        }
+        rewritten
+    }
 }
 
 /// Bytes of the larger tables.

@@ -3,6 +3,7 @@
 /// Keys of components, with the values that they get; a key has one meaning on all stacks with the component.
 const KEYS: &[(&str, &str, &[&str])] = &[
     ("filter", "passes", &["[]", "['simplify']", "['common', 'copies', 'dead-code']"]),
+    ("filter", "pieces_from", &["1", "300"]),
     ("fuser", "algorithm", &["'singleton'", "'naive'", "'unintrusive'"]),
     ("fuser", "cost_model", &["'unique-views'", "'max-contraction'"]),
     ("fuser", "legality", &["'paper'"]),

@@ -2,6 +2,7 @@
 //! DISCARD behind the last use of what the user does not keep.
 
 use crate::data::{self, Values};
+use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
@@ -70,6 +71,20 @@ impl Writer {
         out
     }
 
+    /// A new array without elements of its own yet.
+    pub fn empty(&mut self, dtype: DType, shape: &[i64]) -> Seen {
+        self.base(dtype, shape, false)
+    }
+
+    /// A new array of the numbers of an index view.
+    pub fn range(&mut self, dtype: DType, numbers: &View) -> Seen {
+        let out = self.base(dtype, numbers.shape(), false);
+        let numbers = Operand::view(self.batch.intern_view(NO_BASE, numbers));
+        let operands = [self.view(out), numbers];
+        self.batch.push_instr(Instr::new(Opcode::Range, &operands));
+        out
+    }
+
     /// Writes the result of an operation into a view of an array.
     pub fn write(&mut self, out: Seen, opcode: Opcode, param: u16, inputs: &[Given]) {
         let of = inputs.iter().find_map(|input| match input {
@@ -106,7 +121,8 @@ impl Writer {
         let mut last = vec![None; self.kept.len()];
         for (index, instr) in instrs.iter().enumerate() {
             let views = instr.operands().iter().filter_map(|operand| operand.as_view());
-            views.for_each(|view| last[self.batch.views[view as usize].base as usize] = Some(index));
+            let bases = views.map(|view| self.batch.views[view as usize].base).filter(|&base| base != NO_BASE);
+            bases.for_each(|base| last[base as usize] = Some(index));
         }
         for (index, instr) in instrs.into_iter().enumerate() {
             self.batch.push_instr(instr);

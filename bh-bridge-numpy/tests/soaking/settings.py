@@ -69,6 +69,7 @@ NAMED = {
 # Every key that must not change results, with values on both sides of what it decides. The first of each is the default.
 KEYS = {
     ("filter", "passes"): (None, [], ["simplify", "programs", "dead-code"], ["common", "copies"], ["collect", "reduction-chain", "matmul"]),
+    ("filter", "pieces_from"): (32768, 1, 50),
     ("fuser", "algorithm"): ("greedy", "singleton", "naive", "unintrusive", "optimal"),
     ("fuser", "cost_model"): ("traffic", "unique-views", "max-contraction"),
     ("fuser", "legality"): ("full", "paper"),

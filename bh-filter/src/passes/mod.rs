@@ -7,6 +7,7 @@ mod common;
 mod copies;
 mod dead_code;
 mod matmul;
+mod pieces;
 mod programs;
 mod reduction_chain;
 mod simplify;
@@ -20,6 +21,8 @@ use bh_bytecode::Batch;
 pub struct Options {
     /// May floating-point operations be regrouped?
     pub reassociate: bool,
+    /// Operations on fewer elements are not cut where arrays in pieces are.
+    pub pieces_from: i64,
     /// Scalar programs that passes made.
     pub programs: Made,
 }
@@ -42,6 +45,7 @@ pub static ALL: &[Pass] = &[
     Pass { name: "matmul", run: matmul::run, by_value: false },
     Pass { name: "common", run: common::run, by_value: true },
     Pass { name: "copies", run: copies::run, by_value: false },
+    Pass { name: "pieces", run: pieces::run, by_value: false },
     Pass { name: "programs", run: programs::run, by_value: false },
     Pass { name: "dead-code", run: dead_code::run, by_value: false },
 ];

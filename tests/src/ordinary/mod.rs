@@ -1,9 +1,10 @@
 //! Programs as people write them, on arrays of ordinary sizes: sums that are scaled, stencils with borders, normalisations,
-//! choices, polynomials, arrays put together from parts of others, and windows of arrays that are held. All of their operations
+//! choices, polynomials, arrays put together from parts of others or moved, and windows of arrays that are held. All of their operations
 //! are exact.
 
 mod grids;
 mod parts;
+mod pieces;
 mod windows;
 
 use crate::data::Values;
@@ -40,7 +41,7 @@ pub fn program(seed: u64, sizes: Sizes) -> Program {
     let dtype = if rng.chance(80) { DType::F64 } else { DType::F32 };
     let mut writer = Writer::default();
     let count = elements(&mut rng, sizes);
-    match rng.below(9) {
+    match rng.below(11) {
         0 => {
             let all: Vec<_> = (0..1 + rng.below(3)).map(|_| expressions::pattern(&mut rng)).collect();
             return expressions::program(&all, None, dtype, count);
@@ -49,6 +50,7 @@ pub fn program(seed: u64, sizes: Sizes) -> Program {
         2 => chosen(&mut writer, &mut rng, dtype, count),
         3 => polynomial(&mut writer, &mut rng, dtype, count),
         4 => parts::put_together(&mut writer, &mut rng, dtype, count),
+        9 | 10 => pieces::moved(&mut writer, &mut rng, dtype, count),
         5 | 6 => windows::windows(&mut writer, &mut rng, dtype, count),
         _ => grids::stencil(&mut writer, &mut rng, dtype, count),
     }
@@ -62,6 +64,16 @@ pub fn windowed(seed: u64) -> Program {
     let mut writer = Writer::default();
     let count = elements(&mut rng, Sizes::Small);
     windows::growing(&mut writer, &mut rng, DType::F64, count);
+    writer.finish()
+}
+
+/// The program of a seed that has arrays in pieces: rolled, padded, joined and filled by parts.
+pub fn moved(seed: u64, sizes: Sizes) -> Program {
+    let mut rng = Rng::new(seed);
+    let dtype = [DType::F64, DType::F32, DType::I32][rng.below(3)];
+    let mut writer = Writer::default();
+    let count = elements(&mut rng, sizes);
+    pieces::moved(&mut writer, &mut rng, dtype, count);
     writer.finish()
 }
 

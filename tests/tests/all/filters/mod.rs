@@ -1,6 +1,7 @@
 //! Filters and fusers together: each pass alone and all of them, before every fusion algorithm under every cost model,
 //! give what the oracle gives; and matrix products are found where they are, and only there.
 
+mod pieces;
 mod products;
 
 use bh_bytecode::interp::Memory;

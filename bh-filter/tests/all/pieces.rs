@@ -1,0 +1,218 @@
+//! What the pass `pieces` cuts, and what it leaves as it is.
+
+use bh_bytecode::text;
+use bh_filter::passes::{ALL, Options};
+use std::fmt::Write as _;
+
+/// The instructions of a batch after the pass and the removal of dead code, as text with views in place of their numbers.
+fn after(words: &str) -> String {
+    after_from(words, 0)
+}
+
+fn after_from(words: &str, pieces_from: i64) -> String {
+    let mut batch = text::parse(words).unwrap_or_else(|error| panic!("{error}\n{words}"));
+    let options = Options { pieces_from, ..Options::default() };
+    for name in ["pieces", "dead-code"] {
+        let pass = ALL.iter().find(|pass| pass.name == name).unwrap();
+        (pass.run)(&mut batch, &options);
+    }
+    let tables = batch.as_ref();
+    let mut lines = String::new();
+    for instr in &batch.instrs {
+        let mut line = instr.opcode.to_string();
+        for operand in instr.operands() {
+            match operand.as_view() {
+                Some(view) => {
+                    let dims: Vec<String> = tables
+                        .shape(view)
+                        .iter()
+                        .zip(tables.stride(view))
+                        .map(|(extent, stride)| format!("{extent}:{stride}"))
+                        .collect();
+                    let record = &tables.views[view as usize];
+                    write!(line, " b{}@{}[{}]", record.base, record.start, dims.join(",")).unwrap();
+                }
+                None => write!(line, " c{}", operand.as_constant().unwrap()).unwrap(),
+            }
+        }
+        lines += &line;
+        lines.push('\n');
+    }
+    lines
+}
+
+/// A rolled line in b1, of which `rest` makes something. b0 is an array from before; others are born.
+fn rolled(flags: &str, rest: &str) -> String {
+    format!(
+        "bh batch 1\nbase b0 = f64[8] id 1 row 8 live_out\nbase b1 = f64[8] id 2 row 8 {flags}\n\
+         base b2 = f64[8] id 3 row 8 born live_out\nbase b3 = f64[8] id 4 row 8 born dies\n\
+         base b4 = f64[1] id 5 row 1 born live_out\nbase b5 = f64[8] id 6 row 8 live_out\n\
+         view v0 = b0 at 0 [8:1]\nview v1 = b1 at 0 [8:1]\nview v2 = b2 at 0 [8:1]\nview v3 = b3 at 0 [8:1]\n\
+         view v4 = b4 at 0 []\nview v5 = b0 at 0 [7:1]\nview v6 = b0 at 7 [1:0]\nview v7 = b1 at 1 [7:1]\n\
+         view v8 = b1 at 0 [1:0]\nview v9 = b5 at 0 [8:1]\nview v10 = b2 at 1 [7:1]\nview v11 = b0 at 0 [4:1]\n\
+         const c0 = f64 3.0\ni0: v7 = copy v5\ni1: v8 = copy v6\n{rest}"
+    )
+}
+
+#[test]
+fn a_rolled_array_is_read_where_it_was() {
+    let words = rolled("born dies", "i2: v2 = subtract v0, v1\ni3: discard v1\n");
+    let expected = "subtract b2@0[] b0@0[] b0@7[]\nsubtract b2@1[7:1] b0@1[7:1] b0@0[7:1]\n";
+    assert_eq!(after(&words), expected);
+}
+
+#[test]
+fn temporaries_of_a_cluster_are_made_box_by_box() {
+    let words =
+        rolled("born dies", "i2: v3 = subtract v0, v1\ni3: discard v1\ni4: v2 = multiply v3, c0\ni5: discard v3\n");
+    let expected = "subtract b6@0[] b0@0[] b0@7[]\nmultiply b2@0[] b6@0[] c0\ndiscard b6@0[]\n\
+                    subtract b7@0[7:1] b0@1[7:1] b0@0[7:1]\nmultiply b2@1[7:1] b7@0[7:1] c0\ndiscard b7@0[7:1]\n";
+    assert_eq!(after(&words), expected);
+}
+
+#[test]
+fn little_work_is_not_cut() {
+    let words = rolled("born dies", "i2: v2 = subtract v0, v1\ni3: discard v1\n");
+    assert!(after_from(&words, 8).contains("subtract b2@1[7:1] b0@1[7:1] b0@0[7:1]"));
+    assert!(after_from(&words, 9).contains("subtract b2@0[8:1] b0@0[8:1] b1@0[8:1]"));
+}
+
+#[test]
+fn arrays_that_stay_keep_their_copies() {
+    let words = rolled("born live_out", "i2: v2 = subtract v0, v1\n");
+    let expected = "copy b1@1[7:1] b0@0[7:1]\ncopy b1@0[1:0] b0@7[1:0]\n\
+                    subtract b2@0[] b0@0[] b0@7[]\nsubtract b2@1[7:1] b0@1[7:1] b0@0[7:1]\n";
+    assert_eq!(after(&words), expected);
+}
+
+#[test]
+fn sources_that_change_are_not_read_later() {
+    for change in ["v0 = copy c0", "v11 = copy c0", "free v0"] {
+        let words = rolled("born dies", &format!("i2: {change}\ni3: v2 = subtract v9, v1\ni4: discard v1\n"));
+        assert!(after(&words).contains("subtract b2@0[8:1] b5@0[8:1] b1@0[8:1]"), "{change}");
+    }
+    // What changes after the reader does so after all of its boxes.
+    let words = rolled("born dies", "i2: v2 = subtract v9, v1\ni3: v11 = copy c0\ni4: discard v1\n");
+    let expected = "subtract b2@0[] b5@0[] b0@7[]\nsubtract b2@1[7:1] b5@1[7:1] b0@0[7:1]\ncopy b0@0[4:1] c0\n";
+    assert_eq!(after(&words), expected);
+    // Nothing reads what it writes at other places.
+    let words = rolled("born dies", "i2: v0 = subtract v0, v1\ni3: discard v1\n");
+    assert!(after(&words).contains("subtract b0@0[8:1] b0@0[8:1] b1@0[8:1]"));
+}
+
+#[test]
+fn folds_read_whole_arrays() {
+    let words = rolled("born dies", "i2: v4 = add_reduce axes(0) v1\ni3: discard v1\n");
+    assert!(after(&words).contains("add_reduce b4@0[] b1@0[8:1]"));
+    // What a fold reads would need memory in the place of the rolled array.
+    let rest = "i2: v3 = subtract v0, v1\ni3: discard v1\ni4: v4 = add_reduce axes(0) v3\ni5: discard v3\n";
+    assert!(after(&rolled("born dies", rest)).contains("subtract b3@0[8:1] b0@0[8:1] b1@0[8:1]"));
+}
+
+#[test]
+fn boxes_are_lost_by_the_causes_of_the_whole() {
+    // Only a part is read, whose source is not all that may lose the array.
+    let joined = |view: &str| {
+        format!(
+            "bh batch 1\nbase b0 = f64[4] id 1 row 4 live_out\nbase b1 = f64[4] id 2 row 4 live_out\n\
+             base b2 = f64[8] id 3 row 8 born dies\nbase b3 = f64[8] id 4 row 8 born live_out\n\
+             view v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\nview v2 = b2 at 0 [4:1]\nview v3 = b2 at 4 [4:1]\n\
+             view v4 = b2 at 0 [8:1]\nview v5 = b3 at 0 [8:1]\nview v6 = b3 at 0 [4:1]\n\
+             i0: v2 = copy v0\ni1: v3 = copy v1\ni2: {view}\ni3: discard v4\n"
+        )
+    };
+    assert_eq!(after(&joined("v5 = sqrt v4")), "sqrt b3@0[4:1] b0@0[4:1]\nsqrt b3@4[4:1] b1@0[4:1]\n");
+    assert!(after(&joined("v6 = sqrt v2")).contains("sqrt b3@0[4:1] b2@0[4:1]"));
+    // An array that is overwritten as a whole is not lost any more, whatever lost it before.
+    let words = rolled("born dies", "i2: v9 = subtract v0, v1\ni3: discard v1\n");
+    assert!(after(&words).contains("subtract b5@0[8:1] b0@0[8:1] b1@0[8:1]"));
+    let words = rolled("born dies", "i2: v2 = copy v9\ni3: v2 = subtract v0, v1\ni4: discard v1\n");
+    assert!(after(&words).contains("subtract b2@0[8:1] b0@0[8:1] b1@0[8:1]"));
+}
+
+#[test]
+fn sources_are_dropped_after_their_last_reader() {
+    let words = "bh batch 1\nbase b0 = f64[4] id 1 row 4 dies\nbase b1 = f64[4] id 2 row 4 dies\n\
+         base b2 = f64[8] id 3 row 8 born dies\nbase b3 = f64[8] id 4 row 8 born live_out\n\
+         view v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\nview v2 = b2 at 0 [4:1]\nview v3 = b2 at 4 [4:1]\n\
+         view v4 = b2 at 0 [8:1]\nview v5 = b3 at 0 [8:1]\n\
+         i0: v2 = copy v0\ni1: discard v0\ni2: v3 = copy v1\ni3: discard v1\ni4: v5 = sqrt v4\ni5: discard v4\n";
+    let expected = "sqrt b3@0[4:1] b0@0[4:1]\nsqrt b3@4[4:1] b1@0[4:1]\ndiscard b0@0[4:1]\ndiscard b1@0[4:1]\n";
+    assert_eq!(after(words), expected);
+}
+
+#[test]
+fn what_is_only_a_part_of_another_array_is_not_made_in_its_place() {
+    // b1 goes into the larger b2 from index to index, which is read at other indices: one of them has memory in any case.
+    let words = "bh batch 1\nbase b0 = f64[4] id 1 row 4 live_out\nbase b1 = f64[4] id 2 row 4 born dies\n\
+         base b2 = f64[6] id 3 row 6 born dies\nbase b3 = f64[4] id 4 row 4 born live_out\n\
+         view v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [4:1]\nview v2 = b2 at 0 [6:1]\nview v3 = b2 at 1 [4:1]\n\
+         view v4 = b2 at 0 [4:1]\nview v5 = b2 at 2 [4:1]\nview v6 = b3 at 0 [4:1]\nconst c0 = f64 0.0\n\
+         i0: v1 = sqrt v0\ni1: v2 = copy c0\ni2: v3 = copy v1\ni3: discard v1\ni4: v6 = subtract v5, v4\ni5: discard v2\n";
+    assert!(after(words).contains("subtract b3@0[4:1] b2@2[4:1] b2@0[4:1]"));
+    // An array that is there in any case is read.
+    let copied = words.replace("v3 = copy v1", "v3 = copy v0");
+    assert!(after(&copied).contains("subtract b3@1[2:1] b0@2[2:1] b0@0[2:1]"), "{}", after(&copied));
+}
+
+#[test]
+fn constants_become_operands() {
+    let padded = |last: &str| {
+        format!(
+            "bh batch 1\nbase b0 = f64[4] id 1 row 4 live_out\nbase b1 = f64[6] id 2 row 6 born dies\n\
+             base b2 = f64[6] id 3 row 6 born live_out\nbase b3 = bool[6] id 4 row 6 born live_out\n\
+             view v0 = b0 at 0 [4:1]\nview v1 = b1 at 0 [6:1]\nview v2 = b1 at 1 [4:1]\nview v3 = b2 at 0 [6:1]\n\
+             view v4 = b3 at 0 [6:1]\nconst c0 = f64 0.5\nconst c1 = f64 2.0\n\
+             i0: v1 = copy c0\ni1: v2 = copy v0\ni2: {last}\ni3: discard v1\n"
+        )
+    };
+    let expected = "copy b2@0[] c0\nmultiply b2@0[] b2@0[] c1\ncopy b2@5[] c0\nmultiply b2@5[] b2@5[] c1\n\
+                    multiply b2@1[4:1] b0@0[4:1] c1\n";
+    assert_eq!(after(&padded("v3 = multiply v1, c1")), expected);
+    // A comparison's result holds no number.
+    assert!(after(&padded("v4 = less v1, c1")).contains("less b3@0[6:1] b1@0[6:1] c1"));
+}
+
+#[test]
+fn work_grows_as_batches_do() {
+    let program = |turns: usize| {
+        let (mut bases, mut views, mut instrs) = (String::new(), String::new(), String::new());
+        for turn in 0..=turns {
+            let (new, moved) = (2 * turn, 2 * turn + 1);
+            let flags = if turn == 0 { "dies" } else { "born dies" };
+            bases += &format!("base b{new} = f64[8] id {} row 8 {flags}\n", new + 1);
+            bases += &format!("base b{moved} = f64[8] id {} row 8 born dies\n", moved + 1);
+            for (number, (base, place)) in [
+                (new, "0 [8:1]"),
+                (moved, "0 [8:1]"),
+                (new, "0 [7:1]"),
+                (new, "7 [1:0]"),
+                (moved, "1 [7:1]"),
+                (moved, "0 [1:0]"),
+            ]
+            .iter()
+            .enumerate()
+            {
+                views += &format!("view v{} = b{base} at {place}\n", 6 * turn + number);
+            }
+            if turn < turns {
+                let v = |number: usize| format!("v{}", 6 * turn + number);
+                let at = 5 * turn;
+                instrs += &format!("i{at}: {} = copy {}\n", v(4), v(2));
+                instrs += &format!("i{}: {} = copy {}\n", at + 1, v(5), v(3));
+                instrs += &format!("i{}: v{} = subtract {}, {}\n", at + 2, 6 * turn + 6, v(0), v(1));
+                instrs += &format!("i{}: discard {}\ni{}: discard {}\n", at + 3, v(0), at + 4, v(1));
+            }
+        }
+        format!("bh batch 1\n{bases}{views}{instrs}")
+    };
+    let steps = |turns: usize| {
+        let mut batch = text::parse(&program(turns)).unwrap();
+        let pass = ALL.iter().find(|pass| pass.name == "pieces").unwrap();
+        let before = bh_bytecode::steps::taken();
+        assert_eq!((pass.run)(&mut batch, &Options::default()), turns);
+        bh_bytecode::steps::taken() - before
+    };
+    let (few, many) = (steps(50), steps(400));
+    assert!(many < 9 * few, "{many} steps for 8 times the work of {few}");
+}

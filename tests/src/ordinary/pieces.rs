@@ -1,0 +1,235 @@
+//! Arrays in pieces: rolled, padded, joined and filled by parts, and what is computed of them, in place as well.
+
+use super::number;
+use crate::data::Values;
+use crate::writer::{Given, Seen, Writer};
+use bh_bytecode::random::Rng;
+use bh_bytecode::{DType, Opcode, View};
+
+/// The most axes.
+const RANK: usize = 3;
+
+/// Some statements on arrays of one shape, most of which read arrays in pieces.
+pub(super) fn moved(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
+    let shape = shape(rng, count);
+    let mut arrays: Vec<Seen> = (0..1 + rng.below(3)).map(|_| writer.input(rng, dtype, &shape, Values::Tame)).collect();
+    for _ in 0..2 + rng.below(6) {
+        let of = arrays[rng.below(arrays.len())];
+        let other = arrays[rng.below(arrays.len())];
+        let result = match rng.below(12) {
+            0..3 => neighbours(writer, rng, of, rolled),
+            3..5 => neighbours(writer, rng, of, padded),
+            5 => joined(writer, rng, of, other),
+            6 => filled(writer, rng, of, other),
+            7 => chosen(writer, rng, of, other),
+            8 => in_place(writer, rng, of, other),
+            9 => folded(writer, rng, of),
+            10 => counted(writer, rng, of),
+            _ => each(writer, rng, of, other),
+        };
+        if rng.chance(20) {
+            writer.keep(result);
+        }
+        arrays.push(result);
+    }
+    arrays.last().into_iter().for_each(|&array| writer.keep(array));
+}
+
+/// Extents whose product is about `count`.
+fn shape(rng: &mut Rng, count: i64) -> Vec<i64> {
+    let rank = 1 + rng.below(RANK);
+    let mut shape = vec![count];
+    while shape.len() < rank {
+        let rest = shape.pop().unwrap_or(1);
+        let own = [1, 2, 3, 7, 40][rng.below(5)].min(rest);
+        if rng.chance(50) { shape.extend([own, rest / own]) } else { shape.extend([rest / own, own]) }
+    }
+    shape
+}
+
+/// The part of a view between two indices of an axis.
+fn cut(of: Seen, axis: usize, first: i64, stop: i64) -> Seen {
+    of.through(of.view.slice(axis, Some(first), Some(stop), 1).expect("parts are within their arrays"))
+}
+
+fn copy(writer: &mut Writer, into: Seen, from: Given) {
+    if !into.view.is_empty() {
+        writer.write(into, Opcode::Copy, 0, &[from]);
+    }
+}
+
+fn operation(rng: &mut Rng) -> Opcode {
+    [Opcode::Add, Opcode::Subtract, Opcode::Multiply, Opcode::Maximum][rng.below(4)]
+}
+
+fn each(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
+    let other = if rng.chance(30) { number(rng) } else { Given::Array(b) };
+    writer.make(operation(rng), 0, a.dtype, a.view.shape(), &[Given::Array(a), other])
+}
+
+/// Combines an array with some that are moved from it.
+fn neighbours(
+    writer: &mut Writer,
+    rng: &mut Rng,
+    of: Seen,
+    moved: impl Fn(&mut Writer, &mut Rng, Seen) -> Seen,
+) -> Seen {
+    let mut sum = of;
+    for _ in 0..1 + rng.below(4) {
+        let next = moved(writer, rng, of);
+        sum = each(writer, rng, sum, next);
+        if rng.chance(10) {
+            writer.keep(next);
+        }
+    }
+    sum
+}
+
+/// An array, rolled along some axes at once or one after the other.
+fn rolled(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
+    let mut rolled = of;
+    for axis in 0..of.view.rank() {
+        let extent = of.view.shape()[axis];
+        if rng.chance(60) {
+            let by = if rng.chance(70) { 1.min(extent - 1) } else { rng.below(extent as usize) as i64 };
+            let by = if rng.chance(50) { by } else { (extent - by) % extent };
+            let into = writer.empty(of.dtype, of.view.shape());
+            copy(writer, cut(into, axis, 0, by), Given::Array(cut(rolled, axis, extent - by, extent)));
+            copy(writer, cut(into, axis, by, extent), Given::Array(cut(rolled, axis, 0, extent - by)));
+            rolled = into;
+        }
+    }
+    rolled
+}
+
+/// A window on an array in a larger one, around which are numbers or its own edges.
+fn padded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
+    let widths: Vec<(i64, i64)> = of.view.shape().iter().map(|_| (rng.below(3) as i64, rng.below(3) as i64)).collect();
+    let larger: Vec<i64> = of.view.shape().iter().zip(&widths).map(|(extent, (a, b))| extent + a + b).collect();
+    let all = writer.empty(of.dtype, &larger);
+    let dims: Vec<usize> = (0..of.view.rank()).collect();
+    let inside = dims.iter().fold(all, |part, &dim| cut(part, dim, widths[dim].0, larger[dim] - widths[dim].1));
+    if rng.chance(50) {
+        let value = number(rng);
+        copy(writer, all, value);
+        copy(writer, inside, Given::Array(of));
+    } else {
+        copy(writer, inside, Given::Array(of));
+        // Along each axis, on both sides; later axes have what earlier ones added.
+        for &dim in &dims {
+            let rows = dims[dim + 1..]
+                .iter()
+                .fold(all, |part, &dim| cut(part, dim, widths[dim].0, larger[dim] - widths[dim].1));
+            for at in (0..widths[dim].0).rev() {
+                copy(writer, cut(rows, dim, at, at + 1), Given::Array(cut(rows, dim, at + 1, at + 2)));
+            }
+            for at in larger[dim] - widths[dim].1..larger[dim] {
+                copy(writer, cut(rows, dim, at, at + 1), Given::Array(cut(rows, dim, at - 1, at)));
+            }
+        }
+    }
+    dims.iter().fold(all, |part, &dim| {
+        let first = rng.between(0, widths[dim].0 + widths[dim].1);
+        cut(part, dim, first, first + of.view.shape()[dim])
+    })
+}
+
+/// Two or three arrays beside each other, of which a window, every second element or a reversed part is computed with.
+fn joined(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
+    let axis = rng.below(a.view.rank());
+    let extent = a.view.shape()[axis];
+    let twice = writer.make(Opcode::Multiply, 0, a.dtype, a.view.shape(), &[Given::Array(b), number(rng)]);
+    let parts = if rng.chance(50) { vec![a, twice] } else { vec![twice, b, a] };
+    let mut shape = a.view.shape().to_vec();
+    shape[axis] *= parts.len() as i64;
+    let all = writer.empty(a.dtype, &shape);
+    for (number, &part) in parts.iter().enumerate() {
+        let first = number as i64 * extent;
+        copy(writer, cut(all, axis, first, first + extent), Given::Array(part));
+    }
+    let seen = match rng.below(4) {
+        0 => all.view.slice(axis, Some(0), Some(2 * extent), 2),
+        1 => {
+            let first = rng.between(0, shape[axis] - extent);
+            all.view.slice(axis, Some(first), Some(first + extent), 1).and_then(|view| view.reverse(axis))
+        }
+        2 => {
+            let whole = each(writer, rng, all, all);
+            return cut(whole, axis, 0, extent);
+        }
+        _ => all.view.slice(axis, Some(extent / 2), Some(extent / 2 + extent), 1),
+    };
+    let seen = all.through(seen.expect("parts are within their arrays"));
+    each(writer, rng, seen, b)
+}
+
+/// An array that is filled by parts, some of them twice.
+fn filled(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
+    let axis = rng.below(a.view.rank());
+    let extent = a.view.shape()[axis];
+    let into = match rng.chance(50) {
+        true => writer.make(Opcode::Copy, 0, a.dtype, a.view.shape(), &[Given::Array(a)]),
+        false => writer.make(Opcode::Copy, 0, a.dtype, a.view.shape(), &[number(rng)]),
+    };
+    for _ in 0..1 + rng.below(3) {
+        let first = rng.below(extent as usize) as i64;
+        let stop = rng.between(first + 1, extent);
+        let (part, from) = (cut(into, axis, first, stop), cut(b, axis, first, stop));
+        match rng.below(4) {
+            0 => copy(writer, part, number(rng)),
+            1 => writer.write(part, operation(rng), 0, &[Given::Array(from), number(rng)]),
+            2 => writer.write(part, operation(rng), 0, &[Given::Array(part), Given::Array(from)]),
+            _ => copy(writer, part, Given::Array(from)),
+        }
+    }
+    let all = each(writer, rng, into, a);
+    let square = into.view.shape().iter().all(|&other| other == extent);
+    let axes: Vec<usize> = (0..into.view.rank()).rev().collect();
+    match into.view.transpose(&axes) {
+        Ok(turned) if square => each(writer, rng, all, into.through(turned)),
+        _ => all,
+    }
+}
+
+/// Choices by a mask that is moved.
+fn chosen(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
+    let shape = a.view.shape().to_vec();
+    let mask = writer.make(Opcode::Greater, 0, DType::Bool, &shape, &[Given::Array(a), Given::Array(b)]);
+    let mask = if rng.chance(50) { rolled(writer, rng, mask) } else { padded(writer, rng, mask) };
+    let (first, second) = (rolled(writer, rng, a), if rng.chance(50) { Given::Array(b) } else { number(rng) });
+    writer.make(Opcode::Where, 0, a.dtype, &shape, &[Given::Array(mask), Given::Array(first), second])
+}
+
+/// Changes an array by its neighbours: through a temporary, or part of it before they are read.
+fn in_place(writer: &mut Writer, rng: &mut Rng, of: Seen, other: Seen) -> Seen {
+    let moved = rolled(writer, rng, of);
+    if rng.chance(30) {
+        let extent = of.view.shape()[0];
+        copy(writer, cut(of, 0, 0, extent / 2), number(rng));
+    }
+    let change = each(writer, rng, moved, other);
+    writer.write(of, operation(rng), 0, &[Given::Array(of), Given::Array(change)]);
+    if rng.chance(50) { each(writer, rng, of, moved) } else { of }
+}
+
+/// An array less its extremes along an axis, which are of what its neighbours gave.
+fn folded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
+    let axis = rng.below(of.view.rank());
+    let sum = neighbours(writer, rng, of, rolled);
+    let mut kept = of.view.shape().to_vec();
+    kept.remove(axis);
+    let opcode = [Opcode::MinimumReduce, Opcode::MaximumReduce][rng.below(2)];
+    let fold = writer.make(opcode, 1 << axis, of.dtype, &kept, &[Given::Array(sum)]);
+    let wide = fold.view.new_axis(axis).and_then(|view| view.broadcast_to(of.view.shape()));
+    let wide = fold.through(wide.expect("a folded axis is repeated"));
+    let other = rolled(writer, rng, of);
+    each(writer, rng, wide, other)
+}
+
+/// Numbers from 0 on beside an array in pieces.
+fn counted(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
+    let first = View::contiguous(of.view.shape()).expect("shapes of programs are small");
+    let numbers = writer.range(of.dtype, &first);
+    let moved = padded(writer, rng, of);
+    each(writer, rng, moved, numbers)
+}
