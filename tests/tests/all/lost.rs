@@ -46,7 +46,7 @@ fn spoiled(mut program: Program, seed: u64) -> Program {
 }
 
 /// What operation after operation gives: the data, and the bases that are lost.
-fn expected(program: &Program) -> (Memory, HashSet<u32>) {
+pub(super) fn expected(program: &Program) -> (Memory, HashSet<u32>) {
     let batch = program.batch.as_ref();
     let (mut memory, mut lost) = (program.memory.clone(), HashSet::new());
     let mut interpreter = Interpreter { memory: &mut memory, extensions: None, magnitudes: None };

@@ -1,8 +1,8 @@
 //! Programs with arrays in pieces, cut into boxes: the interpreter's results, however small the arrays are, and fewer copies.
 
-use bh_bytecode::random::Program;
-use bh_bytecode::validate;
-use bh_core::stack::Stack;
+use crate::lost::expected;
+use bh_bytecode::random::{Program, Rng};
+use bh_bytecode::{Base, DType, Instr, Opcode, Operand, View, base_flags, validate};
 use bh_filter::passes::{ALL, Options, Pass};
 use bh_tests::ordinary::{self, Sizes};
 use bh_tests::{run, stacks};
@@ -50,9 +50,7 @@ fn arrays_in_pieces_keep_their_elements_with_all_passes() {
 #[test]
 fn arrays_in_pieces_are_the_same_on_all_stacks() {
     for name in STACKS {
-        let all = vec![("BH_FILTER_PIECES_FROM".to_owned(), "1".to_owned())];
-        let config = stacks::config(name).unwrap().with_environment(all);
-        let mut stack = Stack::load(&config, Some(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut stack = stacks::load(name).unwrap_or_else(|error| panic!("{name}: {error}"));
         for seed in 0..programs(ON_STACKS) {
             let program = ordinary::moved(seed, Sizes::Small);
             let oracle = program.oracle().unwrap();
@@ -61,4 +59,52 @@ fn arrays_in_pieces_are_the_same_on_all_stacks() {
             oracle.check(&program.batch, &memory).unwrap_or_else(|text| panic!("stack {name}, seed {seed}: {text}"));
         }
     }
+}
+
+/// Loses one of the arrays from before somewhere in the program: an element of it comes from an index out of range.
+fn spoiled(mut program: Program, seed: u64) -> Program {
+    let mut rng = Rng::new(seed ^ 0x1057);
+    let batch = &mut program.batch;
+    let inputs: Vec<u32> =
+        (0..batch.bases.len() as u32).filter(|&base| program.memory.get(u64::from(base) + 1).is_some()).collect();
+    let lost = inputs[rng.below(inputs.len())];
+    let dtype = batch.bases[lost as usize].dtype();
+    let mut input = |dtype: DType, bytes: &[u8]| {
+        let base = Base { flags: base_flags::LIVE_OUT, ..Base::new(batch.bases.len() as u64 + 1, dtype, 1) };
+        program.memory.insert(base.id, bytes.to_vec());
+        let base = batch.push_base(base);
+        Operand::view(batch.push_view(base, &View::contiguous(&[1]).unwrap()))
+    };
+    let source = input(dtype, &[0; 8][..dtype.size()]);
+    let index = input(DType::I64, &7i64.to_ne_bytes());
+    let element = batch.intern_view(lost, &View::contiguous(&[1]).unwrap());
+    let gather = Instr::new(Opcode::Gather, &[Operand::view(element), source, index]);
+    let at = rng.below(batch.instrs.len() + 1);
+    batch.instrs.insert(at, gather);
+    program
+}
+
+#[test]
+fn arrays_in_pieces_are_lost_by_the_same_causes() {
+    let mut changes = 0;
+    for seed in 0..programs(PROGRAMS) {
+        let program = spoiled(ordinary::moved(seed, Sizes::Small), seed);
+        validate(&program.batch.as_ref()).unwrap_or_else(|error| panic!("seed {seed}: the test's program: {error}"));
+        let mut batch = program.batch.clone();
+        for pass in ALL.iter().filter(|pass| ["pieces", "dead-code"].contains(&pass.name)) {
+            let changed = (pass.run)(&mut batch, &Options::default());
+            changes += if pass.name == "pieces" { changed } else { 0 };
+        }
+        let rewritten = Program { batch, memory: program.memory.clone() };
+        let ((memory, lost), (new_memory, new_lost)) = (expected(&program), expected(&rewritten));
+        for (number, base) in program.batch.bases.iter().enumerate() {
+            if base.has(base_flags::DIES) {
+                continue;
+            }
+            let is_lost = lost.contains(&(number as u32));
+            assert_eq!(is_lost, new_lost.contains(&(number as u32)), "seed {seed}: base {number} should be as lost");
+            assert!(is_lost || memory.get(base.id) == new_memory.get(base.id), "seed {seed}: base {number}");
+        }
+    }
+    assert!(changes > programs(PROGRAMS) as usize);
 }
