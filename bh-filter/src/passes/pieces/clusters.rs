@@ -34,6 +34,7 @@ struct Access {
     base: u32,
     /// Through this view, index by index; none for elements at other places.
     view: Option<u32>,
+    reads: bool,
     writes: bool,
 }
 
@@ -65,7 +66,7 @@ pub fn find(batch: &Batch) -> Vec<Cluster> {
             if matches!(instr.opcode, Opcode::Free | Opcode::Sync)
                 && let Some(base) = base_of(batch, instr.operands[0])
             {
-                open.close_for(batch, at, &[Access { base, view: None, writes: true }]);
+                open.close_for(batch, at, &[Access { base, view: None, reads: true, writes: true }]);
                 if instr.opcode == Opcode::Free {
                     sources.free(base, at);
                 }
@@ -115,12 +116,13 @@ fn accesses(batch: &Batch, instr: &Instr, member: Option<&Member>) -> Vec<Access
     let mut list = Vec::new();
     for (place, &operand) in instr.operands().iter().enumerate() {
         if let (Some(view), Some(base)) = (operand.as_view(), base_of(batch, operand)) {
-            list.push(Access { base, view: Some(view), writes: place < instr.outputs as usize });
+            let writes = place < instr.outputs as usize;
+            list.push(Access { base, view: Some(view), reads: !writes || instr.opcode.reads_output(), writes });
         }
     }
     for cut in member.iter().flat_map(|member| &member.cuts).flatten() {
         let sources = cut.sources.iter().filter_map(Source::base);
-        list.extend(sources.map(|base| Access { base, view: None, writes: false }));
+        list.extend(sources.map(|base| Access { base, view: None, reads: true, writes: false }));
     }
     list
 }
@@ -179,7 +181,8 @@ impl Open {
                 }
                 match (new.view, old.view) {
                     (Some(a), Some(b)) if a == b && may_align => link = Link::Aligned,
-                    (Some(a), Some(b)) if relation(batch, a, b) == Overlap::Disjoint => {}
+                    // Who reads any of a base is lost with all of it.
+                    (Some(a), Some(b)) if !new.reads && !old.reads && relation(batch, a, b) == Overlap::Disjoint => {}
                     _ => return Link::Conflict,
                 }
             }
@@ -193,12 +196,13 @@ impl Open {
             Vec::new()
         });
         if let Some(known) = list.iter_mut().find(|known| known.view == access.view || known.view.is_none()) {
+            known.reads |= access.reads;
             known.writes |= access.writes;
         } else if list.len() < MOST_VIEWS {
             list.push(access);
         } else {
             let writes = access.writes || list.iter().any(|known| known.writes);
-            *list = vec![Access { view: None, writes, ..access }];
+            *list = vec![Access { view: None, reads: true, writes, ..access }];
         }
     }
 

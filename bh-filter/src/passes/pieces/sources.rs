@@ -64,6 +64,15 @@ impl Cut {
         let numbers = index.zip(&self.cuts).map(|(i, cuts)| (cuts.partition_point(|&cut| cut <= i), cuts.len() + 1));
         &self.sources[numbers.fold(0, |number, (own, count)| number * count + own)]
     }
+
+    /// Where the box begins that holds this index.
+    pub fn corner(&self, index: &[i64]) -> Vec<i64> {
+        let begin = |(&i, cuts): (&i64, &Vec<i64>)| match cuts.partition_point(|&cut| cut <= i) {
+            0 => 0,
+            own => cuts[own - 1],
+        };
+        index.iter().zip(&self.cuts).map(begin).collect()
+    }
 }
 
 /// The pieces of all bases before an instruction.

@@ -26,17 +26,18 @@ impl Views {
 struct Part {
     corner: Vec<i64>,
     end: Vec<i64>,
-    /// The dimensions that the box has: those that cuts left with one index are left out.
-    kept: Vec<usize>,
     /// What the box has of the cluster's own bases.
     bases: BTreeMap<u32, u32>,
 }
 
 impl Part {
+    fn shape(&self) -> Vec<i64> {
+        self.end.iter().zip(&self.corner).map(|(end, begin)| end - begin).collect()
+    }
+
     /// A view of all of a base that has the box's shape.
     fn whole(&self) -> View {
-        let shape: Vec<i64> = self.kept.iter().map(|&dim| self.end[dim] - self.corner[dim]).collect();
-        View::contiguous(&shape).expect("a box of a legal view is a legal view")
+        View::contiguous(&self.shape()).expect("a box of a legal view is a legal view")
     }
 
     /// Gives the box a base of its own in the place of a cluster's.
@@ -53,9 +54,7 @@ impl Part {
     fn of(&self, start: i64, stride: &[i64]) -> View {
         let offset = |start: i64, (&i, &stride): (&i64, &i64)| start.wrapping_add(i.wrapping_mul(stride));
         let start = self.corner.iter().zip(stride).fold(start, offset);
-        let shape: Vec<i64> = self.kept.iter().map(|&dim| self.end[dim] - self.corner[dim]).collect();
-        let stride: Vec<i64> = self.kept.iter().map(|&dim| stride[dim]).collect();
-        View::new(start, &shape, &stride).expect("a box of a legal view is a legal view")
+        View::new(start, &self.shape(), stride).expect("a box of a legal view is a legal view")
     }
 }
 
@@ -119,11 +118,10 @@ fn boxwise(batch: &mut Batch, views: &mut Views, old: &[Instr], split: &Split) -
     let mut parts: Vec<Part> = corners(cuts)
         .map(|corner| {
             let end = ends(cuts, &shape, &corner);
-            let kept = (0..shape.len()).filter(|&dim| cuts[dim].is_empty() || end[dim] - corner[dim] > 1).collect();
-            Part { corner, end, kept, bases: BTreeMap::new() }
+            Part { corner, end, bases: BTreeMap::new() }
         })
         .collect();
-    parts.sort_by_key(|part| part.end.iter().zip(&part.corner).map(|(end, begin)| end - begin).product::<i64>());
+    parts.sort_by_key(|part| part.shape().iter().product::<i64>());
     let mut instrs = Vec::with_capacity(parts.len() * cluster.members.len());
     let has_own = parts.len() > 1;
     for part in &mut parts {

@@ -35,19 +35,22 @@ pub struct Worth<'a> {
     /// The sources that are read so.
     sources: BTreeSet<u32>,
     least: i64,
+    /// Is everything cut that can be?
+    any: bool,
 }
 
 impl<'a> Worth<'a> {
     /// Looks at the clusters of a batch, and forgets what their members had better read from the base. No cluster of fewer than
     /// `least` elements is cut, and none that does not save as many bytes for each instruction that it becomes more: about what
-    /// a memory moves, in some runs of the batch, while an instruction is planned.
+    /// a memory moves, in some runs of the batch, while an instruction is planned. 1 or less cuts whatever can be cut.
     pub fn new(batch: &'a Batch, clusters: &mut [Cluster], least: i64) -> Worth<'a> {
         let mut cluster_of = vec![None; batch.instrs.len()];
         for (number, cluster) in clusters.iter().enumerate() {
             cluster.members.iter().for_each(|member| cluster_of[member.at as usize] = Some(number));
         }
         let forwarded = vec![0; batch.bases.len()];
-        let mut worth = Worth { batch, lives: lives(batch), cluster_of, forwarded, sources: BTreeSet::new(), least };
+        let sources = BTreeSet::new();
+        let mut worth = Worth { batch, lives: lives(batch), cluster_of, forwarded, sources, least, any: least <= 1 };
         for member in clusters.iter_mut().flat_map(|cluster| &mut cluster.members) {
             let instr = &batch.instrs[member.at as usize];
             for (place, &operand) in instr.operands().iter().enumerate() {
@@ -130,7 +133,7 @@ impl<'a> Worth<'a> {
         let shape = self.batch.as_ref().shape(self.batch.instrs[first.at as usize].operands[0].as_view()?);
         let elements: i64 = shape.iter().product();
         let saved = self.gain(cluster) - self.loss(cluster);
-        if elements < self.least || saved <= 0 {
+        if !self.any && (elements < self.least || saved <= 0) {
             return None;
         }
         let mut cuts = vec![Vec::new(); shape.len()];
@@ -143,13 +146,44 @@ impl<'a> Worth<'a> {
         }
         let count = boxes(&cuts);
         let added = (count as i64 - 1).saturating_mul(cluster.members.len() as i64);
-        let fits = count <= MOST
-            && elements >= (self.least / SHARE).saturating_mul(count as i64)
-            && added <= MOST_ADDED
-            && saved >= added.saturating_mul(self.least);
+        let pays = elements >= (self.least / SHARE).saturating_mul(count as i64)
+            && saved >= added.saturating_mul(self.least)
+            && (cuts.iter().zip(shape).find(|(_, extent)| **extent > 1).is_none_or(|(cuts, _)| cuts.is_empty())
+                || cluster.members.iter().any(|member| self.reads_afar(member)));
+        let fits = (1..=MOST).contains(&count) && added <= MOST_ADDED && (pays || self.any);
         let losses = losses.get_or_insert_with(|| Losses::of(self.batch));
         let holds = |member: &Member| keeps(self.batch, member, losses) && self.has_arrays(member, &cuts);
-        (fits && cluster.members.iter().all(holds)).then_some(cuts)
+        let is_cut = cluster.members.iter().any(|member| member.cuts.iter().any(Option::is_some));
+        (is_cut && fits && cluster.members.iter().all(holds)).then_some(cuts)
+    }
+
+    /// Are neighbours in an operand of a member far from each other in its sources? Where they are not, an engine runs the copies,
+    /// what made their sources and what reads them in lock-step, row by row.
+    fn reads_afar(&self, member: &Member) -> bool {
+        let operands = self.batch.instrs[member.at as usize].operands();
+        operands.iter().zip(&member.cuts).any(|(operand, cut)| {
+            let (Some(view), Some(cut)) = (operand.as_view(), cut) else { return false };
+            let (shape, len) = (self.batch.as_ref().shape(view), self.batch.views[view as usize].len);
+            let large = |corner: &[i64]| {
+                let end = ends(&cut.cuts, shape, corner);
+                end.iter().zip(corner).map(|(end, begin)| end - begin).product::<i64>() >= len / SHARE
+            };
+            let place = |moved: &Moved, index: &[i64]| {
+                moved.start + index.iter().zip(&moved.stride).map(|(i, stride)| i * stride).sum::<i64>()
+            };
+            // Neighbours on both sides of the cut at which a box begins.
+            let apart = |corner: &[i64], dim: usize| {
+                let mut before = corner.to_vec();
+                before[dim] -= 1;
+                let (one, other) = (cut.source(before.iter().copied()), cut.source(corner.iter().copied()));
+                let (Source::Moved(one), Source::Moved(other)) = (one, other) else { return false };
+                match one.base == other.base {
+                    true => (place(one, &before) - place(other, corner)).abs() >= len / 2,
+                    false => large(corner) && large(&cut.corner(&before)),
+                }
+            };
+            corners(&cut.cuts).any(|corner| (0..corner.len()).any(|dim| corner[dim] > 0 && apart(&corner, dim)))
+        })
     }
 
     /// Bytes that need not be written or read: both of an array whose readers all read its sources, one of another one.
