@@ -129,10 +129,10 @@ impl Pullback {
         self.arguments.get(argument).is_some_and(|argument| self.pullback.has_changed(argument.base))
     }
 
-    /// Begins a way back, with adjoints of all results.
-    fn begin(&self, py: Python<'_>, adjoints: Vec<PyRef<'_, Array>>) -> PyResult<Way> {
+    /// Begins a way back, with adjoints of all results. `gathers`: flows into shifted boxes of one grid are added in one pass.
+    fn begin(&self, py: Python<'_>, adjoints: Vec<PyRef<'_, Array>>, gathers: bool) -> PyResult<Way> {
         let ids = names(self.context, &adjoints)?;
-        let way = detached(py, || self.pullback.begin(&ids)).map_err(exception)?;
+        let way = detached(py, || self.pullback.begin(&ids, gathers)).map_err(exception)?;
         let (arguments, pullback) = (self.arguments.clone(), self.pullback.clone());
         Ok(Way { context: self.context, arguments, pullback, way: Mutex::new(way) })
     }

@@ -520,19 +520,54 @@ def test_what_does_not_depend_on_arguments_may_be_read():
     assert bh.stop_gradient(3) == 3 and bh.stop_gradient(np.ones(2)).tolist() == [1.0, 1.0]
 
 
-def loops(x):
-    return bh.vectorize(collatz)(x).sum()
+def looped(x, y):
+    total, n = 0.0, 0
+    while x > 0.3 and n < 50:
+        x = x * 0.7 if y > 0.5 else math.sin(x) * 0.8 + 0.1 * y**2
+        total += x * y / (1 + n)
+        n += 1
+    return total, x
 
 
-def collatz(x):
-    while x > 1:
-        x = x * 0.5
-    return x
+def cube_root(x):
+    guess = max(x, 1.0)
+    for _ in range(200):
+        better = guess - (guess * guess * guess - x) / (3 * guess * guess)
+        if abs(better - guess) <= 1e-15 * guess:
+            break
+        guess = better
+    return guess
+
+
+def test_functions_of_scalars_with_loops():
+    step, root = bh.vectorize(looped), bh.vectorize(cube_root)
+    x, y = values((4, 5), 0.5, 3.0), values((4, 5), seed=1)
+    check(lambda x, y: step(x, y)[0] * step(x, y)[1], x, y, rtol=1e-5)
+    check(lambda x, y: step(x[:, 1:] * y[0, 0], y[0, 1:])[0], x, y, rtol=1e-5)
+    check(root, x, rtol=1e-6)
+    check(lambda x: bh.grad(lambda x: root(x * x).sum())(x), x, rtol=1e-5)
+    numpy.testing.assert_allclose(bh.grad(lambda x: root(x).sum())(np.array(x)), x ** (-2 / 3) / 3, rtol=1e-12)
+    numpy.testing.assert_allclose(bh.vmap(bh.grad(lambda x: root(x).sum()))(np.array(x)), x ** (-2 / 3) / 3, rtol=1e-12)
+    assert bh.grad(lambda x: bh.vectorize(lambda x: 0 if x < 1 else 1)(x).sum() * x.sum())(np.array([0.5, 2.0])).tolist() == [1.0, 1.0]
+
+
+def looked_up(x):
+    table = x * x
+
+    @bh.vectorize
+    def function(y):
+        total, n = 0.0, 0
+        while n < 2:
+            total += y * table[n]
+            n += 1
+        return total
+
+    return function(x).sum()
 
 
 def test_operations_without_rules_are_errors_with_their_line():
-    with pytest.raises(bh.Error, match=f"test_derivatives.py:{loops.__code__.co_firstlineno + 1}: .*derivative is not known"):
-        bh.grad(loops)(np.eye(3) * 5)
+    with pytest.raises(bh.Error, match=f"test_derivatives.py:{looked_up.__code__.co_firstlineno + 11}: .*derivative is not known"):
+        bh.grad(looked_up)(np.ones(3))
 
 
 def test_functions_with_derivatives_of_their_own():
@@ -662,3 +697,70 @@ def test_derivatives_inside_of_jitted_functions():
     with pytest.raises(ZeroDivisionError):
         bh.jit(lambda x: bh.grad(lambda x: x.sum())(x) / (1 // 0))(x)
     assert bh.jit(lambda x: x + 1)(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+def waves(u, k):
+    for _ in range(3):
+        u[1:-1, 1:-1] += k[1:-1, 1:-1] * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    return u
+
+
+def relaxed(u, k):
+    for _ in range(3):
+        u[1:-1, 1:-1] = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]) - k[1:-1, 1:-1]
+    return u * k
+
+
+def skewed(u, k):
+    for _ in range(2):
+        new = u.copy()
+        new[2:-1, :-3] -= 0.1 * u[2:-1, :-3] * (u[3:, 1:-2] - u[:-3, 3:]) + k.T[2:-1, :-3] * u[1:-2, :-3]
+        new[0], new[:, -1] = new[1], u[:, 0] * 2
+        u = new
+    return u[::-1] + u.T
+
+
+def staggered(h, u):
+    for _ in range(3):
+        u[:, 1:] -= 0.1 * (h[:, 1:] - h[:, :-1])
+        h[:, :-1] -= 0.1 * (u[:, 1:] - u[:, :-1]) * h[:, :-1]
+    return h.sum(axis=0) * u
+
+
+def windowed(u, k):
+    return np.lib.stride_tricks.sliding_window_view(u, (3, 3)).mean(axis=(2, 3)) * k[1:-1, 1:-1] + np.diff(u, axis=1)[1:-1, 1:] ** 2
+
+
+@pytest.mark.parametrize("function", [waves, relaxed, skewed, staggered, windowed])
+@pytest.mark.parametrize("dtype", [numpy.float64, numpy.float32, numpy.complex128])
+def test_shifted_boxes_of_grids_in_one_pass(monkeypatch, function, dtype):
+    u, k = (values((190, 190), seed=seed).astype(dtype) for seed in (1, 2))
+    weights = values((190, 190), seed=3).astype(dtype)[: len(function(np.array(u), np.array(k)))]
+
+    def scalar(u, k):
+        found = function(u, k)
+        return (found * np.array(weights[: found.shape[0], : found.shape[1]])).real.sum()
+
+    found = []
+    for gathers in (True, False):
+        monkeypatch.setattr(bh._jit.derivatives, "_GATHERS", gathers)
+        found.append(bh.grad(scalar, (0, 1))(np.array(u), np.array(k)))
+    for gathered, added in zip(*found):
+        numpy.testing.assert_allclose(gathered, added, rtol=1e-4 if dtype == numpy.float32 else 1e-12, atol=1e-5 if dtype == numpy.float32 else 1e-12)
+
+
+def test_shifted_boxes_of_lines_and_spaces():
+    def line(u):
+        for _ in range(3):
+            u[2:-2] += 0.1 * (u[4:] - 4 * u[3:-1] + 6 * u[2:-2] - 4 * u[1:-3] + u[:-4]) * u[2:-2]
+        return u
+
+    def space(u):
+        inner = (slice(1, -1),) * 3
+        u[inner] += 0.1 * (u[2:, 1:-1, 1:-1] + u[:-2, 1:-1, 1:-1] + u[1:-1, 2:, 1:-1] + u[1:-1, :-2, 1:-1] + u[1:-1, 1:-1, 2:] * u[1:-1, 1:-1, :-2])
+        return u
+
+    check(line, values((40000,)), rtol=1e-5)
+    check(space, values((35, 36, 37)), rtol=1e-5)
+
+

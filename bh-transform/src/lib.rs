@@ -9,6 +9,7 @@
 //!
 //! Rules are a column of the opcode table: `rules/` has them by kinds of operations.
 
+mod adjoints;
 mod emit;
 mod members;
 mod record;

@@ -1,5 +1,6 @@
 //! Derivatives of what a recorder records: a tape in its submission, and the adjoint program recorded like any other.
 
+use crate::adjoints::LEAST;
 use crate::emit::{Emit, Place, Value, contiguous};
 use crate::reverse::{Progress, Sweep};
 use crate::tape::Tape;
@@ -157,7 +158,10 @@ pub struct Pullback {
 }
 
 /// A way back through a stretch.
-pub struct Way(Progress<Arc<Array>>);
+pub struct Way {
+    progress: Progress<Arc<Array>>,
+    least: i64,
+}
 
 impl Pullback {
     /// Takes the arrays of the tape over. `later`: of those that the program can still change, copies are kept.
@@ -182,13 +186,14 @@ impl Pullback {
         self.tape.has_written(base)
     }
 
-    /// Begins a way back with adjoints of all results in their order, which have the types and shapes of the results.
-    pub fn begin(&self, adjoints: &[ArrayId]) -> Result<Way> {
+    /// Begins a way back with adjoints of all results in their order, which have the types and shapes of the results. `gathers`: flows
+    /// into shifted boxes of one grid are added in one pass.
+    pub fn begin(&self, adjoints: &[ArrayId], gathers: bool) -> Result<Way> {
         if adjoints.len() != self.results.len() {
             let text = format!("{} adjoints given for {} results", adjoints.len(), self.results.len());
             return Err(Error::new(status::ARGUMENT, text));
         }
-        let mut way = Way(Progress::of(&self.tape));
+        let mut way = Way { progress: Progress::of(&self.tape), least: if gathers { LEAST } else { i64::MAX } };
         for (result, &adjoint) in self.results.iter().zip(adjoints) {
             if self.tape.depends(result.base.id) {
                 self.add(&mut way, result, adjoint)?;
@@ -220,16 +225,18 @@ impl Pullback {
 
     /// The adjoint of the whole of a base, flat, where the way is; `None` if no result depends on it. It is zero from here on.
     pub fn take(&self, way: &mut Way, base: u64) -> Result<Option<Array>> {
-        way.0.take(base).map(|array| array.duplicate()).transpose()
+        let mut found = None;
+        self.sweep(way, |sweep| sweep.take(base).map(|taken| found = taken))?;
+        found.map(|array| array.duplicate()).transpose()
     }
 
     fn sweep(&self, way: &mut Way, f: impl FnOnce(&mut Sweep<'_, Emitter>) -> Result<()>) -> Result<()> {
         let mut emit = Emitter::new(&self.recorder);
         let bases = |base: u64| self.bases.get(&base).cloned();
-        let progress = std::mem::replace(&mut way.0, Progress::of(&self.tape));
-        let mut sweep = Sweep::new(&mut emit, &self.tape, &bases, progress);
+        let progress = std::mem::replace(&mut way.progress, Progress::of(&self.tape));
+        let mut sweep = Sweep::new(&mut emit, &self.tape, &bases, progress, way.least);
         let done = f(&mut sweep);
-        way.0 = sweep.progress;
+        way.progress = sweep.progress;
         done
     }
 }

@@ -6,17 +6,20 @@
 //!
 //! Derivatives of complex numbers pair with changes as Re Σ a·δ, without a conjugate.
 
+use crate::adjoints::Adjoint;
 use crate::emit::{Emit, Place, Value, contiguous, number, view};
 use crate::rules::expression::{Expression, Partial};
-use crate::rules::{Needs, Rule};
-use crate::tape::{Segment, Step, Tape, is_whole, place_of, rule_of};
-use bh_bytecode::{Base, BatchRef, Constant, DType, Instr, Opcode, Operand, View};
+use crate::rules::{Form, Needs, Rule};
+use crate::tape::{Segment, Step, Tape, is_whole, method, place_of, rule_of};
+use bh_bytecode::{Base, BatchRef, DType, Instr, Opcode, Operand, View};
 use bh_core::Result;
 use std::collections::HashMap;
 
 /// The sweep through a tape.
 pub(crate) struct Sweep<'a, E: Emit> {
     pub(crate) emit: &'a mut E,
+    /// Grids of fewer elements are added to box by box.
+    pub(crate) least: i64,
     tape: &'a Tape,
     /// The bases that hold values, by their identities.
     bases: &'a dyn Fn(u64) -> Option<E::Base>,
@@ -26,7 +29,7 @@ pub(crate) struct Sweep<'a, E: Emit> {
 
 /// How far a sweep is, and what it has found.
 pub(crate) struct Progress<B> {
-    adjoints: HashMap<u64, B>,
+    pub(crate) adjoints: HashMap<u64, Adjoint<B>>,
     /// Bases that stand for others with older values, and whether they may be changed.
     older: HashMap<u64, (B, bool)>,
     /// The segments before it.
@@ -37,11 +40,6 @@ impl<B> Progress<B> {
     /// A sweep that begins at the end of a tape.
     pub(crate) fn of(tape: &Tape) -> Progress<B> {
         Progress { adjoints: HashMap::new(), older: HashMap::new(), segments: tape.segments.len() }
-    }
-
-    /// The adjoint of a base, if any derivative has flowed into it. From here on there is none.
-    pub(crate) fn take(&mut self, base: u64) -> Option<B> {
-        self.adjoints.remove(&base)
     }
 }
 
@@ -54,10 +52,22 @@ pub(crate) struct Call<'t, B> {
     pub(crate) position: usize,
     /// The output, where it was written.
     pub(crate) out: (Base, View),
-    /// The adjoint of the output.
+    /// The adjoint of the output, for rules to read.
     pub(crate) adjoint: Place<B>,
+    /// Where the adjoint of the output is.
+    own: Place<B>,
+    /// What the adjoint is to be multiplied with.
+    factor: f64,
+    /// Does nothing change the adjoint from here on?
+    is_still: bool,
     /// The old values of the output, if they were saved.
     saved: Option<Place<B>>,
+}
+
+/// What flows into the view that an operation wrote: values times a number.
+pub(crate) struct Kept<B> {
+    value: Value<B>,
+    factor: f64,
 }
 
 impl<B> Call<'_, B> {
@@ -83,8 +93,9 @@ impl<'a, E: Emit> Sweep<'a, E> {
         tape: &'a Tape,
         bases: &'a dyn Fn(u64) -> Option<E::Base>,
         progress: Progress<E::Base>,
+        least: i64,
     ) -> Sweep<'a, E> {
-        Sweep { emit, tape, bases, progress }
+        Sweep { emit, least, tape, bases, progress }
     }
 
     /// Goes on through the tape, back to a segment.
@@ -113,17 +124,26 @@ impl<'a, E: Emit> Sweep<'a, E> {
                 saves.push((position, of, old, place, saved.restored));
             }
         }
+        let keeps = matches!(rule_of(&tables, instr), Rule::Form(form) if form.keeps_elements());
         let mut calls = Vec::with_capacity(1);
+        self.emit.locate(tables.origin(instr));
         for (position, &operand) in instr.outputs().iter().enumerate() {
             let Some(out) = place_of(&tables, operand) else { continue };
-            let Some(base) = self.progress.adjoints.get(&out.0.id).cloned() else { continue };
-            let adjoint = Place { base, dtype: out.0.dtype(), view: out.1 };
+            if !self.progress.adjoints.contains_key(&out.0.id) {
+                continue;
+            }
+            let is_still = is_whole(&out.0, &out.1) && !keeps;
+            let found = match is_still {
+                true => self.take_whole(&out.0, &out.1)?,
+                false => Some((self.total(&out.0)?.with(out.1), 1.0)),
+            };
+            let Some((adjoint, factor)) = found else { continue };
             let saved = saves.iter().find(|save| usize::from(save.0) == position).map(|save| save.3.clone());
-            calls.push(Call { tables, instr, needs: step.needs, position, out, adjoint, saved });
+            let own = adjoint.clone();
+            calls.push(Call { tables, instr, needs: step.needs, position, out, adjoint, own, factor, is_still, saved });
         }
         if !calls.is_empty() {
-            self.emit.locate(tables.origin(instr));
-            self.operation(&calls)?;
+            self.operation(calls)?;
         }
         for (_, of, old, place, restored) in saves {
             if restored {
@@ -134,34 +154,89 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// The adjoint of one operation, with a call for each output that has an adjoint.
-    fn operation(&mut self, calls: &[Call<'a, E::Base>]) -> Result<()> {
-        match rule_of(&calls[0].tables, calls[0].instr) {
-            Rule::Form(form) if form.is_factorization() && calls[0].needs.flows != 0 => {
-                self.factors(form, calls)?;
-                calls.iter().try_for_each(|call| self.overwrite(call, Vec::new()))
+    fn operation(&mut self, mut calls: Vec<Call<'a, E::Base>>) -> Result<()> {
+        let rule = rule_of(&calls[0].tables, calls[0].instr);
+        let flows = calls[0].needs.flows != 0;
+        if !matches!(rule, Rule::Partials(_)) && flows {
+            for call in &mut calls {
+                self.settle(call, matches!(rule, Rule::Form(form) if form.passes_on()))?;
             }
-            rule => calls.iter().try_for_each(|call| self.output_of(rule, call)),
+        }
+        match rule {
+            Rule::Form(form) if form.keeps_elements() => calls.iter().try_for_each(|call| self.assignment(form, call)),
+            Rule::Form(form) if form.is_factorization() && flows => {
+                self.factors(form, &calls)?;
+                calls.into_iter().try_for_each(|call| self.overwrite(call, Vec::new()))
+            }
+            Rule::Form(Form::Program) if flows => {
+                self.program(method(&calls[0].tables, calls[0].instr).unwrap_or_default(), &calls)?;
+                calls.into_iter().try_for_each(|call| self.overwrite(call, Vec::new()))
+            }
+            Rule::Partials(partials) if flows => calls.into_iter().try_for_each(|call| self.partials(call, partials)),
+            Rule::Form(form) if flows => calls.into_iter().try_for_each(|call| {
+                let mut kept = Vec::new();
+                self.form(form, &call, &mut kept)?;
+                self.overwrite(call, kept)
+            }),
+            _ => calls.into_iter().try_for_each(|call| self.overwrite(call, Vec::new())),
         }
     }
 
-    /// The adjoint of an operation with one output.
-    fn output_of(&mut self, rule: Rule, call: &Call<'a, E::Base>) -> Result<()> {
-        let mut kept = Vec::new();
-        match rule {
-            Rule::Form(form) if form.keeps_elements() => return self.assignment(form, call),
-            _ if call.needs.flows == 0 => {}
-            Rule::Partials(partials) => {
-                for (at, partial) in partials.iter().enumerate() {
-                    if call.flows(at) {
-                        let flow = self.partial(call, partial)?;
-                        self.flow(call, at, flow, &mut kept)?;
-                    }
-                }
+    /// Gives a call an adjoint without a factor. `passes_on`: what flows is the adjoint itself, so that it has to be still.
+    fn settle(&mut self, call: &mut Call<'a, E::Base>, passes_on: bool) -> Result<()> {
+        if call.factor != 1.0 {
+            call.adjoint = self.scaled(call.adjoint.clone(), call.factor)?;
+            call.factor = 1.0;
+        } else if passes_on && !call.is_still {
+            call.adjoint = self.copied(&call.adjoint)?;
+        }
+        Ok(())
+    }
+
+    fn copied(&mut self, place: &Place<E::Base>) -> Result<Place<E::Base>> {
+        let copy = self.fresh(place.dtype, place.shape())?;
+        self.emit.operate(Opcode::Copy, 0, &copy, &[place.clone().into()])?;
+        Ok(copy)
+    }
+
+    /// The adjoint times each partial derivative. Products with numbers are left to what adds them up.
+    fn partials(&mut self, mut call: Call<'a, E::Base>, partials: &'static [Partial]) -> Result<()> {
+        let (mut kept, mut still, flows) = (Vec::new(), None, call.needs.flows);
+        for (at, partial) in partials.iter().enumerate().filter(|(at, _)| flows >> at & 1 == 1) {
+            let Some((base, to)) = call.input(at) else { continue };
+            let stays = base.id == call.out.0.id && to == call.out.1;
+            let Some(factor) = self.constant_factor(&call, partial) else {
+                self.settle(&mut call, false)?;
+                let flow = self.partial(&call, partial)?;
+                self.flow(&call, at, flow, &mut kept)?;
+                continue;
+            };
+            if stays {
+                kept.push(Kept { value: call.adjoint.clone().into(), factor: factor * call.factor });
+                continue;
             }
-            Rule::Form(form) => self.form(form, call, &mut kept)?,
-            Rule::Zero | Rule::Missing => {}
+            if still.is_none() {
+                let from = if call.is_still { call.adjoint.clone() } else { self.copied(&call.adjoint)? };
+                still = Some((from, call.factor));
+            }
+            let Some((from, own)) = still.clone() else { continue };
+            self.add_times(&base, &to, from, factor * own)?;
         }
         self.overwrite(call, kept)
+    }
+
+    /// The number that a partial derivative is.
+    fn constant_factor(&self, call: &Call<'a, E::Base>, partial: &Partial) -> Option<f64> {
+        match partial {
+            Partial::One => Some(1.0),
+            Partial::MinusOne => Some(-1.0),
+            Partial::Times(Expression::Input(at)) => {
+                let constant = call.instr.inputs()[usize::from(*at)].as_constant()?;
+                let constant = call.tables.constants[constant as usize];
+                constant.value::<f64>().or_else(|| constant.value::<f32>().map(f64::from))
+            }
+            _ => None,
+        }
     }
 
     /// Lets an adjoint flow into an input. What flows into the view that the operation wrote is kept until all rules have read
@@ -171,93 +246,46 @@ impl<'a, E: Emit> Sweep<'a, E> {
         call: &Call<'a, E::Base>,
         at: usize,
         flow: Value<E::Base>,
-        kept: &mut Vec<Value<E::Base>>,
+        kept: &mut Vec<Kept<E::Base>>,
     ) -> Result<()> {
         let Some((base, view)) = call.input(at) else { return Ok(()) };
         if base.id == call.out.0.id && view == call.out.1 {
-            kept.push(flow);
+            kept.push(Kept { value: flow, factor: 1.0 });
             return Ok(());
         }
         self.add(&base, &view, flow)
     }
 
     /// Gives the adjoint of what an operation wrote the values that it has before the operation.
-    fn overwrite(&mut self, call: &Call<'a, E::Base>, kept: Vec<Value<E::Base>>) -> Result<()> {
-        let (adjoint, (base, view)) = (&call.adjoint, &call.out);
-        let mut kept = kept.into_iter();
-        let Some(first) = kept.next() else {
-            if is_whole(base, view) {
-                self.progress.adjoints.remove(&base.id);
-                return Ok(());
+    fn overwrite(&mut self, call: Call<'a, E::Base>, kept: Vec<Kept<E::Base>>) -> Result<()> {
+        let (adjoint, (base, to)) = (&call.own, &call.out);
+        let (dtype, shape) = (adjoint.dtype, to.shape());
+        if call.is_still {
+            // There is none any more.
+            for Kept { value, factor } in kept {
+                let from = self.place(value, dtype, shape)?;
+                self.add_times(base, to, from, factor)?;
             }
-            return self.emit.operate(Opcode::Copy, 0, adjoint, &[number(0.0, adjoint.dtype)]);
-        };
-        let sum = kept.try_fold(first, |sum, next| self.both(Opcode::Add, sum, next, adjoint.dtype, view.shape()))?;
-        match &sum {
-            // The output's own adjoint goes on.
-            Value::Place(place) if E::same(&place.base, &adjoint.base) && place.view == adjoint.view => Ok(()),
-            _ => self.emit.operate(Opcode::Copy, 0, adjoint, &[sum]),
-        }
-    }
-
-    /// Adds to the adjoint of a view. Axes along which the view repeats elements are summed.
-    pub(crate) fn add(&mut self, base: &Base, to: &View, flow: Value<E::Base>) -> Result<()> {
-        let dtype = base.dtype();
-        let is_repeated = |axis: &usize| to.stride()[*axis] == 0 && to.shape()[*axis] > 1;
-        let axes = (0..to.rank()).filter(is_repeated).fold(0u16, |axes, axis| axes | 1 << axis);
-        if to.is_empty() {
             return Ok(());
         }
-        let (to, flow) = if axes == 0 { (*to, flow) } else { self.sum_repeated(to, axes, flow, dtype)? };
-        if !to.is_injective() {
-            return self.add_at_offsets(base, &to, flow);
+        if let [Kept { value: Value::Place(place), factor }] = kept.as_slice()
+            && *factor == 1.0
+            && E::same(&place.base, &adjoint.base)
+            && place.view == adjoint.view
+        {
+            // The output's own adjoint goes on.
+            return Ok(());
         }
-        if let Some(adjoint) = self.progress.adjoints.get(&base.id) {
-            let place = Place { base: adjoint.clone(), dtype, view: to };
-            return self.emit.operate(Opcode::Add, 0, &place, &[Value::Place(place.clone()), flow]);
+        let mut sum = None;
+        for Kept { value, factor } in kept {
+            let place = self.place(value, dtype, shape)?;
+            let term = self.scaled(place, factor)?.into();
+            sum = Some(match sum {
+                None => term,
+                Some(sum) => self.both(Opcode::Add, sum, term, dtype, shape)?,
+            });
         }
-        let adjoint = self.emit.base(dtype, base.len)?;
-        let all = Place { base: adjoint.clone(), dtype, view: contiguous(&[base.len])? };
-        if !is_whole(base, &to) {
-            self.emit.operate(Opcode::Copy, 0, &all, &[number(0.0, dtype)])?;
-        }
-        self.emit.operate(Opcode::Copy, 0, &all.with(to), &[flow])?;
-        self.progress.adjoints.insert(base.id, adjoint);
-        Ok(())
-    }
-
-    fn sum_repeated(
-        &mut self,
-        to: &View,
-        axes: u16,
-        flow: Value<E::Base>,
-        dtype: DType,
-    ) -> Result<(View, Value<E::Base>)> {
-        let flow = self.place(flow, dtype, to.shape())?;
-        let kept = |values: &[i64]| -> Vec<i64> {
-            values.iter().enumerate().filter(|(axis, _)| axes >> axis & 1 == 0).map(|(_, &value)| value).collect()
-        };
-        let (shape, stride) = (kept(to.shape()), kept(to.stride()));
-        let sum = self.fresh(dtype, &shape)?;
-        self.emit.operate(Opcode::AddReduce, axes, &sum, &[flow.into()])?;
-        Ok((view(to.start(), &shape, &stride)?, sum.into()))
-    }
-
-    /// As [`Sweep::add`], of a view some of whose elements are at one place without being repeated along an axis.
-    fn add_at_offsets(&mut self, base: &Base, to: &View, flow: Value<E::Base>) -> Result<()> {
-        let dtype = base.dtype();
-        let adjoint = self.adjoint_of(base)?;
-        let flow = self.place(flow, dtype, to.shape())?;
-        let offsets = self.fresh(DType::I64, to.shape())?;
-        let start = Value::Number(Constant::from_value(to.start()));
-        self.emit.operate(Opcode::Copy, 0, &offsets, &[start])?;
-        for (axis, (&extent, &stride)) in to.shape().iter().zip(to.stride()).enumerate() {
-            if extent > 1 {
-                let numbers = self.numbers(axis, to.shape(), stride)?;
-                self.emit.operate(Opcode::Add, 0, &offsets, &[offsets.clone().into(), numbers.into()])?;
-            }
-        }
-        self.emit.operate(Opcode::ScatterAdd, 0, &adjoint, &[flow.into(), offsets.into()])
+        self.emit.operate(Opcode::Copy, 0, adjoint, &[sum.unwrap_or(number(0.0, dtype))])
     }
 
     /// The number of each element along an axis times a step, stretched to a shape.
@@ -266,19 +294,6 @@ impl<'a, E: Emit> Sweep<'a, E> {
         self.emit.range(&numbers, step)?;
         let stride: Vec<i64> = (0..shape.len()).map(|other| i64::from(other == axis)).collect();
         Ok(numbers.with(view(0, shape, &stride)?))
-    }
-
-    /// The whole adjoint of a base, of zeros if it had none.
-    fn adjoint_of(&mut self, base: &Base) -> Result<Place<E::Base>> {
-        let dtype = base.dtype();
-        let view = contiguous(&[base.len])?;
-        if let Some(adjoint) = self.progress.adjoints.get(&base.id) {
-            return Ok(Place { base: adjoint.clone(), dtype, view });
-        }
-        let place = Place { base: self.emit.base(dtype, base.len)?, dtype, view };
-        self.emit.operate(Opcode::Copy, 0, &place, &[number(0.0, dtype)])?;
-        self.progress.adjoints.insert(base.id, place.base.clone());
-        Ok(place)
     }
 
     /// Gives a view of a base that operations before have read its older values.

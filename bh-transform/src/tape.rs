@@ -3,7 +3,7 @@
 //! A tape sees each batch before it runs. It follows which arrays depend on the arguments, notes which values the rules of the
 //! operations read, keeps the arrays that hold them, and has a view copied before the program overwrites such values in it.
 
-use crate::rules::{Form, Needs, Rule, rule};
+use crate::rules::{Form, Needs, Rule, programs, rule};
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
@@ -237,7 +237,11 @@ impl Tape {
             active = 0;
         }
         let rule = rule_of(tables, instr);
-        if active != 0 && matches!(rule, Rule::Missing) {
+        let is_known = match (rule, method(tables, instr)) {
+            (Rule::Form(Form::Program), Some(name)) => programs::is_known(name, active),
+            (rule, _) => !matches!(rule, Rule::Missing),
+        };
+        if active != 0 && !is_known {
             self.fail(missing(tables, instr));
             return Needs::default();
         }

@@ -1,7 +1,7 @@
 //! The adjoints of folds and of running folds.
 
 use crate::emit::{Emit, Place, Value, number};
-use crate::reverse::{Call, Sweep};
+use crate::reverse::{Call, Kept, Sweep};
 use bh_bytecode::{DType, Opcode, View};
 use bh_core::Result;
 
@@ -42,7 +42,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// The adjoint times the other input, over the box. Axes along which an input is broadcast are summed as it flows there.
-    pub(super) fn contraction(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Value<E::Base>>) -> Result<()> {
+    pub(super) fn contraction(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Kept<E::Base>>) -> Result<()> {
         let folded = self.folded(call);
         for at in [0, 1] {
             if call.flows(at) {

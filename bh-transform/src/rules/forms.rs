@@ -2,13 +2,13 @@
 
 use super::Form;
 use crate::emit::{Emit, Value, number};
-use crate::reverse::{Call, Sweep};
+use crate::reverse::{Call, Kept, Sweep};
 use bh_bytecode::{DType, Opcode};
 use bh_core::Result;
 
 impl<'a, E: Emit> Sweep<'a, E> {
     /// Lets the adjoint of an operation's output flow into its inputs.
-    pub(crate) fn form(&mut self, form: Form, call: &Call<'a, E::Base>, kept: &mut Vec<Value<E::Base>>) -> Result<()> {
+    pub(crate) fn form(&mut self, form: Form, call: &Call<'a, E::Base>, kept: &mut Vec<Kept<E::Base>>) -> Result<()> {
         let (at, flow) = match form {
             Form::Choice => return self.choice(call, kept),
             Form::Contraction => return self.contraction(call, kept),
@@ -34,7 +34,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
             Form::Compress => return self.compress(call),
             Form::Scatter | Form::ScatterAdd | Form::CondScatter => return self.assignment(form, call),
             // Their outputs' adjoints flow together.
-            Form::Lu | Form::Cholesky | Form::Qr | Form::Eigh | Form::Eig | Form::Svd => return Ok(()),
+            Form::Lu | Form::Cholesky | Form::Qr | Form::Eigh | Form::Eig | Form::Svd | Form::Program => return Ok(()),
         };
         self.flow(call, at, flow, kept)
     }
@@ -93,7 +93,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         self.both(Opcode::Multiply, ratio, conjugate, to, shape)
     }
 
-    fn choice(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Value<E::Base>>) -> Result<()> {
+    fn choice(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Kept<E::Base>>) -> Result<()> {
         let (dtype, view) = (call.dtype(), call.out.1);
         let mask = self.input(call, 0)?;
         for at in [1, 2] {

@@ -1,13 +1,13 @@
 //! The adjoints of extension methods.
 
 use crate::emit::{Emit, Place, Value, contiguous, number};
-use crate::reverse::{Call, Sweep};
+use crate::reverse::{Call, Kept, Sweep};
 use bh_bytecode::{DType, Opcode};
 use bh_core::Result;
 
 impl<'a, E: Emit> Sweep<'a, E> {
     /// a·bᵀ and aᵀ·b with the adjoint, or products of each with each where a vector meets a vector.
-    pub(super) fn matmul(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Value<E::Base>>) -> Result<()> {
+    pub(super) fn matmul(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Kept<E::Base>>) -> Result<()> {
         let adjoint = call.adjoint.clone();
         for at in [0, 1] {
             let Some((_, own)) = call.input(at).filter(|_| call.flows(at)) else { continue };
@@ -35,7 +35,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// x of a·x = b: into b flows y of aᵀ·y = adjoint, into a flow the products of −y with x.
-    pub(super) fn solve(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Value<E::Base>>) -> Result<()> {
+    pub(super) fn solve(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Kept<E::Base>>) -> Result<()> {
         let (dtype, view) = (call.dtype(), call.out.1);
         let turned = self.input_place(call, 0)?.transposed()?;
         let y = self.method("solve", &[&turned, &call.adjoint], view.shape())?;

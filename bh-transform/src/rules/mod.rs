@@ -9,6 +9,7 @@ mod folds;
 mod forms;
 mod indices;
 mod methods;
+pub(crate) mod programs;
 
 use bh_bytecode::methods::is_program;
 use bh_bytecode::{DType, Opcode, View, for_each_opcode};
@@ -86,6 +87,8 @@ pub(crate) enum Form {
     Sort,
     /// Elements where a mask is true.
     Compress,
+    /// A scalar program.
+    Program,
 }
 
 /// The values that the derivative of an operation reads, a bit for each input and output, and the inputs it flows into.
@@ -213,7 +216,7 @@ fn rule_of_method(name: &str) -> Rule {
 /// The rule of an operation. `method`: the name of an extension method; `input`: the type of the first array that it reads.
 pub(crate) fn rule(opcode: Opcode, method: Option<&str>, input: DType) -> Rule {
     match (method, Row::of(opcode)) {
-        (Some(name), _) if is_program(name) => Rule::Missing,
+        (Some(name), _) if is_program(name) => Rule::Form(Form::Program),
         (Some(name), _) => rule_of_method(name),
         (None, Some(row)) => rule_of_row(row, input),
         (None, None) => Rule::Missing,
@@ -267,8 +270,14 @@ impl Form {
             Form::Lu | Form::Eigh | Form::Eig | Form::Svd => (active & 1, 0, all),
             Form::Sort => (active & 1, 1, 0),
             Form::Compress => (active & 0b10, 1, 0),
+            Form::Program => (active, ((1u16 << inputs) - 1) as u8, 0),
         };
         if flows == 0 { Needs::default() } else { Needs { flows, inputs, outputs } }
+    }
+
+    /// May what flows into the input be the adjoint of the output itself?
+    pub(crate) fn passes_on(self) -> bool {
+        matches!(self, Form::Cast | Form::Real | Form::Imaginary | Form::Sum)
     }
 
     /// Is the operation a factorization, whose outputs' adjoints flow together?

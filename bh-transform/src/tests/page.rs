@@ -25,7 +25,8 @@ fn table() -> String {
         classes[class(rule(Opcode(Opcode::FIRST_EXTENSION), Some(method.name), DType::F64))]
             .push(method.name.to_owned());
     }
-    classes[2].push("programs of scalars, users' extension methods".to_owned());
+    classes[0].push("functions of scalars".to_owned());
+    classes[2].push("users' extension methods".to_owned());
     let kinds = ["a rule", "zero everywhere", "none: an error, unless its inputs are constant"];
     let mut text = String::from("| derivative | operations |\n|---|---|\n");
     for (kind, names) in kinds.iter().zip(classes) {

@@ -6,6 +6,7 @@ adjoint of that is recorded like any other program. Names and meanings of argume
 """
 
 import functools
+import os
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from .symbols import here
 from .trees import LEAF, alike, as_result, fresh, full, parts_of, tree_of, unflatten
 
 _array = _native.ndarray
+
+_choice = os.environ.get("BH_ADJOINTS", "grids")
+if _choice not in ("grids", "boxes"):
+    raise ValueError(f"BH_ADJOINTS is '{_choice}', but must be grids or boxes")
+# Are flows into shifted boxes of one grid added in one pass over the grid?
+_GATHERS = _choice == "grids"
 
 
 def grad(fun, argnums=0, has_aux=False):
@@ -490,7 +497,7 @@ class _Taped:
 
     def pull(self, cotangents):
         """The adjoints of the arguments, in their forms."""
-        way = self._back.begin(cotangents)
+        way = self._back.begin(cotangents, _GATHERS)
         for call in reversed(self.calls):
             call.take_back(way)
         found = iter(way.finish())
