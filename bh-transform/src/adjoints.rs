@@ -15,6 +15,8 @@ use bh_core::Result;
 pub(crate) const LEAST: i64 = 1 << 15;
 /// This many flows wait, at most.
 const MOST_FLOWS: usize = 16;
+/// This many boxes are added in one pass, at least: a border costs as much as a pass or two.
+const FEWEST: usize = 3;
 /// The part by which a border may make an array larger.
 const BORDER: i64 = 4;
 
@@ -190,12 +192,12 @@ impl<'a, E: Emit> Sweep<'a, E> {
             }
         }
         let smaller = groups.iter().filter(|group| !group.is_whole(&grid)).flat_map(|group| &group.boxes).count();
-        if smaller < 2 || !groups.iter().all(|group| self.has_small_borders(&grid, group)) {
+        if smaller < FEWEST || !groups.iter().all(|group| self.has_small_borders(&grid, group)) {
             others.extend(groups.into_iter().flat_map(|group| group.boxes).map(|(_, flow)| flow));
             return Ok((own, others));
         }
         let (view, is_sum) = (contiguous(&grid)?, own.is_some());
-        let mut terms: Vec<Place<E::Base>> = Vec::new();
+        let mut terms = Vec::new();
         let out = match own {
             Some(own) => Place { base: own, dtype: base.dtype(), view },
             None => self.fresh(base.dtype(), &grid)?,
@@ -203,7 +205,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         for group in groups {
             self.shifted(&grid, group, &mut terms)?;
         }
-        self.add_all(&out, is_sum, terms)?;
+        self.write_sum(&out, is_sum, terms)?;
         Ok((Some(out.base), others))
     }
 
@@ -216,11 +218,9 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// Appends each flow of a group as values for the whole grid.
-    fn shifted(&mut self, grid: &[i64], group: Shifted<E::Base>, terms: &mut Vec<Place<E::Base>>) -> Result<()> {
+    fn shifted(&mut self, grid: &[i64], group: Shifted<E::Base>, terms: &mut Vec<(Place<E::Base>, f64)>) -> Result<()> {
         if group.is_whole(grid) {
-            for (_, flow) in &group.boxes {
-                terms.push(self.scaled(group.from.clone(), flow.factor)?);
-            }
+            terms.extend(group.boxes.iter().map(|(_, flow)| (group.from.clone(), flow.factor)));
             return Ok(());
         }
         let borders = group.borders(grid);
@@ -230,7 +230,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
             let steps = borders.iter().zip(offset).zip(&stride);
             let first: i64 = steps.map(|((border, offset), step)| (border.0 - offset) * step).sum();
             let window = bordered.with(view(first, grid, &stride)?);
-            terms.push(self.scaled(window, flow.factor)?);
+            terms.push((window, flow.factor));
         }
         Ok(())
     }
@@ -261,22 +261,52 @@ impl<'a, E: Emit> Sweep<'a, E> {
         Ok(all)
     }
 
-    /// Writes the sum of terms, and of what is there if that is a sum already.
-    fn add_all(&mut self, out: &Place<E::Base>, is_sum: bool, terms: Vec<Place<E::Base>>) -> Result<()> {
-        let (dtype, shape) = (out.dtype, out.view);
-        let mut terms: Vec<Value<E::Base>> = terms.into_iter().map(Value::Place).collect();
-        let Some(last) = terms.pop() else { return Ok(()) };
-        let mut sum: Option<Value<E::Base>> = is_sum.then(|| out.clone().into());
-        for term in terms {
-            sum = Some(match sum {
-                None => term,
-                Some(sum) => self.both(Opcode::Add, sum, term, dtype, shape.shape())?,
+    /// Writes the sum of terms times numbers, and of what is there if that is a sum already. Terms with the same number are added
+    /// before they are multiplied with it.
+    fn write_sum(&mut self, out: &Place<E::Base>, is_sum: bool, terms: Vec<(Place<E::Base>, f64)>) -> Result<()> {
+        let mut groups: Vec<(f64, Vec<(Place<E::Base>, bool)>)> = Vec::new();
+        for (term, factor) in terms {
+            let (size, is_less) = (factor.abs(), factor < 0.0);
+            match groups.iter_mut().find(|(other, _)| *other == size) {
+                Some((_, terms)) => terms.push((term, is_less)),
+                None => groups.push((size, vec![(term, is_less)])),
+            }
+        }
+        let mut parts: Vec<(Value<E::Base>, bool)> =
+            if is_sum { vec![(out.clone().into(), false)] } else { Vec::new() };
+        for (size, mut terms) in groups {
+            terms.sort_by_key(|(_, is_less)| *is_less);
+            let is_less = terms[0].1;
+            let terms = terms.into_iter().map(|(term, less)| (term.into(), less != is_less)).collect();
+            let Some(sum) = self.chain(terms, out)? else { continue };
+            parts.push(match size == 1.0 {
+                true => (sum, is_less),
+                false => {
+                    let factor = number(if is_less { -size } else { size }, out.dtype);
+                    (self.both(Opcode::Multiply, sum, factor, out.dtype, out.view.shape())?, false)
+                }
             });
         }
-        match sum {
+        let Some((last, is_less)) = parts.pop() else { return Ok(()) };
+        match self.chain(parts, out)? {
+            Some(sum) => self.emit.operate(sign(is_less), 0, out, &[sum, last]),
+            None if is_less => self.emit.operate(Opcode::Multiply, 0, out, &[last, number(-1.0, out.dtype)]),
             None => self.emit.operate(Opcode::Copy, 0, out, &[last]),
-            Some(sum) => self.emit.operate(Opcode::Add, 0, out, &[sum, last]),
         }
+    }
+
+    /// The sum of terms, some of which are subtracted.
+    fn chain(&mut self, terms: Vec<(Value<E::Base>, bool)>, like: &Place<E::Base>) -> Result<Option<Value<E::Base>>> {
+        let (dtype, shape) = (like.dtype, like.view);
+        let mut sum = None;
+        for (term, is_less) in terms {
+            sum = Some(match sum {
+                None if is_less => self.both(Opcode::Multiply, term, number(-1.0, dtype), dtype, shape.shape())?,
+                None => term,
+                Some(sum) => self.both(sign(is_less), sum, term, dtype, shape.shape())?,
+            });
+        }
+        Ok(sum)
     }
 
     /// Adds to the adjoint of a view some of whose elements are at one place without being repeated along an axis.
@@ -303,6 +333,10 @@ impl<'a, E: Emit> Sweep<'a, E> {
         self.emit.operate(Opcode::AddReduce, axes, &sum, &[from.into()])?;
         Ok((view(to.start(), &shape, &stride)?, sum))
     }
+}
+
+fn sign(is_less: bool) -> Opcode {
+    if is_less { Opcode::Subtract } else { Opcode::Add }
 }
 
 /// The extents of a grid in C order with this many elements of which a view is a box; `None` if there is none.
