@@ -323,3 +323,24 @@ def test_elements_that_are_left_out_have_no_errors(call, n):
 def test_powers_under_a_mask_are_checked():
     with pytest.raises(ValueError, match="negative integer powers"):
         bh.power(bh.array([2, 3]), bh.array([-1, 2]), where=bh.array([True, False]), out=bh.zeros(2, int))
+
+
+@pytest.mark.parametrize("name", "maximum minimum fmax fmin bitwise_and bitwise_or bitwise_xor add".split())
+def test_folds_of_lists_of_arrays(name):
+    source = numpy.random.default_rng(5)
+    for count, shape, kind in ((2, (5,), "f8"), (3, (4, 3), "i4"), (16, (2,), "f4"), (17, (3,), "f8"), (3, (3000,), "f8"), (2, (0,), "f8"), (3, (6,), "?")):
+        if kind[0] == "f" and name.startswith("bitwise"):
+            continue
+        hosts = [(source.integers(-2, 3, shape) * 0.5).astype(kind) for _ in range(count)]
+        if kind[0] == "f":
+            hosts[0][:1], hosts[-1][-1:] = numpy.nan, -0.0
+        for make in (list, tuple):
+            mine = getattr(bh, name).reduce(make(map(bh.asarray, hosts)))
+            reference = getattr(numpy, name).reduce(make(hosts))
+            same(mine, reference)
+            # Of zeros, NumPy takes either.
+            folded = getattr(bh, name).reduce(bh.stack([bh.asarray(one) for one in hosts]))
+            assert numpy.asarray(mine).tobytes() == numpy.asarray(folded).tobytes()
+        if 0 in shape:
+            continue
+        same(getattr(bh, name).reduce([bh.asarray(one) for one in hosts], axis=-1), getattr(numpy, name).reduce(hosts, axis=-1))

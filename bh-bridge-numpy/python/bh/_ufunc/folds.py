@@ -261,6 +261,9 @@ def _adds_within(a, value):
 def at(function, a, indices, b=None, /):
     """Applies the function in place at indices, once for each, also where they repeat."""
     name = function.__name__
+    are_plain = name == "add" and type(a) is ndarray and type(b) is ndarray and a._code == b._code != BOOL
+    if are_plain and a._writeable and _native.add_at(a, indices, b):
+        return None
     if (b is None) == (function.nin == 2):
         raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
     if type(a) is not ndarray:
@@ -353,12 +356,30 @@ def _reduceat(function, array, indices, axis, dtype, out):
 
 def _any_reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
     """Any reduction that the table of known folds does not serve."""
+    has_options = dtype is not None or out is not None or keepdims is not False or initial is not _NO_VALUE or where is not True
+    if type(array) in (list, tuple) and axis == 0 and type(axis) is int and not has_options and _are_alike(function, array):
+        # One after the other, without a copy of all.
+        return functools.reduce(function, array)
     given = {"dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
     options = {name: value for name, value in given.items() if value is not _USUAL[name]}
     (kept,) = floating_point.kept((array,), out)
     result = reduce(function, array, axis, **given)
     floating_point.after_fold(function._np, kept, axis, options, result)
     return fallback.given(result)
+
+
+# Functions that select elements or bits of their operands.
+_SELECTIVE = {"maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor"}
+# Of more arrays, a copy and one fold are recorded faster.
+_FEW_ARRAYS = 16
+
+
+def _are_alike(function, arrays):
+    """Are these a few arrays of one shape and type, for which calls of the function for pairs give what its fold gives?"""
+    if not 1 < len(arrays) <= _FEW_ARRAYS or function.__name__ not in _SELECTIVE:
+        return False
+    first = arrays[0]
+    return all(type(one) is ndarray and one.ndim and one.shape == first.shape and one._code == first._code for one in arrays)
 
 
 # What reductions do without options.
