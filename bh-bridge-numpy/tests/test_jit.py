@@ -288,6 +288,16 @@ def test_what_would_not_be_repeated_is_refused(work, text):
     assert same(bh.jit(lambda a: a * 3)(a), a * 3)
 
 
+@pytest.mark.parametrize(
+    "work, value, traced",
+    [(lambda a: a if a.sum() > 0 else -a, numbers(3000), ()), (lambda a: a if a > 0 else -a, numbers(3), ()), (lambda n: n if n > 0 else -n, 2.5, "n")],
+)
+def test_branches_on_values_get_a_note_that_names_where(work, value, traced):
+    with pytest.raises((bh.Error, TypeError, ValueError)) as raised:
+        bh.jit(work, traced=traced)(value)
+    assert [note for note in raised.value.__notes__ if "np.where(condition, a, b)" in note] == raised.value.__notes__
+
+
 def test_arrays_that_the_function_does_not_name_are_refused():
     hidden = {"array": numbers(3000, seed=2)}
     get = hidden.get

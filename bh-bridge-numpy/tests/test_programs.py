@@ -204,6 +204,28 @@ def test_cells_of_a_notebook(tmp_path):
     assert "<table>" in bh.profile()._repr_html_()
 
 
+OPTIONS = """
+import bh
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+bh.load_ipython_extension(shell)
+shell.run_cell_magic("bh", "--profile --doctor", "import numpy as np\\na = np.arange(3000.0)\\nfor i in range(30):\\n    a *= 1.5\\n    float(a[i])")
+try:
+    shell.run_cell_magic("bh", "--report", "pass")
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_cells_take_options():
+    pytest.importorskip("IPython")
+    printed = run("-c", OPTIONS).stdout
+    assert "instructions" in printed and "reads in a loop, 30 times" in printed
+    assert printed.endswith("%%bh takes --profile and --doctor, and not --report\n")
+
+
 def test_without_the_native_library_numpy_does_everything(tmp_path):
     shutil.copytree(Path(bh.__file__).parent, tmp_path / "bh", ignore=shutil.ignore_patterns("*.so"))
     (tmp_path / "main.py").write_text(

@@ -61,7 +61,19 @@ else:
     from ._tools.live import live  # noqa: E402,F401
     from ._tools.magic import load_ipython_extension  # noqa: E402,F401
     from ._tools import tracebacks as _tracebacks  # noqa: E402
-    from ._tools.runtime import explain, fallback, flush, profile, threads, using, wait  # noqa: E402,F401
+    from ._tools.runtime import (  # noqa: E402,F401
+        devices,
+        eager,
+        explain,
+        fallback,
+        flush,
+        memory_limit,
+        profile,
+        stacks,
+        threads,
+        using,
+        wait,
+    )
     from numpy import __version__ as _version  # noqa: E402
 
     _libraries.install()
@@ -73,6 +85,8 @@ else:
     __array_api_version__ = "2024.12"
     __array_namespace_info__ = _namespace.Info
     __all__ = [name for name in globals() if not name.startswith("_")]
+    # Tracebacks name the class as programs do.
+    Error.__name__ = Error.__qualname__ = "Error"
     for _public in map(globals().get, __all__):
         # Public classes are shown, and pickled, under their public names.
         if isinstance(_public, type) and _public.__module__.startswith("bh._") and _public.__module__ != "bh._native":

@@ -16,6 +16,10 @@ _array = _native.ndarray
 # The tracing thread holds the lock. Others wait at most this many seconds for it, as it may itself wait for one of them.
 _one_at_a_time, _PATIENCE = threading.RLock(), 1.0
 
+# Errors of functions that read values while they are recorded begin so, and get this note.
+_READS = ("a traced function reads", "the value of a traced number", "The truth value of an array")
+_CHOOSE = "bh.jit: instead of `if` on such values, write np.where(condition, a, b); keep loops that end by them outside of the function"
+
 
 def jit(function=None, *, traced=(), static=()):
     """A function whose first call records what it does with arrays, and whose later calls run that with their own arrays.
@@ -344,6 +348,10 @@ class Jitted:
         here.tracing, here.rest = True, rest
         try:
             return self._function(*args, **kwargs)
+        except (_native.Error, TypeError, ValueError) as error:
+            if str(error).startswith(_READS):
+                error.add_note(_CHOOSE)
+            raise
         finally:
             here.tracing, here.rest = False, None
 

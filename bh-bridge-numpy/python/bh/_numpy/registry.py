@@ -115,7 +115,7 @@ FUNCTIONS = {
     """),
     **each(QUESTION, """
     base_repr binary_repr broadcast_shapes format_float_positional format_float_scientific get_include get_printoptions getbufsize geterr
-    geterrcall isdtype issubdtype mintypecode printoptions promote_types set_printoptions setbufsize seterrcall show_config show_runtime
+    geterrcall isdtype issubdtype mintypecode printoptions promote_types set_printoptions setbufsize seterrcall show_runtime
     test typename
     """),
     **each(BRACKETS, "c_ mgrid ogrid r_"),
@@ -232,6 +232,7 @@ FUNCTIONS = {
     "in1d": adapted("ar1 ar2"),
     "indices": own("_functions.creation", array=True),
     "info": own("_tools.runtime", "object", complete=True),
+    "show_config": own("_tools.runtime", complete=True),
     "inner": own("_functions.products", "a b", native=True),
     "insert": adapted("arr obj values", by_numpy=MOVED),
     "interp": own("_functions.numeric", "x xp fp", by_numpy=AWAITED),

@@ -16,7 +16,7 @@ class Live:
 
     def __init__(self):
         if _native.Stack.is_begun():
-            raise RuntimeError("bh.live() comes before the first array: this process has a stack that writes nothing")
+            raise RuntimeError("bh.live() has to come before the first array: restart the program or kernel and call it first, or run `python -m bh --live` with the script")
         directory = tempfile.mkdtemp(prefix="bh-live-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         self._server = _native.LiveReport(directory, " ".join(sys.argv))

@@ -11,7 +11,7 @@ from .. import _native
 from .._numpy import fallback as _fallback
 from . import installation
 
-__all__ = ["explain", "fallback", "flush", "info", "profile", "threads", "using", "wait"]
+__all__ = ["devices", "eager", "explain", "fallback", "flush", "info", "memory_limit", "profile", "show_config", "stacks", "threads", "using", "wait"]
 
 
 class using:
@@ -52,6 +52,40 @@ def threads(number=None):
     if not answer:
         raise _native.Error("the stack has no engine whose threads can be set")
     return int(_native.Stack().message("threads"))
+
+
+def eager(on=True):
+    """Runs each operation of the present stack before its call returns, so that errors and times belong to lines; `eager(False)` records again."""
+    _native.Stack().set_eager(bool(on))
+
+
+def stacks():
+    """The names of the stacks that `bh.using`, `--stack` and `BH_STACK` take, as a list."""
+    try:
+        _native.Stack("a name that no stack has")
+    except _native.Error as error:
+        # The configuration is the runtime's, which lists its stacks where it does not know one.
+        return str(error).rpartition("; stacks: ")[2].split(", ")
+
+
+def devices():
+    """The devices of each driver that finds some, as lists of texts under the names of the drivers' stacks.
+
+    The place of a device in its list is the number that `BH_DEVICE` takes. Processors that a driver offers are among them.
+    """
+    found = {}
+    for name in ("cuda", "opencl"):
+        with contextlib.suppress(_native.Error):
+            lines = [line.partition(": ") for line in _native.Stack(name).message("devices").splitlines()]
+            if texts := [text for number, _, text in lines if number.isdecimal()]:
+                found[name] = texts
+    return found
+
+
+def memory_limit():
+    """The most bytes of host memory that arrays of the present stack may take; None without a limit. `BH_MEMORY_LIMIT=8GiB` sets it."""
+    limit = _native.Stack().memory()[3]
+    return None if limit > sys.maxsize else limit
 
 
 @contextlib.contextmanager
@@ -100,6 +134,14 @@ def info(object=None, maxwidth=76, output=None, toplevel="numpy"):
     python = ".".join(map(str, sys.version_info[:3]))
     missing = "".join(f"{line}\n" for line in installation.missing())
     return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n{missing}"
+
+
+def show_config(mode="stdout"):
+    """`numpy.show_config`, after what `bh.info()` says; with the mode "dicts" a dictionary that has that under "bh"."""
+    if mode == "dicts":
+        return {"bh": info(), **np.show_config(mode)}
+    print(info())
+    return np.show_config(mode)
 
 
 class Explanation(str):

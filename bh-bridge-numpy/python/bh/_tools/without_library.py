@@ -56,7 +56,25 @@ def explain(array=None):
     return "no kernels: bh runs without its native library"
 
 
-def doctor():
+def stacks():
+    """The one stack that there is: NumPy."""
+    return ["numpy"]
+
+
+def devices():
+    """No devices."""
+    return {}
+
+
+def memory_limit():
+    """No limit."""
+
+
+def eager(on=True):
+    """NumPy computes each operation at once."""
+
+
+def doctor(form="text", watch=False):
     """No findings."""
     return "no findings: bh runs without its native library"
 
