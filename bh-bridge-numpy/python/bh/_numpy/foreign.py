@@ -1,15 +1,18 @@
 """Calls in the program's own modules, which `rewriting` writes as `see(f)(x)`: which functions belong to other packages, and so get
 NumPy's arrays."""
 
+import builtins
 import functools
 import importlib.machinery
 import sys
 import types
 
+import numpy as np
+
 from .._native import Function, Taught
 from . import imports, views
 
-# Packages that take bh's arrays by NumPy's protocols and give bh's arrays back, or keep them for code of the program.
+# Packages that get bh's arrays: they give bh's arrays back by NumPy's protocols, or keep and hand on what they get.
 BY_PROTOCOL = {
     "array_api_compat": "finds bh as the namespace of its arrays",
     "array_api_extra": "the same",
@@ -19,14 +22,11 @@ BY_PROTOCOL = {
     "dill": "pickles whatever it gets",
     "hypothesis": "calls functions of the program",
     "joblib": "hands arrays to functions of the program",
-    "matplotlib": "asks for NumPy's arrays itself",
     "mpi4py": "reads buffers, and pickles whatever it gets",
     "opt_einsum": "contracts by the functions of its arguments' package",
     "pint": "quantities hold arrays of bh",
     "pytest": "compares whatever it gets, and calls functions of the program",
     "_pytest": "the same",
-    "scipy": "asks for NumPy's arrays itself; its universal functions run on bh's arrays",
-    "skimage": "asks for NumPy's arrays itself",
     "tqdm": "goes through arrays for the program",
     "uncertainties": "holds whatever it gets",
     "xarray": "its variables hold arrays of bh",
@@ -83,7 +83,7 @@ class _Modules(dict):
         return direct
 
 
-# The module of functions in C whose class says one that there is not.
+# The module of classes in C that say one that there is not, and of their functions.
 _NOWHERE = "?"
 _direct = _Modules({_NOWHERE: False})
 
@@ -131,7 +131,7 @@ _PLAIN = frozenset({list, dict, str, set, tuple, bytes, bytearray, frozenset, in
 
 def see(function, sites=None, site=0):
     """What the program's own modules call for a function: the function itself if it is of the program or of bh, otherwise one that
-    gets NumPy's arrays. A function that is called itself, and lives as long as its module, is noted at its site."""
+    gets NumPy's arrays. A function that is called itself is noted at its site, if it lives as long as its module or keeps nothing alive."""
     kind = type(function)
     if kind is _Method:
         inner = function.__func__
@@ -139,7 +139,7 @@ def see(function, sites=None, site=0):
             return function
     elif kind is _Function:
         if _direct[function.__globals__.get("__name__")]:
-            if sites is not None and _LOCAL not in function.__qualname__:
+            if sites is not None and (not function.__closure__ and not function.__defaults__ or _LOCAL not in function.__qualname__):
                 sites[site] = function
             return function
     elif kind is _BuiltIn and type(function.__self__) in _PLAIN:
@@ -215,17 +215,19 @@ def _module_of(function):
         return _module_of_class(function)
     owner = getattr(function, "__objclass__", None)
     if owner is not None:
-        return owner.__module__
+        return _home_of(owner)
     if kind is _BuiltIn or kind is types.MethodWrapperType:
         owner, said = function.__self__, getattr(function, "__module__", None)
         if said is not None or owner is None or isinstance(owner, _Module):
             return said or getattr(owner, "__name__", None)
         return _module_of_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
+    if isinstance(function, np.ufunc):
+        # Universal functions, also of other packages, find bh's by NumPy's protocol.
+        return "numpy"
     # An object whose class says what a call is, or a function of a kind of its own, as Cython's.
     call = getattr(kind, "__call__", None)
-    modules = call.__globals__.get("__name__") if type(call) is _Function else kind.__module__, getattr(function, "__module__", None)
-    if type(call) is not _Function and kind.__module__.partition(".")[0] not in sys.modules:
-        return _NOWHERE
+    home = call.__globals__.get("__name__") if type(call) is _Function else _home_of(kind)
+    modules = home, getattr(function, "__module__", None)
     return next((name for name in modules if isinstance(name, str) and not _direct[name]), modules[0])
 
 
@@ -234,7 +236,20 @@ def _module_of_attribute(kind, name):
     owner = next((one for one in kind.__mro__ if name in vars(one)), kind)
     value = vars(owner).get(name)
     value = getattr(value, "__func__", value)
-    return value.__globals__.get("__name__") if type(value) is _Function else owner.__module__
+    return value.__globals__.get("__name__") if type(value) is _Function else _home_of(owner)
+
+
+# Python's own classes that say no module.
+_CORE = {value for module in (builtins, types) for value in vars(module).values() if isinstance(value, type)}
+
+
+def _home_of(kind):
+    """The module of a class. Some classes in C say one that there is not, or none."""
+    name = kind.__module__
+    if name == "builtins":
+        return name if kind in _CORE else _NOWHERE
+    # Classes with a dictionary for their objects are Python's, whose module may be none that is imported.
+    return name if isinstance(name, str) and (name.partition(".")[0] in sys.modules or "__dict__" in vars(kind)) else _NOWHERE
 
 
 def _module_of_class(kind):
