@@ -133,6 +133,16 @@ def test_the_doctor_of_a_plain_program_says_whether_it_watches(tmp_path):
     assert "main.py:10: reads in a loop, 30 times" in after and "not watched" not in after
 
 
+def test_the_doctor_names_branches_and_prints_in_loops(tmp_path):
+    (tmp_path / "main.py").write_text(
+        "import numpy as np\nx = np.linspace(1, 2, 20_001)\nfor step in range(20):\n    x = (x + 2 / x) / 2\n"
+        "    if abs(x).max() < 0:\n        break\n    x = x + 1\n    print(x[:2])\n"
+    )
+    errors = run("-m", "bh", "--doctor", tmp_path / "main.py").stderr
+    assert "main.py:5: branch in a loop, 20 times" in errors and "test every tenth step" in errors
+    assert "main.py:8: reads in a loop, 20 times" in errors
+
+
 def test_loops_over_data_at_hand_are_no_finding(tmp_path):
     (tmp_path / "main.py").write_text("import numpy as np\na = np.arange(30.0)\nfor i in range(30):\n    a[i] = float(a[i]) + 1\nprint(a.sum())\n")
     done = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py")

@@ -12,8 +12,11 @@ _MANY = 16
 _NOT_WATCHED = "bh doctor: reads and elements in loops were not watched; run `python -m bh --doctor` with the script, or call bh.doctor(watch=True) before the loop"
 
 _reads = Counter()
+_branches = Counter()
 _elements = Counter()
 
+# The methods that read an array.
+_READING = ("item", "__float__", "__int__", "__index__", "__complex__", "tolist", "__array__", "__str__", "__repr__", "__format__")
 
 
 def begin():
@@ -21,8 +24,9 @@ def begin():
     ndarray = _native.ndarray
     if watches():
         return
-    for name in ("item", "__float__", "__int__", "__bool__", "__index__", "__complex__", "tolist", "__array__"):
+    for name in _READING:
         setattr(ndarray, name, _noting(getattr(ndarray, name), _reads))
+    ndarray.__bool__ = _noting(ndarray.__bool__, _branches)
     for name in ("__getitem__", "__setitem__"):
         setattr(ndarray, name, _noting_elements(getattr(ndarray, name)))
 
@@ -34,9 +38,12 @@ def watches():
 
 def _noting(function, counter):
     def method(self, *args, **kwargs):
+        if _native.is_at_hand(self):
+            return function(self, *args, **kwargs)
         _, batches, _ = _native.Stack().work()
         result = function(self, *args, **kwargs)
-        counter[_native.call_site()] += _native.Stack().work()[1] > batches
+        if _native.Stack().work()[1] > batches:
+            counter[_native.call_site()] += 1
         return result
 
     method._notes = counter
@@ -45,14 +52,21 @@ def _noting(function, counter):
 
 def _noting_elements(function):
     def method(self, key, *value):
+        if _native.is_at_hand(self) or not _is_of_element(self, key):
+            return function(self, key, *value)
         recorded, _, _ = _native.Stack().work()
         result = function(self, key, *value)
-        parts = key if type(key) is tuple else (key,)
-        if len(parts) == self.ndim and all(type(part) is int for part in parts):
-            _elements[_native.call_site()] += _native.Stack().work()[0] > recorded
+        if _native.Stack().work()[0] > recorded:
+            _elements[_native.call_site()] += 1
         return result
 
     return method
+
+
+def _is_of_element(array, key):
+    """Does a key name one element?"""
+    parts = key if type(key) is tuple else (key,)
+    return len(parts) == array.ndim and all(type(part) is int for part in parts)
 
 
 def findings():
@@ -61,6 +75,9 @@ def findings():
     for (file, line), count in _reads.items():
         if count >= _MANY:
             rows.append(("reads in a loop", file, line, count, "each read runs what is recorded; keep results in arrays"))
+    for (file, line), count in _branches.items():
+        if count >= _MANY:
+            rows.append(("branch in a loop", file, line, count, "each test runs what is recorded; test every tenth step, or choose with where()"))
     for (file, line), count in _elements.items():
         if count >= _MANY:
             rows.append(("element loop", file, line, count, "each access is an operation; work on slices or with where()"))
