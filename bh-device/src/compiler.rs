@@ -130,6 +130,11 @@ fn kernel_name(number: u32) -> String {
 }
 
 impl Compiler {
+    /// The driver.
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        self.driver.as_ref()
+    }
+
     pub(crate) fn new(
         driver: Arc<dyn Driver>,
         store: Option<KernelStore>,

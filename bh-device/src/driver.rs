@@ -3,6 +3,7 @@
 
 use crate::device::DeviceInfo;
 use crate::language::Language;
+use bh_bytecode::DType;
 use bh_core::config::Row;
 use bh_core::{Host, Result};
 use std::ffi::c_void;
@@ -126,6 +127,11 @@ pub trait Driver: Send + Sync {
     /// A program from what [`Program::binary`] gave, in a process with the same [`Driver::identity`]; none if it cannot be used.
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn Program>>;
 
+    /// Products of matrices by a library of the device's maker, loaded by the first call; none if there is no such library.
+    fn products(&self) -> Option<&dyn Products> {
+        None
+    }
+
     /// An event that comes when all that was asked for is done.
     fn mark(&self) -> Result<Arc<dyn Event>>;
 
@@ -134,6 +140,44 @@ pub trait Driver: Send + Sync {
 
     /// Waits until all that was asked for is done.
     fn finish(&self) -> Result<()>;
+}
+
+/// A library that multiplies matrices, without a loss of precision.
+pub trait Products: Send + Sync {
+    /// Puts products into the queue; their results replace what is in the buffer of the product. The buffers come in the order of
+    /// [`MatrixProduct::places`].
+    ///
+    /// # Safety
+    /// The buffers must be the driver's and have all elements that the places lead to, and that of the product be apart from the
+    /// others.
+    unsafe fn multiply(&self, product: &MatrixProduct, buffers: [&dyn Buffer; 3]) -> Result<()>;
+}
+
+/// The products of each two matrices of two stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixProduct {
+    /// The type of all elements: real or complex numbers of single or double precision.
+    pub dtype: DType,
+    /// Rows, inner elements and columns.
+    pub extents: [i64; 3],
+    /// Matrices of a stack.
+    pub count: i64,
+    /// Where the products, the first factors and the second factors lie. The steps of each are positive, and one of `row` and
+    /// `column` is 1 while the other is no smaller than what it steps over.
+    pub places: [MatrixPlace; 3],
+}
+
+/// Where the matrices of a stack lie, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixPlace {
+    /// The first element in the buffer.
+    pub first: i64,
+    /// From a row to the next.
+    pub row: i64,
+    /// From a column to the next.
+    pub column: i64,
+    /// From a matrix to the next.
+    pub next: i64,
 }
 
 /// Rows of an array, in bytes.

@@ -16,6 +16,7 @@
 //! | `BH_BARRIER`, `BH_BARRIER_ALL` | waits for the items of the group, whose writes to the group's memory, or to all memory, are seen then |
 //! | `BH_COMPARE_EXCHANGE(place, old, new)` | on an `int` of the device's memory, at once; gives what was there |
 //! | `BH_ATOMIC_MAX(place, value)` | likewise |
+//! | `BH_ATOMIC_ADD(place, value)` | likewise, on a `uint` of the device's or a group's memory |
 //! | `BH_AS(type, value)` | the bits of a value as another type of its size |
 //! | `BH_SINCOS(x, place)` | the sine; the cosine goes to a variable |
 //! | `BH_VECTOR(type, count)` | a type of 2 or 4 elements `s0`, `s1`, …, aligned to its size |

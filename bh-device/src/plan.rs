@@ -36,7 +36,7 @@ pub(crate) struct Launches {
 impl Launches {
     /// Are all of them built?
     pub(crate) fn ready(&self) -> bool {
-        self.all.iter().all(|launch| launch.entry.ready().is_some())
+        self.all.iter().all(Launch::is_ready)
     }
 }
 
@@ -147,7 +147,7 @@ impl BlockPlan {
         let lowered = code::lowered(at.0, at.1);
         let entries = |way| {
             let found = launches(at, &lowered, Variant::Specialised, way, pool, methods);
-            found.all.iter().map(|launch| launch.entry.clone()).collect()
+            found.all.iter().filter_map(Launch::kernel).cloned().collect()
         };
         WAYS.into_iter().map(entries).collect()
     }
@@ -178,7 +178,7 @@ impl BlockPlan {
         self.way = way;
         let all = self.special.iter().flat_map(|special| &special.all);
         match settings.specialise {
-            Specialise::Auto => all.map(|launch| launch.entry.clone()).collect(),
+            Specialise::Auto => all.filter_map(Launch::kernel).cloned().collect(),
             _ => Vec::new(),
         }
     }
@@ -190,7 +190,7 @@ impl BlockPlan {
             (Some(special), _) if special.ready() => special,
             _ => &self.plain,
         };
-        now.all.iter().filter(|it| it.entry.ready().is_none()).map(|it| it.entry.clone()).collect()
+        now.all.iter().filter_map(Launch::kernel).filter(|entry| entry.ready().is_none()).cloned().collect()
     }
 
     /// Is this the memory of a base that the block sees no element of?

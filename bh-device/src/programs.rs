@@ -66,6 +66,11 @@ impl Programs {
         }
     }
 
+    /// The driver that builds them.
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        self.shared.compiler.driver()
+    }
+
     /// The entry of a text, of which this many bytes at the end may be in a program with others.
     pub(crate) fn entry(&self, text: String, own: usize) -> Arc<Entry> {
         let hash = bh_bytecode::hash::hash_bytes(text.as_bytes());

@@ -21,10 +21,21 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The launch of a kernel, which may have to be built yet.
+    /// The launch of a kernel, which may have to be built yet, or of a library's products.
     pub(crate) fn new(mut code: Code, programs: &Programs) -> Launch {
+        code.library.take_if(|_| programs.driver().products().is_none());
         let entry = programs.entry(std::mem::take(&mut code.text), code.own);
         Launch { code, entry, numbers: None }
+    }
+
+    /// The kernel that has to be built; none if a library does its work.
+    pub(crate) fn kernel(&self) -> Option<&Arc<Entry>> {
+        if self.code.library.is_some() { None } else { Some(&self.entry) }
+    }
+
+    /// Can it start?
+    pub(crate) fn is_ready(&self) -> bool {
+        self.kernel().is_none_or(|entry| entry.ready().is_some())
     }
 
     /// Brings the numbers to the device, to memory from `take`, if they are no arguments.
@@ -53,6 +64,15 @@ impl Launch {
     ) -> Result<Option<Arc<dyn Event>>> {
         let code = &self.code;
         gpu.kernel_starts()?;
+        let missing = || Error::new(status::DEVICE, "a kernel's memory is missing");
+        if let (Some((product, places)), Some(library)) = (&code.library, gpu.driver.products()) {
+            let [out, left, right] = places.map(|place| memory(place).map(Memory::buffer));
+            let buffers = [out.ok_or_else(missing)?, left.ok_or_else(missing)?, right.ok_or_else(missing)?];
+            // SAFETY: the views of the instruction lie inside of its buffers, which were validated, and its output is in other
+            // memory than its inputs.
+            unsafe { library.multiply(product, buffers)? };
+            return if timed { gpu.driver.mark().map(Some) } else { Ok(None) };
+        }
         let Some(built) = self.entry.ready() else {
             return Err(Error::new(status::DEVICE, "a kernel is not built"));
         };
@@ -60,7 +80,7 @@ impl Launch {
         let mut at = 0;
         for &place in &code.places {
             let Some(memory) = memory(place) else {
-                return Err(Error::new(status::DEVICE, "a kernel's memory is missing"));
+                return Err(missing());
             };
             kernel.set_buffer(at, memory.buffer())?;
             at += 1;

@@ -1,6 +1,7 @@
 //! A device of CUDA in use: its context and its stream, memory, programs, kernels and events.
 
 use crate::api::{Address, Context, NOT_READY, Rows};
+use crate::cublas::Cublas;
 use crate::devices::{self, MEMORY_POOLS};
 use crate::language::{CUDA, FAST_OPTIONS, OPTIONS};
 use crate::library::Handle;
@@ -12,7 +13,7 @@ use bh_device::driver::{self, Driver, Options, Region, Times};
 use bh_device::language::Language;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// `CU_STREAM_NON_BLOCKING`: the stream is ordered by itself, whatever others do.
@@ -29,9 +30,9 @@ const KIND_OF_POINTER: c_int = 2;
 const DEVICE_OF_POINTER: c_int = 9;
 
 /// The stream of a device, which all that it has made keeps.
-struct Stream {
-    context: Context,
-    handle: Handle,
+pub(crate) struct Stream {
+    pub(crate) context: Context,
+    pub(crate) handle: Handle,
     /// Is memory taken and given back in the order of the stream?
     pools: bool,
     /// When the stream began; none if nobody asks for times.
@@ -103,6 +104,8 @@ pub(crate) struct Queue {
     form: Form,
     /// Of the compiler.
     options: &'static [&'static str],
+    /// What multiplies matrices, once a product has asked for it.
+    products: OnceLock<Option<Cublas>>,
 }
 
 impl Queue {
@@ -115,7 +118,7 @@ impl Queue {
         let too_old = || Error::new(status::DEVICE, format!("NVRTC makes no code for device '{}'", info.name));
         let form = nvrtc.form(devices::capability(functions, device)).ok_or_else(too_old)?;
         let options = if options.fast_math { &FAST_OPTIONS[..] } else { &OPTIONS[..] };
-        Ok(Queue { info, stream, nvrtc, form, options })
+        Ok(Queue { info, stream, nvrtc, form, options, products: OnceLock::new() })
     }
 
     /// Puts a command into the stream.
@@ -291,6 +294,11 @@ impl Driver for Queue {
 
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn driver::Program>> {
         self.module(binary.to_vec()).ok()
+    }
+
+    fn products(&self) -> Option<&dyn driver::Products> {
+        let load = || Cublas::new(self.stream.clone(), self.nvrtc.version.0 as u32);
+        self.products.get_or_init(load).as_ref().map(|library| library as &dyn driver::Products)
     }
 
     fn mark(&self) -> Result<Arc<dyn driver::Event>> {

@@ -2,6 +2,7 @@
 //! that nothing of CUDA is needed to build it.
 
 mod api;
+mod cublas;
 mod devices;
 mod driver;
 pub mod language;

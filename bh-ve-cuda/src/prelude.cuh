@@ -15,6 +15,7 @@
 #define BH_BARRIER_ALL __syncthreads()
 #define BH_COMPARE_EXCHANGE(place, old, new) atomicCAS((int *)(place), old, new)
 #define BH_ATOMIC_MAX(place, value) atomicMax((int *)(place), value)
+#define BH_ATOMIC_ADD(place, value) atomicAdd((uint *)(place), value)
 #define BH_AS(type, value) bh_as<type>(value)
 #define BH_SINCOS(x, place) bh_sincos(x, place)
 #define BH_VECTOR(type, count) bh_vector<type, count>

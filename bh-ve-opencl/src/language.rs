@@ -22,6 +22,7 @@ pub(crate) static OPENCL_C: Language = Language {
 #define BH_BARRIER_ALL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define BH_COMPARE_EXCHANGE(place, old, new) atomic_cmpxchg(place, old, new)
 #define BH_ATOMIC_MAX(place, value) atomic_max(place, value)
+#define BH_ATOMIC_ADD(place, value) atomic_add(place, value)
 #define BH_AS(type, value) as_##type(value)
 #define BH_SINCOS(x, place) sincos(x, place)
 #define BH_VECTOR(type, count) type##count

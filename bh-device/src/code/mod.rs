@@ -32,6 +32,7 @@ pub(crate) use stage::{stage, together};
 pub(crate) use tiles::{Into, tiles};
 pub(crate) use view::is_wide;
 
+use crate::driver::MatrixProduct;
 use crate::language::Language;
 use bh_bytecode::DType;
 use bh_kernel::{BufferRef, ConstantRef};
@@ -53,15 +54,18 @@ pub(crate) enum Placement {
     Units,
     /// Loads and stores of some neighbours at once.
     Vector,
+    /// Products of large matrices by the library of the device's maker, if there is one.
+    Library,
 }
 
 /// All placements with their names in the configuration.
-pub(crate) const PLACEMENTS: [(Placement, &str); 6] = [
+pub(crate) const PLACEMENTS: [(Placement, &str); 7] = [
     (Placement::Private, "private"),
     (Placement::Local, "local"),
     (Placement::Padding, "padding"),
     (Placement::Unroll, "unroll"),
     (Placement::Units, "units"),
+    (Placement::Library, "library"),
     (Placement::Vector, "vector"),
 ];
 
@@ -166,6 +170,8 @@ pub(crate) struct Code {
     pub(crate) group: usize,
     /// The instructions (indices in the batch) that may note a failure, by the number that they note, and what that says.
     pub(crate) failing: Vec<(u32, Why)>,
+    /// The products that the kernel computes, if a library may compute them instead, and the memory of their places.
+    pub(crate) library: Option<(MatrixProduct, [KernelMemory; 3])>,
 }
 
 /// What a noted number says.
@@ -268,6 +274,7 @@ impl Writer {
             groups,
             group,
             failing: self.failing,
+            library: None,
         }
     }
 }

@@ -2,7 +2,8 @@
 //! with a vector is a reduction like any other.
 
 use super::tiles::{Into, tiles};
-use super::{Code, KernelMemory, Target, Variant, stage};
+use super::{Code, KernelMemory, Placement, Target, Variant, stage};
+use crate::driver::{MatrixPlace, MatrixProduct};
 use bh_bytecode::contraction::Loops;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
@@ -15,6 +16,11 @@ const BLOCK: i64 = 64;
 const SMALL: i64 = 128;
 const PARTS: i64 = 512;
 const TERMS: i64 = 512;
+
+/// Rows, columns and inner elements of a product that a library computes, and its multiplications, at least: of fewer, a kernel takes
+/// no longer.
+const LIBRARY_SIDE: i64 = 16;
+const LIBRARY_WORK: i64 = 1 << 20;
 
 /// A factor or the product as a matrix.
 #[derive(Clone, Copy)]
@@ -138,6 +144,34 @@ impl Product {
         }
     }
 
+    /// The product as libraries take it: of large matrices without gaps between neighbours.
+    fn for_library(&self) -> Option<(MatrixProduct, [KernelMemory; 3])> {
+        let one = |walk: &Walk<3>| match walk.loops() {
+            [] => Some(Loop { extent: 1, steps: [0; 3] }),
+            &[one] => Some(one),
+            _ => None,
+        };
+        let Loops { stack, rows, inner, columns } = &self.loops;
+        let [stack, rows, inner, columns] = [one(stack)?, one(rows)?, one(inner)?, one(columns)?];
+        let extents = [rows, inner, columns].map(|each| each.extent);
+        let work = extents.iter().fold(stack.extent, |work, &extent| work.saturating_mul(extent));
+        let known = matches!(self.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
+        let is_large = extents.iter().all(|&extent| extent >= LIBRARY_SIDE) && work >= LIBRARY_WORK;
+        if !known || !is_large || self.pieces > 1 {
+            return None;
+        }
+        let sides = [[rows, columns], [rows, inner], [inner, columns]];
+        let place = |operand: usize| {
+            let [down, across] = sides[operand];
+            let [row, column, next] = [down, across, stack].map(|each| each.steps[operand] as i64);
+            let dense = (row == 1 && column >= down.extent) || (column == 1 && row >= across.extent);
+            dense.then_some(MatrixPlace { first: self.places[operand].1, row, column, next })
+        };
+        let places = [place(0)?, place(1)?, place(2)?];
+        let product = MatrixProduct { dtype: self.dtype, extents, count: stack.extent, places };
+        Some((product, self.places.map(|(memory, _)| memory)))
+    }
+
     /// The product as a reduction: the elements of the result, and terms, which are inside if neighbours of the first factor are
     /// terms. Where there is but one row, the second factor decides.
     fn fold(&self) -> Stage {
@@ -214,6 +248,7 @@ pub(crate) fn product(
     }
     let first = scratch.len() as u16;
     let mut codes = vec![tiles(&product, Into::Own { pieces: KernelMemory::Scratch(first) }, target, variant)];
+    codes[0].library = product.for_library().filter(|_| target.placements.has(Placement::Library));
     if product.pieces > 1 {
         scratch.push((product.elements() * product.pieces) as usize * product.dtype.size());
         codes.push(stage::joined(&product.fold(), product.pieces, target, variant, first));

@@ -1,5 +1,6 @@
 //! Scatters. Of values for one element the last in C order wins: each item claims its element with its number, the highest
-//! number stays, and its owner writes. Sums are made in C order: indices are sorted with their numbers, and one item adds
+//! number stays, and its owner writes. Sums of whole numbers of 32 or 64 bits are the same in any order: items add at once, in the memory
+//! of their group first if there are few elements. Other sums are made in C order: indices are sorted with their numbers, and one item adds
 //! all that belong to an element, so that results are the same to the last bit in every run.
 
 use super::view::{Access, indices, is_wide};
@@ -13,6 +14,11 @@ const MOST: i64 = (1 << 31) - 2;
 const DIGIT: u32 = 4;
 /// Items of the sort, each with a run of neighbours.
 const SORTERS: i64 = 4096;
+
+/// Bytes of local memory for sums, where there is much and where there is little; and the fewest indices for each element with which
+/// groups have sums of their own.
+const LOCAL: [usize; 2] = [32 << 10, 16 << 10];
+const SHARE: i64 = 4;
 
 /// Memory between the kernels of a scatter.
 const OWNERS: KernelMemory = KernelMemory::Scratch(0);
@@ -84,7 +90,11 @@ pub(crate) fn scatter_range<'a>(
     let ((value, value_bytes), (index, index_bytes)) = (apart(value), apart(index));
     let (mask, mask_bytes) = mask.map(apart).map_or((None, 0), |(mask, bytes)| (Some(mask), bytes));
     let scatter = Scatter { output, value, index, mask, shape, elements, range, count, instr, target, variant, wide };
-    let (codes, mut scratch) = if record.opcode == Opcode::ScatterAdd { scatter.sums() } else { scatter.last() };
+    let (codes, mut scratch) = match record.opcode {
+        Opcode::ScatterAdd if scatter.is_counted() => (vec![scatter.counts()], Vec::new()),
+        Opcode::ScatterAdd => scatter.sums(),
+        _ => scatter.last(),
+    };
     scratch.resize(COPIES as usize, 0);
     scratch.extend([value_bytes, index_bytes, mask_bytes].into_iter().filter(|bytes| *bytes > 0));
     copies.extend(codes);
@@ -179,6 +189,49 @@ impl Scatter<'_> {
         let body = self.each(&mut write, false, &store);
         let write = self.finish(write, self.count, &body);
         (vec![clear, claim, write], vec![self.elements as usize * 4])
+    }
+
+    /// Are elements whole numbers in words of 32 bits, which items can add to at once?
+    fn is_counted(&self) -> bool {
+        matches!(self.output.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64)
+    }
+
+    /// One kernel that adds whole numbers in any order.
+    fn counts(&self) -> Code {
+        let (mut writer, dtype, group) = (self.writer(), self.output.dtype, self.target.group);
+        let (index, name, words) = (writer.index(), type_name(dtype), dtype.size() / 4);
+        let (split, element) = self.target(&mut writer, "place");
+        let (value_split, value) = self.value(&mut writer, "t", "v");
+        let to_device = format!("{split}BH_GLOBAL uint *to = (BH_GLOBAL uint *)&{element};\n{}", add_words(words));
+        // Elements that a power of two has room for, so that few texts serve all.
+        let room = (self.elements as u64).next_power_of_two() as usize;
+        let shares =
+            room * dtype.size() <= LOCAL[usize::from(self.target.halves < 2)] && self.count / SHARE >= self.elements;
+        if !shares {
+            let add = format!("if (valid) {{\n{value_split}const {name} value = {value};\n{to_device}}}\n");
+            let body = self.each(&mut writer, true, &add);
+            return self.finish(writer, self.count, &body);
+        }
+        let elements = writer.numbers.text(self.elements);
+        let words_text = if words == 1 { elements.clone() } else { format!("{words} * {elements}") };
+        let add = format!(
+            "if (valid) {{\n{value_split}const {name} value = {value};\nBH_TO_LOCAL uint *to = own + {words} * place;\n{}}}\n",
+            add_words(words)
+        );
+        let all = self.each(&mut writer, true, &add);
+        let sum = match words {
+            1 => "own[place]".to_owned(),
+            _ => "own[2 * place] | (ulong)own[2 * place + 1] << 32".to_owned(),
+        };
+        let body = format!(
+            "BH_LOCAL uint own[{}];\nfor ({index} at = BH_ITEM; at < {words_text}; at += {group}) own[at] = 0;\nBH_BARRIER;\n\
+             {all}BH_BARRIER;\nfor ({index} place = BH_ITEM; place < {elements}; place += {group}) {{\n\
+             const {name} value = ({name})({sum});\nif (value != 0) {{\n{to_device}}}\n}}\n",
+            room * words
+        );
+        let most = (self.count / self.elements.max(1)).clamp(1, self.target.groups as i64) as usize;
+        let groups = (self.count as u64).div_ceil(group as u64) as usize;
+        writer.finish(self.target, groups.min(most), group, &body)
     }
 
     fn sums(&self) -> (Vec<Code>, Vec<usize>) {
@@ -285,5 +338,18 @@ impl Scatter<'_> {
              {value_split}sum = {sum};\n}}\n{element} = sum;\n}}\n"
         );
         self.finish(writer, self.count, &body)
+    }
+}
+
+/// Statements that add `value` at once to the number of this many words of 32 bits at `to`, the lower word first. Each time that the
+/// lower word wraps, one addition sees it and carries, so that the sum is right when all have been made.
+fn add_words(words: usize) -> &'static str {
+    match words {
+        1 => "BH_ATOMIC_ADD(to, (uint)value);\n",
+        _ => {
+            "const uint low = (uint)value;\nuint high = (uint)((ulong)value >> 32);\n\
+             if (low != 0 && (uint)(BH_ATOMIC_ADD(to, low) + low) < low) high++;\n\
+             if (high != 0) BH_ATOMIC_ADD(to + 1, high);\n"
+        }
     }
 }

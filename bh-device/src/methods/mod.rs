@@ -284,5 +284,6 @@ fn call(batch: &BatchRef<'_>, instr: u32, target: &Target, text: &str) -> Code {
         groups: (items as u64).div_ceil(target.group as u64) as usize,
         group: target.group,
         failing: Vec::new(),
+        library: None,
     }
 }

@@ -1,5 +1,6 @@
 //! The engine of OpenCL devices. One program, which `cargo xtask test` runs test by test.
 
+mod counting;
 mod engine;
 mod factors;
 mod methods;

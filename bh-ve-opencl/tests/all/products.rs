@@ -94,3 +94,45 @@ fn random_contractions_equal_the_oracle() {
         assert!(count(&stack, "kernels") >= programs);
     }
 }
+
+/// A stack of products of large matrices, each operand with this order of its last two axes in memory.
+fn large(dtype: DType, matrices: i64, [rows, inner, columns]: [i64; 3], layouts: usize) -> Program {
+    let mut rng = Rng::new(layouts as u64);
+    let mut program = Program { batch: Batch::default(), memory: Default::default() };
+    let mut push = |down: i64, across: i64, turned: bool| {
+        let (id, elements) = (program.batch.bases.len() as u64 + 1, matrices * down * across + 5);
+        program.memory.insert(id, data::fill(&mut rng, dtype, elements, data::Values::Whole));
+        let base = program.batch.push_base(Base { flags: base_flags::LIVE_OUT, ..Base::new(id, dtype, elements) });
+        (base, down * across, if turned { [1, down] } else { [across, 1] })
+    };
+    let bits = [layouts & 1 != 0, layouts & 2 != 0, layouts & 4 != 0];
+    let (out, next, [row, column]) = push(rows, columns, bits[0]);
+    let (left, left_next, [left_row, left_term]) = push(rows, inner, bits[1]);
+    let (right, right_next, [right_term, right_column]) = push(inner, columns, bits[2]);
+    let shape = [matrices, rows, inner, columns];
+    let mut view = |base: u32, shape: &[i64], stride: &[i64]| {
+        Operand::view(program.batch.push_view(base, &View::new(3, shape, stride).unwrap()))
+    };
+    let operands = [
+        view(out, &[matrices, rows, columns], &[next, row, column]),
+        view(left, &shape, &[left_next, left_row, left_term, 0]),
+        view(right, &shape, &[right_next, 0, right_term, right_column]),
+    ];
+    program.batch.push_instr(Instr { param: 0b0100, ..Instr::new(Opcode::Contract, &operands) });
+    program
+}
+
+#[test]
+fn large_products_of_all_layouts_equal_the_oracle() {
+    let _alone = alone();
+    let keys = "specialise = 'off'\ncache_dir = ''\nsmall_bytes = '0'";
+    let Some(mut stack) = load_with_groups(256, "'opencl'", keys) else { return };
+    for layouts in 0..8 {
+        let dtype = [DType::F32, DType::F64, DType::C64, DType::C128][layouts % 4];
+        let program = large(dtype, [1, 3][layouts / 4], [130, 70, 120], layouts);
+        let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{dtype} {layouts}: {error}"));
+        let outcome = program.oracle().unwrap().check(&program.batch, &memory);
+        outcome.unwrap_or_else(|why| panic!("{dtype} {layouts}: {why}"));
+    }
+    assert!(count(&stack, "kernels") >= 8);
+}
