@@ -69,12 +69,26 @@ def test_the_sum_of_the_readme_stores_no_array(tmp_path):
     assert counters["memory.allocations"] == 1
 
 
-def test_the_nbody_program_stores_four_of_its_matrices(tmp_path):
-    module = ast.parse((ROOT / "docs/site/programs/nbody.py").read_text())
+@pytest.mark.parametrize(
+    "name, stored, size",
+    [
+        # The vectors between bodies, and a power of their lengths.
+        ("nbody", 4, 900 * 900),
+        # The result alone.
+        ("image_filters", 1, 1494 * 1494),
+    ],
+)
+def test_programs_of_the_gallery_store_few_arrays(name, stored, size, tmp_path):
+    module = ast.parse((ROOT / f"docs/site/programs/{name}.py").read_text())
     (function,) = (part for part in module.body if isinstance(part, ast.FunctionDef))
-    counters = counted(f"{ast.unparse(function)}\nnp.wait(nbody(np))", tmp_path)
-    matrix = 900 * 900 * 8
-    assert 4 * matrix <= counters["node.peak_bytes"] < 4.1 * matrix
+    counters = counted(f"{ast.unparse(function)}\nnp.wait({function.name}(np))", tmp_path)
+    assert stored <= counters["node.peak_bytes"] / (8 * size) < stored + 0.1
+
+
+def test_the_first_program_has_the_kernels_that_its_comment_counts(tmp_path):
+    text = PROGRAMS["index.md 1"][0]
+    assert "as four kernels" in text
+    assert run(text.replace("print(", "mean = z.mean()\nprint(np.explain(), "), tmp_path).startswith("4 kernels for ")
 
 
 def test_each_template_of_the_kit_has_what_checks_it():
