@@ -24,7 +24,7 @@ def stack_in_process(name):
 @functools.cache
 def ranks_of(name):
     """How many ranks have parts of the arrays of the stack of this name."""
-    return int(_native.Stack(name).message("cluster ranks") or 1)
+    return int(_native.Stack(name).message_first("cluster ranks") or 1)
 
 
 def apart(shape, code, stack):

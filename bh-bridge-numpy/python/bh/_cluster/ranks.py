@@ -41,7 +41,7 @@ def rank():
 
 def ranks():
     """How many ranks the arrays are on: 1 but on a cluster."""
-    return int(_native.Stack().message("cluster ranks") or 1)
+    return int(_native.Stack().message_first("cluster ranks") or 1)
 
 
 def map_blocks(function, *arrays, halo=0, dtype=None):

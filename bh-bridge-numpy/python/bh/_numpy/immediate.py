@@ -74,7 +74,7 @@ def _awaited(array):
 
 
 def _threads(stack):
-    return int(_native.Stack(stack).message("threads") or 1)
+    return int(_native.Stack(stack).message_first("threads") or 1)
 
 
 def _option(value):

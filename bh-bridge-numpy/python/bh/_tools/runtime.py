@@ -76,7 +76,7 @@ def devices():
     found = {}
     for name in ("cuda", "opencl"):
         with contextlib.suppress(_native.Error):
-            lines = [line.partition(": ") for line in _native.Stack(name).message("devices").splitlines()]
+            lines = [line.partition(": ") for line in _native.Stack(name).message_first("devices").splitlines()]
             if texts := [text for number, _, text in lines if number.isdecimal()]:
                 found[name] = texts
     return found
