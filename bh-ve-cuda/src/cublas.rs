@@ -108,7 +108,7 @@ impl Drop for Cublas {
 
 impl Products for Cublas {
     unsafe fn multiply(&self, product: &MatrixProduct, buffers: [&dyn Buffer; 3]) -> Result<()> {
-        let too_large = || Error::new(status::DEVICE, "cuBLAS: a product of matrices is too large");
+        let too_large = || Error::new(status::DEVICE, "CUDA: a product of matrices is too large for cuBLAS");
         let size = product.dtype.size();
         let multiply = match (product.dtype.is_complex(), size) {
             (false, 4) => self.functions.multiply_f32,
@@ -163,7 +163,8 @@ impl Products for Cublas {
                 count,
             )
         };
-        let failed = |status| Err(Error::new(status, format!("cuBLAS: a product of matrices failed: status {code}")));
+        let failed =
+            |status| Err(Error::new(status, format!("CUDA: a product of matrices by cuBLAS failed: status {code}")));
         match code {
             0 => Ok(()),
             NO_MEMORY => failed(status::MEMORY),
