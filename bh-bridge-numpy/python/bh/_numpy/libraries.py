@@ -17,6 +17,12 @@ from .views import given_views, seen
 
 # The modules whose public functions and classes a program calls, or single ones of them; a class's bases in the same library are
 # taught with it. Where there are none, each module of the library is taught.
+#
+# Calls from the program's modules get NumPy's arrays in any case under `python -m bh` (`foreign`). A library stands here for one of
+# three reasons. Scripts that import bh themselves use it, and it refuses bh's arrays: CatBoost, CasADi, OpenCV, CVXPY, LightGBM, mne,
+# netCDF4, OSQP, pandas, polars, soxr, Numba, msgpack, orjson, ujson, gensim, librosa, astropy.table. Its own code hands arrays on to a function
+# that looks at the class: matplotlib.cbook, skimage, sklearn.model_selection, torch.utils.data, pytest.approx, sympy.lambdify. Or it takes
+# bh's arrays and numbers for something else, without an error: scipy.ndimage.label, sqlite3, statistics, torch.tensor.
 LIBRARIES = {
     "astropy.table": ("astropy.table",),
     "casadi": ("casadi",),
