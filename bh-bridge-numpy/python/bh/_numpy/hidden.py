@@ -4,6 +4,7 @@
 PREFIX = "_@"
 SEE, OWNER, SUBSCRIPTED, SITES, TYPE = (PREFIX + name for name in ("see", "receiver", "subscripted", "sites", "type"))
 
+
 class _Everything:
     """Sites at which nothing is noted."""
 
