@@ -2,10 +2,14 @@
 
 import dataclasses
 import math
+import os
+import subprocess
+import sys
 import typing
 
 import numpy
 import pytest
+from conftest import LIMIT
 
 import bh
 import bh as np
@@ -764,3 +768,22 @@ def test_shifted_boxes_of_lines_and_spaces():
     check(space, values((35, 36, 37)), rtol=1e-5)
 
 
+RANKS = """
+[stacks]
+ranks = ["filter", "cluster", "fuser", "node", "ve-cpu"]
+default = "ranks"
+[components.cluster]
+ranks = 3
+small_bytes = 16
+"""
+
+
+def test_derivatives_and_members_on_ranks(tmp_path):
+    (tmp_path / "ranks.toml").write_text(RANKS)
+    here = os.path.dirname(__file__)
+    environment = {**os.environ, "BH_CONFIG": str(tmp_path / "ranks.toml"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    chosen = "jacobi or bodies or lines_and_spaces"
+    files = [os.path.join(here, f"{name}.py") for name in ("test_derivatives", "test_vmap")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", chosen]
+    done = subprocess.run(command, env=environment, cwd=here, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]

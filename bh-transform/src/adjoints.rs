@@ -36,6 +36,9 @@ pub(crate) struct Flow<B> {
     pub(crate) factor: f64,
 }
 
+/// Terms of a sum, and whether each is subtracted.
+type Terms<B> = Vec<(Value<B>, bool)>;
+
 /// Flows of the same values into boxes of a grid, which begin at these places.
 struct Shifted<B> {
     from: Place<B>,
@@ -264,20 +267,19 @@ impl<'a, E: Emit> Sweep<'a, E> {
     /// Writes the sum of terms times numbers, and of what is there if that is a sum already. Terms with the same number are added
     /// before they are multiplied with it.
     fn write_sum(&mut self, out: &Place<E::Base>, is_sum: bool, terms: Vec<(Place<E::Base>, f64)>) -> Result<()> {
-        let mut groups: Vec<(f64, Vec<(Place<E::Base>, bool)>)> = Vec::new();
+        let mut groups: Vec<(f64, Terms<E::Base>)> = Vec::new();
         for (term, factor) in terms {
-            let (size, is_less) = (factor.abs(), factor < 0.0);
+            let (size, is_less, term) = (factor.abs(), factor < 0.0, term.into());
             match groups.iter_mut().find(|(other, _)| *other == size) {
                 Some((_, terms)) => terms.push((term, is_less)),
                 None => groups.push((size, vec![(term, is_less)])),
             }
         }
-        let mut parts: Vec<(Value<E::Base>, bool)> =
-            if is_sum { vec![(out.clone().into(), false)] } else { Vec::new() };
+        let mut parts: Terms<E::Base> = if is_sum { vec![(out.clone().into(), false)] } else { Vec::new() };
         for (size, mut terms) in groups {
             terms.sort_by_key(|(_, is_less)| *is_less);
             let is_less = terms[0].1;
-            let terms = terms.into_iter().map(|(term, less)| (term.into(), less != is_less)).collect();
+            let terms = terms.into_iter().map(|(term, less)| (term, less != is_less)).collect();
             let Some(sum) = self.chain(terms, out)? else { continue };
             parts.push(match size == 1.0 {
                 true => (sum, is_less),
@@ -296,7 +298,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// The sum of terms, some of which are subtracted.
-    fn chain(&mut self, terms: Vec<(Value<E::Base>, bool)>, like: &Place<E::Base>) -> Result<Option<Value<E::Base>>> {
+    fn chain(&mut self, terms: Terms<E::Base>, like: &Place<E::Base>) -> Result<Option<Value<E::Base>>> {
         let (dtype, shape) = (like.dtype, like.view);
         let mut sum = None;
         for (term, is_less) in terms {
