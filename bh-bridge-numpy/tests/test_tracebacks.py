@@ -86,18 +86,30 @@ def test_an_error_without_lines_of_a_program_keeps_its_own():
         assert caught.__traceback__ is before
 
 
-CELLS = """
+CELLS = [
+    "import bh as np",
+    "a = np.arange(100_000)\nb = a[np.arange(100_000) * 2]",
+    "print(b.sum())",
+    "np.ones((3, 4)) + np.ones(10)",
+    "np.doctor(watch=True)\nx = np.ones(100_000)\nfor i in range(20):\n    x *= 2\n    print(x[:2])",
+    "print(np.doctor())",
+    "y = x + 1",
+    "z = y * 2\nprint(np.explain())",
+]
+SESSION = f"""
 from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance(colors="NoColor")
-for cell in ("import bh as np", "a = np.arange(100_000)\\nb = a[np.arange(100_000) * 2]", "print(b.sum())", "np.ones((3, 4)) + np.ones(10)"):
+for cell in {CELLS}:
     shell.run_cell(cell, store_history=True)
 """
 
 
 def test_cells_show_their_own_lines_and_name_those_of_other_cells(tmp_path):
     pytest.importorskip("IPython")
-    command = [sys.executable, "-c", CELLS]
+    command = [sys.executable, "-c", SESSION]
     shown = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, timeout=LIMIT).stdout
     assert "size 100000 (recorded at Cell In[2], line 2)" in shown and "----> 1 np.ones((3, 4)) + np.ones(10)" in shown
-    assert f"{os.sep}bh{os.sep}_" not in shown and "recorded at /" not in shown
+    assert f"{os.sep}bh{os.sep}_" not in shown and "ipython-input" not in shown
+    assert "Cell In[5], line 5: reads in a loop, 20 times" in shown
+    assert "(Cell In[7], line 1)" in shown and "(Cell In[8], line 1)" in shown

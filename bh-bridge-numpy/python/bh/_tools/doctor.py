@@ -5,6 +5,7 @@ from collections import Counter
 from .. import _native
 from .._cluster import ranks
 from .._numpy import fallback
+from .tracebacks import with_cells
 
 # The reads or assignments of single elements by one line that make a loop of them.
 _MANY = 16
@@ -100,7 +101,7 @@ def report(form="text"):
         return json.dumps([dict(zip(("kind", "file", "line", "count", "advice"), row)) for row in rows])
     if form == "csv":
         return "\n".join(["kind,file,line,count,advice", *(",".join(f'"{part}"' for part in row) for row in rows)])
-    lines = [f"{file}:{line}: {kind}, {count} times: {advice}" for kind, file, line, count, advice in rows]
+    lines = [f"{with_cells(f'{file}:{line}')}: {kind}, {count} times: {advice}" for kind, file, line, count, advice in rows]
     if not watches():
         lines.append(_NOT_WATCHED)
     elif not rows:

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _native
 from .._numpy import fallback as _fallback
 from . import installation
+from .tracebacks import with_cells
 
 __all__ = ["devices", "eager", "explain", "fallback", "flush", "info", "memory_limit", "profile", "show_config", "stacks", "threads", "using", "wait"]
 
@@ -174,7 +175,7 @@ def _explained(directory, immediate, recipes):
     texts, pictures = [], []
     for file in sorted(directory.iterdir()):
         if file.suffix == ".txt":
-            texts.append(file.read_text())
+            texts.append(with_cells(file.read_text()))
         elif file.suffix == ".svg":
             pictures.append(file.read_text())
     at_once = f"; {immediate} operations on little data were carried out where they were called" if immediate else ""

@@ -14,7 +14,7 @@ _BH = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _RUNPY = "<frozen runpy>"
 
-# A file and a line in a message, as messages of failed operations name the line that recorded them.
+# A file and a line in a text, such as the line that recorded a failed operation.
 _PLACE = re.compile(r"([^\s()]+):(\d+)")
 
 
@@ -79,16 +79,29 @@ def _in_threads(before):
     return hook
 
 
-def _in_cells(shell, kind, error, traceback, tb_offset=None):
-    """Shows an error of a cell; lines of other cells that its message names are named as IPython does."""
+def _shell():
+    """The program's IPython, or None."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
+def with_cells(text):
+    """A text whose lines of files are named as IPython does where they are of its cells: `Cell In[4], line 2`."""
+    shell = _shell()
+    if shell is None:
+        return text
 
     def named(found):
         cell = shell.compile.format_code_name(found[1])
         return f"{' '.join(cell)}, line {found[2]}" if cell else found[0]
 
+    return _PLACE.sub(named, text)
+
+
+def _in_cells(shell, kind, error, traceback, tb_offset=None):
+    """Shows an error of a cell."""
     trim(error)
     if error.args and isinstance(error.args[0], str):
-        error.args = (_PLACE.sub(named, error.args[0]), *error.args[1:])
+        error.args = (with_cells(error.args[0]), *error.args[1:])
     shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
 
 
@@ -98,6 +111,6 @@ def install():
         return
     sys.excepthook = _in_scripts(sys.excepthook)
     threading.excepthook = _in_threads(threading.excepthook)
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    shell = _shell()
     if shell is not None and not shell.custom_exceptions:
         shell.set_custom_exc((Exception,), _in_cells)
