@@ -22,9 +22,9 @@ pub struct Member {
 /// Operations that run box by box.
 #[derive(Default)]
 pub struct Cluster {
-    /// Its operations in program order. A cluster that became part of another one has none.
+    /// Its operations in program order. A cluster that was merged into another one has none.
     pub members: Vec<Member>,
-    /// The instruction before which all of it has to be done.
+    /// The instruction before which all of its operations must run.
     pub end: u32,
 }
 
@@ -51,7 +51,7 @@ struct Open {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     None,
-    /// It takes part in the flow from index to equal index.
+    /// It reads or writes what the cluster does at equal indices.
     Aligned,
     Conflict,
 }
@@ -117,7 +117,8 @@ fn accesses(batch: &Batch, instr: &Instr, member: Option<&Member>) -> Vec<Access
     for (place, &operand) in instr.operands().iter().enumerate() {
         if let (Some(view), Some(base)) = (operand.as_view(), base_of(batch, operand)) {
             let writes = place < instr.outputs as usize;
-            list.push(Access { base, view: Some(view), reads: !writes || instr.opcode.reads_output(), writes });
+            let reads = !writes || instr.opcode.reads_output() || instr.opcode.is_extension();
+            list.push(Access { base, view: Some(view), reads, writes });
         }
     }
     for cut in member.iter().flat_map(|member| &member.cuts).flatten() {
@@ -181,7 +182,7 @@ impl Open {
                 }
                 match (new.view, old.view) {
                     (Some(a), Some(b)) if a == b && may_align => link = Link::Aligned,
-                    // Who reads any of a base is lost with all of it.
+                    // An instruction that reads any part of a base is lost with all of it.
                     (Some(a), Some(b)) if !new.reads && !old.reads && relation(batch, a, b) == Overlap::Disjoint => {}
                     _ => return Link::Conflict,
                 }

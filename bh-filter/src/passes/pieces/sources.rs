@@ -89,7 +89,7 @@ impl Sources {
         Sources { pieces: (0..count).map(|_| Vec::new()).collect(), changed: vec![None; count] }
     }
 
-    /// What a view consists of before the next instruction, if all of its elements have a source other than their base.
+    /// The sources of a view before the next instruction, if none of its elements is held by its base alone.
     pub fn of(&self, batch: &Batch, view: u32) -> Option<Cut> {
         let base = base_of(batch, Operand::view(view))?;
         let pieces = &self.pieces[base as usize];
@@ -153,7 +153,7 @@ impl Sources {
             let known = &mut self.pieces[base as usize];
             known.retain(|piece| target.len() != batch.bases[base as usize].len && piece.target != target);
             if known.len() + pieces.len() > MOST {
-                // What no piece covers is held by the base, which is always right.
+                // The base holds every element that no piece covers, which is always right.
                 known.clear();
             } else {
                 known.extend(pieces);
@@ -180,7 +180,7 @@ impl Sources {
     }
 }
 
-/// What an instruction copies, without a change of type.
+/// The operand that an instruction copies without a change of type.
 pub fn copied(batch: &Batch, instr: &Instr) -> Option<Operand> {
     let source = instr.operands[1];
     (instr.opcode == Opcode::Copy && batch.as_ref().dtype(source) == output_type(batch, instr)).then_some(source)

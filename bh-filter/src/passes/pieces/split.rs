@@ -90,7 +90,7 @@ pub fn run(batch: &mut Batch, splits: Vec<Split>) -> usize {
         changed += cluster.members.len();
         ready.entry(cluster.end).or_default().extend(own);
     }
-    // What drops a base that a later cluster reads follows that cluster.
+    // A DISCARD of a base that a later cluster reads follows that cluster.
     let mut dropped: HashMap<u32, Vec<Instr>> = HashMap::new();
     for at in 0..=old.len() as u32 {
         instrs.extend(ready.remove(&at).into_iter().flatten());

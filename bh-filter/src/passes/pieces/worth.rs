@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// A box must have a share of this of the elements that a cluster must have, on average.
 const SHARE: i64 = 8;
-/// The most instructions that a cluster becomes more.
+/// The most instructions that cutting a cluster may add.
 const MOST_ADDED: i64 = 1 << 13;
 
 /// What a batch does with a base.
@@ -35,14 +35,14 @@ pub struct Worth<'a> {
     /// The sources that are read so.
     sources: BTreeSet<u32>,
     least: i64,
-    /// Is everything cut that can be?
+    /// Is every cluster cut that can be?
     any: bool,
 }
 
 impl<'a> Worth<'a> {
-    /// Looks at the clusters of a batch, and forgets what their members had better read from the base. No cluster of fewer than
-    /// `least` elements is cut, and none that does not save as many bytes for each instruction that it becomes more: about what
-    /// a memory moves, in some runs of the batch, while an instruction is planned. 1 or less cuts whatever can be cut.
+    /// Surveys the clusters of a batch, and drops the cuts of operands that are better read from the base. Cutting a cluster takes
+    /// at least `least` elements, and `least` bytes saved for each added instruction: about what memory moves, in some runs of
+    /// the batch, in the time that planning an instruction takes. With 1 or less, every cluster that can be cut is cut.
     pub fn new(batch: &'a Batch, clusters: &mut [Cluster], least: i64) -> Worth<'a> {
         let mut cluster_of = vec![None; batch.instrs.len()];
         for (number, cluster) in clusters.iter().enumerate() {
@@ -207,7 +207,7 @@ impl<'a> Worth<'a> {
         seen.into_iter().map(gain).sum()
     }
 
-    /// Bytes that have to be written and read because what follows is not cut.
+    /// Bytes of temporaries that need memory because an uncut instruction reads them.
     fn loss(&self, cluster: &Cluster) -> i64 {
         let own = self.cluster_of[cluster.members[0].at as usize];
         let outputs = cluster
@@ -283,7 +283,7 @@ fn lives(batch: &Batch) -> Vec<Life> {
     lives
 }
 
-/// Could a batch have a base in pieces of which cutting something makes sense: parts of it that are copies?
+/// Does a batch copy anything to a part of a base that has at least this many elements?
 pub fn has_pieces(batch: &Batch, least: i64) -> bool {
     batch.instrs.iter().any(|instr| {
         copied(batch, instr).is_some()
