@@ -1,13 +1,17 @@
 """`python -m bh --report` and `--live`, and `bh.live()`: one page with the script's kernels, lines and findings."""
 
 import json
+import shutil
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from conftest import LIMIT
+
+PAGE = Path(__file__).resolve().parents[2] / "bh-report/src/page/page.js"
 
 SCRIPT = """
 import numpy as np
@@ -170,3 +174,17 @@ def test_a_process_that_has_arrays_is_too_late_to_show_itself():
     late = "import bh\nbh.ones(3).sum()\nbh.live()"
     done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, timeout=LIMIT)
     assert "before the first array" in done.stderr
+
+
+FINDINGS = """
+const said = [];
+globalThis.document = { querySelector: () => ({ append: (part) => said.push(part) }), createElement: () => ({ append(text) { this.text = text; } }) };
+for (const running of [true, false]) showFindings([], running);
+console.log(said.map((part) => part.text).join("|"));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
+def test_the_page_of_a_running_program_does_not_say_that_nothing_was_found():
+    done = subprocess.run(["node", "-e", PAGE.read_text() + FINDINGS], capture_output=True, text=True, timeout=LIMIT)
+    assert done.stdout == "The doctor's findings follow when the program has ended.|Nothing found that slows the program down.\n", done.stderr
