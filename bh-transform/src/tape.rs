@@ -72,8 +72,17 @@ pub(crate) fn rule_of(batch: &BatchRef<'_>, instr: &Instr) -> Rule {
     let rule = rule(instr.opcode, method(batch, instr), numeric.unwrap_or(DType::Bool));
     match rule {
         Rule::Form(form) if form.is_factorization() && !is_determined(batch, instr, form) => Rule::Missing,
+        Rule::Form(form) if (form.is_factorization() || form == Form::Solve) && takes_stack(batch, instr) => {
+            Rule::Missing
+        }
         rule => rule,
     }
+}
+
+/// Is the first input a stack of matrices? Rules of linear algebra are those of one matrix.
+fn takes_stack(batch: &BatchRef<'_>, instr: &Instr) -> bool {
+    let matrix = instr.inputs().first().and_then(|&operand| place_of(batch, operand));
+    matrix.is_some_and(|(_, view)| view.rank() > 2)
 }
 
 fn is_determined(batch: &BatchRef<'_>, instr: &Instr, form: Form) -> bool {
