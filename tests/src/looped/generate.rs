@@ -273,7 +273,15 @@ impl Looped {
         let any = self.pick(rng, |at| Some(at) != last);
         let (shape, dtype) = (self.variables[any], self.dtypes[any]);
         match rng.below(100) {
-            0..34 => Action::Make(any, self.computation(rng, dtype, shape)),
+            0..29 => Action::Make(any, self.computation(rng, dtype, shape)),
+            29..34 => {
+                let fits = |at: usize| self.is_window(self.variables[at], shape) && self.dtypes[at] == dtype;
+                let of = Seen { variable: self.pick(rng, fits), shape, window: self.window(rng) };
+                match fits(of.variable) && self.rank(shape) > 0 {
+                    true => Action::Roll(any, of, rng.between(-2, 2)),
+                    false => Action::Make(any, self.computation(rng, dtype, shape)),
+                }
+            }
             34..38 => {
                 if dtype.is_complex() {
                     return Action::Read(any);

@@ -105,6 +105,8 @@ enum Action {
     },
     /// The variable becomes the prefix sums or products of another one along an axis.
     Accumulate(usize, Opcode, u16, Seen),
+    /// The variable becomes another one, seen in its shape, rolled by this distance along all axes.
+    Roll(usize, Seen, i64),
     /// The variable becomes elements of another one: every third, from some number on, and around.
     Take(usize, i64, usize),
     /// Elements of the other variable go into the variable: to every so manieth place, from some number on, and around.
@@ -147,7 +149,7 @@ impl Action {
             Action::Make(variable, _) | Action::Choose(variable, _) => Some(variable),
             Action::Write(seen, _) => Some(seen.variable),
             Action::Fold { into, .. } | Action::Accumulate(into, ..) | Action::Put { into, .. } => Some(into),
-            Action::Take(into, ..) | Action::Eliminate(into) => Some(into),
+            Action::Take(into, ..) | Action::Roll(into, ..) | Action::Eliminate(into) => Some(into),
             _ => None,
         }
     }

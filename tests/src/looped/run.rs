@@ -73,6 +73,13 @@ impl<'a> Run<'a> {
                 self.set_cast(into, sums)
             }
             Action::Take(into, first, of) => self.take(into, first, of),
+            Action::Roll(into, of, by) => {
+                let array = self.see(of)?;
+                let distances = vec![by; self.shape(of.shape).len()];
+                let rolled = bh_compose::roll(self.recorder, array, &distances, Location::UNKNOWN)?;
+                self.recorder.free(array)?;
+                self.set(into, rolled)
+            }
             Action::Put { into, opcode, first, step, of } => self.put(into, opcode, first, step, of),
             Action::Random(variable, key) => {
                 let array = self.array(variable)?;

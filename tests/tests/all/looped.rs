@@ -43,6 +43,8 @@ time_tiles = "off"
 const USUAL: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
+[components.filter]
+pieces_from = 1
 [components.ve-cpu]
 planning = "auto"
 threads = 2
@@ -53,6 +55,8 @@ jit = "off"
 const TIGHT: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
+[components.filter]
+pieces_from = 1
 [components.ve-cpu]
 planning = "full"
 threads = 3
@@ -65,6 +69,8 @@ stream_bytes = 64
 const TILES: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
+[components.filter]
+pieces_from = 1
 [components.fuser]
 algorithm = "naive"
 rename_percent = 400
@@ -81,6 +87,8 @@ time_tiles = "16"
 const OPTIMAL: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
+[components.filter]
+pieces_from = 1
 [components.fuser]
 algorithm = "optimal"
 cost_model = "unique-views"
@@ -96,6 +104,8 @@ jit = "off"
 const INTERPRETED: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "interp"]
+[components.filter]
+pieces_from = 1
 [components.interp]
 "#;
 
@@ -103,6 +113,8 @@ test = ["filter", "fuser", "node", "interp"]
 const DEVICE: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "shadow", "ve-cpu"]
+[components.filter]
+pieces_from = 1
 [components.fuser]
 rename_percent = 400
 [components.shadow]
@@ -119,6 +131,8 @@ jit = "off"
 const RANKS: &str = r#"
 [stacks]
 test = ["filter", "cluster", "fuser", "node", "ve-cpu"]
+[components.filter]
+pieces_from = 1
 [components.cluster]
 ranks = 5
 weights = [1, 0.3, 2, 0, 1]
