@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Time of a value with its gradient, beside that of the value alone: `PYTHONPATH=... benches/derivatives.py [SIZE [STEPS]]`.
+"""Time of a value with its gradient, beside that of the value alone.
+
+    benches/derivatives.py [SIZE [STEPS]]
 
 Both are processor time of all threads, the least of some runs, so that other programs of the machine matter little.
 """
 
-import sys
+import argparse
 import time
 
 import bh
@@ -79,10 +81,14 @@ def least(function, runs=7):
 
 
 def main():
-    size, steps = (int(sys.argv[at]) if len(sys.argv) > at else default for at, default in ((1, 250), (2, 20)))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("size", type=int, nargs="?", default=250)
+    parser.add_argument("steps", type=int, nargs="?", default=20)
+    args = parser.parse_args()
+    size, steps = args.size, args.steps
     print(f"{'program':14} {'value':>10} {'with gradient':>14} {'ratio':>6}")
-    for name, (function, args, numbers) in programs(size, steps).items():
-        fresh = lambda args=args: [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    for name, (function, inputs, numbers) in programs(size, steps).items():
+        fresh = lambda inputs=inputs: [value.copy() if isinstance(value, np.ndarray) else value for value in inputs]
         both = bh.value_and_grad(function, numbers if isinstance(numbers, tuple) else (numbers,))
 
         def with_gradient(both=both, fresh=fresh):

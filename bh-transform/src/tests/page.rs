@@ -41,7 +41,7 @@ fn the_page_lists_the_rules() {
     let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the list");
     let (_, after) = rest.split_once(END).expect("the list ends");
     let current = format!("{before}{BEGIN}{}{END}{after}", table());
-    if std::env::var_os("BH_UPDATE").is_some() {
+    if bh_core::environment::variable("BH_UPDATE").is_some() {
         std::fs::write(PAGE, &current).expect("the page can be written");
     } else {
         assert!(page == current, "docs/derivatives.md is not current: run this test with BH_UPDATE=1");
