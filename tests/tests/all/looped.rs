@@ -220,7 +220,7 @@ fn compiled() -> Vec<Stack> {
 
 /// Batches that end after one operation and after a thousand, on stacks that rewrite them and on stacks that do not.
 fn cut() -> Vec<Stack> {
-    let unfiltered = USUAL.replace("\"filter\", ", "");
+    let unfiltered = USUAL.replace("\"filter\", ", "").replace("[components.filter]\npieces_from = 1\n", "");
     vec![
         plain(),
         Stack::new("1 operation", USUAL, options(1, 0)),
