@@ -15,6 +15,7 @@ mod members;
 mod record;
 mod reverse;
 mod rules;
+mod shared;
 mod tape;
 #[cfg(test)]
 mod tests;

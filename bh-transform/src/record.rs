@@ -3,55 +3,19 @@
 use crate::adjoints::LEAST;
 use crate::emit::{Emit, Place, Value, contiguous};
 use crate::reverse::{Progress, Sweep};
+use crate::shared::Shared;
 use crate::tape::Tape;
-use bh_bytecode::{Base, Batch, Constant, DType, Opcode, View};
+use bh_bytecode::{Base, Constant, DType, Opcode, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::{Array, ArrayId, ArrayInfo, Input, Location, Recorder};
+use bh_recorder::{Array, ArrayId, ArrayInfo, Input, Location, Recorder, Tape as _};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A tape that is shared with the recorder that shows it batches.
-type Shared = Arc<Mutex<Tape>>;
-
-fn lock(tape: &Shared) -> MutexGuard<'_, Tape> {
-    tape.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The recorder's end of a tape.
-struct Watcher(Shared);
-
-impl bh_recorder::Tape for Watcher {
-    fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
-        lock(&self.0).take(batch)
-    }
-
-    fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
-        lock(&self.0).receive(kept, made);
-    }
-
-    fn depends(&self, base: u64) -> bool {
-        lock(&self.0).depends(base)
-    }
-
-    fn refusal(&self) -> &'static str {
-        "the values of an array that depends on the arguments of a derivative are read: they would count as constant. \
-         Use the array itself, or read bh.stop_gradient(array)"
-    }
-
-    fn relies_on(&self, base: u64) -> bool {
-        lock(&self.0).relies_on(base)
-    }
-
-    fn fail(&mut self, error: Error) {
-        lock(&self.0).fail(error);
-    }
-}
+use std::sync::Arc;
 
 /// A stretch of a program that is being taped, to be differentiated by some arrays' values at its begin.
 pub struct Taping {
     recorder: Arc<Recorder>,
-    tape: Shared,
+    tape: Shared<Tape>,
     number: u64,
     ended: bool,
 }
@@ -61,15 +25,15 @@ impl Taping {
     /// outside of the stretch writes.
     pub fn begin(recorder: &Arc<Recorder>, arguments: &[ArrayId]) -> Result<Taping> {
         let bases = arguments.iter().map(|&array| recorder.info(array).map(|info| info.base));
-        let tape = Arc::new(Mutex::new(Tape::new(bases.collect::<Result<Vec<u64>>>()?)));
-        let number = recorder.begin_tape(Box::new(Watcher(tape.clone())), arguments)?;
+        let tape = Shared::new(Tape::new(bases.collect::<Result<Vec<u64>>>()?));
+        let number = recorder.begin_tape(tape.watcher(), arguments)?;
         Ok(Taping { recorder: recorder.clone(), tape, number, ended: false })
     }
 
     /// Lets the first values that an operation gives to a new array count as constant.
     pub fn stop(&self, array: ArrayId) -> Result<()> {
         let base = self.recorder.info(array)?.base;
-        lock(&self.tape).stop(base);
+        self.tape.lock().stop(base);
         Ok(())
     }
 
@@ -82,7 +46,7 @@ impl Taping {
         let window = |&array: &ArrayId| Window::of(&self.recorder, array);
         let inputs = inputs.iter().map(window).collect::<Result<Vec<Window>>>()?;
         let outputs = outputs.iter().map(window).collect::<Result<Vec<Window>>>()?;
-        let mut tape = lock(&self.tape);
+        let mut tape = self.tape.lock();
         if outputs.iter().any(|output| tape.depends(output.base.id)) {
             let text = "the value of a custom_vjp depends on arrays that are not among its arguments";
             return Err(Error::new(status::ARGUMENT, text));
@@ -97,7 +61,7 @@ impl Taping {
     pub fn end(mut self, results: &[ArrayId], later: bool) -> Result<Pullback> {
         self.ended = true;
         self.recorder.end_tape(self.number)?;
-        let tape = std::mem::take(&mut *lock(&self.tape));
+        let tape = self.tape.take_all();
         let owned = |id: ArrayId| Array::new(self.recorder.clone(), id);
         let arrays: HashMap<ArrayId, Array> = tape.arrays().map(|id| (id, owned(id))).collect();
         let results =
@@ -114,7 +78,7 @@ impl Drop for Taping {
         if !self.ended {
             // A stretch that failed: its arrays go with the tape.
             let _ = self.recorder.end_tape(self.number);
-            let tape = std::mem::take(&mut *lock(&self.tape));
+            let tape = self.tape.take_all();
             tape.arrays().for_each(|array| self.recorder.free_later(array));
         }
     }

@@ -8,7 +8,7 @@ use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::ArrayId;
+use bh_recorder::{ArrayId, Tape as _};
 use std::collections::{HashMap, HashSet};
 
 /// This many views of one base are taken as the whole of it.
@@ -106,51 +106,10 @@ pub(crate) fn is_whole(base: &Base, view: &View) -> bool {
     view.len() == base.len
 }
 
-impl Tape {
-    /// A tape on which the values of these bases are what is differentiated by.
-    pub(crate) fn new(arguments: impl IntoIterator<Item = u64>) -> Tape {
-        let arguments: HashMap<u64, bool> = arguments.into_iter().map(|base| (base, false)).collect();
-        Tape { active: arguments.keys().copied().collect(), arguments, ..Tape::default() }
-    }
-
-    /// Does the base depend on the arguments?
-    pub(crate) fn depends(&self, base: u64) -> bool {
-        self.active.contains(&base)
-    }
-
-    /// Does the base hold values that the tape relies on, or that depend on the arguments?
-    pub(crate) fn relies_on(&self, base: u64) -> bool {
-        self.depends(base) || self.held.contains_key(&base)
-    }
-
-    /// Has the program written the base of an argument?
-    pub(crate) fn has_written(&self, base: u64) -> bool {
-        self.arguments.get(&base).copied().unwrap_or(false)
-    }
-
-    /// Lets the first values of a new base count as constant.
-    pub(crate) fn stop(&mut self, base: u64) {
-        self.stopped.insert(base);
-    }
-
-    /// Lets the values of a base count as what is differentiated by, from here on.
-    pub(crate) fn start(&mut self, base: u64) {
-        self.active.insert(base);
-    }
-
-    /// Notes why there can be no derivative.
-    pub(crate) fn fail(&mut self, error: Error) {
-        self.error.get_or_insert(error);
-    }
-
-    /// Why there is no derivative, if there is none.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.error.clone().map_or(Ok(()), Err)
-    }
-
+impl bh_recorder::Tape for Tape {
     /// Takes a batch before it runs, and puts the copies of overwritten values into it. The bases of the copies are appended
     /// without identities. Returns the bases that have to be kept, by their places.
-    pub(crate) fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
+    fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
         let original = batch.clone();
         let tables = original.as_ref();
         let mut steps = Vec::new();
@@ -172,7 +131,7 @@ impl Tape {
     }
 
     /// Takes the arrays of the batch shown last: of the bases to keep, and of the copies, in their order.
-    pub(crate) fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
+    fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
         for &(id, array) in kept {
             self.held.insert(id, Some(array));
         }
@@ -181,6 +140,54 @@ impl Tape {
             (saved.base, saved.array) = (id, Some(array));
         }
         self.copies.clear();
+    }
+
+    /// Does the base depend on the arguments?
+    fn depends(&self, base: u64) -> bool {
+        self.active.contains(&base)
+    }
+
+    fn refusal(&self) -> &'static str {
+        "the values of an array that depends on the arguments of a derivative are read: they would count as constant. \
+         Use the array itself, or read bh.stop_gradient(array)"
+    }
+
+    /// Does the base hold values that the tape relies on, or that depend on the arguments?
+    fn relies_on(&self, base: u64) -> bool {
+        self.depends(base) || self.held.contains_key(&base)
+    }
+
+    /// Notes why there can be no derivative.
+    fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+}
+
+impl Tape {
+    /// A tape on which the values of these bases are what is differentiated by.
+    pub(crate) fn new(arguments: impl IntoIterator<Item = u64>) -> Tape {
+        let arguments: HashMap<u64, bool> = arguments.into_iter().map(|base| (base, false)).collect();
+        Tape { active: arguments.keys().copied().collect(), arguments, ..Tape::default() }
+    }
+
+    /// Has the program written the base of an argument?
+    pub(crate) fn has_written(&self, base: u64) -> bool {
+        self.arguments.get(&base).copied().unwrap_or(false)
+    }
+
+    /// Lets the first values of a new base count as constant.
+    pub(crate) fn stop(&mut self, base: u64) {
+        self.stopped.insert(base);
+    }
+
+    /// Lets the values of a base count as what is differentiated by, from here on.
+    pub(crate) fn start(&mut self, base: u64) {
+        self.active.insert(base);
+    }
+
+    /// Why there is no derivative, if there is none.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
     }
 
     /// All arrays that the tape holds.

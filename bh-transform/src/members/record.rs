@@ -4,53 +4,17 @@ use super::replay::Replay;
 use super::tape::MemberTape;
 use crate::members::replay::with_axis;
 use crate::record::{Emitter, Taping, Window};
-use bh_bytecode::Batch;
+use crate::shared::Shared;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{Array, ArrayId, Recorder};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-type Shared = Arc<Mutex<MemberTape>>;
-
-fn lock(tape: &Shared) -> MutexGuard<'_, MemberTape> {
-    tape.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The recorder's end of a tape.
-struct Watcher(Shared);
-
-impl bh_recorder::Tape for Watcher {
-    fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
-        lock(&self.0).take(batch)
-    }
-
-    fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
-        lock(&self.0).receive(kept, made);
-    }
-
-    fn depends(&self, base: u64) -> bool {
-        lock(&self.0).varies(base)
-    }
-
-    fn relies_on(&self, base: u64) -> bool {
-        lock(&self.0).relies_on(base)
-    }
-
-    fn refusal(&self) -> &'static str {
-        "vmap: the values of an array that differs among the members are read, as by a condition, float(x), or a mask that \
-         selects elements. There is one program for all members: use where(condition, x, y), or compute with the array"
-    }
-
-    fn fail(&mut self, error: Error) {
-        lock(&self.0).fail(error);
-    }
-}
+use std::sync::Arc;
 
 /// A function that is being recorded for one member.
 pub struct Members {
     recorder: Arc<Recorder>,
-    tape: Shared,
+    tape: Shared<MemberTape>,
     number: u64,
     /// The bases of the arguments of one member.
     arguments: Vec<u64>,
@@ -70,15 +34,15 @@ impl Members {
     pub fn begin(recorder: &Arc<Recorder>, arguments: &[ArrayId]) -> Result<Members> {
         let bases = arguments.iter().map(|&array| recorder.info(array).map(|info| info.base));
         let bases = bases.collect::<Result<Vec<u64>>>()?;
-        let tape = Arc::new(Mutex::new(MemberTape::new(bases.iter().copied())));
-        let number = recorder.begin_tape(Box::new(Watcher(tape.clone())), arguments)?;
+        let tape = Shared::new(MemberTape::new(bases.iter().copied()));
+        let number = recorder.begin_tape(tape.watcher(), arguments)?;
         Ok(Members { recorder: recorder.clone(), tape, number, arguments: bases, ended: false })
     }
 
     /// Lets a new array count as constant for derivatives.
     pub fn stop(&self, array: ArrayId) -> Result<()> {
         let base = self.recorder.info(array)?.base;
-        lock(&self.tape).stopped.insert(base);
+        self.tape.lock().stopped.insert(base);
         Ok(())
     }
 
@@ -87,7 +51,7 @@ impl Members {
         let base = self.recorder.info(array)?.base;
         // What comes before belongs to no member.
         self.recorder.flush()?;
-        lock(&self.tape).start(base);
+        self.tape.lock().start(base);
         self.arguments.push(base);
         Ok(())
     }
@@ -98,7 +62,7 @@ impl Members {
     pub fn end(mut self, count: i64, given: &[ArrayId], results: &[ArrayId], outer: &[&Taping]) -> Result<Results> {
         self.ended = true;
         self.recorder.end_tape(self.number)?;
-        let tape = std::mem::take(&mut *lock(&self.tape));
+        let tape = self.tape.take_all();
         let own = |id: ArrayId| Arc::new(Array::new(self.recorder.clone(), id));
         let held: HashMap<u64, Arc<Array>> =
             tape.held.iter().filter_map(|(&base, &array)| Some((base, own(array?)))).collect();
@@ -137,7 +101,7 @@ impl Drop for Members {
         if !self.ended {
             // A function that failed: its arrays go with the tape.
             let _ = self.recorder.end_tape(self.number);
-            let tape = std::mem::take(&mut *lock(&self.tape));
+            let tape = self.tape.take_all();
             tape.arrays().for_each(|array| self.recorder.free_later(array));
         }
     }

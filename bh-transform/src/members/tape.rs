@@ -6,7 +6,7 @@ use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::ArrayId;
+use bh_recorder::{ArrayId, Tape as _};
 use std::collections::{HashMap, HashSet};
 
 /// What differs among the members of a function, and the values of other arrays that it reads.
@@ -53,56 +53,10 @@ pub(crate) enum Step {
     End(u64),
 }
 
-impl MemberTape {
-    /// A tape on which the values of these bases differ.
-    pub(crate) fn new(arguments: impl IntoIterator<Item = u64>) -> MemberTape {
-        MemberTape { varied: arguments.into_iter().collect(), ..MemberTape::default() }
-    }
-
-    /// Lets a base count as the function's own.
-    #[cfg(test)]
-    pub(crate) fn adopt(&mut self, base: u64, has_values: bool) {
-        self.own.insert(base, has_values);
-    }
-
-    /// Do the values of a base differ among the members?
-    pub(crate) fn varies(&self, base: u64) -> bool {
-        self.varied.contains(&base)
-    }
-
-    /// Does the tape rely on the values of the base, or do they differ?
-    pub(crate) fn relies_on(&self, base: u64) -> bool {
-        self.varies(base) || self.held.contains_key(&base)
-    }
-
-    /// Lets the values of a base differ from here on.
-    pub(crate) fn start(&mut self, base: u64) {
-        self.varied.insert(base);
-    }
-
-    /// Has the function written values that differ into the base?
-    pub(crate) fn has_written(&self, base: u64) -> bool {
-        self.written.contains(&base)
-    }
-
-    /// Notes why the function cannot run for several members.
-    pub(crate) fn fail(&mut self, error: Error) {
-        self.error.get_or_insert(error);
-    }
-
-    /// Why the function cannot run for several members.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.error.clone().map_or(Ok(()), Err)
-    }
-
-    /// All arrays that the tape holds.
-    pub(crate) fn arrays(&self) -> impl Iterator<Item = ArrayId> {
-        self.held.values().copied().flatten().chain(self.saved.values().copied())
-    }
-
+impl bh_recorder::Tape for MemberTape {
     /// Takes what differs among the members out of a batch before it runs, and puts copies of values into it that members read
     /// and the function overwrites. Returns the bases that have to be kept, by their places.
-    pub(crate) fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
+    fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
         let original = batch.clone();
         let tables = original.as_ref();
         for base in original.bases.iter().filter(|base| base.has(bh_bytecode::base_flags::BORN)) {
@@ -130,13 +84,71 @@ impl MemberTape {
     }
 
     /// Takes the arrays of the batch shown last: of the bases to keep, and of the copies, in their order.
-    pub(crate) fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
+    fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
         for &(id, array) in kept {
             self.held.insert(id, Some(array));
         }
         for (key, &(_, array)) in std::mem::take(&mut self.copies).into_iter().zip(made) {
             self.saved.insert(key, array);
         }
+    }
+
+    /// Do the values of the base differ among the members?
+    fn depends(&self, base: u64) -> bool {
+        self.varies(base)
+    }
+
+    fn refusal(&self) -> &'static str {
+        "vmap: the values of an array that differs among the members are read, as by a condition, float(x), or a mask that \
+         selects elements. There is one program for all members: use where(condition, x, y), or compute with the array"
+    }
+
+    /// Does the tape rely on the values of the base, or do they differ?
+    fn relies_on(&self, base: u64) -> bool {
+        self.varies(base) || self.held.contains_key(&base)
+    }
+
+    /// Notes why the function cannot run for several members.
+    fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+}
+
+impl MemberTape {
+    /// A tape on which the values of these bases differ.
+    pub(crate) fn new(arguments: impl IntoIterator<Item = u64>) -> MemberTape {
+        MemberTape { varied: arguments.into_iter().collect(), ..MemberTape::default() }
+    }
+
+    /// Lets a base count as the function's own.
+    #[cfg(test)]
+    pub(crate) fn adopt(&mut self, base: u64, has_values: bool) {
+        self.own.insert(base, has_values);
+    }
+
+    /// Do the values of a base differ among the members?
+    pub(crate) fn varies(&self, base: u64) -> bool {
+        self.varied.contains(&base)
+    }
+
+    /// Lets the values of a base differ from here on.
+    pub(crate) fn start(&mut self, base: u64) {
+        self.varied.insert(base);
+    }
+
+    /// Has the function written values that differ into the base?
+    pub(crate) fn has_written(&self, base: u64) -> bool {
+        self.written.contains(&base)
+    }
+
+    /// Why the function cannot run for several members.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// All arrays that the tape holds.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = ArrayId> {
+        self.held.values().copied().flatten().chain(self.saved.values().copied())
     }
 
     fn end(&mut self, tables: &BatchRef<'_>, instr: &Instr, steps: &mut Vec<Step>) {

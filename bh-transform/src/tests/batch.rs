@@ -1,11 +1,13 @@
-//! A transformed program as a batch, for the reference interpreter.
+//! A transformed program as a batch, for the reference interpreter, and taped batches that run there.
 
 use crate::emit::{Emit, Place, Value, contiguous};
 use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, View};
 use bh_core::Result;
 use bh_core::abi::status;
+use bh_recorder::{ArrayId, Tape};
 
 /// Records into a batch. Bases are known by their identities.
 pub(super) struct Builder {
@@ -105,4 +107,26 @@ fn overlaps(input: &Place<u64>, out: &Place<u64>, elementwise: bool) -> bool {
         Overlap::Identical => !elementwise,
         Overlap::Overlapping => true,
     }
+}
+
+/// Shows a tape all batches, and runs what it leaves of them. Copies get identities behind `copies`. Returns the batches as they
+/// ran; `None` if one fails.
+pub(super) fn run(tape: &mut impl Tape, batches: &[Batch], memory: &mut Memory, copies: u64) -> Option<Vec<Batch>> {
+    let (mut ran, mut next) = (Vec::new(), copies);
+    for batch in batches {
+        let mut batch = batch.clone();
+        let known = batch.bases.len();
+        let kept = tape.take(&mut batch);
+        for base in &mut batch.bases[known..] {
+            next += 1;
+            base.id = next;
+        }
+        let named = |base: &Base| (base.id, ArrayId(base.id));
+        let kept: Vec<_> = kept.iter().map(|&at| named(&batch.bases[at as usize])).collect();
+        let made: Vec<_> = batch.bases[known..].iter().map(named).collect();
+        tape.receive(&kept, &made);
+        execute(&batch.as_ref(), memory).ok()?;
+        ran.push(batch);
+    }
+    Some(ran)
 }

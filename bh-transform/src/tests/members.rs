@@ -1,14 +1,13 @@
 //! Random programs for many members at once, against the interpreter for one member after the other.
 
-use super::batch::Builder;
+use super::batch::{Builder, run};
 use super::oracle::{bytes, is_smooth, numbers, width};
 use super::programs::{bases, cut, options, random, types};
 use crate::members::replay::Replay;
 use crate::members::tape::MemberTape;
 use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::random::{Rng, program};
-use bh_bytecode::{Base, Batch, DType, Opcode};
-use bh_recorder::ArrayId;
+use bh_bytecode::{Base, DType, Opcode};
 use std::collections::HashMap;
 
 const MEMBERS: usize = 3;
@@ -16,26 +15,6 @@ const MEMBERS: usize = 3;
 const COPIES: u64 = 1 << 40;
 const GIVEN: u64 = 1 << 41;
 const MADE: u64 = 1 << 42;
-
-/// Records all batches, of which those parts run that members have in common.
-fn record(tape: &mut MemberTape, batches: &[Batch], memory: &mut Memory) -> Option<()> {
-    let mut next = COPIES;
-    for batch in batches {
-        let mut batch = batch.clone();
-        let known = batch.bases.len();
-        let kept = tape.take(&mut batch);
-        for base in &mut batch.bases[known..] {
-            next += 1;
-            base.id = next;
-        }
-        let named = |base: &Base| (base.id, ArrayId(base.id));
-        let kept: Vec<_> = kept.iter().map(|&at| named(&batch.bases[at as usize])).collect();
-        let made: Vec<_> = batch.bases[known..].iter().map(named).collect();
-        tape.receive(&kept, &made);
-        execute(&batch.as_ref(), memory).ok()?;
-    }
-    Some(())
-}
 
 fn alike(dtype: DType, a: &[u8], b: &[u8]) -> bool {
     if !is_smooth(dtype) {
@@ -93,7 +72,7 @@ fn check(seed: u64) -> Option<usize> {
             execute(&batch.as_ref(), member).ok()?;
         }
     }
-    record(&mut tape, &batches, &mut memory)?;
+    run(&mut tape, &batches, &mut memory, COPIES)?;
     tape.check().expect("all arrays are the program's own");
     for id in tape.saved.values() {
         let like = tape

@@ -1,6 +1,6 @@
 //! Random programs: what adjoints give for random directions is what tangents give.
 
-use super::batch::Builder;
+use super::batch::{Builder, run};
 use super::oracle::{Numbers, Oracle, Rough, bytes, is_smooth, numbers, width};
 use crate::emit::{Place, contiguous};
 use crate::reverse::{Progress, Sweep};
@@ -9,7 +9,7 @@ use crate::tape::Tape;
 use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::random::{Options, Rng, program};
 use bh_bytecode::{Base, Batch, DType, Opcode, TypeSet};
-use bh_recorder::ArrayId;
+use bh_recorder::Tape as _;
 use std::collections::HashMap;
 
 /// Identities from here on are those of copies, and from the second number on of adjoint programs.
@@ -46,23 +46,9 @@ struct Taped {
 
 fn tape(batches: &[Batch], memory: &Memory, arguments: &[Base]) -> Taped {
     let mut tape = Tape::new(arguments.iter().map(|base| base.id));
-    let (mut memory, mut ran, mut next) = (memory.clone(), Vec::new(), COPIES);
-    for batch in batches {
-        let mut batch = batch.clone();
-        let known = batch.bases.len();
-        let kept = tape.take(&mut batch);
-        for base in &mut batch.bases[known..] {
-            next += 1;
-            base.id = next;
-        }
-        let named = |base: &Base| (base.id, ArrayId(base.id));
-        let kept: Vec<_> = kept.iter().map(|&at| named(&batch.bases[at as usize])).collect();
-        let made: Vec<_> = batch.bases[known..].iter().map(named).collect();
-        tape.receive(&kept, &made);
-        execute(&batch.as_ref(), &mut memory).expect("the program runs with its copies");
-        ran.push(batch);
-    }
-    Taped { tape, memory, batches: ran }
+    let mut memory = memory.clone();
+    let batches = run(&mut tape, batches, &mut memory, COPIES).expect("the program runs with its copies");
+    Taped { tape, memory, batches }
 }
 
 /// The adjoints of the arguments, for adjoints of bases.

@@ -8,7 +8,7 @@ _following = []
 
 
 class _Loader(importlib.abc.Loader):
-    """The loader of a module, and what follows."""
+    """A module's loader that calls functions after the import."""
 
     def __init__(self, loader):
         self._loader = loader

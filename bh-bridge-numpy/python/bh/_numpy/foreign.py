@@ -99,7 +99,7 @@ def is_own_function(function):
 
 def answering(function):
     """A function or method of the program as other packages get it: its results are NumPy's. Functions of other modules are as they are.
-    What is given lives as long as the function, as packages refer to functions weakly."""
+    The wrapper lives as long as the function, as packages refer to functions weakly."""
     if type(function) is types.MethodType:
         inner = function.__func__
         made = answering(inner) if type(inner) is types.FunctionType else inner
@@ -166,12 +166,12 @@ def _is_lasting(value):
     return found is value
 
 
-# What is called for functions of other packages that live as long as their modules.
+# Wrappers of other packages' functions, which live as long as their modules.
 _given = {}
 
 
 def _found(function, kind):
-    """What is called for an object."""
+    """The wrapper of a callable, or the callable itself if it takes arrays of bh."""
     if kind in _HASHED and (made := _given.get(function)) is not None:
         return made
     if kind is _Method:
@@ -275,13 +275,12 @@ def _invoke(function, /, *args, **kwargs):
     return see(function)(*args, **kwargs)
 
 
-# For modules and names of their functions: the functions, and what holds what is called for them. For classes of other packages and
-# names of methods: what is called for these.
+# Functions with owners of their wrappers, by module and name; wrappers of methods, by class of another package and name.
 _held, _methods = {}, {}
 
 
 def _hold(path, function):
-    """What stands for the owner of a function of another package while it is called."""
+    """An owner of the wrapper of a function, which takes the place of the module during a call."""
     for name in reversed(path):
         function = types.SimpleNamespace(**{name: function})
     return function
@@ -326,13 +325,12 @@ def receiver(owner, path, sites, site):
     return held
 
 
-# So many classes are noted at a site at most.
+# The most classes that a site notes.
 _MOST_CLASSES = 16
 
 
 def _method(kind, name):
-    """True if the class of an object has a method of this name that is called itself; what is called for another one; None if it has no
-    plain method."""
+    """The wrapper of a class's method; True if the method itself is called, and None if the class has no plain method of this name."""
     made = _methods.get((kind, name))
     if made is not None:
         return made
@@ -379,7 +377,7 @@ class _Subscripted:
 
 
 def subscripted(owner, sites, site):
-    """What the program's own modules read and assign subscripts of: the owner itself, or what stands for an object of another package.
+    """The object that the program's own modules subscript: the owner itself, or the proxy of an object of another package.
     Classes of owners that stand for themselves are noted at the site."""
     kind, known = type(owner), sites[site]
     if kind in known:

@@ -32,7 +32,7 @@ class _Inner:
 
 
 def _seen(value, in_c=False):
-    """What stands for an object in a module of NumPy's inner parts, which may be written in C."""
+    """The object that a module of NumPy's inner parts, which may be written in C, gets in the place of another one."""
     if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy."):
         return _Inner(value)
     mine = equivalent(value) if callable(value) and not isinstance(value, type) else None

@@ -14,7 +14,7 @@ import types
 from . import after_import, imports
 from .hidden import OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
 
-# The form of what is written; files of other forms are made anew.
+# The format of compiled modules; a file of another format is made anew.
 _FORM = 1
 
 # Builtin functions that call the functions that they get: the number of the argument, and the name of it.
@@ -167,7 +167,7 @@ class _Calls(ast.NodeTransformer):
         self._has_star = "*" in self._scope.bound
         self._stores = False
         self._imports_others = any(map(_imports_others, ast.walk(tree)))
-        # What is noted at each site: `f` a function or an owner, `.` the classes of owners.
+        # The kind of each site: `f` notes a function or an owner, `.` the classes of owners.
         self.sites = []
 
     def _within(self, node):

@@ -35,8 +35,7 @@ class Exchange:
     __slots__ = ("_arrays", "_boxes", "_answers")
 
     def __init__(self, answers=None):
-        # What is given for each array; copies of lists and dictionaries with their originals; what makes the form in which functions are
-        # given.
+        # The view of each array; copies of lists and dictionaries with their originals; the function that wraps callbacks.
         self._arrays, self._boxes, self._answers = {}, [], answers
 
     def give(self, value):

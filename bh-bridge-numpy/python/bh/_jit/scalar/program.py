@@ -18,7 +18,7 @@ from .loops import Plan, run
 from .names import means_the_same
 from .sinking import sunk
 
-# What was read, by text and arguments, and the most that is kept.
+# Programs by text and arguments, and the most of them that are kept.
 _programs, _MOST = {}, 256
 
 
