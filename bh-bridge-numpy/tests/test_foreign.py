@@ -95,6 +95,19 @@ class Table:
     @property
     def method(self):
         return kind
+    @property
+    def shown(self):
+        return self._shown
+    @shown.setter
+    def shown(self, value):
+        self._shown = type(value)
+
+class Attributes:
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, type(value))
+
+class Plain:
+    pass
 
 table = Table()
 '''
@@ -331,6 +344,32 @@ def test_subscripts_of_other_packages_objects(elsewhere):
     """)
     assert made.read == (numpy.ndarray, numpy.ndarray, slice) and made.table.kept == {"a": numpy.ndarray, numpy.ndarray: "deleted", "b": numpy.ndarray}
     assert made.own["x"] is made.x and made.y.tolist() == [0, 1, 2, 4]
+
+
+def test_attributes_of_other_packages_objects(elsewhere):
+    made = run("""
+        class Derived(elsewhere.Table):
+            own = None
+        class Described:
+            def __set__(self, owner, value): owner.kept["described"] = type(value)
+        elsewhere.Plain.described = Described()
+        table, attributes, plain, derived = elsewhere.Table(), elsewhere.Attributes(), elsewhere.Plain(), Derived()
+        total = np.ones(100_000).sum()
+        def assign():
+            table.shown, attributes.total, attributes.x = x, total, x
+            plain.x = derived.own = plain.total = x
+            derived.shown = [x]
+            plain.kept = {}
+            plain.described = x
+            plain.x[1] = 7
+            seen.append((table.shown, attributes.total, attributes.x, type(plain.x), derived.own is x, derived.shown, plain.kept["described"]))
+        seen = []
+        for _ in range(3):
+            assign()
+    """)
+    assert set(made.seen) == {(numpy.ndarray, numpy.float64, numpy.ndarray, bh.ndarray, True, list, bh.ndarray)} and made.x[1] == 7
+    with pytest.raises(AttributeError, match="property 'method' of 'Table' object has no setter"):
+        run("elsewhere.table.method = x")
 
 
 def test_operators_and_loops_are_as_they_are(elsewhere):

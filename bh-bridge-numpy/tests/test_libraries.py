@@ -464,4 +464,6 @@ def test_sound_keeps_its_type():
     soxr = pytest.importorskip("soxr")
     for kind in ("f8", "f4", "i2", "i4"):
         made = soxr.resample(bh.ones(800, kind), 2, 1)
-        assert made.dtype == kind and made.tolist() == soxr.resample(numpy.ones(800, kind), 2, 1).tolist()
+        # Numbers of 16 bits are rounded at random.
+        numpy.testing.assert_allclose(made, soxr.resample(numpy.ones(800, kind), 2, 1), atol=2 if kind == "i2" else 0)
+        assert made.dtype == kind

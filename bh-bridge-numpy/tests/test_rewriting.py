@@ -43,7 +43,7 @@ def test_calls_that_stay_as_they_are(source):
     "def f(x): pass\n[f(i) for f in y]", "def f(x): pass\n(f := y)\nf(x)", "def f(x): pass\ntry: pass\nexcept E as f: pass\nf(x)",
     "def f(x): pass\nmatch y:\n    case {'a': f}: pass\nf(x)", "def f():\n    def g(x): pass\n    def h():\n        nonlocal g\n        g = 1\n    g(x)",
     "import torch\nx[i]", "import torch\nx[b] = 1", "import torch\nx[0] = y", "import torch\nx[i] += 1", "import torch\ndel x[i]",
-    "import torch\nx.y[i]",
+    "import torch\nx.y[i]", "import torch\nx.y = z", "import torch\nx.y.z, a = b",
 ])  # fmt: skip
 def test_calls_that_are_written_anew(source):
     tree = rewriting.rewrite(ast.parse(source))
@@ -112,7 +112,7 @@ class Draft:
         elif kind == 3:
             yield f"{one} = w({self.expression()})"
         elif kind == 4:
-            yield f"w.data[{self.expression()}] = {self.expression()}"
+            yield f"{self.random.choice([f'w.data[{self.expression()}]', f'{one}.held'])} = {self.expression()}"
         elif kind in (5, 6):
             # Names of the function are those of the module, as it may be bound there later only.
             yield from [f"def {one}(*args, key=None):", f"    {', '.join(self.NAMES)} = outer()", *inner, "    return w(len(args))", f"log({one}(1))"]
@@ -163,6 +163,14 @@ class W:
     def inner(self):
         W.log.append("inner")
         return self
+
+    @property
+    def held(self):
+        return self
+
+    @held.setter
+    def held(self, value):
+        W.log.append(("held", type(value).__name__, sys._getframe(1).f_lineno))
 
     def items(self, *args):
         return [W(), W()]

@@ -1,7 +1,7 @@
 //! The Python package: put together from what was built, and its tests.
 
 use crate::artifacts::{self, copy, copy_tree};
-use crate::command::{Failure, Outcome, cargo, option, root, run, target};
+use crate::command::{Failure, Outcome, cargo, option, output, root, run, target};
 use crate::{cluster, packages};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -129,37 +129,45 @@ pub fn numpy_suite(arguments: &[String]) -> Outcome {
     run(suite.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// Libraries that newcomers use bh's arrays with, and what checks the type stubs.
+/// Libraries that newcomers use bh's arrays with, and what checks the type stubs, beside the packages of `packages/statements.toml`.
 const OTHERS: &[&str] = &[
-    "matplotlib",
-    "scipy",
-    "pandas",
-    "ipython",
-    "mypy",
-    "pyright",
-    "numexpr",
-    "h5py",
-    "zarr",
-    "orjson",
-    "pyarrow",
-    "duckdb",
-    "soxr",
-    "pykdtree",
-    "scs",
-    "sep",
-    "ducc0",
-    "finufft",
+    "astropy==8.0.2",
+    "ipython==9.18.1",
+    "matplotlib==3.11.2",
+    "mypy==2.4.1",
+    "netCDF4==1.7.5.1.post1",
+    "numba==0.68.1",
+    "numexpr==2.14.2",
+    "opencv-python-headless==5.0.0.93",
+    "pandas==2.3.3",
+    "polars==2.1.0",
+    "pyright==1.1.414",
+    "scikit-image==0.26.0",
+    "sympy==1.14.0",
+    "zarr==3.1.6",
 ];
+
+/// Installs the packages with which bh is tested at every change, in the versions of `packages/statements.toml`, or all of them and
+/// the [`OTHERS`]. Tests of packages that are not there are left out.
+fn add_packages(python: &Path, all: bool) {
+    let mut needed = Command::new(python);
+    needed.arg(root().join(TESTS).join("packages/needed.py")).args(all.then_some("--all"));
+    let others = if all { OTHERS } else { &[] };
+    let installed = output(&mut needed).and_then(|names| {
+        run(Command::new(python).args(["-m", "pip", "install", "-q"]).args(names.split_whitespace()).args(others))
+    });
+    if let Err(reason) = installed {
+        eprintln!("xtask: tests with other packages are left out: {reason}");
+    }
+}
 
 /// Tests that start several processes, which wait for each other: these run one after the other.
 const PROCESSES: &[&str] = &["test_ranks.py", "test_siblings.py"];
 
-/// Runs the package's tests against NumPy; with `all`, those together with other libraries too, where they can be had. Also where
-/// the reports of the runs are.
+/// Runs the package's tests against NumPy and together with other packages: a few, or with `all` each of them. Also where the
+/// reports of the runs are.
 pub fn test(python: &Path, profile: &str, all: bool) -> (Outcome, Vec<PathBuf>) {
-    if all && run(Command::new(python).args(["-m", "pip", "install", "-q"]).args(OTHERS)).is_err() {
-        eprintln!("the tests with other libraries are left out, as these cannot be installed: {}", OTHERS.join(", "));
-    }
+    add_packages(python, all);
     let package = match stage(profile) {
         Ok(package) => package,
         Err(failure) => return (Err(failure), Vec::new()),
@@ -173,6 +181,9 @@ pub fn test(python: &Path, profile: &str, all: bool) -> (Outcome, Vec<PathBuf>) 
 
 /// Runs the tests that pytest's arguments name.
 pub fn test_files(python: &Path, profile: &str, named: &[String]) -> (Outcome, Vec<PathBuf>) {
+    if named.iter().any(|name| name.contains("test_packages")) {
+        add_packages(python, false);
+    }
     let package = match stage(profile) {
         Ok(package) => package,
         Err(failure) => return (Err(failure), Vec::new()),

@@ -390,6 +390,44 @@ def subscripted(owner, sites, site):
     return _Subscripted(owner)
 
 
+class _Assigned:
+    """An object of another package while one of its attributes is assigned to: the value is given as arguments are."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner):
+        _set(self, "_owner", owner)
+
+    def __setattr__(self, name, value):
+        setattr(self._owner, name, views.Exchange().give(value))
+
+
+_set = object.__setattr__
+
+
+def assigned(owner, name, sites, site):
+    """The object whose attribute the program's own modules assign to: the owner itself if it keeps what it gets, or the proxy of an
+    object of another package whose class handles assignments. Classes of owners that keep it are noted at the site."""
+    kind, known = type(owner), sites[site]
+    if kind in known:
+        return owner
+    if _method(kind, "__setattr__") is True and not _is_set_elsewhere(kind, name):
+        if len(known) < _MOST_CLASSES:
+            known.add(kind)
+        return owner
+    return _Assigned(owner)
+
+
+def _is_set_elsewhere(kind, name):
+    """Does another package's code set this attribute?"""
+    value = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+    if isinstance(value, property):
+        return value.fset is not None and see(value.fset) is not value.fset
+    if isinstance(value, types.GetSetDescriptorType):
+        return not _direct[_home_of(value.__objclass__)]
+    return hasattr(type(value), "__set__") and _method(type(value), "__set__") is not True
+
+
 def sites(kinds):
     """The places of a module's sites: of names, and of owners (`.`), whose classes are noted."""
     return [set() if kind == "." else None for kind in kinds]

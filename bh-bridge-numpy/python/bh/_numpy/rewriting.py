@@ -12,10 +12,10 @@ import sys
 import types
 
 from . import after_import, imports
-from .hidden import OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
+from .hidden import ASSIGNED, OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
 
 # The format of compiled modules; a file of another format is made anew.
-_FORM = 1
+_FORM = 2
 
 # Builtin functions that call the functions that they get: the number of the argument, and the name of it.
 _CALLING = {"filter": (0, None), "map": (0, None), "max": (None, "key"), "min": (None, "key"), "sorted": (None, "key")}
@@ -204,6 +204,12 @@ class _Calls(ast.NodeTransformer):
         self._stores = before
         return node
 
+    def visit_Attribute(self, node):
+        stores, self._stores = self._stores and isinstance(node.ctx, ast.Store), False
+        self.generic_visit(node)
+        self._stores = stores
+        return self._foreign(node, ASSIGNED, ast.Constant(node.attr)) if stores and not _is_self(node.value) else node
+
     def visit_AugAssign(self, node):
         node.value, node.target = self.visit(node.value), self.visit(node.target)
         return node
@@ -212,7 +218,7 @@ class _Calls(ast.NodeTransformer):
         stores, self._stores = self._stores and isinstance(node.ctx, ast.Store), False
         self.generic_visit(node)
         self._stores = stores
-        return self._subscripted(node) if stores or not self._is_index(node.slice) else node
+        return self._foreign(node, SUBSCRIPTED) if stores or not self._is_index(node.slice) else node
 
     def _is_index(self, key):
         """Is a key a number, text, or made of these? Names that loops over ranges bind are numbers."""
@@ -224,15 +230,16 @@ class _Calls(ast.NodeTransformer):
             return True
         return all(map(self._is_index, key.elts)) if isinstance(key, ast.Tuple) else _is_constant(key)
 
-    def _subscripted(self, node):
-        """A subscript whose owner may be an object of another package, in modules that import such."""
+    def _foreign(self, node, function, *arguments):
+        """A subscript or an attribute whose owner may be an object of another package, in modules that import such: the function
+        returns the owner, or what stands for it."""
         owner = node.value
         known = isinstance(owner, ast.Name) and (owner.id.startswith(("@", PREFIX)) or self._is_builtin(owner.id))
         if not self._imports_others or known or isinstance(owner, _LITERALS):
             return node
         place = self._site(".")
         again = _name(owner.id) if isinstance(owner, ast.Name) else owner
-        made = ast.Call(_name(SUBSCRIPTED), [again, _name(self._place), place.slice], [])
+        made = ast.Call(_name(function), [again, *arguments, _name(self._place), place.slice], [])
         node.value = _at(owner, self._of_known_class(owner, place, made) if isinstance(owner, ast.Name) else made)
         return node
 
@@ -331,6 +338,11 @@ def _is_constant(node):
     return isinstance(node, (ast.Constant, ast.JoinedStr)) or isinstance(node, ast.Tuple) and all(map(_is_constant, node.elts))
 
 
+def _is_self(node):
+    """Is it the object of a method, which is of a class of the program?"""
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
 def _name(name):
     return ast.Name(name, ast.Load())
 
@@ -355,7 +367,7 @@ def rewrite(tree, place=SITES):
     alias = lambda name: ast.alias(name.removeprefix(PREFIX), name)
     made = [
         ast.ImportFrom("builtins", [alias(TYPE)], 0),
-        ast.ImportFrom("bh._numpy.foreign", [alias(name) for name in (OWNER, SEE, SITES, SUBSCRIPTED)], 0),
+        ast.ImportFrom("bh._numpy.foreign", [alias(name) for name in (ASSIGNED, OWNER, SEE, SITES, SUBSCRIPTED)], 0),
         ast.Assign([ast.Name(place, ast.Store())], ast.Call(_name(SITES), [ast.Constant("".join(calls.sites))], [])),
     ]
     for statement in made:
