@@ -152,7 +152,7 @@ keys! {
     /// The CPU engine.
     pub mod ve_cpu = "ve-cpu" {
         THREADS "threads": String = "\"auto\"", "Threads that share a kernel: a number, or auto for all cores.";
-        ISA "isa": String = "\"auto\"", "Instruction set: auto, avx512, avx2, sse2 or portable.";
+        ISA "isa": String = "\"auto\"", "Instruction set: auto, avx512, avx2 or sse2 (x86-64), neon (AArch64), or portable.";
         AFFINITY "affinity": String = "\"none\"", "Processors that the threads are bound to: none, auto, or a list of numbers.";
         DOMAINS "domains": String = "\"auto\"",
             "The processors of each engine that `ve-cpu*` stands for: auto (one for each part of the memory), or lists, as in \

@@ -8,6 +8,8 @@ use std::mem::size_of;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Bytes of the largest ordinary pages that systems have (AArch64): the parts of a mapping that go back begin and end with pages.
+const LARGEST_PAGE: usize = 64 << 10;
 const HUGE_PAGE: usize = 2 << 20;
 /// From here on buffers lie on huge pages.
 const HUGE: usize = 2 * HUGE_PAGE;
@@ -54,7 +56,7 @@ pub(super) unsafe fn unmap(data: *mut u8) {
 /// Zeroed pages; huge ones begin at a multiple of their size.
 fn map_pages(bytes: usize, huge: bool) -> Option<Mapping> {
     let slack = if huge { HUGE_PAGE } else { 0 };
-    let bytes = bytes.checked_next_multiple_of(super::PAGE)?;
+    let bytes = bytes.checked_next_multiple_of(LARGEST_PAGE)?;
     let total = bytes.checked_add(slack)?;
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a fresh anonymous mapping touches nothing that exists.
