@@ -216,7 +216,7 @@ def test_numbers_at_equal_distances(count):
 
 @pytest.mark.skipif(not memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
 def test_who_sorts(monkeypatch):
-    a = numpy.random.default_rng(3).normal(size=(50, 60)).round(1)
+    a = numpy.random.default_rng(3).normal(size=(150, 200)).round(1) + 0.0
     counted = lambda: bh.profile()["instructions"]
     for call in (lambda x: bh.sort(x), lambda x: x.argsort(0), lambda x: bh.median(x, axis=(0, 1)), lambda x: x.sort(0), lambda x: bh.percentile(x, 30, axis=1)):
         x = bh.asarray(a)

@@ -46,7 +46,7 @@ def test_another_course_is_told_where_it_begins(tmp_path):
 
 
 def test_a_right_script_is_said_to_be_right(tmp_path):
-    text = "import numpy as np, sys\nx = np.linspace(0, 1, 5000)\nprint(float(np.exp(x).sum()), sys.argv[1:], np.sqrt(x)[:2])\n"
+    text = "import numpy as np, sys\nx = np.linspace(0, 1, 50_000)\nprint(float(np.exp(x).sum()), sys.argv[1:], np.sqrt(x)[:2])\n"
     done, errors = check(tmp_path, text, "--depth", "3")
     assert done.returncode == 0 and "['--depth', '3']" in done.stdout
     assert "bh check: 3 values read, all as operation by operation" in errors

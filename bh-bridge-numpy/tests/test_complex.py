@@ -87,9 +87,9 @@ def in_pieces(function, *operands):
 
 def recorded(function, *operands):
     """The results of kernels."""
-    large = [numpy.tile(operand, 8) for operand in operands]
-    made = numpy.asarray(function(*map(bh.array, large))).reshape(8, -1)
-    assert made.tobytes() == numpy.tile(made[0], 8).tobytes() or numpy.isnan(made).any()
+    large = [numpy.tile(operand, 32) for operand in operands]
+    made = numpy.asarray(function(*map(bh.array, large))).reshape(32, -1)
+    assert made.tobytes() == numpy.tile(made[0], 32).tobytes() or numpy.isnan(made).any()
     return made[-1]
 
 

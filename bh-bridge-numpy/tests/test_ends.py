@@ -129,7 +129,7 @@ READS = {
     "asarray": "numpy.asarray(r)", "array": "numpy.array(r)", "memoryview": "memoryview(r)", "float": "float(r.sum())",
     "copyto": "numpy.copyto(numpy.zeros(r.shape), r)", "from_dlpack": "numpy.from_dlpack(r)", "tolist": "r.tolist()", "repr": "repr(r)",
     "sum": "float(numpy.sum(r))", "nested": "numpy.array([r, r])", "flush": "np.flush()", "wait": "np.wait(r)", "threads": "np.threads()",
-    "full queue": "y = np.ones(3000)\nwhile True: y = np.sin(y) + 1; np.flush(wait=False)",
+    "full queue": "y = np.ones(30_000)\nwhile True: y = np.sin(y) + 1; np.flush(wait=False)",
     "view": "y = np.ones(100_000); v = numpy.asarray(y)\nwhile True: y += r.sum()",
     "method": "np.sort(r).tolist()",
 }  # fmt: skip

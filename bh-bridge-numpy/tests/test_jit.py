@@ -234,7 +234,7 @@ def test_traced_numbers_may_change(dtype):
 
 def test_traced_numbers_that_do_not_fit_raise():
     f = bh.jit(lambda a, n: a + n, traced="n")
-    a = np.arange(3000).astype("u1")
+    a = np.arange(70_000).astype("u1")
     assert same(f(a, 3), a + 3)
     assert same(f(a, 200), a + 200)
     with pytest.raises(OverflowError):
@@ -362,7 +362,7 @@ def test_a_failing_function_leaves_nothing_behind():
 
 def test_failing_operations_lose_what_depends_on_them():
     f = bh.jit(lambda a, i: (a[i], a * 2))
-    a, fine, wrong = numbers(3000), np.arange(3000), np.arange(3000) + 1
+    a, fine, wrong = numbers(30_000), np.arange(30_000), np.arange(30_000) + 1
     for _ in range(2):
         assert same(f(a, fine), (a[fine], a * 2))
         bad, good = f(a, wrong)
@@ -427,13 +427,13 @@ def test_arguments_by_name_and_in_collections():
 
 def test_no_arrays_at_all():
     f = bh.jit(lambda n: np.arange(n) * 2.0)
-    for n in (10, 3000, 10, 3000):
+    for n in (10, 30_000, 10, 30_000):
         assert same(f(n), np.arange(n) * 2.0)
     assert f.traces == 2
 
 
 def test_memory_shared_with_the_program_is_not_recorded():
-    memory = numpy.arange(3000.0)
+    memory = numpy.arange(30_000.0)
     f = bh.jit(lambda a: a * 2)
     a = np.asarray(memory)
     first = f(a)
@@ -444,12 +444,12 @@ def test_memory_shared_with_the_program_is_not_recorded():
 
 def test_results_are_arrays_of_their_own():
     f = bh.jit(lambda a: (a * 2, a[1:], a.T))
-    a = numbers(3000)
+    a = numbers(30_000)
     first, second = f(a), f(a)
     first[0][...] = 0
     assert same(second[0], a * 2)
     second[1][...] = 5
-    assert same(a[1:], numpy.full(2999, 5.0)) and second[1].base is a
+    assert same(a[1:], numpy.full(29_999, 5.0)) and second[1].base is a
     assert same(f(a)[0], a * 2)
 
 

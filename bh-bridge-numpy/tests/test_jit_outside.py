@@ -30,7 +30,7 @@ CASES = {
     "attributes of attributes": ("class C: pass\no = C(); o.p = C(); o.p.k = 3\ndef f(x): return x * o.p.k", "o.p.k = 8", "o.p = C(); o.p.k = 4"),
     "a property": ("class C:\n m = 3\n k = property(lambda self: self.m * S)\nS = 2\no = C()\ndef f(x): return x * o.k", "o.m = 8", "S = 5", "C.k = 3"),
     "a property through another name": ("class C:\n m = 3\n k = property(lambda self: self.m * S)\nS = 2\no = C()\ndef f(x):\n p = o\n return x * p.k", "o.m = 8", "S = 5", "C.k = property(lambda self: 3)"),
-    "a property beside an array": ("class C:\n m = 3.5\n k = property(lambda self: self.m * 2)\no = C()\nu = bh.arange(3000.0)\ndef f(x): return x * o.k + u", "o.m = 8", "u = u + 1"),
+    "a property beside an array": ("class C:\n m = 3.5\n k = property(lambda self: self.m * 2)\no = C()\nu = bh.arange(30_000.0)\ndef f(x): return x * o.k + u", "o.m = 8", "u = u + 1"),
     "a descriptor": ("class D:\n k = 3\n def __get__(self, o, c): return self.k\nd = D()\nclass C: m = d\ndef f(x): return x * C.m", "d.k = 8", "D.__get__ = lambda self, o, c: 5"),
     "__getattr__": ("S = 3\nclass C:\n def __getattr__(self, name): return S\no = C()\ndef f(x): return x * o.k", "S = 8", "C.__getattr__ = lambda self, name: 5"),
     "a class through another name": ("class C: k = 3\ndef f(x):\n c = C\n return x * c.k", "C.k = 8"),
@@ -83,7 +83,7 @@ CASES = {
     "a named tuple": ("import collections\nT = collections.namedtuple('T', 'k')\nt = T(3)\ndef f(x): return x * t.k", "t = T(8)"),
     "an enumeration": ("import enum\nclass E(enum.IntEnum):\n A = 3\n B = 8\ne = E.A\ndef f(x): return x * e", "e = E.B"),
     "a data class": ("import dataclasses\n@dataclasses.dataclass\nclass P: k: int\np = P(3)\ndef f(x): return x * P(2).k * p.k", "p.k = 8", "P.__init__ = lambda self, k: setattr(self, 'k', 7)"),
-    "an array in an object": ("class C: pass\no = C(); o.u = bh.arange(3000.0)\ndef f(x):\n p = o\n return x * p.u", "o.u = o.u + 1", "o.u += 2"),
+    "an array in an object": ("class C: pass\no = C(); o.u = bh.arange(30_000.0)\ndef f(x):\n p = o\n return x * p.u", "o.u = o.u + 1", "o.u += 2"),
     "NumPy's array in an object": ("class C: pass\no = C(); o.u = numpy.arange(3)\ndef f(x):\n p = o\n return x * float(p.u[1])", "o.u[1] = 8"),
     "an attribute that the function sets": ("class C: k = 3\no = C()\ndef f(x):\n o.k += 1\n return x * 2", "o.k = 9"),
     "an attribute that is found once": ("import functools\nclass C:\n k = 3\n @functools.cached_property\n def m(self): return self.k\no = C()\ndef f(x): return x * o.m", "o.m = 8"),
@@ -103,7 +103,7 @@ def test_changes_outside_are_seen(name, monkeypatch):
     for scope in scopes:
         exec(program, scope)
     jitted, plain = bh.jit(scopes[0]["f"]), scopes[1]["f"]
-    x = bh.arange(3000.0) + 1
+    x = bh.arange(30_000.0) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for change in (None, *changes):
@@ -130,7 +130,7 @@ def test_what_changes_unseen_is_run_as_usual(number, text, monkeypatch):
     monkeypatch.setattr("builtins.input", input)
     monkeypatch.setattr("sys.stdin", io.StringIO("1\n2\n3\n"))
     f = bh.jit(lambda x: x + number())
-    x = bh.ones(3000)
+    x = bh.ones(30_000)
     with pytest.warns(RuntimeWarning, match=f"{text}.*static"):
         f(x)
     f(x)
@@ -143,7 +143,7 @@ def test_what_does_not_change_is_recorded_once(name):
     exec(CASES[name][0], scope)
     f = bh.jit(scope["f"])
     for size in range(5):
-        x = bh.arange(3000.0) + size
+        x = bh.arange(30_000.0) + size
         assert (numpy.asarray(f(x)) == numpy.asarray(scope["f"](x))).all()
     assert (f.traces, f.plain) == (1, 0)
 

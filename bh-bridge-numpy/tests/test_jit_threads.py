@@ -44,7 +44,7 @@ def test_a_pure_function():
 
     def work(number):
         for size in range(100):
-            assert float(f(bh.ones(3000 + size))) == 3 * (3000 + size)
+            assert float(f(bh.ones(30_000 + size))) == 3 * (30_000 + size)
 
     at_once(work)
 
@@ -58,7 +58,7 @@ def test_a_function_that_writes_its_argument():
 
     def work(number):
         for size in range(150):
-            x, y = bh.arange(2000.0 + size), bh.ones(2000 + size) * number
+            x, y = bh.arange(20_000.0 + size), bh.ones(20_000 + size) * number
             want = (numpy.asarray(x + 0) + number) * 2
             differences, total = f(x, y)
             assert (numpy.asarray(differences) == 2).all() and float(total) == want.sum()
@@ -82,7 +82,7 @@ def test_a_number_that_changes():
 def test_plain_operations_of_other_threads():
     """Whatever other threads record, read, free, adopt and change while one traces."""
     functions = [bh.jit(function) for function in (lambda x: x * 2 + bh.arange(x.size), lambda x: bh.cumsum(x)[::-1], lambda x: x @ x)]
-    memory = numpy.arange(5000.0)
+    memory = numpy.arange(50_000.0)
 
     def work(number):
         choose = random.Random(number)

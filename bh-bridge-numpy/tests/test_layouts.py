@@ -85,7 +85,7 @@ LAYOUTS = {
     "last two exchanged": lambda a: a.transpose(0, 2, 1).copy("C").transpose(0, 2, 1),
 }
 # Little ones are computed at once, others are recorded.
-SHAPES = [(4, 5), (3, 4, 5), (40, 50), (13, 12, 14)]
+SHAPES = [(4, 5), (3, 4, 5), (90, 100), (21, 20, 22)]
 
 
 def filled(text):

@@ -34,7 +34,7 @@ def test_buffers_of_arrays_are_shared():
 
 def test_read_only_buffers_are_snapshots():
     # Too large to be carried out at once, so an array and no scalar of NumPy.
-    total = bh.arange(4000.0).sum()
+    total = bh.arange(100_000.0).sum()
     wide = bh.broadcast_to(bh.arange(3), (2, 3))
     for value in (total, wide):
         view = memoryview(value)
@@ -160,9 +160,9 @@ def test_addresses_of_an_array_that_is_resized_are_those_of_its_new_memory():
 
 
 def test_arrays_without_elements_that_can_be_read_have_no_address():
-    a = bh.arange(3000.0)
+    a = bh.arange(30_000.0)
     for _ in range(20):
-        lost, fine = a[bh.arange(3000) + 1], a * 2
+        lost, fine = a[bh.arange(30_000) + 1], a * 2
         for address in (lambda a: a.ctypes, numpy.asarray, lambda a: a.__array_interface__, address_in_c):
             with pytest.raises(IndexError):
                 address(lost)
@@ -294,7 +294,7 @@ def test_files_that_are_left_to_numpy(tmp_path):
 
 
 def test_failures_strike_only_what_depends_on_them():
-    outside, kept = bh.asarray([7] * 3000), bh.ones(3)
+    outside, kept = bh.asarray([7] * 30_000), bh.ones(3)
     lost = bh.zeros(3)
     lost[outside] = 1
     with warnings.catch_warnings(record=True):
@@ -306,13 +306,13 @@ def test_failures_strike_only_what_depends_on_them():
 
 def test_failures_of_what_nobody_reads_are_warned_of():
     # Too large for the recorder to carry out at once: a batch runs, and what failed is in it.
-    outside, kept = bh.asarray([7] * 3000), bh.ones(3000)
+    outside, kept = bh.asarray([7] * 30_000), bh.ones(30_000)
     lost = bh.zeros(3)
     lost[outside] = 1
     del lost
     with pytest.warns(RuntimeWarning, match="index 7 is out of bounds"):
-        assert kept.tolist() == [1] * 3000
-    assert kept.tolist() == [1] * 3000
+        assert kept.tolist() == [1] * 30_000
+    assert kept.tolist() == [1] * 30_000
 
 
 def test_arrays_are_pickled_in_buffers_of_their_own_memory():

@@ -118,7 +118,7 @@ def test_waiting_for_one_array():
 
 def test_profile_and_doctor(tmp_path):
     (tmp_path / "main.py").write_text(
-        "import numpy as np\na = np.arange(3000.0)\nfor i in range(30):\n    a *= 1.5\n    a[i] = i\n    float(a[i])\nnp.frexp(a)\n"
+        "import numpy as np\na = np.arange(30_000.0)\nfor i in range(30):\n    a *= 1.5\n    a[i] = i\n    float(a[i])\nnp.frexp(a)\n"
     )
     errors = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py", BH_FALLBACK="silent").stderr
     assert "main.py:5: element loop" in errors and "main.py:6: reads in a loop" in errors
@@ -127,7 +127,7 @@ def test_profile_and_doctor(tmp_path):
 
 def test_the_doctor_of_a_plain_program_says_whether_it_watches(tmp_path):
     loop = "for i in range(30):\n    a *= 1.5\n    float(a[i])\n"
-    (tmp_path / "main.py").write_text(f"import bh as np\na = np.arange(3000.0)\n{loop}print(np.doctor())\nnp.doctor(watch=True)\n{loop}print(np.doctor())\n")
+    (tmp_path / "main.py").write_text(f"import bh as np\na = np.arange(30_000.0)\n{loop}print(np.doctor())\nnp.doctor(watch=True)\n{loop}print(np.doctor())\n")
     before, after = run(tmp_path / "main.py").stdout.split("bh doctor:")[1:]
     assert "not watched" in before and "bh.doctor(watch=True)" in before
     assert "main.py:10: reads in a loop, 30 times" in after and "not watched" not in after
@@ -171,7 +171,7 @@ def test_fork_threads_and_exit(tmp_path):
 
 
 def test_explain_shows_kernels_with_lines(tmp_path):
-    (tmp_path / "main.py").write_text("import bh\na = bh.arange(2000.0)\nb = (a * 3 + 1).sum()\ne = bh.explain(b)\nprint(e)\nassert e._repr_svg_().startswith('<svg')\n")
+    (tmp_path / "main.py").write_text("import bh\na = bh.arange(20_000.0)\nb = (a * 3 + 1).sum()\ne = bh.explain(b)\nprint(e)\nassert e._repr_svg_().startswith('<svg')\n")
     text = run(tmp_path / "main.py").stdout
     assert "add_reduce" in text and "kernel 0" in text and "main.py:3" in text
 

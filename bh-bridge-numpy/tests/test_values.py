@@ -158,7 +158,7 @@ def test_shapes_given_as_arrays():
 
 def test_arrays_of_scalars_may_be_assigned_to():
     # Too large to be carried out at once, so an array and no scalar of NumPy.
-    total = bh.ones(3000).sum() / 1000
+    total = bh.ones(90_000).sum() / 30_000
     for made in (bh.asarray(total), bh.array(total), total.reshape(()), total[...], bh.where(bh.asarray(True), total, 0.0)):
         made *= 2
         made[...] = made + 1

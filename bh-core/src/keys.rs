@@ -55,7 +55,7 @@ keys! {
              limit lowers it, too: to half of the limit.";
         SMALL_BYTES "small_bytes": Size = "\"256KiB\"",
             "A batch that writes no more than this is run by the thread that asked for it, without waking another.";
-        IMMEDIATE_BYTES "immediate_bytes": Size = "8192",
+        IMMEDIATE_BYTES "immediate_bytes": Size = "65536",
             "Operations on arrays of no more bytes, whose data is at hand, are carried out where they are called and not recorded; 0 \
              for never. Only with engines that can, such as the CPU engine.";
         RECIPES "recipes": Recipes = "\"auto\"",

@@ -12,7 +12,7 @@ use bh_bytecode::view::element_count;
 use bh_bytecode::{Constant, DType, View};
 
 /// What only moves elements, or looks at each once, is done at once on up to this many times the bytes of other operations.
-pub const MOVED: u64 = 32;
+pub const MOVED: u64 = 4;
 
 /// Access to the arrays that are at hand, and how many more may be made.
 pub struct Hand<'a>(MutexGuard<'a, State>, usize);

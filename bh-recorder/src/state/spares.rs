@@ -6,9 +6,9 @@ use std::cell::RefCell;
 /// Sizes are multiples of this many bytes.
 const STEP: usize = 64;
 /// Larger memory is not kept.
-const LARGEST: usize = 8192;
+const LARGEST: usize = 64 << 10;
 /// Bytes that are kept, at most.
-const MOST: usize = 64 << 10;
+const MOST: usize = 256 << 10;
 
 /// Unused memory by size.
 pub(crate) struct Spares(RefCell<Lists>);

@@ -103,7 +103,7 @@ def _copy(array):
 
 
 # Bytes of the largest computed arrays whose operations warn of errors unless a program asks for more.
-_TOLD = 8192
+_TOLD = 65536
 
 
 def _fresh(out):
