@@ -160,14 +160,20 @@ def from_numpy(array, as_it_lies=False):
     return from_host(array, code, None, as_it_lies)
 
 
+# Types whose values `lower` leaves as they are.
+_LEAVES = frozenset((bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, type, np.dtype, np.ndarray, *np.sctypeDict.values()))
+
+
 def lower(value):
-    """The value with all of bh's arrays in it replaced by NumPy's."""
+    """The value with all of bh's arrays in it replaced by NumPy's; the value itself if it holds none."""
     kind = type(value)
     if kind is ndarray:
         result = _as_it_lies(value)
         return result[()] if value._scalar else result
+    if kind in _LEAVES:
+        return value
     if kind is tuple or kind is list:
-        return kind(lower(part) for part in value)
+        return value if _LEAVES.issuperset(map(type, value)) else kind(map(lower, value))
     if kind is dict:
         return {key: lower(part) for key, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -405,7 +411,7 @@ def with_named_output(function, args, kwargs):
 
 # What classes without functions of their own have as `__array_function__`, and classes that have none.
 usual = {np.ndarray.__array_function__, None}
-_PLAIN = {ndarray, np.ndarray, int, float, complex, bool, str, type(None), np.dtype, type, slice}
+_PLAIN = _LEAVES | {ndarray}
 
 
 def decided(values):
