@@ -3,6 +3,7 @@
 
 use super::item::{DEPTH, Own};
 use super::product::{Product, count};
+use super::unroll::loop_directive;
 use super::{Code, KernelMemory, Placement, Target, Variant, Writer, loaded, units};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::walk::Walk;
@@ -184,8 +185,8 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
         Into::Less | Into::LessBelow => Tile::largest(dtype, target),
     };
     let (name, group, rows, columns, depth) = (type_name(dtype), tile.items(), tile.rows(), tile.columns(), tile.depth);
-    // Where registers are few, unrolled loops are of no use.
-    let unroll = if target.is_processor() { "#pragma unroll 1\n" } else { "#pragma unroll\n" };
+    // Sides and depths of tiles are few turns.
+    let unroll = loop_directive(target, 1);
     let zero = neutral(Opcode::AddReduce, dtype);
     let units = units::fit(dtype, &tile, target);
     let mut writer = Writer::new(variant, product.is_wide());
@@ -222,7 +223,7 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
     let (pad_rows, pad_columns) = (rows + pad, columns + pad);
     let (half_a, half_b) = (depth * pad_rows, depth * pad_columns);
     let fetch = |count: usize, all: usize, at: [&str; 4], (split, element): &(String, String), to: &str| {
-        let [line, term, first, end] = at;
+        let ([line, term, first, end], unroll) = (at, loop_directive(target, count));
         format!(
             "{unroll}for (int q = 0; q < {count}; q++) {{\nconst int e = item + q * {group};\n\
              const {index} line = {first} + {line}, term = t + {term};\n\
@@ -230,6 +231,7 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
         )
     };
     let keep = |count: usize, all: usize, line: &str, term: &str, pad: usize, from: &str, to: &str| {
+        let unroll = loop_directive(target, count);
         format!(
             "{unroll}for (int q = 0; q < {count}; q++) {{\nconst int e = item + q * {group};\n\
              if (e < {all}) {to}[tile * {} + ({term}) * {pad} + {line}] = {from}[q];\n}}\n",

@@ -28,5 +28,13 @@ pub(super) fn unrolls(kernel: &Kernel, target: &Target) -> Result<i64, &'static 
     if kernel.steps.len() > LONG { Err("too many operations") } else { Ok(EACH) }
 }
 
+/// A loop of more turns stays a loop: compilers take minutes over texts of hundreds of copies of its body.
+const MOST_TURNS: usize = 16;
+
+/// The directive before a loop of this many turns, which becomes statements if they are few and the device has registers for them.
+pub(crate) fn loop_directive(target: &Target, turns: usize) -> &'static str {
+    if target.is_processor() || turns > MOST_TURNS { "#pragma unroll 1\n" } else { "#pragma unroll\n" }
+}
+
 /// More groups than this take turns.
 pub(super) const MOST_GROUPS: u64 = 1 << 22;

@@ -3,9 +3,11 @@
 //! in columns in memory between kernels.
 
 use super::lines::Lines;
-use super::panel::{Panel, shared, unroll};
+use super::panel::{Panel, shared};
 use super::{Call, Kernels};
-use crate::code::{Code, Into, KernelMemory, Matrix, Product, Variant, Why, Writer, note, tiles};
+use crate::code::{
+    Code, Into, KernelMemory, Matrix, Product, Target, Variant, Why, Writer, loop_directive, note, tiles,
+};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -268,7 +270,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
             + &moved(
                 (columns, most),
                 group,
-                (name, unroll(self.call.target)),
+                (self.call.target, name),
                 &format!("c < width && (c < s || c >= s + {columns})"),
                 "m + (long)c * n",
             );
@@ -303,8 +305,9 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let (mut writer, name, block) = (self.writer(), type_name(self.dtype), self.block);
         let group = self.call.target.group.min(ITEMS);
         let wide = LINES.min(group);
-        let (down, unroll) = (group / wide, unroll(self.call.target));
+        let down = group / wide;
         let own = block as usize / down;
+        let unroll = loop_directive(self.call.target, own);
         let work = writer.buffer(WORK, self.dtype, true);
         let follow = match beside {
             Beside::Right { .. } => self.follow_exchanges(&mut writer, &work, keeps_order, (group, wide)),
@@ -361,7 +364,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         keeps_order: bool,
         (group, wide): (usize, usize),
     ) -> (String, String) {
-        let (name, block, unroll) = (type_name(self.dtype), self.block, unroll(self.call.target));
+        let (name, block) = (type_name(self.dtype), self.block);
         let pivots = writer.buffer(PIVOTS, DType::I64, false);
         let mut locals = format!("BH_LOCAL int other[{block}], from[2 * {block}], to[2 * {block}];\n");
         let (mut keep, mut change) = (String::new(), String::new());
@@ -377,7 +380,13 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
              {}BH_BARRIER;\n{}{keep}{}{change}",
             shared(group, block, &format!("if (e < width) other[e] = {pivots}[first + e];\n")),
             exchanges(block, group, "first", "other", "width"),
-            moved((block, wide as i64), group, (name, unroll), "u0 + c < lines", &format!("{work} + LINE(u0 + c) * n")),
+            moved(
+                (block, wide as i64),
+                group,
+                (self.call.target, name),
+                "u0 + c < lines",
+                &format!("{work} + LINE(u0 + c) * n")
+            ),
         );
         (locals, text)
     }
@@ -414,17 +423,18 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let group = self.call.target.largest.min(ROOT);
         let down = group.min(block as usize);
         let (across, rows) = ((group / down) as i64, block as usize / down);
-        let (own, unroll) = (block / across.min(block), unroll(self.call.target));
+        let own = block / across.min(block);
+        let [each_row, each_column] = [rows, own as usize].map(|turns| loop_directive(self.call.target, turns));
         let [n, first, width] = [self.n, first, width].map(|number| writer.numbers.text(number));
         let each = |text: &str| {
             format!(
-                "{unroll}for (int p = 0; p < {rows}; p++)\n{unroll}for (int q = 0; q < {own}; q++) {{\n\
+                "{each_row}for (int p = 0; p < {rows}; p++)\n{each_column}for (int q = 0; q < {own}; q++) {{\n\
                  const int r = x + p * {down}, c = y + q * {across};\n{text}}}\n"
             )
         };
         let take = format!(
-            "{unroll}for (int p = 0; p < {rows}; p++) {{\nconst {name} factor = now[x + p * {down}] / square;\n\
-             {unroll}for (int q = 0; q < {own}; q++) {{\nconst int c = y + q * {across};\n\
+            "{each_row}for (int p = 0; p < {rows}; p++) {{\nconst {name} factor = now[x + p * {down}] / square;\n\
+             {each_column}for (int q = 0; q < {own}; q++) {{\nconst int c = y + q * {across};\n\
              if (c > j) own[p][q] -= factor * now[c];\n}}\n}}\n"
         );
         let body = format!(
@@ -475,8 +485,15 @@ fn exchanges(count: i64, group: usize, first: &str, pivot: &str, limit: &str) ->
 
 /// Statements that move elements of columns `c`, of which there are some, as `exchanges` found for `count` of them. `at`: where a
 /// column lies, if `wanted`.
-fn moved((count, columns): (i64, i64), group: usize, (name, unroll): (&str, &str), wanted: &str, at: &str) -> String {
-    let each = (2 * count * columns).unsigned_abs().div_ceil(group as u64);
+fn moved(
+    (count, columns): (i64, i64),
+    group: usize,
+    (target, name): (&Target, &str),
+    wanted: &str,
+    at: &str,
+) -> String {
+    let each = (2 * count * columns).unsigned_abs().div_ceil(group as u64) as usize;
+    let unroll = loop_directive(target, each);
     let one = |text: &str| {
         format!(
             "{unroll}for (int v = 0; v < {each}; v++) {{\nconst int k = (item + v * {group}) % (2 * {count}), c = (item + v * {group}) / (2 * {count});\n\

@@ -1,9 +1,8 @@
 //! LU and Cholesky factors and systems of equations of the matrices of a stack, in one kernel. An item has the smallest matrices in
 //! registers; of others, a group has one in local memory, or in memory of its own if that is too little. All go the same steps.
 
-use super::panel::unroll;
 use super::{Call, Kernels, parts};
-use crate::code::{KernelMemory, Target, Variant, Why, Writer, is_wide, note};
+use crate::code::{KernelMemory, Target, Variant, Why, Writer, is_wide, loop_directive, note};
 use bh_bytecode::c::type_name;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Operand};
@@ -251,7 +250,7 @@ fn stack(call: &Call<'_, '_>, method: &str, axes: usize) -> Option<Kernels> {
         writer: Writer::new(Variant::Parameterised, is_wide(batch, instr.operands())),
         body: String::new(),
         alone,
-        unroll: if alone { unroll(target) } else { "" },
+        unroll: if alone { loop_directive(target, n as usize) } else { "" },
     };
     let (group, groups, scratch) = if alone {
         let count_text = little.writer.numbers.text(count);

@@ -3,9 +3,9 @@
 //! lies in columns in memory between kernels; below its diagonal it holds the reflections.
 
 use super::lines::Lines;
-use super::panel::{Panel, shared, unroll};
+use super::panel::{Panel, shared};
 use super::{Call, Kernels};
-use crate::code::{Code, KernelMemory, Variant, Writer};
+use crate::code::{Code, KernelMemory, Variant, Writer, loop_directive};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -113,7 +113,7 @@ impl Factors<'_, '_, '_> {
         let (mut writer, name) = (self.writer(), type_name(self.dtype));
         let (work, joined) = (writer.buffer(WORK, self.dtype, true), writer.buffer(JOINED, self.dtype, true));
         let (group, columns) = (panel.group, panel.columns);
-        let unroll = unroll(self.call.target);
+        let unroll = loop_directive(self.call.target, columns as usize);
         let together =
             (LOCAL / (3 - self.call.target.halves) / (group * self.dtype.size())).clamp(1, columns as usize) as i64;
         let [n, first, width, place] =
@@ -243,7 +243,7 @@ impl Factors<'_, '_, '_> {
             return;
         }
         let (mut writer, name) = (self.writer(), type_name(self.dtype));
-        let (group, unroll) = (self.group(), unroll(self.call.target));
+        let (group, unroll) = (self.group(), loop_directive(self.call.target, BLOCK as usize));
         let (target, joined) = (writer.buffer(place, self.dtype, true), writer.buffer(JOINED, self.dtype, false));
         let work = if place == WORK { target.clone() } else { writer.buffer(WORK, self.dtype, false) };
         let groups = (end - begin).unsigned_abs().div_ceil(SHARED as u64) as usize;

@@ -18,11 +18,6 @@ const STEP: usize = 8;
 /// What stands before a loop that becomes statements.
 const UNROLLED: &str = "#pragma unroll\n";
 
-/// What stands before loops over an item's elements: registers cannot be counted.
-pub(super) fn unroll(target: &Target) -> &'static str {
-    if target.is_processor() { "#pragma unroll 1\n" } else { UNROLLED }
-}
-
 /// The columns of a panel: `width` of them, or fewer at the end, by one group.
 pub(super) struct Panel {
     /// Items of the group.

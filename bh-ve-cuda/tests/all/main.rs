@@ -1,6 +1,7 @@
 //! The CUDA engine without a device: its texts are compiled, and other engines take its place. What needs a device runs by the
 //! suites of `bh-ve-opencl`, with `BH_TEST_DRIVER=cuda`.
 
+mod factors;
 mod nowhere;
 mod texts;
 

@@ -208,8 +208,15 @@ impl Driver for Compiler {
     }
 }
 
+/// Fails if the compiler has refused a program.
+pub fn none_is_refused() {
+    let refused = REFUSED.lock().unwrap();
+    let shown: Vec<&str> = refused.iter().take(3).map(String::as_str).collect();
+    assert!(refused.is_empty(), "{} programs are refused:\n{}", refused.len(), shown.join("\n\n"));
+}
+
 /// The stack of the compiler alone, unless there is none; that is said.
-fn load(keys: &str) -> Option<Stack> {
+pub fn load(keys: &str) -> Option<Stack> {
     static TABLE: LazyTable = LazyTable::new();
     let text = format!(
         "[stacks]\nit = ['filter', 'fuser', 'node', 'texts']\n[components.texts]\ncache_dir = ''\nsmall_bytes = '0'\n{keys}\n"
@@ -237,9 +244,7 @@ fn the_compiler_takes_all_texts() {
         for seed in 0..programs {
             let _ = run::run(&mut stack, &program(seed, &random::options(seed)));
         }
-        let refused = REFUSED.lock().unwrap();
-        let shown: Vec<&str> = refused.iter().take(3).map(String::as_str).collect();
-        assert!(refused.is_empty(), "{} programs are refused:\n{}", refused.len(), shown.join("\n\n"));
+        none_is_refused();
         let compiled = COMPILED.load(Ordering::Relaxed);
         crate::say(format_args!("{cases} cases and {programs} random programs: {compiled} texts compiled"));
         assert!(compiled as usize > cases / 4, "{compiled} of {cases}");
