@@ -113,3 +113,28 @@ def test_cells_show_their_own_lines_and_name_those_of_other_cells(tmp_path):
     assert f"{os.sep}bh{os.sep}_" not in shown and "ipython-input" not in shown
     assert "Cell In[5], line 5: reads in a loop, 20 times" in shown
     assert "(Cell In[7], line 1)" in shown and "(Cell In[8], line 1)" in shown
+
+
+# Calls in a plain script that other packages refuse, and the line that the note says.
+REFUSED = {
+    "torch.sum(x)": "Write: torch.sum(torch.as_tensor(x))",
+    "torch.nn.functional.relu(x * 2 - 1)": "Write: torch.nn.functional.relu(torch.as_tensor(x * 2 - 1))",
+    "torch.nn.Linear(4, 1)(x)": "Write: torch.nn.Linear(4, 1)(torch.as_tensor(x))",
+    "pyarrow.compute.add(x, 1)": "Write: pyarrow.compute.add(pyarrow.array(x), 1)",
+    "pyarrow.Tensor.from_numpy(x)": "or write: pyarrow.Tensor.from_numpy(numpy.asarray(x))",
+    "pyarrow.array([x, x])": "or write: pyarrow.array([numpy.asarray(x), numpy.asarray(x)])",
+    "h5py.File('a.h5', 'w').create_dataset('x', data=x).write_direct(np.ones(4))": "or write: h5py.File('a.h5', 'w').create_dataset('x', data=x).write_direct(numpy.asarray(np.ones(4)))",
+    "jax.numpy.sum(x)": "Write: jax.numpy.sum(jax.numpy.asarray(x))",
+    "pykdtree.kdtree.KDTree(x.reshape(2, 2))": "or write: pykdtree.kdtree.KDTree(numpy.asarray(x.reshape(2, 2)))",
+    "sep.Background(np.outer(x, x)[:, ::2])": "or write: sep.Background(numpy.asarray(np.outer(x, x)[:, ::2]))",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_errors_of_other_packages_name_the_line_to_write(tmp_path, monkeypatch, call):
+    package = call.partition(".")[0]
+    pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    modules = {"pyarrow": "pyarrow.compute", "jax": "jax.numpy", "pykdtree": "pykdtree.kdtree"}
+    shown = failed(tmp_path, f"import bh as np\nimport {modules.get(package, package)}\nx = np.arange(4.0)\n{call}\n").strip()
+    assert shown.endswith(REFUSED[call]), shown

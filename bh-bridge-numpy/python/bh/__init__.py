@@ -53,7 +53,7 @@ else:
     from ._jit.recording import jit  # noqa: E402,F401
     from ._jit.stream import stream  # noqa: E402,F401
     from ._native import BoundsError, Error, Stack  # noqa: E402,F401
-    from ._numpy import advice as _advice, libraries as _libraries  # noqa: E402
+    from ._numpy import libraries as _libraries  # noqa: E402
     from ._numpy.fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._numpy.lib import lib  # noqa: E402,F401
     from ._tools.doctor import doctor  # noqa: E402,F401
@@ -78,7 +78,6 @@ else:
 
     _libraries.install()
     _tracebacks.install()
-    _advice.install()
     _warn(_version)
     _pending_numbers.teach()
     __version__ = _native.__version__

@@ -1,7 +1,10 @@
-"""Runs the statements of one package, and writes their values: `run.py PACKAGE FILE`, with NumPy or, by `python -m bh`, with bh."""
+"""Runs the statements of one package, and writes their values: `run.py PACKAGE FILE`, with NumPy or, by `python -m bh`, with bh.
+`run.py PACKAGE FILE MODULE [LIBRARY]` runs the statement of a library that bh teaches, as a script that imports NumPy or bh itself;
+`LIBRARY` is taken out of the table of such libraries."""
 
 import ast
 import collections.abc
+import importlib
 import pathlib
 import pickle
 import sys
@@ -36,12 +39,12 @@ def names():
     }  # fmt: skip
 
 
-def run(statements, scope):
+def run(statements, scope, rewritten):
     """Runs statements as those of a module of the program; the result is the value of the last expression."""
     tree = ast.parse(statements)
     if isinstance(tree.body[-1], ast.Expr):
         tree.body[-1] = ast.Assign([ast.Name("result", ast.Store())], tree.body[-1].value)
-    if "bh" in sys.modules:
+    if rewritten and "bh" in sys.modules:
         from bh._numpy import rewriting
 
         tree = rewriting.rewrite(ast.fix_missing_locations(tree)) if rewriting.is_on() else tree
@@ -49,14 +52,18 @@ def run(statements, scope):
     return scope.get("result")
 
 
-def main(package, file):
-    with open(pathlib.Path(__file__).with_name("statements.toml"), "rb") as text:
+def main(package, file, module=None, without=None):
+    if module:
+        globals()["np"] = importlib.import_module(module)
+    if without:
+        np._numpy.libraries.LIBRARIES.pop(without)
+    with open(pathlib.Path(__file__).with_name("taught.toml" if module else "statements.toml"), "rb") as text:
         given = tomllib.load(text)[package]
     values = []
-    for statement in given["statements"]:
+    for statement in given["statements"] if "statements" in given else [given["statement"]]:
         scope = {"__name__": "__main__", "np": np, "there": tempfile.mkdtemp(), **names()}
         try:
-            values.append(("value", plain(run(given["imports"] + "\n" + statement, scope))))
+            values.append(("value", plain(run(given["imports"] + "\n" + statement, scope, not module))))
         except Exception as error:
             values.append(("error", f"{type(error).__name__}: {error}"))
     with open(file, "wb") as out:

@@ -3,8 +3,8 @@ before `rewriting` can have their calls pass NumPy's arrays."""
 
 import ast
 import linecache
-import sys
 
+from .._native import Function
 from . import foreign, hidden, imports
 from .fallback import ndarray
 
@@ -36,11 +36,38 @@ def _value(tree, frame):
     return None
 
 
-class _Converting(ast.NodeTransformer):
-    """Writes arguments that are arrays of bh as NumPy's."""
+def _is_array(tree, frame):
+    """Is an argument an array of bh? Operators, subscripts and calls are not evaluated again: those of arrays and of bh count as arrays."""
+    if isinstance(tree, ast.BinOp):
+        return _is_array(tree.left, frame) or _is_array(tree.right, frame)
+    if isinstance(tree, ast.UnaryOp):
+        return _is_array(tree.operand, frame)
+    if isinstance(tree, ast.Subscript):
+        return _is_array(tree.value, frame)
+    value = _value(tree.func if isinstance(tree, ast.Call) else tree, frame)
+    if not isinstance(tree, ast.Call):
+        return type(value) is ndarray
+    return type(getattr(value, "__self__", None)) is ndarray or isinstance(value, Function)
 
-    def __init__(self, frame):
-        self._frame, self.found = frame, False
+
+# What makes of an array what a package's functions take, where these refuse NumPy's arrays, too.
+_MAKERS = {
+    "jax": "jax.numpy.asarray", "jaxlib": "jax.numpy.asarray", "torch": "torch.as_tensor",
+    "pyarrow.compute": "pyarrow.array", "pyarrow._compute": "pyarrow.array",
+}  # fmt: skip
+
+
+def _maker(module):
+    """What makes of an array of bh what functions of a module take."""
+    packages = (package for package in _MAKERS if module == package or module.startswith(package + "."))
+    return next((_MAKERS[package] for package in packages), "numpy.asarray")
+
+
+class _Converting(ast.NodeTransformer):
+    """Writes arguments that are arrays of bh as a function takes them."""
+
+    def __init__(self, frame, maker):
+        self._frame, self._maker, self.found = frame, ast.parse(maker, mode="eval").body, False
 
     def visit_Call(self, node):
         node.args = list(map(self._converted, node.args))
@@ -51,39 +78,32 @@ class _Converting(ast.NodeTransformer):
     def _converted(self, tree):
         if isinstance(tree, (ast.List, ast.Tuple)):
             tree.elts = list(map(self._converted, tree.elts))
-        if type(_value(tree, self._frame)) is not ndarray:
+        if isinstance(tree, ast.Dict):
+            tree.values = list(map(self._converted, tree.values))
+        if not _is_array(tree, self._frame):
             return tree
         self.found = True
-        return ast.Call(ast.Attribute(ast.Name("numpy"), "asarray"), [tree], [])
+        return ast.Call(self._maker, [tree], [])
 
 
 def advise(error):
     """Adds the note to an error that nothing has caught, if the program's own line called another package with an array of bh."""
-    place, at = None, error.__traceback__
+    place, last, at = None, None, error.__traceback__
     while at is not None:
-        place, at = at if imports.is_own(at.tb_frame.f_globals) else place, at.tb_next
+        place, last, at = at if imports.is_own(at.tb_frame.f_globals) else place, at, at.tb_next
     if place is None or any(name.startswith(hidden.PREFIX) for name in place.tb_frame.f_code.co_names):
         return
     call = _call_at(place)
     function = call and _value(call.func, place.tb_frame)
-    if function is None or foreign.see(function) is function:
+    if call is None or function is not None and foreign.see(function) is function:
         return
-    converting = _Converting(place.tb_frame)
+    if function is None and "bh.ndarray" not in str(error):
+        # Nobody knows which function it was.
+        return
+    module = foreign.module_of(function) if function is not None else last.tb_frame.f_globals.get("__name__")
+    maker = _maker(str(module))
+    converting = _Converting(place.tb_frame, maker)
     written = ast.unparse(ast.fix_missing_locations(converting.visit(call)))
     if converting.found:
-        error.add_note(f"bh: this function got an array of bh. Run the script with `python -m bh`, or write: {written}")
-
-
-def install():
-    """Has errors that end the program say so."""
-    before = sys.excepthook
-
-    def hook(kind, error, traceback):
-        try:
-            advise(error)
-        except Exception:
-            # The program's own error counts.
-            pass
-        before(kind, error, traceback)
-
-    sys.excepthook = hook
+        other = "Run the script with `python -m bh`, or write" if maker == "numpy.asarray" else "Write"
+        error.add_note(f"bh: this function got an array of bh. {other}: {written}")

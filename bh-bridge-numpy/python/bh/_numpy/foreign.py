@@ -188,7 +188,7 @@ def _found(function, kind):
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
     if kind is views.Answering:
         return function
-    module = _module_of(function)
+    module = module_of(function)
     if not isinstance(module, str) or _direct[module]:
         return function
     made = functools.partial(_hand_on, function) if module in _CALLING else _with_views(function)
@@ -205,7 +205,7 @@ def _bound(made, owner):
     return made.__get__(owner) if hasattr(made, "__get__") else functools.partial(made, owner)
 
 
-def _module_of(function):
+def module_of(function):
     """The name of the module that decides what a function gets; None if nobody knows."""
     kind = type(function)
     if kind is _Function:

@@ -18,49 +18,44 @@ from .views import given_views, seen
 # The modules whose public functions and classes a program calls, or single ones of them; a class's bases in the same library are
 # taught with it. Where there are none, each module of the library is taught.
 #
-# Calls from the program's modules get NumPy's arrays in any case under `python -m bh` (`foreign`). A library stands here for one of
-# three reasons. Scripts that import bh themselves use it, and it refuses bh's arrays: CatBoost, CasADi, OpenCV, CVXPY, LightGBM, mne,
-# netCDF4, OSQP, pandas, polars, soxr, Numba, msgpack, orjson, ujson, gensim, librosa, astropy.table. Its own code hands arrays on to a function
-# that looks at the class: matplotlib.cbook, skimage, sklearn.model_selection, torch.utils.data, pytest.approx, sympy.lambdify. Or it takes
-# bh's arrays and numbers for something else, without an error: scipy.ndimage.label, sqlite3, statistics, torch.tensor.
+# Calls from the program's modules get NumPy's arrays in any case under `python -m bh` (`foreign`). A library stands here for what that does not
+# reach, and each has a statement in the tests (`packages/taught.toml`) that fails without it:
+#
+# refuses: scripts that import bh themselves are refused with an error;
+# inner: code of the library itself hands arrays on to a function that looks at their class;
+# silent: it takes bh's arrays or pending numbers for something else, without an error.
 LIBRARIES = {
-    "astropy.table": ("astropy.table",),
-    "casadi": ("casadi",),
-    "catboost": ("catboost",),
-    "cv2": ("cv2",),
-    "cvxpy": ("cvxpy:Parameter", "cvxpy:Variable"),
-    "gensim.matutils": ("gensim.matutils",),
-    "librosa": (),
-    "lightgbm": ("lightgbm",),
-    # Rows of lists are drawn one by one, but columns of arrays.
-    "matplotlib.cbook": ("matplotlib.cbook:_reshape_2D", "matplotlib.cbook:_unpack_to_numpy"),
-    "mne.filter": ("mne.filter",),
-    "msgpack": ("msgpack",),
-    "netCDF4": ("netCDF4",),
-    "numba": (
-        "numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.np.ufunc.gufunc", "numba.stencils.stencil",
-        "numba.core.ir:Global", "numba.core.ir:FreeVar",
-    ),  # fmt: skip
-    "orjson": ("orjson:dumps",),
-    "osqp": ("osqp",),
-    "pandas": ("pandas", "pandas.api.types", "pandas.api.typing", "pandas.core.indexing", "pandas.plotting", "pandas.testing"),
-    "polars": ("polars",),
-    "pytest": ("pytest:approx",),
-    "scipy.ndimage": ("scipy.ndimage:label",),
-    "skimage.feature.haar": ("skimage.feature.haar",),
-    "skimage.measure._marching_cubes_lewiner": ("skimage.measure._marching_cubes_lewiner",),
-    "skimage.transform.hough_transform": ("skimage.transform.hough_transform",),
-    "skimage.util.shape": ("skimage.util.shape",),
-    "sklearn.model_selection": ("sklearn.model_selection",),
-    "soxr": ("soxr",),
-    "sqlite3": ("sqlite3:connect",),
-    "sqlite3.dbapi2": ("sqlite3.dbapi2:connect",),
-    "statistics": ("statistics",),
-    "sympy": ("sympy:lambdify",),
-    # By its class it knows an array of NumPy; of other memory it reads the bytes, and of sequences element by element.
-    "torch": ("torch:asarray", "torch:as_tensor", "torch:tensor", "torch:from_numpy"),
-    "torch.utils.data._utils.collate": ("torch.utils.data._utils.collate",),
-    "ujson": ("ujson:dump", "ujson:dumps", "ujson:encode"),
+    "astropy.table": ("astropy.table",),  # refuses keys
+    "casadi": ("casadi",),  # refuses
+    "catboost": ("catboost",),  # refuses
+    "cv2": ("cv2",),  # refuses
+    "cvxpy": ("cvxpy:Variable",),  # refuses values; the base of `Variable` and `Parameter`
+    "gensim.matutils": ("gensim.matutils",),  # refuses
+    "librosa": (),  # inner: each module checks
+    "lightgbm": ("lightgbm",),  # refuses labels
+    "matplotlib.cbook": ("matplotlib.cbook:_unpack_to_numpy",),  # silent: rows of lists are drawn one by one, but columns of arrays
+    "mne.filter": ("mne.filter",),  # refuses
+    "msgpack": ("msgpack",),  # refuses pending numbers
+    "netCDF4": ("netCDF4",),  # refuses
+    # refuses: compiled code reads globals and closures, and takes arguments of parallel functions, universal functions and stencils by class
+    "numba": ("numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.stencils.stencil", "numba.core.ir:Global", "numba.core.ir:FreeVar"),
+    "orjson": ("orjson:dumps",),  # refuses
+    "osqp": ("osqp",),  # refuses
+    "pandas": ("pandas", "pandas.core.indexing"),  # silent: masks are taken for names of columns
+    "polars": ("polars",),  # refuses
+    "scipy.ndimage": ("scipy.ndimage:label",),  # silent: it fills a copy of the output
+    "skimage.feature.haar": ("skimage.feature.haar",),  # inner
+    "skimage.measure._marching_cubes_lewiner": ("skimage.measure._marching_cubes_lewiner",),  # inner
+    "skimage.transform.hough_transform": ("skimage.transform.hough_transform",),  # inner
+    "skimage.util.shape": ("skimage.util.shape",),  # inner
+    "sklearn.model_selection": ("sklearn.model_selection",),  # inner: arrays in the grids of parameters
+    "soxr": ("soxr",),  # silent: all results are of single precision
+    "sqlite3": ("sqlite3:connect", "sqlite3.dbapi2:connect"),  # silent: results of the program's functions become blobs
+    "statistics": ("statistics",),  # inner: pending numbers in lists
+    "sympy": ("sympy:lambdify",),  # inner: the functions that it writes join arrays in lists
+    "torch": ("torch:asarray", "torch:from_numpy"),  # refuses empty arrays, and all
+    "torch.utils.data._utils.collate": ("torch.utils.data._utils.collate",),  # silent: arrays are sequences of numbers
+    "ujson": ("ujson:dump", "ujson:dumps", "ujson:encode"),  # refuses pending numbers
 }
 
 # Functions that are taught otherwise: what makes another one of each, given the module, too.

@@ -1,11 +1,9 @@
-"""The type stubs of the package, found by looking at it: `python -m bh._tools.stubs DIRECTORY` writes `__init__.pyi` and those beside it.
+"""The type stubs of the package: `python -m bh._tools.stubs DIRECTORY` writes `__init__.pyi` and those beside it.
 
-Arrays, their attributes and operators have types, and so have the results of functions that always give an array; what
-functions take is not narrowed further than their names.
+To a type checker, bh's arrays are those of NumPy: NumPy's names have the types of NumPy's own stubs, with types of elements, shapes and
+overloads, and programs may be annotated with `numpy.typing.NDArray`. What only bh has is written here.
 """
 
-import inspect
-import keyword
 import sys
 import types
 from pathlib import Path
@@ -14,146 +12,154 @@ import numpy
 
 import bh
 
-from .._numpy.registry import FFT, FUNCTIONS, LINALG, METHODS
+from .._numpy.registry import FUNCTIONS
 
 _HEAD = '''"""Made by `python -m bh._tools.stubs`; a test compares."""
 
-from collections.abc import Iterator
-from typing import Any
+'''
 
-import numpy
-
-from . import fft as fft, linalg as linalg, random as random
+# What only bh has. A test compares names and parameters with the package.
+_OWN = '''\
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Axes: TypeAlias = int | None | Sequence[Any] | dict[str, Any]
+_Data: TypeAlias = ArrayLike | str | Iterable[Any] | Callable[[], Iterable[Any]]
 
 __version__: str
 __array_api_version__: str
 
+class Error(RuntimeError): ...
+class BoundsError(Error, IndexError): ...
+class CheckpointError(Error): ...
+class FallbackError(RuntimeError): ...
+class FallbackWarning(UserWarning): ...
+
+class GraphError(RuntimeError):
+    def __init__(self, stage: str, piece: int, where: str, error: BaseException) -> None: ...
+
+class Stack:
+    def __init__(self, name: str | None = None) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def activate(self) -> Stack: ...
+    def flush(self, wait: builtins.bool = True) -> None: ...
+
+class using(AbstractContextManager[None]):
+    def __init__(self, name: str) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
+
+class _Jitted(Generic[_P, _R]):
+    traces: int
+    plain: int
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+class custom_vjp(Generic[_P, _R]):
+    def __init__(self, fun: Callable[_P, _R]) -> None: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def defvjp(self, fwd: Callable[..., tuple[Any, Any]], bwd: Callable[..., tuple[Any, ...]]) -> None: ...
+
+class custom_jvp(custom_vjp[_P, _R]):
+    def defjvp(self, rule: _F) -> _F: ...
+
+class _Live:
+    @property
+    def address(self) -> str: ...
+
+class _Graph:
+    counters: Any
+    def run(self) -> Any: ...
+    def __rshift__(self, other: _Graph) -> _Graph: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def check_grad(fun: Callable[..., Any], *args: Any, argnums: int | tuple[int, ...] = 0, step: float | None = None, rtol: float = 1e-05, seed: int = 0) -> float: ...
+def checkpoint(path: str | PathLike[str], values: Mapping[str, Any] | None = None, /, **named: Any) -> None: ...
+def devices() -> dict[str, list[str]]: ...
+def doctor(form: Literal["text", "json", "csv"] = "text", watch: builtins.bool = False) -> str: ...
+def eager(on: builtins.bool = True) -> None: ...
+def explain(array: ndarray | None = None) -> Any: ...
+def fallback(mode: Literal["warn", "error", "silent"]) -> AbstractContextManager[None]: ...
+def flush(wait: builtins.bool = True) -> None: ...
+def fold(function: Callable[[Any, Any], Any], initial: Any, *arrays: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: builtins.bool = False) -> Any: ...
+@overload
+def grad(fun: Callable[_P, Any], argnums: int = 0, has_aux: Literal[False] = False) -> Callable[_P, NDArray[Any]]: ...
+@overload
+def grad(fun: Callable[_P, Any], argnums: int | tuple[int, ...] = 0, has_aux: builtins.bool = False) -> Callable[_P, Any]: ...
+def hvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> Any: ...
+def info(object: Any = None, maxwidth: int = 76, output: Any = None, toplevel: str = "numpy") -> str: ...
+def jacobian(fun: Callable[_P, Any], argnums: int = 0) -> Callable[_P, NDArray[Any]]: ...
+@overload
+def jit(function: Callable[_P, _R], *, traced: str | Iterable[str] = (), static: str | Iterable[str] = ()) -> _Jitted[_P, _R]: ...
+@overload
+def jit(function: None = None, *, traced: str | Iterable[str] = (), static: str | Iterable[str] = ()) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...
+def jvp(fun: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: builtins.bool = False) -> tuple[Any, ...]: ...
+def live() -> _Live: ...
+def load_ipython_extension(shell: Any) -> None: ...
+def map_blocks(function: Callable[..., Any], *arrays: ArrayLike, halo: int = 0, dtype: DTypeLike | None = None) -> NDArray[Any]: ...
+def memory_limit() -> int: ...
+def parallel(function: Callable[..., Any], shape: int | tuple[int, ...]) -> NDArray[Any]: ...
+def profile() -> Any: ...
+def rank() -> int: ...
+def ranks() -> int: ...
+def restore(path: str | PathLike[str]) -> dict[str, Any]: ...
+def sink(function: Callable[[Any], object], *, stack: str | None = None, takes: Any = None, ahead: int = 2, name: str | None = None) -> _Graph: ...
+def source(pieces: _Data, *, rows: int = 1048576, gives: Any = None, name: str | None = None) -> _Graph: ...
+def stacks() -> list[str]: ...
+def stop_gradient(x: _R) -> _R: ...
+def stream(function: Callable[[Any], _R], source: _Data, rows: int = 1048576) -> Iterator[_R]: ...
+def task(function: Callable[..., Any], *, stack: str | None = None, takes: Any = None, gives: Any = None, rate: tuple[int, int] = (1, 1), ahead: int | None = None, name: str | None = None) -> _Graph: ...
+def threads(number: int | None = None) -> int: ...
+@overload
+def value_and_grad(fun: Callable[_P, _R], argnums: int = 0, has_aux: Literal[False] = False) -> Callable[_P, tuple[_R, NDArray[Any]]]: ...
+@overload
+def value_and_grad(fun: Callable[_P, _R], argnums: int | tuple[int, ...] = 0, has_aux: builtins.bool = False) -> Callable[_P, tuple[_R, Any]]: ...
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: builtins.bool = False) -> tuple[Any, ...]: ...
+def vmap(fun: Callable[_P, _R], in_axes: _Axes = 0, out_axes: _Axes = 0) -> Callable[_P, _R]: ...
+def wait(*arrays: ndarray) -> None: ...
 '''
 
-_ATTRIBUTES = {
-    "shape": "tuple[int, ...]", "strides": "tuple[int, ...]", "ndim": "int", "size": "int", "itemsize": "int", "nbytes": "int",
-    "dtype": "numpy.dtype[Any]", "T": "ndarray", "mT": "ndarray", "real": "ndarray", "imag": "ndarray", "base": "ndarray | None",
-    "device": "str", "data": "memoryview", "flags": "Any", "flat": "Any",
-}  # fmt: skip
-_SPECIAL = {
-    "__init__": "(self, shape: Any, dtype: Any = ..., buffer: Any = ..., offset: int = ..., strides: Any = ..., order: Any = ...) -> None",
-    "__class_getitem__": "(cls, item: Any, /) -> Any",
-    "__len__": "(self) -> int", "__bool__": "(self) -> bool", "__int__": "(self) -> int", "__float__": "(self) -> float",
-    "__complex__": "(self) -> complex", "__index__": "(self) -> int", "__hash__": "(self) -> int",
-    "__iter__": "(self) -> Iterator[ndarray]", "__contains__": "(self, value: Any, /) -> bool",
-    "__getitem__": "(self, key: Any, /) -> ndarray", "__setitem__": "(self, key: Any, value: Any, /) -> None",
-    "__buffer__": "(self, flags: int, /) -> memoryview",
-    "__array__": "(self, dtype: Any = ..., copy: bool | None = ...) -> numpy.ndarray[Any, Any]",
-    "__eq__": "(self, other: Any, /) -> ndarray:  # type: ignore[override]",
-    "__ne__": "(self, other: Any, /) -> ndarray:  # type: ignore[override]",
-}  # fmt: skip
-_BINARY = "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split()
-_UNARY = "neg pos abs invert".split()
-_COMPARISONS = "lt le gt ge".split()
+_IMPORTS = """\
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from os import PathLike
+from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
+
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from . import fft as fft, linalg as linalg, random as random
+"""
+
+# Names of NumPy that are other things here: parts of the package with stubs of their own, and `info`, which tells of bh.
+_ANOTHER = {"fft", "linalg", "random", "info"}
 
 
-def _signature(function, skip=0):
-    """The parameters of a function, without types; whatever Python says where it has none."""
-    try:
-        parameters = list(inspect.signature(getattr(function, "_own", function)).parameters.values())[skip:]
-    except (ValueError, TypeError):
-        return "*args: Any, **kwargs: Any"
-    parts, star, positional = [], False, False
-    for parameter in parameters:
-        if positional and parameter.kind is not parameter.POSITIONAL_ONLY:
-            parts.append("/")
-        positional = parameter.kind is parameter.POSITIONAL_ONLY
-        if parameter.kind is parameter.KEYWORD_ONLY and not star:
-            parts.append("*")
-        star = star or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
-        prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-        default = " = ..." if parameter.default is not parameter.empty else ""
-        parts.append(f"{prefix}{parameter.name}: Any{default}")
-    return ", ".join([*parts, *(["/"] if positional else [])])
-
-
-def _result(row):
-    """The type of a function's results."""
-    return "ndarray" if row is not None and row.array else "Any"
-
-
-def _class_of_arrays():
-    lines = ["class ndarray:"]
-    lines += [f"    {name}: {kind}" for name, kind in _ATTRIBUTES.items()]
-    for name, text in _SPECIAL.items():
-        head, colon, remark = text.partition(":  #")
-        lines.append(f"    def {name}{head}: ...{'  #' + remark if colon else ''}")
-    for operator in _BINARY:
-        for form in ("", "r", "i"):
-            lines.append(f"    def __{form}{operator}__(self, other: Any, /) -> ndarray: ...")
-    lines += [f"    def __{operator}__(self) -> ndarray: ..." for operator in _UNARY]
-    lines += [f"    def __{operator}__(self, other: Any, /) -> ndarray: ..." for operator in _COMPARISONS]
-    for name in sorted(dir(bh.ndarray)):
-        value = getattr(bh.ndarray, name)
-        if not name.startswith("_") and name not in _ATTRIBUTES and callable(value):
-            parameters = _signature(value, 1)
-            result = _result(METHODS.get(name) or FUNCTIONS.get(name))
-            lines.append(f"    def {name}(self{', ' if parameters else ''}{parameters}) -> {result}: ...")
-    return lines
+def _of_numpy(names, module):
+    """The import of names whose types are those of a module of NumPy."""
+    return "\n".join([f"from {module} import (", *(f"    {name} as {name}," for name in sorted(names)), ")", ""])
 
 
 def stubs():
-    """The text of the stubs."""
-    lines = _class_of_arrays()
-    lines += ["", "class ufunc:", "    nin: int", "    nout: int", "    def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."]
-    for name in "reduce accumulate reduceat outer at".split():
-        lines.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> Any: ...")
-    lines.append("")
-    for name in sorted(vars(bh)):
-        value = getattr(bh, name)
-        if name.startswith("_") or keyword.iskeyword(name) or name in ("ndarray", "ufunc", "fft", "linalg", "random"):
-            continue
-        if isinstance(value, bh.ufunc):
-            lines.append(f"{name}: ufunc")
-        elif isinstance(value, (types.FunctionType, bh._native.Function)):
-            lines.append(f"def {name}({_signature(value)}) -> {_result(FUNCTIONS.get(name))}: ...")
-        elif isinstance(value, type) and issubclass(value, BaseException):
-            bases = ("Error" if base is bh.Error else base.__name__ for base in value.__bases__)
-            lines.append(f"class {name}({', '.join(bases)}): ...")
-        elif not isinstance(value, types.ModuleType):
-            lines.append(f"{name}: Any")
-    lines += ["def __getattr__(name: str) -> Any: ...", ""]
-    return _HEAD + "\n".join(lines)
-
-
-_PART = '"""Made by `python -m bh._tools.stubs`; a test compares."""\n\nfrom typing import Any\n\nfrom . import ndarray\n\n'
-
-
-def _generator():
-    """The class whose methods draw numbers: those of NumPy's."""
-    lines = ["class Generator:", "    bit_generator: Any", "    def __init__(self, bit_generator: Any) -> None: ..."]
-    for name in sorted(dir(numpy.random.Generator)):
-        if not name.startswith("_") and name != "bit_generator":
-            lines.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> Any: ...")
-    return lines
+    """The text of the stubs of the package."""
+    names = {name for name in FUNCTIONS if name in numpy.__all__ and name not in _ANOTHER} | {"ndarray", "ufunc"}
+    return "".join([_HEAD, _IMPORTS, _of_numpy(names, "numpy"), "\n", _OWN])
 
 
 def part(name):
     """The text of the stubs of `fft`, `linalg` or `random`."""
-    module, original, rows = getattr(bh, name), getattr(numpy, name), {"fft": FFT, "linalg": LINALG, "random": {}}[name]
-    lines = _generator() if name == "random" else []
-    for function in sorted(original.__all__):
-        value = getattr(module, function, None)
-        if function == "default_rng":
-            lines.append("def default_rng(seed: Any = ...) -> Generator: ...")
-        elif isinstance(value, (types.FunctionType, bh._native.Function)):
-            lines.append(f"def {function}({_signature(value)}) -> {_result(rows.get(function))}: ...")
-        elif isinstance(value, type) and issubclass(value, BaseException):
-            lines.append(f"class {function}({value.__mro__[1].__name__}): ...")
-        elif function != "Generator" and not isinstance(value, types.ModuleType):
-            lines.append(f"{function}: Any")
-    head = _PART if name == "fft" else _PART.replace("from . import", "from .. import")
-    return head + "\n".join([*lines, "def __getattr__(name: str) -> Any: ...", ""])
+    original = getattr(numpy, name)
+    names = [one for one in original.__all__ if not isinstance(getattr(original, one), types.ModuleType)]
+    return _HEAD + _of_numpy(names, f"numpy.{name}")
 
 
 def files():
     """The stubs of the package by the names of their files."""
     return {"__init__.pyi": stubs(), "fft.pyi": part("fft")} | {f"{name}/__init__.pyi": part(name) for name in ("linalg", "random")}
+
+
+def public():
+    """The names of the package that NumPy has not."""
+    return {name for name in vars(bh) if not name.startswith("_") and not hasattr(numpy, name)}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Tracebacks that nothing has caught show the program's frames without bh's, in scripts, threads and IPython. `BH_TRACEBACK=full` shows
-all frames."""
+"""Errors that nothing has caught, in scripts, threads and IPython: their tracebacks show the program's frames without bh's, unless
+`BH_TRACEBACK` is `full`, and errors of other packages that got bh's arrays have a note with the line to write."""
 
 import os
 import re
@@ -8,6 +8,8 @@ import threading
 import types
 
 import numpy
+
+from .._numpy import advice
 
 # Where the modules of bh and NumPy are, as their code objects name it.
 _BH = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -59,10 +61,21 @@ def trim(error):
         todo += [error.__cause__, context, *getattr(error, "exceptions", ())]
 
 
+def _prepare(error):
+    """Makes an error what the program's user should see."""
+    try:
+        advice.advise(error)
+    except Exception:
+        # The program's own error counts.
+        pass
+    if os.environ.get("BH_TRACEBACK") != "full":
+        trim(error)
+
+
 def _in_scripts(before):
     def hook(kind, error, traceback):
         if error is not None:
-            trim(error)
+            _prepare(error)
             traceback = error.__traceback__
         before(kind, error, traceback)
 
@@ -72,7 +85,7 @@ def _in_scripts(before):
 def _in_threads(before):
     def hook(ended):
         if ended.exc_value is not None:
-            trim(ended.exc_value)
+            _prepare(ended.exc_value)
             ended = threading.ExceptHookArgs((ended.exc_type, ended.exc_value, ended.exc_value.__traceback__, ended.thread))
         before(ended)
 
@@ -99,16 +112,14 @@ def with_cells(text):
 
 def _in_cells(shell, kind, error, traceback, tb_offset=None):
     """Shows an error of a cell."""
-    trim(error)
+    _prepare(error)
     if error.args and isinstance(error.args[0], str):
         error.args = (with_cells(error.args[0]), *error.args[1:])
     shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
 
 
 def install():
-    """Has uncaught errors shown so, unless the environment asks for whole tracebacks."""
-    if os.environ.get("BH_TRACEBACK") == "full":
-        return
+    """Has uncaught errors shown so."""
     sys.excepthook = _in_scripts(sys.excepthook)
     threading.excepthook = _in_threads(threading.excepthook)
     shell = _shell()
