@@ -10,6 +10,7 @@
 //! has written takes the value itself, and writes to contracted bases vanish.
 
 mod draft;
+mod footprint;
 mod kernel;
 mod lower;
 mod nest;
@@ -21,6 +22,7 @@ mod tiles;
 mod uses;
 mod window;
 
+pub use footprint::footprint;
 pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
     StrideClass, Temporary,

@@ -131,6 +131,18 @@ pub fn symmetric_updates(ops: usize) -> Batch {
     })
 }
 
+/// `C(i, rest) = A(i, rest) * B(rest)`, and the column that mirrors the row.
+pub fn mirrored_rows(ops: usize) -> Batch {
+    let mut arrays = None;
+    repeat(ops, |writer, i| {
+        let (a, b, c) = *arrays.get_or_insert_with(|| (writer.old(&[N, N]), writer.old(&[N]), writer.kept(&[N, N])));
+        let rest = From(i + 1, N);
+        let (row, column) = (c.part(&[At(i), rest]), c.part(&[rest, At(i)]));
+        writer.binary(Opcode::Multiply, row, a.part(&[At(i), rest]), b.part(&[rest]));
+        writer.unary(Opcode::Copy, column, row);
+    })
+}
+
 /// `s(j) = sum(A(all, j)); A(all, j) /= s(j)`, after the whole matrix was written.
 pub fn column_sums(ops: usize) -> Batch {
     let mut arrays = None;

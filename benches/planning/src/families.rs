@@ -28,6 +28,7 @@ pub const FAMILIES: &[(&str, Maker)] = &[
     ("triangular-solve", algebra::triangular_solve),
     ("gauss-seidel", algebra::gauss_seidel),
     ("symmetric-updates", algebra::symmetric_updates),
+    ("mirrored-rows", algebra::mirrored_rows),
     ("column-sums", algebra::column_sums),
     ("shortest-paths", algebra::shortest_paths),
     ("pivots", algebra::pivots),

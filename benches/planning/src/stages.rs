@@ -5,14 +5,14 @@ use bh_bytecode::{Batch, BatchRef, steps};
 use bh_filter::passes;
 use bh_fuser::cache::{Entry, PartitionCache};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
-use bh_kernel::WindowOptions;
+use bh_kernel::{SlidingWindows, TileOptions, WindowOptions};
 
 /// Bytes that windows may keep in the cache: less than what any family's arrays take.
 const CACHE: i64 = 1 << 20;
 
 /// The names of the stages, in the order in which a batch goes through them. `linear` takes the place of `fuse` the first
 /// time; `programs` is `lower` with what the CPU engine makes of it; `again` is what remains when the structure comes back.
-pub const STAGES: &[&str] = &["filter", "linear", "fuse", "lower", "programs", "windows", "again"];
+pub const STAGES: &[&str] = &["filter", "linear", "fuse", "lower", "programs", "windows", "tiles", "again"];
 
 /// A batch, and what its stages begin with.
 pub struct Subject {
@@ -79,6 +79,10 @@ impl Subject {
             }
             "windows" => {
                 bh_kernel::windows(&self.partition.apply(&batch), &WindowOptions { bytes: CACHE, unit: &|_| Some(1) });
+            }
+            "tiles" => {
+                let options = TileOptions { bytes: CACHE, small: CACHE / 32, threads: 1, kernels: None };
+                bh_kernel::tilings(&self.partition.apply(&batch), &options, &SlidingWindows::default());
             }
             "again" => {
                 assert!(

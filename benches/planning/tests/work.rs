@@ -51,3 +51,8 @@ fn lowering_is_linear() {
 fn looking_for_windows_is_linear() {
     check("windows", 800.0);
 }
+
+#[test]
+fn looking_for_tiles_is_linear() {
+    check("tiles", 200.0);
+}

@@ -26,18 +26,18 @@ pub(super) const NONE: u32 = u32::MAX;
 /// What must be known of all blocks before chains are collected.
 pub(super) struct Survey {
     /// The stages of each block, with the copies of its renames; `None` if it takes no part, or if it is nothing but data management.
-    blocks: Vec<Block>,
-    grids: Vec<Grid>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) grids: Vec<Grid>,
     /// The last block that uses each base.
-    last_use: Vec<u32>,
+    pub(super) last_use: Vec<u32>,
     /// Arrays that others are moved around in.
-    moved: Moved,
+    pub(super) moved: Moved,
     /// See [`Survey::new`].
     threads: bool,
 }
 
 /// A block of the batch.
-enum Block {
+pub(super) enum Block {
     /// It computes nothing.
     Nothing,
     /// It cannot run in tiles.

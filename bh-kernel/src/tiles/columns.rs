@@ -83,7 +83,7 @@ pub fn column_tilings(batch: &BatchRef<'_>, options: &ColumnOptions) -> (Vec<Col
     }
     let survey = Survey::new(batch, false);
     let model = Columns { options, cost: 0.0, bytes: 0, nests: 0 };
-    let (found, declined) = search(batch, &survey, &model, options.kernels);
+    let (found, declined) = search(batch, &survey, &model, options.kernels, true);
     let finish = |it: super::Found<'_>| {
         let layout = Layout::of(&it.chain, &it.draft)?;
         let tiling = it.draft.finish(&it.chain, &it.size, it.plain);
@@ -217,6 +217,10 @@ fn instructions(arithmetic: f64, slots: usize) -> f64 {
 
 impl Model for Columns<'_> {
     const MANNER: Manner = Manner::Items;
+
+    fn beside(&self, _: u32) -> u64 {
+        0
+    }
 
     fn block(&mut self, chain: &Chain<'_>) {
         let (mut moved, mut done) = (0, 0.0);

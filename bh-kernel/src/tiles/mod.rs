@@ -25,6 +25,7 @@ mod grid;
 mod model;
 mod moved;
 mod part;
+mod repeats;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use chain::{Chain, Survey};
 pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
 use draft::{Draft, Manner};
 use model::{Length, Size};
+use repeats::{Outcome, Repeats, Searched, signs};
 use std::ops::Range;
 
 /// What an engine wants of tiles.
@@ -180,13 +182,12 @@ const LEAST_EFFORT: usize = 10_000;
 
 /// The tilings of a batch, instead of windows or of kernels one by one.
 pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Tilings {
-    let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
-    if options.kernels.is_none() && (batch.blocks.len() < 2 || total <= options.bytes as u64) {
+    if options.kernels.is_none() && (batch.blocks.len() < 2 || crate::footprint(batch) <= options.bytes as u64) {
         return Tilings::default();
     }
     let survey = Survey::new(batch, true);
     let model = model::Running::new(options, windows);
-    let (found, declined) = search(batch, &survey, &model, options.kernels);
+    let (found, declined) = search(batch, &survey, &model, options.kernels, true);
     let found = found.into_iter().map(|it| it.draft.finish(&it.chain, &it.size, it.plain)).collect();
     Tilings { found, declined }
 }
@@ -195,6 +196,8 @@ pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWin
 trait Model: Clone {
     /// Who does the rows.
     const MANNER: Manner;
+    /// What it knows of a block beside what the batch says: blocks that are alike otherwise are so if this is equal.
+    fn beside(&self, block: u32) -> u64;
     /// Adds what the last block of a chain costs without tiles.
     fn block(&mut self, chain: &Chain<'_>);
     /// What all of them cost, and the bytes that they move.
@@ -216,44 +219,70 @@ struct Found<'a> {
     plain: (f64, u64),
 }
 
-/// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little.
+/// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little. `shared`:
+/// what is found of a turn of a loop holds for its other turns.
 fn search<'a, M: Model>(
     batch: &'a BatchRef<'a>,
     survey: &'a Survey,
     model: &M,
     kernels: Option<u32>,
+    shared: bool,
 ) -> (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) {
     let (mut all, mut declined): (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) = Default::default();
     let blocks = batch.blocks.len() as u32;
     let mut first = 0;
     let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
+    let mut repeats = Repeats::new(if shared { signs(batch, survey, |block| model.beside(block)) } else { Vec::new() });
     while first < blocks && effort > 0 {
-        match longest(batch, survey, model, kernels, first, &mut effort) {
-            Some(Ok(found)) => {
-                first = found.chain.end;
-                all.push(found);
+        let outcome = repeats.find(first as usize).unwrap_or_else(|| {
+            let searched = longest(batch, survey, model, kernels, first, &mut effort);
+            if effort > 0 {
+                repeats.note(first as usize, searched);
             }
-            Some(Err((blocks, gain))) => {
-                first += 1;
-                if declined.last().is_none_or(|(last, _)| last.end < blocks.end) {
-                    declined.push((blocks, gain));
+            searched.outcome
+        });
+        let found = match outcome {
+            Outcome::Tiles(blocks) => drafted(batch, survey, model, kernels, first..first + blocks),
+            Outcome::Declined(blocks, gain) => {
+                if declined.last().is_none_or(|(last, _)| last.end < first + blocks) {
+                    declined.push((first..first + blocks, gain));
                 }
+                None
             }
-            None => first += 1,
-        }
+            Outcome::Nothing => None,
+        };
+        first = found.as_ref().map_or(first + 1, |found| found.chain.end);
+        all.extend(found);
     }
     (all, declined)
 }
 
-/// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
-fn longest<'a, M: Model>(
+/// The chain of these blocks.
+fn drafted<'a, M: Model>(
     batch: &'a BatchRef<'a>,
     survey: &'a Survey,
     model: &M,
     kernels: Option<u32>,
+    blocks: Range<u32>,
+) -> Option<Found<'a>> {
+    let (mut chain, mut costs) = (Chain::new(batch, survey, blocks.start), model.clone());
+    while chain.end < blocks.end && chain.extend() {
+        costs.block(&chain);
+    }
+    let draft = draft::draft(&chain, M::MANNER).filter(|_| !chain.is_open())?;
+    let size = costs.size(&chain, &draft).or_else(|| kernels.and_then(|_| costs.least(&chain, &draft)))?;
+    Some(Found { chain, draft, size, plain: costs.plain() })
+}
+
+/// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
+fn longest<M: Model>(
+    batch: &BatchRef<'_>,
+    survey: &Survey,
+    model: &M,
+    kernels: Option<u32>,
     first: u32,
     effort: &mut usize,
-) -> Option<Result<Found<'a>, (Range<u32>, f64)>> {
+) -> Searched {
     let mut chain = Chain::new(batch, survey, first);
     let mut lengths: Vec<Length> = Vec::new();
     let mut costs = model.clone();
@@ -283,25 +312,24 @@ fn longest<'a, M: Model>(
         if chain.ends {
             break true;
         }
-        if lengths.len() - best(&lengths)? > model::LATER {
+        if best(&lengths).is_some_and(|best| lengths.len() - best > model::LATER) {
             break false;
         }
     };
+    // The block that ended the chain was looked at, or the end of the batch.
+    let looked = (chain.end - first) as usize + 1;
+    let nothing = Searched { outcome: Outcome::Nothing, looked, anyway: true };
     if kernels.is_none() && !costs.is_large(&chain) {
-        return None;
+        return nothing;
     }
-    let chosen = &lengths[if ended { model::shared(&lengths)? } else { best(&lengths)? }];
-    let (gain, end) = (chosen.cost / chosen.plain, chosen.end);
+    let Some(chosen) = (if ended { model::shared(&lengths) } else { best(&lengths) }) else { return nothing };
+    let Length { cost, plain, end, .. } = lengths[chosen];
+    let (gain, blocks) = (cost / plain, end - first);
     if gain > model::LEAST_GAIN {
-        return Some(Err((first..end, gain)));
+        let anyway = lengths.iter().all(|length| length.cost / length.plain > model::LEAST_GAIN);
+        return Searched { outcome: Outcome::Declined(blocks, gain), looked, anyway };
     }
-    let (mut chain, mut costs) = (Chain::new(batch, survey, first), model.clone());
-    while chain.end < end && chain.extend() {
-        costs.block(&chain);
-    }
-    let draft = draft::draft(&chain, M::MANNER)?;
-    let size = costs.size(&chain, &draft).or_else(|| kernels.and_then(|_| costs.least(&chain, &draft)))?;
-    Some(Ok(Found { chain, draft, size, plain: costs.plain() }))
+    Searched { outcome: Outcome::Tiles(blocks), looked, anyway: false }
 }
 
 /// The length that costs least as a part of what its kernels cost otherwise.

@@ -3,7 +3,7 @@
 use super::chain::Chain;
 use super::draft::{self, Draft, Manner};
 use super::{Model, TileOptions};
-use crate::window::SlidingWindows;
+use crate::window::{SlidingWindow, SlidingWindows};
 
 /// What an addition of a byte costs; all costs are in bytes between a kernel and the nearest large cache.
 const ARITHMETIC: f64 = 0.1;
@@ -107,22 +107,24 @@ impl Model for Running<'_> {
         chain.bytes() > self.options.bytes as u64
     }
 
+    /// The window that it runs in otherwise.
+    fn beside(&self, block: u32) -> u64 {
+        self.windows.of(block).map_or(0, |window| 1 + 2 * share(window) + u64::from(is_joined(window)))
+    }
+
     /// Adds what the last block of a chain costs on its own, or in its window.
     fn block(&mut self, chain: &Chain<'_>) {
         let (options, windows) = (self.options, self.windows);
         let block = chain.end - 1;
-        let window = windows.found.iter().find(|window| window.blocks.contains(&block));
+        let window = windows.of(block);
         let nests = &chain.nests[self.nests..];
         let own = nests.iter().map(|nest| draft::bytes(chain, nest)).fold(0, u64::saturating_add);
         let arithmetic: u64 =
             nests.iter().map(|nest| draft::arithmetic(nest, Manner::Thread)).fold(0, u64::saturating_add);
-        let moved = window.map_or(own, |window| (window.bytes / window.blocks.len().max(1) as u64).min(own));
+        let moved = window.map_or(own, |window| share(window).min(own));
         self.bytes += own;
         // What runs as one finds in registers, or in the small cache, what another nest has just made or read.
-        let joined = window.is_some_and(|window| {
-            let joined = window.turns.iter().filter(|turn| turn.joined.is_some());
-            2 * joined.map(|turn| turn.nests.len()).sum::<usize>() > window.nests.len()
-        });
+        let joined = window.is_some_and(is_joined);
         let (mut far, mut near) = (0, 0);
         for nest in nests {
             let rows = draft::rows(chain, nest);
@@ -141,6 +143,17 @@ impl Model for Running<'_> {
             + arithmetic as f64 * ARITHMETIC;
         self.nests = chain.nests.len();
     }
+}
+
+/// Bytes to and from memory of a block of a window.
+fn share(window: &SlidingWindow) -> u64 {
+    window.bytes / window.blocks.len().max(1) as u64
+}
+
+/// Do most nests of a window run as one with others?
+fn is_joined(window: &SlidingWindow) -> bool {
+    let joined = window.turns.iter().filter(|turn| turn.joined.is_some());
+    2 * joined.map(|turn| turn.nests.len()).sum::<usize>() > window.nests.len()
 }
 
 /// What a byte to or from memory costs.

@@ -1,9 +1,10 @@
 //! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
 
-use super::{ColumnOptions, Reach, TileNest, TileOptions, TileSlot, Tiling, column_tilings, tilings};
+use super::chain::Survey;
+use super::{ColumnOptions, Reach, TileNest, TileOptions, TileSlot, Tiling, column_tilings, model, search, tilings};
 use crate::window::SlidingWindows;
-use bh_bytecode::Batch;
 use bh_bytecode::text::parse;
+use bh_bytecode::{Batch, steps};
 
 /// A batch with one kernel for each instruction.
 fn batch(text: &str) -> Batch {
@@ -203,6 +204,66 @@ fn what_the_cache_holds_anyway_is_not_tiled() {
         tilings(&batch.as_ref(), &options, &SlidingWindows::default()).found.is_empty()
     };
     assert_eq!([declines(1 << 20), declines(16 << 20)], [false, true]);
+}
+
+/// Turns of a loop that makes its grids anew: a sum of neighbours, and what it adds to a grid that stays.
+fn anew(turns: usize) -> Batch {
+    let mut text = String::from("base b0 = f64[1000000] id 1 live_out\nbase b1 = f64[1000000] id 2 live_out\n");
+    let mut instrs = String::new();
+    let base = |turn: usize| if turn == 0 { 0 } else { turn + 1 };
+    for turn in 1..=turns {
+        let lives = if turn == turns { "live_out" } else { "dies" };
+        text += &format!("base b{} = f64[1000000] id {} born {lives}\n", base(turn), turn + 10);
+    }
+    text += "view v0 = b1 at 1001 [998:1000, 998:1]\n";
+    let mut views = 1;
+    for turn in 0..=turns {
+        for start in [1001, 1, 2001] {
+            text += &format!("view v{views} = b{} at {start} [998:1000, 998:1]\n", base(turn));
+            views += 1;
+        }
+        if turn < turns {
+            let (own, next) = (3 * turn + 1, 3 * turn + 4);
+            instrs += &format!("i{}: v{next} = add v{}, v{}\n", 2 * turn, own + 1, own + 2);
+            instrs += &format!("i{}: v0 = add v0, v{next}\n", 2 * turn + 1);
+        }
+    }
+    batch(&(text + &instrs))
+}
+
+#[test]
+fn what_is_found_of_a_turn_holds_for_the_others() {
+    let large = TileOptions { bytes: 1 << 20, small: 32 << 10, threads: 2, kernels: None };
+    for batch in [between(60), between(61), anew(40), around()] {
+        let batch = batch.as_ref();
+        let windows = SlidingWindows::default();
+        for options in [large, TileOptions { threads: 64, ..large }, TileOptions { kernels: Some(5), ..large }] {
+            let survey = Survey::new(&batch, true);
+            let model = model::Running::new(&options, &windows);
+            let search = |shared: bool| {
+                let before = steps::taken();
+                let (found, declined) = search(&batch, &survey, &model, options.kernels, shared);
+                let found: Vec<_> = found.iter().map(|it| (it.chain.first..it.chain.end, it.size.tile)).collect();
+                (found, declined, steps::taken() - before)
+            };
+            let (shared, alone) = (search(true), search(false));
+            assert_eq!((&shared.0, &shared.1), (&alone.0, &alone.1));
+            assert!(shared.2 <= alone.2);
+        }
+    }
+}
+
+#[test]
+fn turns_that_repeat_cost_the_search_nothing() {
+    let looked = |turns: usize| {
+        let (batch, windows) = (between(turns), SlidingWindows::default());
+        let options = TileOptions { bytes: 1 << 20, small: 32 << 10, threads: 2, kernels: None };
+        let before = steps::taken();
+        tilings(&batch.as_ref(), &options, &windows);
+        steps::taken() - before
+    };
+    // What is left of the last chain is searched.
+    assert!(looked(400) < 2 * looked(100));
 }
 
 #[test]

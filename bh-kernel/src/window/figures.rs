@@ -35,7 +35,7 @@ pub fn figures(batch: &BatchRef<'_>, bytes: i64) -> Figures {
     }
     let mut figures = Figures::default();
     for (block, lowered) in (0..).zip(&windows.lowered) {
-        let window = windows.found.iter().find(|window| window.blocks.contains(&block));
+        let window = windows.of(block);
         figures.kernels += u32::from(*lowered != Lowered::Nothing);
         figures.windowed += u32::from(*lowered != Lowered::Nothing && window.is_some());
         if let Lowered::Loops(stages, _) = lowered {

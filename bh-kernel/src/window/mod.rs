@@ -219,6 +219,14 @@ pub struct SlidingWindows {
     pub lowered: Vec<Lowered>,
 }
 
+impl SlidingWindows {
+    /// The window that a block runs in.
+    pub fn of(&self, block: u32) -> Option<&SlidingWindow> {
+        let behind = self.found.partition_point(|window| window.blocks.end <= block);
+        self.found.get(behind).filter(|window| window.blocks.contains(&block))
+    }
+}
+
 /// What the search for windows may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
 const EFFORT: usize = 200;
 const LEAST_EFFORT: usize = 20_000;
@@ -293,6 +301,5 @@ fn longest(
 
 /// Do the arrays pass what the caches hold anyway?
 fn worthwhile(batch: &BatchRef<'_>, bytes: i64) -> bool {
-    let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
-    total > bytes as u64
+    crate::footprint(batch) > bytes as u64
 }

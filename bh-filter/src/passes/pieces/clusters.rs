@@ -10,6 +10,9 @@ use std::collections::HashMap;
 const MOST_MEMBERS: usize = 512;
 /// The most views of a base that a cluster tells apart.
 const MOST_VIEWS: usize = 8;
+/// The most open clusters that use one base: more than a grid has parts, its inner part and its borders in three dimensions.
+/// If there were more, each write of a loop over the rows of an array would be compared with all rows before it.
+const MOST_OPEN: usize = 32;
 
 /// An operation of a cluster.
 pub struct Member {
@@ -158,6 +161,12 @@ impl Open {
         let at = member.at;
         self.clusters[own].members.push(member);
         accesses.iter().for_each(|&access| self.note(own, access));
+        for access in accesses {
+            let users = self.by_base.get(&access.base);
+            if let Some(&oldest) = users.filter(|users| users.len() > MOST_OPEN).and_then(|users| users.first()) {
+                self.close(oldest, at + 1);
+            }
+        }
         if self.clusters[own].members.len() >= MOST_MEMBERS {
             self.close(own, at + 1);
         }
