@@ -121,7 +121,7 @@ def test_profile_and_doctor(tmp_path):
         "import numpy as np\na = np.arange(30_000.0)\nfor i in range(30):\n    a *= 1.5\n    a[i] = i\n    float(a[i])\nnp.frexp(a)\n"
     )
     errors = run("-m", "bh", "--profile", "--doctor", tmp_path / "main.py", BH_FALLBACK="silent").stderr
-    assert "main.py:5: element loop" in errors and "main.py:6: reads in a loop" in errors
+    assert "main.py:5: element loop" in errors and "main.py:6: element loop, 30 times" in errors
     assert "fallback.numpy.frexp" in errors and "instructions" in errors
 
 
@@ -130,17 +130,49 @@ def test_the_doctor_of_a_plain_program_says_whether_it_watches(tmp_path):
     (tmp_path / "main.py").write_text(f"import bh as np\na = np.arange(30_000.0)\n{loop}print(np.doctor())\nnp.doctor(watch=True)\n{loop}print(np.doctor())\n")
     before, after = run(tmp_path / "main.py").stdout.split("bh doctor:")[1:]
     assert "not watched" in before and "bh.doctor(watch=True)" in before
-    assert "main.py:10: reads in a loop, 30 times" in after and "not watched" not in after
+    assert "main.py:10: element loop, 30 times" in after and "not watched" not in after
 
 
-def test_the_doctor_names_branches_and_prints_in_loops(tmp_path):
-    (tmp_path / "main.py").write_text(
-        "import numpy as np\nx = np.linspace(1, 2, 20_001)\nfor step in range(20):\n    x = (x + 2 / x) / 2\n"
-        "    if abs(x).max() < 0:\n        break\n    x = x + 1\n    print(x[:2])\n"
-    )
-    errors = run("-m", "bh", "--doctor", tmp_path / "main.py").stderr
-    assert "main.py:5: branch in a loop, 20 times" in errors and "test every tenth step" in errors
-    assert "main.py:8: reads in a loop, 20 times" in errors
+LOOPS = """
+import sys
+import bh as np
+import numpy
+np.doctor(watch=True)
+a = np.arange(30_001.0)
+for step in range(20):
+    a = a * 0.9
+    if abs(a).max() < 0:
+        break
+    print(a + step, file=sys.stderr)
+    b = numpy.asarray(a + 1)
+while a.max() > 1:
+    a = a / 1.4
+for step in range(20):
+    if (a + step).sum() > 0:
+        a = a + 1
+for step in range(20):
+    assert (a + step).all()
+for step in range(20):
+    a = a + 1
+    float(a[step])
+c = np.arange(30_001.0) + 1
+for step in range(20):
+    numpy.add(numpy.asarray(c), 1)
+    float(c[step])
+print(np.doctor())
+"""
+
+
+def test_the_doctor_names_what_reads_in_loops(tmp_path):
+    (tmp_path / "main.py").write_text(LOOPS)
+    found = dict(line.partition("main.py:")[2].split(": ", 1) for line in run(tmp_path / "main.py").stdout.splitlines()[1:])
+    found = {int(line): text for line, text in found.items()}
+    assert set(found) == {9, 11, 12, 13, 16, 19, 22}, found
+    assert found[9].startswith("branch in a loop, 20 times") and found[9].endswith("test every tenth step only, as `if step % 10 == 0 and …`")
+    assert found[11].startswith("prints in a loop, 20 times") and found[12].startswith("conversions in a loop, 20 times")
+    assert found[13].startswith("branch in a loop") and "every tenth" in found[13]
+    assert found[16].endswith("or choose with where()") and found[19].endswith("test after the loop")
+    assert found[22].startswith("element loop, 20 times: each access is an operation, and its value is read at once")
 
 
 def test_loops_over_data_at_hand_are_no_finding(tmp_path):

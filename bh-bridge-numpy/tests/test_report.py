@@ -60,12 +60,13 @@ def test_a_failing_script_still_gets_its_page_and_keeps_its_exit_status(tmp_path
     assert "ve-cpu" in done.stderr
 
 
-def test_a_page_that_cannot_be_written_is_an_error(tmp_path):
+def test_a_page_that_cannot_be_written_is_an_error_before_the_script_runs(tmp_path):
     script = tmp_path / "main.py"
-    script.write_text("import numpy as np\nprint(np.ones(10).sum())\n")
-    command = [sys.executable, "-m", "bh", "--report", str(tmp_path / "nowhere" / "page.html"), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode != 0 and "nowhere" in done.stderr
+    script.write_text("print('it runs')\n")
+    for page, reason in ((tmp_path / "nowhere" / "page.html", "there is no folder"), (tmp_path, "it is a folder")):
+        command = [sys.executable, "-m", "bh", "--report", str(page), str(script)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 2 and f"error: --report {page}: {reason}" in done.stderr and not done.stdout
 
 
 @pytest.mark.parametrize("form", ["profile", "doctor"])

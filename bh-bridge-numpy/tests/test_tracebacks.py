@@ -138,3 +138,12 @@ def test_errors_of_other_packages_name_the_line_to_write(tmp_path, monkeypatch, 
     modules = {"pyarrow": "pyarrow.compute", "jax": "jax.numpy", "pykdtree": "pykdtree.kdtree"}
     shown = failed(tmp_path, f"import bh as np\nimport {modules.get(package, package)}\nx = np.arange(4.0)\n{call}\n").strip()
     assert shown.endswith(REFUSED[call]), shown
+
+
+def test_errors_of_memory_say_what_to_do(tmp_path):
+    text = "import bh as np\nx = np.ones((1000, 4000), np.float32)\nprint(np.sort(x + 1, axis=0)[0])\n"
+    shown = failed(tmp_path, text, BH_MEMORY_LIMIT="10MiB")
+    assert "main.py:2" in shown
+    note = shown.strip().splitlines()[-1]
+    assert note.startswith("bh: the operation needs an array of 4,000,000 elements of float32, 15.26 MiB, at once. Arrays take ")
+    assert "may take 10 MiB (BH_MEMORY_LIMIT)" in note and note.endswith("(bh.stream), or set a higher limit.")

@@ -55,6 +55,8 @@ def main():
     if options.report or options.live:
         from ._tools import report as _report
 
+        if options.report and (reason := _report.obstacle(options.report)):
+            parser.error(f"--report {options.report}: {reason}")
         shown = [f"--{name}" for name in ("profile", "doctor") if getattr(options, name)]
         sys.exit(_report.run(options.report, options.live, [*shown, *again]))
     recording = _recording()

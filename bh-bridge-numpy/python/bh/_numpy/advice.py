@@ -1,10 +1,12 @@
-"""The note under an error of another package that got an array of bh: the line to write. Scripts that import bh themselves are compiled
-before `rewriting` can have their calls pass NumPy's arrays."""
+"""Notes under errors that nothing has caught. Where another package got an array of bh, the line to write: scripts that import bh themselves
+are compiled before `rewriting` can have their calls pass NumPy's arrays. Where memory is out, what was asked, the limit, and what to do."""
 
 import ast
 import linecache
+import os
+import re
 
-from .._native import Function
+from .._native import Function, Stack
 from . import foreign, hidden, imports
 from .fallback import ndarray
 
@@ -86,8 +88,8 @@ class _Converting(ast.NodeTransformer):
         return ast.Call(self._maker, [tree], [])
 
 
-def advise(error):
-    """Adds the note to an error that nothing has caught, if the program's own line called another package with an array of bh."""
+def _advise_of_call(error):
+    """Adds the note to an error if the program's own line called another package with an array of bh."""
     place, last, at = None, None, error.__traceback__
     while at is not None:
         place, last, at = at if imports.is_own(at.tb_frame.f_globals) else place, at, at.tb_next
@@ -107,3 +109,43 @@ def advise(error):
     if converting.found:
         other = "Run the script with `python -m bh`, or write" if maker == "numpy.asarray" else "Write"
         error.add_note(f"bh: this function got an array of bh. {other}: {written}")
+
+
+# What the engines say of memory that they cannot have: whose it is, and how many bytes; the array that an operation works on.
+_ASKED = re.compile(r"out of (device )?memory: (\d+) bytes")
+_ARRAY = re.compile(r"\(([a-z]+\d*)\[(\d+)\], \d+ bytes\)")
+_TYPES = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
+
+
+def _size(number):
+    """A number of bytes in words."""
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while number >= 1024 and len(units) > 1:
+        number, units = number / 1024, units[1:]
+    return f"{number:.4g} {units[0]}"
+
+
+def _advise_of_memory(error):
+    """Adds the note to an error of memory."""
+    asked = _ASKED.search(str(error))
+    if asked is None:
+        return
+    array = _ARRAY.search(str(error))
+    kind = array and (_TYPES[array[1][0]] + array[1][1:] if array[1][0] in _TYPES else array[1])
+    what = f"an array of {int(array[2]):,} elements of {kind}, {_size(int(asked[2]))}," if array else _size(int(asked[2]))
+    if asked[1]:
+        rest = "The device has not as much free memory"
+    else:
+        taken, _, _, limit = Stack().memory()
+        source = "" if os.environ.get("BH_MEMORY_LIMIT") else ", as the environment does not set it"
+        rest = f"Arrays take {_size(taken)} now, and may take {_size(limit)} (BH_MEMORY_LIMIT{source})"
+    remedies = "Delete arrays that are not needed, take a smaller element type, or go through the data piece by piece (bh.stream)"
+    error.add_note(f"bh: the operation needs {what} at once. {rest}. {remedies}{'' if asked[1] else ', or set a higher limit'}.")
+
+
+def advise(error):
+    """Adds notes to an error that nothing has caught."""
+    if isinstance(error, MemoryError):
+        _advise_of_memory(error)
+    else:
+        _advise_of_call(error)

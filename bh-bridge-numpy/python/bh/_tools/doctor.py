@@ -1,6 +1,11 @@
 """What slows a program down, with the lines of the program: reads in loops, element loops, NumPy's and one rank's work, moved arrays."""
 
+import ast
+import functools
+import linecache
 from collections import Counter
+
+import numpy as np
 
 from .. import _native
 from .._cluster import ranks
@@ -12,12 +17,22 @@ _MANY = 16
 
 _NOT_WATCHED = "bh doctor: reads and elements in loops were not watched; run `python -m bh --doctor` with the script, or call bh.doctor(watch=True) before the loop"
 
-_reads = Counter()
+# What reads arrays, by the methods of arrays, with the kind of the finding and its advice.
+_READING = {
+    "reads in a loop": (("item", "__float__", "__int__", "__index__", "__complex__", "tolist"), "each read runs what is recorded; keep results in arrays"),
+    "prints in a loop": (
+        ("__str__", "__repr__", "__format__"),
+        "each text runs what is recorded; print every tenth step, or keep results in arrays and print them after the loop",
+    ),
+    "conversions in a loop": (("__array__",), "each conversion to NumPy, also by other packages, runs what is recorded; convert after the loop"),
+}
+# Functions of NumPy that convert without calling a method.
+_CONVERTING = "asarray", "asanyarray", "array", "ascontiguousarray"
+
+# How often lines read, by kind and place; how often they branch on values, and access elements, by place.
+_reads = {kind: Counter() for kind in _READING}
 _branches = Counter()
 _elements = Counter()
-
-# The methods that read an array.
-_READING = ("item", "__float__", "__int__", "__index__", "__complex__", "tolist", "__array__", "__str__", "__repr__", "__format__")
 
 
 def begin():
@@ -25,9 +40,12 @@ def begin():
     ndarray = _native.ndarray
     if watches():
         return
-    for name in _READING:
-        setattr(ndarray, name, _noting(getattr(ndarray, name), _reads))
+    for kind, (names, _) in _READING.items():
+        for name in names:
+            setattr(ndarray, name, _noting(getattr(ndarray, name), _reads[kind]))
     ndarray.__bool__ = _noting(ndarray.__bool__, _branches)
+    for name in _CONVERTING:
+        setattr(np, name, _noting_conversions(getattr(np, name)))
     for name in ("__getitem__", "__setitem__"):
         setattr(ndarray, name, _noting_elements(getattr(ndarray, name)))
 
@@ -37,18 +55,37 @@ def watches():
     return hasattr(_native.ndarray.item, "_notes")
 
 
+# Whether a read is being noted: those that it makes itself are no others.
+_within = False
+
+
 def _noting(function, counter):
     def method(self, *args, **kwargs):
-        if _native.is_at_hand(self):
+        global _within
+        if _within or _native.is_at_hand(self):
             return function(self, *args, **kwargs)
         _, batches, _ = _native.Stack().work()
-        result = function(self, *args, **kwargs)
+        _within = True
+        try:
+            result = function(self, *args, **kwargs)
+        finally:
+            _within = False
         if _native.Stack().work()[1] > batches:
             counter[_native.call_site()] += 1
         return result
 
     method._notes = counter
     return method
+
+
+def _noting_conversions(function):
+    noting = _noting(function, _reads["conversions in a loop"])
+
+    @functools.wraps(function)
+    def convert(*args, **kwargs):
+        return (noting if args and type(args[0]) is _native.ndarray else function)(*args, **kwargs)
+
+    return convert
 
 
 def _noting_elements(function):
@@ -70,18 +107,45 @@ def _is_of_element(array, key):
     return len(parts) == array.ndim and all(type(part) is int for part in parts)
 
 
+@functools.cache
+def _branching(file):
+    """The statements of a file that branch."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.While, ast.Assert))]
+
+
+def _advice_for_branch(file, line):
+    """The advice for a line that branches on values, by what follows from them."""
+    at = [node for node in _branching(file) if node.test.lineno <= line <= node.test.end_lineno or node.lineno == line]
+    if any(isinstance(node, ast.Assert) for node in at):
+        return "each test runs what is recorded; test after the loop"
+    ends = any(isinstance(node, ast.While) or isinstance(node.body[-1], (ast.Break, ast.Return, ast.Raise)) for node in at)
+    if ends:
+        return "each test runs what is recorded, and decides whether the loop goes on; test every tenth step only, as `if step % 10 == 0 and …`"
+    return "each test runs what is recorded; test every tenth step, or choose with where()"
+
+
 def findings():
     """The findings as rows: kind, file, line, count, advice."""
     rows = []
-    for (file, line), count in _reads.items():
-        if count >= _MANY:
-            rows.append(("reads in a loop", file, line, count, "each read runs what is recorded; keep results in arrays"))
+    for kind, counter in _reads.items():
+        # Reads of single elements are part of the loop over elements.
+        many = [(place, count) for place, count in counter.items() if count >= _MANY and _elements[place] < count]
+        rows += [(kind, *place, count, _READING[kind][1]) for place, count in many]
     for (file, line), count in _branches.items():
         if count >= _MANY:
-            rows.append(("branch in a loop", file, line, count, "each test runs what is recorded; test every tenth step, or choose with where()"))
-    for (file, line), count in _elements.items():
+            rows.append(("branch in a loop", file, line, count, _advice_for_branch(file, line)))
+    read = Counter()
+    for counter in _reads.values():
+        read.update(counter)
+    for place, count in _elements.items():
         if count >= _MANY:
-            rows.append(("element loop", file, line, count, "each access is an operation; work on slices or with where()"))
+            reads = read[place] >= count
+            advice = "each access is an operation, and its value is read at once; take all elements at once, as a.tolist()" if reads else "each access is an operation"
+            rows.append(("element loop", *place, count, advice + "; work on slices or with where()"))
     for (file, line, name), count in fallback.places.items():
         rows.append(("NumPy's work", file, line, count, f"{name} moves its arrays to NumPy and back"))
     for count, name, line, file in ranks.brought():

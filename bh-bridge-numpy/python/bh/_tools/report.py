@@ -16,6 +16,16 @@ from . import doctor
 _VARIABLE = "BH_REPORT_DIRECTORY"
 
 
+def obstacle(page):
+    """Why a page cannot be written, or None."""
+    folder = os.path.dirname(os.path.abspath(page))
+    if os.path.isdir(page):
+        return "it is a folder"
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    return None if os.access(page if os.path.exists(page) else folder, os.W_OK) else "it may not be written"
+
+
 def run(page, live, arguments):
     """Runs `python -m bh` with these arguments, serves the page meanwhile and writes it, and returns the exit status."""
     program = " ".join(["python -m bh", *arguments])
