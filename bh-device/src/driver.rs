@@ -127,8 +127,8 @@ pub trait Driver: Send + Sync {
     /// A program from what [`Program::binary`] gave, in a process with the same [`Driver::identity`]; none if it cannot be used.
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn Program>>;
 
-    /// Products of matrices by a library of the device's maker, loaded by the first call; none if there is no such library.
-    fn products(&self) -> Option<&dyn Products> {
+    /// The libraries of the device's maker; none if there are none.
+    fn libraries(&self) -> Option<&dyn Libraries> {
         None
     }
 
@@ -142,15 +142,96 @@ pub trait Driver: Send + Sync {
     fn finish(&self) -> Result<()>;
 }
 
-/// A library that multiplies matrices, without a loss of precision.
-pub trait Products: Send + Sync {
-    /// Puts products into the queue; their results replace what is in the buffer of the product. The buffers come in the order of
-    /// [`MatrixProduct::places`].
+/// Libraries of the device's maker. The first question about a subject loads its library.
+pub trait Libraries: Send + Sync {
+    /// Is there a library for this subject?
+    fn has(&self, subject: Subject) -> bool;
+
+    /// Each library in a line: its name, its version and its file, or why there is none. It loads all.
+    fn told(&self) -> Vec<String>;
+
+    /// Bytes of the work space of a task whose subject there is a library for. The error, of status `UNSUPPORTED`, says why the
+    /// library does not take the task.
+    fn room(&self, task: &Task) -> Result<usize>;
+
+    /// Puts a task into the queue. [`Task`] names its buffers.
     ///
     /// # Safety
-    /// The buffers must be the driver's and have all elements that the places lead to, and that of the product be apart from the
-    /// others.
-    unsafe fn multiply(&self, product: &MatrixProduct, buffers: [&dyn Buffer; 3]) -> Result<()>;
+    /// The buffers must be the driver's, be apart from each other if one of them is written, have all elements that the task
+    /// names, and the work space as many bytes as [`Libraries::room`] says.
+    unsafe fn run(&self, task: &Task, buffers: &[&dyn Buffer]) -> Result<()>;
+}
+
+/// What a library is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Products of matrices.
+    Products,
+    /// Factors of matrices, eigenvalues and singular values.
+    Factors,
+}
+
+/// Work of a library, without a loss of precision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Products of matrices; the buffers are those of [`MatrixProduct::places`]. It needs no work space.
+    Product(MatrixProduct),
+    /// Factors of a matrix. The buffers are the matrix, which lies in columns without gaps and is overwritten; a number of 32 bits,
+    /// which becomes 0 if the factors exist; the work space; and what [`Factors`] adds.
+    Factors {
+        /// The type of the elements: real or complex numbers of single or double precision.
+        dtype: DType,
+        /// Rows of the matrix, one at least.
+        rows: i64,
+        /// Columns of the matrix, one at least.
+        columns: i64,
+        /// Which factors.
+        of: Factors,
+    },
+}
+
+impl Task {
+    /// What the library of the task is for.
+    pub fn subject(&self) -> Subject {
+        match self {
+            Task::Product(_) => Subject::Products,
+            Task::Factors { .. } => Subject::Factors,
+        }
+    }
+}
+
+/// Factors of a matrix `a`, which is square unless said otherwise. All matrices lie in columns without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factors {
+    /// The lower factor l of `a = l lᴴ`, in the lower triangle of the matrix, which alone is read. The number is not 0 if `a` is not
+    /// positive definite.
+    Cholesky,
+    /// `l` below the diagonal and `u` on and above it, with `p a = l u`. One more buffer gets, for each row, the row that it is
+    /// exchanged with, counted from 1, in 64 bits: one row after the other. Behind the matrix, in the same buffer, lie this many
+    /// columns of right sides, which become solutions.
+    Lu {
+        /// Columns of right sides.
+        sides: i64,
+    },
+    /// `r` on and above the diagonal of a matrix of any shape, with `a = q r`. Two more buffers: one of as many elements as the
+    /// smaller extent, for the library's own use, and `q` of this many columns, at least the smaller extent and at most the rows.
+    Qr {
+        /// Columns of `q`.
+        columns: i64,
+    },
+    /// One more buffer gets the eigenvalues of a Hermitian matrix, rising, in the real type; its lower triangle alone is read. The
+    /// matrix becomes the eigenvectors, in columns, if they are asked for. The number is not 0 if the iterations do not converge.
+    Eigen {
+        /// Are the vectors asked for?
+        vectors: bool,
+    },
+    /// Three more buffers, for a matrix of at least as many rows as columns: the singular values, falling, in the real type; `u` of
+    /// this many columns, and `vᴴ`, with `a = u s vᴴ`. Without vectors, the last two are not touched. The number is not 0 if the
+    /// iterations do not converge.
+    Singular {
+        /// Columns of `u`: those of the matrix, or as many as it has rows; 0 for no vectors.
+        left: i64,
+    },
 }
 
 /// The products of each two matrices of two stacks.

@@ -4,7 +4,7 @@ use crate::arrays::Arrays;
 use crate::company::{Alone, Company};
 use crate::counters::Counters;
 use crate::device;
-use crate::driver::Platform;
+use crate::driver::{Libraries, Platform};
 use crate::explain::explain;
 use crate::launch::Launcher;
 use crate::moving::Moving;
@@ -176,13 +176,15 @@ unsafe impl<P: Platform> Component for Engine<P> {
                 let own = match &self.device {
                     Some(device) => {
                         let (used, free) = device.pool.bytes();
-                        format!(
+                        let own = format!(
                             "{} device {}: {}; {used} bytes in use, {free} kept, at most {}",
                             P::TITLE,
                             device.pool.gpu.facts.number,
                             device.pool.gpu.facts,
                             device.pool.limit
-                        )
+                        );
+                        let libraries = device.pool.gpu.driver.libraries().map_or(Vec::new(), Libraries::told);
+                        [&[own], &libraries[..]].concat().join("\n")
                     }
                     None => format!("{} device: none ({})", P::TITLE, self.absent),
                 };

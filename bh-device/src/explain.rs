@@ -115,6 +115,10 @@ fn kernels(device: &Open, settings: &Settings, batch: &BatchRef<'_>, block: u32)
     let plan = BlockPlan::new(batch, block, &device.pool, &device.methods);
     for launch in &plan.plain.all {
         let code = &launch.code;
+        if code.library.is_some() {
+            lines.push("a library of the device's maker".into());
+            continue;
+        }
         let numbers = if code.packed { "a buffer" } else { "arguments" };
         let wide = if code.wide { 64 } else { 32 };
         lines.push(format!(

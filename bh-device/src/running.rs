@@ -52,7 +52,7 @@ pub(crate) fn open<P: Platform>(host: &Host, settings: &Settings) -> Result<Open
     let gpu = Gpu::new(driver, P::TITLE);
     let target = target(&gpu, settings);
     settings.fault_after.into_iter().for_each(|kernels| gpu.lose_after(kernels));
-    let methods = Methods::new(settings.methods, gpu.facts.f64, gpu.driver.language());
+    let methods = Methods::new(settings.methods, settings.placements, gpu.driver.clone());
     let gpu = Arc::new(gpu);
     let programs = Programs::new(gpu.driver.clone(), settings, host);
     let pool = Pool::new(gpu, programs, target, settings, host);

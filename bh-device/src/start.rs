@@ -21,9 +21,10 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The launch of a kernel, which may have to be built yet, or of a library's products.
+    /// The launch of a kernel, which may have to be built yet, or of a library's task.
     pub(crate) fn new(mut code: Code, programs: &Programs) -> Launch {
-        code.library.take_if(|_| programs.driver().products().is_none());
+        let libraries = programs.driver().libraries();
+        code.library.take_if(|(task, _)| !libraries.is_some_and(|libraries| libraries.has(task.subject())));
         let entry = programs.entry(std::mem::take(&mut code.text), code.own);
         Launch { code, entry, numbers: None }
     }
@@ -65,12 +66,12 @@ impl Launch {
         let code = &self.code;
         gpu.kernel_starts()?;
         let missing = || Error::new(status::DEVICE, "a kernel's memory is missing");
-        if let (Some((product, places)), Some(library)) = (&code.library, gpu.driver.products()) {
-            let [out, left, right] = places.map(|place| memory(place).map(Memory::buffer));
-            let buffers = [out.ok_or_else(missing)?, left.ok_or_else(missing)?, right.ok_or_else(missing)?];
-            // SAFETY: the views of the instruction lie inside of its buffers, which were validated, and its output is in other
-            // memory than its inputs.
-            unsafe { library.multiply(product, buffers)? };
+        if let (Some((task, places)), Some(libraries)) = (&code.library, gpu.driver.libraries()) {
+            let buffers = places.iter().map(|&place| memory(place).map(Memory::buffer).ok_or_else(missing));
+            let buffers = buffers.collect::<Result<Vec<_>>>()?;
+            // SAFETY: the views of the instruction lie inside of its buffers, which were validated, its outputs are in other memory
+            // than its inputs, and memory between kernels has the bytes that the task and its library ask for.
+            unsafe { libraries.run(task, &buffers)? };
             return if timed { gpu.driver.mark().map(Some) } else { Ok(None) };
         }
         let Some(built) = self.entry.ready() else {

@@ -2,10 +2,10 @@
 
 use crate::api::Address;
 use crate::driver::Stream;
-use crate::library::{Handle, functions, open};
+use crate::library::{Handle, Known, Loaded, functions};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_device::driver::{Buffer, MatrixPlace, MatrixProduct, Products};
+use bh_device::driver::{Buffer, MatrixPlace, MatrixProduct};
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -14,6 +14,7 @@ functions! {
     Functions {
         create: "cublasCreate_v2"(*mut Handle);
         destroy: "cublasDestroy_v2"(Handle);
+        property: "cublasGetProperty"(c_int, *mut c_int);
         stream: "cublasSetStream_v2"(Handle, Handle);
         multiply_f32: "cublasSgemmStridedBatched"(
             Handle, c_int, c_int, c_int, c_int, c_int, *const c_void, Address, c_int, c_longlong, Address, c_int, c_longlong,
@@ -41,17 +42,14 @@ const NO_MEMORY: c_int = 3;
 const AS_IT_IS: c_int = 0;
 const TURNED: c_int = 1;
 
-/// The functions of the library of this major version of CUDA; none if it is not installed. It is looked for once in a process.
-fn functions_of(version: u32) -> Option<&'static Functions> {
-    static FOUND: OnceLock<Option<Functions>> = OnceLock::new();
-    let load = || {
-        let (library, _) = open("cublas", &[version])?;
-        // SAFETY: the library is cuBLAS, and stays loaded.
-        let functions = unsafe { Functions::of(&library) };
-        std::mem::forget(library);
-        functions.ok()
-    };
-    FOUND.get_or_init(load).as_ref()
+/// The library.
+pub(crate) const KNOWN: Known =
+    Known { title: "cuBLAS", stem: "cublas", version: |cuda| cuda, needs: &[("cublasLt", |cuda| cuda)] };
+
+/// The library of this major version of CUDA, or why there is none. It is looked for once in a process.
+pub(crate) fn found(cuda: u32) -> &'static std::result::Result<Loaded<Functions>, String> {
+    static FOUND: OnceLock<std::result::Result<Loaded<Functions>, String>> = OnceLock::new();
+    FOUND.get_or_init(|| KNOWN.load(cuda, Functions::of, |functions| functions.property))
 }
 
 /// The library on the stream of a device.
@@ -80,7 +78,7 @@ impl Operand {
 impl Cublas {
     /// The library of this major version of CUDA; none if it cannot be used.
     pub(crate) fn new(stream: Arc<Stream>, version: u32) -> Option<Cublas> {
-        let functions = functions_of(version)?;
+        let functions = &found(version).as_ref().ok()?.functions;
         let mut handle = Handle::NULL;
         let code = {
             let _entered = stream.context.enter().ok()?;
@@ -106,8 +104,12 @@ impl Drop for Cublas {
     }
 }
 
-impl Products for Cublas {
-    unsafe fn multiply(&self, product: &MatrixProduct, buffers: [&dyn Buffer; 3]) -> Result<()> {
+impl Cublas {
+    /// Puts products into the stream; the buffers are those of their places.
+    ///
+    /// # Safety
+    /// As [`bh_device::driver::Libraries::run`].
+    pub(crate) unsafe fn multiply(&self, product: &MatrixProduct, buffers: [&dyn Buffer; 3]) -> Result<()> {
         let too_large = || Error::new(status::DEVICE, "CUDA: a product of matrices is too large for cuBLAS");
         let size = product.dtype.size();
         let multiply = match (product.dtype.is_complex(), size) {

@@ -1,9 +1,9 @@
 //! A device of CUDA in use: its context and its stream, memory, programs, kernels and events.
 
 use crate::api::{Address, Context, NOT_READY, Rows};
-use crate::cublas::Cublas;
 use crate::devices::{self, MEMORY_POOLS};
 use crate::language::{CUDA, FAST_OPTIONS, OPTIONS};
+use crate::libraries::Libraries;
 use crate::library::Handle;
 use crate::nvrtc::{Form, Nvrtc};
 use bh_core::abi::status;
@@ -13,7 +13,7 @@ use bh_device::driver::{self, Driver, Options, Region, Times};
 use bh_device::language::Language;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// `CU_STREAM_NON_BLOCKING`: the stream is ordered by itself, whatever others do.
@@ -78,7 +78,7 @@ impl Stream {
         Ok(event)
     }
 
-    fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<()> {
         // SAFETY: the stream lives.
         self.context.call("waiting for the device", |it| unsafe { (it.wait_for_stream)(self.handle) })
     }
@@ -104,8 +104,7 @@ pub(crate) struct Queue {
     form: Form,
     /// Of the compiler.
     options: &'static [&'static str],
-    /// What multiplies matrices, once a product has asked for it.
-    products: OnceLock<Option<Cublas>>,
+    libraries: Libraries,
 }
 
 impl Queue {
@@ -118,7 +117,8 @@ impl Queue {
         let too_old = || Error::new(status::DEVICE, format!("NVRTC makes no code for device '{}'", info.name));
         let form = nvrtc.form(devices::capability(functions, device)).ok_or_else(too_old)?;
         let options = if options.fast_math { &FAST_OPTIONS[..] } else { &OPTIONS[..] };
-        Ok(Queue { info, stream, nvrtc, form, options, products: OnceLock::new() })
+        let libraries = Libraries::new(stream.clone(), nvrtc.version.0 as u32);
+        Ok(Queue { info, stream, nvrtc, form, options, libraries })
     }
 
     /// Puts a command into the stream.
@@ -140,7 +140,7 @@ impl Queue {
 }
 
 /// The address of a buffer.
-fn address(buffer: &dyn driver::Buffer) -> Address {
+pub(crate) fn address(buffer: &dyn driver::Buffer) -> Address {
     buffer.handle().expose_provenance() as Address
 }
 
@@ -296,9 +296,8 @@ impl Driver for Queue {
         self.module(binary.to_vec()).ok()
     }
 
-    fn products(&self) -> Option<&dyn driver::Products> {
-        let load = || Cublas::new(self.stream.clone(), self.nvrtc.version.0 as u32);
-        self.products.get_or_init(load).as_ref().map(|library| library as &dyn driver::Products)
+    fn libraries(&self) -> Option<&dyn driver::Libraries> {
+        Some(&self.libraries)
     }
 
     fn mark(&self) -> Result<Arc<dyn driver::Event>> {

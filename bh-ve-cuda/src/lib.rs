@@ -3,9 +3,11 @@
 
 mod api;
 mod cublas;
+mod cusolver;
 mod devices;
 mod driver;
 pub mod language;
+mod libraries;
 mod library;
 pub mod nvrtc;
 

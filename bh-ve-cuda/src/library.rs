@@ -3,6 +3,7 @@
 use bh_core::environment::variable_os;
 use bh_core::loader::own_directory;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 
 /// A handle of one of NVIDIA's libraries, which any thread may use.
@@ -95,9 +96,102 @@ pub(crate) fn open(stem: &str, versions: &[u32]) -> Option<(Library, String)> {
     })
 }
 
+/// A library with its functions.
+pub(crate) struct Loaded<F> {
+    pub(crate) functions: F,
+    /// Its version.
+    pub(crate) version: String,
+    /// Where it was found.
+    pub(crate) file: String,
+}
+
+/// A library for work on the device.
+pub(crate) struct Known {
+    /// Its name in texts.
+    pub(crate) title: &'static str,
+    pub(crate) stem: &'static str,
+    /// The version of its file.
+    pub(crate) version: OfCuda,
+    /// The libraries that it needs, which are loaded before it if it does not find them by itself.
+    pub(crate) needs: &'static [(&'static str, OfCuda)],
+}
+
+/// The version of a file, given the major version of CUDA.
+type OfCuda = fn(u32) -> u32;
+
+/// The status of a library's function that there is no memory.
+pub(crate) const NO_MEMORY: c_int = 2;
+
+impl Known {
+    /// Loads the library of this major version of CUDA. `of` makes its table, and `version` asks for a part of its version; the error
+    /// says in one sentence why there is none.
+    pub(crate) fn load<F>(
+        &self,
+        cuda: u32,
+        of: unsafe fn(&Library) -> Result<F, String>,
+        version: fn(&F) -> unsafe extern "C" fn(c_int, *mut c_int) -> c_int,
+    ) -> Result<Loaded<F>, String> {
+        let number = (self.version)(cuda);
+        let again = || {
+            for (stem, version) in self.needs {
+                // It stays loaded, so that the system finds it by its name.
+                open(stem, &[version(cuda)]).into_iter().for_each(|(library, _)| std::mem::forget(library));
+            }
+            open(self.stem, &[number])
+        };
+        let Some((library, file)) = open(self.stem, &[number]).or_else(again) else {
+            let package = if cuda < 13 { format!("-cu{cuda}") } else { String::new() };
+            let (file, stem) = (self::file(self.stem, number), self.stem);
+            return Err(format!("{file} cannot be loaded; pip install nvidia-{stem}{package}, or set CUDA_PATH"));
+        };
+        // SAFETY: the library is the one whose functions these are, and stays loaded.
+        let functions = unsafe { of(&library) };
+        std::mem::forget(library);
+        let functions = functions.map_err(|why| format!("{file} is not usable: {why}"))?;
+        let part = |part: c_int| {
+            let mut value = 0;
+            // SAFETY: `value` takes a number.
+            unsafe { version(&functions)(part, &mut value) };
+            value.to_string()
+        };
+        let version = [0, 1, 2].map(part).join(".");
+        Ok(Loaded { functions, version, file })
+    }
+
+    /// A line about a library that has been looked for.
+    pub(crate) fn told<F>(&self, found: &Result<Loaded<F>, String>) -> String {
+        match found {
+            Ok(Loaded { version, file, .. }) => format!("{}: {version} of {file}", self.title),
+            Err(why) => format!("{}: none ({why})", self.title),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    functions! {
+        /// A function that no library has.
+        Missing {
+            property: "bhHasNoSuchFunction"(c_int, *mut c_int);
+        }
+    }
+
+    #[test]
+    fn libraries_that_are_missing_or_lack_functions_say_so() {
+        let none = Known { title: "cuNone", stem: "bh-none", version: |cuda| cuda - 1, needs: &[] };
+        let load = |known: &Known, cuda| known.load(cuda, Missing::of, |functions| functions.property);
+        let outcome = load(&none, 12);
+        assert_eq!(
+            none.told(&outcome),
+            "cuNone: none (libbh-none.so.11 cannot be loaded; pip install nvidia-bh-none-cu12, or set CUDA_PATH)"
+        );
+        // The system's mathematics are there, without that function.
+        let other = Known { title: "cuMath", stem: "m", version: |_| 6, needs: &[("bh-none", |cuda| cuda)] };
+        let why = load(&other, 13).map(|_| ()).unwrap_err();
+        assert_eq!(why, "libm.so.6 is not usable: it lacks the function bhHasNoSuchFunction");
+    }
 
     #[test]
     fn packages_of_all_forms_are_found_and_the_newest_first() {

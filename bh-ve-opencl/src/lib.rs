@@ -13,7 +13,7 @@ use bh_device::driver::{Driver, Options, Platform};
 use std::sync::Arc;
 
 /// OpenCL's drivers.
-struct OpenCl;
+pub struct OpenCl;
 
 /// The engine on OpenCL's devices.
 type Engine = bh_device::Engine<OpenCl>;

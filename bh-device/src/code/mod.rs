@@ -33,7 +33,7 @@ pub(crate) use tiles::{Into, tiles};
 pub(crate) use unroll::loop_directive;
 pub(crate) use view::is_wide;
 
-use crate::driver::MatrixProduct;
+use crate::driver::Task;
 use crate::language::Language;
 use bh_bytecode::DType;
 use bh_kernel::{BufferRef, ConstantRef};
@@ -55,7 +55,7 @@ pub(crate) enum Placement {
     Units,
     /// Loads and stores of some neighbours at once.
     Vector,
-    /// Products of large matrices by the library of the device's maker, if there is one.
+    /// Work by the libraries of the device's maker, if there are any.
     Library,
 }
 
@@ -171,8 +171,9 @@ pub(crate) struct Code {
     pub(crate) group: usize,
     /// The instructions (indices in the batch) that may note a failure, by the number that they note, and what that says.
     pub(crate) failing: Vec<(u32, Why)>,
-    /// The products that the kernel computes, if a library may compute them instead, and the memory of their places.
-    pub(crate) library: Option<(MatrixProduct, [KernelMemory; 3])>,
+    /// The task that a library does instead of the kernel, and its memory. Of products there is a kernel, too; of other tasks, the text
+    /// is empty.
+    pub(crate) library: Option<(Task, Vec<KernelMemory>)>,
 }
 
 /// What a noted number says.

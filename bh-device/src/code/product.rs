@@ -3,7 +3,7 @@
 
 use super::tiles::{Into, tiles};
 use super::{Code, KernelMemory, Placement, Target, Variant, stage};
-use crate::driver::{MatrixPlace, MatrixProduct};
+use crate::driver::{MatrixPlace, MatrixProduct, Task};
 use bh_bytecode::contraction::Loops;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
@@ -145,7 +145,7 @@ impl Product {
     }
 
     /// The product as libraries take it: of large matrices without gaps between neighbours.
-    fn for_library(&self) -> Option<(MatrixProduct, [KernelMemory; 3])> {
+    fn for_library(&self) -> Option<(Task, Vec<KernelMemory>)> {
         let one = |walk: &Walk<3>| match walk.loops() {
             [] => Some(Loop { extent: 1, steps: [0; 3] }),
             &[one] => Some(one),
@@ -169,7 +169,7 @@ impl Product {
         };
         let places = [place(0)?, place(1)?, place(2)?];
         let product = MatrixProduct { dtype: self.dtype, extents, count: stack.extent, places };
-        Some((product, self.places.map(|(memory, _)| memory)))
+        Some((Task::Product(product), self.places.iter().map(|(memory, _)| *memory).collect()))
     }
 
     /// The product as a reduction: the elements of the result, and terms, which are inside if neighbours of the first factor are

@@ -1,7 +1,8 @@
-//! LU and Cholesky factors of real matrices, and systems of equations: blocks of columns, whose factors one group makes,
-//! triangles that are solved for all that lies beside or below a block, and products of matrices for the rest. The matrix lies
-//! in columns in memory between kernels.
+//! LU and Cholesky factors, and systems of equations: of real matrices by blocks of columns, whose factors one group makes,
+//! triangles that are solved for all that lies beside or below a block, and products of matrices for the rest; or by a library. The
+//! matrix lies in columns in memory between kernels.
 
+use super::library::{code, zero};
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
@@ -25,6 +26,9 @@ const ROOT: usize = 512;
 const WORK: KernelMemory = KernelMemory::Scratch(0);
 const PIVOTS: KernelMemory = KernelMemory::Scratch(1);
 const ORDER: KernelMemory = KernelMemory::Scratch(2);
+/// A library's number, and its work space.
+const STATUS: KernelMemory = KernelMemory::Scratch(3);
+const ROOM: KernelMemory = KernelMemory::Scratch(4);
 
 /// Factors under construction.
 struct Factors<'a, 'b, 'c> {
@@ -36,6 +40,8 @@ struct Factors<'a, 'b, 'c> {
     /// Columns of a block.
     block: i64,
     codes: Vec<Code>,
+    /// Bytes of the work space of a library that makes them.
+    room: Option<usize>,
 }
 
 /// What a triangle on the diagonal is solved for.
@@ -55,10 +61,17 @@ pub(super) fn lu(call: &Call<'_, '_>) -> Option<Kernels> {
     let outputs = usize::from(call.batch.instrs[call.instr as usize].outputs);
     let operands = call.batch.instrs[call.instr as usize].operands();
     let mut all = Factors::new(call, Lines::new(call.batch, operands[outputs])?, None);
-    all.factor();
+    let by_library = all.by_library(&[PIVOTS]);
+    if !by_library {
+        all.factor();
+    }
     all.leave(&Lines::new(call.batch, operands[0])?, 0, "value");
     if outputs > 1 {
         let to = Lines::new(call.batch, operands[1])?;
+        if by_library {
+            all.leave_order(&to);
+            return Some(all.finish());
+        }
         all.each(all.n, |writer, _| {
             let order = writer.buffer(ORDER, DType::I64, false);
             let (begin, target) = (to.begin(writer, "0", "to"), to.element(writer, "to", "u", true));
@@ -76,9 +89,15 @@ pub(super) fn solve(call: &Call<'_, '_>) -> Option<Kernels> {
     let side = |lines: Lines| if one { lines.turned() } else { Some(lines) };
     let (to, sides) = (side(lines(0)?)?, side(lines(2)?)?);
     let mut all = Factors::new(call, lines(1)?, Some(sides));
-    all.factor();
-    all.refuse("solve: the matrix is singular", "value == 0");
-    all.substitute();
+    let by_library = all.by_library(&[PIVOTS]);
+    if !by_library {
+        all.factor();
+    }
+    let is_zero = if all.dtype.is_complex() { "value.re == 0 && value.im == 0" } else { "value == 0" };
+    all.refuse("solve: the matrix is singular", is_zero);
+    if !by_library {
+        all.substitute();
+    }
     all.leave(&to, all.n, "value");
     Some(all.finish())
 }
@@ -87,17 +106,13 @@ pub(super) fn solve(call: &Call<'_, '_>) -> Option<Kernels> {
 pub(super) fn cholesky(call: &Call<'_, '_>) -> Option<Kernels> {
     let operands = call.batch.instrs[call.instr as usize].operands();
     let mut all = Factors::new(call, Lines::new(call.batch, operands[1])?, None);
-    for first in (0..all.n).step_by(all.block as usize) {
-        let after = (first + all.block).min(all.n);
-        all.root(first, after - first);
-        all.triangle((first, after), Beside::Below);
-        let left = all.part((after, all.n), (first, after));
-        let (rows, columns) = (left.columns, left.rows);
-        let right = Matrix { rows, columns, row_stride: left.column_stride, column_stride: 1, ..left };
-        all.product(left, right, all.part((after, all.n), (after, all.n)), Into::LessBelow);
+    if !all.by_library(&[]) {
+        all.lower();
     }
-    all.refuse("cholesky: the matrix is not positive definite", "!(value > 0)");
-    all.leave(&Lines::new(call.batch, operands[0])?, 0, "column > row ? 0 : value");
+    let is_no_root = if all.dtype.is_complex() { "!(value.re > 0)" } else { "!(value > 0)" };
+    all.refuse("cholesky: the matrix is not positive definite", is_no_root);
+    let value = format!("column > row ? {} : value", zero(all.dtype));
+    all.leave(&Lines::new(call.batch, operands[0])?, 0, &value);
     Some(all.finish())
 }
 
@@ -107,7 +122,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         let (dtype, n) = (matrix.dtype, matrix.len);
         let columns = n + sides.as_ref().map_or(0, |sides| sides.len);
         let block = BLOCK[usize::from(call.target.halves < 2)];
-        let mut all = Factors { call, dtype, n, columns, block, codes: Vec::new() };
+        let mut all = Factors { call, dtype, n, columns, block, codes: Vec::new(), room: None };
         all.each(n * columns, |writer, work| {
             let order = writer.buffer(ORDER, DType::I64, true);
             let (index, n) = (writer.index(), writer.numbers.text(n));
@@ -119,7 +134,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
             let own = copy(&matrix, "column");
             let beside = sides.as_ref().map_or(String::new(), |sides| copy(sides, &format!("column - {n}")));
             format!(
-                "const {index} row = u % {n}, column = u / {n};\n{} value = 0;\nif (column < {n}) {{\n{own}}} else {{\n{beside}}}\n\
+                "const {index} row = u % {n}, column = u / {n};\n{} value;\nif (column < {n}) {{\n{own}}} else {{\n{beside}}}\n\
                  {work}[u] = value;\nif (column == 0) {order}[row] = row;\n",
                 type_name(dtype)
             )
@@ -163,6 +178,27 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         if from.rows > 0 && from.columns > 0 {
             let product = Product::of_matrices([&left, &right, &from]);
             self.codes.push(tiles(&product, into, self.call.target, Variant::Parameterised));
+        }
+    }
+
+    /// Has a library make the factors, and the solutions; false if none does. `more`: what the task has besides the usual memory.
+    fn by_library(&mut self, more: &[KernelMemory]) -> bool {
+        let Some((task, room)) = self.call.task() else { return false };
+        self.room = Some(room);
+        self.codes.push(code(task, [&[WORK, STATUS, ROOM], more].concat()));
+        true
+    }
+
+    /// The lower triangular factor in place.
+    fn lower(&mut self) {
+        for first in (0..self.n).step_by(self.block as usize) {
+            let after = (first + self.block).min(self.n);
+            self.root(first, after - first);
+            self.triangle((first, after), Beside::Below);
+            let left = self.part((after, self.n), (first, after));
+            let (rows, columns) = (left.columns, left.rows);
+            let right = Matrix { rows, columns, row_stride: left.column_stride, column_stride: 1, ..left };
+            self.product(left, right, self.part((after, self.n), (after, self.n)), Into::LessBelow);
         }
     }
 
@@ -390,14 +426,30 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
         );
         (locals, text)
     }
-    /// Fails if `condition` holds for a `value` of the diagonal.
+    /// Leaves the order of rows that a library's exchanges make: an item for each row follows it through all of them.
+    fn leave_order(&mut self, to: &Lines) {
+        self.each(self.n, |writer, _| {
+            let pivots = writer.buffer(PIVOTS, DType::I64, false);
+            let n = writer.numbers.text(to.len);
+            let (begin, target) = (to.begin(writer, "0", "to"), to.element(writer, "to", "at", true));
+            format!(
+                "long at = u;\nfor (long k = 0; k < {n}; k++) {{\nconst long with = {pivots}[k] - 1;\n\
+                 at = at == k ? with : at == with ? k : at;\n}}\n{begin}{target} = u;\n"
+            )
+        });
+    }
+
+    /// Fails if `condition` holds for a `value` of the diagonal, or a library says so.
     fn refuse(&mut self, text: &str, condition: &str) {
         let (instr, n, name) = (self.call.instr, self.n, type_name(self.dtype));
+        let by_library = self.room.is_some();
         self.each(n, |writer, work| {
             let failure = writer.failure(instr, Why::Method(text.into()));
             let notes = writer.buffer(KernelMemory::Failures, DType::I32, true);
+            let number = by_library.then(|| format!("{}[0] != 0 || ", writer.buffer(STATUS, DType::I32, false)));
+            let condition = format!("({}{condition})", number.unwrap_or_default());
             let n = writer.numbers.text(n);
-            format!("const {name} value = {work}[u * {n} + u];\n{}", note(condition, &notes, failure, "u"))
+            format!("const {name} value = {work}[u * {n} + u];\n{}", note(&condition, &notes, failure, "u"))
         });
     }
 
@@ -467,7 +519,9 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
 
     fn finish(self) -> Kernels {
         let n = self.n as usize;
-        (self.codes, vec![n * self.columns as usize * self.dtype.size(), n * 8, n * 8])
+        let own = [n * self.columns as usize * self.dtype.size(), n * 8, n * 8];
+        let of_library = self.room.map(|room| [size_of::<i32>(), room]);
+        (self.codes, own.into_iter().chain(of_library.into_iter().flatten()).collect())
     }
 }
 

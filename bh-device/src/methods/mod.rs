@@ -7,7 +7,9 @@
 //! more, for each element of the first output.
 
 mod choose;
+mod decompose;
 mod fourier;
+mod library;
 mod linear;
 mod lines;
 mod little;
@@ -16,8 +18,8 @@ mod orthogonal;
 mod panel;
 mod program;
 
-use crate::code::{self, Code, KernelMemory, Target, Variant};
-use crate::language::Language;
+use crate::code::{self, Code, KernelMemory, Placement, Placements, Target, Variant};
+use crate::driver::{Driver, Libraries, Subject};
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, DType, MAX_RANK, Opcode, Operand};
 use bh_core::abi::status;
@@ -33,9 +35,9 @@ const RECORD: usize = 3 + 2 * MAX_RANK;
 pub(crate) struct Methods {
     /// Do those that are no products run here, too?
     wanted: bool,
-    /// Does the device have double precision?
-    f64: bool,
-    language: &'static Language,
+    /// May libraries of the device's maker do some?
+    by_libraries: bool,
+    driver: Arc<dyn Driver>,
     user: Vec<User>,
     /// Names of methods that users load into other components.
     elsewhere: Vec<String>,
@@ -57,9 +59,24 @@ enum Known {
 /// A method of ours.
 struct Shipped {
     name: &'static str,
-    /// Is a call for the device, given the type of its first input?
+    /// Do kernels of ours take a call, given the type of its first input?
     takes: fn(DType) -> bool,
+    /// What it does with matrices.
+    matrices: Matrices,
     kernels: fn(&Call<'_, '_>) -> Option<Kernels>,
+}
+
+/// How a method takes matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Matrices {
+    /// It factors none.
+    Any,
+    /// Its kernels factor the matrices of stacks, too; a library may factor a single one.
+    Stacks,
+    /// Kernels and library factor single ones.
+    Single,
+    /// A library alone factors single ones.
+    Library,
 }
 
 /// The kernels of a call, and the bytes of the memory between them.
@@ -67,40 +84,53 @@ type Kernels = (Vec<Code>, Vec<usize>);
 
 /// A call of a method.
 struct Call<'a, 'b> {
+    shipped: &'static Shipped,
     batch: &'a BatchRef<'b>,
     instr: u32,
     target: &'a Target,
     variant: Variant,
     /// Does the device have double precision?
     f64: bool,
+    /// Libraries that factor matrices.
+    factoring: Option<&'a dyn Libraries>,
+}
+
+/// A method that factors no matrices.
+const fn shipped(
+    name: &'static str,
+    takes: fn(DType) -> bool,
+    kernels: fn(&Call<'_, '_>) -> Option<Kernels>,
+) -> Shipped {
+    Shipped { name, takes, matrices: Matrices::Any, kernels }
+}
+
+/// A method that factors matrices of floats, or, by a library, of complex numbers.
+const fn factoring(name: &'static str, matrices: Matrices, kernels: fn(&Call<'_, '_>) -> Option<Kernels>) -> Shipped {
+    let takes = if matches!(matrices, Matrices::Library) { |_| false } else { DType::is_float };
+    Shipped { name, takes, matrices, kernels }
 }
 
 /// All of them, products first.
-static SHIPPED: [Shipped; 14] = [
-    Shipped { name: "matmul", takes: |_| true, kernels: product },
-    Shipped { name: "fft", takes: |_| true, kernels: |call| fourier::transform(call, false) },
-    Shipped { name: "ifft", takes: |_| true, kernels: |call| fourier::transform(call, true) },
-    Shipped { name: "sort", takes: order::sorts, kernels: |call| order::sort(call, false) },
-    Shipped { name: "argsort", takes: order::sorts, kernels: |call| order::sort(call, true) },
-    Shipped { name: "searchsorted_left", takes: order::sorts, kernels: |call| order::search(call, true) },
-    Shipped { name: "searchsorted_right", takes: order::sorts, kernels: |call| order::search(call, false) },
-    Shipped { name: "count_nonzero", takes: |_| true, kernels: choose::count_nonzero },
-    Shipped { name: "flatnonzero", takes: |_| true, kernels: choose::choose },
-    Shipped { name: "compress", takes: |_| true, kernels: choose::choose },
-    Shipped { name: "lu", takes: DType::is_float, kernels: |call| little::or(call, "lu", linear::lu) },
-    Shipped { name: "solve", takes: DType::is_float, kernels: |call| little::or(call, "solve", linear::solve) },
-    Shipped {
-        name: "cholesky",
-        takes: DType::is_float,
-        kernels: |call| little::or(call, "cholesky", linear::cholesky),
-    },
-    Shipped { name: QR, takes: DType::is_float, kernels: orthogonal::qr },
+static SHIPPED: [Shipped; 16] = [
+    shipped("matmul", |_| true, product),
+    shipped("fft", |_| true, |call| fourier::transform(call, false)),
+    shipped("ifft", |_| true, |call| fourier::transform(call, true)),
+    shipped("sort", order::sorts, |call| order::sort(call, false)),
+    shipped("argsort", order::sorts, |call| order::sort(call, true)),
+    shipped("searchsorted_left", order::sorts, |call| order::search(call, true)),
+    shipped("searchsorted_right", order::sorts, |call| order::search(call, false)),
+    shipped("count_nonzero", |_| true, choose::count_nonzero),
+    shipped("flatnonzero", |_| true, choose::choose),
+    shipped("compress", |_| true, choose::choose),
+    factoring("lu", Matrices::Stacks, |call| little::or(call, "lu", linear::lu)),
+    factoring("solve", Matrices::Stacks, |call| little::or(call, "solve", linear::solve)),
+    factoring("cholesky", Matrices::Stacks, |call| little::or(call, "cholesky", linear::cholesky)),
+    factoring("qr", Matrices::Single, orthogonal::qr),
+    factoring("eigh", Matrices::Library, decompose::eigh),
+    factoring("svd", Matrices::Library, decompose::svd),
 ];
 
-/// Methods that factor a matrix, of which the last one has no kernel for stacks; the extent below which it is little, and the number
-/// of little ones that are few.
-const FACTORS: [&str; 4] = ["lu", "solve", "cholesky", QR];
-const QR: &str = "qr";
+/// The extent below which a matrix to be factored is little, and the number of little ones that are few.
 const LITTLE: i64 = 256;
 const FEW: i64 = 16;
 
@@ -120,8 +150,20 @@ impl Call<'_, '_> {
 
 impl Methods {
     /// Those of a device; `wanted`: others than products, too.
-    pub(crate) fn new(wanted: bool, f64: bool, language: &'static Language) -> Methods {
-        Methods { wanted, f64, language, user: Vec::new(), elsewhere: Vec::new(), known: Vec::new() }
+    pub(crate) fn new(wanted: bool, placements: Placements, driver: Arc<dyn Driver>) -> Methods {
+        let by_libraries = wanted && placements.has(Placement::Library);
+        Methods { wanted, by_libraries, driver, user: Vec::new(), elsewhere: Vec::new(), known: Vec::new() }
+    }
+
+    /// Does the device have double precision?
+    fn f64(&self) -> bool {
+        self.driver.info().f64
+    }
+
+    /// Libraries that factor matrices.
+    fn factoring(&self) -> Option<&dyn Libraries> {
+        let libraries = self.driver.libraries().filter(|_| self.by_libraries);
+        libraries.filter(|libraries| libraries.has(Subject::Factors))
     }
 
     /// Loads a user's kernel from a file.
@@ -129,12 +171,13 @@ impl Methods {
         let text = std::fs::read_to_string(file).map_err(|why| {
             Error::new(status::FILE, format!("extension method '{name}': '{file}' cannot be read: {why}"))
         })?;
-        if !text.contains(self.language.user_kernel) || !text.contains(name) {
+        let language = self.driver.language();
+        if !text.contains(language.user_kernel) || !text.contains(name) {
             let text = format!("extension method '{name}': '{file}' has no kernel of this name");
             return Err(Error::new(status::FILE, text));
         }
         // Kernels are found by one name.
-        let text = format!("{}#define {name} bh\n{text}\n", self.language.user_prelude);
+        let text = format!("{}#define {name} bh\n{text}\n", language.user_prelude);
         self.user.push(User { name: name.into(), text });
         Ok(())
     }
@@ -147,10 +190,13 @@ impl Methods {
     /// Learns the opcode of a method; false if there is none of this name.
     pub(crate) fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
         let user = self.user.iter().rposition(|method| method.name == name).map(Known::User);
-        let wanted = |shipped: &&Shipped| shipped.name == name && (self.wanted || name == SHIPPED[0].name);
+        let wanted = |shipped: &&Shipped| {
+            let is_here = shipped.matrices != Matrices::Library || self.factoring().is_some();
+            shipped.name == name && (self.wanted || name == SHIPPED[0].name) && is_here
+        };
         let here = !self.elsewhere.iter().any(|other| other == name);
         let own = SHIPPED.iter().find(wanted).filter(|_| here).map(Known::Shipped);
-        let program = Program::parse(name).ok().filter(|program| self.wanted && program::is_for(program, self.f64));
+        let program = Program::parse(name).ok().filter(|program| self.wanted && program::is_for(program, self.f64()));
         let program = program.map(|program| Known::Program(Arc::new(program)));
         self.known.retain(|(number, _)| *number != opcode);
         let found = user.or(own).or(program);
@@ -171,8 +217,14 @@ impl Methods {
             Some(Known::Shipped(shipped)) => {
                 let first = batch.instrs[instr as usize].inputs().first();
                 let dtype = first.and_then(|operand| batch.dtype(*operand));
-                let one = shipped.name != QR || parts(batch, instr).0.is_empty();
-                one && dtype.is_some_and(shipped.takes) && fits(batch, instr, shipped.name)
+                let one = parts(batch, instr).0.is_empty();
+                let own = (one || shipped.matrices != Matrices::Single) && dtype.is_some_and(shipped.takes);
+                let by_library = || {
+                    let task = one.then(|| library::task(batch, instr, shipped.name)).flatten();
+                    let room = |task| self.factoring().is_some_and(|libraries| libraries.room(&task).is_ok());
+                    shipped.matrices != Matrices::Any && task.is_some_and(room)
+                };
+                fits(batch, instr, shipped.name) && (own || by_library())
             }
             Some(Known::Program(program)) => program::takes(batch, instr, program),
             Some(Known::User(_)) => {
@@ -188,8 +240,8 @@ impl Methods {
         instrs.iter().any(|&instr| {
             let Some(Known::Shipped(shipped)) = self.known(batch, instr) else { return false };
             let (stack, matrix) = parts(batch, instr);
-            let is_few = shipped.name == QR || stack.iter().product::<i64>() < FEW;
-            FACTORS.contains(&shipped.name) && is_few && matrix.iter().all(|&extent| extent < LITTLE)
+            let is_few = shipped.matrices != Matrices::Stacks || stack.iter().product::<i64>() < FEW;
+            shipped.matrices != Matrices::Any && is_few && matrix.iter().all(|&extent| extent < LITTLE)
         })
     }
 
@@ -204,7 +256,8 @@ impl Methods {
     ) -> Vec<Code> {
         match self.known(batch, instr) {
             Some(Known::Shipped(shipped)) => {
-                let (codes, bytes) = kernels(shipped, &Call { batch, instr, target, variant, f64: self.f64 });
+                let (f64, factoring) = (self.f64(), self.factoring());
+                let (codes, bytes) = kernels(&Call { shipped, batch, instr, target, variant, f64, factoring });
                 *scratch = bytes;
                 codes
             }
@@ -246,13 +299,13 @@ fn fits(batch: &BatchRef<'_>, instr: u32, name: &str) -> bool {
 }
 
 /// The kernels of a call of a method of ours, which the device takes.
-fn kernels(shipped: &Shipped, call: &Call<'_, '_>) -> Kernels {
+fn kernels(call: &Call<'_, '_>) -> Kernels {
     let views = call.batch.instrs[call.instr as usize].operands();
     let empty = |operand: &Operand| operand.as_view().is_some_and(|view| call.batch.views[view as usize].len == 0);
-    if shipped.name != SHIPPED[0].name && views.iter().all(empty) {
+    if call.shipped.name != SHIPPED[0].name && views.iter().all(empty) {
         return Kernels::default();
     }
-    (shipped.kernels)(call).unwrap_or_default()
+    (call.shipped.kernels)(call).unwrap_or_default()
 }
 
 /// A call of a user's kernel.

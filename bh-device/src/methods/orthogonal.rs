@@ -1,7 +1,8 @@
-//! Factors of real matrices into orthonormal columns and a triangle: Householder's reflections, a block of columns at a time.
+//! Factors of matrices into orthonormal columns and a triangle: Householder's reflections, a block of columns at a time, or a library.
 //! A group makes the reflections of a block, and what they do together is done to the other columns, some by each group. The matrix
 //! lies in columns in memory between kernels; below its diagonal it holds the reflections.
 
+use super::library::{code, zero};
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
@@ -21,6 +22,9 @@ const LOCAL: usize = 32 << 10;
 const WORK: KernelMemory = KernelMemory::Scratch(0);
 const JOINED: KernelMemory = KernelMemory::Scratch(1);
 const ORTHONORMAL: KernelMemory = KernelMemory::Scratch(2);
+/// A library's number, and its work space. What it needs to know of its reflections is where ours are joined.
+const STATUS: KernelMemory = KernelMemory::Scratch(3);
+const ROOM: KernelMemory = KernelMemory::Scratch(4);
 
 /// Factors under construction.
 struct Factors<'a, 'b, 'c> {
@@ -40,27 +44,40 @@ pub(super) fn qr(call: &Call<'_, '_>) -> Option<Kernels> {
     let (dtype, wide) = (matrix.dtype, q.len);
     let mut all = Factors { call, dtype, rows, columns, codes: Vec::new() };
     all.copy(&matrix, WORK, columns, false, |element, work| format!("{work} = {element};\n"));
-    let panel = Panel::new(call.target, rows, BLOCK, dtype.size());
-    let blocks: Vec<i64> = (0..rows.min(columns)).step_by(BLOCK as usize).collect();
-    for &first in &blocks {
-        let width = all.width(first);
-        all.reflect(&panel, first, width);
-        all.join(first, width);
-        all.apply(WORK, first, width, (first + width, columns), true);
-    }
-    all.unit(wide);
-    for &first in blocks.iter().rev() {
-        // Columns before it are those of the unit matrix still, on whose rows nothing is done.
-        all.apply(ORTHONORMAL, first, all.width(first), (first, wide), false);
+    let bytes = |elements: i64| elements as usize * dtype.size();
+    let mut scratch = vec![bytes(rows * columns), 0, bytes(rows * wide)];
+    if let Some((task, room)) = call.task() {
+        all.codes.push(code(task, vec![WORK, STATUS, ROOM, JOINED, ORTHONORMAL]));
+        scratch[1] = bytes(rows.min(columns));
+        scratch.extend([size_of::<i32>(), room]);
+    } else {
+        scratch[1] = bytes(all.reflections(wide) * BLOCK * BLOCK);
     }
     all.copy(&q, ORTHONORMAL, wide, true, |element, own| format!("{element} = {own};\n"));
-    all.copy(&r, WORK, columns, true, |element, work| format!("{element} = row > column ? 0 : {work};\n"));
-    let bytes = |elements: i64| elements as usize * dtype.size();
-    let joined = blocks.len() as i64 * BLOCK * BLOCK;
-    Some((all.codes, vec![bytes(rows * columns), bytes(joined), bytes(rows * wide)]))
+    let zero = zero(dtype);
+    all.copy(&r, WORK, columns, true, |element, work| format!("{element} = row > column ? {zero} : {work};\n"));
+    Some((all.codes, scratch))
 }
 
 impl Factors<'_, '_, '_> {
+    /// Makes the triangle in place and this many orthonormal columns; the number of blocks.
+    fn reflections(&mut self, wide: i64) -> i64 {
+        let panel = Panel::new(self.call.target, self.rows, BLOCK, self.dtype.size());
+        let blocks: Vec<i64> = (0..self.rows.min(self.columns)).step_by(BLOCK as usize).collect();
+        for &first in &blocks {
+            let width = self.width(first);
+            self.reflect(&panel, first, width);
+            self.join(first, width);
+            self.apply(WORK, first, width, (first + width, self.columns), true);
+        }
+        self.unit(wide);
+        for &first in blocks.iter().rev() {
+            // Columns before it are those of the unit matrix still, on whose rows nothing is done.
+            self.apply(ORTHONORMAL, first, self.width(first), (first, wide), false);
+        }
+        blocks.len() as i64
+    }
+
     fn width(&self, first: i64) -> i64 {
         BLOCK.min(self.rows.min(self.columns) - first)
     }

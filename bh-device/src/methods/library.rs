@@ -1,0 +1,77 @@
+//! Factors of single matrices by the library of the device's maker: its task for a call, and what surrounds it.
+
+use super::Call;
+use crate::code::{Code, KernelMemory};
+use crate::driver::{Factors, Task};
+use bh_bytecode::{BatchRef, DType};
+
+/// Rows and columns that a matrix has more of, if a library factors it and kernels of ours could, too.
+const FEW: i64 = 32;
+
+/// The task of a library for a call of a method for a single matrix, whose operands were checked; none if there is none for the
+/// method, or no elements.
+pub(super) fn task(batch: &BatchRef<'_>, instr: u32, name: &str) -> Option<Task> {
+    let record = &batch.instrs[instr as usize];
+    let (operands, outputs) = (record.operands(), usize::from(record.outputs));
+    let shape = |at: usize| operands.get(at)?.as_view().map(|view| batch.shape(view));
+    let &[rows, columns] = shape(outputs)? else { return None };
+    let of = match name {
+        "cholesky" => Factors::Cholesky,
+        "lu" => Factors::Lu { sides: 0 },
+        "solve" => Factors::Lu { sides: shape(2)?.get(1).copied().unwrap_or(1) },
+        "qr" => Factors::Qr { columns: *shape(0)?.last()? },
+        "eigh" => Factors::Eigen { vectors: outputs > 1 },
+        "svd" if outputs == 1 => Factors::Singular { left: 0 },
+        "svd" => {
+            let is_full = shape(0)? == [rows; 2] && shape(2)? == [columns; 2];
+            Factors::Singular { left: if is_full { rows.max(columns) } else { rows.min(columns) } }
+        }
+        _ => return None,
+    };
+    // Of a wide matrix, the library decomposes the transpose.
+    let is_turned = matches!(of, Factors::Singular { .. }) && rows < columns;
+    let (rows, columns) = if is_turned { (columns, rows) } else { (rows, columns) };
+    let dtype = batch.dtype(operands[outputs])?;
+    (rows > 0 && columns > 0).then_some(Task::Factors { dtype, rows, columns, of })
+}
+
+/// The task in the place of a kernel, with its buffers.
+pub(super) fn code(task: Task, places: Vec<KernelMemory>) -> Code {
+    Code {
+        text: String::new(),
+        own: 0,
+        places: Vec::new(),
+        constants: Vec::new(),
+        numbers: Vec::new(),
+        wide: true,
+        packed: false,
+        groups: 0,
+        group: 0,
+        failing: Vec::new(),
+        library: Some((task, places)),
+    }
+}
+
+impl Call<'_, '_> {
+    /// The task of a library for the call, and the bytes of its work space; none if kernels of ours do it.
+    pub(super) fn task(&self) -> Option<(Task, usize)> {
+        let libraries = self.factoring?;
+        let task = task(self.batch, self.instr, self.shipped.name)?;
+        let Task::Factors { dtype, rows, columns, .. } = task else { return None };
+        if (self.shipped.takes)(dtype) && rows.min(columns) <= FEW {
+            return None;
+        }
+        let room = libraries.room(&task).ok()?;
+        Some((task, room))
+    }
+}
+
+/// Zero in the text of a kernel.
+pub(super) fn zero(dtype: DType) -> String {
+    if dtype.is_complex() { format!("bh_make_{dtype}(0, 0)") } else { "0".into() }
+}
+
+/// The condition that `value` is finite.
+pub(super) fn is_finite(dtype: DType) -> &'static str {
+    if dtype.is_complex() { "isfinite(value.re) && isfinite(value.im)" } else { "isfinite(value)" }
+}

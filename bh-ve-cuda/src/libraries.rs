@@ -1,0 +1,69 @@
+//! NVIDIA's libraries for work on the device, each loaded by the first question about its subject.
+
+use crate::cublas::{self, Cublas};
+use crate::cusolver::{self, Cusolver};
+use crate::driver::Stream;
+use bh_core::abi::status;
+use bh_core::{Error, Result};
+use bh_device::driver::{self, Buffer, Subject, Task};
+use std::sync::{Arc, OnceLock};
+
+/// The libraries on the stream of a device.
+pub(crate) struct Libraries {
+    stream: Arc<Stream>,
+    /// The major version of CUDA that they are for.
+    cuda: u32,
+    products: OnceLock<Option<Cublas>>,
+    factors: OnceLock<Option<Cusolver>>,
+}
+
+impl Libraries {
+    pub(crate) fn new(stream: Arc<Stream>, cuda: u32) -> Libraries {
+        Libraries { stream, cuda, products: OnceLock::new(), factors: OnceLock::new() }
+    }
+
+    fn products(&self) -> Option<&Cublas> {
+        self.products.get_or_init(|| Cublas::new(self.stream.clone(), self.cuda)).as_ref()
+    }
+
+    fn factors(&self) -> Option<&Cusolver> {
+        self.factors.get_or_init(|| Cusolver::new(self.stream.clone(), self.cuda)).as_ref()
+    }
+}
+
+/// The error of a task that no library does.
+fn missing() -> Error {
+    Error::new(status::UNSUPPORTED, "CUDA: there is no library for a task")
+}
+
+impl driver::Libraries for Libraries {
+    fn has(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::Products => self.products().is_some(),
+            Subject::Factors => self.factors().is_some(),
+        }
+    }
+
+    fn told(&self) -> Vec<String> {
+        vec![cublas::KNOWN.told(cublas::found(self.cuda)), cusolver::KNOWN.told(cusolver::found(self.cuda))]
+    }
+
+    fn room(&self, task: &Task) -> Result<usize> {
+        match task {
+            Task::Product(_) => Ok(0),
+            Task::Factors { .. } => self.factors().ok_or_else(missing)?.room(task),
+        }
+    }
+
+    unsafe fn run(&self, task: &Task, buffers: &[&dyn Buffer]) -> Result<()> {
+        match task {
+            Task::Product(product) => {
+                let &[out, left, right] = buffers else { return Err(missing()) };
+                // SAFETY: as `# Safety` asks.
+                unsafe { self.products().ok_or_else(missing)?.multiply(product, [out, left, right]) }
+            }
+            // SAFETY: as `# Safety` asks.
+            Task::Factors { .. } => unsafe { self.factors().ok_or_else(missing)?.run(task, buffers) },
+        }
+    }
+}
