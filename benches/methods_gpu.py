@@ -4,7 +4,7 @@
     benches/methods_gpu.py [NAME...] [--scale N] [--runs N] [--systems bh,jax,cupy] [--json FILE] [--table]
 
 Figures are milliseconds of a call, medians of `runs` calls after one that is not counted; `first` is that one. Each system
-runs in a process of its own, `bh` on the stack `opencl` unless BH_STACK names another. `--scale` divides the sizes. `--table` writes the rows of the table in docs/opencl.md instead.
+runs in a process of its own, `bh` on the stack `opencl` unless BH_STACK names another. `--scale` divides the sizes. `--table` writes the rows of the table in docs/opencl-measurements.md instead.
 """
 
 import argparse

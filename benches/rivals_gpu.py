@@ -6,7 +6,7 @@
 `bh` must be importable, and runs on the stack `cuda`, and as `bh-opencl` on the stack `opencl`; of the others those that are. A program runs `steps` and three times
 as many steps; their difference is what steps take, without what a run takes once (uploads, downloads). `first` is what the
 first run of one step takes in a new process with empty caches, `again` in one that finds the caches of another; what
-importing takes is not in them. `--table` writes the rows of the table in docs/opencl.md instead. Figures are milliseconds, medians of all runs; bh's also have the kernels that were built.
+importing takes is not in them. `--table` writes the rows of the table in docs/opencl-measurements.md instead. Figures are milliseconds, medians of all runs; bh's also have the kernels that were built.
 """
 
 import argparse
