@@ -13,6 +13,7 @@ mod kit;
 mod miri;
 mod mutants;
 mod packages;
+mod phrases;
 mod picture;
 #[path = "../../bh-cli/src/progress.rs"]
 mod progress;
@@ -39,7 +40,7 @@ usage: cargo xtask COMMAND
   mutants [options]            small errors put into the sources, and which of them the tests find: --sample N, --seed S;
                                --stage DIR leaves the running to DIR/run.py on another machine
   miri                         unit tests of what works on raw memory under Miri, which needs a nightly toolchain
-  validate                     cheapest checks first: format, clippy, generated files, then the tests
+  validate                     cheapest checks first: format, phrases of the pages, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
   wheel [--out DIR]            build the Python package's wheel (into target/wheels)

@@ -1,0 +1,103 @@
+//! Phrases that stop readers of the pages, and the pages that are checked for them.
+
+use crate::command::{Failure, Outcome, root};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Phrases without a plain meaning, in lower case, and the words to write.
+const PHRASES: &[(&str, &str)] = &[
+    ("are met by", "raise, fail"),
+    ("are told", "get, report"),
+    ("as ever", "as before"),
+    ("at hand", "already computed"),
+    ("come again", "repeat"),
+    ("comes again", "repeats"),
+    ("has its way", "(say what happens)"),
+    ("is met by", "raises, fails"),
+    ("is told", "gets, reports"),
+    ("no such case", "an exception"),
+    ("so it is with", "the same holds for"),
+    ("turn of a loop", "iteration"),
+    ("turns of a loop", "iterations"),
+    ("who asks", "(name the caller)"),
+    ("who reads", "(name the reader)"),
+    ("whoever", "(name the one)"),
+    ("whomever", "(name the one)"),
+];
+
+/// Pages that are written from tables in the sources.
+const GENERATED: &[&str] = &["api.md", "cpp-reference.md", "keys.md", "opcodes.md"];
+
+/// Refuses pages with such phrases.
+pub fn check() -> Outcome {
+    let mut found = Vec::new();
+    for page in pages()? {
+        let text = fs::read_to_string(&page)?;
+        found.extend(findings(&text).map(|(line, phrase, instead)| {
+            format!("{}:{line}: \"{phrase}\": write {instead}", page.strip_prefix(root()).unwrap_or(&page).display())
+        }));
+    }
+    if found.is_empty() { Ok(()) } else { Err(Failure(found.join("\n"))) }
+}
+
+/// The phrases of a text, with the number of the line in which each ends, and the words to write.
+fn findings(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
+    let text = text.to_lowercase();
+    // A phrase may go over the end of a line.
+    let joined = text.replace('\n', " ");
+    PHRASES.iter().flat_map(move |&(phrase, instead)| {
+        let is_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+        let places: Vec<usize> = joined.match_indices(phrase).map(|(place, _)| place).collect();
+        let whole = |&place: &usize| {
+            !is_word(joined[..place].chars().next_back()) && !is_word(joined[place + phrase.len()..].chars().next())
+        };
+        let lines: Vec<usize> =
+            places.iter().filter(|place| whole(place)).map(|&place| line(&text, place + phrase.len())).collect();
+        lines.into_iter().map(move |line| (line, phrase, instead))
+    })
+}
+
+fn line(text: &str, place: usize) -> usize {
+    text[..place].matches('\n').count() + 1
+}
+
+/// The pages for users and developers, but for those that are made.
+fn pages() -> Outcome<Vec<PathBuf>> {
+    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]
+        .iter()
+        .map(|name| root().join(name))
+        .collect();
+    for folder in ["docs", "docs/design"] {
+        for entry in fs::read_dir(root().join(folder))? {
+            let page = entry?.path();
+            if page.extension().is_some_and(|kind| kind == "md") && !is_generated(&page) {
+                pages.push(page);
+            }
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+fn is_generated(page: &Path) -> bool {
+    page.file_name().is_some_and(|name| GENERATED.iter().any(|generated| name == *generated))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_are_found_over_ends_of_lines_and_only_as_whole_words() {
+        let found: Vec<_> = findings("Its value is at\nhand.\nThat hand\nWhoever reads\nthe Cathand\n").collect();
+        assert_eq!(
+            found.iter().map(|(line, phrase, _)| (*line, *phrase)).collect::<Vec<_>>(),
+            [(2, "at hand"), (4, "whoever")]
+        );
+    }
+
+    #[test]
+    fn the_pages_have_none() {
+        check().unwrap_or_else(|failure| panic!("{}", failure.0));
+    }
+}
