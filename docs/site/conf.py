@@ -23,7 +23,7 @@ repository = manifest["repository"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 root_doc = "index"
-exclude_patterns = ["engine-kit", "site", "gallery/*.ipynb", "**/README.rst"]
+exclude_patterns = ["engine-kit", "site", "gallery/*.ipynb", "features/*.ipynb", "**/README.rst"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 # Programs that the tests compile and run are marked with a second word.
@@ -52,8 +52,8 @@ html_theme_options = {
 copyright = f"{author}, MIT or Apache-2.0"  # noqa: A001
 
 sphinx_gallery_conf = {
-    "examples_dirs": "site/programs",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["site/programs", "../examples/python"],
+    "gallery_dirs": ["gallery", "features"],
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"__init__",
     "download_all_examples": False,
