@@ -88,6 +88,7 @@ impl Recorder {
             return None;
         }
         state.note_change(base);
+        state.note_link_of(view.len() as u64 * dtype.size() as u64, Kind::Elementwise);
         state.bases.at_mut(base).layout = Layout::default();
         state.recorded += 1;
         state.immediate += 1;
@@ -106,7 +107,8 @@ impl State {
         inputs: &'a [Known<'b>],
         len: i64,
     ) -> Option<(Operation<'static>, &'a [Known<'b>])> {
-        self.settles((len as u64).saturating_mul(dtype.size() as u64))?;
+        let bytes = (len as u64).saturating_mul(dtype.size() as u64);
+        self.settles(bytes).filter(|_| !self.is_in_chain(bytes, Kind::Elementwise))?;
         reserve::check().ok()?;
         let (opcode, param, inputs) = match inputs {
             [base, Known::Number(exponent)] if opcode == Opcode::Power => match whole_exponent(**exponent) {
@@ -195,7 +197,8 @@ impl State {
             None => dtype.or_else(|| result_type(opcode, types))?,
         };
         let len = Some(self.handles.at(model).view.len).filter(|&len| len > 0)?;
-        self.settles(len as u64 * dtype.size() as u64)?;
+        let bytes = len as u64 * dtype.size() as u64;
+        self.settles(bytes).filter(|_| !self.is_in_chain(bytes, Kind::Elementwise))?;
         let meets = |out: u32| handles.iter().any(|&other| other != u32::MAX && self.needs_copy(out, other, false));
         let fits = match out {
             Some(out) => self.bases.at(self.handles.at(out).base).settled.is_some() && !meets(out),

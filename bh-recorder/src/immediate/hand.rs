@@ -58,6 +58,7 @@ impl Hand<'_> {
         let handle = self.0.find(array).ok()?;
         let value = self.0.value_at(handle, place)?;
         self.0.note_read(handle);
+        self.0.little.end_chain();
         Some(value)
     }
 
@@ -204,6 +205,7 @@ impl State {
         let layout = self.result_layout(out, &sources[..inputs.len().min(INPUTS)]);
         let base = self.handles.at(out).base;
         self.bases.at_mut(base).layout = layout;
+        self.little.end_chain();
         self.recorded += 1;
         self.immediate += 1;
     }

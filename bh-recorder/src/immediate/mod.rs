@@ -66,6 +66,9 @@ impl State {
         let done = is_little && self.carry_out(operation, told, out, (owner, own_first), sources)?;
         if !done {
             self.little.count(is_little);
+            if kind == Kind::Elementwise {
+                self.note_link(out, kind);
+            }
         }
         Ok(done)
     }
@@ -123,7 +126,8 @@ impl State {
     #[inline]
     fn is_little(&self, handle: u32, kind: Kind) -> bool {
         let elements = part_that_counts(self.handles.at(handle).view.len, kind);
-        self.settles(elements as u64 * self.dtype(handle).size() as u64).is_some()
+        let bytes = elements as u64 * self.dtype(handle).size() as u64;
+        self.settles(bytes).is_some() && !self.is_in_chain(bytes, kind)
     }
 
     /// The shape of `owner` is that of the operation's loop; with `own_first`, the first input keeps its own.
@@ -183,6 +187,7 @@ impl State {
         let done = self.call(operation, order, operands)?;
         if done {
             self.finish_at_once(out, target, layout, scalar);
+            self.note_link(out, operation.opcode.kind());
         }
         Ok(done)
     }

@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::state::settled::{Home, Own, Settled};
 use crate::{ArrayId, Recorder};
 use bh_bytecode::batch::NO_SLOT;
-use bh_bytecode::{Base, Constant, Instr, Opcode, Operand, base_flags};
+use bh_bytecode::{Base, Constant, Instr, Kind, Opcode, Operand, base_flags};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
@@ -26,6 +26,35 @@ impl State {
         let running = self.running.as_ref().filter(|_| !self.records_all())?;
         let immediate = running.immediate.as_ref()?;
         (bytes <= running.options.immediate_bytes && !running.options.eager).then_some(&immediate.services)
+    }
+
+    /// Is an operation of a kind on so many bytes one of a long chain, which is recorded?
+    #[inline]
+    pub(crate) fn is_in_chain(&self, bytes: u64, kind: Kind) -> bool {
+        kind == Kind::Elementwise && self.is_middling(bytes) && self.little.is_in_chain()
+    }
+
+    /// Are these more bytes than what no kernel gains much on: half of the most?
+    #[inline]
+    fn is_middling(&self, bytes: u64) -> bool {
+        self.running.as_ref().is_some_and(|running| bytes > running.options.immediate_bytes / 2)
+    }
+
+    /// Counts an operation of a kind that was carried out at once, or an elementwise one that was recorded, by its output.
+    #[inline]
+    pub(crate) fn note_link(&mut self, out: u32, kind: Kind) {
+        let bytes = self.handles.at(out).view.len as u64 * self.dtype(out).size() as u64;
+        self.note_link_of(bytes, kind);
+    }
+
+    /// As [`State::note_link`], by the bytes of the output.
+    #[inline]
+    pub(crate) fn note_link_of(&mut self, bytes: u64, kind: Kind) {
+        if kind != Kind::Elementwise {
+            self.little.end_chain();
+        } else if self.is_middling(bytes) {
+            self.little.link();
+        }
     }
 
     /// Is anything carried out where it is called?
@@ -208,6 +237,8 @@ impl Recorder {
         if writes {
             state.note_change(place);
             state.hint_rows(handle);
+        } else {
+            state.little.end_chain();
         }
         Ok(true)
     }
@@ -236,6 +267,7 @@ impl Recorder {
             state.note_change(place);
             state.hint_rows(handle);
         }
+        state.little.end_chain();
         let entry = state.bases.at_mut(place);
         let Some(settled) = &entry.settled else { return Ok(None) };
         let data = settled.data();

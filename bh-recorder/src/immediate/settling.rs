@@ -195,7 +195,9 @@ impl State {
         if entry.settled.is_some() || entry.scalar.is_some() || !entry.known || entry.epoch > self.waited {
             return false;
         }
-        self.takes_copy(*base) || self.takes_map(handle, part_that_counts(part.unwrap_or(view.len), kind))
+        let elements = part.unwrap_or(view.len);
+        let records = self.is_in_chain(elements as u64 * entry.base.dtype().size() as u64, kind);
+        !records && (self.takes_copy(*base) || self.takes_map(handle, part_that_counts(elements, kind)))
     }
 
     /// May a base be settled by a read of all of it, before it is used?
@@ -229,6 +231,7 @@ impl State {
 
     /// Notes that the program has waited for the batches up to this one.
     pub(crate) fn note_waited(&mut self, epoch: u64) {
+        self.little.end_chain();
         self.waited = self.waited.max(epoch);
         self.little.note_wait(self.waited);
         if self.waited + 1 >= self.builder.epoch {

@@ -108,6 +108,31 @@ fn what_a_batch_writes_is_at_hand_once_it_is_read() {
 }
 
 #[test]
+fn long_chains_on_middling_arrays_are_recorded() {
+    let (recorder, log) = immediate(1 << 10);
+    let immediate = || recorder.statistics().immediate;
+    // The number of operations of a chain that are carried out at once; its result is read.
+    let chain = |elements: i64, count: usize| {
+        let mut sums = recorder.full(Constant::from_value(1.0f64), &[elements], HERE).unwrap();
+        let before = immediate();
+        for _ in 0..count {
+            sums = add(&recorder, sums, sums);
+        }
+        let made = immediate() - before;
+        assert_eq!(values(&recorder, sums), vec![f64::powi(2.0, count as i32); elements as usize]);
+        made
+    };
+    // Very little arrays are no matter for kernels, whatever the chain.
+    assert_eq!(chain(64, 30), 30);
+    // The first operation of each is the one that fills the array.
+    assert_eq!((chain(100, 3), chain(100, 6)), (3, 6));
+    assert_eq!((chain(100, 20), lock(&log.batches).len()), (7, 1));
+    assert_eq!((chain(100, 20), lock(&log.batches).len()), (0, 2));
+    // A chain that turns out short says that the next one is short.
+    assert_eq!((chain(100, 2), chain(100, 2)), (0, 2));
+}
+
+#[test]
 fn work_that_has_ended_does_not_count() {
     let (recorder, _) = immediate(1 << 10);
     let little = |count: usize| {
