@@ -137,7 +137,7 @@ pub fn with<'py, R>(
 }
 
 /// `PyObject_Vectorcall`, which every Python has, but not in the stable ABI of the oldest one.
-type Call = unsafe extern "C" fn(
+pub type Call = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     usize,
@@ -150,6 +150,11 @@ static CALL: LazyLock<Option<Call>> = LazyLock::new(|| {
         std::mem::transmute::<*mut c_void, Option<_>>(libc::dlsym(libc::RTLD_DEFAULT, c"PyObject_Vectorcall".as_ptr()))
     }
 });
+
+/// That function, if this Python has it.
+pub fn vectorcall() -> Option<Call> {
+    *CALL
+}
 
 /// Places of the fields of a type's object, in words.
 const SIZE: usize = 4;

@@ -49,6 +49,7 @@ mod sequence;
 mod shape;
 mod shared_view;
 mod shortcut;
+mod sites;
 mod strided;
 mod taught;
 mod text;
@@ -86,6 +87,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     protocol::register(module)?;
     choose::register(module)?;
     shortcut::register(module)?;
+    sites::register(module)?;
     taught::register(module)?;
     array_api::register(module)?;
     scalar::register(module)?;

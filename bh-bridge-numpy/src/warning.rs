@@ -42,6 +42,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_warnings, module)?)?;
     module.add_function(wrap_pyfunction!(take_flags, module)?)?;
     module.add_function(wrap_pyfunction!(is_at_hand, module)?)?;
+    module.add_function(wrap_pyfunction!(is_little, module)?)?;
     module.add_function(wrap_pyfunction!(comes_to_hand, module)?)?;
     module.add_function(wrap_pyfunction!(meets_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(may_wait, module)?)?;
@@ -144,6 +145,12 @@ fn is_at_hand(array: &Array) -> bool {
 #[pyfunction]
 fn comes_to_hand(array: &Array) -> bool {
     is_at_hand(array) || array.link.is_none() && array.context.recorder.settle_part(array.anchor(), 1)
+}
+
+/// Has an array so few bytes that operations on it may be carried out at once?
+#[pyfunction]
+fn is_little(array: &Array) -> bool {
+    array.len() as u64 * array.dtype.size() as u64 <= array.context.little
 }
 
 /// Is an array on a stack that shares its memory with the host?
@@ -338,9 +345,8 @@ pub fn kept<'py, const N: usize>(
     let mut kept = arguments.map(Bound::clone);
     for one in &mut kept {
         let Ok(array) = one.cast_exact::<Array>().map(Bound::get) else { continue };
-        let little = array.len() as u64 * array.dtype.size() as u64 <= array.context.little;
         let copy = match array.anchor() == out.anchor() {
-            true if little => crate::create::copied(array),
+            true if is_little(array) => crate::create::copied(array),
             true => None,
             false if is_at_hand(array) => continue,
             false => None,

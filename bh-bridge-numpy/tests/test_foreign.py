@@ -120,7 +120,8 @@ def elsewhere(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "elsewhere.py").write_text(ELSEWHERE)
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(imports, "_installed", (*imports._installed, str(folder)))
+    installed = (*imports._installed(), str(folder))
+    monkeypatch.setattr(imports, "_installed", lambda: installed)
     import elsewhere
 
     yield elsewhere
@@ -135,6 +136,83 @@ def run(source, **names):
     scope = {"__name__": "program", "np": bh, "numpy": numpy, "x": bh.arange(4.0), **names}
     exec(rewriting.compiled("import elsewhere\n" + inspect.cleandoc(source), "program.py"), scope)
     return types.SimpleNamespace(**scope)
+
+
+CALLABLES = """
+    import functools, math, operator
+    from elsewhere import Table, kind, table
+    def plain(value): return value
+    def with_defaults(value, other=1): return value
+    def make(cell): return lambda value: cell
+    closure, of_other = make(1), make(kind)
+    class Own:
+        def __call__(self, value): return value
+        def method(self, value): return value
+    class Wrapping(Own):
+        def __init__(self, function): functools.update_wrapper(self, function)
+    class Derived(Table): pass
+    class Meta(type): pass
+    class Made(metaclass=Meta): pass
+    own, derived, wrapping, of_wrapped = Own(), Derived(), Wrapping(plain), Wrapping(kind)
+    objects = [
+        plain, with_defaults, closure, of_other, Own, Wrapping, Derived, Meta, Made, own, derived, wrapping, of_wrapped, own.method,
+        Own.method, derived.put, table.put, Table, kind, table, functools.partial(plain), functools.partial(kind), len, print, math.sqrt,
+        operator.add, [].append, "".join, {}.get, str.upper, dict.fromkeys, int, type, object().__str__, numpy.sin, numpy.sum, np.sin,
+        np.sum, x.sum, numpy.ones(1).sum, functools.lru_cache(plain), functools.lru_cache(kind), None, 3,
+    ]
+"""
+
+
+def test_native_answers_are_those_that_python_decides(elsewhere, monkeypatch):
+    names = run(CALLABLES)
+    # With and without a module that has the names.
+    for module in (None, names):
+        if module:
+            monkeypatch.setitem(sys.modules, "program", module)
+        for turn in range(3):
+            for one in names.objects:
+                decided = foreign._see(one) is one
+                assert (foreign.see(one) is one) == decided, one
+                for other in names.objects[:: turn + 5]:
+                    sites = [None]
+                    for called in (one, other, one):
+                        assert (foreign.see(called, sites, 0) is called) == (foreign._see(called) is called), (one, other)
+                        noted = sites[0]
+                        assert noted in (None, False) or foreign._see(noted) is noted
+                    assert sites[0] is not names.closure and sites[0] is not names.of_other
+
+
+def test_native_answers_about_owners_run_no_code_of_the_program(elsewhere):
+    counts = []
+    names = run("""
+        from elsewhere import kind
+        def plain(value): return value
+        class Owner:
+            def __init__(self): self.own, self.other = plain, kind
+            def method(self, value): return value
+            @property
+            def computed(self):
+                counts.append("computed")
+                return plain
+        class Dynamic:
+            def __getattr__(self, name):
+                counts.append(name)
+                return plain
+    """, counts=counts)  # fmt: skip
+    owner, dynamic, sites = names.Owner(), names.Dynamic(), [set()]
+    for _ in range(3):
+        for name in ("own", "method"):
+            assert foreign.receiver(owner, (name,), sites, 0) is owner
+    assert foreign.receiver(names.Owner(), ("other",), [set()], 0).other is not names.kind
+    assert foreign.receiver(elsewhere, ("kind",), [set()], 0).kind is not names.kind
+    for mine in (numpy, bh, sys):
+        assert foreign.receiver(mine, ("sum" if mine is not sys else "exit",), [set()], 0) is mine
+    for native in (True, False):
+        counts.clear()
+        receiver = foreign.receiver if native else foreign._receiver
+        receiver(owner, ("computed",), [set()], 0)
+        receiver(dynamic, ("anything",), [set()], 0)
+        assert counts == ["computed", "anything"]
 
 
 CALLS = [

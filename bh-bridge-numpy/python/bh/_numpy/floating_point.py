@@ -99,11 +99,7 @@ def kept(arguments, out):
 
 def _copy(array):
     """A copy of an array, if it has so few bytes that its operations warn of errors."""
-    return np.array(fallback.lower(array)) if array.nbytes <= _TOLD and _native.is_at_hand(array) else None
-
-
-# Bytes of the largest computed arrays whose operations warn of errors unless a program asks for more.
-_TOLD = 65536
+    return np.array(fallback.lower(array)) if _native.is_little(array) and _native.is_at_hand(array) else None
 
 
 def _fresh(out):

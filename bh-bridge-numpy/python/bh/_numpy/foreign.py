@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 
-from .._native import Function, Taught
+from .._native import Function, Taught, Ufunc, site_functions
 from . import imports, views
 
 # Packages that get bh's arrays: they give bh's arrays back by NumPy's protocols, or keep and hand on what they get.
@@ -129,29 +129,28 @@ _Method, _Function, _BuiltIn, _Module = types.MethodType, types.FunctionType, ty
 _PLAIN = frozenset({list, dict, str, set, tuple, bytes, bytearray, frozenset, int, float, complex})
 
 
-def see(function, sites=None, site=0):
+# What is known of functions and classes that are called themselves, which the native half asks before it calls `_see`: those that are
+# found by their names, and classes whose instances are (`True`), or are if they say no other module.
+_called, _callable = set(), {Function: True, Ufunc: True, np.ufunc: True}
+
+
+def _see(function, sites=None, site=0):
     """What the program's own modules call for a function: the function itself if it is of the program or of bh, otherwise one that
     gets NumPy's arrays. A function that is called itself is noted at its site, if it lives as long as its module or keeps nothing alive."""
     kind = type(function)
-    if kind is _Method:
-        inner = function.__func__
-        if type(inner) is _Function and _direct[inner.__globals__.get("__name__")]:
-            return function
-    elif kind is _Function:
-        if _direct[function.__globals__.get("__name__")]:
-            if sites is not None and (not function.__closure__ and not function.__defaults__ or _LOCAL not in function.__qualname__):
-                sites[site] = function
-            return function
-    elif kind is _BuiltIn and type(function.__self__) in _PLAIN:
-        return function
     found = _found(function, kind)
-    if found is function and sites is not None and kind is not _Method and _is_lasting(function):
-        sites[site] = function
+    if found is not function or kind is _Method:
+        return found
+    if kind not in _HASHED and kind not in _SEEN_THROUGH and type(call := getattr(kind, "__call__", None)) is _Function:
+        home = call.__globals__.get("__name__")
+        if isinstance(home, str) and _direct[home] and _is_lasting(kind):
+            _callable[kind] = False
+    elif (sites is not None or kind in _HASHED) and _is_lasting(function):
+        if kind in _HASHED and kind is not _Function:
+            _called.add(function)
+        if sites is not None:
+            sites[site] = function
     return found
-
-
-# Names of functions that live in another one have this part.
-_LOCAL = "<locals>"
 
 
 def _is_lasting(value):
@@ -197,6 +196,8 @@ def _found(function, kind):
     return made
 
 
+# The classes of objects that stand for the functions in them.
+_SEEN_THROUGH = {functools.partial, views.Answering}
 # The classes of functions that live as long as their modules may.
 _HASHED = {type, _Function, _BuiltIn, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
 
@@ -286,7 +287,7 @@ def _hold(path, function):
     return function
 
 
-def receiver(owner, path, sites, site):
+def _receiver(owner, path, sites, site):
     """What the program's own modules look a function up in to call it: its owner, if the function is called itself, or what holds
     another one. `path` is the names on the way to it. An owner, or the class of an object, of which this is known is noted at its site."""
     kind, known = type(owner), sites[site]
@@ -376,7 +377,7 @@ class _Subscripted:
         del self._owner[views.seen(key)]
 
 
-def subscripted(owner, sites, site):
+def _subscripted(owner, sites, site):
     """The object that the program's own modules subscript: the owner itself, or the proxy of an object of another package.
     Classes of owners that stand for themselves are noted at the site."""
     kind, known = type(owner), sites[site]
@@ -388,6 +389,13 @@ def subscripted(owner, sites, site):
             known.add(kind)
         return owner
     return _Subscripted(owner)
+
+
+# What the program's modules call: native functions, which answer from what is noted and known, and otherwise call these.
+see, receiver, subscripted = site_functions(
+    see=_see, receiver=_receiver, subscripted=_subscripted, direct=_direct, plain=_PLAIN, called=_called, callable=_callable,
+    function=_Function, method=_Method, builtin=_BuiltIn,
+)  # fmt: skip
 
 
 class _Assigned:
