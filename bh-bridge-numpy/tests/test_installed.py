@@ -1,5 +1,6 @@
 """What `bh.info` says is missing."""
 
+import ctypes
 import os
 import warnings
 
@@ -18,7 +19,7 @@ def whole(tmp_path, monkeypatch):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(installation, "HERE", tmp_path)
-    monkeypatch.setattr(installation.ctypes, "CDLL", lambda name: name)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: name)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
     monkeypatch.delenv("BH_LIBRARY_PATH", raising=False)
@@ -50,7 +51,7 @@ def test_no_opencl_library(whole, monkeypatch):
     def absent(name):
         raise OSError(name)
 
-    monkeypatch.setattr(installation.ctypes, "CDLL", absent)
+    monkeypatch.setattr(ctypes, "CDLL", absent)
     (line,) = installation.missing()
     assert "ocl-icd-libopencl1" in line
 

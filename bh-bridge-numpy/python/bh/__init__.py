@@ -6,6 +6,7 @@
     array([ 8., 12., 16.])
 """
 
+import importlib as _importlib
 import os as _os
 
 from ._numpy import inner_parts as _inner_parts
@@ -30,11 +31,9 @@ else:
 
     globals().update(_namespace.build())
 
-    from . import fft, linalg, random  # noqa: E402
+    from . import linalg  # noqa: E402
     from ._array import pending_numbers as _pending_numbers  # noqa: E402
-    from ._cluster.checkpoints import CheckpointError, checkpoint, restore  # noqa: E402,F401
     from ._cluster.ranks import map_blocks, rank, ranks  # noqa: E402,F401
-    from ._graph.graph import GraphError, sink, source, task  # noqa: E402,F401
     from ._jit.custom_folds import fold  # noqa: E402,F401
     from ._jit.derivatives import (  # noqa: E402,F401
         check_grad,
@@ -49,17 +48,12 @@ else:
         vjp,
     )
     from ._jit.members import vmap  # noqa: E402,F401
-    from ._jit.parallel import parallel  # noqa: E402,F401
     from ._jit.recording import jit  # noqa: E402,F401
-    from ._jit.stream import stream  # noqa: E402,F401
     from ._native import BoundsError, Error, Stack  # noqa: E402,F401
-    from ._numpy import libraries as _libraries  # noqa: E402
+    from ._numpy import after_import as _after_import, libraries as _libraries  # noqa: E402
     from ._numpy.fallback import FallbackError, FallbackWarning  # noqa: E402,F401
     from ._numpy.lib import lib  # noqa: E402,F401
-    from ._tools.doctor import doctor  # noqa: E402,F401
     from ._tools.installation import warn_of_newer_numpy as _warn  # noqa: E402
-    from ._tools.live import live  # noqa: E402,F401
-    from ._tools.magic import load_ipython_extension  # noqa: E402,F401
     from ._tools import tracebacks as _tracebacks  # noqa: E402
     from ._tools.runtime import (  # noqa: E402,F401
         devices,
@@ -76,6 +70,16 @@ else:
     )
     from numpy import __version__ as _version  # noqa: E402
 
+    # Names that are loaded when a program asks for them, and their modules; parts are modules of their own.
+    _LATE = {
+        **dict.fromkeys(("CheckpointError", "checkpoint", "restore"), "_cluster.checkpoints"),
+        **dict.fromkeys(("GraphError", "sink", "source", "task"), "_graph.graph"),
+        **{"parallel": "_jit.parallel", "stream": "_jit.stream"},
+        **{"doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
+        **{"fft": "", "random": ""},
+    }
+    # NumPy's functions that are told of bh's need the part as soon as they are there.
+    _after_import.add("numpy.fft".__eq__, lambda name: _importlib.import_module("bh.fft"))
     _libraries.install()
     _tracebacks.install()
     _warn(_version)
@@ -83,7 +87,7 @@ else:
     __version__ = _native.__version__
     __array_api_version__ = "2024.12"
     __array_namespace_info__ = _namespace.Info
-    __all__ = [name for name in globals() if not name.startswith("_")]
+    __all__ = sorted({*_LATE, *(name for name in globals() if not name.startswith("_"))})
     # Tracebacks name the class as programs do.
     Error.__name__ = Error.__qualname__ = "Error"
     for _public in map(globals().get, __all__):
@@ -91,23 +95,20 @@ else:
         if isinstance(_public, type) and _public.__module__.startswith("bh._") and _public.__module__ != "bh._native":
             _public.__module__ = "bh"
 
-    if _native.is_launched():
-        from ._cluster.ranks import begin as _begin
-
-        _begin()
-
 
 def __getattr__(name):
-    # Modules that NumPy loads only when somebody asks for them, and its private ones.
-    import importlib
-
+    # Modules that are loaded only when a program asks for them, as NumPy's are, and NumPy's private ones.
     import numpy
 
+    if name in globals().get("_LATE", ()):
+        module = _importlib.import_module(f"bh.{_LATE[name] or name}")
+        found = globals()[name] = getattr(module, name) if _LATE[name] else module
+        return found
     if name == "polynomial" and "_native" in globals():
-        return importlib.import_module("bh._functions.polynomial").of(numpy.polynomial)
+        return _importlib.import_module("bh._functions.polynomial").of(numpy.polynomial)
     if name == "ma" and "_native" in globals():
         _subclassing.teach_masked()
-    return importlib.import_module("bh.testing") if name == "testing" else _inner_parts.part_of(numpy, name)
+    return _importlib.import_module("bh.testing") if name == "testing" else _inner_parts.part_of(numpy, name)
 
 
 def __dir__():
@@ -115,4 +116,14 @@ def __dir__():
 
     # Without names of our own, which Python would suggest for misspelled ones.
     own = (name for name in globals() if not name.startswith("_") or name.endswith("__"))
-    return sorted({*own, *(name for name in dir(numpy) if not name.startswith("_"))})
+    return sorted({*own, *globals().get("_LATE", ()), *(name for name in dir(numpy) if not name.startswith("_"))})
+
+
+if "_native" in globals() and _native.is_launched():
+    # Ranks that serve do not get past this, and have all that functions of the program may name.
+    for _name in _LATE:
+        __getattr__(_name)
+    from ._cluster.ranks import begin as _begin
+    from ._jit.scalar import program as _program  # noqa: F401
+
+    _begin()

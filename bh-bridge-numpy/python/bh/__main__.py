@@ -67,7 +67,9 @@ def main():
         bh.Stack()
     leaving = _leaving()
     if options.doctor and hasattr(bh, "_native"):
-        bh._tools.doctor.begin()
+        from ._tools import doctor as _doctor
+
+        _doctor.begin()
     sys.argv = [options.script, *options.arguments]
     imports.named.update(options.named)
     imports.shown.update(options.views)

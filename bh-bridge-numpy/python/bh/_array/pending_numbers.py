@@ -1,7 +1,6 @@
 """Code that asks for Python's own floats, and so has to be told of results that are still pending: `json`, and pytest's `approx`."""
 
 import functools
-import json
 import sys
 
 import numpy as np
@@ -29,7 +28,7 @@ def _with_floats(value):
 
 def _teach_json():
     """Writes such results as `json` writes numbers of NumPy's. The encoder in C asks for what it does not know."""
-    kind = json.JSONEncoder
+    kind = sys.modules["json"].JSONEncoder
     default, iterencode = kind.default, kind.iterencode
 
     @functools.wraps(default)
@@ -68,5 +67,5 @@ def _teach_pytest():
 
 def teach():
     """Once, as the package is imported."""
-    _teach_json()
+    after_import.add("json".__eq__, lambda name: _teach_json())
     after_import.add("_pytest.python_api".__eq__, lambda name: _teach_pytest())

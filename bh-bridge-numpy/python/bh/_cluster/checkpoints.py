@@ -27,6 +27,8 @@ _LITTLE, _PIECE = 1 << 16, 1 << 20
 class CheckpointError(_native.Error):
     """A checkpoint is there and cannot be read. No `OSError`, so that a program does not take it for the lack of a checkpoint."""
 
+    __module__ = "bh"
+
 
 def checkpoint(path, values=None, /, **named):
     """Keeps arrays, numbers and texts by name in the folder `path`, in the place of those that were kept there before.

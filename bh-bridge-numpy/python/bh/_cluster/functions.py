@@ -68,8 +68,8 @@ class _Unpacker(pickle.Unpickler):
     def find_class(self, module, name):
         if (module, name) == (__name__, "_module"):
             return lambda other: self._stand if other == _PACKAGE else _module(other)
-        if module.partition(".")[0] == _PACKAGE:
-            # Not imported: on ranks that serve, another thread is still about to import the package.
+        if module.partition(".")[0] == _PACKAGE and module in sys.modules:
+            # Not imported: on ranks that serve, which have all modules, another thread is still about to import the package.
             return getattr(sys.modules[module], name)
         return super().find_class(module, name)
 

@@ -1,7 +1,6 @@
 """Sums of products described by subscripts."""
 
 import functools
-import string
 from math import prod
 
 import numpy as np
@@ -18,7 +17,7 @@ from .reductions import sum as sum_
 ndarray = _native.ndarray
 
 # Subscripts given as numbers, in this order.
-_SYMBOLS = string.ascii_uppercase + string.ascii_lowercase
+_SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # The castings of `np.can_cast` that sums of products have.
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 # Sums of this many products, at most, are NumPy's: they take less time than what is recorded for them.
@@ -197,7 +196,7 @@ def _letters(text, ranks):
     inputs, arrow, output = text.partition("->")
     inputs = inputs.split(",")
     named = [*inputs, output] if arrow else inputs
-    if len(inputs) != len(ranks) or any(set(part.replace("...", "", 1)) - set(string.ascii_letters) for part in named):
+    if len(inputs) != len(ranks) or any(set(part.replace("...", "", 1)) - set(_SYMBOLS) for part in named):
         raise Fallback("subscripts that do not fit the operands")
     hidden = [rank - len(part.replace("...", "")) if "..." in part else 0 for part, rank in zip(inputs, ranks)]
     if min(hidden) < 0:

@@ -16,6 +16,8 @@ AHEAD = 2
 class GraphError(RuntimeError):
     """A stage of a task graph failed. `stage` is its name, `piece` the number of its first piece that did not get through."""
 
+    __module__ = "bh"
+
     def __init__(self, stage, piece, where, error):
         super().__init__(f"{stage} failed at piece {piece}{where}: {type(error).__name__}: {error}")
         self.stage, self.piece = stage, piece

@@ -1,7 +1,5 @@
 """Forms of nested containers of arrays: tuples, lists, dictionaries and dataclasses."""
 
-import dataclasses
-
 import numpy as np
 
 from .. import _native
@@ -28,6 +26,8 @@ def tree_of(value, leaves):
             return kind(zip(names, parts))
 
     else:
+        import dataclasses
+
         names = [field.name for field in dataclasses.fields(value)]
 
         def make(parts):
@@ -44,7 +44,10 @@ def parts_of(value):
         return tuple(value)
     if isinstance(value, dict):
         return tuple(value.values())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    # As `dataclasses.is_dataclass`, of which most programs have no need.
+    if hasattr(type(value), "__dataclass_fields__"):
+        import dataclasses
+
         return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
     return None
 

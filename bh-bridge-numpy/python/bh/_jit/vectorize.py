@@ -8,8 +8,6 @@ from .. import _native
 from .._array.conversion import native
 from .._array.element_types import code_of
 from .._numpy import fallback
-from .scalar.ir import Mistyped, Unsupported
-from .scalar.program import program_of
 from .tracing import Scalar, Untraceable, plain, traced
 
 
@@ -34,6 +32,9 @@ class vectorize:
     """
 
     def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
+        # Not when the function is called: a child of a fork would wait for ever for a module that another thread was importing.
+        from .scalar import program  # noqa: F401
+
         self.otypes, self.doc, self.excluded, self.cache, self.signature = otypes, doc, excluded, cache, signature
         self.pyfunc = None
         if pyfunc is not None:
@@ -53,6 +54,8 @@ class vectorize:
             return self._element_by_element(args, kwargs, "results of a type that bh lacks")
         if not self.otypes and not all(np.size(value) for value in (*args, *kwargs.values())):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        from .scalar.ir import Mistyped, Unsupported
+
         try:
             return self._finished(self._at_once(args, kwargs))
         except (fallback.Fallback, Mistyped) as reason:
@@ -74,6 +77,9 @@ class vectorize:
 
     def _at_once(self, args, kwargs):
         """The results of the function as it is read."""
+        from .scalar.ir import Unsupported
+        from .scalar.program import program_of
+
         if not isinstance(self.pyfunc, types.FunctionType):
             raise Unsupported("it is no function written in Python")
         names = self.pyfunc.__code__.co_varnames[: self.pyfunc.__code__.co_argcount]

@@ -1,13 +1,12 @@
 """Work that follows the import of a module of another package."""
 
-import importlib.abc
 import sys
 
 # Which modules, by their names, are followed by what.
 _following = []
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """A module's loader that calls functions after the import."""
 
     def __init__(self, loader):
@@ -19,13 +18,17 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
+        # As Python does after this: what follows may look for the module there.
+        package, _, name = module.__name__.rpartition(".")
+        if package in sys.modules:
+            setattr(sys.modules[package], name, module)
         _follow(module.__name__)
 
     def __getattr__(self, name):
         return getattr(self._loader, name)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds such modules by the other finders."""
 
     def find_spec(self, name, path, target=None):

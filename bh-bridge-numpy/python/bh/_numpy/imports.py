@@ -3,23 +3,30 @@
 import builtins
 import functools
 import os
-import site
-import sysconfig
 
 import numpy
 
 _plain = builtins.__import__
 
-# Modules of these directories are installed libraries, which keep NumPy.
-_installed = tuple(
-    {
-        *(path for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        *site.getsitepackages(),
-        site.getusersitepackages(),
-        # Wherever NumPy lies, other installed libraries lie.
-        os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__))),
-    }
-)
+
+@functools.cache
+def _installed():
+    """The directories whose modules are installed libraries, which keep NumPy."""
+    # Here, as plain programs need neither.
+    import site
+    import sysconfig
+
+    paths = sysconfig.get_paths()
+    return tuple(
+        {
+            *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+            *site.getsitepackages(),
+            site.getusersitepackages(),
+            # Wherever NumPy lies, other installed libraries lie.
+            os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__))),
+        }
+    )
+
 
 # Parts of NumPy that bh has; the others stay NumPy's.
 _PARTS = ("linalg", "fft", "random", "testing")
@@ -51,7 +58,7 @@ def is_own(scope):
 
 def is_installed(file):
     """Does a file belong to an installed library?"""
-    return file.startswith(_installed) or f"{os.sep}site-packages{os.sep}" in file
+    return file.startswith(_installed()) or f"{os.sep}site-packages{os.sep}" in file
 
 
 def _package(scope):

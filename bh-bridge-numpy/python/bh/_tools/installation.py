@@ -1,12 +1,9 @@
 """What the package can use of this system, and what brings the parts that are missing."""
 
-import ctypes
 import os
-import shutil
 import warnings
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 COMPILER = "libbh_ve_cpu_jit.so"
 LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpirun.mpich", "mpirun")}
 
@@ -31,11 +28,11 @@ def missing():
 def _directories():
     """Where bh looks for libraries."""
     further = os.environ.get("BH_LIBRARY_PATH", "")
-    return [HERE, *map(Path, filter(None, further.split(os.pathsep)))]
+    return [HERE, *filter(None, further.split(os.pathsep))]
 
 
 def _has(library):
-    return any((directory / library).is_file() for directory in _directories())
+    return any(os.path.isfile(os.path.join(directory, library)) for directory in _directories())
 
 
 def _compiler():
@@ -46,6 +43,10 @@ def _compiler():
 def _opencl():
     if not _has("libbh_ve_opencl.so"):
         return "missing: the engine for stack opencl; this package was built without it"
+    # Here and below, as most programs never ask.
+    import ctypes
+    from pathlib import Path
+
     try:
         ctypes.CDLL("libOpenCL.so.1")
     except OSError:
@@ -59,6 +60,8 @@ def _cluster():
     connected = [name for name in LAUNCHERS if _has(f"libbh_cluster_{name}.so")]
     if not connected:
         return "missing: the connection to MPI for ranks; build the wheel where libopenmpi-dev or libmpich-dev is installed"
+    import shutil
+
     if not any(shutil.which(program) for name in connected for program in LAUNCHERS[name]) and not shutil.which("srun"):
         packages = " or ".join({"openmpi": "openmpi-bin", "mpich": "mpich"}[name] for name in connected)
         return f"missing: mpirun for several ranks of stack cluster (Debian: {packages})"

@@ -2,8 +2,6 @@
 
 import contextlib
 import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
@@ -160,6 +158,9 @@ def explain(array=None):
     Runs what is recorded. With an array, on the stack of that array. Then the lines whose results were not stored so far, as
     nobody had looked at them.
     """
+    import tempfile
+    from pathlib import Path
+
     stack = _native.Stack(array._stack if array is not None else None)
     recipes = stack.message("recipes")
     with tempfile.TemporaryDirectory() as directory:

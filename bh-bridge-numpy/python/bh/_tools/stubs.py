@@ -159,7 +159,7 @@ def files():
 
 def public():
     """The names of the package that NumPy has not."""
-    return {name for name in vars(bh) if not name.startswith("_") and not hasattr(numpy, name)}
+    return {name for name in bh.__all__ if not hasattr(numpy, name)}
 
 
 if __name__ == "__main__":
