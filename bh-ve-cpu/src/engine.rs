@@ -13,7 +13,7 @@ use crate::domains::domains;
 use crate::exec::Workers;
 use crate::native::{self, Tier1};
 use crate::plan::{BatchPlans, BlockPlan, PlanCache, TilePlan, WindowPlan, plan_windows};
-use crate::settings::{Jit, PlanningMode, Settings};
+use crate::settings::{Jit, PlanningMode, Settings, TimeTiles};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
 use bh_core::abi::{Capabilities, Prediction, capability, fork, kind, status};
@@ -203,18 +203,21 @@ unsafe impl Component for Engine {
         if known { self.plan_hits } else { self.plan_misses }.add(count_if_run);
         let all = 0..batch.blocks.len() as u32;
         let whole = blocks.is_empty() || blocks.iter().copied().eq(all.clone());
-        let BatchPlans { blocks: plans, windows } = plans;
+        let BatchPlans { blocks: plans, windows, runs } = plans;
         let (mut rest, mut tilings): (&[WindowPlan], &[TilePlan]) = (&[], &[]);
         let mut lowered: &mut [Option<Lowered>] = &mut [];
         if let (Some(bytes), true) = (self.settings.window_bytes, whole && level == Level::Full) {
             let machine = &mut self.machine;
+            let settings = &self.settings;
+            windows.take_if(|planned| *runs > 0 && !planned.tiled);
             let planned = match windows {
                 Some(planned) => planned,
                 None => {
-                    let tiles = self.settings.tiles(bytes);
+                    let tiles = (*runs > 0 || tiles_at_first(settings, batch)).then(|| settings.tiles(bytes));
                     windows.insert(plan_windows(batch, bytes, tiles, machine.primitives, &mut machine.tier1)?)
                 }
             };
+            *runs = runs.saturating_add(count_if_run as u32);
             (rest, tilings, lowered) = (&planned.windows, &planned.tilings, &mut planned.lowered);
             self.refused_windows.add(planned.refused * count_if_run);
         }
@@ -336,6 +339,18 @@ impl Engine {
         registry.block_done(batch, block);
         Ok(())
     }
+}
+
+/// Elements of an operation, on average, from which on a batch gains as much from tilings in one run as looking for them costs.
+const TILE_ELEMENTS: u64 = 1 << 16;
+
+/// Are tilings of a batch looked for before its first run? Others wait for its second one, except where all is planned.
+fn tiles_at_first(settings: &Settings, batch: &BatchRef<'_>) -> bool {
+    let work = Work::of(batch);
+    settings.planning == PlanningMode::Full
+        || settings.jit == Jit::On
+        || matches!(settings.time_tiles, TimeTiles::Kernels(_))
+        || work.elements >= work.operations.saturating_mul(TILE_ELEMENTS)
 }
 
 /// Runs a planned block; instructions that fail alone go to the report.

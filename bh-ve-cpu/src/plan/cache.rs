@@ -29,6 +29,8 @@ pub(crate) struct BatchPlans {
     pub(crate) blocks: Vec<Option<BlockPlan>>,
     /// The sliding windows, if they were ever asked for.
     pub(crate) windows: Option<WindowPlans>,
+    /// Runs with sliding windows so far.
+    pub(crate) runs: u32,
 }
 
 /// The plans of recent batches.

@@ -109,19 +109,22 @@ pub(crate) struct WindowPlans {
     pub(crate) refused: u64,
     /// Blocks in no window that were lowered and are not planned yet, by block.
     pub(crate) lowered: Vec<Option<Lowered>>,
+    /// Were tilings looked for?
+    pub(crate) tiled: bool,
 }
 
-/// Plans the sliding windows and tilings of a batch.
+/// Plans the sliding windows of a batch, and its tilings if they are to be looked for: with these options, unless they are off.
 pub(crate) fn plan_windows(
     batch: &BatchRef<'_>,
     bytes: i64,
-    tiles: Option<TileOptions>,
+    tiles: Option<Option<TileOptions>>,
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
     let options = WindowOptions { bytes, unit: &|stage| Schedule::new(stage, false).whole_units() };
     let mut windows = bh_kernel::windows(batch, &options);
-    let tilings = tiles.map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows).found);
+    let tiled = tiles.is_some();
+    let tilings = tiles.flatten().map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows).found);
     let taken: Vec<Range<u32>> = tilings.iter().map(|tiling| tiling.blocks.clone()).collect();
     if !taken.is_empty() {
         windows = bh_kernel::windows_beside(batch, &options, &taken);
@@ -139,7 +142,7 @@ pub(crate) fn plan_windows(
             planned.fill_with(|| None);
         }
     }
-    Ok(WindowPlans { windows, tilings, refused, lowered })
+    Ok(WindowPlans { windows, tilings, refused, lowered, tiled })
 }
 
 /// The line buffers of a sliding window, and what nests need to know of them.
