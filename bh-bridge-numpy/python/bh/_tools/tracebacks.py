@@ -9,8 +9,6 @@ import types
 
 import numpy
 
-from .._numpy import advice
-
 # Where the modules of bh and NumPy are, as their code objects name it.
 _BH = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
@@ -64,6 +62,8 @@ def trim(error):
 def _prepare(error):
     """Makes an error what the program's user should see."""
     try:
+        from .._numpy import advice
+
         advice.advise(error)
     except Exception:
         # The program's own error counts.
