@@ -1,4 +1,5 @@
-//! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel, tile by tile.
+//! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel: tile by tile, or a fold of a few
+//! elements with the fold that follows it.
 
 use crate::compiler::Entry;
 use crate::device::Class;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 
 /// Batches of fewer bytes stay in the device's caches from kernel to kernel.
 const LEAST_BYTES: u64 = 16 << 20;
+/// Boxes of fewer elements whose folds run apart stay in the caches, too.
+const LEAST_ELEMENTS: i64 = 1 << 21;
 /// Bytes of local memory of a group: some groups are to share what a unit has.
 const LOCAL_BYTES: u64 = 40 << 10;
 
@@ -55,7 +58,11 @@ impl BatchPlan {
             plan: BlockPlan::chained(batch, &found, pool),
         };
         let found = tilings(batch, pool, settings).0.into_iter().filter(|it| now || it.tiling.kernels > 1);
-        let chains = self.chains.insert(found.map(plan).collect());
+        let mut found: Vec<Chain> = found.map(plan).collect();
+        let taken: Vec<Range<u32>> = found.iter().map(|chain| chain.blocks.clone()).collect();
+        let pairs = pairs(batch, pool, settings, &taken).into_iter();
+        found.extend(pairs.map(|(first, plan)| Chain { blocks: first..first + 2, kernels: 2, plan }));
+        let chains = self.chains.insert(found);
         let all = chains.iter().flat_map(|chain| &chain.plan.plain.all);
         let entries: Vec<Arc<Entry>> = all.map(|launch| launch.entry.clone()).collect();
         match now {
@@ -117,18 +124,46 @@ impl BatchPlan {
     }
 }
 
+/// The most kernels of a chain if it is given, where chains are wanted at all.
+fn wanted(pool: &Pool, settings: &Settings) -> Option<Option<u32>> {
+    match settings.time_tiles {
+        TimeTiles::Auto if pool.gpu.facts.class == Class::Gpu && settings.specialise != Specialise::Off => Some(None),
+        TimeTiles::Off | TimeTiles::Auto => None,
+        TimeTiles::Kernels(kernels) => Some(Some(kernels)),
+    }
+}
+
+/// The pairs of blocks that run as one kernel, by the first of the two, and their plans. No block is `taken` by a chain.
+pub(crate) fn pairs(
+    batch: &BatchRef<'_>,
+    pool: &Pool,
+    settings: &Settings,
+    taken: &[Range<u32>],
+) -> Vec<(u32, BlockPlan)> {
+    let least = match wanted(pool, settings) {
+        None | Some(Some(0..2)) => return Vec::new(),
+        Some(None) => LEAST_ELEMENTS,
+        Some(Some(_)) => 0,
+    };
+    let (mut found, mut from): (Vec<(u32, BlockPlan)>, u32) = Default::default();
+    for first in 0..(batch.blocks.len() as u32).saturating_sub(1) {
+        let is_free =
+            first >= from && !taken.iter().any(|blocks| blocks.contains(&first) || blocks.contains(&(first + 1)));
+        if is_free && let Some(plan) = BlockPlan::paired(batch, first, least, pool) {
+            found.push((first, plan));
+            from = first + 2;
+        }
+    }
+    found
+}
+
 /// The chains of a batch that run tile by tile, and those that could.
 pub(crate) fn tilings(
     batch: &BatchRef<'_>,
     pool: &Pool,
     settings: &Settings,
 ) -> (Vec<ColumnTiling>, Vec<(Range<u32>, f64)>) {
-    let facts = &pool.gpu.facts;
-    let kernels = match settings.time_tiles {
-        TimeTiles::Auto if facts.class == Class::Gpu && settings.specialise != Specialise::Off => None,
-        TimeTiles::Off | TimeTiles::Auto => return Default::default(),
-        TimeTiles::Kernels(kernels) => Some(kernels),
-    };
+    let (facts, Some(kernels)) = (&pool.gpu.facts, wanted(pool, settings)) else { return Default::default() };
     let options = ColumnOptions {
         items: pool.target.group as i64,
         each: COLUMNS,

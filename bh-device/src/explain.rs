@@ -1,7 +1,7 @@
 //! What the engine makes of each kernel of a batch, in words: where it runs, what refuses it, and how it is built. Nothing
 //! runs for that.
 
-use crate::chains::tilings;
+use crate::chains::{pairs, tilings};
 use crate::code;
 use crate::parted::InPieces;
 use crate::plan::BlockPlan;
@@ -14,6 +14,7 @@ use bh_bytecode::{BatchRef, dump};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_kernel::{Lowered, Special};
+use std::ops::Range;
 use std::path::Path;
 
 /// Answers the message `explain FILE`: for each thing to say a line with the number of the block.
@@ -37,9 +38,17 @@ pub(crate) fn explain(device: &Open, settings: &Settings, falls: bool, file: &st
     Ok(text)
 }
 
-/// Which kernels run as one, tile by tile, and which could.
+/// Which kernels run as one, and which could.
 fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32, String)> {
     let (found, declined) = tilings(batch, &device.pool, settings);
+    let taken: Vec<Range<u32>> = found.iter().map(|it| it.tiling.blocks.clone()).collect();
+    let pairs = pairs(batch, &device.pool, settings, &taken).into_iter().map(|(first, _)| {
+        let line = format!(
+            "as one with kernel {} when the batch has come {HOT} times: items keep the components that both fold in registers",
+            first + 1
+        );
+        (first, line)
+    });
     let percent = |part: f64| (part * 100.0).round();
     let found = found.into_iter().map(|it| {
         let tiling = it.tiling;
@@ -59,7 +68,7 @@ fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32,
         let last = blocks.end - 1;
         (blocks.start, format!("not tile by tile with the kernels up to {last}: about {}% of the time", percent(gain)))
     });
-    found.chain(declined).collect()
+    found.chain(pairs).chain(declined).collect()
 }
 
 /// What is to be said of a block; `falls`: there is a next engine.

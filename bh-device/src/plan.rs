@@ -142,6 +142,35 @@ impl BlockPlan {
         }
     }
 
+    /// Plans a block and the next one as one kernel, if they suit each other and the box has as many elements as `least`. The kernel has
+    /// its sizes in the text.
+    pub(crate) fn paired(batch: &BatchRef<'_>, first: u32, least: i64, pool: &Pool) -> Option<BlockPlan> {
+        let found = code::paired(batch, first, &pool.target).filter(|found| found.elements >= least)?;
+        let mut uses = Uses::default();
+        found.reads.iter().for_each(|&base| uses.add(base, access::READ));
+        let (fold, others) = found.stages.split_first()?;
+        for (slot, buffer) in fold.kernel.slots.iter().zip(&fold.parameters.buffers) {
+            if let (SlotMode::Result, BufferRef::Base(base)) = (slot.mode, *buffer) {
+                let whole = fold.elements(slot.mode) == batch.bases[base as usize].len;
+                uses.add(base, if whole { access::WRITE | access::DISCARD } else { access::WRITE });
+            }
+        }
+        others.iter().for_each(|stage| uses.stage(batch, stage));
+        let uses = uses.into_vec();
+        let all: Vec<Launch> = found.codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect();
+        Some(BlockPlan {
+            parts: vec![Vec::new(); uses.len()],
+            uses,
+            renames: Vec::new(),
+            temporaries: found.temporaries.iter().map(|it| it.len as usize * it.dtype.size()).collect(),
+            name: all[0].entry.hash,
+            plain: Launches { all, scratch: found.scratch },
+            special: None,
+            way: Way::USUAL,
+            in_pieces: None,
+        })
+    }
+
     /// The kernels with sizes in their texts for each way of building them, all of which are to be built.
     pub(crate) fn ways(&self, at: (&BatchRef<'_>, u32), pool: &Pool, methods: &Methods) -> Vec<Vec<Arc<Entry>>> {
         let lowered = code::lowered(at.0, at.1);

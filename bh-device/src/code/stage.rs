@@ -60,7 +60,7 @@ pub(super) fn reduction(stage: &Stage, target: &Target) -> Option<(i64, i64, Fol
 }
 
 /// The reductions of a kernel: opcode, slot of the results, what is folded.
-fn reductions(kernel: &Kernel) -> Vec<(Opcode, u16, Arg)> {
+pub(super) fn reductions(kernel: &Kernel) -> Vec<(Opcode, u16, Arg)> {
     let of = |step: &Step| match *step {
         Step::Reduce { opcode, slot, arg } => Some((opcode, slot, arg)),
         _ => None,

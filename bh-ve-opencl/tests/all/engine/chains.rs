@@ -1,9 +1,10 @@
-//! Chains of kernels that run tile by tile.
+//! Chains of kernels that run as one: tile by tile, and folds of a few components with the folds that follow them.
 
 use super::{Build, check};
 use crate::support::{alone, count, load};
-use bh_bytecode::random::Program;
-use bh_bytecode::{DType, Opcode};
+use bh_bytecode::random::{Program, Rng};
+use bh_bytecode::{DType, Instr, Opcode, Operand, base_flags};
+use bh_tests::run;
 
 /// Two grids that are made of each other in turn, in place: rows of one are read before they change, and after.
 #[test]
@@ -67,4 +68,85 @@ fn two_grids(dtype: DType) -> Program {
         build.push(Opcode::Subtract, &step);
     }
     build.program.unwrap()
+}
+
+/// Operations with the elements of two arrays of vectors, all pairs: a fold over the components, something with its results and the
+/// components, and a fold over the vectors of one array. `axes`: where the axes of one array, of the other one, and of the components
+/// are in the box.
+fn pairs(rng: &mut Rng, dtype: DType, [few, long, other]: [i64; 3], axes: [usize; 3]) -> Program {
+    let mut build = Build::default();
+    let mut shape = [0; 3];
+    axes.iter().zip([other, long, few]).for_each(|(&axis, extent)| shape[axis] = extent);
+    let instr = |build: &mut Build, opcode: Opcode, mask: u16, operands: &[Operand]| {
+        build.program().batch.push_instr(Instr { param: mask, ..Instr::new(opcode, operands) });
+    };
+    // The vectors of an array, given by the place of its axis; the axis of the other one is none of its own.
+    let vectors = |build: &mut Build, own: usize, extent: i64| {
+        let base = build.base(dtype, extent * few, true);
+        let mut stride = [0; 3];
+        (stride[own], stride[axes[2]]) = (few, 1);
+        build.view(base, 0, &shape, &stride)
+    };
+    let (one, two) = (vectors(&mut build, axes[0], other), vectors(&mut build, axes[1], long));
+    let passing = |build: &mut Build, mask: u16| {
+        let kept: Vec<i64> = (0..3).filter(|axis| mask >> axis & 1 == 0).map(|axis| shape[axis]).collect();
+        let base = build.base(dtype, kept.iter().product(), false);
+        build.program().batch.bases[base as usize].flags = base_flags::BORN | base_flags::DIES;
+        let mut stride = vec![1; kept.len()];
+        (1..kept.len()).rev().for_each(|at| stride[at - 1] = stride[at] * kept[at]);
+        (base, build.view(base, 0, &kept, &stride), stride)
+    };
+    let folds = [Opcode::AddReduce, Opcode::MinimumReduce, Opcode::MaximumReduce];
+    let works = [Opcode::Add, Opcode::Subtract, Opcode::Multiply];
+    let mut choose = |all: &[Opcode]| all[rng.below(all.len())];
+    let (few_mask, long_mask) = (1 << axes[2], 1 << axes[1]);
+    let (_, apart, _) = passing(&mut build, 0);
+    instr(&mut build, choose(&works), 0, &[apart, one, two]);
+    let (_, worked, _) = passing(&mut build, 0);
+    instr(&mut build, choose(&works), 0, &[worked, apart, if rng.chance(50) { apart } else { one }]);
+    let (base, size, stride) = passing(&mut build, few_mask);
+    instr(&mut build, folds[rng.below(3)], few_mask, &[size, worked]);
+    instr(&mut build, works[rng.below(3)], 0, &[size, size, size]);
+    let mut spread = stride.into_iter();
+    let spread: Vec<i64> = (0..3).map(|axis| if axis == axes[2] { 0 } else { spread.next().unwrap() }).collect();
+    let sizes = build.view(base, 0, &shape, &spread);
+    let (_, weighted, _) = passing(&mut build, 0);
+    instr(&mut build, works[rng.below(3)], 0, &[weighted, apart, sizes]);
+    let kept: Vec<i64> = (0..3).filter(|axis| long_mask >> axis & 1 == 0).map(|axis| shape[axis]).collect();
+    let result = build.base(dtype, kept[0] * kept[1], false);
+    let result = build.view(result, 0, &kept, &[kept[1], 1]);
+    instr(&mut build, folds[rng.below(3)], long_mask, &[result, weighted]);
+    if rng.chance(50) {
+        instr(&mut build, Opcode::Add, 0, &[result, result, result]);
+    }
+    for gone in [apart, worked, size, weighted] {
+        instr(&mut build, Opcode::Discard, 0, &[gone]);
+    }
+    build.program.unwrap()
+}
+
+/// The same bits as of two kernels, and the oracle's values.
+#[test]
+fn folds_of_components_run_with_the_folds_that_follow() {
+    let _alone = alone();
+    let keys = |chains: &str| {
+        format!(
+            "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '{chains}'"
+        )
+    };
+    let (Some(mut one), Some(mut two)) = (load("'opencl'", &keys("2")), load("'opencl'", &keys("off"))) else { return };
+    let mut rng = Rng::new(3);
+    for turn in 0..8 {
+        let dtype = [DType::F64, DType::I64, DType::F32][turn % 3];
+        let extents = [2 + rng.below(6) as i64, 5 + rng.below(120) as i64, 16 + rng.below(40) as i64];
+        let axes = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0]][turn % 4];
+        let program = pairs(&mut rng, dtype, extents, axes);
+        let what = format!("{dtype} {extents:?} {axes:?}");
+        check(&mut one, &program);
+        let [alone, apart] = [&mut one, &mut two].map(|stack| run::run(stack, &program).unwrap());
+        let results = program.batch.bases.iter().filter(|base| base.has(base_flags::LIVE_OUT));
+        results.for_each(|base| assert_eq!(alone.get(base.id), apart.get(base.id), "{what}"));
+    }
+    assert!(count(&one, "kernels in tiles") >= 8, "{}", count(&one, "kernels in tiles"));
+    assert_eq!(count(&two, "kernels in tiles"), 0);
 }
