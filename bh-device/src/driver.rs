@@ -124,11 +124,6 @@ pub trait Driver: Send + Sync {
     /// Builds a program. The error says why, with the compiler's log.
     fn compile(&self, text: &str) -> std::result::Result<Arc<dyn Program>, String>;
 
-    /// Do threads that compile a kernel each finish before one that compiles them as one program?
-    fn compiles_side_by_side(&self) -> bool {
-        false
-    }
-
     /// A program from what [`Program::binary`] gave, in a process with the same [`Driver::identity`]; none if it cannot be used.
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn Program>>;
 

@@ -109,8 +109,7 @@ impl Programs {
     pub(crate) fn build(&self, entries: &[Arc<Entry>]) -> Result<()> {
         let shared = &self.shared;
         let missing: Vec<Arc<Entry>> = entries.iter().filter(|entry| !shared.compiler.load(entry)).cloned().collect();
-        let beside = if self.driver().compiles_side_by_side() { shared.builders.min(missing.len()) } else { 0 };
-        let programs = missing.len().div_ceil(shared.together).max(beside);
+        let programs = missing.len().div_ceil(shared.together);
         let groups: Vec<&[Arc<Entry>]> = missing.chunks(missing.len().div_ceil(programs.max(1)).max(1)).collect();
         let next = AtomicUsize::new(0);
         let work = || {

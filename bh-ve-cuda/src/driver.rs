@@ -292,10 +292,6 @@ impl Driver for Queue {
         self.module(code).map_err(|error| error.text)
     }
 
-    fn compiles_side_by_side(&self) -> bool {
-        true
-    }
-
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn driver::Program>> {
         self.module(binary.to_vec()).ok()
     }
