@@ -83,6 +83,13 @@ fn features() -> Vec<&'static str> {
         }
         detect!("sse2", "sse4.2", "avx", "avx2", "fma", "avx512f", "avx512dq", "avx512bw", "avx512vl");
     }
+    #[cfg(target_arch = "aarch64")]
+    {
+        macro_rules! detect {
+            ($($feature:tt),*) => { $(if std::arch::is_aarch64_feature_detected!($feature) { found.push($feature); })* };
+        }
+        detect!("neon", "fp16", "dotprod", "sve", "sve2");
+    }
     found
 }
 

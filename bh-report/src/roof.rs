@@ -50,6 +50,7 @@ fn fastest<W: FnMut() -> usize>(threads: usize, prepare: impl Fn(usize) -> W + S
 }
 
 /// Multiplications with additions by the widest instructions that there are.
+#[cfg(target_arch = "x86_64")]
 fn chains() -> f64 {
     if is_x86_feature_detected!("avx512f") {
         // SAFETY: the processor has them.
@@ -62,11 +63,24 @@ fn chains() -> f64 {
     }
 }
 
+/// NEON, which every processor has.
+#[cfg(target_arch = "aarch64")]
+fn chains() -> f64 {
+    chains_of(f64::mul_add)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn chains() -> f64 {
+    chains_of(|a, b, c| a * b + c)
+}
+
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn chains_512() -> f64 {
     chains_of(f64::mul_add)
 }
 
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn chains_256() -> f64 {
     chains_of(f64::mul_add)

@@ -5,6 +5,7 @@ mod bench;
 mod cil;
 mod cluster;
 mod command;
+mod cross;
 mod demo;
 mod docs;
 mod header;
@@ -34,6 +35,8 @@ usage: cargo xtask COMMAND
   test [--all] [NAME...]       install what the tests need and run all of them, or those whose crate, file or function has the
                                name; faults at a sample of places, or at all
   quick                        unit tests, the conformance suite on the processor, and the core of Python's tests
+  cross-check                  check all crates for AArch64 Linux, with Debian's cross compiler unpacked into target/cross
+  cross-test [CRATE...]        the tests of these crates, or of a choice, built for AArch64 Linux and run under qemu
   worktree DIR                 a further checkout, on a branch of that name, which begins with what is built here
   soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
                                fails (target/soak)
@@ -70,6 +73,8 @@ fn main() -> ExitCode {
         Some("docs") => docs::run(rest),
         Some("test") => test::run(rest),
         Some("quick") => test::quick(rest),
+        Some("cross-check") => cross::check(rest),
+        Some("cross-test") => cross::test(rest),
         Some("worktree") => worktree::run(rest),
         Some("soak") => soak::run(rest),
         Some("mutants") => mutants::run(rest),
