@@ -3,6 +3,7 @@
 use crate::affinity::Affinity;
 use crate::domains::domains;
 use crate::primitives::Primitives;
+use crate::prims::STREAMS;
 use crate::simd::Isa;
 use bh_core::abi::status;
 use bh_core::config::{Key, parse_size};
@@ -143,6 +144,7 @@ impl Settings {
         let most = cache(2).map_or(CACHE_BYTES, |bytes| bytes / 4 * 3);
         let window_bytes = bytes(host, &ve_cpu::WINDOW_BYTES, 1..=MOST_BYTES, most)?;
         let share = bh_core::machine::STREAM_BYTES / bh_core::machine::processes() as u64;
+        let share = if STREAMS { share } else { u64::MAX };
         let stream_bytes = bytes(host, &ve_cpu::STREAM_BYTES, 0..=u64::MAX, share)?;
         let plan_bytes = bytes(host, &ve_cpu::PLAN_BYTES, 0..=usize::MAX, PLAN_BYTES)?;
         let window_bytes = choice(host, &ve_cpu::WINDOWS, &[("auto", Some(window_bytes)), ("off", None)])?;

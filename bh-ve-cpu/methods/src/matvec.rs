@@ -103,39 +103,18 @@ macro_rules! floats {
 }
 floats!(f32, f64);
 
-/// What the processor has.
-#[derive(Clone, Copy)]
-enum Isa {
-    Avx512,
-    Fma,
-    Plain,
-}
-
-fn isa() -> Isa {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
-            return Isa::Avx512;
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return Isa::Fma;
-        }
-    }
-    Isa::Plain
-}
-
 /// The product of a matrix, given by its rows or its columns, and a vector of as many elements as it has columns.
 pub(crate) fn multiply<T: Float>(lines: Lines<'_, T>, are_rows: bool, vector: &[Unaligned<T>], out: Output<T>) {
-    // SAFETY: the processor has what each version needs.
-    unsafe {
-        match isa() {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => in_avx512(lines, are_rows, vector, out),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Fma => in_fma(lines, are_rows, vector, out),
-            _ => product::<T, false>(lines, are_rows, vector, out),
-        }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+        // SAFETY: the processor has what this version needs.
+        return unsafe { in_avx512(lines, are_rows, vector, out) };
+    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // SAFETY: as above.
+        return unsafe { in_fma(lines, are_rows, vector, out) };
     }
+    // Every AArch64 processor has fused multiply-add.
+    product::<T, { cfg!(target_arch = "aarch64") }>(lines, are_rows, vector, out);
 }
 
 #[cfg(target_arch = "x86_64")]

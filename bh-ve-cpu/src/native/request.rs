@@ -38,7 +38,7 @@ pub(super) fn level(isa: Isa) -> Option<Level> {
     match isa {
         Isa::Avx2 => Some(Level::Avx2),
         Isa::Avx512 => Some(Level::Avx512),
-        Isa::Portable | Isa::Sse2 => None,
+        Isa::Portable | Isa::Sse2 | Isa::Neon => None,
     }
 }
 

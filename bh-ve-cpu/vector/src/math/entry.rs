@@ -152,6 +152,8 @@ level!(sse2, Sse2);
 level!(avx2, Avx2, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
 level!(avx512, Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+#[cfg(target_arch = "aarch64")]
+level!(neon, Neon, "neon");
 
 /// The item of this name in the module of a level; levels foreign to this architecture get the portable one.
 macro_rules! at_level {
@@ -163,6 +165,8 @@ macro_rules! at_level {
             Isa::Avx2 => avx2::$($item)+,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => avx512::$($item)+,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => neon::$($item)+,
             _ => portable::$($item)+,
         }
     };

@@ -4,7 +4,7 @@
 use super::PrimFn;
 use super::coefficients as c;
 use crate::simd::Isa;
-use crate::simd::single::{Avx2Single, Avx512Single, MAX_SINGLE_LANES, Single};
+use crate::simd::single::{MAX_SINGLE_LANES, Single};
 use bh_bytecode::Opcode;
 
 /// ln 2 to 15 bits, so that products with exponents are exact, and the rest.
@@ -89,31 +89,64 @@ unsafe fn block<V: Single>(n: usize, dst: *mut f32, a: *const f32, f: impl Fn(V)
     }
 }
 
-macro_rules! entries {
-    ($($name:ident = $function:ident, $vector:ident, $feature:literal;)*) => {$(
-        #[target_feature(enable = $feature)]
-        unsafe extern "C" fn $name(n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8) {
-            // SAFETY: `dst` and `a` have `n` elements of `f32`, and the machine the level, as [`PrimFn`] asks.
-            unsafe {
-                block::<$vector>(n, dst.cast(), a.cast(), #[inline(always)] |x| $function(x))
+/// The primitives of one level.
+macro_rules! level {
+    ($module:ident, $vector:ident, $feature:literal) => {
+        mod $module {
+            use crate::simd::$vector;
+
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe extern "C" fn exp(n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8) {
+                // SAFETY: `dst` and `a` have `n` elements of `f32`, and the machine the level, as [`PrimFn`] asks.
+                unsafe {
+                    super::block::<$vector>(
+                        n,
+                        dst.cast(),
+                        a.cast(),
+                        #[inline(always)]
+                        |x| super::exp(x),
+                    )
+                }
+            }
+
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe extern "C" fn log(n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8) {
+                // SAFETY: as above.
+                unsafe {
+                    super::block::<$vector>(
+                        n,
+                        dst.cast(),
+                        a.cast(),
+                        #[inline(always)]
+                        |x| super::log(x),
+                    )
+                }
             }
         }
-    )*};
+    };
 }
-entries! {
-    exp_avx2 = exp, Avx2Single, "avx2,fma";
-    log_avx2 = log, Avx2Single, "avx2,fma";
-    exp_avx512 = exp, Avx512Single, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma";
-    log_avx512 = log, Avx512Single, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma";
-}
+#[cfg(target_arch = "x86_64")]
+level!(avx2, Avx2Single, "avx2,fma");
+#[cfg(target_arch = "x86_64")]
+level!(avx512, Avx512Single, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+#[cfg(target_arch = "aarch64")]
+level!(neon, NeonSingle, "neon");
 
 /// The primitive in `f32` lanes, where there is one.
 pub(super) fn lookup(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
     match (isa, opcode) {
-        (Isa::Avx2, Opcode::Exp) => Some(exp_avx2),
-        (Isa::Avx2, Opcode::Log) => Some(log_avx2),
-        (Isa::Avx512, Opcode::Exp) => Some(exp_avx512),
-        (Isa::Avx512, Opcode::Log) => Some(log_avx512),
+        #[cfg(target_arch = "x86_64")]
+        (Isa::Avx2, Opcode::Exp) => Some(avx2::exp),
+        #[cfg(target_arch = "x86_64")]
+        (Isa::Avx2, Opcode::Log) => Some(avx2::log),
+        #[cfg(target_arch = "x86_64")]
+        (Isa::Avx512, Opcode::Exp) => Some(avx512::exp),
+        #[cfg(target_arch = "x86_64")]
+        (Isa::Avx512, Opcode::Log) => Some(avx512::log),
+        #[cfg(target_arch = "aarch64")]
+        (Isa::Neon, Opcode::Exp) => Some(neon::exp),
+        #[cfg(target_arch = "aarch64")]
+        (Isa::Neon, Opcode::Log) => Some(neon::log),
         _ => None,
     }
 }

@@ -124,7 +124,8 @@ fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
             unsafe { confined.to_int_unchecked::<i32>() as $type }
         }};
     }
-    // Of 64 bits, and unsigned ones of 32, the greatest number is no float, or has no conversion before AVX-512.
+    // Of 64 bits, and unsigned ones of 32, the greatest number is no float, or has no conversion before AVX-512. NEON has them.
+    let has_wide = matches!(isa, Isa::Avx512 | Isa::Neon);
     macro_rules! convert_wide {
         ($x:expr, $type:ty, $end:expr) => {{
             let x: f64 = $x;
@@ -141,13 +142,13 @@ fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
     macro_rules! to {
         ($source:ty) => {
             match output {
-                DType::I64 if isa == Isa::Avx512 => {
+                DType::I64 if has_wide => {
                     block::unary(isa, |x: $source| convert_wide!(f64::from(x), i64, 9_223_372_036_854_775_808.0))
                 }
-                DType::U32 if isa == Isa::Avx512 => {
+                DType::U32 if has_wide => {
                     block::unary(isa, |x: $source| convert_wide!(f64::from(x), u32, 4_294_967_296.0))
                 }
-                DType::U64 if isa == Isa::Avx512 => {
+                DType::U64 if has_wide => {
                     block::unary(isa, |x: $source| convert_wide!(f64::from(x), u64, 18_446_744_073_709_551_616.0))
                 }
                 DType::I8 => block::unary(isa, |x: $source| convert!(f64::from(x), i8)),
@@ -192,7 +193,7 @@ fn in_place(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
 /// Single instructions of `f32` need no detour through `f64` lanes.
 fn native_f32(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
     // Without the rounding instructions of SSE4.1 the compiler would call a library.
-    let rounds = matches!(isa, Isa::Avx2 | Isa::Avx512);
+    let rounds = matches!(isa, Isa::Avx2 | Isa::Avx512 | Isa::Neon);
     match opcode {
         Opcode::Sqrt => block::unary(isa, f32::sqrt),
         Opcode::Floor if rounds => block::unary(isa, f32::floor),

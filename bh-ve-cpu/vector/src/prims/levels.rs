@@ -1,4 +1,5 @@
-//! The levels that loops of plain Rust are compiled for: the architecture's baseline (with SSE2 on x86-64), AVX2, AVX-512.
+//! The levels that loops of plain Rust are compiled for: the architecture's baseline (with SSE2 on x86-64,
+//! with NEON on AArch64), AVX2, AVX-512.
 
 /// Calls `$level!(module, bytes of a vector, "features")` for each level, without features for the baseline.
 macro_rules! for_each_level {

@@ -25,6 +25,6 @@ pub use elementwise::lookup;
 pub use fold::{JoinFn, LANES, LanesFn, fold_lanes, reduce_lanes, reduce_lanes_of};
 pub use fused::{lookup_fused, lookup_fused_const};
 pub use generate::{IotaFn, PhiloxFn, RunFn, iota, is_run, philox};
-pub use moves::{CopyFn, FillFn, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
+pub use moves::{CopyFn, FillFn, STREAMS, StridedFn, copy_streaming, fence, fill, gather_strided, scatter_strided};
 pub use repeat::{RepeatFn, repeat};
 pub use sum::{MOST_SQUARES, SumFn, lookup_sum};

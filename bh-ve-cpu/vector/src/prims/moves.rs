@@ -146,6 +146,9 @@ pub fn fill(size: usize) -> FillFn {
     with_size!(size, T => fill_with::<T>)
 }
 
+/// Does [`copy_streaming`] bypass the caches?
+pub const STREAMS: bool = cfg!(target_arch = "x86_64");
+
 /// A copy whose stores bypass the caches where the machine can do that. The data is visible to other threads only after
 /// [`fence`], so whoever hands a part of an array on calls that first.
 pub fn copy_streaming() -> CopyFn {

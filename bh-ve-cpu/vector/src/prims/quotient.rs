@@ -9,7 +9,7 @@
 //! For 64 bits, the whole number n nearest to x·r differs from x / y by ½ and about |x| / |y| · 2^−52, that is 2^12 at most.
 //! So x − n·y, which is exact, is at most |y| / 2 + 2^13, and its quotient by y is found as above: if |y| is below 2^51, it
 //! is exact as a float, and otherwise its quotient is −1 or 0, for which it is enough that the sign is right. This takes
-//! the conversions of AVX-512. With AVX2, blocks of numbers up to 2^50 in size are divided as above.
+//! the conversions of AVX-512. With AVX2 and NEON, blocks of numbers up to 2^50 in size are divided as above.
 
 use super::PrimFn;
 use super::block::{self, SCALAR};
@@ -186,9 +186,10 @@ fn part<T: Whole, P: Part>(x: T, y: T) -> T {
 /// Divides by blocks, or by a constant, and looks at the size of a chunk of numbers at a time.
 ///
 /// # Safety
-/// As [`PrimFn`]; with a constant, `b` is one element. The processor must have AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
+/// As [`PrimFn`]; with a constant, `b` is one element. The processor must have AVX2 or NEON.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+#[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 unsafe extern "C" fn chunks<T: Wide, P: Part, const CONSTANT: bool>(
     n: usize,
     dst: *mut u8,
@@ -230,10 +231,10 @@ fn by_instruction<T: Whole, P: Part>(x: T, y: T) -> T {
 fn wide<T: Wide, P: Part>(isa: Isa, constant: bool) -> Option<PrimFn> {
     match isa {
         Isa::Avx512 => by_floats::<T, P>(isa, constant),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 if constant => Some(chunks::<T, P, true>),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => Some(chunks::<T, P, false>),
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        Isa::Avx2 | Isa::Neon if constant => Some(chunks::<T, P, true>),
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        Isa::Avx2 | Isa::Neon => Some(chunks::<T, P, false>),
         _ if constant => block::with_constant(SCALAR, false, by_instruction::<T, P>),
         _ => block::binary(SCALAR, by_instruction::<T, P>),
     }

@@ -8,16 +8,20 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod single;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use avx2::Avx2;
+pub(crate) use avx2::{Avx2, Avx2Single};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use avx512::Avx512;
+pub(crate) use avx512::{Avx512, Avx512Single};
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon::{Neon, NeonSingle};
 pub(crate) use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sse2::Sse2;
@@ -36,11 +40,13 @@ pub enum Isa {
     Avx2,
     /// Eight lanes with fused multiply-add and masks (F, DQ, BW and VL).
     Avx512,
+    /// The AArch64 baseline: two lanes with fused multiply-add.
+    Neon,
 }
 
 impl Isa {
-    /// All levels, the slowest first.
-    pub const ALL: [Isa; 4] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512];
+    /// All levels; of those of one architecture, the slowest first.
+    pub const ALL: [Isa; 5] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
     /// Can this machine run the level?
     pub fn is_available(self) -> bool {
@@ -58,7 +64,8 @@ impl Isa {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
             }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => true,
             _ => false,
         }
     }
@@ -80,6 +87,7 @@ impl Isa {
             Isa::Sse2 => "sse2",
             Isa::Avx2 => "avx2",
             Isa::Avx512 => "avx512",
+            Isa::Neon => "neon",
         }
     }
 
