@@ -1,4 +1,4 @@
-//! Links LLVM's code generator for x86 into the library, from LLVM's archives, so that users need no LLVM.
+//! Links LLVM's code generator for the target's architecture into the library, from LLVM's archives, so that users need no LLVM.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +13,19 @@ const COMPRESSION: [&str; 2] = ["z", "zstd"];
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_191_PREFIX");
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let generator = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
+        "x86_64" => "x86",
+        "aarch64" => "aarch64",
+        other => panic!("the kernel compiler has no level of instructions for {other}"),
+    };
+    // The target's compiler of C++, named as for the crate `cc`.
+    let named = format!("CXX_{}", variable("TARGET").replace('-', "_"));
+    println!("cargo:rerun-if-env-changed={named}");
+    let compiler = std::env::var(&named).unwrap_or("c++".into());
     let config = program();
     println!("cargo:rustc-link-search=native={}", ask(&config, &["--libdir"]));
-    for library in ask(&config, &["--link-static", "--libnames", "x86", "executionengine"]).split_whitespace() {
+    for library in ask(&config, &["--link-static", "--libnames", generator, "executionengine"]).split_whitespace() {
         let name = library.strip_prefix("lib").and_then(|name| name.strip_suffix(".a"));
         let name = name.unwrap_or_else(|| panic!("{config}: '{library}' is no archive"));
         println!("cargo:rustc-link-lib=static:-bundle={name}");
@@ -23,7 +33,7 @@ fn main() {
     let wanted = ask(&config, &["--link-static", "--system-libs"]);
     let wants = |name: &&str| wanted.split_whitespace().any(|word| word.strip_prefix("-l") == Some(*name));
     for name in COMPRESSION.into_iter().filter(wants).chain(["stdc++"]) {
-        let file = ask("c++", &[&format!("-print-file-name=lib{name}.a")]);
+        let file = ask(&compiler, &[&format!("-print-file-name=lib{name}.a")]);
         let directory = Path::new(&file).parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory =
             directory.unwrap_or_else(|| panic!("lib{name}.a is missing (Debian: zlib1g-dev, libzstd-dev, g++)"));

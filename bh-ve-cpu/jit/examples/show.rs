@@ -1,190 +1,41 @@
-//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices|waves [text]`.
+//! Shows what kernels become, for people who look for a faster way: `show gravity|series|stencil|cube|prices|waves [text] [fast]
+//! [avx2|avx512|neon]`. Without a level, it is this machine's. LLVM's language can be had at the levels of other machines, too, for
+//! `llc-19 -O1 -mtriple=aarch64-linux-gnu`.
 
-use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Folds, Level, Near, Request, SlotForm, Stride};
-use bh_kernel::{Arg, SlotMode, Step};
+mod bodies;
 
-/// Builds the body of a kernel of a type, f64 unless it is changed.
-struct Body(Request, u16, DType);
+use bh_jit_abi::Level;
+use bh_vector::simd::Isa;
 
-impl Body {
-    fn new(folds: Folds) -> Body {
-        let request = Request {
-            level: if bh_vector::simd::Isa::Avx512.is_available() { Level::Avx512 } else { Level::Avx2 },
-            divider: bh_jit_abi::Divider::Slow,
-            fast_math: std::env::args().any(|argument| argument == "fast"),
-            in_order: false,
-            short: false,
-            repeat: 0,
-            folds,
-            slots: Vec::new(),
-            constants: Vec::new(),
-            steps: Vec::new(),
-            program: String::new(),
-        };
-        Body(request, 0, DType::F64)
+/// The level that an argument names, or this machine's.
+fn level(arguments: &[String]) -> Level {
+    let named = arguments.iter().find_map(|argument| Isa::from_name(argument));
+    match named.unwrap_or_else(Isa::detect) {
+        Isa::Neon => Level::Neon,
+        Isa::Avx512 => Level::Avx512,
+        _ => Level::Avx2,
     }
-
-    fn slot(&mut self, mode: SlotMode, stride: Stride) -> u16 {
-        self.0.slots.push(SlotForm { dtype: self.2, mode, stride, non_temporal: false, fetch: true, near: None });
-        self.0.slots.len() as u16 - 1
-    }
-
-    fn value(&mut self, step: Step) -> Arg {
-        self.0.steps.push(step);
-        self.1 += 1;
-        Arg::Value(self.1 - 1)
-    }
-
-    fn load(&mut self, stride: Stride) -> Arg {
-        let slot = self.slot(SlotMode::Read, stride);
-        self.value(Step::Load { slot })
-    }
-
-    fn constant(&mut self) -> Arg {
-        self.0.constants.push(self.2);
-        Arg::Constant(self.0.constants.len() as u16 - 1)
-    }
-
-    fn compute(&mut self, opcode: Opcode, args: &[Arg]) -> Arg {
-        let last = args[args.len() - 1];
-        let args = [args[0], args.get(1).copied().unwrap_or(last), last];
-        let (count, dtype) = (opcode.info().inputs, self.2);
-        self.value(Step::Compute { opcode, param: 0, input: dtype, output: dtype, args, count })
-    }
-
-    fn sum(&mut self, arg: Arg) {
-        let slot = self.slot(SlotMode::Result, Stride::Zero);
-        self.0.steps.push(Step::Reduce { opcode: Opcode::AddReduce, slot, arg });
-    }
-
-    fn store(&mut self, arg: Arg) {
-        let slot = self.slot(SlotMode::Write, Stride::Unit);
-        self.0.steps.push(Step::Store { slot, arg });
-    }
-}
-
-/// The pull of all bodies on one.
-fn gravity() -> Body {
-    let mut body = Body::new(Folds::Lanes);
-    let mut distances = Vec::new();
-    let mut square = body.constant();
-    for _ in 0..3 {
-        let (other, own) = (body.load(Stride::Unit), body.load(Stride::Zero));
-        let distance = body.compute(Opcode::Subtract, &[other, own]);
-        let part = body.compute(Opcode::Multiply, &[distance, distance]);
-        square = body.compute(Opcode::Add, &[part, square]);
-        distances.push(distance);
-    }
-    let root = body.compute(Opcode::Sqrt, &[square]);
-    let cube = body.compute(Opcode::Multiply, &[square, root]);
-    let mass = body.load(Stride::Unit);
-    let pull = body.compute(Opcode::Divide, &[mass, cube]);
-    for distance in distances {
-        let part = body.compute(Opcode::Multiply, &[pull, distance]);
-        body.sum(part);
-    }
-    body
-}
-
-/// The sum of 1 / (k + a) - 1 / (k + b).
-fn series() -> Body {
-    let mut body = Body::new(Folds::Lanes);
-    let slot = body.slot(SlotMode::Index, Stride::Other);
-    let k = body.value(Step::Range { slot, output: DType::F64 });
-    let one = body.constant();
-    let mut terms = Vec::new();
-    for _ in 0..2 {
-        let shift = body.constant();
-        let divisor = body.compute(Opcode::Add, &[k, shift]);
-        terms.push(body.compute(Opcode::Divide, &[one, divisor]));
-    }
-    let difference = body.compute(Opcode::Subtract, &terms);
-    body.sum(difference);
-    body
-}
-
-/// The mean of five neighbours, and the sum of changes.
-fn stencil() -> Body {
-    let mut body = Body::new(Folds::Lanes);
-    let centre = body.load(Stride::Unit);
-    let mut sum = centre;
-    for (rows, distance) in [(-1, 0), (1, 0), (0, -1), (0, 1)] {
-        let neighbour = body.load(Stride::Unit);
-        body.0.slots.last_mut().expect("just made").near = Some(Near { slot: 0, rows, distance });
-        sum = body.compute(Opcode::Add, &[sum, neighbour]);
-    }
-    let factor = body.constant();
-    let mean = body.compute(Opcode::Multiply, &[sum, factor]);
-    let change = body.compute(Opcode::Subtract, &[mean, centre]);
-    let size = body.compute(Opcode::Absolute, &[change]);
-    body.store(mean);
-    body.0.slots.last_mut().expect("just made").non_temporal = true;
-    body.sum(size);
-    body
-}
-
-/// The mean of 27 neighbours.
-fn cube() -> Body {
-    let mut body = Body::new(Folds::None);
-    let mut sum = None;
-    for number in 0..27 {
-        let neighbour = body.load(Stride::Unit);
-        // Planes have positions of their own.
-        let (slot, rows, distance) = (number / 9 * 9, (number / 3 % 3) as i8, (number % 3) as i16);
-        let near = (number % 9 > 0).then_some(Near { slot, rows, distance });
-        body.0.slots.last_mut().expect("just made").near = near;
-        sum = Some(sum.map_or(neighbour, |sum| body.compute(Opcode::Add, &[sum, neighbour])));
-    }
-    let factor = body.constant();
-    let mean = body.compute(Opcode::Multiply, &[sum.expect("there are terms"), factor]);
-    body.store(mean);
-    body.0.slots.last_mut().expect("just made").non_temporal = true;
-    body
-}
-
-/// Logarithm, exponential and a selection.
-fn prices() -> Body {
-    let mut body = Body::new(Folds::Lanes);
-    let spot = body.load(Stride::Unit);
-    let logarithm = body.compute(Opcode::Log, &[spot]);
-    let factor = body.constant();
-    let scaled = body.compute(Opcode::Multiply, &[logarithm, factor]);
-    let grown = body.compute(Opcode::Exp, &[scaled]);
-    let larger = body.compute(Opcode::Maximum, &[grown, factor]);
-    body.sum(larger);
-    body
-}
-
-/// The product of complex numbers and the conjugates of others, added.
-fn waves() -> Body {
-    let mut body = Body::new(Folds::None);
-    body.2 = DType::C128;
-    let (a, b, c) = (body.load(Stride::Unit), body.load(Stride::Unit), body.load(Stride::Unit));
-    let product = body.compute(Opcode::Multiply, &[a, b]);
-    let conjugate = body.compute(Opcode::Conj, &[c]);
-    let sum = body.compute(Opcode::Add, &[product, conjugate]);
-    body.store(sum);
-    body.0.slots.last_mut().expect("just made").non_temporal = true;
-    body
 }
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().collect();
-    let body = match arguments.get(1).map(String::as_str) {
-        Some("gravity") => gravity(),
-        Some("series") => series(),
-        Some("stencil") => stencil(),
-        Some("cube") => cube(),
-        Some("prices") => prices(),
-        Some("waves") => waves(),
-        _ => return Err("usage: show gravity|series|stencil|cube|prices|waves [text] [fast]".into()),
+    let mut body = match arguments.get(1).map(String::as_str) {
+        Some("gravity") => bodies::gravity(),
+        Some("series") => bodies::series(),
+        Some("stencil") => bodies::stencil(),
+        Some("cube") => bodies::cube(),
+        Some("prices") => bodies::prices(),
+        Some("waves") => bodies::waves(),
+        _ => return Err("usage: show gravity|series|stencil|cube|prices|waves [text] [fast] [avx2|avx512|neon]".into()),
     };
-    if arguments.iter().any(|argument| argument == "text") {
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    body.0.level = level(&arguments);
+    body.0.fast_math = has("fast");
+    if has("text") {
         print!("{}", bh_ve_cpu_jit::text(&body.0)?);
-    } else {
-        print!("{}", bh_ve_cpu_jit::assembly(&body.0)?);
+        return Ok(());
     }
+    print!("{}", bh_ve_cpu_jit::assembly(&body.0)?);
     let begin = std::time::Instant::now();
     bh_ve_cpu_jit::compile(&body.0)?;
     eprintln!("compiled in {:.1} ms", begin.elapsed().as_secs_f64() * 1e3);

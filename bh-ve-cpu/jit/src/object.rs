@@ -5,34 +5,38 @@ use inkwell::OptimizationLevel;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
-/// The instructions that a level may use.
-fn features(level: Level) -> &'static str {
+/// What code of a level is for: the system, the processor, and the instructions beyond that processor's. One format of objects,
+/// whatever the system: the engine places the code itself.
+fn target(level: Level) -> (&'static str, &'static str, &'static str) {
     match level {
-        Level::Avx2 => "+avx2,+fma",
-        Level::Avx512 => "+avx512f,+avx512dq,+avx512bw,+avx512vl,+avx2,+fma",
+        Level::Avx2 => ("x86_64-unknown-linux-gnu", "x86-64", "+avx2,+fma"),
+        Level::Avx512 => ("x86_64-unknown-linux-gnu", "x86-64", "+avx512f,+avx512dq,+avx512bw,+avx512vl,+avx2,+fma"),
+        Level::Neon => ("aarch64-unknown-linux-gnu", "generic", "+neon"),
     }
 }
 
 fn machine(level: Level) -> Result<TargetMachine, String> {
-    // One object format, whatever the system: the engine places the code itself.
-    let triple = TargetTriple::create("x86_64-unknown-linux-gnu");
+    let (system, processor, features) = target(level);
+    let triple = TargetTriple::create(system);
     let target = Target::from_triple(&triple).map_err(|error| error.to_string())?;
     target
-        .create_target_machine(
-            &triple,
-            "x86-64",
-            features(level),
-            OptimizationLevel::Less,
-            RelocMode::PIC,
-            CodeModel::Small,
-        )
-        .ok_or_else(|| "LLVM has no code generator for x86-64".to_owned())
+        .create_target_machine(&triple, processor, features, OptimizationLevel::Less, RelocMode::PIC, CodeModel::Small)
+        .ok_or_else(|| format!("LLVM has no code generator for {system}"))
+}
+
+/// The code generator of the architecture that this library is built for.
+fn initialize() {
+    let config = InitializationConfig::default();
+    #[cfg(target_arch = "x86_64")]
+    Target::initialize_x86(&config);
+    #[cfg(target_arch = "aarch64")]
+    Target::initialize_aarch64(&config);
 }
 
 /// Compiles a module to an object file, or to assembly language for people.
 pub(crate) fn compile(module: &Module, level: Level, file: FileType) -> Result<Vec<u8>, String> {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
+    ONCE.call_once(initialize);
     let machine = machine(level)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());

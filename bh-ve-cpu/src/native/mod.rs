@@ -5,6 +5,7 @@ mod gate;
 mod kernel;
 mod library;
 mod object;
+mod relocation;
 mod request;
 mod rest;
 

@@ -1,10 +1,11 @@
 //! Machine code from an object file in executable memory. Only what the kernel compiler makes is understood: sections
 //! without symbols from elsewhere, and references relative to the instruction.
 
+use super::relocation::{Reference, write_aarch64, write_x86_64};
 use object::elf::SHF_ALLOC;
 use object::read::elf::{ElfFile64, ElfSymbol64};
 use object::{
-    Architecture, LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget,
+    Architecture, LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
     SectionFlags,
 };
 use std::collections::HashMap;
@@ -29,12 +30,17 @@ impl Drop for Mapping {
     }
 }
 
-/// The finished image, and where the kernel begins in it. `None` if the file is not what we understand.
-fn link(object: &[u8]) -> Option<(Vec<u8>, usize)> {
+/// This machine's architecture, as object files name it.
+const OWN: Architecture = if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 };
+
+/// The finished image, which is to lie at the begin of a page, and where the kernel begins in it. `None` if the file is not what we
+/// understand, or for another architecture.
+fn link(object: &[u8], architecture: Architecture) -> Option<(Vec<u8>, usize)> {
     let file = ElfFile64::<LittleEndian>::parse(object).ok()?;
-    if file.kind() != ObjectKind::Relocatable || file.architecture() != Architecture::X86_64 {
+    if file.kind() != ObjectKind::Relocatable || file.architecture() != architecture {
         return None;
     }
+    let write = if architecture == Architecture::Aarch64 { write_aarch64 } else { write_x86_64 };
     let (mut image, mut placed) = (Vec::new(), HashMap::new());
     for section in file.sections() {
         // Tables that end beyond the file are refused here as well.
@@ -58,15 +64,10 @@ fn link(object: &[u8]) -> Option<(Vec<u8>, usize)> {
         let Some(&begin) = placed.get(&section.index()) else { continue };
         for (offset, relocation) in section.relocations() {
             let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
-            let relative = matches!(relocation.kind(), RelocationKind::Relative | RelocationKind::PltRelative);
-            if !relative || relocation.size() != 32 {
-                return None;
-            }
-            let target = place(file.symbol_by_index(symbol).ok()?)? as i64;
+            let RelocationFlags::Elf { r_type: kind } = relocation.flags() else { return None };
+            let symbol = place(file.symbol_by_index(symbol).ok()?)? as i64;
             let at = begin.checked_add(offset.try_into().ok()?)?;
-            let value = target.checked_add(relocation.addend())?.checked_sub(at as i64)?;
-            let value = i32::try_from(value).ok()?.to_le_bytes();
-            image.get_mut(at..at.checked_add(4)?)?.copy_from_slice(&value);
+            write(&mut image, &Reference { kind, at, target: symbol.checked_add(relocation.addend())? })?;
         }
     }
     // The name of the file is among the symbols as well, but in no section.
@@ -74,10 +75,42 @@ fn link(object: &[u8]) -> Option<(Vec<u8>, usize)> {
     (entry < image.len()).then_some((image, entry))
 }
 
+/// Makes written code visible to the fetching of instructions, which x86-64 does itself.
+///
+/// # Safety
+/// `data` must be valid for `bytes` bytes.
+#[cfg(target_arch = "aarch64")]
+unsafe fn make_fetchable(data: *const u8, bytes: usize) {
+    use std::arch::asm;
+    // SAFETY: the instructions clean and invalidate lines of the caches that hold the code, and change no data. The register
+    // with the lines' sizes is readable for programs.
+    unsafe {
+        let sizes: u64;
+        asm!("mrs {}, ctr_el0", out(reg) sizes, options(nomem, nostack));
+        let lines = |shift: u64| {
+            let line = 4usize << (sizes >> shift & 15);
+            (data.addr() & !(line - 1)..data.addr() + bytes).step_by(line)
+        };
+        for line in lines(16) {
+            asm!("dc cvau, {}", in(reg) line, options(nostack));
+        }
+        asm!("dsb ish", options(nostack));
+        for line in lines(0) {
+            asm!("ic ivau, {}", in(reg) line, options(nostack));
+        }
+        asm!("dsb ish", "isb", options(nostack));
+    }
+}
+
+/// # Safety
+/// None is needed: there is nothing to do.
+#[cfg(not(target_arch = "aarch64"))]
+unsafe fn make_fetchable(_: *const u8, _: usize) {}
+
 impl Mapping {
     /// Places the code of an object file in memory.
     pub(super) fn new(object: &[u8]) -> Option<Mapping> {
-        let (image, entry) = link(object)?;
+        let (image, entry) = link(object, OWN)?;
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh anonymous mapping, which nothing executes before it is complete and read-only.
         unsafe {
@@ -87,6 +120,7 @@ impl Mapping {
             }
             let mapping = Mapping { data: data.cast(), bytes: image.len(), entry };
             mapping.data.copy_from_nonoverlapping(image.as_ptr(), image.len());
+            make_fetchable(mapping.data, mapping.bytes);
             let executable = libc::mprotect(data, image.len(), libc::PROT_READ | libc::PROT_EXEC) == 0;
             executable.then_some(mapping)
         }

@@ -13,6 +13,37 @@ pub enum Level {
     Avx2,
     /// AVX-512 F, DQ, BW and VL.
     Avx512,
+    /// AArch64's baseline.
+    Neon,
+}
+
+impl Level {
+    /// Bytes of a vector register.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Level::Avx2 => 32,
+            Level::Avx512 => 64,
+            Level::Neon => 16,
+        }
+    }
+
+    /// Vector registers.
+    pub const fn registers(self) -> usize {
+        match self {
+            Level::Avx2 => 16,
+            Level::Avx512 | Level::Neon => 32,
+        }
+    }
+
+    /// Do instructions take masks of the lanes that count, and are there shuffles of two vectors in any order?
+    pub const fn has_masks(self) -> bool {
+        matches!(self, Level::Avx512)
+    }
+
+    /// Do vectors have conversions between 64-bit integers, or unsigned ones of 32 bits, and `f64`?
+    pub const fn has_wide_conversions(self) -> bool {
+        matches!(self, Level::Avx512 | Level::Neon)
+    }
 }
 
 /// How fast a processor makes quotients and roots in vectors of eight lanes, beside its other operations.

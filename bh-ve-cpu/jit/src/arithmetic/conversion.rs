@@ -8,12 +8,31 @@ use bh_jit_abi::Level;
 use inkwell::{FloatPredicate as Float, IntPredicate as Int};
 
 /// The number of an index view, 64 bits wide, in another type.
-pub(crate) fn from_number<'c>(b: &Builder<'c>, number: Value<'c>, output: DType) -> Value<'c> {
+pub(crate) fn from_number<'c>(b: &Builder<'c>, level: Level, number: Value<'c>, output: DType) -> Value<'c> {
     match output {
         DType::I64 | DType::U64 => number,
-        DType::F32 | DType::F64 => b.signed_to_float(number, Element::of(output)),
+        DType::F32 | DType::F64 => float_of(b, (level, true), number, Element::of(output)),
         _ => b.truncate(number, Element::of(output)),
     }
+}
+
+/// The floats of signed integers or of unsigned ones.
+fn float_of<'c>(b: &Builder<'c>, (level, signed): (Level, bool), x: Value<'c>, to: Element) -> Value<'c> {
+    let is_twice = level == Level::Neon && x.kind.element == Element::I64 && to == Element::F32;
+    let x = if is_twice { rounded_to_odd(b, signed, x) } else { x };
+    if signed { b.signed_to_float(x, to) } else { b.unsigned_to_float(x, to) }
+}
+
+/// 64-bit integers that `f64` has and that have the same nearest `f32` as these: NEON's vectors convert to `f32` by way of `f64`,
+/// and would round twice. Bits that `f64` has no room for set the last one that it keeps (Boldo and Melquiond, "Emulation of a FMA
+/// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+fn rounded_to_odd<'c>(b: &Builder<'c>, signed: bool, x: Value<'c>) -> Value<'c> {
+    let [low, others] = [0x7ff, !0x7ff].map(|bits| b.splat(x.kind, bits));
+    let carried = b.add(b.and(x, low), low);
+    let odd = b.and(b.or(x, carried), others);
+    let [shift, limit] = if signed { [1 << 53, 1 << 54] } else { [0, 1 << 53] };
+    let is_exact = b.compare(Int::ULT, b.add(x, b.splat(x.kind, shift)), b.splat(x.kind, limit));
+    b.select(is_exact, x, odd)
 }
 
 impl Operation {
@@ -30,9 +49,8 @@ impl Operation {
             }
             (DType::Bool, _) if output.is_float() => b.unsigned_to_float(x, to),
             (DType::Bool, _) => b.extend(x, to),
-            // Without AVX-512, 64-bit integers have no conversions.
             _ if input.is_int() && output.is_float() => {
-                let has_conversion = input.size() <= 4 || self.level == Level::Avx512;
+                let has_conversion = input.size() <= 4 || self.level.has_wide_conversions();
                 return has_conversion.then(|| self.float_of(b, x, to));
             }
             _ if input.is_float() => return self.integer_of(b, x),
@@ -46,13 +64,13 @@ impl Operation {
 
     /// The float of an integer.
     pub(super) fn float_of<'c>(&self, b: &Builder<'c>, x: Value<'c>, to: Element) -> Value<'c> {
-        if is_signed(self.input) { b.signed_to_float(x, to) } else { b.unsigned_to_float(x, to) }
+        float_of(b, (self.level, is_signed(self.input)), x, to)
     }
 
     /// The integer of a float towards zero, as near as the output's type has it; `None` if the level lacks conversions.
     fn integer_of<'c>(&self, b: &Builder<'c>, x: Value<'c>) -> Option<Value<'c>> {
         let (signed, bits) = (is_signed(self.output), self.output.size() as i32 * 8);
-        let has_conversion = bits < 32 || (bits == 32 && signed) || self.level == Level::Avx512;
+        let has_conversion = bits < 32 || (bits == 32 && signed) || self.level.has_wide_conversions();
         if !self.output.is_int() || !has_conversion {
             return None;
         }

@@ -127,7 +127,9 @@ fn make<'c>(
 ) -> Result<Value<'c>, String> {
     match *step {
         Step::Load { slot } => Ok(memory::load(b, kernel, slot, at)),
-        Step::Range { slot, output } => Ok(from_number(b, memory::numbers(b, kernel, slot, at), output)),
+        Step::Range { slot, output } => {
+            Ok(from_number(b, kernel.request.level, memory::numbers(b, kernel, slot, at), output))
+        }
         Step::Random { slot, key: Arg::Constant(key), output } => {
             let number = memory::numbers(b, kernel, slot, at);
             let address = b.byte(kernel.parameters.table, b.index(i64::from(key) * 16));

@@ -38,14 +38,16 @@ pub(crate) fn build<'c>(context: &'c Context, request: &'c Request, plan: &'c Pl
 pub(crate) fn set_attributes(b: &Builder<'_>, level: Level) {
     // Vectors that find no register lie in the stack. Without `alignstack` they lie there as the caller's frame has it, mostly
     // across two cache lines: a quarter of D3Q19's time, or nothing, from build to build.
-    let (align, bits, processor) = match level {
-        Level::Avx512 => (64, "512", "skylake-avx512"),
-        Level::Avx2 => (32, "256", "haswell"),
+    let processor = match level {
+        Level::Avx512 => "skylake-avx512",
+        Level::Avx2 => "haswell",
+        Level::Neon => "neoverse-n1",
     };
+    let bits = (8 * level.bytes()).to_string();
     b.set_attribute("nounwind", 0);
-    b.set_attribute("alignstack", align);
-    b.set_text_attribute("prefer-vector-width", bits);
-    b.set_text_attribute("min-legal-vector-width", bits);
+    b.set_attribute("alignstack", level.bytes() as u64);
+    b.set_text_attribute("prefer-vector-width", &bits);
+    b.set_text_attribute("min-legal-vector-width", &bits);
     b.set_text_attribute("tune-cpu", processor);
 }
 

@@ -5,7 +5,7 @@ use super::{load_packed, place, unpack};
 use crate::builder::{Builder, Value};
 use crate::kernel::{At, Kernel};
 use bh_bytecode::DType;
-use bh_jit_abi::{Level, SlotForm, Stride};
+use bh_jit_abi::{SlotForm, Stride};
 use bh_kernel::SlotMode;
 
 /// Windows of memory: vectors of neighbours, of which every `step`th counts.
@@ -25,8 +25,7 @@ pub(super) fn load_sparse<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, slot: u1
     let SlotForm { dtype, stride, .. } = kernel.request.slots[usize::from(slot)];
     let step = stride.step().unwrap_or(1);
     let (base, row, between) = place(kernel, slot.into(), at.row);
-    let bytes = if kernel.request.level == Level::Avx512 { 64 } else { 32 };
-    let width = at.width.min(bytes / dtype.size() as u16);
+    let width = at.width.min((kernel.request.level.bytes() / dtype.size()) as u16);
     let windows = Windows { dtype, step, width, slot: base, row, first: strided(b, kernel, base, at) };
     let parts = (0..at.width * step).step_by((width * step).into()).map(|part| {
         let begins = (part..part + width * step).step_by(width.into());

@@ -5,13 +5,8 @@ use crate::arithmetic::Operation;
 use crate::builder::{Builder, parts};
 use crate::{complex, mathematics};
 use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Level, Request};
+use bh_jit_abi::Request;
 use bh_kernel::{Arg, Step};
-
-/// Vector registers of the processor.
-pub(super) fn registers(level: Level) -> usize {
-    if level == Level::Avx512 { 32 } else { 16 }
-}
 
 /// Roughly how many instructions a step is.
 pub(super) fn cost(request: &Request, step: &Step, form: Form, probe: &Builder) -> usize {

@@ -17,7 +17,7 @@ use crate::arithmetic::Operation;
 use crate::builder::Builder;
 use crate::mathematics::is_inlined;
 use bh_bytecode::{DType, Opcode};
-use bh_jit_abi::{Function, Level, Request, SCRATCH_BYTES, SlotForm, Stride};
+use bh_jit_abi::{Function, Request, SCRATCH_BYTES, SlotForm, Stride};
 use bh_kernel::{Arg, SlotMode, Step};
 use inkwell::context::Context;
 
@@ -183,7 +183,7 @@ impl Plan {
     /// Finds what can be written past the caches within loops: vectors of 4, 8 or 16 bytes an element, where neighbouring
     /// ones can be put together.
     fn choose_non_temporal(&mut self, request: &Request) {
-        if request.level != Level::Avx512 || self.segments > 1 {
+        if !request.level.has_masks() || self.segments > 1 {
             return;
         }
         for (non_temporal, slot) in self.non_temporal.iter_mut().zip(&request.slots) {

@@ -1,6 +1,6 @@
 //! How many elements and rows a kernel's loops do at once.
 
-use super::cost::{cost, registers};
+use super::cost::cost;
 use super::divider::Multiplied;
 use super::{Form, Plan};
 use crate::builder::Builder;
@@ -118,8 +118,7 @@ impl Kernel<'_> {
         let memory = slots.map(|slot| slot.dtype.real_part().size());
         let random = request.steps.iter().any(|step| matches!(step, Step::Range { .. } | Step::Random { .. }));
         let widest = results.chain(memory).chain(random.then_some(8)).max().unwrap_or(1);
-        let bytes = if request.level == Level::Avx512 { 64 } else { 32 };
-        (bytes / widest).min(WIDEST.into()) as u16
+        (request.level.bytes() / widest).min(WIDEST.into()) as u16
     }
 
     /// What is to be aligned: the last slot that is written, as crossing lines costs most there. What goes past the caches is
@@ -130,7 +129,7 @@ impl Kernel<'_> {
             _ => None,
         });
         let mut dense = stores.filter(|&slot| self.request.slots[usize::from(slot)].stride == Stride::Unit);
-        let fits = self.request.level == Level::Avx512
+        let fits = self.request.level.has_masks()
             && !self.request.folds.has_lanes()
             && self.plan.block == 0
             && self.request.repeat == 0
@@ -153,7 +152,7 @@ impl Kernel<'_> {
     /// row are computed, however few of its elements there are.
     fn can_carry(&self) -> bool {
         self.request.folds == Folds::Results
-            && self.request.level == Level::Avx512
+            && self.request.level.has_masks()
             && self.cost <= CARRIED
             && self.plan.segments == 1
             && self.plan.block == 0
@@ -179,7 +178,7 @@ impl Kernel<'_> {
         if !chains || excluded || self.cost < slots * CHAIN {
             return 1;
         }
-        let (live, registers) = (self.plan.live(self.request), registers(self.request.level));
+        let (live, registers) = (self.plan.live(self.request), self.request.level.registers());
         let fits = |vectors: u16| {
             let all = usize::from(vectors);
             all * live <= registers && all * self.cost <= LARGE && native * vectors <= WIDEST
@@ -207,7 +206,7 @@ impl Kernel<'_> {
     /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
     /// read. Those that fold into the same elements read and write these once.
     fn rows(&self, unroll: u16) -> (u16, u16) {
-        let (request, registers) = (self.request, registers(self.request.level));
+        let (request, registers) = (self.request, self.request.level.registers());
         if self.plan.block > 0 || request.in_order || request.folds == Folds::Results {
             return (1, unroll);
         }
@@ -255,7 +254,7 @@ pub(super) fn shared_loads(request: &Request, rows: u16) -> usize {
 /// The loops over the elements of a row: whole groups of vectors first, then what remains.
 fn loops(level: Level, (native, width): (u16, u16), unroll: u16) -> Vec<Loop> {
     let mut loops = vec![Loop { width, unroll, masked: false }];
-    if level == Level::Avx512 {
+    if level.has_masks() {
         loops.push(Loop { width: native, unroll: 1, masked: true });
     } else {
         if width * unroll > native {

@@ -25,10 +25,7 @@ use tables::Tables;
 
 /// Lanes: vectors of 64-bit elements are two registers, so that a chain of operations waits for half as long.
 fn lanes(level: Level) -> u16 {
-    match level {
-        Level::Avx512 => 16,
-        Level::Avx2 => 8,
-    }
+    (2 * level.bytes() / 8) as u16
 }
 
 /// Builds the module of a program, and lists the primitives that it calls. An error says what cannot be compiled.

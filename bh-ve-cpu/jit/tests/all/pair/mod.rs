@@ -7,7 +7,7 @@ use bh_bytecode::{Batch, DType};
 /// Does the machine have the instructions?
 pub fn levels() -> Vec<&'static str> {
     let available = bh_ve_cpu::simd::Isa::available().map(|isa| isa.name());
-    available.filter(|name| ["avx2", "avx512"].contains(name)).collect()
+    available.filter(|name| ["avx2", "avx512", "neon"].contains(name)).collect()
 }
 
 /// What engines differ in: with few bytes for windows, strips have few rows; with few bytes for streams, outputs bypass
