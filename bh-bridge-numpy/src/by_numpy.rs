@@ -42,6 +42,9 @@ pub struct ByNumpy {
 /// The most elements that are copied under the recorder's lock.
 const MOST: i64 = 1 << 16;
 
+/// Elements of a stack of matrices for which methods of the stack are faster than LAPACK.
+const STACKED: i64 = 1 << 11;
+
 /// Arrays with at least as many bytes are not copied, but taken over.
 const LARGE: usize = 1 << 16;
 
@@ -116,7 +119,8 @@ impl ByNumpy {
     /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed.
     fn operand<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Ok(array) = object.cast_exact::<Array>() {
-            return shown(array, self.most);
+            let is_stack = self.in_process && array.get().view.rank() > 2;
+            return shown(array, if is_stack { STACKED.min(self.most) } else { self.most });
         }
         if let Some(host) = HostArray::of(object) {
             let count = host.shape().iter().product::<isize>() as i64;

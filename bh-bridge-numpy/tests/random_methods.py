@@ -138,9 +138,10 @@ class Calls:
 
     def stacked(self):
         """Factors of stacks of matrices, which may be one call each or one for many."""
-        n, count = self.source.choice([1, 2, 3, 5, 8, 16, 17, 31, 32, 40, 70, 90]), self.source.choice([1, 3, 15, 16, 17, 40])
+        n, count = self.source.choice([1, 2, 3, 5, 8, 16, 17, 31, 32, 40, 70, 90]), self.source.choice([1, 3, 15, 16, 17, 40, 700])
+        count = min(count, 40) if n > 16 else count
         kind, sides = self.source.choice(["f8", "f4"]), self.source.choice([1, 3, 20])
-        name = self.source.choice(["solve", "inv", "det", "cholesky", "shared", "singular"])
+        name = self.source.choice(["solve", "inv", "det", "cholesky", "shared", "singular", "eigh", "svd"])
         shape = (2, count // 2, n, n) if count % 2 == 0 and self.source.random() < 0.3 else (count, n, n)
         a = (self.rng.standard_normal(shape) + 3 * numpy.sqrt(n) * numpy.eye(n)[self.rng.permutation(n)]).astype(kind)
         b = self.rng.standard_normal((*shape[:-1], sides)).astype(kind)
@@ -155,6 +156,13 @@ class Calls:
         elif name == "cholesky":
             a = (a @ numpy.swapaxes(a, -1, -2) / n + numpy.eye(n, dtype=kind)).astype(kind)
             right = close(bh.linalg.cholesky(self.laid(a)), numpy.linalg.cholesky(a))
+        elif name == "eigh":
+            a = (a + numpy.swapaxes(a, -1, -2)).astype(kind)
+            values, vectors = map(numpy.asarray, bh.linalg.eigh(self.laid(a)))
+            right = close(values, numpy.linalg.eigvalsh(a)) and close((vectors * values[..., None, :]) @ numpy.swapaxes(vectors, -1, -2), a)
+        elif name == "svd":
+            u, values, vh = map(numpy.asarray, bh.linalg.svd(self.laid(a)))
+            right = close(values, numpy.linalg.svd(a, compute_uv=False)) and close((u * values[..., None, :]) @ vh, a)
         else:
             a[(0,) * (a.ndim - 2)][n // 2] = 0
             try:

@@ -10,6 +10,7 @@ import pytest
 
 import bh
 from bh._array import memory
+from bh._numpy import lapack
 from conftest import decomposes, same
 
 pytestmark = pytest.mark.skipif(not decomposes(), reason="the stack has no methods for decompositions")
@@ -189,7 +190,72 @@ def test_who_does_the_work():
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "BH_LINALG": choice})
         assert done.stdout.strip() == expected, done.stderr
     wrong = subprocess.run([sys.executable, "-c", "import bh"], capture_output=True, text=True, env={**os.environ, "BH_LINALG": "other"})
-    assert "BH_LINALG is 'other', but must be numpy or stack" in wrong.stderr
+    assert "BH_LINALG is 'other', but must be little, numpy or stack" in wrong.stderr
+
+
+def stacks(kind, rows, columns):
+    """A stack that is computed side by side: with a gap between matrices, and of a number that is none of vectors."""
+    count = 2 * (2100 // (rows * columns)) + 3
+    return matrix(kind, count, rows, columns)[::2], bh.asarray(matrix(kind, count, rows, columns))[::2]
+
+
+def near(mine, reference, kind, factor=1.0):
+    """Do they differ by rounding errors alone?"""
+    value = numpy.asarray(mine)
+    assert (value.shape, value.dtype) == (reference.shape, reference.dtype)
+    bound = factor * 200 * numpy.finfo(kind).eps
+    assert numpy.abs(value - reference).max() <= bound * max(1.0, numpy.abs(reference).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 13, 16])
+def test_stacks_of_little_systems(kind, size):
+    (a, x), side = stacks(kind, size, size), 3
+    b = matrix(kind, len(a), size, side)
+    condition = numpy.linalg.cond(a)[:, None, None]
+    for right in (b, b[..., :1], b[0]):
+        near(bh.linalg.solve(x, bh.asarray(right)) / condition, (numpy.linalg.solve(a, right) / condition).astype(kind), kind, size)
+    near(bh.linalg.inv(x) / condition, (numpy.linalg.inv(a) / condition).astype(kind), kind, size)
+    near(bh.linalg.det(x), numpy.linalg.det(a), kind, size)
+    definite = (a @ numpy.conj(numpy.swapaxes(a, -1, -2)) + numpy.eye(size)).astype(kind)
+    y = bh.asarray(definite)
+    for upper in (False, True):
+        near(bh.linalg.cholesky(y, upper=upper), numpy.linalg.cholesky(definite, upper=upper), kind)
+    values, vectors = bh.linalg.eigh(y)
+    near(values, numpy.linalg.eigh(definite)[0], kind, size)
+    near(bh.linalg.eigvalsh(y, "U"), numpy.linalg.eigvalsh(definite, "U"), kind, size)
+    near(y @ vectors, numpy.asarray(vectors * values[..., None, :]), kind, size * numpy.abs(definite).max())
+    near(x @ x, a @ a, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (5, 2), (2, 5), (16, 4), (7, 16), (16, 16)])
+def test_stacks_of_little_factors(kind, shape):
+    a, x = stacks(kind, *shape)
+    short, size = min(shape), max(shape)
+    for mode in ("reduced", "complete"):
+        q, r = bh.linalg.qr(x, mode)
+        near(q @ r, a, kind, size)
+        near(adjoint(q) @ q, numpy.broadcast_to(numpy.eye(q.shape[-1], dtype=kind), (len(a), q.shape[-1], q.shape[-1])), kind, size)
+        assert not bh.tril(r, -1).any()
+    for full in (True, False):
+        u, s, vh = bh.linalg.svd(x, full_matrices=full)
+        expected = numpy.linalg.svd(a, full_matrices=full)
+        assert (u.shape, vh.shape) == (expected.U.shape, expected.Vh.shape)
+        near(s, expected.S, kind, size)
+        near((u[..., :short] * s[..., None, :]) @ vh[..., :short, :], a, kind, size)
+    near(bh.linalg.svdvals(x), numpy.linalg.svdvals(a), kind, size)
+
+
+@HAS_ARRAYS
+def test_lapack_computes_stacks_of_little_matrices_if_asked(monkeypatch):
+    taken, original = [], lapack.taken
+    monkeypatch.setattr(lapack, "taken", lambda function, args, kwargs: taken.append(function) or original(function, args, kwargs))
+    x = bh.asarray(matrix("f8", 300, 3, 3))
+    for choice, expected in (("little", []), ("numpy", [numpy.linalg.inv, numpy.linalg.svd])):
+        monkeypatch.setattr(lapack, "LINALG", choice)
+        bh.linalg.inv(x), bh.linalg.svd(x)
+        assert taken == expected
 
 
 @HAS_ARRAYS

@@ -102,6 +102,29 @@ def test_values_and_errors_are_numpys(matrix, call, kind):
         numpy.testing.assert_allclose(mine, reference, rtol=1e-9, atol=1e-9)
 
 
+SQUARE = [name for name, a in MATRICES.items() if numpy.ndim(a) == 2 and len(set(numpy.shape(a))) == 1 and numpy.size(a)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["d", "D"])
+@pytest.mark.parametrize("call", [name for name in CALLS if not name.startswith(("eig", "lstsq", "solve for NaN", "nuclear", "norm", "matrix_rank"))])
+@pytest.mark.parametrize("matrix", SQUARE)
+def test_stacks_with_such_a_matrix(matrix, call, kind):
+    one = numpy.asarray(MATRICES[matrix]).astype(kind)
+    others = numpy.random.default_rng(4).normal(size=(2100 // one.size, *one.shape))
+    others = others @ numpy.swapaxes(others, -1, -2) + numpy.eye(len(one))
+    a = numpy.concatenate([others[:5], one[None], others[5:]])
+    makes = CALLS[call] if not call.startswith("solve") else lambda np, a: np.linalg.solve(a, np.ones((a.shape[-1], 2 if "two" in call else 1)))
+    expected, found = outcome(makes, numpy, a), outcome(makes, bh, a)
+    if isinstance(expected, tuple):
+        assert found == expected
+        return
+    assert isinstance(found, list), found
+    for mine, reference in zip(found, expected):
+        assert (mine.shape, mine.dtype) == (reference.shape, reference.dtype)
+        numpy.testing.assert_allclose(mine, reference, rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.parametrize("size", [12, 40])
 def test_larger_matrices_that_are_singular_but_for_rounding_are_left_to_numpy(size):
     a = numpy.random.default_rng(size).integers(-9, 10, (size, size)).astype(float)

@@ -8,6 +8,7 @@ mod choose;
 pub mod contract;
 mod fourier;
 mod linear;
+mod little;
 mod matvec;
 mod multiply;
 mod order;
@@ -61,6 +62,10 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("eigh", Shipped::Plain(linear::eigh)),
     ("eig", Shipped::Plain(linear::eig)),
     ("svd", Shipped::Plain(linear::svd)),
+    ("matmul_of_little", Shipped::Plain(little::multiply)),
+    ("solve_or_doubt", Shipped::Plain(little::solve)),
+    ("inv_or_doubt", Shipped::Plain(little::inverse)),
+    ("det_or_doubt", Shipped::Plain(little::det)),
     ("fft", Shipped::Planned(fourier::forward)),
     ("ifft", Shipped::Planned(fourier::inverse)),
     ("sort", Shipped::AtOnce(order::sort)),

@@ -1,7 +1,8 @@
-//! Methods of matrices for stacks: a call for each matrix. Calls for little matrices share the threads, a large one has all of them.
+//! Methods of matrices for stacks: little matrices side by side, others with a call for each. Calls for those of a middle size share
+//! the threads, a large one has all of them.
 
 use crate::at_once::Alone;
-use crate::{Call, Parallel, Plain, Strided};
+use crate::{Call, Parallel, Plain, Strided, little};
 use bh_bytecode::methods::shipped;
 use bh_core::{Error, Result};
 use std::sync::{Mutex, PoisonError};
@@ -40,6 +41,9 @@ pub(crate) fn each(call: &Call<'_, '_>, run: Plain, threads: &mut dyn Parallel) 
     }
     // Then all operands begin with the stack's extents.
     call.check()?;
+    if let Some(done) = little::run(call, stack.len(), threads) {
+        return done;
+    }
     let (axes, count) = (stack.len(), stack.iter().product::<i64>());
     let elements: i64 = first.shape[axes..].iter().product();
     let shared = Shared(call);

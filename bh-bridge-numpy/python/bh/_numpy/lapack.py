@@ -1,5 +1,6 @@
 """Factorisations by NumPy's LAPACK, which is written for each processor, where arrays are in the memory of this process. Devices, ranks
-and siblings have methods of their own. `BH_LINALG` is `numpy`, or `stack` for these methods everywhere. Where the results of a method
+and siblings have methods of their own, and so has the processor for stacks of little matrices, which it computes side by side.
+`BH_LINALG` is `little`, `numpy` for LAPACK with those stacks, too, or `stack` for methods everywhere. Where the results of a method
 are NaN, NumPy computes them again: its values, or its errors, depend on its LAPACK."""
 
 import functools
@@ -14,9 +15,26 @@ from .._jit.symbols import here
 from .._ufunc.ufunc import UFUNCS as _u
 from .fallback import Fallback, falls_back, from_numpy, lower, taken
 
-LINALG = os.environ.get("BH_LINALG", "numpy")
-if LINALG not in ("numpy", "stack"):
-    raise ValueError(f"BH_LINALG is '{LINALG}', but must be numpy or stack")
+LINALG = os.environ.get("BH_LINALG", "little")
+if LINALG not in ("little", "numpy", "stack"):
+    raise ValueError(f"BH_LINALG is '{LINALG}', but must be little, numpy or stack")
+
+# The longest side of a little matrix.
+_SIDE = 16
+# Elements of a stack for which a batch takes less time than LAPACK.
+_ELEMENTS = 1 << 11
+
+
+def is_little(*operands):
+    """Is the first operand, in the memory of this process, a stack of many matrices, and are those of all operands little?"""
+    first = operands[0]
+    return (
+        LINALG != "numpy"
+        and first.ndim > 2
+        and first.size >= _ELEMENTS
+        and all(0 < extent <= _SIDE for value in operands for extent in value.shape[-2:])
+        and in_process(first._stack)
+    )
 
 
 def _stack_of(values):
@@ -43,13 +61,19 @@ def _has_nan(result):
     return is_inexact(result._code) and bool(_u["logical_or"].reduce(_u["isnan"](result), None))
 
 
-def by_lapack(original):
-    """Makes a function by methods of the stack NumPy's `original` where arrays are in the memory of this process."""
+def by_lapack(original, has_little=False):
+    """Makes a function by methods of the stack NumPy's `original` where arrays are in the memory of this process. `has_little`: do these
+    methods compute stacks of little matrices side by side?"""
+
+    def is_by_method(args):
+        if LINALG == "stack" or not in_process(_stack_of(args)):
+            return True
+        return has_little and bool(args) and type(args[0]) is _native.ndarray and is_little(args[0])
 
     def decorate(function):
         @functools.wraps(function)
         def chosen(*args, **kwargs):
-            if LINALG == "stack" or not in_process(_stack_of(args)):
+            if is_by_method(args):
                 result = function(*args, **kwargs)
                 if not here.records and _has_nan(result):
                     raise Fallback("a result that is not a number")

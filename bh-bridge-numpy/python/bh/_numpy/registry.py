@@ -152,7 +152,7 @@ FUNCTIONS = {
     "atleast_3d": own("_functions.joining", "arys"),
     "average": own("_functions.reductions", "a weights"),
     "bartlett": adapted(),
-    "bincount": own("_functions.sorting", "x weights", by_numpy=MOVED),
+    "bincount": own("_functions.sorting", "x weights", by_numpy=SORTED),
     "blackman": adapted(),
     "block": adapted("arrays", by_numpy=MOVED),
     "bmat": own("_functions.joining", "obj", complete=True),

@@ -15,10 +15,11 @@ from .._functions.reductions import sum as _sum
 from .._jit.symbols import here
 from .._numpy import inner_parts, namespace
 from .._numpy.fallback import Fallback, falls_back
-from .._numpy.lapack import by_lapack
+from .._numpy.lapack import by_lapack, is_little
 from .._numpy.native_calls import served
 from .._numpy.registry import ADAPTED, LEFT, LINALG, OWN
 from .._ufunc.ufunc import UFUNCS as _u
+from . import little
 from .decompositions import adjoint, check_shape, eig, eigh, eigvals, eigvalsh, lstsq, matrices, method, new, qr, svd, svdvals  # noqa: F401
 
 ndarray = _native.ndarray
@@ -26,7 +27,7 @@ LinAlgError = np.linalg.LinAlgError
 _o = np.linalg
 
 
-@by_lapack(_o.solve)
+@by_lapack(_o.solve, has_little=True)
 def solve(a, b):
     """The solution x of a·x = b."""
     a, b = matrices(a, square=True), native(b)
@@ -43,6 +44,9 @@ def solve(a, b):
     if not result.size:
         return result[..., 0] if vector else result
     a, right = _native.broadcast_to(a, front + a.shape[-2:]), _native.broadcast_to(right, result.shape)
+    if is_little(a, right):
+        result = little.solve(a, right)
+        return result[..., 0] if vector else result
     if here.records:
         method("solve", [result], [a, right], (2, 2, 2))
         return result[..., 0] if vector else result
@@ -75,15 +79,17 @@ def _check_regular(scaled, x):
         raise Fallback("a matrix that is singular but for rounding")
 
 
-@by_lapack(_o.inv)
+@by_lapack(_o.inv, has_little=True)
 def inv(a):
     """The inverse of square matrices."""
     a = matrices(a, square=True)
+    if is_little(a):
+        return little.inv(a)
     unit = astype(eye(a.shape[-1]), a.dtype)
     return solve(a, _native.broadcast_to(unit, a.shape))
 
 
-@by_lapack(_o.cholesky)
+@by_lapack(_o.cholesky, has_little=True)
 def cholesky(a, /, *, upper=False):
     """The lower triangular L whose product with its conjugate transpose is `a` (or the upper one)."""
     a = matrices(a, square=True)
@@ -125,12 +131,14 @@ def _sign_and_logarithm(a):
     return parts
 
 
-@by_lapack(_o.det)
+@by_lapack(_o.det, has_little=True)
 def det(a):
     """The determinants of square matrices."""
     a = matrices(a, square=True)
     if not a.size:
         return _of_nothing(a)
+    if is_little(a):
+        return little.det(a)
     sign, logarithm = _sign_and_logarithm(a)
     return sign * astype(_u["exp"](logarithm), a.dtype)
 

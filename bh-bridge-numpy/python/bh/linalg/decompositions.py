@@ -117,7 +117,7 @@ def _unit(like, rows, columns):
     return result
 
 
-@by_lapack(_o.qr)
+@by_lapack(_o.qr, has_little=True)
 def qr(a, mode="reduced"):
     """Q with orthonormal columns and R with zeros below its diagonal, whose product is `a`."""
     a = matrices(a)
@@ -151,7 +151,7 @@ def _make_diagonal_real(q, r):
     diagonal[...] = where(is_negative, -size, size)
 
 
-@by_lapack(_o.svd)
+@by_lapack(_o.svd, has_little=True)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, the singular values s in falling order, and Vᴴ, where U·diag(s)·Vᴴ is `a`; or the values alone."""
     return _svd(a, full_matrices, compute_uv)
@@ -175,7 +175,7 @@ def _svd(a, full_matrices=True, compute_uv=True):
     return _o._linalg.SVDResult(u, values, vh)
 
 
-@by_lapack(_o.svdvals)
+@by_lapack(_o.svdvals, has_little=True)
 def svdvals(x, /):
     """The singular values in falling order."""
     return _svd(x, compute_uv=False)
@@ -189,7 +189,7 @@ def _hermitian(a, UPLO):
     return adjoint(a) if UPLO == "U" else a
 
 
-@by_lapack(_o.eigh)
+@by_lapack(_o.eigh, has_little=True)
 def eigh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order, and the eigenvectors in columns."""
     a = _hermitian(a, UPLO)
@@ -199,7 +199,7 @@ def eigh(a, UPLO="L"):
     return _o._linalg.EighResult(values, vectors)
 
 
-@by_lapack(_o.eigvalsh)
+@by_lapack(_o.eigvalsh, has_little=True)
 def eigvalsh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order."""
     a = _hermitian(a, UPLO)
