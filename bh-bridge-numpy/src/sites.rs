@@ -95,18 +95,17 @@ impl Known {
     /// `name` must be null or an object that lives, and the thread be attached.
     #[inline]
     unsafe fn is_direct(&self, name: *mut PyObject) -> bool {
-        // SAFETY: both are objects, as `# Safety` asks.
-        let direct = if name.is_null() {
-            std::ptr::null_mut()
-        } else {
-            unsafe { ffi::PyDict_GetItemWithError(self.direct.as_ptr(), name) }
-        };
-        if direct.is_null() {
-            // SAFETY: the thread is attached.
-            unsafe { ffi::PyErr_Clear() };
+        // SAFETY: both are objects, as `# Safety` asks; a look-up before this one may have left an exception.
+        unsafe {
+            let direct = match name.is_null() {
+                true => std::ptr::null_mut(),
+                false => ffi::PyDict_GetItemWithError(self.direct.as_ptr(), name),
+            };
+            if direct.is_null() {
+                ffi::PyErr_Clear();
+            }
+            direct == ffi::Py_True()
         }
-        // SAFETY: the same.
-        direct == unsafe { ffi::Py_True() }
     }
 
     /// As [`Known::is_direct`], of the module of a function in Python.
