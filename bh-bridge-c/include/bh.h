@@ -276,7 +276,7 @@ bh_status bh_adopt(bh_array **out,
 /// A new array with a copy of the elements of `a`.
 bh_status bh_copy_new(bh_array **out, const bh_array *a);
 
-/// A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
+/// A new array with the elements of `a` converted to another type: float to integer truncates (beyond the type: key `casts`), integers wrap,
 /// to bool tests for non-zero. Complex numbers go to complex types and bool only; see `bh_real` and `bh_imag`.
 bh_status bh_cast(bh_array **out,
                   const bh_array *a,
@@ -1073,7 +1073,7 @@ bh_status bh_isfinite(bh_array *out, const bh_array *a);
 /// Is it, with all its parts, finite?
 bh_status bh_isfinite_new(bh_array **out, const bh_array *a);
 
-/// Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero.
+/// Copy, converting the type. Float to integer truncates; numbers beyond the integer type follow the key `casts` of the recorder. Integers wrap; to bool tests for non-zero.
 bh_status bh_copy(bh_array *out, const bh_array *a);
 
 /// Cube root, also of negative numbers.
@@ -1087,6 +1087,12 @@ bh_status bh_reciprocal(bh_array *out, const bh_array *a);
 
 /// 1/x; of zero, both parts are NaN.
 bh_status bh_reciprocal_new(bh_array **out, const bh_array *a);
+
+/// Is the sign bit set? Also of -0 and NaN.
+bh_status bh_signbit(bh_array *out, const bh_array *a);
+
+/// Is the sign bit set? Also of -0 and NaN.
+bh_status bh_signbit_new(bh_array **out, const bh_array *a);
 
 /// The second operand where the first is true, else the third.
 bh_status bh_where(bh_array *out, const bh_array *a, const bh_array *b, const bh_array *c);
@@ -1383,6 +1389,8 @@ bh_status bh_cond_scatter(bh_array *out, const bh_array *a, const bh_array *b, c
 #define bh_cbrt_new(...) (bh_at(__FILE__, __LINE__), bh_cbrt_new(__VA_ARGS__))
 #define bh_reciprocal(...) (bh_at(__FILE__, __LINE__), bh_reciprocal(__VA_ARGS__))
 #define bh_reciprocal_new(...) (bh_at(__FILE__, __LINE__), bh_reciprocal_new(__VA_ARGS__))
+#define bh_signbit(...) (bh_at(__FILE__, __LINE__), bh_signbit(__VA_ARGS__))
+#define bh_signbit_new(...) (bh_at(__FILE__, __LINE__), bh_signbit_new(__VA_ARGS__))
 #define bh_where(...) (bh_at(__FILE__, __LINE__), bh_where(__VA_ARGS__))
 #define bh_where_new(...) (bh_at(__FILE__, __LINE__), bh_where_new(__VA_ARGS__))
 #define bh_add_reduce(...) (bh_at(__FILE__, __LINE__), bh_add_reduce(__VA_ARGS__))

@@ -53,6 +53,8 @@ extern "C" {
 #define BH_STATUS_EXECUTION 501
 /* A component panicked. */
 #define BH_STATUS_PANIC 502
+/* A check that the user asked for found an operation that makes a bad number. */
+#define BH_STATUS_CHECK 503
 
 /* Access to data, combined by or. */
 /* The current values are needed. */
@@ -257,9 +259,10 @@ enum {
     BH_OP_ISNAN = 60, /* Is it, or either part of it, NaN? */
     BH_OP_ISINF = 61, /* Is it, or either part of it, infinite? */
     BH_OP_ISFINITE = 62, /* Is it, with all its parts, finite? */
-    BH_OP_COPY = 63, /* Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero. */
+    BH_OP_COPY = 63, /* Copy, converting the type. Float to integer truncates; numbers beyond the integer type follow the key `casts` of the recorder. Integers wrap; to bool tests for non-zero. */
     BH_OP_CBRT = 65, /* Cube root, also of negative numbers. */
     BH_OP_RECIPROCAL = 66, /* 1/x; of zero, both parts are NaN. */
+    BH_OP_SIGNBIT = 67, /* Is the sign bit set? Also of -0 and NaN. */
     BH_OP_WHERE = 64, /* The second operand where the first is true, else the third. */
     BH_OP_ADD_REDUCE = 80, /* Sum over axes; any for bool. */
     BH_OP_MULTIPLY_REDUCE = 81, /* Product over axes; all for bool. */
@@ -494,7 +497,8 @@ typedef uint32_t bh_operand;
 typedef struct bh_instr {
     /// A BH_OP_ number.
     bh_opcode opcode;
-    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Extension methods: the number of
+    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: 1 if floats beyond
+    /// an integer type wrap as on x86-64, 0 if they saturate. Extension methods: the number of
     /// attributes. Else 0.
     uint16_t param;
     /// Operands in use.

@@ -364,7 +364,7 @@ pub unsafe extern "C" fn bh_copy_new(out: *mut *mut bh_array, a: *const bh_array
     })
 }
 
-/// A new array with the elements of `a` converted to another type: float to integer truncates and saturates, integers wrap,
+/// A new array with the elements of `a` converted to another type: float to integer truncates (beyond the type: key `casts`), integers wrap,
 /// to bool tests for non-zero. Complex numbers go to complex types and bool only; see `bh_real` and `bh_imag`.
 ///
 /// # Safety

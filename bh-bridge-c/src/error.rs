@@ -246,6 +246,7 @@ pub extern "C" fn bh_status_text(status: bh_status) -> *const c_char {
         status::DEVICE => c"a device failed",
         status::EXECUTION => c"an operation failed while it ran",
         status::PANIC => c"internal error",
+        status::CHECK => c"a check found a bad number",
         _ => c"unknown status",
     };
     text.as_ptr()

@@ -174,6 +174,9 @@ namespace Bh
         /// <summary>Cube root, also of negative numbers.</summary>
         public NdArray<T> Cbrt(NdArray<T> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Operation.Run<T, T>(Opcode.Cbrt, 0, output, new Place(file, line), this);
 
+        /// <summary>Is the sign bit set? Also of -0 and NaN.</summary>
+        public NdArray<bool> IsNegative(NdArray<bool> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Operation.Run<bool, T>(Opcode.Signbit, 0, output, new Place(file, line), this);
+
         /// <summary>Sum over axes; any for bool. Of all elements, as a number; waits for it.</summary>
         public T Sum([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Operation.Reduce(Opcode.AddReduce, this, Native.AllAxes, null, new Place(file, line)).Take();
 

@@ -26,6 +26,7 @@ namespace Bh
         Device = 402,
         Execution = 501,
         Panic = 502,
+        Check = 503,
     }
 
     /// <summary>What mapped memory is used for.</summary>
@@ -124,6 +125,7 @@ namespace Bh
         Copy = 63,
         Cbrt = 65,
         Reciprocal = 66,
+        Signbit = 67,
         Where = 64,
         AddReduce = 80,
         MultiplyReduce = 81,
@@ -966,6 +968,12 @@ namespace Bh
 
         [DllImport(Library)]
         internal static extern int bh_reciprocal_new(out IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_signbit(IntPtr result, IntPtr a);
+
+        [DllImport(Library)]
+        internal static extern int bh_signbit_new(out IntPtr result, IntPtr a);
 
         [DllImport(Library)]
         internal static extern int bh_where(IntPtr result, IntPtr a, IntPtr b, IntPtr c);

@@ -167,7 +167,8 @@ impl Default for Operand {
 pub struct Instr {
     /// An [`Opcode`] number.
     pub opcode: Opcode,
-    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. Extension methods: the number of
+    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: 1 if floats beyond
+    /// an integer type wrap as on x86-64, 0 if they saturate. Extension methods: the number of
     /// attributes. Else 0.
     pub param: u16,
     /// Operands in use.

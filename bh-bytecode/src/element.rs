@@ -11,6 +11,13 @@ use std::fmt::Debug;
 pub trait CastFrom<S>: Sized {
     /// Converts one value.
     fn cast_from(value: S) -> Self;
+
+    /// Converts one value as NumPy does on x86-64: a float beyond an integer type first becomes the smallest `i32`, or the
+    /// smallest `i64` where the type is `u32` or has 64 bits, and that wraps. Other conversions are those of `cast_from`.
+    #[inline(always)]
+    fn wrapped_from(value: S) -> Self {
+        Self::cast_from(value)
+    }
 }
 
 /// The Rust type of an array's elements. That of boolean arrays is [`Truth`], as memory may hold bytes that no `bool` may be.
@@ -130,9 +137,58 @@ macro_rules! cast_plain {
     )*};
 }
 
-macro_rules! cast_real {
+/// Conversions of floats to integers: those to `$target` go through `$through`.
+macro_rules! cast_float {
+    ($source:ty => $($target:ty: $through:ty),*) => {$(
+        impl CastFrom<$source> for $target {
+            #[inline(always)]
+            fn cast_from(value: $source) -> $target {
+                value as $target
+            }
+
+            #[inline(always)]
+            fn wrapped_from(value: $source) -> $target {
+                // NaN is not less, and the cast sends what lies below to the smallest.
+                (if value < -(<$through>::MIN as $source) { value as $through } else { <$through>::MIN }) as $target
+            }
+        }
+    )*};
+}
+
+/// Conversions of floats to `u64`, which processors without an instruction for it make from two halves.
+macro_rules! cast_float_to_u64 {
+    ($($source:ty),*) => {$(
+        impl CastFrom<$source> for u64 {
+            #[inline(always)]
+            fn cast_from(value: $source) -> u64 {
+                value as u64
+            }
+
+            #[inline(always)]
+            fn wrapped_from(value: $source) -> u64 {
+                let half = -(i64::MIN as $source);
+                if value >= half { if value < 2.0 * half { value as u64 } else { 0 } } else { i64::wrapped_from(value) as u64 }
+            }
+        }
+    )*};
+}
+
+cast_float!(f32 => i8: i32, i16: i32, i32: i32, i64: i64, u8: i32, u16: i32, u32: i64);
+cast_float!(f64 => i8: i32, i16: i32, i32: i32, i64: i64, u8: i32, u16: i32, u32: i64);
+cast_float_to_u64!(f32, f64);
+cast_plain!(f32 => f32, f64);
+cast_plain!(f64 => f32, f64);
+
+macro_rules! cast_whole {
     ($($source:ty),*) => {$(
         cast_plain!($source => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+    )*};
+}
+
+cast_whole!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! cast_real {
+    ($($source:ty),*) => {$(
 
         impl CastFrom<$source> for Truth {
             #[inline(always)]
@@ -305,6 +361,19 @@ mod tests {
         assert_eq!(u64::cast_from(-1i8), u64::MAX);
         assert!([f32::NAN, -0.5].into_iter().all(|x| Truth::cast_from(x).get()) && !Truth::cast_from(-0.0f64).get());
         assert_eq!(c64::cast_from(true), Complex::new(1.0, 0.0));
+    }
+
+    #[test]
+    fn wrapping_casts_are_those_of_x86() {
+        assert_eq!([-1.0, 300.0, f64::NAN, 3e9].map(u8::wrapped_from), [255, 44, 0, 0]);
+        assert_eq!([-1.0f32, 300.0, f32::NAN, -70_000.0].map(i16::wrapped_from), [-1, 300, 0, -4464]);
+        assert_eq!([3e9, f64::NAN, -3e9, 1.5].map(i32::wrapped_from), [i32::MIN, i32::MIN, i32::MIN, 1]);
+        assert_eq!([-1.0, 5e9, 1e30, f64::NAN].map(u32::wrapped_from), [u32::MAX, 705_032_704, 0, 0]);
+        assert_eq!([1e19, -1e19, f64::NAN].map(i64::wrapped_from), [i64::MIN; 3]);
+        let (half, whole) = (1u64 << 63, [-1.0f64, 1e19, 1e30, f64::NAN].map(u64::wrapped_from));
+        assert_eq!(whole, [u64::MAX, 10_000_000_000_000_000_000, 0, half]);
+        assert_eq!(u64::wrapped_from(-1e30f32), half);
+        assert_eq!((f32::wrapped_from(2.5f64), u8::wrapped_from(300i64)), (2.5, 44));
     }
 
     #[test]

@@ -320,6 +320,16 @@ impl Opcode {
         TABLE.iter().map(|row| row.opcode).find(|opcode| opcode.unmasked() == Some(self))
     }
 
+    /// May an elementwise operation have this parameter? The exponent of POWI; of COPY 1 if floats beyond an integer type wrap
+    /// as on x86-64, 0 if they saturate; else 0.
+    pub fn takes_param(self, param: u16) -> bool {
+        match self {
+            Opcode::Powi => (2..=5).contains(&param),
+            Opcode::Copy => param <= 1,
+            _ => param == 0,
+        }
+    }
+
     /// Are these operand types legal? Index views and keys have no type and are left out of `inputs`.
     pub fn check_types(self, output: DType, inputs: &[DType]) -> bool {
         let info = self.info();

@@ -90,9 +90,10 @@ macro_rules! for_each_opcode {
             (Isnan, "isnan", 60, Elementwise, 1, test ALL, isnan, none, 1, "isnanT({0})", ["IsNaN", "isnan", "isnan"], "Is it, or either part of it, NaN?"),
             (Isinf, "isinf", 61, Elementwise, 1, test ALL, isinf, none, 1, "isinfT({0})", ["IsInfinity", "isinf", "isinf"], "Is it, or either part of it, infinite?"),
             (Isfinite, "isfinite", 62, Elementwise, 1, test ALL, isfinite, none, 1, "isfiniteT({0})", ["IsFinite", "isfinite", "isfinite"], "Is it, with all its parts, finite?"),
-            (Copy, "copy", 63, Elementwise, 1, cast ALL, cast, none, 1, "castT({0})", ["", "", ""], "Copy, converting the type. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool tests for non-zero."),
+            (Copy, "copy", 63, Elementwise, 1, cast ALL, cast, none, 1, "castT({0})", ["", "", ""], "Copy, converting the type. Float to integer truncates; numbers beyond the integer type follow the key `casts` of the recorder. Integers wrap; to bool tests for non-zero."),
             (Cbrt, "cbrt", 65, Elementwise, 1, same FLOAT, cbrt, none, 15, "cbrtT({0})", ["Cbrt", "cbrt", "cbrt"], "Cube root, also of negative numbers."),
             (Reciprocal, "reciprocal", 66, Elementwise, 1, same COMPLEX, reciprocal, none, 5, "reciprocalT({0})", ["", "reciprocal", ""], "1/x; of zero, both parts are NaN."),
+            (Signbit, "signbit", 67, Elementwise, 1, test FLOAT, signbit, none, 1, "signbitT({0})", ["IsNegative", "signbit", ""], "Is the sign bit set? Also of -0 and NaN."),
             (Where, "where", 64, Elementwise, 3, select ALL, select, none, 1, "{0} ? {1} : {2}", ["", "", ""], "The second operand where the first is true, else the third."),
 
             (AddReduce, "add_reduce", 80, Reduction, 1, reduce ALL, add, zero, 1, "addT({0}, {1})", ["Sum", "", ""], "Sum over axes; any for bool."),

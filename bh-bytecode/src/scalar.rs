@@ -205,6 +205,8 @@ unary_class! {
 pub trait Float: FloatFunctions {
     /// Angle of the point (`x`, `self`).
     fn arctan2(self, x: Self) -> Self;
+    /// Is the sign bit set?
+    fn signbit(self) -> bool;
 }
 
 functions! {
@@ -256,6 +258,8 @@ functions! {
     isinf: Classify(x) -> Truth;
     /// Is it, with all its parts, finite?
     isfinite: Classify(x) -> Truth;
+    /// Is the sign bit set? Also of -0 and NaN.
+    signbit: Float(x) -> Truth;
 }
 
 /// Power; integers exactly (wrapping), and a negative integer exponent truncates the true value towards 0.
@@ -329,6 +333,12 @@ pub fn not_equal<T: Element>(a: T, b: T) -> Truth {
 #[inline(always)]
 pub fn cast<S: Element, D: CastFrom<S>>(x: S) -> D {
     D::cast_from(x)
+}
+
+/// The value converted to another type, floats beyond an integer type as x86's instructions convert them.
+#[inline(always)]
+pub fn wrap<S: Element, D: CastFrom<S>>(x: S) -> D {
+    D::wrapped_from(x)
 }
 
 /// `a` where the mask is true, else `b`.

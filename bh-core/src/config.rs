@@ -3,6 +3,7 @@
 //! One file counts, the first of: `BH_CONFIG`, the user's config directory, the install prefix, the built-in default. A
 //! file without `[stacks]` uses the built-in stacks. `BH_STACK` picks a stack and `BH_<SECTION>_<KEY>` overrides a key.
 
+pub(crate) mod casts;
 mod checks;
 mod describe;
 pub(crate) mod key;
@@ -18,6 +19,7 @@ use crate::abi::{ComponentTable, status};
 use crate::environment;
 use crate::error::{Error, Result};
 use crate::keys;
+pub use casts::Casts;
 pub use checks::Checks;
 pub use key::{Key, Row, Section, Setting};
 use names::hint;

@@ -3,6 +3,7 @@
 //! `cargo xtask header` writes the documented part of `config/default.toml` and `docs/keys.md` from it. A component reads a key
 //! by the row's constant, and [`crate::Component::KEYS`] is its list, so that no key is read that the table lacks.
 
+use crate::config::casts::Casts;
 use crate::config::key::{Row, Section};
 use crate::config::recipes::Recipes;
 use crate::config::size::Size;
@@ -64,9 +65,14 @@ keys! {
         PROGRAMS "programs": bool = "true",
             "Functions of scalars with loops are one operation, which engines run element by element; else they are operations on whole \
              arrays under masks.";
+        CASTS "casts": Casts = "\"numpy\"",
+            "What conversions of floats to integer types make of numbers that the type lacks: numpy (what NumPy makes of them on this \
+             processor: on x86-64 they wrap, elsewhere they saturate), saturate (the nearest number of the type, 0 of NaN).";
         CHECK "check": String = "[]",
-            "Run operations one by one and look at what they do: \"nan\" finds those that make NaN or infinities of other numbers, \
-             \"bounds\" finds indices out of range. Slow; for finding mistakes. BH_CHECK=nan,bounds is the same.";
+            "Find the operation that made a bad number: \"nan\" (a NaN of other numbers), \"inf\" (an infinity of finite numbers), \
+             \"overflow\" (sums, differences and products of integers beyond their type), \"zero-division\" (integers divided by 0). \
+             Programs run fused. \"bounds\" (indices out of range) and \"nan-all\" (also NaN and infinities that no result keeps) \
+             run operations one by one and are slow. BH_CHECK=nan,inf is the same.";
     }
 }
 

@@ -218,8 +218,8 @@ impl<'a> Builder<'a> {
                 }
                 let input = inputs.last().and_then(|&operand| self.batch.dtype(operand)).unwrap_or(output);
                 // A fold over no axes is a copy.
-                let opcode = if opcode.kind() == Kind::Reduction { Opcode::Copy } else { opcode };
-                let param = if opcode == Opcode::Powi { instr.param } else { 0 };
+                let (opcode, param) =
+                    if opcode.kind() == Kind::Reduction { (Opcode::Copy, 0) } else { (opcode, instr.param) };
                 if opcode == Opcode::Copy && input == output {
                     args[0]
                 } else {

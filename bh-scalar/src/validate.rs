@@ -2,7 +2,7 @@
 
 use crate::{Arg, Compute, Load, MOST_REGISTERS, Program, Statement, leaves};
 use bh_bytecode::batch::MAX_OPERANDS;
-use bh_bytecode::{DType, Kind, MAX_RANK, Opcode};
+use bh_bytecode::{DType, Kind, MAX_RANK};
 
 impl Program {
     /// Checks everything that those who run programs rely on.
@@ -82,7 +82,10 @@ impl Program {
         let fits = compute.opcode.kind() == Kind::Elementwise
             && usize::from(info.inputs) == types.len()
             && compute.opcode.check_types(output, &types);
-        let param = if compute.opcode == Opcode::Powi { 2..=5 } else { 0..=0 };
-        if fits && param.contains(&compute.param) { Ok(()) } else { Err(format!("'{compute}' does not fit the types")) }
+        if fits && compute.opcode.takes_param(compute.param) {
+            Ok(())
+        } else {
+            Err(format!("'{compute}' does not fit the types"))
+        }
     }
 }

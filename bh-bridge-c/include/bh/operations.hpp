@@ -326,6 +326,11 @@ template <class A, detail::if_operands<A> = 0> auto reciprocal(A &&a, place at =
     return detail::apply<BH_OP_RECIPROCAL, detail::rule::same, 0x1800>(at, detail::take(static_cast<A &&>(a), at));
 }
 
+/// Is the sign bit set? Also of -0 and NaN.
+template <class A, detail::if_operands<A> = 0> auto signbit(A &&a, place at = place::here()) {
+    return detail::apply<BH_OP_SIGNBIT, detail::rule::test, 0x600>(at, detail::take(static_cast<A &&>(a), at));
+}
+
 /// Sum over axes; any for bool.
 template <class A, detail::if_array<A> = 0>
 auto add_reduce(A &&a, const axes &over = {}, keep kept = dropdims, place at = place::here()) {

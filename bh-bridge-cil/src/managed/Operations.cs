@@ -87,6 +87,10 @@ namespace Bh.Managed
             else if (opcode == Opcode.Where) Choose(buffers, count);
             else if (opcode == Opcode.Powi) Powi(first, param, result, count);
             else if (opcode >= Opcode.Isnan && opcode <= Opcode.Isfinite) Classify(opcode, first, result.Wholes, count);
+            else if (opcode == Opcode.Signbit)
+            {
+                for (int i = 0; i < count; i++) result.Wholes[i] = BitConverter.DoubleToInt64Bits(first.Reals[i]) < 0 ? 1 : 0;
+            }
             else if (opcode >= Opcode.Greater && opcode <= Opcode.NotEqual) Compare(opcode, views[1].Type, first, buffers[2], result.Wholes, count);
             else if (first.Kind == Kind.Whole) Whole(opcode, views[1].Type, first.Wholes, buffers.Length > 2 ? buffers[2].Wholes : null, result.Wholes, count);
             else if (first.Kind == Kind.Real) Real(opcode, first.Reals, buffers.Length > 2 ? buffers[2].Reals : null, result.Reals, count);

@@ -73,6 +73,7 @@ namespace Bh.Managed
             { Opcode.Copy, new Rule("copy", 1, "all", Result.Any) },
             { Opcode.Cbrt, new Rule("cbrt", 1, "floats", Result.Same) },
             { Opcode.Reciprocal, new Rule("reciprocal", 1, "complex", Result.Same) },
+            { Opcode.Signbit, new Rule("signbit", 1, "floats", Result.Truth) },
             { Opcode.Where, new Rule("where", 3, "all", Result.Choice) },
             { Opcode.AddReduce, new Rule("add_reduce", 1, "all", Result.Fold) },
             { Opcode.MultiplyReduce, new Rule("multiply_reduce", 1, "all", Result.Fold) },

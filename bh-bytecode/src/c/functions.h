@@ -199,6 +199,9 @@ BH_FUNCTION bh_bool bh_$F_$N($T x) { return BH_M_$N(fabs)(x) == INFINITY; }
 //@ FLOAT isfinite
 BH_FUNCTION bh_bool bh_$F_$N($T x) { return BH_M_$N(fabs)(x) < INFINITY; }
 
+//@ FLOAT signbit
+BH_FUNCTION bh_bool bh_$F_$N($T x) { return signbit(x) != 0; }
+
 //@ COMPLEX isnan isinf
 BH_FUNCTION bh_bool bh_$F_$N($T x) { return bh_$F_$RN(x.re) || bh_$F_$RN(x.im); }
 

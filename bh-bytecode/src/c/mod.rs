@@ -51,7 +51,9 @@ pub fn type_name(dtype: DType) -> &'static str {
 /// index and key, `bh_u64` and `bh_u32`; their type is `output`.
 pub fn expression(opcode: Opcode, param: u16, input: DType, output: DType, args: &[&str]) -> String {
     let info = opcode.info();
+    let wraps = opcode == Opcode::Copy && param == 1 && input.is_float() && output.is_int();
     let suffix = match opcode {
+        _ if wraps => return format!("bh_wrap_{input}_{output}({})", args[0]),
         Opcode::Copy => format!("{input}_{output}"),
         Opcode::Range => format!("i64_{output}"),
         Opcode::Random => output.to_string(),
@@ -131,12 +133,15 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("bh_"))
 }
 
-/// The text of a function by its name, `bh_NAME_TYPE` or `bh_cast_TYPE_TYPE`.
+/// The text of a function by its name, `bh_NAME_TYPE`, `bh_cast_TYPE_TYPE` or `bh_wrap_TYPE_TYPE`.
 fn function(name: &str) -> Option<String> {
     let (stem, dtype) = name.strip_prefix("bh_")?.rsplit_once('_')?;
     let dtype = DType::from_name(dtype)?;
     if let Some(from) = stem.strip_prefix("cast_") {
         return Some(cast(DType::from_name(from)?, dtype));
+    }
+    if let Some(from) = stem.strip_prefix("wrap_") {
+        return Some(wrap(DType::from_name(from)?, dtype));
     }
     let section = FUNCTIONS.split("//@ ").skip(1).find(|section| {
         let head = section.lines().next().unwrap_or_default();
@@ -196,6 +201,21 @@ fn cast(from: DType, to: DType) -> String {
     format!("{head} {{ return {body}; }}")
 }
 
+/// The conversion function from a float to an integer type as x86-64 has it; see [`crate::CastFrom::wrapped_from`].
+fn wrap(from: DType, to: DType) -> String {
+    let (source, target) = (type_name(from), type_name(to));
+    let through = if to.size() < 4 || to == DType::I32 { DType::I32 } else { DType::I64 };
+    let (low, middle) = (range(through).0, type_name(through));
+    let end = if from == DType::F32 { ".0f" } else { ".0" };
+    let half = 1u128 << (8 * through.size() - 1);
+    let inside = format!("x >= -{half}{end} && x < {half}{end} ? ({middle})x : ({middle}){low}");
+    let body = match to {
+        DType::U64 => format!("x >= {half}{end} ? x < {}{end} ? ({target})x : 0 : ({target})({inside})", 2 * half),
+        _ => format!("({target})({inside})"),
+    };
+    format!("BH_FUNCTION {target} bh_wrap_{from}_{to}({source} x) {{ return {body}; }}")
+}
+
 /// Does the opcode have an expression?
 pub fn has_expression(opcode: Opcode) -> bool {
     !opcode.info().expression.is_empty() && !matches!(opcode.kind(), Kind::System | Kind::Extension)
@@ -211,6 +231,8 @@ mod tests {
         assert_eq!(text(Opcode::Add, DType::I8, DType::I8, &["v0", "v1"]), "bh_add_i8(v0, v1)");
         assert_eq!(text(Opcode::Powi, DType::F32, DType::F32, &["x"]), "bh_powi3_f32(x)");
         assert_eq!(text(Opcode::Copy, DType::F32, DType::U8, &["x"]), "bh_cast_f32_u8(x)");
+        assert_eq!(expression(Opcode::Copy, 1, DType::F32, DType::U8, &["x"]), "bh_wrap_f32_u8(x)");
+        assert_eq!(expression(Opcode::Copy, 1, DType::I32, DType::U8, &["x"]), "bh_cast_i32_u8(x)");
         assert_eq!(text(Opcode::Where, DType::F32, DType::F32, &["m", "a", "b"]), "m ? a : b");
         assert_eq!(text(Opcode::Random, DType::U64, DType::F64, &["n", "k"]), "bh_random_f64(n, k)");
     }

@@ -303,7 +303,11 @@ impl Generator<'_> {
             let input_type = if mask { DType::Bool } else { dtype };
             operands.push(self.input(input_type, &shape, &output, Rule { constant: true, identical: true }));
         }
-        let param = if opcode == Opcode::Powi { self.rng.between(2, 5) as u16 } else { 0 };
+        let param = match opcode {
+            Opcode::Powi => self.rng.between(2, 5) as u16,
+            Opcode::Copy if dtype.is_float() && output_type.is_int() => self.rng.between(0, 1) as u16,
+            _ => 0,
+        };
         self.push(opcode, param, &operands);
         self.arrays[output.0].usable = !inexact;
     }

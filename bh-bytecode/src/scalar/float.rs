@@ -134,6 +134,11 @@ macro_rules! float_arithmetic {
             fn arctan2(self, x: $type) -> $type {
                 f64::atan2(self as f64, x as f64) as $type
             }
+
+            #[inline(always)]
+            fn signbit(self) -> bool {
+                self.is_sign_negative()
+            }
         }
     )*};
 }
@@ -236,7 +241,8 @@ mod tests {
     fn special_values() {
         assert!(sign(f64::NAN).is_nan() && sign(-0.0f64).is_sign_positive());
         assert_eq!((rint(2.5), rint(-1.5), trunc(-1.5), ceil(1.2)), (2.0, -2.0, -1.0, 2.0));
-        let all = [isnan(f32::NAN), isinf(f64::NEG_INFINITY), !isfinite(f64::NAN), isfinite(1.0f32)];
+        let all =
+            [isnan(f32::NAN), isinf(f64::NEG_INFINITY), !isfinite(f64::NAN), isfinite(1.0f32), signbit(-f64::NAN)];
         assert!(all.into_iter().all(Truth::get));
         assert_eq!(power(-2.0, 3.0), -8.0);
         assert!(power(-2.0, 0.5f64).is_nan());

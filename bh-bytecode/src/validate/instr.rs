@@ -201,12 +201,15 @@ fn check_param(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
         if param == 0 && rank > 0 {
             return Err((None, "no axes are given".into()));
         }
-    } else if instr.opcode == Opcode::Powi {
-        if !(2..=5).contains(&param) {
-            return Err((None, format!("the exponent {param} is not from 2 to 5")));
-        }
-    } else if param != 0 {
-        return Err((None, format!("its parameter is {param} instead of 0")));
+    } else if !instr.opcode.takes_param(param) {
+        return Err((
+            None,
+            match instr.opcode {
+                Opcode::Powi => format!("the exponent {param} is not from 2 to 5"),
+                Opcode::Copy => format!("its parameter is {param} instead of 0 or 1"),
+                _ => format!("its parameter is {param} instead of 0"),
+            },
+        ));
     }
     Ok(())
 }

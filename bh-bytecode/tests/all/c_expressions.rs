@@ -194,7 +194,7 @@ fn cases() -> Vec<Case> {
                 types[0] = DType::Bool;
             }
             for output in outputs {
-                for param in if opcode == Opcode::Powi { 2..=5 } else { 0..=0 } {
+                for param in (0..=5).filter(|&param| opcode.takes_param(param)) {
                     let (operands, count) = combinations(&types);
                     cases.push(Case { opcode, param, input, output, operands, count });
                 }

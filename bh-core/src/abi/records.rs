@@ -45,6 +45,8 @@ pub mod status {
     pub const EXECUTION: i32 = 501;
     /// A component panicked.
     pub const PANIC: i32 = 502;
+    /// A check that the user asked for found an operation that makes a bad number.
+    pub const CHECK: i32 = 503;
 }
 
 /// "No block" in [`ErrorRecord::block`].

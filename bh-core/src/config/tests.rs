@@ -122,11 +122,15 @@ fn variables_override_keys() {
         Ok(MemorySettings { limit: usize::MAX, cache: 0, huge_pages: false })
     );
     let checks = |config: Config| config.checks().map_err(|error| error.text);
-    assert_eq!(checks(read("[recorder]\ncheck = ['nan', 'bounds']")), Ok(Checks { nan: true, bounds: true }));
+    assert_eq!(
+        checks(read("[recorder]\ncheck = ['nan', 'bounds']")),
+        Ok(Checks { nan: true, bounds: true, ..Checks::default() })
+    );
     let both = with_variables(read("[recorder]\ncheck = 'nan'"), &[("BH_CHECK", "bounds")]);
-    assert_eq!(checks(both), Ok(Checks { nan: false, bounds: true }));
+    assert_eq!(checks(both), Ok(Checks { bounds: true, ..Checks::default() }));
     let wrong = with_variables(read("[stacks]\na = ['x']"), &[("BH_CHECK", "nan,bound")]);
-    let valid = "'bound' is no check; valid: bounds, nan, or a list of them, or none";
+    let valid =
+        "'bound' is no check; valid: bounds, inf, nan, nan-all, overflow, zero-division, or a list of them, or none";
     assert_eq!(checks(wrong), Err(format!("environment variable BH_CHECK: {valid}")));
     let wrong = checks(read("[recorder]\n\ncheck = ['bound']"));
     assert_eq!(wrong, Err(format!("my.toml:3: key 'check': {valid}")));
@@ -144,7 +148,7 @@ fn errors_of_files_name_line_key_and_nearest_name() {
         ("[memory]\nlimits = 1", "my.toml:2: unknown key 'limits' in [memory]; did you mean 'limit'?"),
         (
             "[recorder]\n\nfoo = 1",
-            "my.toml:3: unknown key 'foo' in [recorder]; valid keys: check, immediate_bytes, max_bytes, max_instructions, programs, recipes, small_bytes",
+            "my.toml:3: unknown key 'foo' in [recorder]; valid keys: casts, check, immediate_bytes, max_bytes, max_instructions, programs, recipes, small_bytes",
         ),
         ("[stacks]\na = []", "my.toml:2: stack 'a' is empty; it needs at least one component"),
         ("[stacks]\na = ['x', []]", "my.toml:2: stack 'a' has an empty set of siblings"),

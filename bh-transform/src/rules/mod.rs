@@ -172,7 +172,7 @@ fn rule_of_row(row: Row, input: DType) -> Rule {
         Row::Greater | Row::GreaterEqual | Row::Less | Row::LessEqual | Row::Equal | Row::NotEqual => Zero,
         Row::LogicalAnd | Row::LogicalOr | Row::LogicalXor | Row::LogicalNot => Zero,
         Row::BitwiseAnd | Row::BitwiseOr | Row::BitwiseXor | Row::Invert | Row::LeftShift | Row::RightShift => Zero,
-        Row::Isnan | Row::Isinf | Row::Isfinite => Zero,
+        Row::Isnan | Row::Isinf | Row::Isfinite | Row::Signbit => Zero,
         Row::LogicalAndReduce | Row::LogicalOrReduce | Row::LogicalXorReduce => Zero,
         Row::BitwiseAndReduce | Row::BitwiseOrReduce | Row::BitwiseXorReduce => Zero,
         Row::AddReduce | Row::MaskedAddReduce => Of(Form::Sum),

@@ -49,7 +49,7 @@ pub(super) unsafe fn run(
     // SAFETY: each operand holds the elements of its shape.
     unsafe {
         match kind {
-            Kind::Elementwise if opcode == Opcode::Powi && !(2..=5).contains(&param) => Ok(false),
+            Kind::Elementwise if !opcode.takes_param(param) => Ok(false),
             Kind::Elementwise => {
                 let operation = (opcode, param);
                 Ok(dense(primitives, operation, shape, all) || elementwise(primitives, operation, shape, all))

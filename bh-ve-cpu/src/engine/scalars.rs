@@ -49,7 +49,7 @@ impl Scalars {
             *dtype = DType::from_code(input.dtype)?;
         }
         let types = &types[..inputs.len()];
-        if !opcode.check_types(output, types) || opcode == Opcode::Powi && !(2..=5).contains(&operation.param) {
+        if !opcode.check_types(output, types) || !opcode.takes_param(operation.param) {
             return None;
         }
         let (&last, &dtype) = (inputs.last()?, types.last()?);

@@ -85,25 +85,9 @@ def negative(kind, x):
     return _native.operate("subtract", [zero, _array(kind, x)])
 
 
-def signbit(kind, x):
-    # Only the host sees the sign of NaN, and it is asked for here.
-    return _sign_at_hand(kind, x) if type(x) is ndarray and _native.meets_hosts(x) else is_negative(kind, x)
-
-
-def _sign_at_hand(kind, x):
-    return fallback.from_numpy(np.asarray(np.signbit(fallback.lower(x))))
-
-
-def is_negative(kind, x):
-    """Is a number less than zero, or -0? Of NaN that is not seen, unless it is at hand."""
-    if type(x) is ndarray and is_inexact(kind) and _native.is_at_hand(x):
-        return _sign_at_hand(kind, x)
-    return _u.logical_or(_u.less(x, 0), _u.less(_u.divide(1.0, x), 0))
-
-
 def copysign(kind, x, y):
     size = _u.absolute(_array(kind, x))
-    return _where(*_arrays(BOOL, is_negative(kind, _array(kind, y))), negative(kind, size), size)
+    return _where(*_arrays(BOOL, _u.signbit(_array(kind, y))), negative(kind, size), size)
 
 
 def hypot(kind, x, y):
@@ -238,7 +222,6 @@ COMPOSED = {
     "square": _square,
     "reciprocal": reciprocal,
     "float_power": lambda kind, x, y: _native.operate("power", _arrays(kind, x, y)),
-    "signbit": signbit,
     "copysign": copysign,
     "hypot": hypot,
     "fmax": fmax,

@@ -15,7 +15,6 @@ from .._functions.joining import concatenate
 from .._numpy import fallback, floating_point
 from .._numpy.fallback import Fallback
 from .axes import axes_of, deliver, mask_of, only_axis, stand_in, target_of
-from .compositions import is_negative
 from .operands import overrides, wraps_own
 from .ufunc import UFUNCS, ufunc
 
@@ -154,7 +153,7 @@ def _with_sign(function, result, array, axes, keepdims, initial, mask):
         made._scalar = result._scalar
         return made
 
-    negative = UFUNCS["logical_and"](is_negative(array._code, array), array == 0)
+    negative = UFUNCS["logical_and"](UFUNCS["signbit"](array), array == 0)
     kept = negative if mask is None else UFUNCS["logical_or"](negative, ~mask)
     all_negative = _native.fold("logical_and_reduce", kept, mask_of(axes), keepdims)
     made = _native.operate("where", [all_negative, _native.full((), array._code, -0.0), result])

@@ -1,5 +1,5 @@
 //! Conversions between types. Integers of floats go to the nearest number of the type where there is none, and to zero for
-//! NaN: LLVM does so element by element.
+//! NaN: LLVM does so element by element. Under the other rule of COPY they wrap as x86's instructions do.
 
 use super::{Operation, is_signed};
 use crate::builder::{Builder, Element, Kind, Value};
@@ -53,6 +53,7 @@ impl Operation {
                 let has_conversion = input.size() <= 4 || self.level.has_wide_conversions();
                 return has_conversion.then(|| self.float_of(b, x, to));
             }
+            _ if input.is_float() && self.param == 1 => return self.wrapped_of(b, x),
             _ if input.is_float() => return self.integer_of(b, x),
             _ if input.size() > output.size() => b.truncate(x, to),
             _ if input.size() < output.size() && is_signed(input) => b.sign_extend(x, to),
@@ -96,6 +97,33 @@ impl Operation {
         }
         let greatest = b.splat(Kind::vector(to, x.lanes()), if signed { i64::MAX >> (64 - bits) } else { -1 });
         Some(b.select(is_beyond, greatest, number))
+    }
+
+    /// The integer of a float towards zero by x86's rule: what the type in between lacks becomes its smallest number, whose low
+    /// bits are the result; `None` if the level lacks conversions.
+    fn wrapped_of<'c>(&self, b: &Builder<'c>, x: Value<'c>) -> Option<Value<'c>> {
+        let is_small = self.output.size() < 4 || self.output == DType::I32;
+        let has_conversion = is_small || self.level == Level::Avx512;
+        if !self.output.is_int() || !has_conversion {
+            return None;
+        }
+        let bits = if is_small { 32 } else { 64 };
+        let (end, through) = (2f64.powi(bits - 1), Element::integer(bits as usize));
+        let [high, low] = [end, -end].map(|number| b.splat(x.kind, number));
+        let convert = |x: Value<'c>| {
+            let below = b.select(b.compare(Float::OLT, x, high), x, low);
+            let inside = b.select(b.compare(Float::OLT, below, low), low, below);
+            b.float_to_signed(inside, through)
+        };
+        let number = convert(x);
+        if self.output == DType::U64 {
+            // The upper half of the type is made from the lower one.
+            let upper = convert(b.sub(x, high));
+            let sign = b.splat(Kind::vector(through, x.lanes()), i64::MIN);
+            return Some(b.select(b.compare(Float::OGE, x, high), b.xor(upper, sign), number));
+        }
+        let to = Element::of(self.output);
+        Some(if self.output.size() * 8 < bits as usize { b.truncate(number, to) } else { number })
     }
 }
 

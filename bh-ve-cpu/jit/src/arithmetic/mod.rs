@@ -16,7 +16,7 @@ use inkwell::{FloatPredicate as Float, IntPredicate as Int};
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) opcode: Opcode,
-    /// The exponent of POWI, else 0.
+    /// That of the instruction.
     pub(crate) param: u16,
     /// Type of the last operand.
     pub(crate) input: DType,
@@ -134,6 +134,10 @@ impl Operation {
                 b.select(above, one, b.select(below, minus, rest))
             }
             Opcode::Isnan => b.compare(Float::UNO, x, x),
+            Opcode::Signbit => {
+                let [one, zero] = [1.0, 0.0].map(|number| b.splat(x.kind, number));
+                b.compare(Float::OLT, b.intrinsic("copysign", &[one, x]), zero)
+            }
             Opcode::Isinf | Opcode::Isfinite => {
                 let size = b.intrinsic("fabs", &[x]);
                 let infinite = b.splat(x.kind, f64::INFINITY);

@@ -167,6 +167,42 @@ fn float_to_integer(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
     }
 }
 
+/// Conversions of floats to integers as x86-64 has them, in vector instructions where the level has some: what the type in
+/// between lacks becomes its smallest number.
+fn float_to_wrapped(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
+    macro_rules! convert {
+        ($source:ty, $through:ty, $type:ty) => {
+            block::unary(isa, |x: $source| {
+                let low = <$through>::MIN as $source;
+                let below = if x < -low { x } else { low };
+                let inside = if below < low { low } else { below };
+                // SAFETY: the number is in the range of the type in between.
+                unsafe { inside.to_int_unchecked::<$through>() as $type }
+            })
+        };
+    }
+    macro_rules! to {
+        ($source:ty) => {
+            match output {
+                DType::I8 => convert!($source, i32, i8),
+                DType::I16 => convert!($source, i32, i16),
+                DType::I32 => convert!($source, i32, i32),
+                DType::I64 => convert!($source, i64, i64),
+                DType::U8 => convert!($source, i32, u8),
+                DType::U16 => convert!($source, i32, u16),
+                DType::U32 => convert!($source, i64, u32),
+                DType::U64 => block::unary(isa, scalar::wrap::<$source, u64>),
+                _ => None,
+            }
+        };
+    }
+    match input {
+        DType::F32 => to!(f32),
+        DType::F64 => to!(f64),
+        _ => None,
+    }
+}
+
 /// The arithmetic that programs do in place, and that folds along outer axes consist of.
 fn in_place(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
     macro_rules! by_opcode {
@@ -204,8 +240,8 @@ fn native_f32(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
     }
 }
 
-/// The primitive of an element-wise opcode, by the type of its last operand and of its result; `param` is the exponent of
-/// POWI and nothing otherwise. None if the opcode is not element-wise or the types are not legal for it.
+/// The primitive of an element-wise opcode, by the type of its last operand and of its result; `param` is that of the
+/// instruction. None if the opcode is not element-wise or the types are not legal for it.
 pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType) -> Option<PrimFn> {
     if input == DType::F32
         && let Some(found) = native_f32(isa, opcode)
@@ -213,6 +249,12 @@ pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType)
         return Some(found);
     }
     if let Some(found) = in_place(isa, opcode, input) {
+        return Some(found);
+    }
+    if opcode == Opcode::Copy
+        && param == 1
+        && let Some(found) = float_to_wrapped(isa, input, output)
+    {
         return Some(found);
     }
     if opcode == Opcode::Copy

@@ -7,12 +7,12 @@ use bh_bytecode::{DType, Opcode, TypeSet};
 
 /// All cases of an elementwise opcode.
 pub(super) fn cases(opcode: Opcode) -> Vec<Case> {
-    let exponents: &[u16] = if opcode == Opcode::Powi { &[2, 3, 4, 5] } else { &[0] };
     let mut cases = Vec::new();
     for dtype in opcode.info().types.iter() {
         for output in output_types(opcode, dtype) {
             for &layout in Layout::ALL {
-                for &param in exponents {
+                let differs = opcode != Opcode::Copy || dtype.is_float() && output.is_int();
+                for param in (0..=5).filter(|&param| opcode.takes_param(param) && (param == 0 || differs)) {
                     cases.extend(case(opcode, dtype, output, layout, param));
                 }
             }
