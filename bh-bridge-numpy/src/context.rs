@@ -11,6 +11,7 @@ use bh_core::launcher::Launcher;
 use bh_core::services::Handles;
 use bh_core::stack::CALL;
 use bh_recorder::{ArrayId, Input, Location, Recorder};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 use std::fmt::Write;
@@ -213,6 +214,29 @@ impl Stack {
     /// Makes each operation complete before it returns, or goes back to recording.
     fn set_eager(&self, eager: bool) -> PyResult<()> {
         self.context.recorder.set_eager(eager).map_err(exception)
+    }
+
+    /// Changes the checks of operations: a list of names.
+    fn set_checks(&self, py: Python<'_>, list: &str) -> PyResult<()> {
+        let checks = bh_recorder::Checks::parse(list).map_err(PyValueError::new_err)?;
+        detached(py, || self.context.recorder.set_checks(checks)).map_err(exception)
+    }
+
+    /// Begins to count the digits of results, or ends it.
+    fn set_digits(&self, py: Python<'_>, on: bool) -> PyResult<()> {
+        detached(py, || self.context.recorder.set_digits(on)).map_err(exception)
+    }
+
+    /// File, line, operation, the digits of the worst element and of the whole result, the most that the type has, and runs, for
+    /// each line's operations.
+    #[allow(clippy::type_complexity, reason = "a row of a table")]
+    fn digits(&self, py: Python<'_>) -> PyResult<Vec<(String, u32, String, f64, f64, f64, u64)>> {
+        let lines = detached(py, || self.context.recorder.digits()).map_err(exception)?;
+        let row = |line: bh_recorder::LineDigits| {
+            let [element, array, most] = [line.element, line.array, 0.0].map(|distance| line.digits(distance));
+            (line.place.0, line.place.1, line.operation, element, array, most, line.runs)
+        };
+        Ok(lines.into_iter().map(row).collect())
     }
 
     /// Name and version of the stack and its components, one line each.

@@ -112,8 +112,10 @@ pub fn settled<R: Send>(
 ) -> PyResult<(R, Option<Error>)> {
     let mut elsewhere = None;
     let result = waiting(py, |patience| match f(patience) {
-        // Reported once, it is not in the way of a second call.
-        Err(failure) if failure.origin.is_some() => f(patience).inspect(|_| elsewhere = Some(failure)),
+        // Reported once, it is not in the way of a second call. What a check finds is always raised.
+        Err(failure) if failure.origin.is_some() && failure.status != status::CHECK => {
+            f(patience).inspect(|_| elsewhere = Some(failure))
+        }
         result => result,
     })?;
     Ok((result, elsewhere))

@@ -61,12 +61,13 @@ pub use record::Input;
 pub use record::check::result_type;
 pub use record::location::Location;
 pub use stack::backend::Backend;
+pub use stack::digits::LineDigits;
 
 use array::later::Later;
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{DType, View};
 use bh_core::abi::status;
-pub use bh_core::config::{Checks, Recipes};
+pub use bh_core::config::{Casts, Checks, Recipes};
 use bh_core::config::{Config, Key, Size};
 use bh_core::environment;
 use bh_core::error::{Error, Result};
@@ -108,9 +109,13 @@ pub struct Options {
     pub recipes: Recipes,
     /// Are scalar programs recorded?
     pub programs: bool,
+    /// What conversions make of floats beyond an integer type.
+    pub casts: Casts,
+    /// Digits of results are counted.
+    pub digits: bool,
     /// Each operation completes before it returns.
     pub eager: bool,
-    /// What is checked of each operation; they then run one by one.
+    /// What is checked.
     pub checks: Checks,
     /// Directory that each batch is written to before it runs.
     pub dump: Option<PathBuf>,
@@ -126,6 +131,8 @@ impl Default for Options {
             immediate_bytes: recorder::IMMEDIATE_BYTES.default().0 as u64,
             recipes: Recipes::default(),
             programs: recorder::PROGRAMS.default(),
+            casts: Casts::default(),
+            digits: false,
             eager: false,
             checks: Checks::default(),
             dump: None,
@@ -134,6 +141,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// May small operations be carried out where they are called? Batches alone are checked, and have shadows.
+    pub(crate) fn works_at_once(&self) -> bool {
+        !self.eager && !self.checks.fused() && !self.digits
+    }
+
     /// The defaults changed by the config's section `recorder` and by the environment: `BH_EAGER`, `BH_CHECK` and
     /// `BH_DUMP`.
     pub fn from_config(config: &Config) -> Result<Options> {
@@ -151,11 +163,18 @@ impl Options {
             immediate_bytes: number(&recorder::IMMEDIATE_BYTES)?,
             recipes: config.core(&recorder::RECIPES)?,
             programs: config.core(&recorder::PROGRAMS)?,
-            eager: environment::variable("BH_EAGER").is_some_and(|value| value != "0") || checks.any(),
+            casts: config.core(&recorder::CASTS)?,
+            digits: false,
+            eager: asks_for_eager() || checks.one_by_one(),
             checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
         })
     }
+}
+
+/// Does the environment ask for eager mode?
+fn asks_for_eager() -> bool {
+    environment::variable("BH_EAGER").is_some_and(|value| value != "0")
 }
 
 /// What a bridge asks about an array.
@@ -321,6 +340,66 @@ impl Recorder {
         let (options, config) = find().inspect_err(|_| Launcher::let_the_first_speak())?;
         let name = name.map(str::to_owned);
         self.start(options, move || Ok(Box::new(Stack::load_with(&config, name.as_deref(), handles)?)))
+    }
+
+    /// Changes the checks, once everything that was recorded has run. Fails while digits are counted.
+    pub fn set_checks(&self, checks: Checks) -> Result<()> {
+        self.sync()?;
+        let executor = {
+            let mut state = self.state();
+            state.refuse_in_trace("changes the checks")?;
+            let executor = state.executor()?;
+            if let Some(running) = &mut state.running {
+                if running.options.digits {
+                    return Err(Error::new(
+                        status::ARGUMENT,
+                        "check: operations are not checked while digits are counted",
+                    ));
+                }
+                running.options.checks = checks;
+                running.options.eager = asks_for_eager() || checks.one_by_one();
+            }
+            executor
+        };
+        executor.set_checks(checks)
+    }
+
+    /// Begins to count the decimal digits that the results of each line keep, with nothing counted yet, or ends it. It needs
+    /// four times the memory of floats, and is for contexts without checks.
+    pub fn set_digits(&self, on: bool) -> Result<()> {
+        self.sync()?;
+        let executor = {
+            let mut state = self.state();
+            state.refuse_in_trace("counts digits")?;
+            let executor = state.executor()?;
+            if let Some(running) = &mut state.running {
+                if on && running.options.checks.any() {
+                    return Err(Error::new(status::ARGUMENT, "digits: are not counted while operations are checked"));
+                }
+                running.options.digits = on;
+            }
+            executor
+        };
+        executor.set_digits(on)
+    }
+
+    /// The digits of each line's results so far, in the order of first runs; nothing unless they are counted.
+    pub fn digits(&self) -> Result<Vec<LineDigits>> {
+        self.sync()?;
+        let executor = self.state().executor()?;
+        let mut lines = executor.digits()?;
+        for line in &mut lines {
+            let (file, number) = &line.place;
+            if let Some(place) = self.looked_up(file, *number) {
+                line.place = place;
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The checks that are made.
+    pub fn checks(&self) -> Result<Checks> {
+        Ok(self.state().running()?.options.checks)
     }
 
     /// Calls `f` with the loaded stack, after all work that runs now.

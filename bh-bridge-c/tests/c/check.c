@@ -41,10 +41,10 @@ static void check_numbers(bh_context *context, int found) {
     int line;
     if (found) {
         line = __LINE__ + 1;
-        FAILS_HERE(bh_divide_new(&result, bh_f64(1), a), BH_STATUS_EXECUTION, "divide: element 1 of the result is inf");
+        FAILS_HERE(bh_divide_new(&result, bh_f64(1), a), BH_STATUS_CHECK, "divide: element 1 of the result is inf");
         TRUE(result == NULL && bh_error_line() == (uint32_t)line);
-        FAILS_HERE(bh_sqrt_new(&result, a), BH_STATUS_EXECUTION, "sqrt: element 2 of the result is nan");
-        FAILS_HERE(bh_log(a, a), BH_STATUS_EXECUTION, "log: element 1 of the result is -inf");
+        FAILS_HERE(bh_sqrt_new(&result, a), BH_STATUS_CHECK, "sqrt: element 2 of the result is nan");
+        FAILS_HERE(bh_log(a, a), BH_STATUS_CHECK, "log: element 1 of the result is -inf");
         OK(bh_add(a, a, bh_f64(1))); /* found once */
     } else {
         OK(bh_divide_new(&result, bh_f64(1), a));
@@ -53,6 +53,20 @@ static void check_numbers(bh_context *context, int found) {
         OK(bh_free(result));
     }
     OK(bh_free(a));
+}
+
+/* Programs run fused: the failure comes with the next wait, with the line that made the first NaN. */
+static void check_fused(bh_context *context) {
+    bh_array *a = vector(context, 4, 0, -1), *root, *sum;
+    double values[3];
+    const int line = __LINE__ + 1;
+    OK(bh_sqrt_new(&root, a));
+    OK(bh_add_new(&sum, root, bh_f64(1)));
+    FAILS(bh_read(values, sum), BH_STATUS_CHECK, "sqrt: element 2 of the result is nan, but no NaN went into it (operands: -1)");
+    TRUE(strstr(bh_error_file(), "check.c") != NULL && bh_error_line() == (uint32_t)line);
+    OK(bh_free(a));
+    OK(bh_free(root));
+    OK(bh_free(sum));
 }
 
 static void check_indices(bh_context *context, const char *text) {
@@ -75,13 +89,17 @@ int main(void) {
     const char *precise = "gather: index 3 at element (1, 0) of the index array is out of range for 3 elements";
     bh_context *context;
 
-    context = checked("nan,bounds");
+    context = checked("nan-all,bounds");
     check_numbers(context, 1);
     check_indices(context, precise);
     OK(bh_context_destroy(context));
 
-    context = checked("nan");
+    context = checked("nan-all");
     check_numbers(context, 1);
+    OK(bh_context_destroy(context));
+
+    context = checked("nan");
+    check_fused(context);
     OK(bh_context_destroy(context));
 
     context = checked("bounds");
@@ -96,6 +114,6 @@ int main(void) {
 
     TRUE(setenv("BH_CHECK", "nan,speling", 1) == 0);
     FAILS(bh_context_create(&context, NULL), BH_STATUS_CONFIG,
-          "environment variable BH_CHECK: 'speling' is no check; valid: bounds, nan");
+          "environment variable BH_CHECK: 'speling' is no check; valid: bounds, inf, nan, nan-all");
     return 0;
 }

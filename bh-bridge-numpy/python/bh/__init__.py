@@ -56,6 +56,7 @@ else:
     from ._tools.installation import warn_of_newer_numpy as _warn  # noqa: E402
     from ._tools import tracebacks as _tracebacks  # noqa: E402
     from ._tools.runtime import (  # noqa: E402,F401
+        check,
         devices,
         eager,
         explain,
@@ -75,7 +76,7 @@ else:
         **dict.fromkeys(("CheckpointError", "checkpoint", "restore"), "_cluster.checkpoints"),
         **dict.fromkeys(("GraphError", "sink", "source", "task"), "_graph.graph"),
         **{"parallel": "_jit.parallel", "stream": "_jit.stream"},
-        **{"doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
+        **{"digits": "_tools.digits", "doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
         **{"fft": "", "random": ""},
     }
     # NumPy's functions that are told of bh's need the part as soon as they are there.

@@ -1,4 +1,4 @@
-"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] [--backend B] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] [--check-nan] [--digits] [--backend B] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
 import importlib.util
@@ -17,6 +17,8 @@ def _parser():
     parser.add_argument("--live", action="store_true", help="serve that page on this machine while the script runs, at an address that is printed")
     parser.add_argument("--info", action="store_true", help="print versions and components, and run nothing")
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
+    parser.add_argument("--check-nan", action="store_true", help="name the operation that makes the first NaN, and its line, at full speed")
+    parser.add_argument("--digits", action="store_true", help="print at the end how many decimal digits the results of each line keep")
     parser.add_argument("--backend", metavar="B", help="what NumPy is built on: bh (the default), numpy, numexpr, or a back end of an installed package")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
     parser.add_argument("--views", metavar="NAME", action="append", default=[], help="a package whose functions get NumPy's arrays, over the memory of bh's, although it is known to take those of bh")
@@ -30,10 +32,12 @@ def main():
     """Runs the command line."""
     parser = _parser()
     options = parser.parse_args()
-    if options.backend not in (None, "bh") and any((options.stack, options.check, options.report, options.live, options.doctor)):
-        parser.error("--stack, --check, --report, --live and --doctor are for the back end bh")
+    if options.backend not in (None, "bh") and any((options.stack, options.check, options.report, options.live, options.doctor, options.check_nan, options.digits)):
+        parser.error("--stack, --check, --check-nan, --digits, --report, --live and --doctor are for the back end bh")
     if options.stack:
         os.environ["BH_STACK"] = options.stack
+    if options.check_nan:
+        os.environ["BH_CHECK"] = "nan"
     import bh
     from ._numpy import imports, rewriting
 
@@ -70,6 +74,8 @@ def main():
         from ._tools import doctor as _doctor
 
         _doctor.begin()
+    if options.digits:
+        bh.digits(watch=True)
     sys.argv = [options.script, *options.arguments]
     imports.named.update(options.named)
     imports.shown.update(options.views)
@@ -92,6 +98,8 @@ def main():
             leaving.end()
         if options.doctor:
             print(bh.doctor(), file=sys.stderr)
+        if options.digits:
+            print(bh.digits(), file=sys.stderr)
         if options.profile:
             print(bh.profile() if imports.stand is None else imports.stand._work.report(), file=sys.stderr)
         if (options.profile or options.doctor) and imports.report():

@@ -310,6 +310,12 @@ impl Recorder {
     ) -> Result<R> {
         let executor = &held.executor;
         let mut needed = held.needed;
+        let mut f = |data: &mut dyn Data| {
+            if !held.reads {
+                executor.note_change(held.base.id);
+            }
+            f(data)
+        };
         if executor.is_affine() {
             note_known(&mut self.state(), held)?;
             let result = executor.access_on_thread(held.base.id, needed, patience, f);

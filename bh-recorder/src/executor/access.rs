@@ -27,6 +27,14 @@ fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
 impl Executor {
     /// Calls into the stack, on the thread that the stack asks for, when no batch runs.
     pub(crate) fn with_backend<R: Send>(&self, f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send) -> Result<R> {
+        self.with_engine(|engine| match engine.backend.as_deref_mut() {
+            Some(backend) => f(backend),
+            None => Err(ended()),
+        })
+    }
+
+    /// As [`Executor::with_backend`], with what else runs batches.
+    pub(super) fn with_engine<R: Send>(&self, f: impl FnOnce(&mut Engine) -> Result<R> + Send) -> Result<R> {
         if lock(&self.shared.queue).affine {
             return self.on_thread(0, false, f);
         }
@@ -34,15 +42,21 @@ impl Executor {
             program_wait(&mut |patience| self.wait_until(patience, &|queue| !queue.running)).unwrap_or(Ok(()))?;
         }
         let _inside = Inside::run();
-        match lock(&self.shared.engine).backend.as_deref_mut() {
-            Some(backend) => guarded(|| f(backend)),
-            None => Err(ended()),
-        }
+        let mut engine = lock(&self.shared.engine);
+        guarded(|| f(&mut engine))
     }
 
     /// Do data calls have to be made on the executor thread?
     pub(crate) fn is_affine(&self) -> bool {
         lock(&self.shared.queue).affine
+    }
+
+    /// Notes that the program is about to change a base's data itself.
+    pub(crate) fn note_change(&self, base: u64) {
+        let mut queue = lock(&self.shared.queue);
+        if queue.notes_changes {
+            queue.changed.insert(base);
+        }
     }
 
     /// Notes that a base's data is about to be used, so that no batch with it begins, if all batches up to `epoch` are done.
@@ -88,11 +102,11 @@ impl Executor {
         &self,
         after: u64,
         reports: bool,
-        f: impl FnOnce(&mut dyn Backend) -> Result<R> + Send,
+        f: impl FnOnce(&mut Engine) -> Result<R> + Send,
     ) -> Result<R> {
         self.post(after, reports, None, |reach| match reach {
-            Reach::Engine(Engine { backend: Some(backend) }) => f(backend.as_mut()),
-            _ => Err(ended()),
+            Reach::Engine(engine) => f(engine),
+            Reach::Data(_) => Err(ended()),
         })
     }
 
@@ -166,7 +180,7 @@ impl Executor {
             self.complete(epoch, patience)?;
         }
         self.post(epoch, true, Some(base), |reach| match reach {
-            Reach::Engine(Engine { backend: Some(backend) }) => f(backend.as_mut()),
+            Reach::Engine(Engine { backend: Some(backend), .. }) => f(backend.as_mut()),
             Reach::Engine(_) => Err(ended()),
             Reach::Data(data) => f(data),
         })

@@ -18,8 +18,10 @@ use crate::process::patience::Patience;
 use crate::process::waits::program_wait;
 use crate::stack::backend::Backend;
 use crate::stack::checked;
+use crate::stack::checked::guard::Guard;
+use crate::stack::digits::{Digits, LineDigits};
 use crate::state::settled::Own;
-use bh_bytecode::{Base, Batch};
+use bh_bytecode::{Base, Batch, base_flags};
 use bh_core::abi::{capability, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
@@ -28,6 +30,7 @@ use bh_core::threads::without_signals;
 use handoff::handoff;
 use queue::Queue;
 use std::any::Any;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -50,13 +53,16 @@ struct Shared {
     progress: Condvar,
     /// Whoever calls into the stack holds it, but for calls that the stack takes from any thread.
     engine: Mutex<Engine>,
-    checks: Checks,
     dump: Option<PathBuf>,
 }
 
 /// The stack.
-struct Engine {
+pub(crate) struct Engine {
     backend: Option<Box<dyn Backend>>,
+    checks: Checks,
+    guard: Guard,
+    /// Shadows of the arrays, while their digits are counted.
+    digits: Option<Digits>,
 }
 
 /// A batch that is handed over.
@@ -100,10 +106,10 @@ impl Executor {
             queue: Mutex::new(Queue::new()),
             work: Condvar::new(),
             progress: Condvar::new(),
-            engine: Mutex::new(Engine { backend: None }),
-            checks,
+            engine: Mutex::new(Engine { backend: None, checks, guard: Guard::default(), digits: None }),
             dump,
         });
+        lock(&shared.queue).notes_changes = checks.fused();
         let executor = Executor { shared: shared.clone(), thread: Mutex::new(None), profile: OnceLock::new() };
         let (giver, taker) = handoff();
         executor.spawn(move || {
@@ -227,6 +233,32 @@ impl Executor {
         result
     }
 
+    /// Changes the checks of the batches that follow.
+    pub(super) fn set_checks(&self, checks: Checks) -> Result<()> {
+        lock(&self.shared.queue).notes_changes = checks.fused();
+        self.with_engine(|engine| {
+            engine.checks = checks;
+            engine.backend.as_deref_mut().map_or(Ok(()), |backend| engine.guard.end_log(backend))
+        })
+    }
+
+    /// Begins to count the digits of results, or ends it.
+    pub(super) fn set_digits(&self, on: bool) -> Result<()> {
+        lock(&self.shared.queue).notes_changes = on;
+        self.with_engine(|engine| {
+            let before = std::mem::replace(&mut engine.digits, on.then(Digits::default));
+            match (before, engine.backend.as_deref_mut()) {
+                (Some(mut digits), Some(backend)) => digits.drop_shadows(backend, |_| true),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// The digits of each line's results.
+    pub(super) fn digits(&self) -> Result<Vec<LineDigits>> {
+        self.with_engine(|engine| Ok(engine.digits.as_ref().map_or(Vec::new(), Digits::lines)))
+    }
+
     /// Is nothing under way?
     pub(super) fn is_idle(&self) -> bool {
         lock(&self.shared.queue).is_idle()
@@ -267,7 +299,7 @@ impl Executor {
 
 impl Engine {
     /// Gives a batch to the stack. Returns the ticket of its work, and what failed.
-    fn run(&mut self, job: &mut Job, checks: Checks, dump: Option<&Path>) -> (Ticket, Result<()>) {
+    fn run(&mut self, job: &mut Job, changed: &HashSet<u64>, dump: Option<&Path>) -> (Ticket, Result<()>) {
         let Some(backend) = self.backend.as_deref_mut() else { return (Ticket::DONE, Ok(())) };
         let mut first = Ok(());
         for (base, own) in job.given.drain(..) {
@@ -283,9 +315,16 @@ impl Engine {
         if let Some(directory) = dump {
             first = first.and(crate::stack::dump::write(directory, backend, &batch));
         }
-        let ran = match checks.any() {
-            true => checked::run(backend, &batch, checks).map(|()| Ticket::DONE),
-            false => backend.execute(&batch, &[]),
+        let is_shared = || !job.exported.is_empty() || batch.bases.iter().any(|base| base.has(base_flags::PINNED));
+        let checks = self.checks;
+        let ran = if checks.one_by_one() {
+            checked::run(backend, &batch, checks).map(|()| Ticket::DONE)
+        } else if checks.fused() {
+            self.guard.run(backend, &batch, checks, (changed, is_shared(), job.work)).map(|()| Ticket::DONE)
+        } else if let Some(digits) = &mut self.digits {
+            digits.run(backend, &batch, changed, is_shared()).map(|()| Ticket::DONE)
+        } else {
+            backend.execute(&batch, &[])
         };
         match ran {
             Ok(ticket) => (ticket, first),

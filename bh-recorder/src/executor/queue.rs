@@ -7,7 +7,7 @@ use crate::process::patience::LIGHT;
 use bh_bytecode::Batch;
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Batches that wait or run, at most; who hands over another one waits.
@@ -49,6 +49,9 @@ pub(super) struct Queue {
     pub(super) calls: VecDeque<Call>,
     /// Bases whose data is being read or written from outside; no batch with one of them begins.
     pub(super) accessed: Vec<u64>,
+    /// Bases that the program has changed itself since the last batch was given to the stack, if they are wanted.
+    pub(super) changed: HashSet<u64>,
+    pub(super) notes_changes: bool,
     /// The last batch that was handed over.
     pub(super) submitted: u64,
     /// All batches up to this one are done.
@@ -86,6 +89,8 @@ impl Queue {
             waiting_for_ticket: false,
             calls: VecDeque::new(),
             accessed: Vec::new(),
+            changed: HashSet::new(),
+            notes_changes: false,
             submitted: 0,
             completed: 0,
             wanted: 0,

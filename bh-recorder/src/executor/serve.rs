@@ -74,7 +74,16 @@ impl Shared {
             queue.waiting -= 1;
         }
         drop(queue);
-        let backend = lock(&self.engine).backend.take();
+        let mut engine = lock(&self.engine);
+        let mut backend = engine.backend.take();
+        if let Some(backend) = backend.as_deref_mut() {
+            // What the guard keeps is nobody's when the stack ends.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let shadows = engine.digits.take().map_or(Ok(()), |mut digits| digits.drop_shadows(backend, |_| true));
+                engine.guard.end_log(backend).and(shadows)
+            }));
+        }
+        drop(engine);
         // A panicking destructor must not take the process down.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(backend)));
     }
@@ -133,12 +142,13 @@ impl Shared {
             queue.running_bases.clear();
             queue.running_bases.extend(job.batch.bases.iter().map(|base| base.id));
         }
+        let changed = std::mem::take(&mut queue.changed);
         drop(queue);
         let (ticket, result) = {
             let _inside = Inside::run();
             let mut engine = lock(&self.engine);
             let _state = DefaultFloatState::enter();
-            let work = || engine.run(&mut job, self.checks, self.dump.as_deref());
+            let work = || engine.run(&mut job, &changed, self.dump.as_deref());
             catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| (Ticket::DONE, Err(panic_error(&*panic))))
         };
         let mut queue = lock(&self.queue);

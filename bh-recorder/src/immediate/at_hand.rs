@@ -117,7 +117,11 @@ impl State {
             },
             _ => (opcode, 0, inputs),
         };
-        Some((Operation { opcode, param, location: Location::UNKNOWN }, inputs))
+        let first = || match inputs.first()? {
+            Known::Number(constant) => Some(constant.dtype()),
+            Known::Part(array, _) => Some(self.dtype(self.find(*array).ok()?)),
+        };
+        Some((self.with_rule(Operation { opcode, param, location: Location::UNKNOWN }, dtype, first), inputs))
     }
 
     /// The inputs as the engine takes them, if all are at hand, of types that the operation takes, and in C's order.
@@ -232,6 +236,7 @@ impl State {
             };
         }
         let operation = Operation { opcode, param, location: Location::UNKNOWN };
+        let operation = self.with_rule(operation, dtype, || types.first().copied());
         let told = (0, Layout::default());
         let done = self.finish_into(operation, told, target, &mut operands[..=inputs.len()]);
         if matches!(done, Ok(true)) {

@@ -62,7 +62,8 @@ impl State {
     /// The result of an operation on known scalars, if the stack computes it here.
     pub(crate) fn evaluate(&self, operation: Operation<'_>, dtype: DType, sources: &[Source]) -> Option<Constant> {
         let running = self.running.as_ref()?;
-        let evaluator = running.evaluator.as_ref().filter(|_| !running.options.eager && !self.records_all())?;
+        let evaluator =
+            running.evaluator.as_ref().filter(|_| running.options.works_at_once() && !self.records_all())?;
         let opcode = operation.opcode;
         if opcode.kind() != Kind::Elementwise || sources.is_empty() || sources.len() > INPUTS {
             return None;

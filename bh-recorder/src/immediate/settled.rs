@@ -25,7 +25,7 @@ impl State {
     pub(crate) fn settles(&self, bytes: u64) -> Option<&Arc<Services>> {
         let running = self.running.as_ref().filter(|_| !self.records_all())?;
         let immediate = running.immediate.as_ref()?;
-        (bytes <= running.options.immediate_bytes && !running.options.eager).then_some(&immediate.services)
+        (bytes <= running.options.immediate_bytes && running.options.works_at_once()).then_some(&immediate.services)
     }
 
     /// Is an operation of a kind on so many bytes one of a long chain, which is recorded?

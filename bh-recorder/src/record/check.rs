@@ -69,12 +69,11 @@ pub(crate) fn check_param(opcode: Opcode, param: u16, rank: usize) -> Result<()>
         Kind::Accumulate if param.count_ones() != 1 => {
             refuse(format!("{name}: exactly one axis is needed, {} are given", param.count_ones()))
         }
-        Kind::Elementwise if opcode == Opcode::Powi && !(2..=5).contains(&param) => {
-            refuse(format!("{name}: the exponent is {param}, but must be 2 to 5"))
-        }
-        Kind::Elementwise if opcode != Opcode::Powi && param != 0 => {
-            refuse(format!("{name}: takes no parameter, but {param} is given"))
-        }
+        Kind::Elementwise if !opcode.takes_param(param) => refuse(match opcode {
+            Opcode::Powi => format!("{name}: the exponent is {param}, but must be 2 to 5"),
+            Opcode::Copy => format!("{name}: the rule for floats beyond integer types is {param}, but must be 0 or 1"),
+            _ => format!("{name}: takes no parameter, but {param} is given"),
+        }),
         _ => Ok(()),
     }
 }

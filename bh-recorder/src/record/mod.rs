@@ -1,6 +1,7 @@
 //! Recording of operations: resolves operands, checks them, keeps NumPy's meaning where operands overlap, and appends
 //! to the batch.
 
+mod casts;
 pub(crate) mod check;
 mod contract;
 pub(crate) mod create;
@@ -128,7 +129,7 @@ impl State {
     }
 
     #[inline]
-    fn type_of(&self, source: &Source) -> DType {
+    pub(crate) fn type_of(&self, source: &Source) -> DType {
         match source {
             Source::Handle(handle) => self.dtype(*handle),
             Source::Constant(constant) => constant.dtype(),
@@ -165,6 +166,7 @@ impl State {
                 check_param(operation.opcode, operation.param, 0)?;
                 self.check_broadcast(operation, out, sources)?;
                 let (operation, sources) = as_products(operation, sources);
+                let operation = self.with_rule(operation, self.dtype(out), || Some(self.type_of(sources.first()?)));
                 if self.takes_value(out)
                     && let Some(value) = self.evaluate(operation, self.dtype(out), sources)
                 {

@@ -42,6 +42,7 @@ impl State {
     ) -> Result<(u32, Followup)> {
         let view = self.result_view(operation, sources)?;
         let (operation, sources) = as_products(operation, sources);
+        let operation = self.with_rule(operation, dtype, || Some(self.type_of(sources.first()?)));
         let len = view.len;
         let value = if len == 1 { self.evaluate(operation, dtype, sources) } else { None };
         let out = self.new_array(dtype, view, len)?;

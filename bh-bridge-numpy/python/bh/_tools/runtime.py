@@ -10,7 +10,7 @@ from .._numpy import fallback as _fallback
 from . import installation
 from .tracebacks import with_cells
 
-__all__ = ["devices", "eager", "explain", "fallback", "flush", "info", "memory_limit", "profile", "show_config", "stacks", "threads", "using", "wait"]
+__all__ = ["check", "devices", "eager", "explain", "fallback", "flush", "info", "memory_limit", "profile", "show_config", "stacks", "threads", "using", "wait"]
 
 
 class using:
@@ -56,6 +56,16 @@ def threads(number=None):
 def eager(on=True):
     """Runs each operation of the present stack before its call returns, so that errors and times belong to lines; `eager(False)` records again."""
     _native.Stack().set_eager(bool(on))
+
+
+def check(*checks):
+    """Finds the operations of the present stack that make bad numbers: an error names the operation, its line, the element and its operands.
+
+    `"nan"` finds a NaN that is made of other numbers, `"inf"` an infinity of finite numbers, `"overflow"` a sum, difference or product of
+    integers beyond their type, and `"zero-division"` a division of integers by zero. Programs run fused as before. `"nan-all"` also finds
+    numbers that no result keeps, and `"bounds"` indices out of range; both run operations one by one. `check()` ends the checks.
+    """
+    _native.Stack().set_checks(",".join(checks) or "none")
 
 
 def stacks():

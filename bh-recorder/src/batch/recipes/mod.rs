@@ -39,7 +39,12 @@ impl State {
         let Some(running) = &self.running else { return };
         let options = &running.options;
         let mode = options.recipes;
-        if mode == Mode::Off || options.eager || options.checks.any() || self.records_all() || self.builder.signed {
+        if mode == Mode::Off
+            || options.eager
+            || options.checks.one_by_one()
+            || self.records_all()
+            || self.builder.signed
+        {
             return;
         }
         let least = if mode == Mode::Always { 1 } else { LEAST_BYTES };

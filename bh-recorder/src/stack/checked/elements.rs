@@ -1,15 +1,15 @@
 //! Elements of views in C order, from the memory that the stack maps.
 
 use crate::stack::backend::Backend;
-use bh_bytecode::{BatchRef, Element, MAX_RANK, View};
+use bh_bytecode::{BatchRef, Constant, Element, MAX_RANK, View, with_dtype};
 use bh_core::abi::access;
 
-/// Calls `each` with every element of a view in C order; does not if the stack has no data for it.
+/// Calls `each` with the offset and the value of every element of a view in C order; does not if the stack has no data for it.
 pub(super) fn visit<T: Element>(
     backend: &mut dyn Backend,
     batch: &BatchRef<'_>,
     view: u32,
-    mut each: impl FnMut(T),
+    mut each: impl FnMut(i64, T),
 ) -> Option<()> {
     let base = batch.base_of(view)?;
     let window = batch.view(view);
@@ -21,9 +21,37 @@ pub(super) fn visit<T: Element>(
     offsets(&window, |offset| {
         let place = data.wrapping_offset(offset as isize * size as isize);
         // SAFETY: the batch's views lie inside their bases, and a mapped base holds all elements of the view.
-        each(T::read(unsafe { std::slice::from_raw_parts(place, size) }));
+        each(offset, T::read(unsafe { std::slice::from_raw_parts(place, size) }));
     });
     backend.unmap(base).ok()
+}
+
+/// The element of a view at a position in C order, if the stack has data for it.
+pub(super) fn element(backend: &mut dyn Backend, batch: &BatchRef<'_>, view: u32, position: usize) -> Option<Constant> {
+    let (base, window) = (batch.base_of(view)?, batch.view(view));
+    let (mut rest, mut offset) = (position as i64, window.start());
+    for (&extent, &stride) in window.shape().iter().zip(window.stride()).rev() {
+        offset += rest % extent.max(1) * stride;
+        rest /= extent.max(1);
+    }
+    let (dtype, size) = (base.dtype(), base.dtype().size());
+    let data = backend.map(base, Some(&window), access::READ).ok()?;
+    // SAFETY: the batch's views lie inside their bases, and a mapped base holds all elements of the view.
+    let bytes = unsafe { std::slice::from_raw_parts(data.wrapping_offset(offset as isize * size as isize), size) };
+    let value = Constant::from_bytes(dtype, bytes);
+    backend.unmap(base).ok()?;
+    Some(value)
+}
+
+/// The bytes of a view's elements in C order, if the stack has data for it.
+pub(super) fn copied(backend: &mut dyn Backend, batch: &BatchRef<'_>, view: u32) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    with_dtype!(batch.base_of(view)?.dtype(), T => visit::<T>(backend, batch, view, |_, value| {
+        let mut bytes = [0; 16];
+        value.write(&mut bytes);
+        all.extend_from_slice(&bytes[..size_of::<T>()]);
+    }))?;
+    Some(all)
 }
 
 /// Calls `each` with the offsets of a view's elements in C order; there is at least one.

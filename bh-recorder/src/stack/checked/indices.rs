@@ -21,7 +21,7 @@ pub(super) fn check(backend: &mut dyn Backend, batch: &BatchRef<'_>) -> Result<(
     let (Some(target), Some(index)) = (target.as_view(), index.as_view()) else { return Ok(()) };
     let mut wanted = Vec::new();
     if let Some(mask) = mask
-        && visit::<Truth>(backend, batch, mask, |flag| wanted.push(flag.get())).is_none()
+        && visit::<Truth>(backend, batch, mask, |_, flag| wanted.push(flag.get())).is_none()
     {
         return Ok(());
     }
@@ -37,8 +37,8 @@ pub(super) fn check(backend: &mut dyn Backend, batch: &BatchRef<'_>) -> Result<(
         position += 1;
     };
     let known = match batch.dtype(operands[2]) {
-        Some(DType::I64) => visit::<i64>(backend, batch, index, |value| look(value.into(), true)),
-        _ => visit::<u64>(backend, batch, index, |value| look(value.into(), false)),
+        Some(DType::I64) => visit::<i64>(backend, batch, index, |_, value| look(value.into(), true)),
+        _ => visit::<u64>(backend, batch, index, |_, value| look(value.into(), false)),
     };
     // Without data (of lost arrays) there is nothing to look at: the operation reports that itself.
     match (known, bad) {

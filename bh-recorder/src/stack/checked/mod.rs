@@ -1,8 +1,14 @@
-//! `BH_CHECK`: batches run one operation at a time, and what goes into each and comes out of it is looked at.
+//! The checks of `BH_CHECK`. Those of fused programs are the guard's; for the others, batches run one operation at a time, and what
+//! goes into each and comes out of it is looked at.
 
 mod elements;
+pub(crate) mod guard;
 mod indices;
+mod instrument;
+mod marks;
 mod numbers;
+mod replay;
+mod wholes;
 
 use crate::stack::backend::Backend;
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};
@@ -79,7 +85,7 @@ fn step(backend: &mut dyn Backend, batch: &BatchRef<'_>, checks: Checks) -> Resu
         let malformed = |error: bh_bytecode::ValidateError| Error::new(status::BATCH, error.message);
         failure = validate(batch).map_err(malformed).and_then(|()| indices::check(backend, batch));
     }
-    let limit = match checks.nan && failure.is_ok() {
+    let limit = match (checks.nan || checks.inf || checks.nan_all) && failure.is_ok() {
         true => numbers::Limit::of(backend, batch),
         false => None,
     };
@@ -90,7 +96,7 @@ fn step(backend: &mut dyn Backend, batch: &BatchRef<'_>, checks: Checks) -> Resu
         Err(error) => Err(error),
     };
     failure.map_err(at).and(ran)?;
-    limit.map_or(Ok(()), |limit| limit.check(backend, batch)).map_err(at)
+    limit.map_or(Ok(()), |limit| limit.check(backend, batch, checks)).map_err(at)
 }
 
 /// The name that messages give to an instruction.

@@ -1,0 +1,116 @@
+"""Decimal digits that results keep: classic cases of numerical mathematics, told line by line."""
+
+import os
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import bh
+from conftest import LIMIT
+
+
+def digits_of(program):
+    """The digits of the worst element and of whole arrays, by lines of a program, and its names."""
+    names = {"np": bh}
+    bh.digits(watch=True)
+    try:
+        exec(compile(program, "classic.py", "exec"), names)
+        rows = bh.digits()
+    finally:
+        bh.digits(watch=False)
+    elements, arrays = {}, {}
+    for row in rows:
+        if row["file"].endswith("classic.py"):
+            for key, least in (("element", elements), ("array", arrays)):
+                least[row["line"]] = min(row[key], least.get(row["line"], 99.0))
+    return elements, arrays, names
+
+
+def test_variance_of_large_numbers():
+    lines, arrays, names = digits_of(
+        "a = 1e6 + np.sin(np.arange(20_000.0))\n"
+        "mean = a.mean()\n"
+        "naive = (a * a).mean() - mean * mean\n"
+        "stable = ((a - mean) ** 2).mean()\n"
+        "bh_wait = float(naive), float(stable)\n"
+    )
+    # E[a²] has 12 digits before the point, the variance none.
+    assert 2 < lines[3] < 6 and arrays[4] > 8, (lines, arrays)
+    exact = numpy.asarray(names["a"]).astype(numpy.longdouble).var()
+    naive, stable = names["bh_wait"]
+    # The digits that are told are those that are right.
+    assert abs(naive - exact) / exact < 10 ** (1.5 - lines[3])
+    assert abs(stable - exact) / exact < 10 ** (1.5 - arrays[4])
+
+
+def test_one_minus_cosine():
+    lines, *_ = digits_of("x = np.linspace(1e-6, 2e-6, 10_000)\ndirect = 1 - np.cos(x)\nhalf = np.sin(x * 0.5)\nstable = half * half * 2\n")
+    assert lines[2] < 4.5 and lines[4] > 14, lines
+
+
+def test_quadratic_formula():
+    lines, *_ = digits_of(
+        "b = np.linspace(1e7, 2e7, 10_000)\nroot = np.sqrt(b * b - 4)\nsmall = (b - root) / 2\nlarge = (b + root) / 2\nstable = 1 / large\n"
+    )
+    assert lines[3] < 2.5 and lines[4] > 14.5 and lines[5] > 14.5, lines
+
+
+def test_sums_of_small_numbers_in_single_precision():
+    lines, *_ = digits_of("a = np.full(200_000, 1 / 3, 'f4')\ntotal = a.sum()\nrunning = np.float32(0)\n")
+    assert 5 < lines[2] <= 7.3, lines
+
+
+def test_mullers_recurrence():
+    lines, _, names = digits_of(
+        "x, y = np.full(2_000, 4.0), np.full(2_000, 4.25)\nfor _ in range(24):\n    x, y = y, 108 - (815 - 1500 / x) / y\n    np.abs(y).max().item()\n"
+    )
+    # The true limit is 5; rounding leads to 100.
+    assert lines[3] < 1 and abs(float(names["y"][0]) - 100) < 1e-3, lines
+
+
+def test_results_are_those_of_the_program_alone():
+    rng = numpy.random.default_rng(7)
+    values = rng.normal(size=(120, 150))
+
+    def program():
+        a = bh.array(values)
+        for _ in range(5):
+            a[1:-1] = bh.where(a[1:-1] > 0, bh.sqrt(abs(a[2:])), a[:-2] * 0.5)
+            b = a @ a.T + a.sum(axis=1)
+        return numpy.asarray(a), numpy.asarray(b)
+
+    expected = program()
+    bh.digits(watch=True)
+    try:
+        found = program()
+    finally:
+        bh.digits(watch=False)
+    for mine, other in zip(found, expected):
+        assert numpy.array_equal(mine, other)
+
+
+def test_digits_and_checks_do_not_meet():
+    bh.check("nan")
+    try:
+        with pytest.raises(ValueError, match="digits: are not counted while operations are checked"):
+            bh.digits(watch=True)
+    finally:
+        bh.check()
+    bh.digits(watch=True)
+    try:
+        with pytest.raises(ValueError, match="check: operations are not checked while digits are counted"):
+            bh.check("nan")
+    finally:
+        bh.digits(watch=False)
+    assert "no digits were counted" in str(bh.digits())
+
+
+def test_the_command_line_prints_the_table(tmp_path):
+    (tmp_path / "script.py").write_text("import numpy as np\nx = np.linspace(1e-6, 2e-6, 10_000)\nd = 1 - np.cos(x)\nprint(d.shape)\n")
+    command = [sys.executable, "-m", "bh", "--digits", "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), timeout=LIMIT)
+    assert done.returncode == 0 and done.stdout == "(10000,)\n", done.stderr
+    first = done.stderr.splitlines()[1]
+    assert first.endswith("script.py:3: subtract  d = 1 - np.cos(x)"), done.stderr
