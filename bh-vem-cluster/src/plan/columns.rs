@@ -1,5 +1,5 @@
-//! Plans LU and Cholesky factors, solutions of linear systems, and eigenvalues of symmetric matrices: the columns of the matrix, and those of right sides behind them,
-//! go to the ranks in blocks, in turn, so that all have work until the end, and what comes of them goes back to the owners of rows.
+//! Plans LU and Cholesky factors and solutions of linear systems: the columns of the matrix, and those of right sides behind them,
+//! go to the ranks in blocks, in turn, so that all have work until the end, and the results go back to the owners of rows.
 //! How wide blocks are depends on the matrix alone, so the bits are the same on any number of ranks.
 
 use crate::plan::boxes::{IndexBox, Span, inside, span_of};
@@ -14,9 +14,6 @@ const BLOCKS: i64 = 32;
 const NARROW: i64 = 8;
 const WIDE: i64 = 128;
 
-/// Eigenvalues of matrices with fewer rows are sought by one rank.
-const LEAST: i64 = 64;
-
 /// What is made of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sought {
@@ -26,8 +23,6 @@ pub enum Sought {
     Cholesky,
     /// What it must be multiplied by to give the right sides.
     Solution,
-    /// The eigenvalues of a symmetric matrix, and its vectors.
-    Eigen,
 }
 
 /// Columns of a rank.
@@ -54,8 +49,6 @@ pub struct Columns {
     pub members: Vec<usize>,
     /// What is written.
     pub outputs: Vec<(u64, View)>,
-    /// The rows of eigenvectors that ranks keep.
-    pub kept: Vec<(usize, Span)>,
 }
 
 /// An operand: its array, and the view as a matrix.
@@ -86,7 +79,6 @@ impl Planner {
             Some("lu") => Sought::Lu,
             Some("cholesky") => Sought::Cholesky,
             Some("solve") => Sought::Solution,
-            Some("eigh") => Sought::Eigen,
             _ => return Ok(None),
         };
         let operand = |view: u32| Some((batch.base_of(view)?.id, as_matrix(batch.view(view))?));
@@ -99,10 +91,8 @@ impl Planner {
             .all(|(place, (id, _))| outputs[..place].iter().chain(inputs).all(|(other, _)| other != id));
         let &[rows, columns] = inputs[0].1.shape() else { return Ok(None) };
         let width = (rows / BLOCKS / NARROW * NARROW).clamp(NARROW, WIDE);
-        let eigen = sought == Sought::Eigen;
-        let real = |(id, _): &Operand| batch.bases.iter().any(|base| base.id == *id && !base.dtype().is_complex());
-        let known = if eigen { self.eigen && rows >= LEAST && real(&inputs[0]) } else { self.solves };
-        if !known || !apart || rows != columns || rows <= width || inputs.iter().any(|(_, view)| view.is_empty()) {
+        if !self.solves || !apart || rows != columns || rows <= width || inputs.iter().any(|(_, view)| view.is_empty())
+        {
             return Ok(None);
         }
         self.check_inputs(batch, instr)?;
@@ -125,7 +115,7 @@ impl Planner {
                 let like = self.arrays[&input.0].base;
                 let block = Block { rank, first, width, place: self.scratch(rank, &like, &[rows, width])? };
                 // Nothing reads what is above the diagonal.
-                let from = if eigen || sought == Sought::Cholesky { first } else { 0 };
+                let from = if sought == Sought::Cholesky { first } else { 0 };
                 self.bring_block(input, parts, &block, from)?;
                 blocks[number].push(block);
                 dealt += 1;
@@ -133,29 +123,7 @@ impl Planner {
         }
         let [matrix, sides] = blocks;
         let members = ranks[..dealt.min(ranks.len())].to_vec();
-        let kept = match outputs.get(1).filter(|_| eigen) {
-            Some(vectors) => self.rows_of(vectors, &members),
-            None => Vec::new(),
-        };
-        Ok(Some(Columns { sought, rows, matrix, sides, members, outputs: outputs.to_vec(), kept }))
-    }
-
-    /// The rows of a matrix by owner, if each has some in a row; else each member has as many.
-    fn rows_of(&self, (id, view): &Operand, members: &[usize]) -> Vec<(usize, Span)> {
-        let (rows, columns) = (view.shape()[0], view.shape()[1]);
-        let rows_in = |part: &IndexBox| Span::new(part.first()[0], part.first()[0] + part.extent()[0]);
-        let owned = self.shares(*id, view).unwrap_or_default();
-        let mut end = 0;
-        let in_order = owned.iter().all(|(_, part)| {
-            let next = part.extent()[1] == columns && part.first()[0] == end;
-            end = rows_in(part).high;
-            next
-        });
-        if in_order && end == rows && owned.windows(2).all(|pair| pair[0].0 < pair[1].0) {
-            return owned.iter().map(|(rank, part)| (*rank, rows_in(part))).collect();
-        }
-        let (count, first) = (members.len() as i64, |number: i64| rows * number / members.len() as i64);
-        (0..count).map(|number| (members[number as usize], Span::new(first(number), first(number + 1)))).collect()
+        Ok(Some(Columns { sought, rows, matrix, sides, members, outputs: outputs.to_vec() }))
     }
 
     /// The ranks that get a share.
@@ -199,12 +167,7 @@ impl Planner {
     }
 
     /// Gives the owners of an output what the ranks have of it in blocks of columns.
-    pub fn give_columns(&mut self, output: &Operand, blocks: &[Block]) -> Result<()> {
-        self.give_blocks(output, blocks, 1)
-    }
-
-    /// The same of blocks of a dimension.
-    pub fn give_blocks(&mut self, (id, view): &Operand, blocks: &[Block], dim: usize) -> Result<()> {
+    pub fn give_columns(&mut self, (id, view): &Operand, blocks: &[Block]) -> Result<()> {
         let at = self.after_use(*id);
         let unfit = || Error::new(status::BATCH, "a factor is cut into too many parts");
         let shares = self.shares(*id, view).ok_or_else(unfit)?;
@@ -212,11 +175,11 @@ impl Planner {
         blocks.iter().for_each(|block| self.stages.versions.result(&block.place));
         for block in blocks {
             for (owner, part) in &shares {
-                let part = within(part, dim, block.first, block.first + block.width);
+                let part = within(part, 1, block.first, block.first + block.width);
                 if part.len() == 0 || !self.stages.hosts(*owner) && !self.stages.hosts(block.rank) {
                     continue;
                 }
-                let here = part.with(dim, part.first()[dim] - block.first, part.extent()[dim]);
+                let here = part.with(1, part.first()[1] - block.first, part.extent()[1]);
                 let source = Place { base: block.place.base, view: here.of(&block.place.view, 0)? };
                 let piece = self.piece(*id, *owner);
                 let target = Place { base: piece.base, view: part.of(view, piece.window.low)? };

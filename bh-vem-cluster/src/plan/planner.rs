@@ -69,8 +69,6 @@ pub struct Planner {
     pub factors: bool,
     /// Ranks can solve linear systems of their own.
     pub solves: bool,
-    /// Ranks can multiply matrices for eigenvalues, and are no siblings, which one after the other's threads would leave idle.
-    pub eigen: bool,
     /// Instructions of the last program that were brought to one rank.
     pub(crate) gathered: Vec<u32>,
     /// How often a rank was looked at.
@@ -102,7 +100,6 @@ impl Planner {
             alone: Vec::new(),
             factors: false,
             solves: false,
-            eigen: false,
             gathered: Vec::new(),
             #[cfg(test)]
             looked: Default::default(),

@@ -26,26 +26,26 @@ fn rows(place: &Place, first: i64, count: i64) -> Result<Place> {
     Ok(Place { base: place.base, view: part.of(&place.view, 0)? })
 }
 
-pub(super) fn transposed(place: &Place) -> Result<Place> {
+fn transposed(place: &Place) -> Result<Place> {
     let view = place.view.transpose(&[1, 0]).map_err(|error| Error::new(status::BATCH, error.0))?;
     Ok(Place { base: place.base, view })
 }
 
 /// The method or operation that makes the first places of the others.
-pub(super) type Step = (Opcode, u8, Vec<Place>);
+type Step = (Opcode, u8, Vec<Place>);
 
 /// The work and how it goes.
-pub(super) struct Work<'a, 'b> {
-    pub(super) machine: &'a mut Machine,
-    pub(super) batch: &'a BatchRef<'b>,
-    pub(super) index: u32,
-    pub(super) columns: &'a Columns,
-    pub(super) size: usize,
-    pub(super) dtype: DType,
+struct Work<'a, 'b> {
+    machine: &'a mut Machine,
+    batch: &'a BatchRef<'b>,
+    index: u32,
+    columns: &'a Columns,
+    size: usize,
+    dtype: DType,
     /// The numbers of the rows of the matrix in their order.
-    pub(super) order: Vec<i64>,
+    order: Vec<i64>,
     /// The first failure of a rank of this process.
-    pub(super) failed: Option<Error>,
+    failed: Option<Error>,
 }
 
 impl Machine {
@@ -55,9 +55,6 @@ impl Machine {
         if let Some(failure) = self.agree(failed)? {
             self.planner.drop_columns(columns);
             return Ok(Some(failure));
-        }
-        if columns.sought == Sought::Eigen {
-            return self.eigen(batch, index, columns);
         }
         let dtype = columns.matrix[0].place.base.dtype();
         let order = (0..columns.rows).collect();
@@ -119,12 +116,12 @@ impl Work<'_, '_> {
     fn factor(&mut self) -> Result<()> {
         match self.columns.sought {
             Sought::Cholesky => self.cholesky(),
-            Sought::Lu | Sought::Solution | Sought::Eigen => self.lu(),
+            Sought::Lu | Sought::Solution => self.lu(),
         }
     }
 
     /// The failure that counts for all ranks.
-    pub(super) fn agree(&mut self) -> Result<Option<Failure>> {
+    fn agree(&mut self) -> Result<Option<Failure>> {
         let (batch, index) = (self.batch, self.index);
         let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
         let failed = self.failed.clone().map(failure);
@@ -132,12 +129,12 @@ impl Work<'_, '_> {
     }
 
     /// Does this process do the work of a rank?
-    pub(super) fn hosts(&self, rank: usize) -> bool {
+    fn hosts(&self, rank: usize) -> bool {
         self.machine.port.hosts(rank)
     }
 
     /// Keeps the first failure.
-    pub(super) fn keep<T: Default>(&mut self, outcome: Result<T>) -> T {
+    fn keep<T: Default>(&mut self, outcome: Result<T>) -> T {
         outcome.unwrap_or_else(|error| {
             self.failed.get_or_insert(error);
             T::default()
@@ -145,7 +142,7 @@ impl Work<'_, '_> {
     }
 
     /// Lets the stack of a rank do some steps; some places are dropped then.
-    pub(super) fn run(&mut self, rank: usize, steps: Vec<Step>, dropped: &[Place]) {
+    fn run(&mut self, rank: usize, steps: Vec<Step>, dropped: &[Place]) {
         let own = |(opcode, outputs, places): Step| -> (Instr, u32, Vec<Place>) {
             let mut own = Own::new(self.batch, self.index, opcode, places.len());
             own.instr.outputs = outputs;
@@ -156,12 +153,12 @@ impl Work<'_, '_> {
         self.keep(done);
     }
 
-    pub(super) fn scratch(&mut self, rank: usize, dtype: DType, shape: &[i64]) -> Result<Place> {
+    fn scratch(&mut self, rank: usize, dtype: DType, shape: &[i64]) -> Result<Place> {
         self.machine.planner.scratch(rank, &Base::new(0, dtype, 1), shape)
     }
 
     /// A matrix of a rank with these elements.
-    pub(super) fn made(&mut self, rank: usize, shape: [i64; 2], bytes: &[u8]) -> Result<Place> {
+    fn made(&mut self, rank: usize, shape: [i64; 2], bytes: &[u8]) -> Result<Place> {
         let place = self.scratch(rank, self.dtype, &shape)?;
         let (state, child) = self.machine.rank(rank);
         let made = state.unpack(child, &place, bytes).map(drop);
@@ -170,7 +167,7 @@ impl Work<'_, '_> {
     }
 
     /// Elements of a rank; zeros if they are lost.
-    pub(super) fn elements(&mut self, rank: usize, place: &Place) -> Vec<u8> {
+    fn elements(&mut self, rank: usize, place: &Place) -> Vec<u8> {
         let elements = self.machine.elements(rank, place);
         let bytes = self.keep(elements);
         if bytes.is_empty() { vec![0; place.bytes()] } else { bytes }
@@ -307,7 +304,7 @@ impl Work<'_, '_> {
     }
 
     /// Takes a product from a place.
-    pub(super) fn take(
+    fn take(
         &mut self,
         rank: usize,
         (from, left, right): (Place, Place, Place),

@@ -297,9 +297,6 @@ impl Machine {
         if ["qr", "svd"].contains(&name) {
             self.planner.factors = all("qr", QR)? && all("matmul", PRODUCT)?;
         }
-        if name == "eigh" {
-            self.planner.eigen = all("matmul", PRODUCT)? && self.crew.is_none();
-        }
         if ["solve", "lu", "cholesky"].contains(&name) {
             let known = [("lu_panel", PANEL), ("solve", SOLVE), ("cholesky", CHOLESKY), ("matmul", PRODUCT)];
             self.planner.solves = known

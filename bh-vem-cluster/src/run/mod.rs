@@ -6,8 +6,6 @@ mod carry;
 mod columns;
 mod dealing;
 mod direct;
-mod divide;
-mod eigen;
 pub mod execute;
 pub mod figures;
 pub mod file;

@@ -182,25 +182,3 @@ fn matrices_without_a_solution_are_an_error_of_all_ranks() {
         program.end();
     }
 }
-
-#[test]
-fn eigenvalues_and_vectors_of_symmetric_matrices_are_found_by_all_ranks() {
-    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(12, |text| text.parse().unwrap());
-    for (ranks, small, weights) in [(2, 64, ""), (3, 64, ""), (7, 300, "weights = [1, 0, 2, 0.5, 3, 0.1, 1]")] {
-        let mut stack = cluster_with(BELOW, ranks, small, weights);
-        support::eigen::compare(&mut stack, 0..programs);
-    }
-}
-
-/// Infinite elements are an error of all ranks.
-#[test]
-fn eigenvalues_of_infinite_elements_are_an_error() {
-    let mut stack = cluster_on(BELOW, 3, 64);
-    let mut program = Program::new(&mut stack);
-    let source = program.grid(&[70, 70], |at| if at == 70 * 69 + 3 { f64::INFINITY } else { at as f64 });
-    let values = program.zeros(&[70]);
-    program.method("eigh", program.all(values), &[program.all(source)]);
-    let error = program.try_run().unwrap_err().to_string();
-    assert!(error.contains("infinite or not a number"), "{error}");
-    program.end();
-}

@@ -127,16 +127,6 @@ fn rows_of_a_rank() {
     println!("{ranks} ranks put elements in a row");
 }
 
-#[test]
-#[ignore = "run on ranks by the test below"]
-fn eigenvalues_of_a_rank() {
-    let text = "[stacks]\nit = ['cluster', 'fuser', 'node', 've-cpu']\n[components.cluster]\nsmall_bytes = 64\n";
-    let mut stack = Stack::load(&stacks::from_text("cluster.toml", text).unwrap(), Some("it")).unwrap();
-    let ranks = ranks_of(&mut stack);
-    support::eigen::compare(&mut stack, 0..if all() { 100 } else { 10 });
-    println!("{ranks} ranks found eigenvalues");
-}
-
 /// Runs a test on these numbers of ranks with each launcher; at its end it says what the ranks did.
 fn on_ranks(numbers: [usize; 2], test: &str, told: &str) {
     for launcher in launchers() {
@@ -147,11 +137,6 @@ fn on_ranks(numbers: [usize; 2], test: &str, told: &str) {
             assert!(text.contains(&format!("{ranks} ranks {told}")), "{}", said(&output));
         }
     }
-}
-
-#[test]
-fn eigenvalues_are_found_by_ranks() {
-    on_ranks([2, 3], "eigenvalues_of_a_rank", "found");
 }
 
 #[test]

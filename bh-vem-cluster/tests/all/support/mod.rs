@@ -2,7 +2,6 @@
 
 #![allow(dead_code)] // each of the tests uses a part of it
 
-pub mod eigen;
 pub mod rows;
 
 use bh_bytecode::batch::{Extension, NO_BASE};
