@@ -97,6 +97,11 @@ impl Builder {
         std::mem::replace(&mut self.batch, empty)
     }
 
+    /// Instructions since the batch began, those among them that end an array in a batch that waits.
+    pub(crate) fn turned(&self) -> u64 {
+        self.period.position() - self.begin
+    }
+
     /// Appends a base, which is the recorder's at `place`.
     pub(crate) fn push_base(&mut self, base: Base, slot: u32, place: u32) -> u32 {
         self.enter_next(base, slot, place);

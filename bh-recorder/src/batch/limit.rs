@@ -28,9 +28,40 @@ pub(crate) fn limit(operations: usize, bytes: u64, repeats: bool, most: usize) -
     if pays || repeats { most } else { shortest(most) }
 }
 
+/// Elements of an operation up to which a batch gains nothing from further turns of a loop: the caches hold what these pass on.
+const TURN_ELEMENTS: u64 = 1 << 15;
+/// The fewest operations of a batch that ends at a turn for that reason: handing it over takes about as long as planning one.
+const TURNS: usize = 64;
+
+/// May a batch be long enough to end at a turn of its loop?
+#[inline]
+pub(crate) fn may_end_at_turn(operations: usize) -> bool {
+    operations >= TURNS
+}
+
+/// Would further turns of a loop in a batch with this number of operations on this number of bytes save traffic to memory?
+pub(crate) fn gains_from_turns(operations: usize, bytes: u64) -> bool {
+    bytes / ELEMENT_BYTES >= (operations as u64).saturating_mul(TURN_ELEMENTS)
+}
+
+/// Does a batch of a loop that does little end at a turn, as `came` batches with the same operations did before? They are planned
+/// once, and a batch of twice as many turns anew, which pays when so many have come as one has operations: each of them took
+/// about as long to hand over as planning an operation takes.
+pub(crate) fn ends_at_turn(operations: usize, came: u32) -> bool {
+    (came as usize) < operations
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_of_loops_grow_when_they_have_come_often() {
+        assert_eq!([63, 64].map(may_end_at_turn), [false, true]);
+        let bytes = |elements: u64| 100 * elements * ELEMENT_BYTES;
+        assert_eq!([TURN_ELEMENTS - 1, TURN_ELEMENTS].map(|each| gains_from_turns(100, bytes(each))), [false, true]);
+        assert_eq!([0, 99, 100].map(|came| ends_at_turn(100, came)), [true, true, false]);
+    }
 
     #[test]
     fn batches_end_early_where_fusing_gains_little() {

@@ -137,6 +137,11 @@ impl Period {
         (self.period != 0 && self.run >= self.period).then_some(self.period)
     }
 
+    /// How many instructions in a row have repeated those a period before.
+    pub(crate) fn repeated(&self) -> u64 {
+        self.run
+    }
+
     /// May a period be found soon? Many instructions in a row have repeated earlier ones.
     pub(crate) fn is_likely(&self) -> bool {
         self.period != 0 && self.run >= LIKELY

@@ -1,6 +1,7 @@
 //! The batch under construction is handed over: when a limit is passed, and when something of it is asked for.
 
 use super::limit;
+use crate::Recipes;
 use crate::executor::{Executor, Runner};
 use crate::state::State;
 use bh_bytecode::base_flags;
@@ -71,15 +72,45 @@ impl State {
         batch.header.slot_count = self.slots.count();
     }
 
-    /// Submits when a limit is passed, at a turn of the program's loop if one is found.
+    /// Submits when a limit is passed, at a turn of the program's loop if one is found; and what has waited for a turn.
     #[inline]
     pub(crate) fn check_limits(&mut self) -> Option<Submitted> {
         if self.trace.is_some() && !self.outgrows_trace() {
             return None;
         }
-        if self.waiting.as_ref().is_some_and(|waiting| self.builder.batch.instrs.len() >= waiting.turn) {
-            return self.submit_waiting().ok();
+        let waited = self.waiting.as_ref().is_some_and(|waiting| self.builder.turned() >= waiting.turn);
+        let earlier = if waited { self.submit_waiting().ok() } else { None };
+        if let Some(turn) = self.ends_at_turn() {
+            return if self.wait_a_turn(turn) { earlier } else { self.submit_part().ok() };
         }
+        self.check_size().or(earlier)
+    }
+
+    /// The turn of a loop that does little, if the batch is to end behind it, so that batches are alike and one plan serves them.
+    #[inline]
+    fn ends_at_turn(&mut self) -> Option<u64> {
+        let instructions = self.builder.batch.instrs.len();
+        let period = &self.builder.period;
+        // A few operations that are alike are no loop.
+        let repeated = period.repeated() as usize;
+        if !limit::may_end_at_turn(instructions.min(repeated)) || self.waiting.is_some() || !period.at_boundary() {
+            return None;
+        }
+        let running = self.running.as_ref()?;
+        let turn = period.found()?;
+        let waits = running.immediate.is_some() && running.options.recipes != Recipes::Off && !self.records_all();
+        if !waits
+            || turn >= running.options.max_instructions as u64
+            || limit::gains_from_turns(instructions, self.builder.work_bytes)
+        {
+            return None;
+        }
+        let came = self.seen.count([self.builder.computes, instructions as u64]);
+        limit::ends_at_turn(instructions, came).then_some(turn)
+    }
+
+    /// Submits when a limit is passed.
+    fn check_size(&mut self) -> Option<Submitted> {
         let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;

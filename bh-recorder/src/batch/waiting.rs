@@ -26,7 +26,7 @@ impl State {
             return false;
         }
         let closed = self.close_batch();
-        self.waiting = Some(Waiting { closed, turn: turn as usize });
+        self.waiting = Some(Waiting { closed, turn });
         true
     }
 

@@ -13,5 +13,5 @@ pub(crate) struct Closed {
 pub(crate) struct Waiting {
     pub(crate) closed: Closed,
     /// Instructions of a turn of the loop.
-    pub(crate) turn: usize,
+    pub(crate) turn: u64,
 }

@@ -1,7 +1,7 @@
 //! Loops of a program find their partitions again: long ones without reads, and ones over ever smaller views.
 
 use bh_bytecode::{Constant, DType, Kind, Opcode, View};
-use bh_recorder::{ArrayId, Input, Location, Options, Recorder};
+use bh_recorder::{ArrayId, Input, Location, Options, Recipes, Recorder};
 use bh_tests::stacks;
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ fn a_long_loop_without_reads_is_cut_where_it_repeats() {
     let grid = recorder.full(Constant::from_value(1.5), &[n, n], Location::UNKNOWN).unwrap();
     (0..4_000).for_each(|_| heat_step(&recorder, grid, n));
     let (hits, misses) = (counter(&recorder, "fuser.cache_hits"), counter(&recorder, "fuser.cache_misses"));
-    // 36,000 instructions in batches of about a thousand: all but the first, the last, and one between are equal.
-    assert!(hits >= 15 && misses <= 4, "{hits} hits, {misses} misses");
+    // 36,000 instructions in batches of a few steps, and of twice as many when these have come often: each kind is planned once.
+    assert!(hits >= 15 && misses <= 8, "{hits} hits, {misses} misses");
     // A kernel is a step, as ever.
     let kernels = counter(&recorder, "fuser.kernels");
     assert!((4_000..4_020).contains(&kernels), "{kernels} kernels");
@@ -271,4 +271,37 @@ fn batches_that_do_little_and_repeat_nothing_end_earlier_with_the_same_bits() {
     // A quarter of the most, but at least 256.
     let batches = limits.map(|(batches, _)| batches);
     assert!(batches[0] > 200 && batches[1] == batches[2] && batches[2] > 5 && batches[3] == 1, "{batches:?}");
+}
+
+/// Runs steps of the heat equation on an n×n grid: the batches, those among them that were planned, and the sum of the grid.
+fn heat(recipes: Recipes, n: i64, steps: usize) -> (u64, u64, Constant) {
+    let (recorder, place) = (Recorder::new(), Location::UNKNOWN);
+    let options = Options { immediate_bytes: 0, recipes, ..Options::default() };
+    recorder.start(options, || Ok(Box::new(stacks::load("cpu")?))).unwrap();
+    let grid = recorder.full(Constant::from_value(1.5), &[n, n], place).unwrap();
+    let inside = window(&recorder, grid, [1, n - 1], [1, n - 1]);
+    recorder.operate(Opcode::Copy, 0, inside, &[Input::Constant(Constant::from_value(0.1))], place).unwrap();
+    (0..steps).for_each(|_| heat_step(&recorder, grid, n));
+    recorder.sync().unwrap();
+    let batches = recorder.statistics().batches;
+    let planned = counter(&recorder, "fuser.cache_misses");
+    let total = recorder.operate_new(Opcode::AddReduce, 3, None, &[Input::Array(grid)], place).unwrap();
+    let value = recorder.read_scalar(total).unwrap();
+    drop_all(&recorder, &[total, inside, grid]);
+    recorder.shutdown().unwrap();
+    (batches, planned, value)
+}
+
+#[test]
+fn turns_that_do_little_are_planned_once() {
+    let [(batches, planned, value), (long, _, same)] =
+        [Recipes::Auto, Recipes::Off].map(|recipes| heat(recipes, 100, 200));
+    assert_eq!(value, same);
+    assert!(batches > 20 && planned < 5 && long < 8, "{batches} {planned} {long}");
+    // Batches that came often grow.
+    let (more, ..) = heat(Recipes::Auto, 100, 4_000);
+    assert!(more < 18 * batches, "{more} {batches}");
+    // Turns over large arrays share a batch, which may run them in tiles.
+    let [large, long] = [Recipes::Auto, Recipes::Off].map(|recipes| heat(recipes, 400, 100));
+    assert_eq!((large.0, large.2), (long.0, long.2));
 }
