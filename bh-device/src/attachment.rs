@@ -69,6 +69,7 @@ impl Attachment for Memory {
     type Shared = Counters;
 
     fn to_host(self: &Arc<Self>, counters: &Counters, target: &mut [u8]) -> Result<()> {
+        self.settle()?;
         let begun = counters.begin();
         counters.download(self.download_at(0, target).map(|()| target.len()), &begun)
     }
@@ -80,6 +81,7 @@ impl Attachment for Memory {
         view: &View,
         memory: &HostMemory,
     ) -> Result<()> {
+        self.settle()?;
         let begun = counters.begin();
         // SAFETY: the view lies inside the base and `memory` is writable for its elements, as [`Attachment::read`]
         // asks.
@@ -97,6 +99,7 @@ impl Attachment for Memory {
             // The registry writes elsewhere then.
             return Err(Error::new(status::UNSUPPORTED, "the memory is only to be read"));
         }
+        self.settle()?;
         let begun = counters.begin();
         // SAFETY: the view lies inside the base and `memory` is readable for its elements, as [`Attachment::write`]
         // asks.
@@ -112,6 +115,7 @@ impl Attachment for Memory {
     }
 
     fn duplicate(self: &Arc<Self>, counters: &Counters, dtype: DType, view: &View) -> Result<Arc<Self>> {
+        self.settle()?;
         let copied = moves::clone(self, dtype, view)?;
         counters.clones.add(1);
         Ok(Arc::new(copied))

@@ -132,6 +132,12 @@ pub trait Driver: Send + Sync {
         None
     }
 
+    /// Waits for what the program has asked of the device in queues of its own, before memory that both use is read or written. On a
+    /// driver with such queues that the program keeps in order itself, nothing.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// An event that comes when all that was asked for is done.
     fn mark(&self) -> Result<Arc<dyn Event>>;
 
@@ -169,6 +175,8 @@ pub enum Subject {
     Products,
     /// Factors of matrices, eigenvalues and singular values.
     Factors,
+    /// Fourier transforms.
+    Transforms,
 }
 
 /// Work of a library, without a loss of precision.
@@ -188,6 +196,8 @@ pub enum Task {
         /// Which factors.
         of: Factors,
     },
+    /// Fourier transforms of lines of complex numbers. The buffers are the results, the lines, and the work space.
+    Transforms(Transforms),
 }
 
 impl Task {
@@ -196,6 +206,7 @@ impl Task {
         match self {
             Task::Product(_) => Subject::Products,
             Task::Factors { .. } => Subject::Factors,
+            Task::Transforms(_) => Subject::Transforms,
         }
     }
 }
@@ -232,6 +243,32 @@ pub enum Factors {
         /// Columns of `u`: those of the matrix, or as many as it has rows; 0 for no vectors.
         left: i64,
     },
+}
+
+/// Transforms of several lines: the sums over `j` of element `j` times exp(∓2πi·j·k/len), without a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transforms {
+    /// The type of all elements: complex numbers of single or double precision.
+    pub dtype: DType,
+    /// Is the sign of the exponent positive?
+    pub inverse: bool,
+    /// Elements of a line.
+    pub len: i64,
+    /// Lines.
+    pub count: i64,
+    /// Where the results and the lines lie. The steps of both are positive.
+    pub places: [LinePlace; 2],
+}
+
+/// Where lines lie, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinePlace {
+    /// The first element in the buffer.
+    pub first: i64,
+    /// From an element of a line to the next.
+    pub step: i64,
+    /// From a line to the next.
+    pub next: i64,
 }
 
 /// The products of each two matrices of two stacks.

@@ -147,7 +147,7 @@ unsafe impl<P: Platform> Component for Engine<P> {
         Ok(own)
     }
 
-    /// Answers `devices`, `device count`, `device memory`, `device speed`, `where`, `explain FILE` and `extmethod-library COMPONENT
+    /// Answers `devices`, `device count`, `device memory`, `device speed`, `device id` with its name and the driver's number of its device, `where`, `explain FILE` and `extmethod-library COMPONENT
     /// NAME FILE`; gives memory that devices reach by themselves for `pinned memory BYTES`, and answers with its address; moves
     /// elements there at `begin reading RUN`, from there at `begin writing RUN`, and answers with the number of the move, for which
     /// it waits at `finish moving NUMBER`; adds its device to `info`, waits at `finish building` for kernels that are built beside
@@ -167,6 +167,10 @@ unsafe impl<P: Platform> Component for Engine<P> {
             "device memory" => match &self.device {
                 Some(device) if !device.pool.gpu.is_lost() => Ok(device.pool.limit.to_string()),
                 _ => below(self),
+            },
+            "device id" => match &self.device {
+                Some(device) => Ok(format!("{} {}", P::NAME, device.pool.gpu.facts.id)),
+                None => below(self),
             },
             "device speed" => match &self.device {
                 Some(device) => Ok(device.pool.gpu.facts.speed().to_string()),

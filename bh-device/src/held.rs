@@ -25,12 +25,14 @@ impl Held {
 
     /// The program goes on using memory that it has given to a base.
     pub(crate) fn adopt(&self, base: &Base, memory: &Arc<Memory>) {
+        memory.share();
         let both = Both { base: *base, memory: memory.clone(), adopted: true, lent: 0 };
         self.lock().insert(base.id, both);
     }
 
     /// The program uses the memory of a base until [`Held::give_back`].
     pub(crate) fn lend(&self, base: &Base, memory: &Arc<Memory>) {
+        memory.share();
         let both = || Both { base: *base, memory: memory.clone(), adopted: false, lent: 0 };
         self.lock().entry(base.id).or_insert_with(both).lent += 1;
     }

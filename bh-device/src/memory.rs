@@ -11,7 +11,7 @@ use bh_core::abi::{ReleaseFn, status};
 use bh_core::{Counter, Error, Host, Result};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The memory of a device, and what moves data in it.
@@ -52,6 +52,8 @@ pub(crate) struct Memory {
     owner: Option<Owner>,
     /// How many rely on its content: while there are any, nobody writes to it.
     readers: AtomicU32,
+    /// Does the program use it, too?
+    shared: AtomicBool,
 }
 
 /// The program, which gets its buffer back.
@@ -122,7 +124,14 @@ impl Pool {
         };
         state.used_bytes += capacity as u64;
         self.peak.raise(state.used_bytes);
-        Ok(Memory { buffer: Some(buffer), capacity, pool: self.clone(), owner: None, readers: AtomicU32::new(0) })
+        Ok(Memory {
+            buffer: Some(buffer),
+            capacity,
+            pool: self.clone(),
+            owner: None,
+            readers: AtomicU32::new(0),
+            shared: AtomicBool::new(false),
+        })
     }
 
     fn allocate(&self, state: &mut State, capacity: usize) -> Result<Box<dyn Buffer>> {
@@ -181,7 +190,14 @@ impl Memory {
         handle: *mut c_void,
     ) -> Memory {
         let owner = Some(Owner { release, argument, handle });
-        Memory { buffer: Some(buffer), capacity: 0, pool, owner, readers: AtomicU32::new(0) }
+        Memory {
+            buffer: Some(buffer),
+            capacity: 0,
+            pool,
+            owner,
+            readers: AtomicU32::new(0),
+            shared: AtomicBool::new(false),
+        }
     }
 
     /// Somebody relies on the content, until [`Memory::end_reading`].
@@ -192,6 +208,16 @@ impl Memory {
     /// One of those who rely on the content does no more.
     pub(crate) fn end_reading(&self) {
         self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// From now on, the program uses it, too.
+    pub(crate) fn share(&self) {
+        self.shared.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for what the program has asked of it, if it is the program's, too.
+    pub(crate) fn settle(&self) -> Result<()> {
+        if self.shared.load(Ordering::Relaxed) { self.pool.gpu.driver.settle() } else { Ok(()) }
     }
 
     /// Does anybody rely on the content, so that who writes takes other memory?

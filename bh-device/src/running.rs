@@ -268,8 +268,11 @@ impl Open {
         let mut elsewhere: Vec<(u32, Verdict)> = Vec::new();
         launcher.arrays.settle_held()?;
         // Memory that the program uses, too, stays where it is.
-        let held = || blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
-        let runs: VecDeque<&[u32]> = if sent.is_empty() && !held() {
+        let held = blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
+        if held {
+            pool.gpu.driver.settle()?;
+        }
+        let runs: VecDeque<&[u32]> = if sent.is_empty() && !held {
             later.extend(plans.plan_chains(batch, pool, settings));
             plans.runs(blocks).into()
         } else {

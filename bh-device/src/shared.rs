@@ -87,6 +87,7 @@ impl SharedCalls for Service {
         }
         // SAFETY: the handle is a buffer with the base's bytes, valid until `release`, as [`Adoption::new`] asks.
         let buffer = unsafe { pool.gpu.driver.adopt(adoption.data(), base.bytes() as usize)? };
+        pool.gpu.driver.settle()?;
         let (release, argument) = adoption.release();
         let memory = Arc::new(Memory::adopted(buffer, pool.clone(), release, argument, adoption.data()));
         if adoption.mode() == adopt::IMMUTABLE {

@@ -48,6 +48,7 @@ functions! {
         current: "cuCtxGetCurrent"(*mut Handle);
         push: "cuCtxPushCurrent_v2"(Handle);
         pop: "cuCtxPopCurrent_v2"(*mut Handle);
+        wait_for_all: "cuCtxSynchronize"();
         stream: "cuStreamCreate"(*mut Handle, c_uint);
         end_stream: "cuStreamDestroy_v2"(Handle);
         wait_for_stream: "cuStreamSynchronize"(Handle);

@@ -300,6 +300,12 @@ impl Driver for Queue {
         Some(&self.libraries)
     }
 
+    /// Other libraries of the process use the context, too.
+    fn settle(&self) -> Result<()> {
+        // SAFETY: the context is the thread's.
+        self.stream.context.call("waiting for the device", |it| unsafe { (it.wait_for_all)() })
+    }
+
     fn mark(&self) -> Result<Arc<dyn driver::Event>> {
         self.event()
     }

@@ -3,6 +3,7 @@
 
 mod api;
 mod cublas;
+mod cufft;
 mod cusolver;
 mod devices;
 mod driver;

@@ -1,6 +1,7 @@
 //! NVIDIA's libraries for work on the device, each loaded by the first question about its subject.
 
 use crate::cublas::{self, Cublas};
+use crate::cufft::{self, Cufft};
 use crate::cusolver::{self, Cusolver};
 use crate::driver::Stream;
 use bh_core::abi::status;
@@ -15,11 +16,13 @@ pub(crate) struct Libraries {
     cuda: u32,
     products: OnceLock<Option<Cublas>>,
     factors: OnceLock<Option<Cusolver>>,
+    transforms: OnceLock<Option<Cufft>>,
 }
 
 impl Libraries {
     pub(crate) fn new(stream: Arc<Stream>, cuda: u32) -> Libraries {
-        Libraries { stream, cuda, products: OnceLock::new(), factors: OnceLock::new() }
+        let (products, factors, transforms) = Default::default();
+        Libraries { stream, cuda, products, factors, transforms }
     }
 
     fn products(&self) -> Option<&Cublas> {
@@ -28,6 +31,10 @@ impl Libraries {
 
     fn factors(&self) -> Option<&Cusolver> {
         self.factors.get_or_init(|| Cusolver::new(self.stream.clone(), self.cuda)).as_ref()
+    }
+
+    fn transforms(&self) -> Option<&Cufft> {
+        self.transforms.get_or_init(|| Cufft::new(self.stream.clone(), self.cuda)).as_ref()
     }
 }
 
@@ -41,17 +48,21 @@ impl driver::Libraries for Libraries {
         match subject {
             Subject::Products => self.products().is_some(),
             Subject::Factors => self.factors().is_some(),
+            Subject::Transforms => self.transforms().is_some(),
         }
     }
 
     fn told(&self) -> Vec<String> {
-        vec![cublas::KNOWN.told(cublas::found(self.cuda)), cusolver::KNOWN.told(cusolver::found(self.cuda))]
+        let products = cublas::KNOWN.told(cublas::found(self.cuda));
+        let factors = cusolver::KNOWN.told(cusolver::found(self.cuda));
+        vec![products, factors, cufft::KNOWN.told(cufft::found(self.cuda))]
     }
 
     fn room(&self, task: &Task) -> Result<usize> {
         match task {
             Task::Product(_) => Ok(0),
             Task::Factors { .. } => self.factors().ok_or_else(missing)?.room(task),
+            Task::Transforms(transforms) => self.transforms().ok_or_else(missing)?.room(transforms),
         }
     }
 
@@ -64,6 +75,11 @@ impl driver::Libraries for Libraries {
             }
             // SAFETY: as `# Safety` asks.
             Task::Factors { .. } => unsafe { self.factors().ok_or_else(missing)?.run(task, buffers) },
+            Task::Transforms(transforms) => {
+                let &[to, from, room] = buffers else { return Err(missing()) };
+                // SAFETY: as `# Safety` asks.
+                unsafe { self.transforms().ok_or_else(missing)?.run(transforms, [to, from, room]) }
+            }
         }
     }
 }

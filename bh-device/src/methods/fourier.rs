@@ -1,6 +1,8 @@
 //! Discrete Fourier transforms along the last axis: passes of Stockham's algorithm, each of which does transforms of some
-//! elements in local memory. Lengths with large prime factors are convolutions of lengths without (Bluestein).
+//! elements in local memory. Lengths with large prime factors are convolutions of lengths without (Bluestein). A library
+//! may transform complex lines.
 
+use super::library::code;
 use super::lines::Lines;
 use super::{Call, Kernels};
 use crate::code::{Code, KernelMemory, Variant, Writer, is_wide};
@@ -18,7 +20,7 @@ const RADIX: i64 = 320;
 const ITEMS: usize = 128;
 /// Longer tables of roots are products of two short ones.
 const TABLE: i64 = 4096;
-/// Where the roots of unity are.
+/// Where the roots of unity are, or the work space of a library.
 const ROOTS: KernelMemory = KernelMemory::Scratch(0);
 
 /// The kernels of a transform, and the bytes of the memory between them.
@@ -29,6 +31,14 @@ pub(super) fn transform(call: &Call<'_, '_>, inverse: bool) -> Option<Kernels> {
     let wide = is_wide(call.batch, operands) || n * count > 1 << 28;
     let mut plan = Plan { call, dtype, wide, codes: Vec::new(), scratch: vec![0], tables: Vec::new() };
     let out = Out { conjugate: inverse, scale: if inverse { 1.0 / n as f64 } else { 1.0 } };
+    if let Some((task, room)) = call.transforms(&to, &from, inverse) {
+        plan.codes.push(code(task, vec![to.memory, from.memory, ROOTS]));
+        plan.scratch[0] = room;
+        if inverse {
+            plan.scale(&to, out.scale);
+        }
+        return Some(plan.finish());
+    }
     match factors(n) {
         Some(_) => plan.passes(&from, &to, inverse, out),
         None => plan.convolution(&from, &to, inverse, out.scale),
@@ -352,6 +362,16 @@ impl Plan<'_, '_, '_> {
                  {target} = bh_make_{dtype}(value.re * {scale}, {sign}value.im * {scale});\n",
                 angle("-")
             )
+        });
+    }
+
+    /// Multiplies lines by a number.
+    fn scale(&mut self, lines: &Lines, by: f64) {
+        let by = number(self.dtype, by);
+        self.each(lines.count(), lines.len, |writer| {
+            let begin = lines.begin(writer, "line", "own");
+            let element = lines.element(writer, "own", "at", true);
+            format!("{begin}{element}.re *= {by};\n{element}.im *= {by};\n")
         });
     }
 

@@ -1,12 +1,16 @@
-//! Factors of single matrices by the library of the device's maker: its task for a call, and what surrounds it.
+//! Work by libraries of the device's maker, factors of single matrices and Fourier transforms: the task for a call, and what
+//! surrounds it.
 
 use super::Call;
+use super::lines::Lines;
 use crate::code::{Code, KernelMemory};
-use crate::driver::{Factors, Task};
+use crate::driver::{Factors, Subject, Task, Transforms};
 use bh_bytecode::{BatchRef, DType};
 
 /// Rows and columns that a matrix has more of, if a library factors it and kernels of ours could, too.
 const FEW: i64 = 32;
+/// Elements at least of lines that a library transforms: kernels of ours take no longer for fewer.
+const SHORT: i64 = 1 << 14;
 
 /// The task of a library for a call of a method for a single matrix, whose operands were checked; none if there is none for the
 /// method, or no elements.
@@ -55,13 +59,29 @@ pub(super) fn code(task: Task, places: Vec<KernelMemory>) -> Code {
 impl Call<'_, '_> {
     /// The task of a library for the call, and the bytes of its work space; none if kernels of ours do it.
     pub(super) fn task(&self) -> Option<(Task, usize)> {
-        let libraries = self.factoring?;
+        let libraries = self.libraries.filter(|libraries| libraries.has(Subject::Factors))?;
         let task = task(self.batch, self.instr, self.shipped.name)?;
         let Task::Factors { dtype, rows, columns, .. } = task else { return None };
         if (self.shipped.takes)(dtype) && rows.min(columns) <= FEW {
             return None;
         }
         let room = libraries.room(&task).ok()?;
+        Some((task, room))
+    }
+}
+
+impl Call<'_, '_> {
+    /// The task of a library for transforms of complex lines at equal distances, and the bytes of its work space; none if kernels of
+    /// ours do it.
+    pub(super) fn transforms(&self, to: &Lines, from: &Lines, inverse: bool) -> Option<(Task, usize)> {
+        let libraries = self.libraries?;
+        let (len, count) = (to.len, to.count());
+        if from.dtype != to.dtype || len * count < SHORT || len < 2 {
+            return None;
+        }
+        let task =
+            Task::Transforms(Transforms { dtype: to.dtype, inverse, len, count, places: [to.place()?, from.place()?] });
+        let room = libraries.has(Subject::Transforms).then(|| libraries.room(&task).ok()).flatten()?;
         Some((task, room))
     }
 }

@@ -1,6 +1,7 @@
 //! The lines of a view along its last axis, and where kernels of methods read and write.
 
 use crate::code::{KernelMemory, Writer, loaded};
+use crate::driver::LinePlace;
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_kernel::BufferRef;
 
@@ -8,7 +9,7 @@ use bh_kernel::BufferRef;
 #[derive(Clone)]
 pub(super) struct Lines {
     pub(super) dtype: DType,
-    place: KernelMemory,
+    pub(super) memory: KernelMemory,
     start: i64,
     /// Of the other axes, those that can be one joined.
     shape: Vec<i64>,
@@ -36,7 +37,7 @@ impl Lines {
             }
         }
         let (place, dtype) = (KernelMemory::Of(BufferRef::Base(record.base)), batch.dtype(operand)?);
-        Some(Lines { dtype, place, start: record.start, shape: joined, stride: strides, len, step })
+        Some(Lines { dtype, memory: place, start: record.start, shape: joined, stride: strides, len, step })
     }
 
     /// The elements of the one line as lines of one element each; none if there are several lines.
@@ -47,12 +48,22 @@ impl Lines {
 
     /// Dense lines between kernels.
     pub(super) fn between(place: KernelMemory, dtype: DType, count: i64, len: i64) -> Lines {
-        Lines { dtype, place, start: 0, shape: vec![count], stride: vec![len], len, step: 1 }
+        Lines { dtype, memory: place, start: 0, shape: vec![count], stride: vec![len], len, step: 1 }
     }
 
     /// How many lines there are.
     pub(super) fn count(&self) -> i64 {
         self.shape.iter().product()
+    }
+
+    /// Where the lines lie, if they are at equal distances and all steps are positive.
+    pub(super) fn place(&self) -> Option<LinePlace> {
+        let next = match self.stride[..] {
+            [] => self.len * self.step,
+            [next] => next,
+            _ => return None,
+        };
+        (self.step > 0 && next > 0).then_some(LinePlace { first: self.start, step: self.step, next })
     }
 
     /// Are neighbouring lines closer together than neighbours of a line?
@@ -73,7 +84,7 @@ impl Lines {
 
     /// The element `at` of the line that begins at `name`.
     pub(super) fn element(&self, writer: &mut Writer, name: &str, at: &str, writes: bool) -> String {
-        let buffer = writer.buffer(self.place, self.dtype, writes);
+        let buffer = writer.buffer(self.memory, self.dtype, writes);
         let element = match self.step {
             1 => format!("{buffer}[{name} + ({at})]"),
             step => format!("{buffer}[{name} + {} * ({at})]", writer.numbers.text(step)),

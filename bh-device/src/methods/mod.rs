@@ -91,8 +91,8 @@ struct Call<'a, 'b> {
     variant: Variant,
     /// Does the device have double precision?
     f64: bool,
-    /// Libraries that factor matrices.
-    factoring: Option<&'a dyn Libraries>,
+    /// Libraries that may do it.
+    libraries: Option<&'a dyn Libraries>,
 }
 
 /// A method that factors no matrices.
@@ -160,10 +160,14 @@ impl Methods {
         self.driver.info().f64
     }
 
+    /// Libraries that may do some.
+    fn libraries(&self) -> Option<&dyn Libraries> {
+        self.driver.libraries().filter(|_| self.by_libraries)
+    }
+
     /// Libraries that factor matrices.
     fn factoring(&self) -> Option<&dyn Libraries> {
-        let libraries = self.driver.libraries().filter(|_| self.by_libraries);
-        libraries.filter(|libraries| libraries.has(Subject::Factors))
+        self.libraries().filter(|libraries| libraries.has(Subject::Factors))
     }
 
     /// Loads a user's kernel from a file.
@@ -256,8 +260,8 @@ impl Methods {
     ) -> Vec<Code> {
         match self.known(batch, instr) {
             Some(Known::Shipped(shipped)) => {
-                let (f64, factoring) = (self.f64(), self.factoring());
-                let (codes, bytes) = kernels(&Call { shipped, batch, instr, target, variant, f64, factoring });
+                let (f64, libraries) = (self.f64(), self.libraries());
+                let (codes, bytes) = kernels(&Call { shipped, batch, instr, target, variant, f64, libraries });
                 *scratch = bytes;
                 codes
             }

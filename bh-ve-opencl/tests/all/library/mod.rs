@@ -1,5 +1,5 @@
-//! Factors of matrices by a library: random sizes, types, values and layouts, whose factors are multiplied again. On OpenCL, the
-//! library is one of the tests, which works on the host; with `BH_TEST_DRIVER=cuda` it is NVIDIA's.
+//! Factors of matrices and Fourier transforms by a library: random sizes, types, values and layouts; factors are multiplied again. On
+//! OpenCL, the library is one of the tests, which works on the host; with `BH_TEST_DRIVER=cuda` it is NVIDIA's.
 
 mod numbers;
 mod platform;
@@ -207,6 +207,32 @@ fn factors_of_all_types_and_layouts_are_right() {
     }
     let told = stack.message("info").unwrap();
     assert!(told.contains("a library on the host: 1") || told.contains("cuSOLVER: 1"), "{told}");
+}
+
+#[test]
+fn transforms_of_all_layouts_are_right() {
+    let _alone = alone();
+    let programs = std::env::var("BH_TEST_PROGRAMS").map_or(6, |text| text.parse().unwrap());
+    let Some(mut stack) = load("specialise = 'off'") else { return };
+    for seed in 0..programs {
+        let mut rng = Rng::new(seed);
+        let dtype = [DType::C64, DType::C128][seed as usize % 2];
+        // Some are short work, which kernels do.
+        let (lines, len) = (1 + rng.below(300), 2 + rng.below(120));
+        let what = format!("seed {seed}, {lines} lines of {len}, {dtype}");
+        let given = random(&mut rng, dtype, lines, len);
+        let outputs: [(DType, &[usize]); 1] = [(dtype, &[lines, len])];
+        let forward = call(&mut stack, &mut rng, ("fft", dtype), &[&given], &outputs).unwrap();
+        let turn = -2.0 * std::f64::consts::PI / len as f64;
+        let root = |row: usize, column: usize| {
+            let angle = turn * (row * column % len) as f64;
+            C(angle.cos(), angle.sin())
+        };
+        let bound = 64.0 * len as f64 * epsilon(dtype);
+        forward[0].is_near(&given.times(&Matrix::new(len, len, root)), bound, &format!("fft, {what}"));
+        let back = call(&mut stack, &mut rng, ("ifft", dtype), &[&forward[0]], &outputs).unwrap();
+        back[0].is_near(&given, bound, &format!("ifft, {what}"));
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@ use bh_core::config::Row;
 use bh_core::{Host, Result, keys};
 use bh_device::device::DeviceInfo;
 use bh_device::driver::{
-    Buffer, Driver, Event, Factors, Libraries, Options, Pinned, Platform, Program, Region, Subject, Task,
+    Buffer, Driver, Event, Factors, Libraries, LinePlace, Options, Pinned, Platform, Program, Region, Subject, Task,
+    Transforms,
 };
 use bh_device::language::Language;
 use bh_ve_opencl::OpenCl;
@@ -127,6 +128,10 @@ impl Driver for Device {
         Some(self)
     }
 
+    fn settle(&self) -> Result<()> {
+        self.0.settle()
+    }
+
     fn mark(&self) -> Result<Arc<dyn Event>> {
         self.0.mark()
     }
@@ -145,7 +150,7 @@ const ROOM: usize = 40;
 
 impl Libraries for Device {
     fn has(&self, subject: Subject) -> bool {
-        subject == Subject::Factors
+        subject != Subject::Products
     }
 
     fn told(&self) -> Vec<String> {
@@ -157,7 +162,11 @@ impl Libraries for Device {
     }
 
     unsafe fn run(&self, task: &Task, buffers: &[&dyn Buffer]) -> Result<()> {
-        let &Task::Factors { dtype, rows, columns, of } = task else { panic!("{task:?}") };
+        let &Task::Factors { dtype, rows, columns, of } = task else {
+            let Task::Transforms(transforms) = task else { panic!("{task:?}") };
+            // SAFETY: as `# Safety` asks.
+            return unsafe { self.transform(transforms, buffers) };
+        };
         let (m, n) = (rows as usize, columns as usize);
         let read = |buffer: usize, elements: usize| {
             let mut bytes = vec![0; elements * dtype.size()];
@@ -214,6 +223,38 @@ impl Libraries for Device {
             }
         }
         write(1, &fails.to_ne_bytes())
+    }
+}
+
+impl Device {
+    /// Transforms by their definition.
+    ///
+    /// # Safety
+    /// As [`Libraries::run`].
+    unsafe fn transform(&self, transforms: &Transforms, buffers: &[&dyn Buffer]) -> Result<()> {
+        let &Transforms { dtype, inverse, len, count, places } = transforms;
+        let (len, count) = (len as usize, count as usize);
+        let at = |place: LinePlace, line: usize, element: usize| {
+            place.first as usize + line * place.next as usize + element * place.step as usize
+        };
+        let all = places.map(|place| at(place, count - 1, len - 1) + 1);
+        let read = |buffer: usize| {
+            let mut bytes = vec![0; all[buffer] * dtype.size()];
+            // SAFETY: the buffer has all elements that the places lead to, as `# Safety` asks.
+            unsafe { self.0.download(buffers[buffer], 0, &mut bytes) }.map(|()| C::read(dtype, &bytes))
+        };
+        let (mut to, from) = (read(0)?, read(1)?);
+        let turn = if inverse { 2.0 } else { -2.0 } * std::f64::consts::PI / len as f64;
+        let roots: Vec<C> = (0..len).map(|j| C((turn * j as f64).cos(), (turn * j as f64).sin())).collect();
+        for (line, k) in (0..count).flat_map(|line| (0..len).map(move |k| (line, k))) {
+            let term = |j: usize| times(from[at(places[1], line, j)], roots[j * k % len]);
+            to[at(places[0], line, k)] = (0..len).fold(C(0.0, 0.0), |sum, j| add(sum, term(j)));
+        }
+        // SAFETY: as above.
+        unsafe {
+            self.0.upload(buffers[0], 0, &C::bytes(dtype, &to))?;
+            self.0.upload(buffers[2], 0, &[0xff; ROOM])
+        }
     }
 }
 
