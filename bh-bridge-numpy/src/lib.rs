@@ -18,6 +18,7 @@ mod composed;
 mod context;
 mod create;
 mod derive;
+mod dlpack;
 mod element;
 mod error;
 mod fold;
@@ -94,6 +95,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;
+    dlpack::register(module)?;
     warning::register(module)?;
     layout::register(module)?;
     location::register(module)

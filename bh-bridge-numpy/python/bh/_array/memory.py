@@ -27,6 +27,14 @@ def ranks_of(name):
     return int(_native.Stack(name).message_first("cluster ranks") or 1)
 
 
+@functools.cache
+def device_of(name):
+    """The number of the CUDA device whose memory the arrays of the stack of this name are in; `None` for other memory."""
+    told = _native.Stack(name).message_first("device id") if ranks_of(name) == 1 else ""
+    kind, _, number = told.partition(" ")
+    return int(number) if kind == "cuda" else None
+
+
 def apart(shape, code, stack):
     """A new array in C's order, but with gaps, on several ranks: the order in memory that NumPy's has would move elements between
     them. As with NumPy's, `ravel` and `reshape` copy it."""

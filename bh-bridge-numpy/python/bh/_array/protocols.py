@@ -1,17 +1,20 @@
 """What Python and other libraries ask arrays for: text, pickles, memory, their namespace, and functions of NumPy."""
 
 import sys
+import weakref
 
 import numpy as np
 
 from .. import _native
 from .._functions import products, search
+from .._jit.symbols import here
 from .._numpy import fallback, imports
 from .._numpy.fallback import to_numpy
 from .._numpy.provided import equivalent, name_of
 from .._ufunc import ufunc as _ufunc
 from .conversion import in_order
 from .layout import dense
+from .memory import device_of
 from .text import shown
 
 ndarray = _native.ndarray
@@ -150,12 +153,28 @@ ndarray.__array_interface__ = property(_array_interface)
 ndarray.__array_struct__ = property(_array_struct)
 
 
+# The device types of DLPack.
+_CPU, _CUDA = 1, 2
+
+
+def _device(self):
+    """The number of the CUDA device on which other libraries get the array; `None` for host memory."""
+    if here.records or self._scalar or not self.size or self._is_part:
+        return None
+    return device_of(self._stack)
+
+
 @method
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    if stream is not None:
+    versioned = max_version is not None and max_version[0] >= 1
+    device = _device(self)
+    if device is not None and (dl_device is None or tuple(dl_device) == (_CUDA, device)):
+        # Work on the memory is done, so that streams need not wait. Consumers of the first versions do not know read-only memory.
+        lent = in_order(self, "K") if copy or not (self._writeable or versioned) else self
+        return _native.lend_device(lent, lent._writeable).capsule(device, versioned)
+    if stream is not None and device is None:
         # The kind of this error differs between versions of NumPy.
         np.empty(0).__dlpack__(stream=stream)
-    versioned = max_version is not None and max_version[0] >= 1
     if not self._writeable and not versioned:
         raise BufferError("DLPack before its version 1 has no read-only arrays")
     value = to_numpy(self) if copy else np.asarray(memoryview(self))
@@ -167,7 +186,33 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
 
 @method
 def __dlpack_device__(self):
-    return 1, 0
+    device = _device(self)
+    return (_CPU, 0) if device is None else (_CUDA, device)
+
+
+# Memory of devices whose address was given out, by the numbers of the arrays that it is lent for.
+_LOANS = {}
+
+
+def _cuda_array_interface(self):
+    """A description of the memory on a CUDA device (version 3), which stays lent as long as the array lives."""
+    if _device(self) is None:
+        raise AttributeError("'bh.ndarray' object has no attribute '__cuda_array_interface__': its memory is not on a CUDA device")
+    key = id(self)
+    if key not in _LOANS:
+        _LOANS[key] = _native.lend_device(self, self._writeable), weakref.ref(self, lambda _: _LOANS.pop(key, None))
+    loan = _LOANS[key][0]
+    return {
+        "version": 3,
+        "shape": self.shape,
+        "strides": self.strides,
+        "typestr": self.dtype.str,
+        "data": (loan.address, not loan.writes),
+        "stream": None,
+    }
+
+
+ndarray.__cuda_array_interface__ = property(_cuda_array_interface)
 
 
 @method

@@ -12,6 +12,7 @@ from .._numpy import fallback
 
 from .._array.element_types import BOOL, CODE, COMPLEX64, FLOAT64, INT64, MOST_DIMENSIONS, code_of
 from .._array.layout import axes_in_memory
+from .._array.memory import device_of
 from .._ufunc.ufunc import UFUNCS
 from .manipulation import broadcast_arrays, moveaxis, swapaxes
 
@@ -319,14 +320,35 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0, *, like=None):
     return result
 
 
+# The device types of DLPack.
+_CPU, _CUDA = 1, 2
+
+
+def _of_device(x):
+    """An array over memory of the device that the stack computes on, without a copy."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        # Libraries before DLPack's version 1.
+        capsule = x.__dlpack__()
+    memory, start, shape, steps, is_read_only = _native.adopt_device(capsule)
+    result = _native.window(memory, start, shape, steps)
+    result._writeable = not is_read_only
+    return result
+
+
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array with the elements of another library's array."""
+    """An array with the elements of another library's array: on the CUDA device of the stack without a copy."""
     check_device(device)
     if type(x) is ndarray:
         return asarray(x, copy=copy)
+    kind, number = x.__dlpack_device__() if hasattr(x, "__dlpack_device__") else (_CPU, 0)
+    if kind == _CUDA and device_of(_native.Stack().name) == number and 0 not in getattr(x, "shape", (0,)):
+        result = _of_device(x)
+        return asarray(result, copy=True) if copy else result
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    made = np.from_dlpack(x)
+    made = np.from_dlpack(x, device="cpu") if kind == _CUDA else np.from_dlpack(x)
     result = fallback.from_numpy(made)
     if type(result) is ndarray:
         result._writeable = made.flags.writeable
