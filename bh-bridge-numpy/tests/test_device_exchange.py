@@ -144,7 +144,7 @@ def test_without_a_device_the_elements_come_through_the_host():
         bh.from_dlpack(Tensor(), copy=False)
     array = bh.zeros(5)
     assert array.__dlpack_device__() == (1, 0) and not hasattr(array, "__cuda_array_interface__")
-    with pytest.raises(Exception, match="no engine of the stack has memory of this kind|no component"):
+    with pytest.raises(Exception, match="no engine of the stack"):
         _native.lend_device(array, True)
     assert (array + 1).tolist() == [1] * 5
 
@@ -183,7 +183,7 @@ def test_capsules_that_bh_cannot_take_are_refused(fields, text):
 
 def test_memory_that_is_none_of_the_device_stays_its_owners():
     capsule, kept = _capsule()
-    with pytest.raises(Exception, match="no engine of the stack has memory of this kind|no component|does not lead to memory of CUDA"):
+    with pytest.raises(Exception, match="no engine of the stack|does not lead to memory of CUDA"):
         _native.adopt_device(capsule)
     valid = ctypes.pythonapi.PyCapsule_IsValid
     valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
