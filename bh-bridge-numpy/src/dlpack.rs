@@ -313,10 +313,13 @@ fn tensor_of(capsule: &Bound<'_, PyAny>) -> PyResult<(*mut c_void, bool, bool)> 
     Err(PyTypeError::new_err("the object is no capsule of DLPack, or its memory has been taken"))
 }
 
+/// What [`adopt_device`] gives.
+type Adopted = (Array, i64, Vec<i64>, Vec<i64>, bool);
+
 /// An array of the memory in a capsule, on a device of CUDA, without a copy: all elements from the first to the last in memory as a
 /// vector; the place of the first one in it, extents and strides; and whether it is only to be read.
 #[pyfunction]
-fn adopt_device(py: Python<'_>, capsule: &Bound<'_, PyAny>) -> PyResult<(Array, i64, Vec<i64>, Vec<i64>, bool)> {
+fn adopt_device(py: Python<'_>, capsule: &Bound<'_, PyAny>) -> PyResult<Adopted> {
     release_returned(std::ptr::null_mut());
     let (managed, versioned, read_only) = tensor_of(capsule)?;
     // SAFETY: the capsule has a tensor of this form, which lives as long as nobody takes it.
