@@ -55,7 +55,11 @@ def test_arrays_of_bh_reach_libraries_where_they_are(name):
     for dtype in TYPES:
         expected = values(dtype, 30, 40)
         array = bh.array(expected) + bh.zeros((), dtype)
-        for ours, theirs in [(array, expected), (array[3:, ::2], expected[3:, ::2]), (array.T, expected.T)]:
+        views = [(array, expected), (array.T, expected.T)]
+        if name != "jax":
+            # JAX takes elements without gaps only.
+            views.append((array[3:, ::2], expected[3:, ::2]))
+        for ours, theirs in views:
             got = give(take(ours))
             assert got.dtype == theirs.dtype and np.array_equal(got, theirs), (name, dtype)
         assert np.array_equal(np.asarray(array + array), expected + expected)

@@ -204,7 +204,7 @@ FUNCTIONS = {
     "flip": own("_functions.arrangement", "m"),
     "fliplr": own("_functions.arrangement", "m"),
     "flipud": own("_functions.arrangement", "m"),
-    "from_dlpack": own("_functions.creation", "x"),
+    "from_dlpack": own("_functions.creation", "x", complete=True),
     "frombuffer": own("_functions.creation"),
     "fromfile": host(),
     "fromfunction": own("_functions.creation"),
