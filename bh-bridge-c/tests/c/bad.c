@@ -170,7 +170,7 @@ static void at_once(void) {
 
 /* Those of more data fail where results are looked at. */
 static void deferred(void) {
-    enum { MANY = 3000 };
+    enum { MANY = 10000 };
     const int64_t many = MANY;
     bh_array *a, *index, *bad;
     static double values[MANY];

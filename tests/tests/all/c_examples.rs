@@ -80,7 +80,7 @@ fn the_profile_shows_where_the_time_went() {
     let output = Command::new(prefix().join("bin/bh"))
         .args(["run", "--profile", "--"])
         .arg(&program)
-        .args(["64", "20"])
+        .args(["200", "20"])
         .output()
         .expect("bh is installed");
     // Best effort: the program lies in the temporary directory.

@@ -136,7 +136,7 @@ const PROGRAM: &str = r#"
 #include <bh.h>
 
 int main(void) {
-    const int64_t shape[] = {5000};
+    const int64_t shape[] = {20000};
     bh_array *x, *square, *total, *running;
     double sum;
     bh_empty(&x, NULL, BH_TYPE_F64, 1, shape);
@@ -146,7 +146,7 @@ int main(void) {
     bh_add_reduce_new(&total, square, 0);
     bh_add_accumulate_new(&running, square, 0);
     bh_scalar_f64(&sum, total);
-    return sum == 5000 * 9.0 ? 0 : 1;
+    return sum == 20000 * 9.0 ? 0 : 1;
 }
 "#;
 
