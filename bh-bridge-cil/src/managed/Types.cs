@@ -139,20 +139,24 @@ namespace Bh.Managed
             }
         }
 
-        /// <summary>A number without its fraction, within the limits of an integer type; 0 for NaN.</summary>
+        /// <summary>A number without its fraction, as x86-64 converts it: of numbers beyond 32 bits (64 for U32 and wider types) and of NaN,
+        /// the smallest whole number; the type keeps its lowest bits.</summary>
         private static long Cut(double value, ElementType to)
         {
-            if (double.IsNaN(value)) return 0;
-            int bits = 8 * Types.Size(to);
-            if (to >= ElementType.U8)
+            const double Half = 9223372036854775808.0;
+            if (to == ElementType.U64 && value >= Half) return value < 2 * Half ? unchecked((long)(ulong)value) : 0;
+            bool isWide = Types.Size(to) == 8 || to == ElementType.U32;
+            double limit = isWide ? Half : 2147483648.0;
+            long whole = value >= -limit && value < limit ? (long)value : isWide ? long.MinValue : int.MinValue;
+            switch (to)
             {
-                if (value <= 0) return 0;
-                if (value >= Math.Pow(2, bits)) return bits == 64 ? -1 : (1L << bits) - 1;
-                return unchecked((long)(ulong)value);
+                case ElementType.I8: return unchecked((sbyte)whole);
+                case ElementType.U8: return unchecked((byte)whole);
+                case ElementType.I16: return unchecked((short)whole);
+                case ElementType.U16: return unchecked((ushort)whole);
+                case ElementType.U32: return unchecked((uint)whole);
+                default: return whole;
             }
-            double limit = Math.Pow(2, bits - 1);
-            if (value >= limit) return bits == 64 ? long.MaxValue : (1L << (bits - 1)) - 1;
-            return value <= -limit ? -1L << (bits - 1) : (long)value;
         }
     }
 }
