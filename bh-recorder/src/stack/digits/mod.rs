@@ -38,7 +38,7 @@ impl LineDigits {
     /// The decimal digits that a relative distance leaves, at most those of the type.
     pub fn digits(&self, distance: f64) -> f64 {
         let most = if self.dtype == DType::F32 { 7.2 } else { 15.9 };
-        if distance > 0.0 { (-distance.log10()).clamp(0.0, most) } else { most }
+        if distance > 0.0 { (0.0 - distance.log10()).clamp(0.0, most) } else { most }
     }
 }
 
