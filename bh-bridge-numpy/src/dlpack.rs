@@ -356,8 +356,8 @@ fn adopt_device(py: Python<'_>, capsule: &Bound<'_, PyAny>) -> PyResult<Adopted>
     let release = if versioned { give_back_versioned } else { give_back_plain };
     let context = context::current(py)?;
     let extents = [before + after + 1];
-    // SAFETY: the memory has all elements of the tensor, from the first to the last, until its deleter is called, by the release; whoever
-    // hands it over goes on using it as the mode says.
+    // SAFETY: the memory has all elements of the tensor, from the first to the last, until its deleter is called, by the release; its
+    // owner goes on using it as the mode says.
     let adoption = unsafe { Adoption::new(first.cast(), mode, memory::CUDA, Some(release), managed) };
     // SAFETY: as above.
     let id =

@@ -40,7 +40,7 @@ def test_variance_of_large_numbers():
     assert 2 < lines[3] < 6 and arrays[4] > 8, (lines, arrays)
     exact = numpy.asarray(names["a"]).astype(numpy.longdouble).var()
     naive, stable = names["bh_wait"]
-    # The digits that are told are those that are right.
+    # The reported digits are the correct ones.
     assert abs(naive - exact) / exact < 10 ** (1.5 - lines[3])
     assert abs(stable - exact) / exact < 10 ** (1.5 - arrays[4])
 

@@ -15,7 +15,7 @@ SIZES = {
     "newton_fractal": 60, "two_spirals": 60,
 }  # fmt: skip
 
-# What stands for Matplotlib, which programs draw with.
+# A substitute for Matplotlib, with which programs draw.
 DRAWING = "from unittest.mock import MagicMock\n\n\ndef subplots():\n    return MagicMock(), MagicMock()\n"
 
 

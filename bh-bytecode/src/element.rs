@@ -148,7 +148,7 @@ macro_rules! cast_float {
 
             #[inline(always)]
             fn wrapped_from(value: $source) -> $target {
-                // NaN is not less, and the cast sends what lies below to the smallest.
+                // NaN is not less, and numbers below the smallest are cast to it.
                 (if value < -(<$through>::MIN as $source) { value as $through } else { <$through>::MIN }) as $target
             }
         }

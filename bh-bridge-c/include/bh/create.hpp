@@ -84,7 +84,7 @@ template <class T = double> array<T> normal(const shape &extents, std::uint64_t 
 
 } // namespace random
 
-/// The elements converted to another type. Float to integer truncates (beyond the type: key `casts`); to bool, what is not zero is true.
+/// The elements converted to another type. Float to integer truncates (beyond the type: key `casts`); to bool, all but zero is true.
 template <class U, class A, detail::if_operands<A> = 0> auto cast(A &&a, place at = place::here()) {
     const auto from = detail::take(static_cast<A &&>(a), at);
     using T = detail::element_of<A>;

@@ -79,7 +79,7 @@ else:
         **{"digits": "_tools.digits", "doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
         **{"fft": "", "random": ""},
     }
-    # NumPy's functions that are told of bh's need the part as soon as they are there.
+    # NumPy's functions, which this makes take bh's arrays, call the part at once.
     _after_import.add("numpy.fft".__eq__, lambda name: _importlib.import_module("bh.fft"))
     _libraries.install()
     _tracebacks.install()

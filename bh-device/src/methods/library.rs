@@ -68,9 +68,7 @@ impl Call<'_, '_> {
         let room = libraries.room(&task).ok()?;
         Some((task, room))
     }
-}
 
-impl Call<'_, '_> {
     /// The task of a library for transforms of complex lines at equal distances, and the bytes of its work space; none if kernels of
     /// ours do it.
     pub(super) fn transforms(&self, to: &Lines, from: &Lines, inverse: bool) -> Option<(Task, usize)> {

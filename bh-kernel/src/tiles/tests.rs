@@ -232,7 +232,7 @@ fn anew(turns: usize) -> Batch {
 }
 
 #[test]
-fn what_is_found_of_a_turn_holds_for_the_others() {
+fn a_search_of_one_turn_holds_for_the_others() {
     let large = TileOptions { bytes: 1 << 20, small: 32 << 10, threads: 2, kernels: None };
     for batch in [between(60), between(61), anew(40), around()] {
         let batch = batch.as_ref();

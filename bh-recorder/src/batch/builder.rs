@@ -39,6 +39,8 @@ pub(crate) struct Builder {
     pub(crate) computes: u64,
     /// The batch has its structure written down already.
     pub(crate) signed: bool,
+    /// The most operations at a turn of a loop at which batches have ended so often that longer ones pay.
+    pub(crate) outgrown: usize,
     /// Constants that a trace has marked, and their marks.
     pub(crate) marks: Vec<(u32, u16)>,
     views: Index,
@@ -67,6 +69,7 @@ impl Builder {
             freed_slots: Vec::new(),
             computes: 0,
             signed: false,
+            outgrown: 0,
             marks: Vec::new(),
             views: Index::new(),
             origins: Index::new(),
@@ -90,6 +93,7 @@ impl Builder {
         self.work_bytes = 0;
         self.computes = 0;
         self.signed = false;
+        self.outgrown = 0;
         self.views.clear();
         self.origins.clear();
         self.last_origin = 0;

@@ -44,11 +44,13 @@ pub(crate) fn gains_from_turns(operations: usize, bytes: u64) -> bool {
     bytes / ELEMENT_BYTES >= (operations as u64).saturating_mul(TURN_ELEMENTS)
 }
 
-/// Does a batch of a loop that does little end at a turn, as `came` batches with the same operations did before? They are planned
-/// once, and a batch of twice as many turns anew, which pays when so many have come as one has operations: each of them took
-/// about as long to hand over as planning an operation takes.
-pub(crate) fn ends_at_turn(operations: usize, came: u32) -> bool {
-    (came as usize) < operations
+/// How many times as many operations the next batches have when batches have come often: the fewer steps, the fewer plans.
+pub(crate) const GROWTH: usize = 4;
+
+/// Have so many batches with the same operations come, that one of [`GROWTH`] times as many pays? It is planned anew, and each of them
+/// took about as long to hand over as planning an operation takes.
+pub(crate) fn is_outgrown(operations: usize, came: u32) -> bool {
+    came as usize >= operations
 }
 
 #[cfg(test)]
@@ -60,7 +62,7 @@ mod tests {
         assert_eq!([63, 64].map(may_end_at_turn), [false, true]);
         let bytes = |elements: u64| 100 * elements * ELEMENT_BYTES;
         assert_eq!([TURN_ELEMENTS - 1, TURN_ELEMENTS].map(|each| gains_from_turns(100, bytes(each))), [false, true]);
-        assert_eq!([0, 99, 100].map(|came| ends_at_turn(100, came)), [true, true, false]);
+        assert_eq!([0, 99, 100].map(|came| is_outgrown(100, came)), [false, false, true]);
     }
 
     #[test]

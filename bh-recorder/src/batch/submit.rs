@@ -105,8 +105,15 @@ impl State {
         {
             return None;
         }
+        if instructions < limit::GROWTH * self.builder.outgrown {
+            return None;
+        }
         let came = self.seen.count([self.builder.computes, instructions as u64]);
-        limit::ends_at_turn(instructions, came).then_some(turn)
+        if limit::is_outgrown(instructions, came) {
+            self.builder.outgrown = instructions;
+            return None;
+        }
+        Some(turn)
     }
 
     /// Submits when a limit is passed.

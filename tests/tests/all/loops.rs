@@ -58,8 +58,8 @@ fn a_long_loop_without_reads_is_cut_where_it_repeats() {
     let grid = recorder.full(Constant::from_value(1.5), &[n, n], Location::UNKNOWN).unwrap();
     (0..4_000).for_each(|_| heat_step(&recorder, grid, n));
     let (hits, misses) = (counter(&recorder, "fuser.cache_hits"), counter(&recorder, "fuser.cache_misses"));
-    // 36,000 instructions in batches of a few steps, and of twice as many when these have come often: each kind is planned once.
-    assert!(hits >= 15 && misses <= 8, "{hits} hits, {misses} misses");
+    // 36,000 instructions in batches of a few steps, and of four times as many when these have come often: each kind is planned once.
+    assert!(hits >= 15 && misses <= 4, "{hits} hits, {misses} misses");
     // A kernel is a step, as ever.
     let kernels = counter(&recorder, "fuser.kernels");
     assert!((4_000..4_020).contains(&kernels), "{kernels} kernels");
@@ -300,7 +300,7 @@ fn turns_that_do_little_are_planned_once() {
     assert!(batches > 20 && planned < 5 && long < 8, "{batches} {planned} {long}");
     // Batches that came often grow.
     let (more, ..) = heat(Recipes::Auto, 100, 4_000);
-    assert!(more < 18 * batches, "{more} {batches}");
+    assert!(more < 14 * batches, "{more} {batches}");
     // Turns over large arrays share a batch, which may run them in tiles.
     let [large, long] = [Recipes::Auto, Recipes::Off].map(|recipes| heat(recipes, 400, 100));
     assert_eq!((large.0, large.2), (long.0, long.2));

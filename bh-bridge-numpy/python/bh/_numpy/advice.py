@@ -1,5 +1,5 @@
 """Notes under errors that nothing has caught. Where another package got an array of bh, the line to write: scripts that import bh themselves
-are compiled before `rewriting` can have their calls pass NumPy's arrays. Where memory is out, what was asked, the limit, and what to do."""
+are compiled before `rewriting` can have their calls pass NumPy's arrays. Where memory is out: the bytes that were asked for, the limit, and remedies."""
 
 import ast
 import linecache

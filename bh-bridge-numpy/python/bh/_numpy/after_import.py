@@ -18,7 +18,7 @@ class _Loader:
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        # As Python does after this: what follows may look for the module there.
+        # As Python does after this: later imports may look for the module there.
         package, _, name = module.__name__.rpartition(".")
         if package in sys.modules:
             setattr(sys.modules[package], name, module)

@@ -129,7 +129,7 @@ _Method, _Function, _BuiltIn, _Module = types.MethodType, types.FunctionType, ty
 _PLAIN = frozenset({list, dict, str, set, tuple, bytes, bytearray, frozenset, int, float, complex})
 
 
-# What is known of functions and classes that are called themselves, which the native half asks before it calls `_see`: those that are
+# Answers about functions and classes that are called themselves, which the native half asks before it calls `_see`: those that are
 # found by their names, and classes whose instances are (`True`), or are if they say no other module.
 _called, _callable = set(), {Function: True, Ufunc: True, np.ufunc: True}
 
@@ -391,7 +391,7 @@ def _subscripted(owner, sites, site):
     return _Subscripted(owner)
 
 
-# What the program's modules call: native functions, which answer from what is noted and known, and otherwise call these.
+# The program's modules call native functions, which answer by their notes, and otherwise call these.
 see, receiver, subscripted = site_functions(
     see=_see, receiver=_receiver, subscripted=_subscripted, direct=_direct, plain=_PLAIN, called=_called, callable=_callable,
     function=_Function, method=_Method, builtin=_BuiltIn,

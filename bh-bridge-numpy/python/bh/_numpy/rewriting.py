@@ -232,7 +232,7 @@ class _Calls(ast.NodeTransformer):
 
     def _foreign(self, node, function, *arguments):
         """A subscript or an attribute whose owner may be an object of another package, in modules that import such: the function
-        returns the owner, or what stands for it."""
+        returns the owner, or a substitute for it."""
         owner = node.value
         known = isinstance(owner, ast.Name) and (owner.id.startswith(("@", PREFIX)) or self._is_builtin(owner.id))
         if not self._imports_others or known or isinstance(owner, _LITERALS):

@@ -118,7 +118,7 @@ def _branching(file):
 
 
 def _advice_for_branch(file, line):
-    """The advice for a line that branches on values, by what follows from them."""
+    """The advice for a line that branches on values: does the branch end the loop, assert, or do something else?"""
     at = [node for node in _branching(file) if node.test.lineno <= line <= node.test.end_lineno or node.lineno == line]
     if any(isinstance(node, ast.Assert) for node in at):
         return "each test runs what is recorded; test after the loop"

@@ -108,7 +108,7 @@ fn check(call: &Call<'_, '_>, counts: [usize; 2], rank: usize, fits: impl Fn(&Ca
     }
 }
 
-/// The product of two numbers and a cube, for counting.
+/// The cube of a side, by which operations are counted.
 fn cube(side: usize) -> f64 {
     (side * side * side) as f64
 }
