@@ -87,36 +87,48 @@ impl Loops {
     }
 }
 
-/// Multiplications of a product that is done as one, at least: of fewer, loops are as fast. It is above what engines fold at once.
-pub const LEAST_WORK: i64 = 1 << 13;
-/// Rows, columns and inner elements of such a product, at least.
-pub const LEAST_SIDE: i64 = 4;
+/// Multiplications of a product that is done as one, with all matrices of its stack, at least: of fewer, loops are as fast. It is
+/// above what engines fold at once.
+const LEAST_WORK: i64 = 1 << 13;
+/// Rows, columns and inner elements of such a product, at least, except those of little matrices.
+const LEAST_SIDE: i64 = 4;
+/// Rows, columns and inner elements of little matrices, at most.
+pub const LITTLE_SIDE: i64 = 16;
 
-/// Extents of the matrices of a contraction: rows, inner elements, columns. It follows from shape and strides alone.
-pub fn extents(shape: &[i64], strides: [&[i64]; 2], summed: u16) -> [i64; 3] {
-    let [mut rows, mut inner, mut columns] = [1i64; 3];
+/// Extents of a contraction: matrices, rows, inner elements, columns. They follow from shape and strides alone.
+pub fn extents(shape: &[i64], strides: [&[i64]; 2], summed: u16) -> [i64; 4] {
+    let [mut matrices, mut rows, mut inner, mut columns] = [1i64; 4];
     for (axis, &extent) in shape.iter().enumerate() {
         let side = match role(summed >> axis & 1 == 1, strides.map(|stride| stride[axis])) {
             Role::Row => &mut rows,
             Role::Inner => &mut inner,
             Role::Column => &mut columns,
-            Role::Stack => continue,
+            Role::Stack => &mut matrices,
         };
         *side = side.saturating_mul(extent);
     }
-    [rows, inner, columns]
+    [matrices, rows, inner, columns]
 }
 
-/// Is the instruction a contraction that engines with products of matrices do as one, so that it is alone in its kernel? Any other
-/// one is a fold of products, which runs in the loops of a kernel.
+fn work(extents: &[i64]) -> i64 {
+    extents.iter().fold(1i64, |work, &extent| work.saturating_mul(extent))
+}
+
+/// Are matrices of this many rows, inner elements and columns large enough for a product of two of them to be done as one?
+pub fn are_large(sides: &[i64; 3]) -> bool {
+    work(sides) >= LEAST_WORK && sides.iter().all(|&side| side >= LEAST_SIDE)
+}
+
+/// Is the instruction a contraction that engines with products of matrices do as one, so that it is alone in its kernel? It multiplies
+/// matrices that are not narrow, or a stack of little ones. Any other one is a fold of products, which runs in the loops of a kernel.
 pub fn is_product(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     if instr.opcode != Opcode::Contract {
         return false;
     }
     let (Some(a), Some(b)) = (instr.operands[1].as_view(), instr.operands[2].as_view()) else { return false };
-    let sides = extents(batch.shape(a), [batch.stride(a), batch.stride(b)], instr.param);
-    let work = sides.iter().fold(1i64, |work, &side| work.saturating_mul(side));
-    work >= LEAST_WORK && sides.iter().all(|&side| side >= LEAST_SIDE)
+    let extents = extents(batch.shape(a), [batch.stride(a), batch.stride(b)], instr.param);
+    let within = |least: i64, most: i64| extents[1..].iter().all(|side| (least..=most).contains(side));
+    work(&extents) >= LEAST_WORK && (within(LEAST_SIDE, i64::MAX) || within(2, LITTLE_SIDE))
 }
 
 #[cfg(test)]
@@ -127,10 +139,10 @@ mod tests {
     fn axes_are_rows_columns_inner_or_a_stack() {
         // Σ over k of a[s, i, k] · b[s, k, j], with j behind k in the box.
         let (shape, a, b) = ([5, 6, 7, 8], [42, 7, 1, 0], [56, 0, 8, 1]);
-        assert_eq!(extents(&shape, [&a, &b], 0b0100), [6, 7, 8]);
-        assert_eq!(extents(&shape, [&b, &a], 0b0100), [8, 7, 6]);
+        assert_eq!(extents(&shape, [&a, &b], 0b0100), [5, 6, 7, 8]);
+        assert_eq!(extents(&shape, [&b, &a], 0b0100), [5, 8, 7, 6]);
         // What both lack is a row, and what one lacks is summed over all the same.
-        assert_eq!(extents(&[3, 4], [&[0, 0], &[0, 1]], 0b10), [3, 4, 1]);
+        assert_eq!(extents(&[3, 4], [&[0, 0], &[0, 1]], 0b10), [1, 3, 4, 1]);
         assert_eq!(role(false, [0, 0]), Role::Row);
     }
 

@@ -4,7 +4,7 @@
 use super::tiles::{Into, tiles};
 use super::{Code, KernelMemory, Placement, Target, Variant, stage};
 use crate::driver::{MatrixPlace, MatrixProduct, Task};
-use bh_bytecode::contraction::Loops;
+use bh_bytecode::contraction::{Loops, are_large};
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
 use bh_kernel::{Arg, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step, StrideClass};
@@ -117,9 +117,9 @@ impl Product {
         let of = |at: usize| Some(place(batch, instr.operands[at].as_view()?));
         let places = [of(0)?, of(1)?, of(2)?];
         let loops = Loops::of(batch, instr);
-        let sides = [&loops.rows, &loops.inner, &loops.columns];
-        let has_all = sides.iter().all(|walk| !walk.loops().is_empty());
-        has_all.then_some(Product { dtype: batch.dtype(instr.operands[0])?, places, loops, pieces: 1 })
+        // The blocks of the kernel are for large matrices; stacks of others are folds.
+        let is_large = are_large(&[&loops.rows, &loops.inner, &loops.columns].map(count));
+        is_large.then_some(Product { dtype: batch.dtype(instr.operands[0])?, places, loops, pieces: 1 })
     }
 
     /// With as many pieces as its shape asks for.

@@ -6,10 +6,11 @@
 //! small and the inner loop long, pieces of it are summed apart, and their sums are added in order. So bits do not depend on the
 //! number of threads.
 
+use crate::little;
 use crate::multiply::{Matrix, add_product, clear, tile, tiles};
 use crate::scratch::Scratch;
 use crate::{Parallel, Strided};
-use bh_bytecode::contraction::{Loops, Role, role};
+use bh_bytecode::contraction::{LITTLE_SIDE, Loops, Role, role};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{DType, MAX_RANK, with_dtype};
@@ -253,6 +254,10 @@ pub fn contract([out, a, b]: [&Strided<'_>; 3], summed: u16, memory: Host, threa
         data[1 + operand] = to;
         held.push(scratch);
     }
+    if plan.is_of_little(form.dtype) {
+        plan.run_little(form.dtype, data, threads);
+        return Ok(());
+    }
     if plan.pieces == 1 {
         plan.run(form.dtype, data, threads);
         return Ok(());
@@ -285,9 +290,11 @@ impl Plan {
     /// The places, in elements, of one of the matrices.
     fn place(&self, number: i64) -> [isize; 3] {
         let (mut rest, mut places) = (number, [0; 3]);
-        for each in self.outer.loops().iter().rev() {
-            let index = (rest % each.extent) as isize;
-            rest /= each.extent;
+        for (at, each) in self.outer.loops().iter().enumerate().rev() {
+            let index = if at == 0 { rest } else { rest % each.extent } as isize;
+            if at > 0 {
+                rest /= each.extent;
+            }
             for (place, step) in places.iter_mut().zip(each.steps) {
                 *place += index * step;
             }
@@ -333,6 +340,34 @@ impl Plan {
                 let (a, b) = (a.rows(rows.clone(), size), b.columns(columns.clone(), size));
                 // SAFETY: the loops are those of views of validated bases, and tiles are apart.
                 unsafe { self.sum(dtype, a, b, out.rows(rows, size).columns(columns, size)) };
+            }
+        });
+    }
+
+    /// Is it a product of little matrices?
+    fn is_of_little(&self, dtype: DType) -> bool {
+        (dtype.is_float() || dtype.is_complex())
+            && self.sums.loops().is_empty()
+            && [self.rows, self.inner, self.columns].iter().all(|side| (1..=LITTLE_SIDE).contains(&side.extent))
+    }
+
+    /// All products of little matrices, some at a time.
+    fn run_little(&self, dtype: DType, data: [Data; 3], threads: &mut dyn Parallel) {
+        let (size, matrices) = (dtype.size(), count(&self.outer));
+        let elements = self.rows.extent * self.inner.extent + self.inner.extent * self.columns.extent;
+        let each = (COPIED / elements).max(1);
+        let work = (self.elements() as u64).saturating_mul(self.inner.extent as u64);
+        let participants = threads.participants(work.saturating_mul(2));
+        threads.run(participants, (matrices as u64).div_ceil(each as u64) as usize, &|tasks| {
+            for task in tasks {
+                let first = task as i64 * each;
+                let mut places = (first..(first + each).min(matrices)).map(|number| {
+                    let places = self.place(number);
+                    [0, 1, 2].map(|operand| data[operand].at(places[operand], size))
+                });
+                let matrices = [0, 1, 2].map(|operand| self.matrix(operand, data[operand].0));
+                // SAFETY: the loops are those of views of validated bases; sides are little, and results of tasks apart.
+                unsafe { little::products(dtype, matrices, &mut places) };
             }
         });
     }

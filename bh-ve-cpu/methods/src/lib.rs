@@ -62,7 +62,6 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("eigh", Shipped::Plain(linear::eigh)),
     ("eig", Shipped::Plain(linear::eig)),
     ("svd", Shipped::Plain(linear::svd)),
-    ("matmul_of_little", Shipped::Plain(little::multiply)),
     ("solve_or_doubt", Shipped::Plain(little::solve)),
     ("inv_or_doubt", Shipped::Plain(little::inverse)),
     ("det_or_doubt", Shipped::Plain(little::det)),

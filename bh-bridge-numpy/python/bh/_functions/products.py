@@ -11,10 +11,8 @@ from .. import _native
 from .._array.conversion import astype, native
 from .._array.element_types import BOOL, CODE, code_of, is_complex, is_inexact
 from .._array.indexing import fitted
-from .._array.memory import in_process
 from .._numpy import floating_point
-from .._numpy.fallback import Fallback, falls_back, lower, taken
-from .._numpy.lapack import is_little
+from .._numpy.fallback import Fallback, falls_back
 from .._ufunc.axes import deliver, stand_in, target_of
 from .._ufunc.ufunc import UFUNCS
 from .manipulation import moveaxis, reshape
@@ -22,10 +20,6 @@ from .reductions import sum as sum_
 
 ndarray = _native.ndarray
 _NO_VALUE = np._NoValue
-# Products of stacks with this many multiplications each, at most, are NumPy's.
-_LITTLE = 1 << 18
-# The longest side of matrices whose products in stacks take less time side by side: of larger ones, copies to lanes take longer.
-_SIDE = 3
 # Dimensions of an array, at most.
 _MOST = 16
 _errors_asked = _native.errors_asked
@@ -104,23 +98,9 @@ def _matmul(a, b, code):
     rows, many = min(a.ndim, 2) - 1, len(front)
     if many + rows + 2 > _MOST:
         raise Fallback(f"more than {_MOST} dimensions of two operands")
-    if prod(a.shape[-2:]) * b.shape[-1] <= _LITTLE and in_process(a._stack):
-        # A kernel of loops takes longer.
-        sides = (*a.shape[-2:], b.shape[-1])
-        if a.ndim > 1 and max(sides) <= _SIDE and is_inexact(code) and is_little(a if a.ndim > 2 else b, a, b):
-            return _side_by_side(a, b, front)
-        return taken(np.matmul, lower((a, b)), {})
     inner = many + rows
     axes = [[*range(many - max(value.ndim - 2, 0), many)] for value in (a, b)]
     return _native.contract((a, [*axes[0], *range(many, inner + 1)]), (b, [*axes[1], inner, inner + 1]), inner + 2, 1 << inner)
-
-
-def _side_by_side(a, b, front):
-    """The products of stacks of little matrices, several at a time."""
-    result = _native.empty((*front, a.shape[-2], b.shape[-1]), a._code, _native.Stack(a._stack))
-    wide = [_native.broadcast_to(value, front + value.shape[-2:]) for value in (a, b)]
-    _native.extension("matmul_of_little", [result], wide)
-    return result
 
 
 def dot(a, b, out=None):

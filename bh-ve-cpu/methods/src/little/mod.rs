@@ -6,6 +6,7 @@
 mod eliminate;
 mod orthogonal;
 mod pack;
+mod product;
 mod rotate;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,8 @@ mod tests;
 mod vectors;
 mod work;
 
-pub(crate) use work::{det, inverse, multiply, solve};
+pub(crate) use product::products;
+pub(crate) use work::{det, inverse, solve};
 
 use crate::{Call, Parallel, Strided};
 use bh_bytecode::{Complex, DType, Truth};

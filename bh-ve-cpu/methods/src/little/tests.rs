@@ -1,7 +1,8 @@
 //! Random stacks, in all types, sizes, layouts and at all levels: results by what they have to fulfil.
 
-use super::work::{Determinant, Inverse, Product};
+use super::work::{Determinant, Inverse};
 use super::*;
+use crate::multiply;
 use crate::view::Layout;
 use bh_bytecode::c128;
 
@@ -159,6 +160,14 @@ impl<E: Entry> Held<E> {
         Matrix::new([extent(1), extent(2)], |i, j| self.memory[self.place(number, i, j)].to())
     }
 
+    /// The first matrix, bytes from one to the next, and their form.
+    fn matrices(&mut self) -> (*mut u8, usize, multiply::Matrix) {
+        let (data, size) = (self.memory.as_mut_ptr().cast::<u8>(), size_of::<E>() as isize);
+        let [row_stride, column_stride] = [1, 2].map(|axis| self.stride[axis] / size);
+        let matrix = multiply::Matrix { data, rows: self.shape[1], columns: self.shape[2], row_stride, column_stride };
+        (data, self.stride[0] as usize, matrix)
+    }
+
     fn view(&mut self, dtype: DType) -> Strided<'_> {
         let layout = Layout { dtype, shape: &self.shape, stride: self.stride.clone() };
         // SAFETY: the memory has the elements, and nobody else uses it meanwhile.
@@ -225,7 +234,10 @@ fn products<E: Entry>(level: Level, random: &mut Random) {
         let (a, b) = (matrices::<E>(COUNT, [rows, inner], random), matrices::<E>(COUNT, [inner, columns], random));
         let (mut left, mut right) = (Held::<E>::of(&a, random), Held::<E>::of(&b, random));
         let mut out = Held::<E>::new(COUNT, &[rows, columns], random);
-        run_at::<Product, E>(level, &[out.view(E::DTYPE)], &[left.view(E::DTYPE), right.view(E::DTYPE)]).unwrap();
+        let held = [out.matrices(), left.matrices(), right.matrices()];
+        let mut places = (0..COUNT).map(|number| held.map(|(first, step, _)| first.wrapping_add(number * step)));
+        // SAFETY: the memory has the elements of these matrices, and nobody else uses it meanwhile.
+        unsafe { product::at_level(level, E::DTYPE, held.map(|(.., matrix)| matrix), &mut places) };
         for number in 0..COUNT {
             let bound = 4.0 * inner as f64 * E::EPSILON;
             is_small(

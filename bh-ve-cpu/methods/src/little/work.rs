@@ -29,9 +29,6 @@ pub(super) struct Eigen;
 /// Singular values, and both kinds of vectors.
 pub(super) struct Singular;
 
-/// Products of two matrices.
-pub(super) struct Product;
-
 /// `solve` with a second output of one truth value for each system: is its matrix *doubtful*, so that LAPACK may find it singular?
 pub(crate) fn solve(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     let alike = |call: &Call<'_, '_>| {
@@ -51,26 +48,6 @@ pub(crate) fn inverse(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result
 pub(crate) fn det(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     check(call, [2, 1], 0, |_| true)?;
     of_stack::<Determinant>(call, threads)
-}
-
-/// The products of two stacks of little matrices.
-pub(crate) fn multiply(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    let fail = |code, text: &str| Err(Error::new(code, format!("{}: {text}", call.name)));
-    let ([out], [a, b]) = (call.outputs, call.inputs) else {
-        return fail(status::ARGUMENT, "another number of operands");
-    };
-    if !(a.dtype.is_float() || a.dtype.is_complex()) || b.dtype != a.dtype || out.dtype != a.dtype {
-        return fail(status::TYPE, "operands of one inexact type");
-    }
-    let parts = [out, a, b].map(|view| view.shape.split_last_chunk::<2>());
-    let [Some((stack, &[m, n])), Some((left, &[rows, k])), Some((right, &[inner, columns]))] = parts else {
-        return fail(status::SHAPE, "matrices have two dimensions");
-    };
-    let little = [m, n, k].iter().all(|extent| (1..=SIDE as i64).contains(extent));
-    if !little || stack != left || stack != right || [rows, inner, columns] != [m, k, n] {
-        return fail(status::SHAPE, "stacks of little matrices that fit");
-    }
-    of_stack::<Product>(call, threads)
 }
 
 fn of_stack<W: Work>(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
@@ -325,45 +302,6 @@ impl Work for Singular {
             *x = x.conj();
         }
         stack.output(2).write(block, of_right.0, [of_right.1, 1]);
-        Ok(())
-    }
-}
-
-impl Work for Product {
-    fn operations(stack: &Stack<'_, '_>) -> f64 {
-        let [rows, columns] = stack.output(0).sides();
-        (rows * columns * stack.input(0).sides()[1]) as f64
-    }
-
-    #[inline(always)]
-    fn block<N: Number>(stack: &Stack<'_, '_>, block: Block, Room([a, b, product]): &mut Room<N>) -> Done {
-        let ([rows, inner], [_, columns]) = (stack.input(0).sides(), stack.input(1).sides());
-        stack.input(0).read(block, a, [inner, 1]);
-        stack.input(1).read(block, b, [columns, 1]);
-        for (row, to) in a[..rows * inner].chunks_exact(inner).zip(product.chunks_exact_mut(columns)) {
-            // Four sums at a time stay in registers.
-            let mut first = 0;
-            while first + 4 <= columns {
-                let mut sums = [N::ZERO; 4];
-                for (&x, line) in row.iter().zip(b.chunks_exact(columns)) {
-                    let line = &line[first..first + 4];
-                    sums[0] = sums[0].plus_product(x, line[0]);
-                    sums[1] = sums[1].plus_product(x, line[1]);
-                    sums[2] = sums[2].plus_product(x, line[2]);
-                    sums[3] = sums[3].plus_product(x, line[3]);
-                }
-                to[first..first + 4].copy_from_slice(&sums);
-                first += 4;
-            }
-            for (column, to) in to.iter_mut().enumerate().skip(first) {
-                let mut sum = N::ZERO;
-                for (&x, line) in row.iter().zip(b.chunks_exact(columns)) {
-                    sum = sum.plus_product(x, line[column]);
-                }
-                *to = sum;
-            }
-        }
-        stack.output(0).write(block, product, [columns, 1]);
         Ok(())
     }
 }
