@@ -22,7 +22,7 @@ pub fn read(file: &Path) -> Result<Dump> {
             return Err(fail(format!("the contents of array {base} do not fit the array")));
         }
     }
-    // What a file says of its batch need not be so.
+    // A file's statements about its batch are not trusted.
     dump.batch.forget_structure();
     dump.batch.sign();
     Ok(dump)

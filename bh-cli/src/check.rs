@@ -1,4 +1,4 @@
-//! `bh check-config`: everything that is wrong with a configuration, at once.
+//! `bh check-config`: reports all errors of a configuration at once.
 
 use bh_core::abi::{kind, status};
 use bh_core::{Config, Error, Result, Stack, environment, loader};
@@ -10,11 +10,11 @@ pub fn config(file: &Path) -> Result<ExitCode> {
     let config = Config::from_file(file)?.with_environment(environment::bh_variables());
     let mut errors: Vec<Error> = loader::check(&config);
     errors.extend(config.core_errors());
-    // No stack is chosen by a file of several, which is fine as long as nobody asks for one by a wrong name.
+    // A file with several stacks need not choose one. A wrong name in BH_STACK is an error.
     if environment::variable("BH_STACK").is_some() {
         errors.extend(config.choose_stack(None).err());
     }
-    // Components are fine by themselves: does each stack start?
+    // Without errors in components, test whether each stack starts.
     if errors.is_empty() {
         let names: Vec<String> = config.stack_names().map(str::to_owned).collect();
         errors.extend(names.iter().filter_map(|name| match Stack::load(&config, Some(name)) {
@@ -36,9 +36,9 @@ pub fn config(file: &Path) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// An engine that no data manager stands above.
+/// An engine without a data manager above it.
 fn unmanaged(stack: &Stack) -> Option<String> {
-    // Is there one, down to each depth of the branch?
+    // For each depth of the branch: is there a manager above?
     let mut managed = Vec::new();
     stack.components().into_iter().find_map(|component| {
         managed.truncate(component.depth);

@@ -1,4 +1,5 @@
-//! `bh check`: the batches of a program, as configured and by the interpreter; the first array and line that differ.
+//! `bh check`: compares the batches of a program, as configured, with the interpreter; reports the first array and line
+//! that differ.
 
 use crate::batch_file;
 use crate::progress::Progress;
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Runs the program, then each of its batches again on the configured stack and by the interpreter.
+/// Runs the program, then each of its batches on the configured stack and by the interpreter.
 pub fn run(stack: Option<&str>, line: &[OsString]) -> Result<ExitCode> {
     let fail = |text: String| Error::new(status::FILE, text);
     let Some((program, arguments)) = line.split_first() else {
@@ -27,7 +28,7 @@ pub fn run(stack: Option<&str>, line: &[OsString]) -> Result<ExitCode> {
     }
     let ended = command.status();
     let found = batches(&directory).and_then(|files| compared(&files, stack));
-    // Best effort: it lies among the temporary files.
+    // Best effort: the files are in the temporary directory.
     let _ = std::fs::remove_dir_all(&directory);
     ended.map_err(|error| fail(format!("'{}' cannot be started: {error}", program.to_string_lossy())))?;
     let (text, is_right) = found?;
@@ -45,7 +46,7 @@ fn batches(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What differs first, or how much was compared; and whether all is right.
+/// The first difference, or the number of compared batches; and whether there is none.
 fn compared(files: &[PathBuf], stack: Option<&str>) -> Result<(String, bool)> {
     let mut stack = Stack::load(&Config::find()?, stack)?;
     let (mut arrays, mut skipped) = (0, 0);
@@ -80,7 +81,7 @@ fn compared(files: &[PathBuf], stack: Option<&str>) -> Result<(String, bool)> {
     Ok((format!("{} batches, {arrays} arrays, all as the interpreter has them{left}", files.len() - skipped), true))
 }
 
-/// What the interpreter leaves, and for each base the last instruction that writes it; none if it cannot run the batch.
+/// The interpreter's results, and the last instruction that writes each base. `None` if it cannot run the batch.
 fn expected(program: &Program) -> Option<(Memory, HashMap<u64, usize>)> {
     let (batch, mut memory, mut writers) = (program.batch.as_ref(), program.memory.clone(), HashMap::new());
     let mut interpreter = Interpreter { memory: &mut memory, extensions: None, magnitudes: None };
@@ -95,7 +96,7 @@ fn expected(program: &Program) -> Option<(Memory, HashMap<u64, usize>)> {
     Some((memory, writers))
 }
 
-/// The difference of the base that is written first, with the operation that writes it last.
+/// The difference in the base that is written first, with the last operation that writes it.
 fn first_difference(
     batch: &Batch,
     expected: &Memory,
@@ -125,7 +126,7 @@ fn first_difference(
     })
 }
 
-/// Are all numbers as near as rounding of functions and sums leaves them, measured by the largest?
+/// Are all elements within the rounding errors of functions and sums, relative to the largest?
 fn are_near(dtype: DType, right: &[u8], mine: &[u8]) -> bool {
     let share = match dtype {
         DType::F64 | DType::C128 => 1e-9,
@@ -162,7 +163,7 @@ i0: v1 = multiply v0, c0 @o1
 i1: v2 = OPERATION v1 @o2
 "#;
 
-    /// A program that doubles and then applies an operation, what it leaves, and who writes what.
+    /// A program that doubles and then applies an operation, its results, and the writer of each base.
     fn program(operation: &str) -> (Program, Memory, HashMap<u64, usize>) {
         let batch = bh_bytecode::text::parse(&BATCH.replace("OPERATION", operation)).unwrap();
         let mut memory = Memory::new();
@@ -172,7 +173,7 @@ i1: v2 = OPERATION v1 @o2
         (program, memory, writers)
     }
 
-    /// The memory with an element of a base changed by this.
+    /// The memory with one element of a base changed.
     fn planted(memory: &Memory, base: u64, change: f64) -> Memory {
         let mut memory = memory.clone();
         let bytes = memory.get_mut(base).unwrap();

@@ -1,5 +1,5 @@
-//! `bh check-engine`: the conformance suite and the rules of conduct, on anyone's engine. Each case runs in a process of its
-//! own with a time limit, so that an engine that crashes, hangs, throws or exits fails one case, by name.
+//! `bh check-engine`: runs the conformance suite and the rules of conduct on any engine. Each case runs in its own
+//! process with a time limit, so an engine that crashes, hangs, throws or exits fails a single case, by name.
 
 use crate::progress::Progress;
 use bh_conformance::manners::{CASES, Case, Findings, Library};
@@ -33,7 +33,7 @@ pub fn check(library: &Path, names: &[String], limit: u64) -> Result<ExitCode> {
         println!("{}: {verdict} ({})", case.name, case.title);
         findings.faults.iter().for_each(|fault| eprintln!("{}: {fault}", case.name));
         passed &= findings.faults.is_empty();
-        // An engine that does not start fails in all of them.
+        // An engine that does not start would fail in all cases.
         if case.name == CASES[0].name && findings.cut_short {
             eprintln!("the other cases are left out");
             break;
@@ -49,7 +49,7 @@ fn find(name: &str) -> Result<&'static Case> {
     })
 }
 
-/// The child's part: runs one case and writes what it has found to a file.
+/// The child process: runs one case and writes its findings to a file.
 pub fn run_case(library: &Path, name: &str, report: &Path) -> Result<ExitCode> {
     let findings = bh_conformance::manners::run(find(name)?, &Library::new(library));
     let lines = |kind: char, texts: &[String]| -> String {
@@ -62,7 +62,7 @@ pub fn run_case(library: &Path, name: &str, report: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a case in a process and puts together what it reports and what becomes of it.
+/// Runs a case in a process; combines its report with the process's end.
 fn in_a_process(case: &Case, library: &Path, scratch: &Path, limit: Duration) -> Result<Findings> {
     let start = |error: std::io::Error| Error::new(status::FILE, format!("a case cannot be started: {error}"));
     let (report, printed) = (scratch.join(case.name), scratch.join(format!("{}.out", case.name)));
@@ -98,7 +98,7 @@ fn fault(text: String) -> Findings {
     Findings { faults: vec![text], cut_short: true, ..Findings::default() }
 }
 
-/// The end of a process, which is ended after the limit.
+/// Waits for a process, and kills it after the limit.
 fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     loop {
@@ -114,7 +114,7 @@ fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<ExitStatus>
     }
 }
 
-/// A whole report; `None` if the case did not get so far.
+/// A complete report; `None` if the case did not finish.
 fn read(report: &Path) -> Option<Findings> {
     let text = std::fs::read_to_string(report).ok()?;
     let lines = text.strip_suffix('.')?.lines();
@@ -130,7 +130,7 @@ fn read(report: &Path) -> Option<Findings> {
     Some(findings)
 }
 
-/// A directory for the reports, for as long as the check runs.
+/// A directory for reports, removed after the check.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -10,15 +10,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Where a batch comes from.
+/// The source of a batch.
 pub enum Source<'a> {
     /// A file.
     File(&'a Path),
-    /// A program, of whose batches the largest is taken.
+    /// A program; its largest batch counts.
     Program(&'a [OsString]),
 }
 
-/// Draws the partition that an algorithm gives, as dot on standard output or to the files given.
+/// Draws the partition of an algorithm as dot, on standard output or to files.
 pub fn draw(
     source: &Source<'_>,
     (algorithm, stack): (Option<&str>, Option<&str>),
@@ -42,7 +42,7 @@ pub fn draw(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says why neighbouring operations are in different kernels, and what the engines of a stack make of each kernel.
+/// Explains why neighbouring operations are in different kernels, and how the engines of a stack run each kernel.
 pub fn explain(source: &Source<'_>, algorithm: Option<&str>, stack: Option<&str>) -> Result<ExitCode> {
     let (batch, options) = prepare(source, algorithm)?;
     let asked = notes(&batch, stack)?;
@@ -57,12 +57,12 @@ pub fn explain(source: &Source<'_>, algorithm: Option<&str>, stack: Option<&str>
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line about the memory that the batch takes on a stack that foretells it.
+/// A line about the batch's memory on a stack that predicts it.
 fn memory(batch: &Batch, stack: &mut Stack) -> Result<String> {
     if stack.capabilities().flags & capability::PREDICTS == 0 {
         return Ok(format!("memory: stack {} does not foretell what batches take\n", stack.name()));
     }
-    // Arrays that are there before the batch have no memory here, so they count as well.
+    // Arrays that exist before the batch have no memory here, so they count as well.
     let Prediction { peak_bytes, work_bytes, .. } = stack.predict(&batch.as_ref(), &[])?;
     let before = batch.bases.iter().filter(|base| !base.has(base_flags::BORN)).map(|base| base.bytes()).sum::<u64>();
     Ok(format!(
@@ -70,17 +70,17 @@ fn memory(batch: &Batch, stack: &mut Stack) -> Result<String> {
     ))
 }
 
-/// Asks the engines of a stack, if one is named, here or in the environment.
+/// Notes of the engines of a stack, if an argument or the environment names one.
 fn notes(batch: &Batch, stack: Option<&str>) -> Result<Notes> {
     let Some(mut stack) = asked_stack(batch, stack)? else { return Ok(Notes::default()) };
     let directory = private::temporary_directory("bh-explain").map_err(|text| Error::new(status::FILE, text))?;
     let notes = Notes::ask(&batch.as_ref(), &directory.join("batch.bhb"), |text| stack.message(text));
-    // Best effort: it lies among the temporary files.
+    // Best effort: the files are in the temporary directory.
     let _ = std::fs::remove_dir_all(&directory);
     notes
 }
 
-/// The stack that is named, here or in the environment, with the methods of a batch.
+/// The stack that an argument or the environment names, with the methods of a batch.
 fn asked_stack(batch: &Batch, stack: Option<&str>) -> Result<Option<Stack>> {
     if stack.is_none() && bh_core::environment::variable("BH_STACK").is_none() {
         return Ok(None);
@@ -106,7 +106,7 @@ fn prepare(source: &Source<'_>, algorithm: Option<&str>) -> Result<(Batch, Optio
         Source::File(file) => batch_file::read(file)?.batch,
         Source::Program(line) => largest_batch(line)?,
     };
-    // The partition is made anew with the options asked for.
+    // Partitioned again with the given options.
     batch.blocks.clear();
     batch.block_instrs.clear();
     batch.contracted.clear();
@@ -127,7 +127,7 @@ fn largest_batch(line: &[OsString]) -> Result<Batch> {
     let entries = std::fs::read_dir(&directory).map_err(|error| fail(format!("{}: {error}", directory.display())))?;
     let batches = entries.filter_map(|entry| batch_file::read(&entry.ok()?.path()).ok());
     let largest = batches.map(|dump| dump.batch).max_by_key(|batch| batch.instrs.len());
-    // Best effort: the files lie in the temporary directory.
+    // Best effort: the files are in the temporary directory.
     let _ = std::fs::remove_dir_all(&directory);
     ended.map_err(|error| fail(format!("'{}' cannot be started: {error}", program.to_string_lossy())))?;
     largest.ok_or_else(|| fail("the program ran no batch".into()))

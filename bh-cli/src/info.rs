@@ -1,11 +1,11 @@
-//! `bh info`: what is installed, and what each stack would load.
+//! `bh info`: the installation, and the components of each stack.
 
 use bh_core::abi::{ABI_VERSION, kind};
 use bh_core::{Config, Result, Stack, loader};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Prints the information; fails only if there is no readable configuration.
+/// Prints the information. Fails only without a readable configuration.
 pub fn run(as_json: bool) -> Result<ExitCode> {
     let config = Config::find()?;
     let names: Vec<String> = config.stack_names().map(str::to_owned).collect();
@@ -30,7 +30,7 @@ pub fn run(as_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a stack consists of, or why it does not load.
+/// A stack's components, or the reason why it does not load.
 fn stack(config: &Config, name: &str) -> Value {
     match Stack::load(config, Some(name)) {
         Ok(mut stack) => {

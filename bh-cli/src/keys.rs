@@ -1,4 +1,4 @@
-//! `bh info --keys`: every key of the configuration, with the value that counts and where it was set.
+//! `bh info --keys`: every key of the configuration, with its value and the place that sets it.
 
 use bh_core::config::{Row, Table};
 use bh_core::keys::SECTIONS;
@@ -6,7 +6,7 @@ use bh_core::{Config, Result};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Prints the keys; fails only if there is no readable configuration.
+/// Prints the keys. Fails only without a readable configuration.
 pub fn run(as_json: bool) -> Result<ExitCode> {
     let config = Config::find()?;
     let mut all: Vec<Value> = Vec::new();
@@ -32,7 +32,7 @@ pub fn run(as_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A key as JSON: the place is empty where the default counts.
+/// A key as JSON; the place is empty for a default.
 fn entry(config: &Config, table: Table<'_>, row: &Row) -> Value {
     let set = row.names().find_map(|name| config.value(table, name));
     let (value, place) = set.map_or_else(|| (row.default_text(), String::new()), |set| (set.value, set.place));

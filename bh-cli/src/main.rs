@@ -114,7 +114,7 @@ enum Command {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Measures how fast the engines of a stack are that share arrays, and what each is to get
+    /// Measures the engines of a stack that share arrays, and computes the share of each
     Tune {
         /// The stack; by default the configured one
         #[arg(long)]
@@ -157,8 +157,8 @@ fn source<'a>(file: &'a Option<PathBuf>, command: &'a [OsString]) -> graph::Sour
 }
 
 fn main() -> ExitCode {
-    // As other commands do, end when nobody reads on, instead of failing to print.
-    // SAFETY: the system's own handler, set before any thread is started.
+    // End like other commands when the reader of the output ends, instead of failing to print. SAFETY: the system's own
+    // handler, set before any thread is started.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let outcome: Result<ExitCode> = match Arguments::parse().command {
         Command::Info { json, keys: true } => keys::run(json),

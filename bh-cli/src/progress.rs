@@ -1,12 +1,12 @@
-//! How far a long command is, in one line of the terminal, where a person watches.
+//! The progress of a long command, as one line of a terminal.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// Letters of the bar.
+/// Characters of the bar.
 const WIDTH: usize = 24;
 
-/// The line, which goes with the value. Without a terminal there is none.
+/// The line, removed with the value. Prints nothing without a terminal.
 pub struct Progress {
     steps: u64,
     begin: Instant,
@@ -14,20 +14,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For a command of `steps` steps.
+    /// A command of `steps` steps.
     pub fn of(steps: u64) -> Progress {
         Progress { steps, begin: Instant::now(), watched: stderr().is_terminal() }
     }
 
-    /// Shows that `done` steps are done, and what comes now.
+    /// Shows that `done` steps are finished, and the name of the next.
     pub fn show(&self, done: u64, now: &str) {
         if self.watched {
-            // Nobody misses it where it cannot be written.
+            // An error does not matter here.
             let _ = write!(stderr(), "\r{}\x1b[K", bar(done, self.steps, self.begin.elapsed(), now));
         }
     }
 
-    /// Takes the line away, for other text.
+    /// Clears the line for other text.
     pub fn clear(&self) {
         if self.watched {
             let _ = write!(stderr(), "\r\x1b[K");

@@ -1,11 +1,11 @@
-//! What the ranks of a cluster left behind when a program was profiled: a file of each, beside that of the first.
+//! The files of a cluster's ranks after profiling: one per rank, beside that of the first.
 
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use serde_json::Value;
 use std::path::Path;
 
-/// Puts the events of all ranks into the first one's trace, with the rank as the process, and removes the other files.
+/// Merges the events of all ranks into the first one's trace, with ranks as processes, and removes the other files.
 pub fn merge_traces(first: &Path) -> Result<usize> {
     let files = bh_report::ranks::files(first);
     if files.len() == 1 {
@@ -32,7 +32,8 @@ pub fn merge_traces(first: &Path) -> Result<usize> {
     Ok(files.len())
 }
 
-/// A table with a row for each rank: time in the stack below, waiting and packing, what was sent; and how uneven the work is.
+/// A table with a row for each rank: time of computing, waiting and packing, and messages; and the imbalance of the
+/// work.
 pub fn table(ranks: &[bh_report::Counters]) -> String {
     let number =
         |counters: &bh_report::Counters, name: &str| counters.get(name).and_then(Value::as_u64).unwrap_or(0) as f64;

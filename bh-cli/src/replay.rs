@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Runs the batch; arrays without data in the file hold zeros. Prints what it leaves.
+/// Runs the batch and prints its results. Arrays without data in the file are zeros.
 pub fn run(file: &Path, stack: Option<&str>, text: bool, elements: usize) -> Result<ExitCode> {
     let bh_bytecode::dump::Dump { batch, contents } = batch_file::read(file)?;
     if text {
@@ -24,7 +24,7 @@ pub fn run(file: &Path, stack: Option<&str>, text: bool, elements: usize) -> Res
     for (base, bytes) in &contents {
         let base = &batch.bases[*base as usize];
         let data = stack.map(base, None, access::WRITE | access::DISCARD)?;
-        // SAFETY: a mapped base holds all its bytes, and the file was checked to have just as many.
+        // SAFETY: the map exposes all bytes of the base, and the file was checked to have exactly as many.
         unsafe { std::slice::from_raw_parts_mut(data, base.bytes() as usize) }.copy_from_slice(bytes);
         stack.unmap(base)?;
     }
@@ -45,7 +45,7 @@ pub fn run(file: &Path, stack: Option<&str>, text: bool, elements: usize) -> Res
         let data = stack.map(base, None, access::READ)?;
         let size = base.dtype().size();
         let shown = (base.len as usize).min(elements);
-        // SAFETY: a mapped base holds all its elements.
+        // SAFETY: the map exposes all elements of the base, of which `shown` are read.
         let bytes = unsafe { std::slice::from_raw_parts(data, shown * size) };
         let values: Vec<String> =
             bytes.chunks_exact(size).map(|bytes| value_text(&Constant::from_bytes(base.dtype(), bytes))).collect();

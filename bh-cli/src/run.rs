@@ -1,4 +1,4 @@
-//! `bh run`: a program under the profiler.
+//! `bh run`: runs a program with the profiler.
 
 use crate::ranks;
 use bh_core::abi::status;
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// What is to be shown of a program, and the stack that it runs on.
+/// The requested output, and the stack.
 pub struct Wanted {
-    /// A table of counters.
+    /// Print a table of counters.
     pub profile: bool,
-    /// A file for a trace.
+    /// A file for the trace.
     pub trace: Option<PathBuf>,
-    /// A file for a page.
+    /// A file for the page.
     pub report: Option<PathBuf>,
-    /// A page while the program runs.
+    /// Serve the page while the program runs.
     pub live: bool,
     /// The stack; by default the configured one.
     pub stack: Option<String>,
 }
 
-/// Runs the program with statistics and trace switched on through the environment; its exit status is ours.
+/// Runs the program, with statistics and trace enabled by environment variables; returns its exit status.
 pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
     let Some((program, arguments)) = line.split_first() else {
         return Err(Error::new(status::ARGUMENT, "run needs a program after --"));
@@ -48,7 +48,7 @@ pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
         let variables = bh_report::environment(directory);
         command.envs(if page { &variables[..] } else { &variables[..1] }.iter().cloned());
     }
-    // Where a launcher starts this program on every rank, the first one reports, for itself.
+    // Under a launcher, this program runs on every rank; only the first one reports.
     let launcher = Launcher::find();
     let launched = launcher.is_some();
     let reports = launcher.is_none_or(|launcher| launcher.rank == 0);
@@ -77,7 +77,7 @@ pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
         _ => Ok(()),
     };
     if let Some(directory) = directory {
-        // Best effort: it lies among the temporary files.
+        // Best effort: the files are in the temporary directory.
         let _ = std::fs::remove_dir_all(directory);
     }
     shown.map_err(failed)?;
@@ -89,7 +89,7 @@ pub fn run(wanted: Wanted, line: &[OsString]) -> Result<ExitCode> {
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Serves the page of what the program leaves in a directory, and says where.
+/// Serves the page of a program's directory, and prints its address.
 fn serve(directory: &Path, program: &str) -> std::result::Result<Live, String> {
     let live = Live::begin(directory.to_owned(), program.to_owned());
     let live = live.map_err(|error| format!("the page cannot be served: {error}"))?;
@@ -97,7 +97,7 @@ fn serve(directory: &Path, program: &str) -> std::result::Result<Live, String> {
     Ok(live)
 }
 
-/// Shows what the program left in a directory.
+/// Shows the files of a program's directory.
 fn show(wanted: &Wanted, directory: &Path, run: &bh_report::Run) -> std::result::Result<(), String> {
     if wanted.profile {
         print(&bh_report::ranks::statistics(&directory.join(bh_report::STATISTICS))?, run.seconds);
@@ -109,7 +109,7 @@ fn show(wanted: &Wanted, directory: &Path, run: &bh_report::Run) -> std::result:
     Ok(())
 }
 
-/// Prints the counters of the first rank, and a row for each if there are several.
+/// Prints the first rank's counters, and a row for each rank if there are several.
 fn print(ranks: &[bh_report::Counters], seconds: f64) {
     let Some(counters) = ranks.first() else { return };
     eprintln!("{:<40} {seconds:>16.3} s", "wall clock");

@@ -1,4 +1,4 @@
-//! `bh serve`: a rank of a cluster that runs no program of its own.
+//! `bh serve`: a rank of a cluster without its own program.
 
 use bh_core::abi::status;
 use bh_core::config::Config;
@@ -6,7 +6,7 @@ use bh_core::stack::Stack;
 use bh_core::{Error, Result};
 use std::process::ExitCode;
 
-/// Loads the stack, which serves and ends the process with rank 0's; where there is nothing to serve, that is an error.
+/// Loads the stack, which serves and ends the process with rank 0's. An error if the stack has nothing to serve.
 pub fn run(stack: Option<&str>) -> Result<ExitCode> {
     let config = Config::find()?;
     let stack = Stack::load(&config, stack)?;

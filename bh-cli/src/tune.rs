@@ -1,4 +1,4 @@
-//! `bh tune`: measures the engines of a stack once, and keeps the shares that follow.
+//! `bh tune`: measures the engines of a stack, and saves the resulting shares.
 
 use bh_core::abi::status;
 use bh_core::config::Config;
@@ -8,12 +8,12 @@ use bh_core::{Error, Result};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What names the shares.
+/// The variable of the shares.
 const WEIGHTS: &str = "BH_CLUSTER_WEIGHTS";
 
-/// Measures, prints what was found, and writes it to a file if one is named.
+/// Measures, prints the result, and writes it to a file if one is given.
 pub fn run(stack: Option<&str>, file: Option<&Path>) -> Result<ExitCode> {
-    // Engines that would get nothing of themselves are measured, too.
+    // Without configured shares, so that slow engines are measured, too.
     let mut variables = environment::bh_variables();
     variables.retain(|(name, _)| name != WEIGHTS);
     variables.push((WEIGHTS.to_owned(), "even".to_owned()));

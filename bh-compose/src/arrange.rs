@@ -1,4 +1,4 @@
-//! Elements at other places.
+//! Moves elements to other places.
 
 use crate::scope::Scope;
 use bh_bytecode::Opcode;
@@ -6,8 +6,8 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Location, Recorder};
 
-/// A new array with the elements moved along the dimensions, by one distance for each; what leaves at one end enters at the
-/// other. Each element is copied once.
+/// A new array with the elements moved along the dimensions, by one distance each; elements that leave at one end enter
+/// at the other. Copies each element once.
 pub fn roll(recorder: &Recorder, array: ArrayId, distances: &[i64], place: Location<'_>) -> Result<ArrayId> {
     let info = recorder.info(array)?;
     let shape = info.view.shape();
@@ -17,7 +17,7 @@ pub fn roll(recorder: &Recorder, array: ArrayId, distances: &[i64], place: Locat
     }
     let scope = Scope::new(recorder, place);
     let result = scope.empty(info.dtype, shape)?;
-    // The parts of each dimension, as ranges of places in the source and where they begin in the result.
+    // The parts of each dimension: ranges in the source, and their beginnings in the result.
     let parts: Vec<Vec<(i64, i64, i64)>> = shape.iter().zip(distances).map(|(&n, &by)| parts(n, by)).collect();
     let mut choice = vec![0; shape.len()];
     loop {
@@ -38,7 +38,7 @@ pub fn roll(recorder: &Recorder, array: ArrayId, distances: &[i64], place: Locat
     }
 }
 
-/// The parts of a dimension that stay in one piece: begin and end in the source, and begin in the result.
+/// The contiguous parts of a dimension: begin and end in the source, and begin in the result.
 fn parts(extent: i64, by: i64) -> Vec<(i64, i64, i64)> {
     let by = if extent > 0 { by.rem_euclid(extent) } else { 0 };
     match by {

@@ -1,4 +1,4 @@
-//! Where the largest or the smallest element is.
+//! Positions of the largest and smallest elements.
 
 use crate::scope::{Scope, check_axis};
 use bh_bytecode::{Constant, Opcode};
@@ -6,7 +6,7 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Location, Recorder};
 
-/// Which extreme is looked for.
+/// The extreme to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
     /// The smallest element.
@@ -15,8 +15,8 @@ pub enum Extreme {
     Greatest,
 }
 
-/// The index along an axis of the first element that is extreme, or of the first NaN, as i64. `keep`: the axis stays, with
-/// extent 1. Fails for complex numbers, which have no order, and for an axis without elements.
+/// The index along an axis of the first extreme element, or of the first NaN, as i64. `keep`: the axis stays, with
+/// extent 1. Fails for complex numbers, which have no order, and for an empty axis.
 pub fn position_of_extreme(
     recorder: &Recorder,
     array: ArrayId,
@@ -45,7 +45,7 @@ pub fn position_of_extreme(
     let best = scope.view(best, |view| view.new_axis(axis))?;
     let mut found = scope.operate(Opcode::Equal, 0, &[Input::Array(array), Input::Array(best)])?;
     if info.dtype.is_float() {
-        // If there is a NaN, it is the extreme, and nothing equals it.
+        // A NaN is the extreme, and is not equal to any element.
         let nan = scope.operate(Opcode::Isnan, 0, &[Input::Array(array)])?;
         found = scope.operate(Opcode::LogicalOr, 0, &[Input::Array(found), Input::Array(nan)])?;
     }

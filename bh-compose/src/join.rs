@@ -1,4 +1,4 @@
-//! Arrays put together, and matrices with ones on a diagonal.
+//! Joins arrays, and creates matrices with ones on a diagonal.
 
 use crate::scope::{Scope, check_axis};
 use bh_bytecode::{Constant, DType, Opcode};
@@ -6,14 +6,15 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Location, Recorder};
 
-/// A new array with the parts one after the other along an axis. They have one type, and the same extents along other axes.
+/// A new array with the parts joined along an axis. They must have the same type, and equal extents along the other
+/// axes.
 pub fn concatenate(recorder: &Recorder, parts: &[ArrayId], axis: usize, place: Location<'_>) -> Result<ArrayId> {
     let scope = Scope::new(recorder, place);
     let result = joined("concatenate", &scope, parts, axis)?;
     Ok(scope.keep(result))
 }
 
-/// A new array with the parts beside each other along a new axis. They have one type and one shape.
+/// A new array with the parts joined along a new axis. They must have the same type and shape.
 pub fn stack(recorder: &Recorder, parts: &[ArrayId], axis: usize, place: Location<'_>) -> Result<ArrayId> {
     let scope = Scope::new(recorder, place);
     let first = recorder.info(first("stack", parts)?)?;
@@ -67,7 +68,7 @@ fn joined(name: &str, scope: &Scope<'_>, parts: &[ArrayId], axis: usize) -> Resu
     Ok(result)
 }
 
-/// A new matrix with ones on a diagonal, counted from the main one upwards, and zeros elsewhere.
+/// A new matrix with ones on a diagonal, counted upwards from the main one, and zeros elsewhere.
 pub fn eye(
     recorder: &Recorder,
     dtype: DType,

@@ -1,7 +1,7 @@
-//! What several bridges compose of recorded operations, each composition at one place: the positions of extremes, rolled
-//! and joined arrays, unit matrices, numbers at equal distances, normal numbers, and arrays in files.
+//! Compositions of recorded operations for several bridges: positions of extremes, rolled and joined arrays, unit
+//! matrices, evenly spaced numbers, normal numbers, and arrays in files.
 //!
-//! Functions take arrays by number, and the place in the user's program that errors name. Results are new arrays, which the
+//! Functions take arrays by number, and the place in the user's program for errors. Results are new arrays, which the
 //! caller frees. Only functions on files wait.
 
 mod arrange;

@@ -1,4 +1,4 @@
-//! Random numbers of other distributions than the uniform one.
+//! Random numbers with distributions other than uniform.
 
 use crate::scope::Scope;
 use bh_bytecode::{Constant, DType, Opcode};
@@ -6,8 +6,8 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Location, Recorder};
 
-/// A new array of normally distributed numbers with mean 0 and variance 1, of a real floating-point type, by the method of
-/// Box and Muller: √(−2·ln(1 − u))·cos(2π·v), with u and v from halves of the key's stream that do not meet.
+/// A new array of normally distributed numbers with mean 0 and variance 1, of a real floating-point type, by the method
+/// of Box and Muller: √(−2·ln(1 − u))·cos(2π·v), with u and v from disjoint halves of the key's stream.
 pub fn normal(recorder: &Recorder, dtype: DType, shape: &[i64], key: u64, place: Location<'_>) -> Result<ArrayId> {
     if !dtype.is_float() {
         return Err(Error::new(status::TYPE, format!("random_normal: type {dtype} is no floating-point type")));

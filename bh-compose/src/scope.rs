@@ -1,4 +1,4 @@
-//! Operations of a composition: what is made on the way is freed at its end.
+//! The scope of a composition: its temporaries are freed at the end.
 
 use bh_bytecode::{DType, Opcode, View, ViewError};
 use bh_core::abi::status;
@@ -18,7 +18,7 @@ impl<'a> Scope<'a> {
         Scope { recorder, place, temporaries: RefCell::default() }
     }
 
-    /// Notes an array that is freed at the end.
+    /// Registers an array to be freed at the end.
     pub(crate) fn note(&self, array: ArrayId) -> ArrayId {
         self.temporaries.borrow_mut().push(array);
         array
@@ -54,7 +54,7 @@ impl<'a> Scope<'a> {
         self.recorder.range(array, 0, 1, self.place).map(|()| array)
     }
 
-    /// Keeps one of the arrays, the result.
+    /// Keeps one of the arrays as the result.
     pub(crate) fn keep(self, array: ArrayId) -> ArrayId {
         self.temporaries.borrow_mut().retain(|&other| other != array);
         array
@@ -67,7 +67,7 @@ impl Drop for Scope<'_> {
     }
 }
 
-/// A dimension that must be there.
+/// Checks that a dimension exists.
 pub(crate) fn check_axis(name: &str, axis: usize, rank: usize) -> Result<()> {
     if axis < rank {
         return Ok(());

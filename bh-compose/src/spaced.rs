@@ -1,4 +1,4 @@
-//! Numbers at equal distances.
+//! Evenly spaced numbers.
 
 use crate::scope::Scope;
 use bh_bytecode::{Constant, DType, Opcode};
@@ -6,37 +6,37 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Location, Recorder};
 
-/// Numbers at equal distances from a first one to a limit, by NumPy's formula.
+/// Evenly spaced numbers from a start to a limit, by NumPy's formula.
 #[derive(Clone, Copy)]
 pub struct Spacing {
     /// The first number.
     pub start: f64,
     /// The limit.
     pub stop: f64,
-    /// How many numbers there are.
+    /// The number of numbers.
     pub count: i64,
-    /// Is the limit the last number? Otherwise that is one distance before it.
+    /// Is the limit the last number? Otherwise the last is one step before it.
     pub endpoint: bool,
 }
 
 impl Spacing {
-    /// What the places of numbers are divided by, if they are, and what they are multiplied with.
+    /// The divisor of positions, if there is one, and their factor.
     fn factors(&self) -> (Option<f64>, f64) {
         let (span, parts) = (self.stop - self.start, self.count.saturating_sub(i64::from(self.endpoint)));
         if parts <= 0 {
             return (None, span);
         }
         let step = span / parts as f64;
-        // A distance that underflows would make all numbers equal.
+        // A step that underflows would make all numbers equal.
         if step == 0.0 { (Some(parts as f64), span) } else { (None, step) }
     }
 
-    /// Whether the last number is the limit itself, whatever the formula gives.
+    /// Is the last number set to the limit, instead of the formula's result?
     fn ends_exactly(&self) -> bool {
         self.endpoint && self.count > 1
     }
 
-    /// The numbers, one after the other.
+    /// The numbers in order.
     pub fn numbers(self) -> impl Iterator<Item = f64> {
         let (divisor, factor) = self.factors();
         let exact = if self.ends_exactly() { self.count - 1 } else { -1 };
@@ -58,7 +58,7 @@ pub fn steps(
     scaled(recorder, dtype, shape, (None, step, start), place)
 }
 
-/// The places of elements in C order, divided by a number if there is one, multiplied with a second, added to a third.
+/// The positions of elements in C order, divided by a number if there is one, times a second, plus a third.
 fn scaled(
     recorder: &Recorder,
     dtype: DType,
@@ -82,7 +82,7 @@ fn scaled(
     Ok(scope.keep(array))
 }
 
-/// A new array of numbers at equal distances, as many as the shape has elements.
+/// A new array of evenly spaced numbers, as many as the shape has elements.
 pub fn linspace(
     recorder: &Recorder,
     dtype: DType,

@@ -1,11 +1,11 @@
-//! Runs a program of this folder at a size, and prints its results to the last bit as the C++ versions do:
-//! `twin FILE SIZE STEPS`.
+//! Runs a program of this folder at a given size, and prints its results to the last bit like the C++ versions: `twin
+//! FILE SIZE STEPS`.
 
 use bh_minimatlab::{Fault, Interpreter};
 use bh_recorder::Recorder;
 use std::path::Path;
 
-/// The variables that are results, with the names that are printed.
+/// The variables with results, and their names in the output.
 const RESULTS: &[(&str, &[(&str, &str)])] = &[
     ("heat", &[("delta", "delta"), ("grid", "grid")]),
     ("black_scholes", &[("checksum", "checksum"), ("prices", "prices")]),
@@ -45,7 +45,7 @@ fn run(file: &Path, size: f64, steps: f64) -> Result<(), Fault> {
         |name: &str| interpreter.variable_of(name).unwrap_or_else(|| Err(Fault::new(format!("{name} is not set"))));
     for (shown, name) in *results {
         let elements = value(name)?.elements;
-        // Numbers are printed themselves.
+        // Scalars are printed instead of hashed.
         let bits = if matches!(*name, "delta" | "checksum") { elements[0].to_bits() } else { hash(&elements) };
         println!("{shown} {bits:016x}");
     }

@@ -1,9 +1,9 @@
-//! Programs as trees.
+//! The syntax tree.
 
 use crate::source::Source;
 use std::rc::Rc;
 
-/// An expression, with the offset that errors point at.
+/// An expression, with its offset for errors.
 #[derive(Clone, Debug)]
 pub struct Expr {
     /// What it is.
@@ -45,7 +45,7 @@ pub enum Kind {
     Handle(String),
 }
 
-/// What is assigned to.
+/// The target of an assignment.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The variable; `None` for `~`.
@@ -63,7 +63,7 @@ pub struct Statement {
     pub action: Action,
     /// Byte offset.
     pub at: usize,
-    /// Its value is shown.
+    /// Its value is printed.
     pub shown: bool,
 }
 
@@ -72,13 +72,13 @@ pub struct Statement {
 pub enum Action {
     /// An expression.
     Evaluate(Expr),
-    /// An assignment, with the operator of `+=` and the like.
+    /// An assignment, with the operator of `+=` and similar.
     Assign(Vec<Target>, Expr, Option<&'static str>),
-    /// Conditions with their blocks, and what runs else.
+    /// Conditions with their blocks, and the `else` block.
     If(Vec<(Expr, Vec<Statement>)>, Vec<Statement>),
-    /// A loop with the condition in front.
+    /// A `while` loop.
     While(Expr, Vec<Statement>),
-    /// A loop with the condition at the end.
+    /// A `do … until` loop.
     Until(Vec<Statement>, Expr),
     /// A loop over columns.
     For(Target, Expr, Vec<Statement>),
@@ -88,7 +88,7 @@ pub enum Action {
     Continue,
     /// `return`.
     Return,
-    /// A word with words behind, as in `format long`.
+    /// A command with words as arguments, such as `format long`.
     Command(String, Vec<String>),
 }
 
@@ -103,13 +103,13 @@ pub struct Function {
     pub results: Vec<String>,
     /// Body.
     pub body: Vec<Statement>,
-    /// The text that it is from.
+    /// The source text.
     pub source: Rc<Source>,
     /// Byte offset.
     pub at: usize,
 }
 
-/// A text that was read.
+/// A parsed text.
 #[derive(Debug)]
 pub struct Program {
     /// Statements outside functions.

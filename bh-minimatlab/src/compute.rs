@@ -9,7 +9,7 @@ use crate::value::{Closure, Value};
 use crate::{arrange, library};
 use std::rc::Rc;
 
-/// Calls inside calls; more is refused instead of exhausting the stack.
+/// Nested calls, at most, so that the stack is not exhausted.
 const DEEPEST: usize = 100;
 
 impl Interpreter {
@@ -19,7 +19,7 @@ impl Interpreter {
         self.placed(first.ok_or_else(|| Fault::new("this gives no value")), expression.at)
     }
 
-    /// First, step and count of a range that is written as one.
+    /// First, step and count, if the expression is a range.
     pub(crate) fn range_parts(&mut self, expression: &Expr) -> Outcome<Option<(f64, f64, usize)>> {
         let Kind::Range(first, step, last) = &expression.kind else { return Ok(None) };
         let mut part = |expression: &Expr| -> Outcome<f64> {
@@ -40,7 +40,7 @@ impl Interpreter {
                 Ok(Some((first, step, 0)))
             };
         }
-        // As far as rounding of the quotient goes, the last one belongs to the range.
+        // A last element that is only missed by rounding belongs to the range.
         let count = (steps * (1.0 + f64::EPSILON)).floor() + 1.0;
         if count > 1e15 {
             return Err(Fault::at("out of memory or dimension too large", &self.source(), expression.at));
@@ -72,7 +72,7 @@ impl Interpreter {
         Ok(subscripts)
     }
 
-    /// The values of an expression of which `wanted` are asked for.
+    /// The values of an expression; the caller uses `wanted` of them.
     pub(crate) fn several(&mut self, expression: &Expr, wanted: usize) -> Outcome<Vec<Value>> {
         let at = expression.at;
         let value = match &expression.kind {
@@ -163,7 +163,7 @@ impl Interpreter {
         Ok(vec![self.placed(part, at)?])
     }
 
-    /// `sum(sum(x))` and `sum(x(:))` as one fold of all elements.
+    /// `sum(sum(x))` and `sum(x(:))` as one reduction of all elements.
     fn folded(&mut self, name: &str, expressions: &[Expr], at: usize) -> Outcome<Option<Value>> {
         let [Expr { kind: Kind::Index(inner, within), .. }] = expressions else { return Ok(None) };
         let [operand] = within.as_slice() else { return Ok(None) };
@@ -236,7 +236,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Calls a function that is a value.
+    /// Calls a function value.
     pub(crate) fn call_value(
         &mut self,
         function: &Closure,

@@ -1,4 +1,4 @@
-//! Matrices on the recorder: making, reading, and recording operations.
+//! Matrices on the recorder: creation, reading, and recorded operations.
 
 use crate::source::{Fault, Outcome, Source, TextPosition};
 use crate::value::{Matrix, Value};
@@ -9,19 +9,19 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Conditions that are looked at together; more would keep too many small arrays.
+/// Pending checks, at most; more would keep too many small arrays.
 const MOST_CHECKS: usize = 64;
 
-/// The recorder, with the place in the program that operations are recorded for.
+/// The recorder, with the program's current place.
 pub struct Device {
     recorder: Arc<Recorder>,
     file: RefCell<String>,
     line: Cell<u32>,
-    /// The statement that runs.
+    /// The running statement.
     statement: RefCell<Option<TextPosition>>,
-    /// Truth values that must be false when somebody looks at values, and what is wrong otherwise.
+    /// Conditions that must be false when values are read, and the errors otherwise.
     checks: RefCell<Vec<(Array, Fault)>>,
-    /// Key of random numbers, and the first one that was not used.
+    /// The key of random numbers, and the first unused position.
     random: Cell<(u64, i64)>,
 }
 
@@ -36,7 +36,7 @@ pub enum Item<'a> {
 }
 
 impl Device {
-    /// On a recorder that is started.
+    /// A device on a started recorder.
     pub fn new(recorder: Arc<Recorder>) -> Device {
         let (file, line) = (RefCell::new(String::new()), Cell::new(0));
         let statement = RefCell::default();
@@ -48,7 +48,7 @@ impl Device {
         &self.recorder
     }
 
-    /// The statement that the following operations are recorded for.
+    /// Sets the statement for the following operations.
     pub fn set_place(&self, source: &Rc<Source>, offset: usize) {
         let place = TextPosition { source: source.clone(), offset };
         self.line.set(source.text[..offset].bytes().filter(|byte| *byte == b'\n').count() as u32 + 1);
@@ -66,24 +66,24 @@ impl Device {
         Array::new(self.recorder.clone(), id)
     }
 
-    /// A matrix with memory of its own.
+    /// A matrix with its own memory.
     fn fresh(&self, id: ArrayId, rows: usize, cols: usize, logical: bool) -> Matrix {
         Matrix { array: Rc::new(self.own(id)), base: Rc::new(()), rows, cols, logical, range: false }
     }
 
-    /// Another view on the matrix's memory.
+    /// Another view of the matrix's memory.
     fn alias(&self, of: &Matrix, id: ArrayId, rows: usize, cols: usize) -> Matrix {
         Matrix { array: Rc::new(self.own(id)), base: of.base.clone(), rows, cols, logical: of.logical, range: false }
     }
 
-    /// A matrix with all elements equal.
+    /// A matrix with equal elements.
     pub fn full(&self, value: f64, rows: usize, cols: usize) -> Outcome<Matrix> {
         let shape = shape(rows, cols)?;
         let id = self.with_place(|place| self.recorder.full(Constant::from_value(value), &shape, place))?;
         Ok(self.fresh(id, rows, cols, false))
     }
 
-    /// A logical matrix with all elements equal.
+    /// A logical matrix with equal elements.
     pub fn full_truth(&self, value: bool, rows: usize, cols: usize) -> Outcome<Matrix> {
         let shape = shape(rows, cols)?;
         let id =
@@ -91,29 +91,29 @@ impl Device {
         Ok(self.fresh(id, rows, cols, true))
     }
 
-    /// A matrix of these elements, column by column.
+    /// A matrix with these elements, in column order.
     pub fn upload(&self, values: &[f64], rows: usize, cols: usize) -> Outcome<Matrix> {
         debug_assert_eq!(values.len(), rows * cols);
         let id = self.recorder.empty(DType::F64, &shape(rows, cols)?)?;
         let matrix = self.fresh(id, rows, cols, false);
-        // SAFETY: the slice has as many elements as the array.
+        // SAFETY: the slice has the array's number of elements, of its type.
         unsafe { self.recorder.write(id, values.as_ptr().cast(), None)? };
         Ok(matrix)
     }
 
     fn upload_index(&self, values: &[i64]) -> Outcome<Array> {
         let array = self.own(self.recorder.empty(DType::I64, &[values.len() as i64])?);
-        // SAFETY: the slice has as many elements as the array.
+        // SAFETY: the slice has the array's number of elements, of its type.
         unsafe { self.recorder.write(array.id(), values.as_ptr().cast(), None)? };
         Ok(array)
     }
 
-    /// All elements, column by column. Looks at conditions first.
+    /// All elements, in column order. Evaluates pending checks first.
     pub fn download(&self, matrix: &Matrix) -> Outcome<Vec<f64>> {
         self.look_at_checks()?;
         let doubled = self.double(matrix)?;
         let mut values = vec![0.0f64; matrix.len()];
-        // SAFETY: the vector has as many elements as the array, of its type.
+        // SAFETY: the vector has the array's number of elements, of its type.
         unsafe { self.recorder.read(doubled.array.id(), values.as_mut_ptr().cast(), None)? };
         Ok(values)
     }
@@ -132,7 +132,7 @@ impl Device {
         Ok(Matrix { range: true, ..self.fresh(made, 1, count, false) })
     }
 
-    /// Numbers at equal distances, both limits included, as a row.
+    /// Evenly spaced numbers as a row, including both limits.
     pub fn linspace(&self, low: f64, high: f64, count: usize) -> Outcome<Matrix> {
         let shape = shape(1, count)?;
         let spacing = Spacing { start: low, stop: high, count: count as i64, endpoint: true };
@@ -145,7 +145,7 @@ impl Device {
         let shape = shape(rows, cols)?;
         let (key, first) = self.random.get();
         if normal {
-            // A key of its own, as the composition starts its stream at the first number.
+            // A separate key, because the composition starts its stream at position 0.
             let own = key ^ (first as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bd1_e995;
             self.random.set((key, first + 1));
             let id = self.with_place(|place| bh_compose::normal(&self.recorder, DType::F64, &shape, own, place))?;
@@ -157,12 +157,12 @@ impl Device {
         Ok(matrix)
     }
 
-    /// Starts the random numbers of this key.
+    /// Restarts the random numbers with this key.
     pub fn seed(&self, key: u64) {
         self.random.set((key, 0));
     }
 
-    /// An elementwise operation; truth values become numbers unless the operation is on them.
+    /// An elementwise operation. Booleans become numbers unless the operation takes booleans.
     pub fn apply(&self, opcode: Opcode, items: &[Item<'_>]) -> Outcome<Matrix> {
         let on_truth =
             matches!(opcode, Opcode::LogicalAnd | Opcode::LogicalOr | Opcode::LogicalNot | Opcode::LogicalXor);
@@ -193,7 +193,7 @@ impl Device {
         Ok(self.fresh(id, matrix.rows, matrix.cols, dtype == DType::Bool))
     }
 
-    /// A copy with memory of its own.
+    /// A copy with its own memory.
     pub fn copy(&self, matrix: &Matrix) -> Outcome<Matrix> {
         self.convert(matrix, if matrix.logical { DType::Bool } else { DType::F64 })
     }
@@ -203,7 +203,7 @@ impl Device {
         if matrix.logical { self.convert(matrix, DType::F64) } else { Ok(matrix.clone()) }
     }
 
-    /// With truth values as elements: what is not 0 is true.
+    /// With booleans as elements: nonzero elements are true.
     pub fn truth(&self, matrix: &Matrix) -> Outcome<Matrix> {
         if matrix.logical { Ok(matrix.clone()) } else { self.convert(matrix, DType::Bool) }
     }
@@ -221,7 +221,7 @@ impl Device {
         Ok(self.fresh(id, rows, cols, matrix.logical))
     }
 
-    /// A running sum or product along the first dimension, or along the second.
+    /// A cumulative sum or product along the first or the second dimension.
     pub fn accumulate(&self, opcode: Opcode, matrix: &Matrix, along_rows: bool) -> Outcome<Matrix> {
         let input = [Input::Array(matrix.array.id())];
         let axis = if along_rows { 2 } else { 1 };
@@ -235,7 +235,7 @@ impl Device {
         Ok(self.alias(matrix, id, matrix.cols, matrix.rows))
     }
 
-    /// The elements column by column under another shape.
+    /// The elements in column order with another shape.
     pub fn reshape(&self, matrix: &Matrix, rows: usize, cols: usize) -> Outcome<Matrix> {
         let shape = shape(rows, cols)?;
         let id = self.with_place(|place| self.recorder.reshape(matrix.array.id(), &shape, place))?;
@@ -253,7 +253,7 @@ impl Device {
         Ok(self.alias(matrix, id, rows.2, cols.2))
     }
 
-    /// The elements at these places, counted column by column from 0.
+    /// The elements at these positions, in column order from 0.
     pub fn gather(&self, matrix: &Matrix, places: &[i64], rows: usize, cols: usize) -> Outcome<Matrix> {
         let index = self.upload_index(places)?;
         let inputs = [Input::Array(matrix.array.id()), Input::Array(index.id())];
@@ -264,7 +264,7 @@ impl Device {
         Ok(self.fresh(id, rows, cols, matrix.logical))
     }
 
-    /// Overwrites the elements at these places, with one for each or one for all.
+    /// Overwrites the elements at these positions, with one value for each or one for all.
     pub fn scatter(&self, into: &Matrix, places: &[i64], value: &Matrix) -> Outcome<()> {
         let index = self.upload_index(places)?;
         let count = places.len();
@@ -276,7 +276,7 @@ impl Device {
         self.with_place(|place| self.recorder.operate(Opcode::Scatter, 0, into.array.id(), &inputs, place))
     }
 
-    /// Overwrites a matrix that may be overwritten.
+    /// Overwrites a matrix in place.
     pub fn overwrite(&self, into: &Matrix, value: &Value) -> Outcome<()> {
         let input = match value {
             Value::Number(value) => Input::Constant(Constant::from_value(*value)),
@@ -287,7 +287,7 @@ impl Device {
         self.with_place(|place| self.recorder.operate(Opcode::Copy, 0, into.array.id(), &[input], place))
     }
 
-    /// A method of the stack with two matrices in, in memory order, and one out.
+    /// A method of the stack with two matrix operands, in memory order, and one result.
     pub fn method(&self, name: &str, a: &Matrix, b: &Matrix, rows: usize, cols: usize) -> Outcome<Matrix> {
         let opcode = self.recorder.extension(name)?;
         let out = self.fresh(self.recorder.empty(DType::F64, &shape(rows, cols)?)?, rows, cols, false);
@@ -296,7 +296,7 @@ impl Device {
         Ok(out)
     }
 
-    /// Any of these truth values is an error, which is found when values are looked at next.
+    /// Adds a check: a true element is an error when values are read next.
     pub fn refuse_any(&self, wrong: &Matrix, mut fault: Fault) -> Outcome<()> {
         fault.place = self.statement.borrow().clone();
         let any = self.reduce(Opcode::LogicalOrReduce, &self.truth(wrong)?, true, true)?;
@@ -307,7 +307,7 @@ impl Device {
         Ok(())
     }
 
-    /// Fails with the first condition that is true.
+    /// Evaluates pending checks; fails with the first condition that is true.
     pub fn look_at_checks(&self) -> Outcome<()> {
         for (any, fault) in self.checks.take() {
             if self.recorder.read_scalar(any.id())?.to::<Truth>().get() {
@@ -317,13 +317,13 @@ impl Device {
         Ok(())
     }
 
-    /// Waits until all that was recorded is done.
+    /// Waits until all recorded operations have run.
     pub fn wait(&self) -> Outcome<()> {
         self.look_at_checks()?;
         Ok(self.recorder.sync()?)
     }
 
-    /// Forgets the conditions, after an error.
+    /// Drops pending checks after an error.
     pub fn forget_checks(&self) {
         self.checks.take();
     }

@@ -1,13 +1,13 @@
-//! Values as Octave prints them in its short format.
+//! Formats values like Octave's short format.
 
 use std::fmt::Write;
 
-/// Digits that are printed.
+/// Significant digits.
 const PRECISION: i32 = 5;
 /// Width of the terminal.
 const TERMINAL: usize = 80;
 
-/// A value that is printed: its elements column by column.
+/// A value to print: its elements in column order.
 pub struct Shown<'a> {
     /// Elements.
     pub values: &'a [f64],
@@ -17,7 +17,7 @@ pub struct Shown<'a> {
     pub cols: usize,
     /// Truth values.
     pub logical: bool,
-    /// Made by a range.
+    /// Created by a range.
     pub range: bool,
 }
 
@@ -46,7 +46,7 @@ fn form(values: &[f64], scalar: bool) -> Form {
     if finite().all(|value| value.fract() == 0.0) {
         let digits = digits(largest).max(1);
         let width = (digits as usize + 1).max(if odd && !scalar { 4 } else { 0 });
-        // As many digits as Octave shows before it changes to powers of ten.
+        // The number of digits at which Octave changes to powers of ten.
         let most = if scalar { 7 } else { 6 };
         return if digits > most { Form::Exponent } else { Form::Whole(width) };
     }
@@ -73,7 +73,7 @@ fn number(value: f64, form: &Form) -> String {
     }
 }
 
-/// As C prints `%.Ne`.
+/// Formats like C's `%.Ne`.
 pub fn exponent(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
@@ -81,7 +81,7 @@ pub fn exponent(value: f64, precision: usize) -> String {
     format!("{mantissa}e{sign}{power:0>2}")
 }
 
-/// One number alone.
+/// A single number.
 pub fn scalar(value: f64) -> String {
     number(value, &form(&[value], true))
 }
@@ -97,7 +97,7 @@ pub fn named(name: &str, shown: &Shown<'_>) -> String {
     }
 }
 
-/// What `disp` prints.
+/// The output of `disp`.
 pub fn plain(shown: &Shown<'_>) -> String {
     match shown.values {
         [] => format!("[]({}x{})\n", shown.rows, shown.cols),
@@ -138,7 +138,7 @@ fn rows(shown: &Shown<'_>) -> String {
     text
 }
 
-/// As C prints `%.Ng`.
+/// Formats like C's `%.Ng`.
 pub fn general(value: f64, precision: usize) -> String {
     if !value.is_finite() {
         return number(value, &Form::Exponent);

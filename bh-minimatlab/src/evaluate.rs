@@ -15,12 +15,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A function that runs, or the program outside functions.
+/// A running function, or the program outside of functions.
 pub(crate) struct Frame {
     pub(crate) variables: HashMap<String, Value>,
-    /// Arguments of the call.
+    /// The number of arguments.
     pub(crate) arguments: usize,
-    /// The text that the running code is from.
+    /// The text of the running code.
     pub(crate) source: Rc<Source>,
 }
 
@@ -33,14 +33,14 @@ pub(crate) enum Flow {
     Return,
 }
 
-/// What a variable is.
+/// A variable's contents.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// `double`, `logical` or `char`.
     pub class: &'static str,
     /// Rows and columns.
     pub size: (usize, usize),
-    /// Elements, column by column; of a text its characters.
+    /// Elements in column order; for a text, its characters.
     pub elements: Vec<f64>,
 }
 
@@ -48,13 +48,13 @@ pub struct Variable {
 pub struct Interpreter {
     pub(crate) device: Device,
     pub(crate) out: Box<dyn Write>,
-    /// The picture that was plotted last.
+    /// The last plotted picture.
     pub(crate) picture: Option<Picture>,
-    /// When `tic` was called.
+    /// The time of the last `tic`.
     pub(crate) started: Option<Instant>,
     pub(crate) functions: HashMap<String, Rc<Function>>,
     pub(crate) frames: Vec<Frame>,
-    /// What `end` stands for: the value that is indexed, which subscript, of how many.
+    /// The meaning of `end`: size of the indexed value, subscript number and count.
     pub(crate) ends: Vec<(usize, usize, usize, usize)>,
 }
 
@@ -74,7 +74,7 @@ impl Interpreter {
         }
     }
 
-    /// Reads and runs a text. Its variables and functions stay.
+    /// Parses and runs a text. Its variables and functions stay.
     pub fn run(&mut self, name: &str, text: &str) -> Outcome<()> {
         let source = Rc::new(Source { name: name.to_owned(), text: text.to_owned() });
         let program = parse(&source)?;
@@ -98,7 +98,7 @@ impl Interpreter {
         self.functions.clear();
     }
 
-    /// What a variable is; `None` if it is not set, or a function.
+    /// The contents of a variable; `None` if it is not set, or a function.
     pub fn variable_of(&self, name: &str) -> Option<Outcome<Variable>> {
         let value = self.frames[0].variables.get(name)?;
         let class = match value {
@@ -318,7 +318,7 @@ impl Interpreter {
             None => Value::Matrix(self.device.full(0.0, 0, 0)?),
         };
         let subscripts = self.subscripts(&current, subscripts)?;
-        // The variable gives its value away while it changes, so that one that nobody shares is changed in place.
+        // The variable releases its value during the update, so that an unshared value changes in place.
         let mut taken = self.variables().remove(name).unwrap_or_else(|| current.clone());
         drop(current);
         let done = index::assign(&self.device, &mut taken, &subscripts, value);

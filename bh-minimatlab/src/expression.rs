@@ -1,11 +1,11 @@
-//! Tokens to programs: expressions, by precedence.
+//! Parses expressions, by precedence.
 
 use crate::ast::{Expr, Kind};
 use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::source::Outcome;
 
-/// Operators with two operands, the loosest first; the range stands between comparisons and sums.
+/// Binary operators by precedence, loosest first; ranges are between comparisons and sums.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -70,7 +70,7 @@ impl Parser {
             Token::Symbol(symbol @ ("-" | "+" | "~")) => symbol,
             Token::Symbol("!") => "~",
             Token::Symbol("++") => "+",
-            // Two signs one after the other.
+            // Two consecutive signs.
             Token::Symbol("--") => "--",
             _ => return self.power(),
         };
@@ -83,7 +83,7 @@ impl Parser {
         })
     }
 
-    /// Powers bind from the left, and tighter than signs in front of them; an exponent may have signs.
+    /// Powers are left-associative and bind tighter than preceding signs. Exponents may have signs.
     fn power(&mut self) -> Outcome<Expr> {
         let mut left = self.postfix()?;
         while let Token::Symbol(symbol @ ("^" | ".^")) = *self.peek() {

@@ -1,4 +1,4 @@
-//! Reading and assigning parts of matrices.
+//! Reads and assigns parts of matrices.
 
 use crate::device::{Device, Item};
 use crate::operators::{matrix, refuse_nan, scalar};
@@ -6,20 +6,20 @@ use crate::source::{Fault, Outcome};
 use crate::value::{Matrix, Value};
 use bh_bytecode::Opcode;
 
-/// An index before it is looked at.
+/// A subscript before evaluation.
 pub enum Subscript {
     /// `:`
     All,
-    /// First, step and count, as the program counts, from 1.
+    /// First, step and count, counted from 1 as in programs.
     Range(f64, f64, usize),
     /// Anything else.
     Value(Value),
 }
 
-/// Places along one dimension, from 0.
+/// Positions along one dimension, from 0.
 struct Places {
     kind: Kind,
-    /// The index's own shape.
+    /// The shape of the index.
     rows: usize,
     cols: usize,
     all: bool,
@@ -45,7 +45,7 @@ impl Places {
         }
     }
 
-    /// One more than the largest.
+    /// The largest position plus one.
     fn end(&self) -> usize {
         let all = match &self.kind {
             Kind::Span(first, step, count) if *count > 0 => (*first).max(first + step * (*count as i64 - 1)) + 1,
@@ -105,7 +105,7 @@ fn outside(end: usize, extent: &str) -> Fault {
     Fault::new(format!("index ({end}): out of bound {extent}"))
 }
 
-/// The elements that the subscripts name.
+/// The elements at the subscripts.
 pub fn read(device: &Device, value: &Value, subscripts: &[Subscript]) -> Outcome<Value> {
     if let Value::Text(text) = value {
         return read_text(device, text, subscripts);
@@ -156,7 +156,7 @@ fn read_line(device: &Device, source: &Matrix, subscript: &Subscript) -> Outcome
         return Err(outside(line.end(), &format!("{} (matrix is {}x{})", source.len(), source.rows, source.cols)));
     }
     let count = line.count();
-    // A vector gives a vector of its own direction, anything else the index's shape.
+    // A vector gives a vector of its own orientation, anything else the index's shape.
     let vector_index = line.rows == 1 || line.cols == 1;
     let (rows, cols) = if line.all {
         (count, 1)
@@ -188,13 +188,13 @@ fn read_text(device: &Device, text: &str, subscripts: &[Subscript]) -> Outcome<V
     Ok(Value::text(&(0..line.count()).map(|number| chars[line.at(number) as usize]).collect::<String>()))
 }
 
-/// May the matrix be overwritten in place? Else it is replaced by a copy.
+/// The matrix if it may be overwritten in place, otherwise a copy.
 fn own(device: &Device, target: Matrix) -> Outcome<Matrix> {
     let plain = device.recorder().info(target.array.id())?.view.is_contiguous();
     if plain && std::rc::Rc::strong_count(&target.base) == 1 { Ok(target) } else { device.copy(&target) }
 }
 
-/// Assigns to the elements that the subscripts name; the matrix grows where they lie outside.
+/// Assigns to the elements at the subscripts; the matrix grows if necessary.
 pub fn assign(device: &Device, target: &mut Value, subscripts: &[Subscript], value: &Value) -> Outcome<()> {
     if matches!(value, Value::Text(_)) || matches!(target, Value::Text(_)) {
         return Err(Fault::new("assigning parts of texts is not supported"));
@@ -202,7 +202,7 @@ pub fn assign(device: &Device, target: &mut Value, subscripts: &[Subscript], val
     if matches!(value, Value::Function(_)) || matches!(target, Value::Function(_)) {
         return Err(Fault::new("a function handle has no elements to assign"));
     }
-    // Truth values stay truth values.
+    // Booleans remain booleans.
     let kept;
     let value = if target.is_logical() && !value.is_logical() {
         refuse_nan(device, value)?;
@@ -219,7 +219,7 @@ pub fn assign(device: &Device, target: &mut Value, subscripts: &[Subscript], val
         other => matrix(device, other)?,
     };
     into.range = false;
-    // A mask needs no look at its elements.
+    // A mask is applied without reading its elements.
     if let ([Subscript::Value(Value::Matrix(mask))], 1) = (subscripts, value.len())
         && mask.logical
         && !into.logical
@@ -262,7 +262,7 @@ pub fn assign(device: &Device, target: &mut Value, subscripts: &[Subscript], val
             return assign_line(device, target, into, &line, value);
         }
         [rows, cols] => {
-            // A colon that meets an empty dimension takes the value's extent.
+            // A colon on an empty dimension takes the value's extent.
             let (r, c) = value.size();
             let height = if into.rows == 0 { r } else { into.rows };
             let width = if into.cols == 0 { c } else { into.cols };
@@ -280,7 +280,7 @@ pub fn assign(device: &Device, target: &mut Value, subscripts: &[Subscript], val
     if rows.end() > into.rows || cols.end() > into.cols {
         into = grown(device, &into, rows.end().max(into.rows), cols.end().max(into.cols))?;
     }
-    // Only the variable's own hold is left, so that the matrix can be seen to be unshared.
+    // Only the variable's reference remains, so that the matrix is recognised as unshared.
     *target = Value::Number(0.0);
     let into = own(device, into)?;
     let done = if height * width == 0 {
@@ -313,7 +313,7 @@ fn assign_line(device: &Device, target: &mut Value, into: Matrix, line: &Places,
     let count = line.count();
     let done = match &line.kind {
         _ if count == 0 => Ok(()),
-        // A matrix of its own is contiguous: reshaping it is a view.
+        // A matrix with its own memory is contiguous, so reshaping gives a view.
         Kind::Span(first, step, _) => {
             let column = device.reshape(&into, into.len(), 1)?;
             let window = device.window(&column, (*first, *step, count), (0, 1, 1))?;
@@ -338,7 +338,7 @@ fn grown(device: &Device, from: &Matrix, rows: usize, cols: usize) -> Outcome<Ma
     Ok(into)
 }
 
-/// Takes the elements that the subscripts name out.
+/// Removes the elements at the subscripts.
 pub fn delete(device: &Device, target: &mut Value, subscripts: &[Subscript]) -> Outcome<()> {
     let source = matrix(device, target)?;
     let kept = |places: &Places, extent: usize| -> Vec<i64> {

@@ -1,4 +1,5 @@
-//! Text to tokens. In brackets, white space separates elements and line ends separate rows; this is resolved here.
+//! The lexer. In brackets, white space separates elements and line ends separate rows; the lexer inserts these
+//! separators.
 
 use crate::source::{Fault, Outcome, Source};
 use std::rc::Rc;
@@ -19,7 +20,7 @@ pub enum Token {
     Text(String),
     /// A name.
     Name(String),
-    /// A word of the language.
+    /// A keyword.
     Keyword(&'static str),
     /// `end` inside an index.
     Last,
@@ -29,14 +30,14 @@ pub enum Token {
     Finish,
 }
 
-/// A token with the offset at which it starts.
+/// A token with its offset.
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// The token.
     pub token: Token,
     /// Byte offset.
     pub offset: usize,
-    /// White space stands in front of it.
+    /// White space precedes it.
     pub spaced: bool,
 }
 
@@ -78,7 +79,7 @@ const SYMBOLS: &[&str] = &[
 
 fn number(input: &mut &str) -> Parsed<f64> {
     let exponent = || opt((one_of(['e', 'E', 'd', 'D']), opt(one_of(['+', '-'])), digit1));
-    // A point that starts an operator (1./x) is no part of the number.
+    // A point that begins an operator (1./x) does not belong to the number.
     let fraction = |input: &mut &str| -> Parsed<()> {
         let after = input.get(1..).and_then(|rest| rest.chars().next());
         if input.starts_with('.') && !matches!(after, Some('*' | '/' | '\\' | '^' | '\'')) {
@@ -108,7 +109,7 @@ struct Lexer<'a> {
     brackets: Vec<(char, usize)>,
 }
 
-/// All tokens of a text.
+/// The tokens of a text.
 pub fn tokens(source: &Rc<Source>) -> Outcome<Vec<Placed>> {
     let mut lexer = Lexer { source, rest: &source.text, tokens: Vec::new(), brackets: Vec::new() };
     while lexer.step()? {}
@@ -217,7 +218,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// After white space in a matrix: does a new element start here?
+    /// After white space in a matrix: does a new element begin here?
     fn starts_element(&self, first: char) -> bool {
         let second = self.rest[first.len_utf8()..].chars().next();
         let blank = second.is_none_or(char::is_whitespace);
@@ -229,7 +230,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Skips blanks, comments and continued line ends; was there anything?
+    /// Skips blanks, comments and continued line ends; true if there were any.
     fn skip_blank(&mut self) -> Outcome<bool> {
         let before = self.rest.len();
         loop {
@@ -291,7 +292,7 @@ impl Lexer<'_> {
     }
 }
 
-/// The character that a backslash and this one stand for.
+/// The character for an escape sequence.
 pub fn escape(c: char) -> char {
     match c {
         'n' => '\n',

@@ -1,5 +1,5 @@
-//! MiniMatlab: an interpreter for a subset of Matlab. Matrices live on the recorder, so that whole-array programs are
-//! recorded lazily, fused and run by the configured stack; numbers are native.
+//! MiniMatlab: an interpreter for a subset of Matlab. Matrices are arrays of the recorder, so whole-array programs are
+//! recorded lazily, fused and run by the configured stack. Scalars are native.
 
 mod arrange;
 mod ast;
@@ -34,7 +34,7 @@ fn interpreter(stack: Option<&str>) -> Result<Interpreter> {
     Ok(Interpreter::new(recorder, Box::new(std::io::stdout())))
 }
 
-/// Runs a program; false if it failed, which is printed with the place.
+/// Runs a program; prints an error with its place and returns false if it failed.
 pub fn run_file(file: &Path, stack: Option<&str>) -> Result<bool> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::new(status::FILE, format!("'{}' cannot be read: {error}", file.display())))?;
@@ -45,14 +45,14 @@ pub fn run_file(file: &Path, stack: Option<&str>) -> Result<bool> {
     Ok(outcome.is_ok())
 }
 
-/// Reads lines, runs them and prints what goes wrong, to the end of the input. The history is kept in the user's home.
+/// Reads, runs and prints lines until the input ends. The history is a file in the user's home.
 pub fn prompt(stack: Option<&str>) -> Result<bool> {
     let mut interpreter = interpreter(stack)?;
     let failed = |error: rustyline::error::ReadlineError| Error::new(status::FILE, format!("prompt: {error}"));
     let mut editor = rustyline::DefaultEditor::new().map_err(failed)?;
     let history = bh_core::environment::variable_os("HOME").map(|home| Path::new(&home).join(".bh_matlab_history"));
     if let Some(history) = &history {
-        // There is none the first time.
+        // The file does not exist the first time.
         let _ = editor.load_history(history);
     }
     let mut pending = String::new();
@@ -63,7 +63,7 @@ pub fn prompt(stack: Option<&str>) -> Result<bool> {
                 if matches!(line.trim(), "exit" | "quit") {
                     break;
                 }
-                // Best effort: without history the prompt works as well.
+                // Best effort: the prompt works without history.
                 let _ = editor.add_history_entry(&line);
                 pending.push_str(&line);
                 pending.push('\n');
@@ -76,7 +76,7 @@ pub fn prompt(stack: Option<&str>) -> Result<bool> {
             Err(error) => return Err(failed(error)),
         }
         match interpreter.run("prompt", &pending) {
-            // A block or bracket that is not closed yet waits for the next line.
+            // An unclosed block or bracket continues on the next line.
             Err(fault) if fault.text.contains("has no 'end'") || fault.text.contains("is never closed") => continue,
             Err(fault) => {
                 eprintln!("{fault}");

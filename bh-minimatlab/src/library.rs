@@ -1,4 +1,4 @@
-//! The functions that programs find without defining them.
+//! The built-in functions.
 
 mod create;
 mod elementwise;
@@ -55,7 +55,7 @@ fn text<'a>(name: &str, value: Option<&'a Value>) -> Outcome<&'a str> {
     }
 }
 
-/// Calls a function of the library.
+/// Calls a built-in function.
 pub fn call(run: &mut Interpreter, name: &str, arguments: Vec<Value>, wanted: usize) -> Outcome<Vec<Value>> {
     let device = &run.device;
     let one = |value: Value| Ok(vec![value]);
@@ -105,7 +105,7 @@ pub fn call(run: &mut Interpreter, name: &str, arguments: Vec<Value>, wanted: us
             return Ok(Vec::new());
         }
         "toc" => {
-            // What was recorded before belongs to the time.
+            // Earlier recorded work counts towards the time.
             device.wait()?;
             let Some(started) = run.started else { return Err(Fault::new("toc: there was no tic")) };
             let seconds = started.elapsed().as_secs_f64();

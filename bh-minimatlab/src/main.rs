@@ -16,8 +16,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    // As other commands do, end when nobody reads on, instead of failing to print.
-    // SAFETY: the system's own handler, set before any thread is started.
+    // End like other commands when the reader of the output ends, instead of failing to print. SAFETY: the system's own
+    // handler, set before any thread is started.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let Arguments { file, stack } = Arguments::parse();
     let outcome = match file {

@@ -6,7 +6,7 @@ use crate::value::{Matrix, Value};
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::{Opcode, interp};
 
-/// One value as an operand; texts become the numbers of their characters.
+/// A value as a numeric operand; texts become character codes.
 pub fn numeric(device: &Device, value: &Value, operator: &str) -> Outcome<Value> {
     match value {
         Value::Text(text) => {
@@ -21,7 +21,7 @@ pub fn numeric(device: &Device, value: &Value, operator: &str) -> Outcome<Value>
     }
 }
 
-/// The one number of a value, if it is one.
+/// A value's single number, if it is a scalar.
 pub fn scalar(device: &Device, value: &Value) -> Outcome<Option<f64>> {
     Ok(match value {
         Value::Number(value) => Some(*value),
@@ -32,7 +32,7 @@ pub fn scalar(device: &Device, value: &Value) -> Outcome<Option<f64>> {
     })
 }
 
-/// The number of a value that is native.
+/// The number of a native value.
 pub fn native(value: &Value) -> Option<f64> {
     match value {
         Value::Number(value) => Some(*value),
@@ -75,7 +75,7 @@ fn fits(a: &Value, b: &Value) -> bool {
     one(r1, r2) && one(c1, c2)
 }
 
-/// Checks that elementwise operands have sizes that stretch to one.
+/// Checks that the sizes of elementwise operands broadcast.
 pub fn conform(operator: &str, a: &Value, b: &Value) -> Outcome<()> {
     if fits(a, b) { Ok(()) } else { Err(nonconformant(operator, a, b)) }
 }
@@ -118,7 +118,7 @@ pub fn binary(device: &Device, operator: &str, a: &Value, b: &Value) -> Outcome<
     Ok(Value::Matrix(device.apply(opcode, &[item(&a), item(&b)])?))
 }
 
-/// NaN is neither true nor false.
+/// Refuses NaN, which is neither true nor false.
 pub fn refuse_nan(device: &Device, value: &Value) -> Outcome<()> {
     match value {
         Value::Matrix(matrix) if !matrix.logical => {
@@ -178,7 +178,7 @@ fn power(device: &Device, a: &Value, b: &Value) -> Outcome<Value> {
     Ok(Value::Matrix(device.apply(Opcode::Power, &[item(a), item(b)])?))
 }
 
-/// Which elements are no whole numbers?
+/// Marks elements that are not whole numbers.
 fn fraction(device: &Device, value: &Value) -> Outcome<Matrix> {
     let floor = device.apply(Opcode::Floor, &[item(value)])?;
     device.apply(Opcode::NotEqual, &[item(value), Item::Matrix(&floor)])
@@ -193,7 +193,7 @@ fn product(device: &Device, a: &Value, b: &Value) -> Outcome<Value> {
     if inner == 0 || rows == 0 || cols == 0 {
         return Ok(Value::Matrix(device.full(0.0, rows, cols)?));
     }
-    // Arrays hold transposes: (A·B)' = B'·A'.
+    // Arrays have the transposed shape: (A·B)' = B'·A'.
     Ok(Value::Matrix(device.method("matmul", &b, &a, rows, cols)?))
 }
 
@@ -247,7 +247,7 @@ fn matrix_power(device: &Device, a: &Value, b: &Value) -> Outcome<Value> {
     Ok(result)
 }
 
-/// Ones on the diagonal.
+/// A matrix with ones on the diagonal.
 pub fn identity(device: &Device, rows: usize, cols: usize) -> Outcome<Value> {
     let into = device.full(0.0, rows, cols)?;
     let places: Vec<i64> = (0..rows.min(cols)).map(|i| (i * rows + i) as i64).collect();
@@ -257,7 +257,7 @@ pub fn identity(device: &Device, rows: usize, cols: usize) -> Outcome<Value> {
     Ok(Value::Matrix(into))
 }
 
-/// Rows and columns exchanged.
+/// Exchanges rows and columns.
 pub fn transpose(device: &Device, value: &Value) -> Outcome<Value> {
     match value {
         Value::Matrix(matrix) => Ok(Value::Matrix(device.transpose(matrix)?)),
@@ -267,7 +267,7 @@ pub fn transpose(device: &Device, value: &Value) -> Outcome<Value> {
     }
 }
 
-/// A sign, or not.
+/// A sign, or a logical not.
 pub fn prefix(device: &Device, operator: &str, value: &Value) -> Outcome<Value> {
     let value = numeric(device, value, operator)?;
     if operator == "~" {
@@ -279,14 +279,14 @@ pub fn prefix(device: &Device, operator: &str, value: &Value) -> Outcome<Value> 
         ("+", Value::Matrix(matrix)) => Ok(Value::Matrix(device.double(matrix)?)),
         ("+", other) => Ok(Value::Number(native(other).unwrap_or(f64::NAN))),
         (_, Value::Matrix(matrix)) => {
-            // 0 - x would lose the sign of zero.
+            // 0 − x would lose the sign of zero.
             Ok(Value::Matrix(device.apply(Opcode::Multiply, &[Item::Matrix(matrix), Item::Number(-1.0)])?))
         }
         (_, other) => Ok(Value::Number(-native(other).unwrap_or(f64::NAN))),
     }
 }
 
-/// An elementwise function by name; `None`: there is none of this name.
+/// An elementwise function by name; `None` if there is none.
 pub fn function(device: &Device, name: &str, value: &Value) -> Outcome<Option<Value>> {
     let Some(opcode) = Opcode::from_minimatlab(name) else { return Ok(None) };
     let value = numeric(device, value, name)?;
@@ -319,7 +319,7 @@ pub fn function(device: &Device, name: &str, value: &Value) -> Outcome<Option<Va
     }))
 }
 
-/// Is a condition true: all elements are, and there are some?
+/// Is a condition true: not empty, with all elements true?
 pub fn is_true(device: &Device, value: &Value) -> Outcome<bool> {
     match value {
         Value::Number(number) if number.is_nan() => Err(Fault::new("NaN has no truth value")),

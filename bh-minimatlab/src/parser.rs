@@ -1,14 +1,14 @@
-//! Tokens to programs: statements.
+//! Parses statements.
 
 use crate::ast::{Action, Expr, Function, Kind, Program, Statement, Target};
 use crate::lexer::{Placed, Token, tokens};
 use crate::source::{Fault, Outcome, Source};
 use std::rc::Rc;
 
-/// Nesting of expressions and blocks that is read; more is refused instead of exhausting the stack.
+/// Nesting of expressions and blocks, at most, so that the stack is not exhausted.
 const DEEPEST: usize = 100;
 
-/// Words that are commands when a word follows.
+/// Words that are commands if a word follows.
 const COMMANDS: &[&str] = &["format", "close", "clear", "clc", "hold", "more", "figure", "warning", "pkg", "clearvars"];
 
 pub(crate) struct Parser {
@@ -19,7 +19,7 @@ pub(crate) struct Parser {
     functions: Vec<Rc<Function>>,
 }
 
-/// Reads a program.
+/// Parses a program.
 pub fn parse(source: &Rc<Source>) -> Outcome<Program> {
     let mut parser =
         Parser { source: source.clone(), tokens: tokens(source)?, position: 0, depth: 0, functions: Vec::new() };
@@ -115,7 +115,7 @@ impl Parser {
         }
     }
 
-    /// Statements up to one of the words, which stays, or to the end of the text.
+    /// Statements up to one of these words, which is not consumed, or to the end of the text.
     fn block(&mut self, ends: &[&str]) -> Outcome<Vec<Statement>> {
         let mut statements = Vec::new();
         loop {
@@ -179,7 +179,7 @@ impl Parser {
         Ok(Statement { action, at, shown })
     }
 
-    /// What ends a statement; is its value shown?
+    /// Consumes the end of a statement; true if its value is printed.
     fn finish_statement(&mut self, action: &Action) -> Outcome<bool> {
         if self.take(";") {
             return Ok(false);

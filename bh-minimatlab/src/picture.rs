@@ -1,4 +1,4 @@
-//! Pictures of lines in a frame: as SVG, and as PNG.
+//! Line pictures in a frame, as SVG and PNG.
 
 use crate::display::general;
 use crate::raster::Raster;
@@ -10,16 +10,16 @@ const WIDTH: usize = 640;
 const HEIGHT: usize = 400;
 /// The frame: left, top, right, bottom.
 const FRAME: (f64, f64, f64, f64) = (60.0, 20.0, 620.0, 370.0);
-/// Colours of lines, in turn.
+/// Colours of lines, used in rotation.
 const COLOURS: &[[u8; 3]] =
     &[[0, 114, 189], [217, 83, 25], [237, 177, 32], [126, 47, 142], [119, 172, 48], [77, 190, 238], [162, 20, 47]];
 
-/// Points that are joined.
+/// Points joined by a line.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Across.
+    /// Horizontal coordinates.
     pub x: Vec<f64>,
-    /// Up.
+    /// Vertical coordinates.
     pub y: Vec<f64>,
 }
 
@@ -30,14 +30,14 @@ pub struct Picture {
     pub lines: Vec<Line>,
 }
 
-/// A text with the place of its left end, on the base line.
+/// A text with the position of its left end, on the base line.
 struct Label {
     text: String,
     x: f64,
     y: f64,
 }
 
-/// Runs of points in pixels; what is not finite parts them.
+/// Runs of points in pixels, separated at points that are not finite.
 type Runs = Vec<Vec<(f64, f64)>>;
 
 fn bounds<'a>(values: impl Iterator<Item = &'a f64>) -> (f64, f64) {
@@ -51,7 +51,7 @@ fn bounds<'a>(values: impl Iterator<Item = &'a f64>) -> (f64, f64) {
 }
 
 impl Picture {
-    /// Writes the picture in the form that the file's name asks for.
+    /// Writes the picture in the format of the file's extension.
     pub fn write(&self, file: &str) -> Outcome<()> {
         let bytes = match file.rsplit_once('.') {
             Some((_, "svg")) => self.svg().into_bytes(),
@@ -67,7 +67,7 @@ impl Picture {
         let (x0, x1) = bounds(self.lines.iter().flat_map(|line| &line.x));
         let (y0, y1) = bounds(self.lines.iter().flat_map(|line| &line.y));
         let place = |x: f64, y: f64| {
-            // Halves, so that differences of the largest numbers are numbers.
+            // Halved, so that differences of the largest numbers do not overflow.
             let part = |value: f64, low: f64, high: f64| (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
             (left + (right - left) * part(x, x0, x1), bottom - (bottom - top) * part(y, y0, y1))
         };

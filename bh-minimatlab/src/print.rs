@@ -1,4 +1,4 @@
-//! `printf`: templates, which are used again until all arguments are printed.
+//! `printf`: templates, repeated until all arguments are printed.
 
 use crate::device::Device;
 use crate::display::{exponent, general};
@@ -33,7 +33,7 @@ pub fn format(device: &Device, template: &str, values: &[Value]) -> Outcome<Stri
     }
 }
 
-/// One pass; true if it ended at a conversion that has no argument.
+/// One pass; true if it ended at a conversion without an argument.
 fn once(
     template: &str,
     arguments: &mut std::iter::Peekable<std::vec::IntoIter<Argument>>,
@@ -130,7 +130,7 @@ fn convert(kind: char, precision: Option<usize>, flags: &str, argument: Argument
         'E' => exponent(number, precision.unwrap_or(6)).to_uppercase(),
         'G' => general(number, precision.unwrap_or(6)).to_uppercase(),
         'g' => general(number, precision.unwrap_or(6)),
-        // A number that is not whole is printed as one, whatever was asked for.
+        // A number that is not whole is printed as such, whatever the conversion.
         _ => general(number, precision.unwrap_or(6)),
     };
     let plus = flags.contains('+') && !field.starts_with('-') && !matches!(kind, 's' | 'c');

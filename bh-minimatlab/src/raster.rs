@@ -1,9 +1,9 @@
-//! Lines and figures in pixels.
+//! Draws lines and digits in pixels.
 
-/// Rows of a figure, five bits each.
+/// Rows of a glyph, five bits each.
 type Figure = [u8; 7];
 
-/// The characters of numbers.
+/// The glyphs of numbers.
 const FIGURES: &[(char, Figure)] = &[
     ('0', [14, 17, 19, 21, 25, 17, 14]),
     ('1', [4, 12, 4, 4, 4, 4, 14]),
@@ -21,7 +21,7 @@ const FIGURES: &[(char, Figure)] = &[
     ('e', [0, 0, 14, 17, 31, 16, 14]),
 ];
 
-/// A picture of red, green and blue, white at first.
+/// An RGB picture, initially white.
 pub struct Raster {
     width: usize,
     height: usize,
@@ -34,7 +34,7 @@ impl Raster {
         Raster { width, height, pixels: vec![255; width * height * 3] }
     }
 
-    /// Covers a part of a pixel with a colour.
+    /// Blends a colour into a pixel.
     fn cover(&mut self, x: i64, y: i64, part: f64, colour: [u8; 3]) {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
         if x >= self.width || y >= self.height {
@@ -46,7 +46,7 @@ impl Raster {
         }
     }
 
-    /// A line, which covers two pixels of each column (or row, if it is steep) in proportion.
+    /// A line that covers two pixels of each column (or row, if it is steep) in proportion.
     pub fn segment(&mut self, from: (f64, f64), to: (f64, f64), colour: [u8; 3]) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let steep = dy.abs() > dx.abs();
@@ -66,7 +66,7 @@ impl Raster {
         }
     }
 
-    /// A number, whose left end and base line are given.
+    /// Draws a number from its left end, on its base line.
     pub fn text(&mut self, text: &str, x: usize, y: usize) {
         for (number, c) in text.chars().enumerate() {
             let Some((_, figure)) = FIGURES.iter().find(|(known, _)| *known == c) else { continue };
@@ -78,7 +78,7 @@ impl Raster {
         }
     }
 
-    /// The picture as a file.
+    /// The picture as a PNG file.
     pub fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);

@@ -1,12 +1,12 @@
-//! Program texts, places in them, and errors that show the place.
+//! Source texts, places in them, and errors with their place.
 
 use std::fmt;
 use std::rc::Rc;
 
-/// A program text with the name that errors give it.
+/// A source text with its name for errors.
 #[derive(Debug)]
 pub struct Source {
-    /// File name, or what stands for it.
+    /// The file's name, or a substitute.
     pub name: String,
     /// The text.
     pub text: String,
@@ -43,7 +43,7 @@ impl TextPosition {
 pub struct Fault {
     /// The message.
     pub text: String,
-    /// The place, as far as it is known.
+    /// The place, if known.
     pub place: Option<TextPosition>,
 }
 
@@ -51,17 +51,17 @@ pub struct Fault {
 pub type Outcome<T> = Result<T, Fault>;
 
 impl Fault {
-    /// A fault whose place the evaluator adds.
+    /// An error without a place; the evaluator adds it.
     pub fn new(text: impl Into<String>) -> Fault {
         Fault { text: text.into(), place: None }
     }
 
-    /// A fault at a place.
+    /// An error at a place.
     pub fn at(text: impl Into<String>, source: &Rc<Source>, offset: usize) -> Fault {
         Fault { text: text.into(), place: Some(TextPosition { source: source.clone(), offset }) }
     }
 
-    /// Names the place if none is known; the innermost wins.
+    /// Sets the place unless it is known; the innermost place counts.
     pub fn or_at(mut self, source: &Rc<Source>, offset: usize) -> Fault {
         self.place.get_or_insert_with(|| TextPosition { source: source.clone(), offset });
         self

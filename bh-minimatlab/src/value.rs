@@ -1,4 +1,4 @@
-//! Values of programs.
+//! Values.
 
 use crate::ast::Expr;
 use crate::source::Source;
@@ -6,21 +6,21 @@ use bh_recorder::Array;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A matrix on the recorder. Its array has the shape [columns, rows]: the elements in C order are the matrix's elements
-/// column by column, so that a linear index needs no arithmetic.
+/// A matrix on the recorder. Its array has the shape [columns, rows], so that its C order is the matrix's column order
+/// and linear indices need no conversion.
 #[derive(Clone)]
 pub struct Matrix {
     /// The elements: f64, or bool for a logical matrix.
     pub array: Rc<Array>,
-    /// Shared by all that looks at the same base; alone, it may be overwritten.
+    /// Shared by all users of the base; a single user may overwrite it.
     pub base: Rc<()>,
     /// Rows.
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Its elements are truth values.
+    /// Its elements are booleans.
     pub logical: bool,
-    /// Made by a range; such matrices are printed one character wider if they are not of whole numbers.
+    /// Created by a range; printed one character wider unless all elements are whole numbers.
     pub range: bool,
 }
 
@@ -36,11 +36,11 @@ impl Matrix {
     }
 }
 
-/// A function as a value.
+/// A function value.
 pub enum Closure {
-    /// One with a name.
+    /// A named function.
     Named(String),
-    /// Parameters, body, the variables that it saw, and the text that it is from.
+    /// An anonymous function: parameters, body, captured variables, and source text.
     Anonymous(Vec<String>, Expr, HashMap<String, Value>, Rc<Source>),
 }
 
@@ -80,7 +80,7 @@ impl Value {
         rows * cols
     }
 
-    /// What messages call its kind.
+    /// The kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Number(_) => "double",
@@ -92,7 +92,7 @@ impl Value {
         }
     }
 
-    /// Are its elements truth values?
+    /// Are its elements booleans?
     pub fn is_logical(&self) -> bool {
         match self {
             Value::Truth(_) => true,

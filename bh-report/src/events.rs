@@ -1,17 +1,17 @@
-//! The events of a trace, and what they add up to.
+//! The events of a trace, and their totals.
 
 use crate::ranks;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// The most events that are drawn: the longest ones.
+/// Events drawn, at most: the longest ones.
 const DRAWN: usize = 20_000;
-/// The most kernels, programs and levels of memory that are shown.
+/// Kernels, programs and levels of memory shown, at most.
 const SHOWN: usize = 200;
 const LEVELS: usize = 2_000;
 
-/// One event of the timeline. Times are microseconds.
+/// One event of the timeline, in microseconds.
 struct Event {
     rank: usize,
     row: u64,
@@ -20,11 +20,11 @@ struct Event {
     begin: f64,
     duration: f64,
     kernel: Option<usize>,
-    /// Bytes that it moved, if it is a transfer.
+    /// Bytes of a transfer.
     bytes: u64,
 }
 
-/// A kernel, by its operations and lines; figures of all its events together.
+/// A kernel by its operations and lines, with totals over its events.
 #[derive(Default)]
 struct Kernel {
     label: String,
@@ -40,7 +40,7 @@ struct Kernel {
     code: String,
 }
 
-/// Figures that the events of a kernel have in common.
+/// Properties shared by all events of a kernel.
 #[derive(Clone, Copy)]
 struct Figures {
     kernel: usize,
@@ -49,7 +49,7 @@ struct Figures {
     bytes: f64,
 }
 
-/// What all ranks traced.
+/// The traces of all ranks.
 #[derive(Default)]
 pub struct Events {
     events: Vec<Event>,
@@ -57,7 +57,7 @@ pub struct Events {
     by_text: HashMap<(String, Vec<String>), usize>,
     programs: Vec<String>,
     memory: Vec<(usize, f64, u64)>,
-    /// How many events were too many for the trace.
+    /// Events beyond the capacity of the trace.
     pub dropped: u64,
 }
 
@@ -70,7 +70,8 @@ impl Events {
             let trace: Value = serde_json::from_str(&text).map_err(|error| format!("the trace is damaged: {error}"))?;
             let dropped = trace["otherData"]["dropped"].as_str().and_then(|text| text.parse().ok());
             all.dropped += dropped.unwrap_or(0);
-            // Events come in the order of their ends; what says all about a kernel may come after those that only name it.
+            // Events are in the order of their ends, so the event that describes a kernel may follow those that only
+            // name it.
             let events = trace["traceEvents"].as_array().map_or(&[][..], Vec::as_slice);
             let mut known = HashMap::new();
             events.iter().for_each(|event| all.introduce(event, &mut known));
@@ -79,7 +80,7 @@ impl Events {
         Ok(all)
     }
 
-    /// Notes the kernel that an event says all about.
+    /// Records the kernel that an event describes.
     fn introduce(&mut self, event: &Value, known: &mut HashMap<(String, u64), Figures>) {
         let arguments = &event["args"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -134,13 +135,13 @@ impl Events {
         self.events.push(Event { rank, row, component, name, begin, duration, kernel, bytes });
     }
 
-    /// Operations that ran, and in how many kernels.
+    /// The numbers of operations that ran, and of their kernels.
     pub fn operations(&self) -> (u64, u64) {
         let operations = |kernel: &Kernel| kernel.operations.split(", ").count() as u64 * kernel.count;
         (self.kernels.iter().map(operations).sum(), self.kernels.iter().map(|kernel| kernel.count).sum())
     }
 
-    /// Kernels by their time, the longest first, each with the text of its lines.
+    /// Kernels by time, longest first, each with the text of its lines.
     pub fn kernels(&self) -> Value {
         let mut order: Vec<usize> = (0..self.kernels.len()).collect();
         order.sort_by(|&a, &b| self.kernels[b].seconds.total_cmp(&self.kernels[a].seconds));
@@ -159,12 +160,12 @@ impl Events {
         Value::Array(shown.collect())
     }
 
-    /// The texts that were compiled for devices.
+    /// The sources compiled for devices.
     pub fn programs(&self) -> Value {
         self.programs.iter().take(SHOWN).cloned().collect()
     }
 
-    /// Levels of memory: rank, microseconds, bytes. Of many the highest of each stretch is kept.
+    /// Levels of memory: rank, microseconds, bytes. Thinned to the highest of each interval.
     pub fn memory(&self) -> Value {
         let each = self.memory.len().div_ceil(LEVELS).max(1);
         let highest =
@@ -172,7 +173,7 @@ impl Events {
         self.memory.chunks(each).filter_map(highest).collect()
     }
 
-    /// What was moved to and from devices: kind, count, bytes, seconds.
+    /// Transfers with devices: kind, count, bytes, seconds.
     pub fn transfers(&self) -> Value {
         let mut kinds: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();
         for event in self.events.iter().filter(|event| event.name == "upload" || event.name == "download") {
@@ -185,7 +186,7 @@ impl Events {
         kinds.into_iter().map(row).collect()
     }
 
-    /// Rows, each a thread or device of a rank, with the longest events: begin, duration, depth, name, kernel.
+    /// Rows for threads and devices of ranks, with their longest events: begin, duration, depth, name, kernel.
     pub fn timeline(&self) -> Value {
         let mut order: Vec<usize> = (0..self.events.len()).collect();
         order.sort_by(|&a, &b| self.events[b].duration.total_cmp(&self.events[a].duration));
@@ -217,12 +218,12 @@ impl Events {
 /// Rows from this number on are devices.
 const FIRST_DEVICE: u64 = 1 << 22;
 
-/// Events in order, each with how many others it lies within.
+/// Events in order, with the number of events that enclose each.
 fn nested(events: &[&Event]) -> Vec<Value> {
     let mut ends: Vec<f64> = Vec::new();
     let place = |event: &&Event| {
         let end = event.begin + event.duration;
-        // Clocks are read one after the other, so what lies within may seem to end a little later.
+        // Separate clock readings can make an inner event seem to end slightly later.
         while ends.last().is_some_and(|&last| last <= event.begin || last + 1.0 < end) {
             ends.pop();
         }
@@ -236,12 +237,12 @@ fn nested(events: &[&Event]) -> Vec<Value> {
     events.iter().map(place).collect()
 }
 
-/// Files of the program, read once.
+/// The program's source files, read once.
 #[derive(Default)]
 struct Sources(HashMap<String, Vec<String>>);
 
 impl Sources {
-    /// The text of a line, if its file is there.
+    /// The text of a line, if its file exists.
     fn line(&mut self, place: &str) -> Option<String> {
         let (file, line) = place.rsplit_once(':')?;
         let read = |file: &String| {

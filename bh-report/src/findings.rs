@@ -1,13 +1,13 @@
-//! What slows a program down, as far as its counters and events tell, each with what helps.
+//! Findings about a program's performance, from its counters and events, with advice.
 
 use crate::Counters;
 use crate::events::Events;
 use serde_json::{Value, json};
 
-/// Programs with fewer operations are too short to tell.
+/// Programs with fewer operations give no findings.
 const FEW: u64 = 50;
 
-/// The findings: `what`, `advice` and, where one is known, `place`.
+/// The findings: `what`, `advice` and, if known, `place`.
 pub fn all(counters: &Counters, events: &Events, doctor: &Value, seconds: f64) -> Value {
     let mut found = of_doctor(doctor);
     let mut say = |what: String, advice: &str| found.push(json!({ "what": what, "advice": advice }));
@@ -55,7 +55,7 @@ pub fn all(counters: &Counters, events: &Events, doctor: &Value, seconds: f64) -
     Value::Array(found)
 }
 
-/// What the doctor of Python's package found.
+/// The findings of the Python package's doctor.
 fn of_doctor(doctor: &Value) -> Vec<Value> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let finding = |row: &Value| {

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The most that are shown: those of the most operations.
+/// Explanations shown, at most: those with the most operations.
 const MOST: usize = 40;
-/// The longest that is shown, in bytes.
+/// Bytes of the longest explanation shown.
 const LONGEST: usize = 100 << 10;
 
-/// The explanations in a directory, in the order of the batches: `kernels`, `operations` and `text`; and how many are left out.
+/// The explanations in a directory, in the order of batches: `kernels`, `operations` and `text`; and the number of
+/// others.
 pub fn read(directory: &Path) -> Value {
     let mut files: Vec<_> = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|it| it.path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "txt"));
@@ -23,7 +24,7 @@ pub fn read(directory: &Path) -> Value {
     json!({ "batches": batches, "left_out": left_out })
 }
 
-/// The first line says how many kernels and operations there are.
+/// Reads an explanation; its first line has the numbers of kernels and operations.
 fn explanation(text: &str) -> Value {
     let mut numbers = text.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
     let (kernels, operations) = (numbers.next(), numbers.next());

@@ -1,5 +1,5 @@
-//! One page of HTML that shows where a program's time went, made of what it left behind: trace, statistics, explanations of
-//! partitions and the doctor's findings. The page needs nothing else: no network, no other file.
+//! An HTML page that shows where a program's time went, from its trace, statistics, explanations of partitions and the
+//! doctor's findings. The page is self-contained: it needs no network and no other file.
 
 mod events;
 mod findings;
@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 /// Counters by name.
 pub type Counters = Map<String, Value>;
 
-/// The variable that names the directory into which a program leaves what only it knows.
+/// The variable with the directory for a program's own findings.
 pub const VARIABLE: &str = "BH_REPORT_DIRECTORY";
 
-/// What ran, for the head of the page.
+/// The program run, for the head of the page.
 pub struct Run {
     /// The program with its arguments.
     pub program: String,
-    /// How long it took.
+    /// Its duration.
     pub seconds: f64,
-    /// How it ended, if not well.
+    /// Its failure, if it failed.
     pub failure: Option<String>,
-    /// It has not ended: what is there so far is shown, and nothing is measured that would disturb it.
+    /// It is still running: the page shows the present state, without measurements that would disturb the program.
     pub running: bool,
 }
 
-/// The variables of the environment under which a program leaves what the page shows, in this directory.
+/// The environment variables that make a program write the page's files to this directory.
 pub fn environment(directory: &Path) -> Vec<(&'static str, PathBuf)> {
     vec![
         ("BH_STATS", directory.join(STATISTICS)),
@@ -40,19 +40,19 @@ pub fn environment(directory: &Path) -> Vec<(&'static str, PathBuf)> {
     ]
 }
 
-/// The file of the statistics in that directory.
+/// The statistics file in that directory.
 pub const STATISTICS: &str = "statistics.json";
 const TRACE: &str = "trace.json";
 const PARTITIONS: &str = "partitions";
 const DOCTOR: &str = "doctor.json";
 
-/// Writes the page of a run that left its files in a directory.
+/// Writes the page for a run with its files in a directory.
 pub fn write(directory: &Path, page: &Path, run: &Run) -> Result<(), String> {
     let data = data(directory, run)?;
     std::fs::write(page, render(&data)).map_err(|error| format!("{}: {error}", page.display()))
 }
 
-/// All that the page shows.
+/// The data of the page.
 pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
     let counters = ranks::statistics(&directory.join(STATISTICS))?;
     let events = Events::read(&directory.join(TRACE))?;
@@ -81,7 +81,7 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
     }))
 }
 
-/// How far the batch is that runs on the first rank, if one does: its kernels, and those that are done.
+/// The progress of the first rank's running batch: its kernels, and the finished ones.
 fn progress(counters: &Counters) -> Value {
     let count = |name: &str| counters.get(name).and_then(Value::as_u64).unwrap_or(0);
     match count("node.batch_blocks") {
@@ -92,16 +92,16 @@ fn progress(counters: &Counters) -> Value {
 
 /// The page with its data.
 fn render(data: &Value) -> String {
-    // Nothing in the data may end the element that it stands in.
+    // Data must not close the script element that contains it.
     with(&format!("show({});", data.to_string().replace('<', "\\u003c")))
 }
 
-/// The page that asks its server for data.
+/// The page that loads its data from the server.
 fn live_page() -> String {
     with("watch();")
 }
 
-/// The page that begins with this.
+/// The page with this script.
 fn with(begin: &str) -> String {
     let parts = [
         ("/*style*/", include_str!("page/style.css")),

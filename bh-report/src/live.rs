@@ -1,4 +1,4 @@
-//! The page while the program runs: served on this machine only, to who knows the address, and read-only.
+//! Serves the page while the program runs: on this machine only, read-only, to clients that know the address.
 
 use crate::Run;
 use serde_json::json;
@@ -9,16 +9,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// The variable under which a program writes anew what the page shows, and after how many seconds it does.
+/// The variable that makes a program rewrite the page's files, and the interval in seconds.
 pub const WATCH: (&str, &str) = ("BH_WATCH", "0.5");
 
-/// Data is not made more often than this.
+/// The shortest interval between updates of the data.
 const FRESH: Duration = Duration::from_millis(400);
-/// The most connections that are served at a time.
+/// Concurrent connections, at most.
 const CONNECTIONS: usize = 32;
-/// The longest request.
+/// The longest request in bytes.
 const REQUEST: usize = 8 << 10;
-/// How long the other side of a connection may stand still: a limit against one that never goes on.
+/// The time limit of a stalled connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server; it ends with the process.
@@ -29,7 +29,7 @@ pub struct Live {
 
 struct Shared {
     directory: PathBuf,
-    /// What the address ends with: nobody else on this machine can guess it.
+    /// The end of the address: a secret that others on this machine cannot guess.
     token: String,
     state: Mutex<State>,
 }
@@ -37,15 +37,16 @@ struct Shared {
 struct State {
     program: String,
     begin: Instant,
-    /// What is served, and when it was made.
+    /// The data, and the time of its update.
     data: String,
     made: Option<Instant>,
-    /// The connections of those that watch: they get the data of the end.
+    /// Connections that wait for the final data.
     watchers: Vec<TcpStream>,
 }
 
 impl Live {
-    /// Serves the page of a program that leaves its files in a directory, as [`crate::environment`] and [`WATCH`] make it.
+    /// Serves the page for a program that writes its files to a directory, with the variables of [`crate::environment`]
+    /// and [`WATCH`].
     pub fn begin(directory: PathBuf, program: String) -> Result<Live> {
         let mut bytes = [0u8; 16];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -58,8 +59,8 @@ impl Live {
         let own = Arc::clone(&shared);
         std::thread::Builder::new().name("bh-live".into()).spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Browsers open connections before they need them, so each waits for itself. Who does not ask or read in time
-                // gets nothing, as does who opens many.
+                // Browsers open connections in advance, so each gets a thread. Clients that do not send or read in time
+                // are dropped, as are those with too many connections.
                 let own = Arc::clone(&own);
                 if Arc::strong_count(&own) <= CONNECTIONS {
                     let _ = std::thread::Builder::new().spawn(move || own.answer(stream));
@@ -69,12 +70,12 @@ impl Live {
         Ok(Live { address, shared })
     }
 
-    /// Where a browser finds the page.
+    /// The page's address for a browser.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The program has ended: the pages that are open get the whole report, and this returns then.
+    /// Ends the server after the program: sends the full report to all open pages, then returns.
     pub fn end(&self, run: &Run) {
         let watchers = std::mem::take(&mut self.shared.lock().watchers);
         if watchers.is_empty() {
@@ -93,7 +94,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Answers one request: the page, or its data.
+    /// Answers a request for the page or its data.
     fn answer(&self, mut stream: TcpStream) -> Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -106,7 +107,7 @@ impl Shared {
                 let mut state = self.lock();
                 state.watchers.retain(is_open);
                 if state.watchers.len() < CONNECTIONS {
-                    // Who has read this is among the watchers.
+                    // Clients become watchers once they have this answer's head.
                     begin(&mut stream, "200 OK", "application/json", None)?;
                     state.watchers.push(stream);
                 }
@@ -116,13 +117,13 @@ impl Shared {
         }
     }
 
-    /// The data as it is now.
+    /// The current data.
     fn data(&self) -> String {
         let mut state = self.lock();
         if state.made.is_none_or(|made| made.elapsed() > FRESH) {
             let seconds = state.begin.elapsed().as_secs_f64();
             let run = Run { program: state.program.clone(), seconds, failure: None, running: true };
-            // There is none before the program has made its first array.
+            // There is none before the program's first array.
             let data = crate::data(&self.directory, &run).unwrap_or_else(|_| json!({ "waiting": true }));
             state.data = data.to_string();
             state.made = Some(Instant::now());
@@ -131,7 +132,7 @@ impl Shared {
     }
 }
 
-/// Is the other side of a connection still there?
+/// Is the peer of a connection still there?
 fn is_open(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let next = stream.peek(&mut [0]);
@@ -142,7 +143,7 @@ fn is_open(stream: &TcpStream) -> bool {
     }
 }
 
-/// The first line of a request whose head has come as a whole.
+/// The first line of a request, after its complete head.
 fn request(stream: &mut TcpStream) -> Result<String> {
     let (mut head, mut part) = (Vec::new(), [0u8; 1024]);
     while head.len() < REQUEST && !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -160,8 +161,8 @@ fn send(stream: &mut TcpStream, status: &str, kind: &str, body: &str) -> Result<
     finish(stream, body)
 }
 
-/// Begins an answer that no cache keeps, and a page that may load nothing from elsewhere. One of unknown length ends with the
-/// connection.
+/// Begins an answer that must not be cached, for a page that may load nothing from elsewhere. Without a length, the end
+/// of the connection ends the answer.
 fn begin(stream: &mut TcpStream, status: &str, kind: &str, length: Option<usize>) -> Result<()> {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
     let length = length.map_or_else(String::new, |length| format!("Content-Length: {length}\r\n"));

@@ -1,9 +1,9 @@
-//! What the ranks of a cluster left behind: a file of each, beside that of the first.
+//! The files of a cluster's ranks: one per rank, beside that of the first.
 
 use crate::Counters;
 use std::path::{Path, PathBuf};
 
-/// The files of all ranks, in their order; that of the first is there in any case.
+/// The files of all ranks in order; the first is always included.
 pub fn files(first: &Path) -> Vec<PathBuf> {
     let file = |rank: usize| PathBuf::from(format!("{}.rank{rank}", first.display()));
     let others = (1..).map(file).take_while(|file| file.is_file());

@@ -1,17 +1,17 @@
-//! What the machine can do at most: bytes from memory and multiplications with additions, per second, on all cores.
+//! The machine's limits: memory bandwidth, and fused multiply-adds per second on all cores.
 
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Doubles of all arrays together: more than caches hold.
+/// Doubles of all arrays together: they exceed caches.
 const DOUBLES: usize = 8 << 20;
 const ROUNDS: usize = 4;
-/// Chains of additions that wait for nothing of each other, and their length.
+/// Independent chains of operations, and their length.
 const CHAINS: usize = 64;
 const STEPS: usize = 1 << 17;
 
-/// Measures both. Other programs that run meanwhile lower them.
+/// Measures both. Other running programs lower the results.
 pub fn measure() -> Value {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let bytes = fastest(threads, |share| {
@@ -19,7 +19,7 @@ pub fn measure() -> Value {
         move || {
             to.iter_mut().zip(black_box(&from)).for_each(|(to, from)| *to = 3.0 * from);
             black_box(&mut to);
-            // Each element is read, and its place in the other array is fetched and written.
+            // Each element is read; its target is fetched into the cache and written.
             24 * share
         }
     });
@@ -27,7 +27,7 @@ pub fn measure() -> Value {
     json!({ "bytes": bytes, "operations": operations, "threads": threads })
 }
 
-/// The most per second that all threads do together in one of several rounds, each thread on its share.
+/// The highest rate of all threads together over several rounds, each thread on its share.
 fn fastest<W: FnMut() -> usize>(threads: usize, prepare: impl Fn(usize) -> W + Sync) -> f64 {
     let barrier = std::sync::Barrier::new(threads);
     let round = || -> (usize, f64) {
@@ -49,21 +49,21 @@ fn fastest<W: FnMut() -> usize>(threads: usize, prepare: impl Fn(usize) -> W + S
     })
 }
 
-/// Multiplications with additions by the widest instructions that there are.
+/// Fused multiply-adds with the widest available instructions.
 #[cfg(target_arch = "x86_64")]
 fn chains() -> f64 {
     if is_x86_feature_detected!("avx512f") {
-        // SAFETY: the processor has them.
+        // SAFETY: `is_x86_feature_detected!` has found the instructions.
         unsafe { chains_512() }
     } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: as above.
+        // SAFETY: `is_x86_feature_detected!` has found the instructions.
         unsafe { chains_256() }
     } else {
         chains_of(|a, b, c| a * b + c)
     }
 }
 
-/// NEON, which every processor has.
+/// NEON, which every AArch64 processor has.
 #[cfg(target_arch = "aarch64")]
 fn chains() -> f64 {
     chains_of(f64::mul_add)

@@ -1,9 +1,9 @@
-//! A program and an elementwise operation before or behind it as one program.
+//! Merges a program with an elementwise operation before or after it.
 
 use crate::{Arg, Compute, Load, Program, Statement};
 use bh_bytecode::{DType, Opcode};
 
-/// An operation beside a program: what it computes, of which type, and of what.
+/// An elementwise operation to merge with a program.
 pub struct Beside {
     /// The operation.
     pub opcode: Opcode,
@@ -15,19 +15,19 @@ pub struct Beside {
     pub operands: Vec<Source>,
 }
 
-/// An operand of an operation beside a program.
+/// An operand of such an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The input of the program with this number.
+    /// The program's input of this number.
     Input(usize),
-    /// The program's result, for operations behind it.
+    /// The program's result, for operations after it.
     Result,
-    /// Another input, of this type. New inputs follow those that the program keeps, in their order.
+    /// An additional input of this type. New inputs follow the program's remaining ones.
     New(DType),
 }
 
 impl Program {
-    /// The program with an operation before it, whose result the inputs `fed` were; these are none any more.
+    /// The program with an operation before it, whose result replaces the inputs `fed`.
     pub fn after(&self, operation: &Beside, fed: &[usize]) -> Result<Program, String> {
         let kept: Vec<usize> = (0..self.inputs).filter(|input| !fed.contains(input)).collect();
         let mut made = Maker::new(self, &kept, operation);
@@ -55,7 +55,7 @@ impl Program {
         made.finish(self, self.outputs, body)
     }
 
-    /// The program, which has one output, with an operation behind it, whose result is the output instead.
+    /// The program, which must have one output, with an operation after it, whose result becomes the output.
     pub fn before(&self, operation: &Beside) -> Result<Program, String> {
         if self.outputs != 1 {
             return Err("an operation behind a program with several outputs".into());
@@ -69,20 +69,20 @@ impl Program {
         made.finish(self, 1, body)
     }
 
-    /// Does a statement give a register a value?
+    /// Does a statement set a register?
     pub fn sets(&self, register: usize) -> bool {
         self.operations().any(|compute| usize::from(compute.target) == register)
             || self.loads().any(|load| usize::from(load.target) == register)
     }
 }
 
-/// A program in the making.
+/// A program under construction.
 struct Maker {
-    /// Where each of the old program's registers is now.
+    /// The new number of each register of the old program.
     places: Vec<u16>,
     registers: Vec<DType>,
     inputs: usize,
-    /// How many inputs are the old program's.
+    /// How many inputs belong to the old program.
     kept: usize,
 }
 
@@ -98,7 +98,7 @@ impl Maker {
         Maker { places, inputs: registers.len(), registers, kept: kept.len() }
     }
 
-    /// Registers of the old program that are neither inputs nor outputs now.
+    /// Adds the old program's registers that are neither inputs nor outputs now.
     fn locals(&mut self, program: &Program, all: impl Iterator<Item = usize>) {
         for register in all {
             self.places[register] = self.registers.len() as u16;
@@ -169,7 +169,7 @@ mod tests {
         let steps = Program::parse(STEPS).unwrap();
         let product = operation(Opcode::Multiply, &[Source::New(DType::I64), Source::New(DType::I64)]);
         let program = steps.after(&product, &[0]).unwrap();
-        // The program changes its input, so that what is behind it reads another one.
+        // The program changes its input, so the operation must read a copy.
         assert!(!program.sets(0) && program.sets(3));
         let program = program.before(&operation(Opcode::Add, &[Source::Result, Source::Input(1)])).unwrap();
         let [three, nine] = [3i64, 9].map(Constant::from_value);

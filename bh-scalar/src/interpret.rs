@@ -1,14 +1,14 @@
-//! What programs mean: an element at a time, an operation at a time, by the reference interpreter of the opcode table.
+//! The meaning of programs: the reference interpreter runs them element by element, operation by operation.
 
 use crate::{Arg, Compute, Load, Program, Statement};
 use bh_bytecode::interp::{ExtensionMethods, Memory, execute};
 use bh_bytecode::subscript::indexed;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Operand, Truth, View, with_dtype};
 
-/// Why a program did not come to its end.
+/// Why a program did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// It took more operations than it was allowed to.
+    /// It exceeded the allowed number of operations.
     Late,
     /// An operation failed.
     Failed(String),
@@ -17,7 +17,7 @@ pub enum Stopped {
 /// The outputs for one element.
 pub type Interpreted = Result<Vec<Constant>, Stopped>;
 
-/// Where an element goes on: behind the statements, or behind the block of this number around them.
+/// Where control continues: at the next statement, or behind the enclosing block of this number.
 enum Way {
     On,
     Leaves(u16),
@@ -31,7 +31,7 @@ pub struct Elements {
     pub values: Vec<Constant>,
 }
 
-/// One element on its way through a program.
+/// The state of one element in a program.
 struct Element<'a> {
     program: &'a Program,
     tables: &'a [Elements],
@@ -40,12 +40,12 @@ struct Element<'a> {
 }
 
 impl Program {
-    /// The outputs that inputs of the program's types give, within a number of operations.
+    /// The outputs for inputs of the program's types, within a number of operations.
     pub fn interpret(&self, inputs: &[Constant], operations: u64) -> Interpreted {
         self.interpret_with(inputs, &[], operations)
     }
 
-    /// As [`Program::interpret`], with the elements of its tables.
+    /// Like [`Program::interpret`], with the elements of tables.
     pub fn interpret_with(&self, inputs: &[Constant], tables: &[Elements], operations: u64) -> Interpreted {
         let mut registers: Vec<Constant> =
             self.registers.iter().map(|&dtype| Constant::from_value(0i64).cast(dtype)).collect();
@@ -145,7 +145,7 @@ fn one(compute: &Compute, output: DType, args: impl Iterator<Item = Constant>) -
     Ok(Constant::from_bytes(output, &whole))
 }
 
-/// Operations that an element may take when a batch is interpreted.
+/// Operations per element, at most, when a batch is interpreted.
 const MOST: u64 = 10_000_000;
 
 /// The scalar programs, for the reference interpreter of batches.

@@ -1,4 +1,5 @@
-//! Programs as statements of the dialect of device engines: registers are variables, and each item goes its own way.
+//! Translates programs to statements of the devices' kernel dialect: registers become variables, and each item has its
+//! own control flow.
 
 use crate::turns::most_turns;
 use crate::values::both;
@@ -14,36 +15,37 @@ pub fn variable(register: usize) -> String {
 
 /// The type of a register's variable.
 pub fn variable_type(dtype: DType) -> &'static str {
-    // Compilers keep these in predicates.
+    // Compilers keep `bool` variables in predicates.
     if dtype == DType::Bool { "bool" } else { type_name(dtype) }
 }
 
-/// What kernels do where a program needs more than its registers.
+/// A kernel's code for program features beyond registers.
 pub struct Around<'a> {
-    /// Statements that give a variable an element of a table, whose subscripts are these expressions.
+    /// A statement that loads a table's element into a variable; the subscripts are expressions.
     pub load: &'a mut dyn FnMut(&Load, &str, &[String]) -> String,
-    /// A statement for elements whose loops have had too many turns.
+    /// A statement for elements whose loops exceed the limit of iterations.
     pub late: String,
 }
 
-/// Turns of all loops of one element that are too many: they take some seconds.
+/// The limit of iterations over all loops of one element; reaching it takes seconds.
 pub const MOST_TURNS: u32 = 1 << 29;
 
-/// What is written, and the labels of the blocks around.
+/// The text being written, and the labels of enclosing blocks.
 struct Writer<'a, 'b> {
     program: &'a Program,
     around: &'a mut Around<'b>,
     text: String,
     blocks: Vec<usize>,
     labels: usize,
-    /// Second results of functions that give two.
+    /// Second results of functions with two results.
     seconds: usize,
-    /// What was before the list at hand: the statements before its block, behind those before the block around, and so on.
+    /// The statements before the current list: those before its block, then those before the enclosing block, and so
+    /// on.
     before: Vec<&'a [Statement]>,
 }
 
 impl Program {
-    /// The declarations of all variables but the inputs', and the statements.
+    /// The declarations of all variables except for inputs, and the statements.
     pub fn kernel_text(&self, around: &mut Around<'_>) -> String {
         let mut writer = Writer {
             program: self,
@@ -119,7 +121,7 @@ impl<'a> Writer<'a, '_> {
 
     fn repeat(&mut self, body: &'a [Statement], most: Option<u32>) {
         if let Some(most) = most {
-            // Nobody counts the turns of what ends by itself: all count at once, for the loops around.
+            // A loop with a known limit is counted once, for the enclosing loops, instead of in each iteration.
             let _ = writeln!(self.text, "turns += {most}u;\nfor (;;) {{");
             self.list(body);
             self.text.push_str("}\n");
@@ -127,7 +129,7 @@ impl<'a> Writer<'a, '_> {
         }
         self.text.push_str("for (;;) {\n");
         self.list(body);
-        // Nobody else comes behind the loop: it is left by jumps. A compiler makes more of this than of tests in the loop.
+        // The loop is left by jumps, because compilers optimise these better than a condition in the loop.
         let _ = writeln!(self.text, "if (++turns >= {MOST_TURNS}u) break;\n}}\n{}", self.around.late);
     }
 
@@ -141,7 +143,7 @@ impl<'a> Writer<'a, '_> {
         let _ = writeln!(self.text, "{} = {value};", variable(usize::from(compute.target)));
     }
 
-    /// One of the two functions of an angle, which are computed together where the first of them stands.
+    /// Sine or cosine of an angle: if a program needs both, the first one computes them together.
     fn sine_and_cosine(&mut self, compute: &Compute, number: usize, is_first: bool) {
         let (target, other) = (variable(usize::from(compute.target)), format!("second{number}"));
         let dtype = self.program.types_of(compute).1;
@@ -179,7 +181,7 @@ fn operand(arg: &Arg) -> String {
     }
 }
 
-/// Quotients by powers of two, as products, which are the same numbers.
+/// Division by a power of two as a multiplication, which is exact.
 fn by_power(compute: &Compute, input: DType, x: &str) -> Option<String> {
     let [_, Arg::Constant(second)] = compute.args[..] else { return None };
     let divisor = second.to::<f64>();
@@ -191,8 +193,8 @@ fn by_power(compute: &Compute, input: DType, x: &str) -> Option<String> {
     Some(expression(Opcode::Multiply, 0, input, input, &[x, &inverse]))
 }
 
-/// Whole quotients and remainders by powers of two, as shifts and bits; those of numbers of 64 bits in 32 bits where both fit,
-/// which is several times as fast on devices.
+/// Integer division and remainder by powers of two as shifts and masks; 64-bit ones in 32 bits if both operands fit,
+/// which is several times faster on devices.
 fn division(compute: &Compute, input: DType, args: &[&str]) -> Option<String> {
     let quotient = matches!(compute.opcode, Opcode::Divide | Opcode::FloorDivide);
     if !input.is_int() || !quotient && compute.opcode != Opcode::Remainder {
@@ -219,7 +221,7 @@ fn division(compute: &Compute, input: DType, args: &[&str]) -> Option<String> {
     }
 }
 
-/// A constant by its bits, so that no digits are lost.
+/// A constant given by its bits, so that no digits are lost.
 fn number(constant: &Constant) -> String {
     let (dtype, bits) = (constant.dtype(), constant.bits);
     match dtype {

@@ -1,8 +1,8 @@
-//! Scalar programs: operations of the opcode table on typed registers, with branches and loops. One instruction applies a
-//! program to each element of its operands.
+//! Scalar programs: operations of the opcode table on typed registers, with branches and loops. One instruction applies
+//! a program to each element of its operands.
 //!
-//! A program travels as the name of an extension method, which is its text (see [`Program::parse`]), so that it has no
-//! pointers, is hashed and kept with batches, and crosses processes as they do. [`interpret`] is what it means.
+//! A program is encoded as the name of an extension method, which is its text (see [`Program::parse`]). So it has no
+//! pointers, and is hashed, stored and sent between processes with its batch. [`interpret`] defines its meaning.
 
 pub mod fuse;
 mod interpret;
@@ -18,15 +18,16 @@ pub use interpret::{Elements, Interpreted, ScalarPrograms, Stopped};
 
 use bh_bytecode::{Constant, DType, Opcode};
 
-/// The most registers of a program, and the most blocks, loops and branches in each other.
+/// Registers of a program, at most. [`DEEPEST`] limits nesting.
 pub const MOST_REGISTERS: usize = 4096;
-/// See [`MOST_REGISTERS`].
+/// Nesting depth of blocks, loops and branches, at most.
 pub const DEEPEST: usize = 128;
 
-/// A program. Its registers are the inputs, then the outputs, then the others; all but the inputs begin as zero.
+/// A program. Its registers are the inputs, the outputs and the others, in this order. All but the inputs begin as
+/// zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What people call it: letters, digits and `_`.
+    /// Its name for users: letters, digits and `_`.
     pub name: String,
     /// How many registers are inputs.
     pub inputs: usize,
@@ -34,16 +35,16 @@ pub struct Program {
     pub outputs: usize,
     /// The types of all registers.
     pub registers: Vec<DType>,
-    /// Arrays whose elements it reads at subscripts, which are operands behind the inputs.
+    /// Arrays that it reads at subscripts; they are operands behind the inputs.
     pub tables: Vec<Table>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Statement>,
 }
 
-/// An array that elements are read from at subscripts.
+/// An array that a program reads at subscripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What people call it.
+    /// Its name for users.
     pub name: String,
     /// The type of its elements.
     pub dtype: DType,
@@ -51,20 +52,21 @@ pub struct Table {
     pub rank: usize,
 }
 
-/// A step of a program.
+/// A statement of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statement {
-    /// A register gets what an elementwise operation of the opcode table makes of operands.
+    /// Sets a register to the result of an elementwise operation.
     Compute(Compute),
-    /// A register gets an element of a table.
+    /// Sets a register to an element of a table.
     Load(Load),
-    /// Statements for elements whose condition, a register, is true, and for the others.
+    /// Statements for elements for which a register is true, and for the others.
     If(u16, Vec<Statement>, Vec<Statement>),
-    /// Statements that may be left for what follows them.
+    /// Statements that [`Statement::Leave`] can leave.
     Block(Vec<Statement>),
-    /// Statements that are repeated until they are left.
+    /// Statements that repeat until [`Statement::Leave`] leaves them.
     Loop(Vec<Statement>),
-    /// Goes on behind the block with this number: 0 is the innermost one around. It is the last of its list.
+    /// Continues behind the enclosing block of this number, from 0 for the innermost. Must be the last statement of its
+    /// list.
     Leave(u16),
 }
 
@@ -75,18 +77,18 @@ pub struct Compute {
     pub opcode: Opcode,
     /// Its parameter, the exponent of POWI.
     pub param: u16,
-    /// The register that gets the result.
+    /// The register for the result.
     pub target: u16,
     /// The operands.
     pub args: Vec<Arg>,
 }
 
-/// An element of a table, by whole numbers; negative ones count from the end. What is not there is an error.
+/// An element of a table. Negative subscripts count from the end; out of range is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The register that gets the element.
+    /// The register for the element.
     pub target: u16,
-    /// Which table it is of.
+    /// The table's number.
     pub table: u16,
     /// The subscripts, `i64`, one for each dimension.
     pub subscripts: Vec<Arg>,
@@ -120,7 +122,7 @@ impl Program {
         &self.registers[self.inputs..self.inputs + self.outputs]
     }
 
-    /// The types of the last operand and of the result of an operation, by which engines look operations up.
+    /// The types of an operation's last operand and result, by which engines look up operations.
     pub fn types_of(&self, compute: &Compute) -> (DType, DType) {
         let output = self.registers[usize::from(compute.target)];
         (compute.args.last().map_or(output, |arg| self.dtype(*arg)), output)
@@ -134,7 +136,7 @@ impl Program {
         })
     }
 
-    /// All elements of tables that are read.
+    /// All loads from tables.
     pub fn loads(&self) -> impl Iterator<Item = &Load> {
         self.statements().filter_map(|statement| match statement {
             Statement::Load(load) => Some(load),
@@ -147,7 +149,7 @@ impl Program {
         self.statements().any(|statement| matches!(statement, Statement::Loop(_)))
     }
 
-    /// The constants among all operands, each once.
+    /// The distinct constants among all operands.
     pub fn constants(&self) -> Vec<Constant> {
         let mut found = Vec::new();
         let args = self.operations().flat_map(|compute| &compute.args);
@@ -161,7 +163,7 @@ impl Program {
         found
     }
 
-    /// All statements, also those in others.
+    /// All statements, including nested ones.
     pub fn statements(&self) -> impl Iterator<Item = &Statement> {
         let mut rest: Vec<&Statement> = self.body.iter().collect();
         std::iter::from_fn(move || {
@@ -171,7 +173,7 @@ impl Program {
         })
     }
 
-    /// The error of a subscript that a table does not have.
+    /// The error for a subscript out of range.
     pub fn out_of_range(&self, table: u16, dimension: usize, subscript: impl std::fmt::Display, extent: i64) -> String {
         let known = self.tables.get(usize::from(table)).map_or("", |table| &table.name);
         format!(
@@ -182,7 +184,7 @@ impl Program {
 }
 
 impl Statement {
-    /// The lists of statements in it.
+    /// The lists of nested statements.
     pub fn parts(&self) -> [&[Statement]; 2] {
         match self {
             Statement::If(_, then, orelse) => [then, orelse],
@@ -192,7 +194,7 @@ impl Statement {
     }
 }
 
-/// May elements leave these statements for what is behind the block that is `outside` blocks around them, or further out?
+/// Can control leave these statements to behind the block that is `outside` blocks around them, or further out?
 pub fn leaves(statements: &[Statement], outside: u16) -> bool {
     statements.iter().any(|statement| match statement {
         Statement::Leave(block) => *block >= outside,

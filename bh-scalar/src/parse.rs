@@ -1,17 +1,18 @@
-//! Programs from text.
+//! Parses programs.
 
 use crate::{Arg, Compute, DEEPEST, Load, Program, Statement, Table};
 use bh_bytecode::methods::PROGRAM;
 use bh_bytecode::{Complex, Constant, DType, Opcode};
 
-/// What is read, word by word.
+/// The words of a text.
 struct Words<'a> {
     words: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
     depth: usize,
 }
 
 impl Program {
-    /// Reads a program from its text, as [`Program`]'s `Display` writes it, and checks it. Operations may stand as their numbers, too.
+    /// Parses a program in the form that [`Program`]'s `Display` writes, and validates it. Operations may also be given
+    /// as numbers.
     ///
     /// ```text
     /// program steps (i64) -> (i64) with (bool bool i64)
@@ -167,7 +168,7 @@ fn constant(text: &str) -> Result<Constant, String> {
         }),
         DType::U64 => value.parse::<u64>().ok().map(Constant::from_value),
         _ => value.parse::<i64>().ok().map(|value| Constant::from_value(value).cast(dtype)).filter(|cast| {
-            // What does not fit the type is none of its numbers.
+            // Values out of the type's range change in the conversion.
             cast.to::<i64>().to_string() == value
         }),
     };

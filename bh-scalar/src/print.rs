@@ -69,7 +69,7 @@ fn args(f: &mut Formatter<'_>, all: &[Arg]) -> Result {
     f.write_char(';')
 }
 
-/// A constant with its type: `f64:0.5`, `i8:-3`, `bool:1`, `c64:1.0,2.0`; what is no number by its bits.
+/// A constant with its type: `f64:0.5`, `i8:-3`, `bool:1`, `c64:1.0,2.0`; NaNs and infinities by their bits.
 fn number(constant: &Constant) -> String {
     let dtype = constant.dtype();
     let float = |value: f64| match (value.is_nan(), dtype.real_part()) {

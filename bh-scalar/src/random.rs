@@ -1,15 +1,15 @@
-//! Programs for tests: one that is known, and random ones with nested branches, blocks and loops that end, of operations with the
-//! same bits everywhere.
+//! Programs for tests: a known one, and random ones with nested branches, blocks and terminating loops, from operations
+//! with the same bits on all engines.
 
 use crate::{Arg, Compute, Load, Program, Statement, Table};
 use bh_bytecode::{Complex, Constant, DType, Opcode};
 
-/// How many steps Collatz's rule takes from a number to 1, as a text: a loop that ends elsewhere for each element.
+/// The number of steps of Collatz's rule from a number to 1, as text: a loop with a different length for each element.
 pub const STEPS: &str = "program steps (i64) -> (i64) with (bool i64 bool) { block { loop { r2 = not_equal r0 i64:1; \
     if r2 { } else { leave 0 } r3 = remainder r0 i64:2; r4 = equal r3 i64:0; if r4 { r0 = floor_divide r0 i64:2; } \
     else { r0 = multiply r0 i64:3; r0 = add r0 i64:1; } r1 = add r1 i64:1; } } }";
 
-/// The types of a program's registers, in turn.
+/// The types of registers, in order.
 pub const TYPES: [DType; 9] =
     [DType::F64, DType::I64, DType::Bool, DType::C128, DType::F32, DType::I32, DType::U8, DType::U64, DType::C64];
 /// Registers of each type that statements use.
@@ -76,7 +76,7 @@ impl Numbers {
         from[self.below(from.len())]
     }
 
-    /// A number of a type: small, or at the ends of it.
+    /// A constant of a type: small, or at the limits of its range.
     pub fn constant(&mut self, dtype: DType) -> Constant {
         let floats = [0.0, -0.0, 1.0, -1.5, 0.25, 3.0, 1e10, -7.25, f64::INFINITY, f64::NAN];
         let wholes = [0, 1, -1, 2, 3, 7, 10, -5, 100, i64::MAX, i64::MIN, 1 << 33];
@@ -91,25 +91,25 @@ impl Numbers {
     }
 }
 
-/// What is made.
+/// A program under construction.
 struct Maker {
     numbers: Numbers,
     registers: Vec<DType>,
-    /// How many of the registers statements use; loops' counters come behind these.
+    /// The number of registers for statements; loop counters follow them.
     own: usize,
     tables: Vec<Table>,
     blocks: u16,
 }
 
-/// A random program with these inputs, for which the engine takes operations on all of the types.
+/// A random program with these inputs. Engines must support operations on all of the types.
 pub fn program(seed: u64, inputs: &[DType], outputs: &[DType], types: &[DType]) -> Program {
     reading(seed, inputs, outputs, types, Vec::new())
 }
 
-/// The least extent of a table that [`reading`] reads.
+/// The least extent of the tables of [`reading`].
 pub const EXTENT: i64 = 4;
 
-/// As [`program`], of one that reads elements of tables.
+/// Like [`program`], with loads from tables.
 pub fn reading(seed: u64, inputs: &[DType], outputs: &[DType], types: &[DType], tables: Vec<Table>) -> Program {
     let mut registers = [inputs, outputs].concat();
     for dtype in TYPES.iter().filter(|dtype| types.contains(dtype)) {
@@ -182,7 +182,7 @@ impl Maker {
         }
     }
 
-    /// An element of a table at a subscript that it has, which may count from the end.
+    /// A load at a valid subscript, which may count from the end.
     fn load(&mut self) -> Statement {
         let at = self.numbers.below(self.tables.len());
         let Table { dtype, rank, .. } = self.tables[at];
@@ -203,7 +203,7 @@ impl Maker {
         Statement::Block(body)
     }
 
-    /// A loop with a number of turns that nothing else changes.
+    /// A loop with a fixed number of iterations.
     fn counted(&mut self, depth: u32) -> Statement {
         let (counter, goes_on) = (self.registers.len() as u16, self.registers.len() as u16 + 1);
         self.registers.extend([DType::I64, DType::Bool]);

@@ -1,14 +1,14 @@
-//! How many turns loops have at most that count up to a number.
+//! Upper limits for the iterations of loops that count up to a number.
 
 use crate::{Arg, Compute, Statement};
 use bh_bytecode::{Constant, DType, Opcode};
 
-/// Numbers that are no larger cannot overflow here.
+/// The largest numbers that cannot overflow here.
 const LARGE: i64 = 1 << 20;
 
-/// The most turns of a loop, if a test of a counter against a constant ends it: the counter begins at a constant, and every turn adds 1 to it and
-/// comes to the test. None for other loops, and for those with loops inside. Given are the statements before it in its list, behind those before
-/// that list's block, and so on.
+/// The most iterations of a loop that compares a counter with a constant: the counter begins at a constant, and every
+/// iteration adds 1 and reaches the comparison. `None` for other loops, and for loops with inner loops. `before`: the
+/// statements before the loop in its list, then those before the enclosing block, and so on.
 pub(crate) fn most_turns(before: &[&[Statement]], body: &[Statement]) -> Option<u32> {
     if has_loops(body) {
         return None;
@@ -41,7 +41,7 @@ fn sets(statements: &[Statement], register: u16) -> usize {
     statements.iter().map(of).sum()
 }
 
-/// The one operation in all of a body that sets a register, if it is one of these statements of its list.
+/// The only operation in a body that sets a register, if it is among these statements of its list.
 fn once<'a>(body: &[Statement], among: &'a [Statement], register: u16) -> Option<&'a Compute> {
     let found = among.iter().find_map(|statement| match statement {
         Statement::Compute(compute) if compute.target == register => Some(compute),
@@ -50,7 +50,7 @@ fn once<'a>(body: &[Statement], among: &'a [Statement], register: u16) -> Option
     (sets(body, register) == 1).then_some(found)
 }
 
-/// The counter that a register is a copy of, and what was added to it, not counting what a turn adds to the counter.
+/// The counter that a register copies, and the number added to it apart from the iteration's increment.
 fn counter(body: &[Statement], register: u16) -> Option<(u16, i64)> {
     let (mut register, mut more) = (register, 0);
     for _ in 0..8 {
@@ -70,7 +70,7 @@ fn counter(body: &[Statement], register: u16) -> Option<(u16, i64)> {
     None
 }
 
-/// The constant that a register has behind statements.
+/// The constant value of a register after these statements.
 fn begins(before: &[&[Statement]], register: u16) -> Option<i64> {
     let all = before.iter().rev().flat_map(|list| list.iter().rev());
     let last = all.into_iter().find(|statement| sets(std::slice::from_ref(*statement), register) > 0)?;
@@ -83,7 +83,7 @@ fn begins(before: &[&[Statement]], register: u16) -> Option<i64> {
     }
 }
 
-/// A whole number of 64 bits that is not large.
+/// A 64-bit whole number that is not large.
 fn small(number: Constant) -> Option<i64> {
     (number.dtype() == DType::I64 && number.to::<i64>().abs() <= LARGE).then(|| number.to())
 }
@@ -107,7 +107,7 @@ mod tests {
             "r3 = copy r2; r2 = add r2 i64:1; r1 = add r3 i64:2; r4 = less r1 i64:10; if r4 { } else { leave 0 }";
         assert_eq!(of(&format!("block {{ r2 = copy i64:3; loop {{ {body} }} }}")), Some(8));
         assert_eq!(of(&format!("r2 = copy i64:3; block {{ loop {{ {body} }} }}")), Some(8));
-        // A counter that begins anywhere, that goes another way, or that is not always counted.
+        // A counter with an unknown beginning, another step, or that is not always incremented.
         assert_eq!(of(&format!("block {{ r2 = copy r0; loop {{ {body} }} }}")), None);
         assert_eq!(of(&format!("block {{ r2 = copy i64:3; loop {{ {body} r2 = copy r0; }} }}")), None);
         let skipped = "if r4 { r2 = add r2 i64:1; } r4 = less r2 i64:10; if r4 { } else { leave 0 }";

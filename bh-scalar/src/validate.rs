@@ -1,11 +1,11 @@
-//! What a program has to fulfil.
+//! The rules for valid programs.
 
 use crate::{Arg, Compute, Load, MOST_REGISTERS, Program, Statement, leaves};
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::{DType, Kind, MAX_RANK};
 
 impl Program {
-    /// Checks everything that those who run programs rely on.
+    /// Checks everything that engines and interpreters rely on.
     pub fn validate(&self) -> Result<(), String> {
         let is_named = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if self.name.is_empty() || !self.name.chars().all(is_named) {

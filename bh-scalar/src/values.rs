@@ -1,14 +1,14 @@
-//! Which operations of a list work on the same value.
+//! Finds operations of a list on the same value.
 
 use crate::{Arg, Compute, Statement};
 use bh_bytecode::Opcode;
 use std::collections::HashMap;
 
-/// A register with one of the values that it has, by the number of the statement that gave it; 0 for what it had before.
+/// A register and the statement that set it, by number; 0 for its value before the list.
 type Value = (u16, usize);
 
-/// Pairs of two operations on the same value, of those that are taken: their places in the list, the first one first. Between them are
-/// operations only. `keeps`: does a copy have the type that it is of?
+/// Pairs of two `taken` operations on the same value: their places in the list, in order, with only operations between
+/// them. `keeps`: does a copy keep the type of its operand?
 pub(crate) fn both(
     statements: &[Statement],
     one: Opcode,
@@ -20,7 +20,7 @@ pub(crate) fn both(
         (HashMap::<u16, Value>::new(), Vec::<(usize, Opcode, Value)>::new(), Vec::new());
     for (at, statement) in statements.iter().enumerate() {
         let Statement::Compute(compute) = statement else {
-            // What follows may be come to in other ways.
+            // Other control flow may reach the following statements.
             values.clear();
             open.clear();
             continue;

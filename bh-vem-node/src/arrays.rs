@@ -1,5 +1,5 @@
-//! The rules of the array registry: which copies of a base exist, which are valid, and what each access does to them.
-//! Nothing here calls an engine; what must be called is returned ([`Step::Transfer`]) or put off ([`Buffers::later`]).
+//! The rules of the array registry: which copies of a base exist, which are valid, and how each access changes that.
+//! Nothing here calls an engine: calls are returned ([`Step::Transfer`]) or deferred ([`Buffers::later`]).
 
 mod exports;
 mod lifetime;
@@ -25,7 +25,7 @@ pub struct Arrays {
     pub buffers: Buffers,
     loans: Loans,
     spaces: u32,
-    /// The last alias that went, for the next one: a loop that makes one in each turn allocates nothing.
+    /// The last dropped alias, for reuse: a loop that creates one per iteration allocates nothing.
     spare_alias: Option<Box<Alias>>,
     to_host: Counter,
     alias_copies: Counter,
@@ -55,7 +55,7 @@ impl Arrays {
         }
     }
 
-    /// The same arrays for a rehearsal that may take `left` bytes more: all rules hold, and no data is touched.
+    /// A copy for a rehearsal that may allocate `left` bytes: all rules apply, and no data is touched.
     pub fn rehearsal(&self, left: u64) -> Arrays {
         let settled = |(&id, state): (&u64, &State)| (id, State { transferring: false, ..state.clone() });
         Arrays {
@@ -74,7 +74,7 @@ impl Arrays {
         }
     }
 
-    /// A number for an engine's memory space.
+    /// A number for a new memory space of an engine.
     pub fn new_space(&mut self) -> u32 {
         self.spaces += 1;
         self.spaces
@@ -94,7 +94,7 @@ impl Arrays {
         if space != HOST_SPACE {
             return if state.transferring { Ok(Step::Wait) } else { self.acquire_elsewhere(base.id, space, mode) };
         }
-        // The hot path: valid on the host, and neither copies nor aliases to care for.
+        // The hot path: valid on the host, without copies or aliases to maintain.
         if state.host_valid && (mode == access::READ || state.attachments.is_empty() && mode & access::STABLE == 0) {
             let index = state.buffer;
             let buffer = self.buffers.get(index);
@@ -108,7 +108,7 @@ impl Arrays {
         self.acquire_slowly(base.id, mode)
     }
 
-    /// Brings the host buffer up to date and lends it.
+    /// Updates the host buffer and lends it.
     fn acquire_slowly(&mut self, id: u64, mode: u32) -> Result<Step> {
         let discard = mode & access::DISCARD != 0;
         let Some(state) = self.bases.get(&id) else { return Err(unknown(id)) };
@@ -131,7 +131,7 @@ impl Arrays {
         }
         let Some(state) = self.bases.get_mut(&id) else { return Err(unknown(id)) };
         if state.buffer == NONE {
-            // A base that was never written reads as zeros, so that every engine gives the same results.
+            // A base without a write reads as zeros, so that every engine gives the same results.
             state.buffer = self.buffers.allocate(state.bytes(), !discard)?;
         }
         state.host_valid = true;
@@ -161,8 +161,8 @@ impl Arrays {
         self.loans.end(token);
     }
 
-    /// Gets ready for a change of the host buffer: aliases made from it are copied out, or keep it while the base gets
-    /// another one if all of it will be overwritten. Those that rely on its content keep it in any case.
+    /// Prepares a change of the host buffer. Aliases of it get copies, or keep it if all of it will be overwritten and
+    /// the base can take a new one. Guarded buffers are always kept for their readers.
     fn before_change(&mut self, id: u64, discard: bool) -> Result<()> {
         let Some(state) = self.bases.get_mut(&id) else { return Ok(()) };
         state.version = state.version.wrapping_add(1);
@@ -186,7 +186,7 @@ impl Arrays {
         self.copy_out_aliases(index)
     }
 
-    /// Gives a base another buffer than the one whose content somebody relies on.
+    /// Gives a base another buffer, because others rely on the content of the present one.
     fn leave_guarded(&mut self, id: u64, discard: bool) -> Result<()> {
         let Some(state) = self.bases.get(&id) else { return Ok(()) };
         let (index, bytes) = (state.buffer, state.bytes());
@@ -202,7 +202,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// A new buffer with the content of another one.
+    /// Allocates a copy of a buffer.
     fn copy_of(&mut self, index: u32, bytes: usize) -> Result<u32> {
         let copy = self.buffers.allocate(bytes, false)?;
         self.buffers.copy(index, copy);

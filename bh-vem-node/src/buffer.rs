@@ -1,4 +1,4 @@
-//! Host buffers and device copies, both reference-counted apart from the bases that use them.
+//! Host buffers and attachments, reference-counted independently of the bases that use them.
 
 use crate::copy::gather;
 use crate::tally::Tally;
@@ -12,7 +12,7 @@ use std::ptr;
 /// No buffer or attachment.
 pub const NONE: u32 = u32::MAX;
 
-/// Where the memory of a host buffer comes from.
+/// The source of a host buffer's memory.
 #[derive(Clone, Copy)]
 enum Origin {
     Host,
@@ -24,11 +24,12 @@ enum Origin {
 pub struct HostBuffer {
     pub data: *mut u8,
     pub bytes: usize,
-    /// One for the base it belongs to, one per alias made from it, one per loan.
+    /// One for the base, one per alias, one per loan.
     pub refs: u32,
-    /// Ids of the bases that are aliases of a part of it.
+    /// The bases that are aliases of a part of it.
     pub aliases: Vec<u64>,
-    /// Who relies on its content: stable loans, exports that read, immutable memory. Writers take another buffer.
+    /// Readers that rely on its content: stable loans, read-only exports, immutable memory. Writers take another
+    /// buffer.
     pub guards: u32,
     origin: Origin,
 }
@@ -39,11 +40,11 @@ struct Attachment {
     handle: *mut c_void,
     operations: AttachmentOps,
     refs: u32,
-    /// Ids of the bases that are aliases of a part of it.
+    /// The bases that are aliases of a part of it.
     aliases: Vec<u64>,
 }
 
-/// Calls of engines and users that must wait until the registry is unlocked.
+/// Calls of engines and users, deferred until the registry is unlocked.
 #[derive(Default)]
 pub struct Later {
     drops: Vec<(AttachmentOps, *mut c_void)>,
@@ -51,7 +52,7 @@ pub struct Later {
 }
 
 impl Later {
-    /// Is there nothing to call?
+    /// Are there no calls?
     pub fn is_empty(&self) -> bool {
         self.drops.is_empty() && self.releases.is_empty()
     }
@@ -59,13 +60,13 @@ impl Later {
     /// Makes the calls. The registry must be unlocked.
     pub fn run(self) {
         for (operations, handle) in self.drops {
-            // SAFETY: the functions work until `drop` is called, as `Registry::attach` asks; that is now, as the last
-            // reference to the copy is gone.
+            // SAFETY: `Registry::attach` requires functions that work until `drop` is called; this is that call, after
+            // the last reference has ended.
             unsafe { operations.call_drop(handle) };
         }
         for (release, argument, data) in self.releases {
-            // SAFETY: `Adoption::new` asks for a function that works with this argument; nobody uses the memory any
-            // more.
+            // SAFETY: `Adoption::new` requires a function that works with this argument; the memory is no longer in
+            // use.
             unsafe { release(argument, data) };
         }
     }
@@ -83,16 +84,16 @@ pub struct Buffers {
     allocated_bytes: Counter,
     peak_bytes: Counter,
     pub later: Later,
-    /// Of a rehearsal, which counts memory and touches none.
+    /// In rehearsals: counts memory instead of allocating it.
     tally: Option<Tally>,
 }
 
-// SAFETY: the pointers lead to memory that the registry's lock guards, or are only passed back to the engines and
-// users they came from, whose functions may be called from any thread.
+// SAFETY: the registry's lock guards the memory behind the pointers. Handles and arguments are only passed back to the
+// engines and users that gave them, whose functions may be called from any thread.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Empty; memory and counters come from the host.
+    /// No buffers; memory and counters come from the host.
     pub fn new(host: Host) -> Buffers {
         Buffers {
             host,
@@ -109,7 +110,7 @@ impl Buffers {
         }
     }
 
-    /// The same buffers for a rehearsal that may take `left` bytes more: without addresses, and nobody's to free.
+    /// A copy for a rehearsal that may allocate `left` bytes: without addresses or ownership.
     pub fn rehearsal(&self, left: u64) -> Buffers {
         Buffers {
             host: self.host,
@@ -126,19 +127,19 @@ impl Buffers {
         }
     }
 
-    /// What a rehearsal has counted.
+    /// The counts of a rehearsal.
     pub fn tally(&self) -> Tally {
         self.tally.unwrap_or_default()
     }
 
-    /// Bytes of host memory in use, adopted memory included.
+    /// Bytes of host memory in use, including adopted memory.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A new host buffer with one reference.
+    /// Allocates a host buffer with one reference.
     pub fn allocate(&mut self, bytes: usize, zeroed: bool) -> Result<u32> {
-        // An empty base still has an address.
+        // An empty base also has an address.
         let data = match &mut self.tally {
             Some(tally) => tally.take(bytes.max(1)).map(|()| ptr::null_mut())?,
             None => self.host.alloc(bytes.max(1), zeroed)?,
@@ -148,7 +149,7 @@ impl Buffers {
         Ok(self.insert(data, bytes, Origin::Host))
     }
 
-    /// A buffer in the user's memory, with one reference.
+    /// A buffer in the user's memory with one reference.
     pub fn adopt(&mut self, data: *mut u8, bytes: usize, release: Option<ReleaseFn>, argument: *mut c_void) -> u32 {
         self.insert(data, bytes, Origin::Adopted(release, argument))
     }
@@ -173,21 +174,21 @@ impl Buffers {
         let (from, to) = (&self.buffers[from as usize], &self.buffers[to as usize]);
         assert_eq!(from.bytes, to.bytes, "buffers of one size");
         if self.tally.is_none() {
-            // SAFETY: two live buffers of this size.
+            // SAFETY: both are live buffers with this many bytes, and each has its own memory.
             unsafe { ptr::copy_nonoverlapping(from.data, to.data, to.bytes) };
         }
     }
 
-    /// Copies a view of elements of `size` bytes densely to another buffer.
+    /// Copies a view of elements of `size` bytes to another buffer, packed.
     ///
     /// # Safety
-    /// The view must lie in the first buffer, whose elements have `size` bytes, and the second one, another one, have
-    /// room for the view's elements.
+    /// The view must be within the first buffer, whose elements have `size` bytes. The second buffer must be another
+    /// one with space for the view's elements.
     pub unsafe fn gather(&mut self, view: &View, size: usize, from: u32, to: u32) {
         let (from, to) = (self.buffers[from as usize].data, self.buffers[to as usize].data);
         if self.tally.is_none() {
-            // SAFETY: the view lies in the first buffer, and the second one, which is another one, has room for its
-            // elements, as `# Safety` asks.
+            // SAFETY: the caller guarantees a view within the first buffer, and space for its elements in the second,
+            // which is another one.
             unsafe { gather(view, size, from, to) };
         }
     }
@@ -204,7 +205,7 @@ impl Buffers {
         buffer.refs as usize > 1 + buffer.aliases.len()
     }
 
-    /// Gives up a reference to a buffer; the last one frees it. Nothing for [`NONE`].
+    /// Ends a reference to a buffer; the last one frees it. No effect for [`NONE`].
     #[inline]
     pub fn unref(&mut self, index: u32) {
         if index == NONE {
@@ -219,7 +220,7 @@ impl Buffers {
         match (buffer.origin, &mut self.tally) {
             (Origin::Host, Some(tally)) => tally.give_back(buffer.bytes.max(1)),
             (Origin::Adopted(..), Some(_)) => {}
-            // SAFETY: allocated with this size, and nobody refers to it any more.
+            // SAFETY: allocated with this size; this was the last reference.
             (Origin::Host, None) => unsafe { self.host.free(buffer.data, buffer.bytes.max(1)) },
             (Origin::Adopted(Some(release), argument), None) => {
                 self.later.releases.push((release, argument, buffer.data.cast()));
@@ -240,14 +241,14 @@ impl Buffers {
         (self.attachments.len() - 1) as u32
     }
 
-    /// One more reference to an attachment; returns its handle and operations.
+    /// Adds a reference to an attachment; returns its handle and operations.
     pub fn ref_attachment(&mut self, index: u32) -> (*mut c_void, AttachmentOps) {
         let attachment = &mut self.attachments[index as usize];
         attachment.refs += 1;
         (attachment.handle, attachment.operations)
     }
 
-    /// The ids of the aliases of an attachment.
+    /// The bases that are aliases of a part of an attachment.
     pub fn attachment_aliases(&mut self, index: u32) -> &mut Vec<u64> {
         &mut self.attachments[index as usize].aliases
     }
@@ -258,7 +259,7 @@ impl Buffers {
         attachment.refs as usize > 1 + attachment.aliases.len()
     }
 
-    /// The functions of an attachment.
+    /// The operations of an attachment.
     pub fn operations(&self, index: u32) -> &AttachmentOps {
         &self.attachments[index as usize].operations
     }
@@ -268,7 +269,7 @@ impl Buffers {
         self.attachments[index as usize].handle
     }
 
-    /// Gives up a reference to an attachment; the last one drops it once the registry is unlocked.
+    /// Ends a reference to an attachment; the last one drops it once the registry is unlocked.
     pub fn unref_attachment(&mut self, index: u32) {
         let attachment = &mut self.attachments[index as usize];
         attachment.refs -= 1;

@@ -1,4 +1,4 @@
-//! Copies the elements under a strided view: into a dense run, in C order, or between two layouts.
+//! Copies strided views: to packed memory in C order, or between two layouts.
 
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{DType, View};
@@ -6,17 +6,17 @@ use bh_core::abi::HostMemory;
 use bh_core::strided;
 use std::ptr;
 
-/// Elements along a side of a square of a transposed copy: few enough that a cache has room for a line of each row, wherever
-/// rows lie.
+/// The side of the squares of a transposed copy, in elements: small enough that a cache holds a line of each row, at
+/// any distance between rows.
 const SIDE: usize = 8;
 
-/// Copies the elements of a view of a base whose element 0 is at `data` to the program's memory. Truth values become 0 or 1.
+/// Copies a view to the program's memory. `data`: the base's element 0. Booleans become 0 or 1.
 ///
 /// # Safety
-/// `dtype` must be the base's, and the view lie inside of it. Its elements must be readable, and `memory` writable for
-/// them, with a stride for each dimension, and overlap none.
+/// `dtype` must be the base's, and the view be within the base. Its elements must be readable, and `memory` writable
+/// for them, with a stride for each dimension and without overlaps.
 pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
-    // SAFETY: both functions ask for what `# Safety` asks, and write to `memory` alone.
+    // SAFETY: the caller guarantees the conditions of both functions, which write to `memory` only.
     unsafe {
         if dtype == DType::Bool || !transpose(dtype.size(), view, data.cast_mut(), memory, true) {
             strided::load(dtype, view, data, memory);
@@ -24,13 +24,13 @@ pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemo
     }
 }
 
-/// Overwrites the elements of a view of a base whose element 0 is at `data` from the program's memory. Truth values become 0 or 1.
+/// Overwrites a view from the program's memory. `data`: the base's element 0. Booleans become 0 or 1.
 ///
 /// # Safety
-/// `dtype` must be the base's, and the view lie inside of it. Its elements must be writable, and `memory` readable for
-/// them, with a stride for each dimension, and overlap none.
+/// `dtype` must be the base's, and the view be within the base. Its elements must be writable, and `memory` readable
+/// for them, with a stride for each dimension and without overlaps.
 pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemory) {
-    // SAFETY: both functions ask for what `# Safety` asks, and read from `memory` only.
+    // SAFETY: the caller guarantees the conditions of both functions, which only read `memory`.
     unsafe {
         if dtype == DType::Bool || !transpose(dtype.size(), view, data, memory, false) {
             strided::store(dtype, view, data, memory);
@@ -38,11 +38,11 @@ pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemor
     }
 }
 
-/// Copies elements in squares, if both sides are dense along an axis, each along another one: an element at a time takes a line
-/// of a cache for each. False if they are not.
+/// Copies elements in squares if each side is contiguous along an axis, but not along the same one: copying in order
+/// would touch a cache line per element. False otherwise.
 ///
 /// # Safety
-/// As [`load`] if `loads`, else as [`store`], for elements of `size` bytes.
+/// As [`load`] if `loads`, otherwise as [`store`], for elements of `size` bytes.
 unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory, loads: bool) -> bool {
     let axes = view.shape().iter().zip(view.stride()).zip(memory.stride());
     let whole = Walk::merged(axes.map(|((&extent, &own), &other)| {
@@ -66,8 +66,8 @@ unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory
     let (along, across) = (whole.loops()[along], whole.loops()[across]);
     let own = data.wrapping_offset(view.start() as isize * size as isize);
     let begin = if loads { [memory.data(), own] } else { [own, memory.data()] };
-    // SAFETY: the walk leads to the first elements of planes of both sides, in which `squares` goes along the other two
-    // loops: to elements only, which are valid and do not overlap, as `# Safety` asks.
+    // SAFETY: the walk visits the first elements of planes of both sides, in which `squares` steps along the other two
+    // loops. All of these are elements of the view, valid and without overlaps, as the caller guarantees.
     rest.each(begin, |at| unsafe {
         match size {
             1 => squares::<1>(at, along, across),
@@ -80,11 +80,12 @@ unsafe fn transpose(size: usize, view: &View, data: *mut u8, memory: &HostMemory
     true
 }
 
-/// Copies elements of `N` bytes that are dense where they go along one loop, and where they come from along the other.
+/// Copies elements of `N` bytes between layouts that are contiguous along one loop at the target and along the other at
+/// the source.
 ///
 /// # Safety
-/// For each iteration of both loops, the element of `N` bytes that their steps lead to must be valid: from `to` on for
-/// writing, from `from` on for reading. The two sides must not overlap.
+/// For each iteration of both loops, the element of `N` bytes at their steps must be valid: from `to` for writing, from
+/// `from` for reading. The two sides must not overlap.
 unsafe fn squares<const N: usize>([to, from]: [*mut u8; 2], along: Loop<2>, across: Loop<2>) {
     for first in (0..along.extent as isize).step_by(SIDE) {
         let rows = first..(first + SIDE as isize).min(along.extent as isize);
@@ -92,8 +93,8 @@ unsafe fn squares<const N: usize>([to, from]: [*mut u8; 2], along: Loop<2>, acro
             for column in begin..(begin + SIDE as isize).min(across.extent as isize) {
                 for row in rows.clone() {
                     let offset = |side: usize| row * along.steps[side] + column * across.steps[side];
-                    // SAFETY: rows and columns stay below the loops' extents, so that both are elements, which are
-                    // valid and do not overlap, as `# Safety` asks.
+                    // SAFETY: rows and columns are within the loops' extents, so both are elements that the caller
+                    // guarantees as valid and without overlaps.
                     unsafe { ptr::copy_nonoverlapping(from.offset(offset(1)), to.offset(offset(0)), N) };
                 }
             }
@@ -101,16 +102,16 @@ unsafe fn squares<const N: usize>([to, from]: [*mut u8; 2], along: Loop<2>, acro
     }
 }
 
-/// Copies what `view` shows of the elements at `source` to `target`, densely in C order.
+/// Copies the view's elements from `source` to `target`, packed in C order.
 ///
 /// # Safety
-/// Every element of the view, `size` bytes each, must lie in readable memory behind `source`; `target` must have room
-/// for all of them and not overlap.
+/// Every element of the view, of `size` bytes, must be readable relative to `source`. `target` must have space for all
+/// of them, and not overlap.
 pub unsafe fn gather(view: &View, size: usize, source: *const u8, target: *mut u8) {
     if view.is_empty() {
         return;
     }
-    // The longest dense tail of dimensions is one run; the dimensions before it are walked like an odometer.
+    // The longest contiguous tail of dimensions is one run; an odometer steps through the dimensions before it.
     let (shape, stride) = (view.shape(), view.stride());
     let (mut outer, mut run) = (view.rank(), 1i64);
     while outer > 0 && (shape[outer - 1] == 1 || stride[outer - 1] == run) {
@@ -121,7 +122,7 @@ pub unsafe fn gather(view: &View, size: usize, source: *const u8, target: *mut u
     let mut index = [0i64; bh_bytecode::MAX_RANK];
     let (mut offset, mut target) = (view.start(), target);
     loop {
-        // SAFETY: the offset is that of an element of the view, and the run lies inside the view.
+        // SAFETY: the offset is an element of the view, and the run is within the view.
         unsafe {
             ptr::copy_nonoverlapping(source.offset(offset as isize * size as isize), target, run_bytes);
             target = target.add(run_bytes);
@@ -151,25 +152,25 @@ mod tests {
         let source: Vec<u16> = (0..60).collect();
         let mut target = vec![0u16; view.len() as usize];
         assert!(view.fits(60));
-        // SAFETY: the view fits the source and the target has its length.
+        // SAFETY: the view fits the source, and the target has its length.
         unsafe { gather(view, 2, source.as_ptr().cast(), target.as_mut_ptr().cast()) };
         target
     }
 
-    /// Moves the elements of a view out and back; the memory in between has them with these strides, in elements.
+    /// Copies a view to memory with these strides (in elements) and back.
     fn there_and_back(len: usize, view: &View, stride: &[i64]) {
         let source: Vec<u16> = (0..len as u16).collect();
         let (mut between, mut back) = (vec![0u16; view.len() as usize], vec![0u16; len]);
         let bytes: Vec<i64> = stride.iter().map(|stride| 2 * stride).collect();
         let data = between.as_mut_ptr();
-        // SAFETY: the view fits both arrays, and its elements are as many as those between.
+        // SAFETY: the view fits both arrays, and `between` has as many elements.
         unsafe {
             let memory = HostMemory::new(data.cast(), &bytes);
             assert!(transpose(2, view, source.as_ptr().cast_mut().cast(), &memory, true));
             store(DType::U16, view, back.as_mut_ptr().cast(), &memory);
         }
         let mut expected = vec![0u16; view.len() as usize];
-        // SAFETY: as above.
+        // SAFETY: the view fits both arrays, and `between` has as many elements.
         unsafe {
             strided::load(
                 DType::U16,
@@ -180,7 +181,7 @@ mod tests {
         };
         assert_eq!(between, expected);
         let mut kept = vec![0u16; len];
-        // SAFETY: as above.
+        // SAFETY: the view fits both arrays, and `between` has as many elements.
         unsafe { strided::store(DType::U16, view, kept.as_mut_ptr().cast(), &HostMemory::new(data.cast(), &bytes)) };
         assert_eq!(back, kept);
     }

@@ -1,4 +1,4 @@
-//! The calls about data that come from above, from any thread, while batches run or not.
+//! Data calls from above, on any thread, also while batches run.
 
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{Base, View};
@@ -6,11 +6,11 @@ use bh_core::abi::{Adoption, Export, ExportRequest, HOST_SPACE, HostMemory, Resi
 use bh_core::component::{RegistryService, SharedCalls, SharedChild};
 use bh_core::error::{Error, Result};
 
-/// Marks the tokens of exports that an engine has made.
+/// Marks tokens of exports that an engine created.
 const OF_ENGINE: u64 = 1 << 63;
 
 impl ArrayRegistry {
-    /// The engine that has memory of this kind.
+    /// The engine with this kind of memory.
     fn engine_of(&self, kind: u32, what: &str) -> Result<&SharedChild> {
         let none =
             || Error::new(status::UNSUPPORTED, format!("{what}: no engine of the stack takes memory of kind {kind}"));
@@ -21,7 +21,7 @@ impl ArrayRegistry {
 impl SharedCalls for ArrayRegistry {
     fn map(&self, base: &Base, _view: Option<&View>, access: u32) -> Result<*mut u8> {
         let loan = self.lend(base, HOST_SPACE, access)?;
-        // The loan lasts until unmap.
+        // The loan lasts until `unmap`.
         self.with(|arrays| arrays.mapped(base.id, &loan));
         Ok(loan.data.cast())
     }

@@ -1,6 +1,7 @@
-//! Batches whose arrays might not fit the memory limit. They are rehearsed before their first kernel: a plan that does not fit
-//! is replaced by one that does: block after block as planned, the blocks that do not fit operation after operation, or all of
-//! them. Where none fits, the operations that do not are refused, and what would only have served them is not run.
+//! Batches whose arrays may exceed the memory limit. A rehearsal before their first kernel tests whether the plan fits.
+//! If not, another plan replaces it: block by block, or with the blocks that do not fit, or all of them, split into
+//! operations. If no plan fits, operations that do not fit are refused, and operations that only serve them are
+//! skipped.
 
 use crate::node::Node;
 use bh_bytecode::{Base, BatchRef, Block, Kind, Opcode};
@@ -10,27 +11,27 @@ use bh_core::error::{Error, Result};
 use bh_core::memory::charged;
 use std::collections::HashSet;
 
-/// More than any limit of memory.
+/// Limits of memory are below this.
 const UNLIMITED: u64 = 1 << 62;
-/// How often blocks that do not fit are cut.
+/// How often blocks that do not fit are split.
 const ROUNDS: usize = 4;
-/// Arrays that an error names.
+/// Arrays named in an error, at most.
 const NAMED: usize = 4;
 
-/// What becomes of a block.
+/// The outcome of a block.
 #[derive(Clone, Debug)]
 enum Fate {
     Runs,
-    /// Its memory is not to be had.
+    /// Its memory is not available.
     Refused(Error),
-    /// It needs what a refused block would have made.
+    /// It needs results of a refused block.
     Lost(Error),
-    /// Nobody needs its results.
+    /// No remaining block needs its results.
     Skipped,
 }
 
 impl Node {
-    /// Runs a batch that might not fit by a plan that does; nothing if it fits, or nobody knows.
+    /// Runs a batch that may not fit by a plan that does. `None` if it fits as planned, or if this is unknown.
     pub(crate) fn run_to_fit(
         &mut self,
         batch: &BatchRef<'_>,
@@ -67,7 +68,7 @@ impl Node {
         let cut = BatchRef { blocks: &parts, block_instrs: &block_instrs, ..*batch };
         let least = refused(&cut, &fates);
         if least > 0 && blocks.len() == batch.blocks.len() {
-            // Where every plan loses something, the order of the program most likely loses least.
+            // If every plan loses something, program order is likely to lose least.
             let alone = self.in_blocks(batch, |node, batch, _| {
                 let fates = node.fates(batch, left);
                 (refused(batch, &fates) <= least).then(|| node.run_parts(batch, &fates, report))
@@ -79,7 +80,7 @@ impl Node {
         Some(self.run_parts(&cut, &fates, report))
     }
 
-    /// Does the one engine say exactly what it takes?
+    /// Does the single engine predict its memory exactly?
     fn predicts(&mut self) -> bool {
         match &mut self.children[..] {
             [child] => child.capabilities().flags & capability::PREDICTS != 0,
@@ -87,12 +88,12 @@ impl Node {
         }
     }
 
-    /// What becomes of the blocks of a batch if they run one by one with `left` bytes left.
+    /// The outcomes of a batch's blocks, run one by one with `left` bytes available.
     fn fates(&mut self, batch: &BatchRef<'_>, left: u64) -> Vec<Fate> {
         let registry = &self.service.registry;
         let child = &mut self.children[0];
         let refusals = || registry.with(|arrays| arrays.buffers.tally().refused());
-        // The bases that are lost with refused blocks.
+        // The bases that refused blocks lose.
         let mut lost: HashSet<u32> = HashSet::new();
         let rehearse = |block: u32| {
             let before = refusals();
@@ -111,7 +112,7 @@ impl Node {
             } else if works_on.any(|base| lost.contains(&base)) && work(batch, block).count() == 1 {
                 Fate::Lost(error)
             } else {
-                // What fails for other reasons, or in part, is the engine's to tell.
+                // The engine reports partial failures and those with other causes.
                 return Fate::Runs;
             };
             lost.extend(written());
@@ -125,7 +126,7 @@ impl Node {
         fates
     }
 
-    /// Runs the blocks of a batch one by one, each as its fate is. The first error is returned.
+    /// Runs the blocks of a batch one by one according to their fates. Returns the first error.
     fn run_parts(&mut self, batch: &BatchRef<'_>, fates: &[Fate], report: &mut Report) -> Result<Ticket> {
         let mut first = Ok(());
         for (block, fate) in (0..).zip(fates) {
@@ -148,13 +149,13 @@ impl Node {
             };
             first = first.and(result);
         }
-        // The blocks may be others than those of the caller.
+        // The caller's blocks may be different ones.
         first.map(|()| Ticket::DONE).map_err(|error| Error { block: None, ..error })
     }
 }
 
-/// The blocks with each refused one cut into its operations, if there is one to cut. These are in the order of the program,
-/// which drops arrays early and makes renames needless.
+/// The blocks with each refused one split into its operations, if there is one to split. Operations are in program
+/// order, which drops arrays early and needs no renames.
 fn finer(blocks: &[Block], block_instrs: &mut [u32], fates: &[Fate]) -> Option<Vec<Block>> {
     let mut finer = Vec::with_capacity(blocks.len());
     for (block, fate) in blocks.iter().zip(fates) {
@@ -169,26 +170,26 @@ fn finer(blocks: &[Block], block_instrs: &mut [u32], fates: &[Fate]) -> Option<V
     (finer.len() > blocks.len()).then_some(finer)
 }
 
-/// More bytes than the arrays of a batch can take.
+/// An upper limit for the bytes of a batch's arrays.
 fn most_bytes(batch: &BatchRef<'_>) -> u64 {
     let renamed = batch.renames.iter().filter_map(|rename| batch.bases.get(rename.base as usize));
     let bytes = |base: &Base| charged((base.bytes() as usize).max(1)) as u64;
     batch.bases.iter().chain(renamed).map(bytes).fold(0, u64::saturating_add)
 }
 
-/// The operations of refused blocks.
+/// The number of operations in refused blocks.
 fn refused(batch: &BatchRef<'_>, fates: &[Fate]) -> usize {
     let refused = (0..).zip(fates).filter(|(_, fate)| matches!(fate, Fate::Refused(_)));
     refused.map(|(block, _)| work(batch, block).count()).sum()
 }
 
-/// The operations of a block that are more than data management.
+/// The operations of a block without data management.
 fn work<'a>(batch: &'a BatchRef<'_>, block: u32) -> impl DoubleEndedIterator<Item = &'a bh_bytecode::Instr> {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]).iter();
     instrs.map(|&instr| &batch.instrs[instr as usize]).filter(|instr| !instr.opcode.is_system())
 }
 
-/// The bases of some operands that have memory outside of the block.
+/// The operands' bases with memory outside of the block.
 fn bases<'a>(
     batch: &'a BatchRef<'_>,
     block: u32,
@@ -199,14 +200,14 @@ fn bases<'a>(
     reached.filter(move |base| !batch.contracted(&batch.blocks[block as usize]).contains(base))
 }
 
-/// The results of a block are lost.
+/// Poisons the results of a block.
 fn poison(registry: &crate::registry::ArrayRegistry, batch: &BatchRef<'_>, block: u32, error: &Error) {
     for base in work(batch, block).flat_map(|instr| bases(batch, block, instr.outputs())) {
         registry.with(|arrays| arrays.poison(&batch.bases[base as usize], error.clone()));
     }
 }
 
-/// Skips blocks whose results are all dropped before anything but a refused block has read them.
+/// Skips blocks whose results are dropped without a reader other than refused blocks.
 fn skip_needless(batch: &BatchRef<'_>, fates: &mut [Fate]) {
     let mut needed = vec![true; batch.bases.len()];
     for (at, fate) in fates.iter_mut().enumerate().rev() {
@@ -242,7 +243,7 @@ fn skip_needless(batch: &BatchRef<'_>, fates: &mut [Fate]) {
     }
 }
 
-/// The error with the largest arrays that the block works on.
+/// The error, with the largest arrays that the block uses.
 fn named(error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
     if error.status != status::MEMORY {
         return error;

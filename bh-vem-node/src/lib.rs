@@ -1,5 +1,5 @@
-//! The node manager: owns the arrays of one address space. It decides which copy of an array is valid, hands out host
-//! memory on first use, and carries out the data management that batches ask for.
+//! The node manager owns the arrays of one address space. It tracks which copy of an array is valid, allocates host
+//! memory on first use, and performs the data management of batches.
 
 mod arrays;
 mod buffer;

@@ -1,13 +1,13 @@
-//! The names of loans: a slot that is used again, and a generation that tells its uses apart.
+//! Tokens of loans: the index of a slot, and a generation that distinguishes its uses.
 
-/// What a loan is of; the numbers are indices of buffers or attachments.
+/// The subject of a loan; numbers are indices of buffers or attachments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lent {
     /// A host buffer.
     Buffer(u32),
-    /// A host buffer whose content stays as it is; also what an application reads.
+    /// A host buffer with guarded content; also for read-only exports.
     Guarded(u32),
-    /// What an application writes to: the buffer of the base with this id.
+    /// A buffer that an application writes to, and the id of its base.
     Shared(u32, u64),
     /// A copy in an engine's space.
     Attachment(u32),
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Loans {
-    /// The name of a new loan, never 0.
+    /// The token of a new loan, never 0.
     #[inline]
     pub fn begin(&mut self, lent: Lent) -> u64 {
         let index = match self.free.pop() {
@@ -45,14 +45,14 @@ impl Loans {
         u64::from(index + 1) << 32 | u64::from(entry.generation)
     }
 
-    /// What this name stands for, unless its loan has ended.
+    /// The subject of a token; `None` if its loan has ended.
     #[inline]
     pub fn get(&self, token: u64) -> Option<Lent> {
         let entry = self.entries.get(((token >> 32) as usize).checked_sub(1)?)?;
         if entry.generation == token as u32 { entry.lent } else { None }
     }
 
-    /// Ends a loan; `None` if it has ended before, or never was.
+    /// Ends a loan. `None` if it has already ended, or never began.
     #[inline]
     pub fn end(&mut self, token: u64) -> Option<Lent> {
         let found = self.get(token)?;

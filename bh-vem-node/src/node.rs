@@ -1,4 +1,4 @@
-//! The component: gives every batch a partition, passes it to the engines below, and answers for their arrays.
+//! The component: gives every batch a partition, passes it to the engines below, and owns their arrays.
 
 use crate::arrays::Leak;
 use crate::registry::ArrayRegistry;
@@ -10,7 +10,7 @@ use bh_core::error::{Error, Result};
 use bh_core::keys;
 use std::sync::Arc;
 
-/// What the engines were given: the registry and its table, both at fixed addresses.
+/// The registry and its table, at fixed addresses: engines hold pointers to them.
 pub(crate) struct Service {
     pub(crate) registry: Arc<ArrayRegistry>,
     table: RegistryTable,
@@ -20,26 +20,27 @@ pub(crate) struct Service {
 pub struct Node {
     pub(crate) host: Host,
     pub(crate) children: Vec<Child>,
-    /// At one place, and no box, which may not be moved while the engines hold the table's address.
+    /// Shared ownership instead of a box: moving a box would invalidate the address that engines hold.
     pub(crate) service: Arc<Service>,
     leak_report: bool,
-    /// Work that the only child has not finished yet.
+    /// Unfinished work of the only child.
     pending: Vec<Ticket>,
-    /// The partition of batches that came without one.
+    /// The partition of batches without one.
     blocks: Vec<Block>,
     block_instrs: Vec<u32>,
-    /// Batches whose plan was replaced by one that needs less memory.
+    /// Counts batches whose plan was replaced by one that needs less memory.
     pub(crate) replaced: Counter,
-    /// Blocks that were refused because their arrays would not fit.
+    /// Counts blocks that were refused because their arrays do not fit.
     pub(crate) refused: Counter,
 }
 
-// SAFETY: the table's pointer leads to the registry beside it, which may be used from any thread.
+// SAFETY: the table points to the registry beside it, which may be used from any thread.
 unsafe impl Send for Service {}
-// SAFETY: as above.
+// SAFETY: the table points to the registry beside it, which may be used from any thread.
 unsafe impl Sync for Service {}
 
-// SAFETY: all that it is given lies in it and in its registry, which those below and the host call only while it lives.
+// SAFETY: all state is in this value and its registry, which the host and the components below use only while this
+// value lives.
 unsafe impl Component for Node {
     const NAME: &'static str = "vem-node";
     const KIND: u32 = kind::DATA_MANAGER;
@@ -51,11 +52,11 @@ unsafe impl Component for Node {
         }
         let leak_report = host.setting(&keys::node::LEAK_REPORT)?;
         let registry = Arc::new(ArrayRegistry::new(host));
-        // SAFETY: the service keeps the registry where it is.
+        // SAFETY: `service` keeps the registry alive at its address.
         let table = unsafe { registry_table::<ArrayRegistry>(&*registry) };
         let service = Arc::new(Service { registry, table });
         for child in &mut children {
-            // SAFETY: the service lives as long as this value, and nothing below calls the registry after it.
+            // SAFETY: `service` lives as long as this component, and the components below end before it.
             child.bind(unsafe { Registry::new(&raw const service.table) })?;
             if let Some(calls) = child.shared() {
                 service.registry.set_engine(calls);
@@ -70,10 +71,10 @@ unsafe impl Component for Node {
         self.children.first_mut()
     }
 
-    /// What the engines can do; and data is the registry's, which has a lock of its own.
+    /// The first engine's capabilities; data calls may be concurrent, because the registry has a lock.
     fn capabilities(&mut self) -> Capabilities {
         let below = self.children.first_mut().map_or_else(Capabilities::default, Child::capabilities);
-        // What one of several engines takes says little.
+        // With several engines, the prediction of one has no meaning.
         let unknown = if self.children.len() > 1 { capability::PREDICTS } else { 0 };
         Capabilities { flags: below.flags & !unknown | capability::CONCURRENT_DATA, ..below }
     }
@@ -90,7 +91,7 @@ unsafe impl Component for Node {
         self.in_blocks(batch, |node, batch, blocks| node.run(batch, blocks, report))
     }
 
-    /// The most bytes of arrays follow from the calls that the engine would make; it says itself what else it takes.
+    /// The peak of arrays follows from the registry calls that the engine would make; the engine predicts the rest.
     fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
         if batch.blocks.is_empty() && !batch.instrs.is_empty() {
             return self.in_blocks(batch, |node, batch, blocks| node.predict(batch, blocks));
@@ -121,7 +122,7 @@ unsafe impl Component for Node {
 }
 
 impl Node {
-    /// Works on a batch with one block per instruction.
+    /// Calls `work` with one block per instruction.
     pub(crate) fn in_blocks<T>(
         &mut self,
         batch: &BatchRef<'_>,
@@ -134,13 +135,13 @@ impl Node {
         blocks.clear();
         blocks.extend((0..count).map(|index| Block { instrs: index, instr_count: 1, ..Block::default() }));
         let batch = BatchRef { blocks: &blocks, block_instrs: &block_instrs, ..*batch };
-        // One entry per instruction, and the instructions are numbered like the blocks.
+        // One block per instruction, so the instructions' numbers are also the blocks'.
         let result = work(self, &batch, batch.block_instrs);
         (self.blocks, self.block_instrs) = (blocks, block_instrs);
         result
     }
 
-    /// Runs blocks of a partition, in parts if their arrays would not fit otherwise.
+    /// Runs blocks of a partition, split if their arrays do not fit otherwise.
     fn run(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
         let progress = self.service.registry.progress();
         progress.begin(if blocks.is_empty() { batch.blocks.len() } else { blocks.len() });
@@ -152,7 +153,7 @@ impl Node {
         result
     }
 
-    /// One line per array that still has data, and a closing line.
+    /// One line per array with data, and a summary.
     fn leak_text(&self) -> String {
         let (leaks, bytes) = self.service.registry.with(|arrays| (arrays.leaks(), arrays.buffers.bytes()));
         let line = |leak: &Leak| format!("base {}: {}[{}]\n", leak.id, leak.dtype, leak.len);
@@ -177,7 +178,7 @@ impl Drop for Node {
     }
 }
 
-/// Passes blocks on. With several children, each run of blocks goes to the first child that takes it, in turn.
+/// Passes blocks to the engine. With several engines, each run of blocks goes to the first one that supports it.
 fn dispatch(
     children: &mut [Child],
     pending: &mut Vec<Ticket>,
@@ -200,7 +201,7 @@ fn dispatch(
     }
     let mut first_error = Ok(());
     while let Some(&block) = rest.first() {
-        // The last child gets what no one takes, and reports it.
+        // The last engine gets blocks that none supports, and reports the error.
         let takes = |children: &mut [Child], block: u32| {
             let taker = children.iter_mut().position(|child| child.supports(batch, block));
             taker.unwrap_or(children.len() - 1)

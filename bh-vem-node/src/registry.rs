@@ -1,4 +1,4 @@
-//! The registry as engines see it: [`Arrays`] behind a lock, and what has to be called with the lock open.
+//! The registry's interface for engines: [`Arrays`] behind a lock, and calls that run with the lock open.
 
 use crate::arrays::{Aliased, Arrays, Detached, SpaceCopy, Step, Transfer};
 use crate::copy::{self, gather};
@@ -14,16 +14,16 @@ use std::ptr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The array registry of one address space. May be used from any thread. Engines' callbacks are made with the lock
-/// open, so that they may come back.
+/// The array registry of one address space, for any thread. Callbacks of engines run with the lock open, so that they
+/// may call the registry.
 pub struct ArrayRegistry {
     arrays: Mutex<Arrays>,
     transferred: Condvar,
-    /// What rehearsals change.
+    /// The arrays that rehearsals change.
     pub(crate) rehearsed: Mutex<Arrays>,
-    /// The thread that rehearses, by [`this_thread`]; 0 if none does.
+    /// The rehearsing thread, from [`this_thread`]; 0 if there is none.
     pub(crate) rehearsing: AtomicUsize,
-    /// The first engine below that has memory of its own to take and to lend.
+    /// The first engine below with its own memory.
     engine: OnceLock<SharedChild>,
     region_reads: Counter,
     region_read_bytes: Counter,
@@ -32,7 +32,7 @@ pub struct ArrayRegistry {
     progress: Progress,
 }
 
-/// How far the running batch is, for who watches: its blocks, and those that are done. Both are 0 when none runs.
+/// The progress of the running batch, for observers: its blocks, and the finished ones. Both are 0 without a batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Progress {
     blocks: Counter,
@@ -44,7 +44,7 @@ impl Progress {
         Progress { blocks: host.counter("node.batch_blocks"), done: host.counter("node.batch_blocks_done") }
     }
 
-    /// A batch of `blocks` blocks begins; with 0, it is over.
+    /// Begins a batch of `blocks` blocks; 0 ends it.
     pub(crate) fn begin(self, blocks: usize) {
         self.done.set(0);
         self.blocks.set(blocks as u64);
@@ -68,29 +68,29 @@ impl ArrayRegistry {
         }
     }
 
-    /// Learns which engine below takes and lends memory of a device.
+    /// Sets the engine below with its own memory.
     pub fn set_engine(&self, engine: SharedChild) {
-        // The first stays.
+        // Only the first call has an effect.
         let _ = self.engine.set(engine);
     }
 
-    /// How far the running batch is.
+    /// The progress of the running batch.
     pub(crate) fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// The engine that takes and lends memory of a device.
+    /// The engine with its own memory.
     pub fn engine(&self) -> Option<&SharedChild> {
         self.engine.get()
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrays> {
         let arrays = if self.rehearses() { &self.rehearsed } else { &self.arrays };
-        // The registry must go on serving after a panic elsewhere; its rules leave no half-made states behind.
+        // The registry must continue after a panic: its rules never leave a state half changed.
         arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the lock and makes the calls that were put off.
+    /// Opens the lock and makes the deferred calls.
     #[inline]
     fn unlock(&self, mut arrays: MutexGuard<'_, Arrays>) {
         if arrays.buffers.later.is_empty() {
@@ -101,7 +101,7 @@ impl ArrayRegistry {
         later.run();
     }
 
-    /// Works on the arrays under the lock.
+    /// Runs `work` under the lock.
     pub fn with<T>(&self, work: impl FnOnce(&mut Arrays) -> T) -> T {
         let mut arrays = self.lock();
         let result = work(&mut arrays);
@@ -109,7 +109,7 @@ impl ArrayRegistry {
         result
     }
 
-    /// Lends a base's buffer in a space; see [`RegistryService::acquire`]. What cannot be brought there is lost.
+    /// Lends a base's buffer in a space; see [`RegistryService::acquire`]. A base that cannot be copied there is lost.
     pub fn lend(&self, base: &Base, space: u32, mode: u32) -> Result<Loan> {
         self.lend_or(base, space, mode, Failed::Lost)
     }
@@ -159,7 +159,7 @@ impl ArrayRegistry {
         }
     }
 
-    /// Makes the host copy of a base valid; a failure is the base's, which is lost.
+    /// Makes the host copy of a base valid, or poisons the base.
     fn sync(&self, base: &Base) {
         if self.with(|arrays| arrays.is_synced(base)) {
             return;
@@ -170,21 +170,21 @@ impl ArrayRegistry {
         }
     }
 
-    /// Begins to bring a view of a base to host memory. False if its engine cannot do that.
+    /// Starts an asynchronous copy of a view to host memory. False if the engine does not support this.
     pub fn begin_sync(&self, base: &Base, view: Option<&View>) -> bool {
         let found = self.with(|arrays| arrays.lend_attachment(base));
         let Some((loan, operations)) = found else { return self.with(|arrays| arrays.is_synced(base)) };
         if operations.prefetch.is_some() && !self.rehearses() {
             let spec = view.map(view_spec);
             let spec = spec.as_ref().map_or(ptr::null(), ptr::from_ref);
-            // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+            // SAFETY: the loan keeps the attachment alive, so its functions work; the pointers live through the call.
             unsafe { operations.call_prefetch(loan.data, base, spec) };
         }
         self.with(|arrays| arrays.release(loan.token));
         operations.prefetch.is_some()
     }
 
-    /// Carries out the data management of a finished block.
+    /// Performs the data management of a finished block.
     pub fn finish_block(&self, batch: &BatchRef<'_>, block: u32) {
         let Some(block) = batch.blocks.get(block as usize) else { return };
         for &index in batch.block_instrs(block) {
@@ -204,11 +204,11 @@ impl ArrayRegistry {
         }
     }
 
-    /// Carries out SYNC, FREE or DISCARD on a base.
+    /// Performs SYNC, FREE or DISCARD on a base.
     pub fn retire_base(&self, base: &Base, action: u32) -> Result<()> {
         match action {
             retire::SYNC => {
-                // The program reads memory that stays in place without asking.
+                // Programs read memory that stays in place without a call.
                 let stays = self.with(|arrays| arrays.stays_in_place(base));
                 if stays || !self.begin_sync(base, None) {
                     self.sync(base);
@@ -229,12 +229,12 @@ impl ArrayRegistry {
         Ok(())
     }
 
-    /// Lends a base's data to the application.
+    /// Exports a base's data to the application.
     pub fn export(&self, base: &Base, request: &ExportRequest) -> Result<Export> {
         loop {
             let loan = self.lend(base, HOST_SPACE, access::READ)?;
             let exported = self.with(|arrays| {
-                // A device may have written to the base since.
+                // A device may have written to the base in the meantime.
                 let valid = arrays.residency(base).host == 1;
                 let exported = valid.then(|| arrays.export(base, request.mode));
                 arrays.release(loan.token);
@@ -247,29 +247,29 @@ impl ArrayRegistry {
     }
 }
 
-/// The error of an array whose newest copy cannot be brought here, which it names.
+/// The error for an array whose newest copy cannot be read.
 fn unreachable(base: &Base, error: Error) -> Error {
     let (id, dtype, len) = (base.id, base.dtype(), base.len);
     let text = format!("the newest copy of base {id}, {dtype}[{len}], cannot be read: {}", error.text);
     Error { text, ..error }
 }
 
-/// What becomes of an array whose only copy cannot be brought to where it is wanted.
+/// The treatment of an array whose only copy cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Failed {
-    /// Nobody will see its values, and whoever asks gets the error.
+    /// It is poisoned.
     Lost,
-    /// It stays where it is.
+    /// It stays in its space.
     Kept,
 }
 
-/// The description of a view that lives on this side.
+/// A view in the form of the ABI.
 fn view_spec(view: &View) -> ViewSpec {
     let (shape, stride) = (view.shape().as_ptr(), view.stride().as_ptr());
     ViewSpec { start: view.start(), shape, stride, rank: view.rank() as u32 }
 }
 
-/// The result of an engine's function.
+/// The result of a call of an engine.
 fn checked(code: Status, record: &ErrorRecord) -> Result<()> {
     if code == status::OK { Ok(()) } else { Err(Error::read(code, record)) }
 }
@@ -279,14 +279,14 @@ fn run_transfer(transfer: &Transfer) -> Result<()> {
     let operations = &transfer.operations;
     let mut record = ErrorRecord::empty();
     let Some((base, view)) = &transfer.part else {
-        // SAFETY: the attachment is referenced, so its functions work, and the buffer has these bytes.
+        // SAFETY: the attachment is referenced, so its functions work, and the buffer has `bytes` bytes.
         let code =
             unsafe { operations.call_to_host(transfer.handle, transfer.data.cast(), transfer.bytes, &mut record) };
         return checked(code, &record);
     };
     if operations.read.is_some() {
         let (stride, rank) = dense(view, base.dtype().size() as i64);
-        // SAFETY: the buffer has room for the view's elements, which lie densely.
+        // SAFETY: the buffer has space for the view's elements, packed.
         let memory = unsafe { HostMemory::new(transfer.data, &stride[..rank]) };
         // SAFETY: the attachment is referenced, so its functions work; the pointers live through the call.
         let code = unsafe { operations.call_read(transfer.handle, base, &view_spec(view), &memory, &mut record) };
@@ -296,7 +296,8 @@ fn run_transfer(transfer: &Transfer) -> Result<()> {
     let mut whole: Vec<u8> = Vec::new();
     let short = |_| Error::new(status::MEMORY, format!("out of memory: {bytes} bytes for a copy of base {}", base.id));
     whole.try_reserve_exact(bytes).map_err(short)?;
-    // SAFETY: the vector has room for these bytes, the whole base; the view was checked against it.
+    // SAFETY: the vector has capacity for the whole base, which `call_to_host` writes; `alias` checked the view against
+    // the base.
     unsafe {
         let data = whole.as_mut_ptr();
         let code = operations.call_to_host(transfer.handle, data.cast(), bytes, &mut record);
@@ -306,7 +307,7 @@ fn run_transfer(transfer: &Transfer) -> Result<()> {
     Ok(())
 }
 
-/// Byte strides of C order, and how many there are.
+/// Byte strides in C order, and the number of dimensions.
 fn dense(view: &View, size: i64) -> ([i64; bh_bytecode::MAX_RANK], usize) {
     let mut stride = [0; bh_bytecode::MAX_RANK];
     let mut step = size;
@@ -334,7 +335,7 @@ fn run_clone(clone: &SpaceCopy) -> Result<*mut c_void> {
     Ok(copy)
 }
 
-/// A view and a place in host memory have to fit the base and each other.
+/// Checks a view against its base and against a place in host memory.
 fn check_region(base: &Base, view: &View, memory: &HostMemory, what: &str) -> Result<()> {
     if !view.fits(base.len) {
         return Err(Error::new(status::BOUNDS, format!("{what}: the view leaves base {}", base.id)));
@@ -429,7 +430,7 @@ impl RegistryService for ArrayRegistry {
         check_region(base, view, memory, "read")?;
         if let Some((loan, operations)) = self.with(|arrays| arrays.lend_attachment(base)) {
             let mut record = ErrorRecord::empty();
-            // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+            // SAFETY: the loan keeps the attachment alive, so its functions work; the pointers live through the call.
             let code = unsafe { operations.call_read(loan.data, base, &view_spec(view), memory, &mut record) };
             let outcome = code.map(|code| checked(code, &record));
             self.with(|arrays| arrays.release(loan.token));
@@ -440,8 +441,8 @@ impl RegistryService for ArrayRegistry {
             }
         }
         let loan = self.lend(base, HOST_SPACE, access::READ)?;
-        // SAFETY: the loan holds the whole base, which the view was checked against, and `memory` is writable for its
-        // elements and elsewhere, as [`HostMemory::new`] asks.
+        // SAFETY: the loan holds the whole base, `check_region` checked the view, and `memory` is writable for its
+        // elements without overlaps, as [`HostMemory::new`] requires.
         unsafe { copy::load(base.dtype(), view, loan.data.cast(), memory) };
         self.with(|arrays| arrays.release(loan.token));
         Ok(())
@@ -456,11 +457,12 @@ impl RegistryService for ArrayRegistry {
                 let operations = self.with(|arrays| arrays.operations_of(&loan));
                 let mut record = ErrorRecord::empty();
                 let code = operations.and_then(|operations| {
-                    // SAFETY: the loan keeps the attachment, so its functions work; the pointers live through the call.
+                    // SAFETY: the loan keeps the attachment alive, so its functions work; the pointers live through the
+                    // call.
                     unsafe { operations.call_write(loan.data, base, &view_spec(view), memory, &mut record) }
                 });
                 self.with(|arrays| arrays.release(loan.token));
-                // An engine may refuse to write to memory that others rely on.
+                // Engines may refuse to write to memory that others rely on.
                 if let Some(code) = code.filter(|&code| code != status::UNSUPPORTED) {
                     self.region_writes.add(1);
                     self.region_write_bytes.add(view.len() as u64 * base.dtype().size() as u64);
@@ -470,8 +472,8 @@ impl RegistryService for ArrayRegistry {
         }
         let mode = if whole { access::WRITE | access::DISCARD } else { access::WRITE };
         let loan = self.lend(base, HOST_SPACE, mode)?;
-        // SAFETY: the loan holds the whole base, which the view was checked against, and `memory` is readable for its
-        // elements and elsewhere, as [`HostMemory::new`] asks.
+        // SAFETY: the loan holds the whole base, `check_region` checked the view, and `memory` is readable for its
+        // elements without overlaps, as [`HostMemory::new`] requires.
         unsafe { copy::store(base.dtype(), view, loan.data.cast(), memory) };
         self.with(|arrays| arrays.release(loan.token));
         Ok(())

@@ -1,5 +1,5 @@
-//! Rehearsals: a thread makes the calls that running a batch would make, on a copy of what the registry knows. Memory is
-//! counted and not taken, so that the most that the batch will have is known before its first kernel.
+//! Rehearsals: a thread makes the registry calls of a batch on a copy of the registry's state. Memory is counted
+//! instead of allocated, so the batch's peak is known before its first kernel.
 
 use crate::arrays::Arrays;
 use crate::registry::ArrayRegistry;
@@ -12,12 +12,12 @@ thread_local! {
     static HERE: u8 = const { 0 };
 }
 
-/// A number that no other thread has, and not 0.
+/// A number that is unique to this thread, never 0.
 fn this_thread() -> usize {
     HERE.with(|here| ptr::from_ref(here).addr())
 }
 
-/// Ends a rehearsal, however it ends.
+/// Ends a rehearsal, also after a panic.
 struct End<'a>(&'a ArrayRegistry);
 
 impl Drop for End<'_> {
@@ -27,14 +27,15 @@ impl Drop for End<'_> {
 }
 
 impl ArrayRegistry {
-    /// Does this thread rehearse?
+    /// Is this thread rehearsing?
     #[inline]
     pub(crate) fn rehearses(&self) -> bool {
         let thread = self.rehearsing.load(Ordering::Relaxed);
         thread != 0 && thread == this_thread()
     }
 
-    /// Does `work`, whose calls by this thread change nothing and may take `left` bytes. One thread at a time may rehearse.
+    /// Runs `work`, during which this thread's calls change nothing and may allocate `left` bytes. One thread at a time
+    /// rehearses.
     pub fn rehearse<T>(&self, left: u64, work: impl FnOnce() -> T) -> (T, Tally) {
         let copy = self.with(|arrays| arrays.rehearsal(left));
         let set = |arrays: Arrays| {

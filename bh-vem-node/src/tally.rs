@@ -1,31 +1,31 @@
-//! What a rehearsal counts in place of memory.
+//! Counts of a rehearsal's memory.
 
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use bh_core::memory::charged;
 
-/// Bytes that a rehearsal has taken.
+/// Bytes of a rehearsal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Bytes of buffers when it began.
+    /// Bytes of buffers at its beginning.
     before: u64,
-    /// The most bytes of buffers since.
+    /// The peak of bytes of buffers.
     most: u64,
-    /// Bytes that it may take.
+    /// Bytes that it may allocate.
     left: u64,
-    /// Bytes that it has taken, as the host counts them; below zero if more were given back.
+    /// Bytes allocated, as the host counts them; negative if more were freed.
     taken: i64,
-    /// Buffers that were not to be had.
+    /// The number of failed allocations.
     refused: u32,
 }
 
 impl Tally {
-    /// Begins beside buffers of `bytes` bytes.
+    /// A rehearsal that begins with buffers of `bytes` bytes.
     pub fn new(bytes: u64, left: u64) -> Tally {
         Tally { before: bytes, most: bytes, left, taken: 0, refused: 0 }
     }
 
-    /// Takes a buffer.
+    /// Allocates a buffer.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         let taken = i64::try_from(charged(bytes)).ok().and_then(|bytes| self.taken.checked_add(bytes));
         match taken.filter(|&taken| taken <= 0 || taken as u64 <= self.left) {
@@ -41,22 +41,22 @@ impl Tally {
         }
     }
 
-    /// Gives a buffer back.
+    /// Frees a buffer.
     pub fn give_back(&mut self, bytes: usize) {
         self.taken -= charged(bytes) as i64;
     }
 
-    /// Notes how many bytes all buffers have.
+    /// Records the bytes of all buffers.
     pub fn raise(&mut self, bytes: u64) {
         self.most = self.most.max(bytes);
     }
 
-    /// The most bytes at any time, beyond those at the beginning.
+    /// The peak of bytes, minus those at the beginning.
     pub fn peak(&self) -> u64 {
         self.most - self.before
     }
 
-    /// How many buffers were not to be had.
+    /// The number of failed allocations.
     pub fn refused(&self) -> u32 {
         self.refused
     }

@@ -1,4 +1,4 @@
-//! Small expressions, all of them, and longer ones at random: what the patterns of engines are made of.
+//! Small expressions, exhaustively, and longer ones at random, as used in engines' patterns.
 
 use crate::data::Values;
 use crate::writer::{Given, Seen, Writer};
@@ -12,15 +12,15 @@ use std::fmt;
 pub enum Expression {
     /// One of the arrays.
     Array(u8),
-    /// One of the arrays of a single element, seen as one of all.
+    /// One of the arrays of a single element, broadcast.
     Single(u8),
-    /// A number; each in an expression is another one.
+    /// A number, different for each occurrence.
     Number,
-    /// An operation: a place in [`OPERATIONS`].
+    /// An operation by its place in [`OPERATIONS`].
     Apply(u8, Vec<Expression>),
 }
 
-/// Operations: how they are written, their parameter, and whether their operands may be exchanged.
+/// Operations: name, parameter, and whether operands may be exchanged.
 pub const OPERATIONS: &[(Opcode, &str, u16, bool)] = &[
     (Opcode::Add, "+", 0, true),
     (Opcode::Multiply, "*", 0, true),
@@ -34,7 +34,7 @@ pub const OPERATIONS: &[(Opcode, &str, u16, bool)] = &[
 const ADD: u8 = 0;
 const MULTIPLY: u8 = 1;
 const DIVIDE: u8 = 3;
-/// Those that expressions of all kinds have: this number with two operands, and one of one.
+/// Operations in expressions of all kinds: the first ones, with two operands, and one unary.
 const BINARY: u8 = 5;
 const ABSOLUTE: u8 = 5;
 const SQUARE: u8 = 6;
@@ -52,8 +52,8 @@ fn apply(operation: u8, operands: &[Expression]) -> Expression {
     Apply(operation, operands.to_vec())
 }
 
-/// All expressions of `operations` operations over three arrays and numbers; of those that differ by names and by the order
-/// of exchangeable operands only, one.
+/// All expressions of `operations` operations over three arrays and numbers; one representative of those that differ
+/// only by names and by the order of exchangeable operands.
 pub fn all(operations: usize) -> Vec<Expression> {
     let mut by_size = vec![vec![Array(0), Array(1), Array(2), Number]];
     for size in 1..=operations {
@@ -86,7 +86,7 @@ pub fn chain(rng: &mut Rng) -> Expression {
     chain
 }
 
-/// A pattern that engines have an instruction for, with neighbours of all kinds around it.
+/// A pattern for which engines have an instruction, with arbitrary neighbours.
 pub fn pattern(rng: &mut Rng) -> Expression {
     let mut it = match rng.below(5) {
         0 => sum(rng, false),
@@ -145,7 +145,7 @@ fn leaf(rng: &mut Rng) -> Expression {
 }
 
 impl Expression {
-    /// Exchangeable operands in order.
+    /// Sorts exchangeable operands.
     fn sorted(self) -> Expression {
         let Apply(operation, operands) = self else { return self };
         let mut operands: Vec<Expression> = operands.into_iter().map(Expression::sorted).collect();
@@ -155,7 +155,7 @@ impl Expression {
         Apply(operation, operands)
     }
 
-    /// The first of those that differ by names and by the order of exchangeable operands only.
+    /// The canonical expression among those that differ only by names and by the order of exchangeable operands.
     fn named(&self) -> Expression {
         let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
         orders.iter().map(|names| self.renamed(names).sorted()).min().unwrap_or(Number)
@@ -184,7 +184,7 @@ impl fmt::Display for Expression {
     }
 }
 
-/// The arrays that expressions are about, and what has been computed of them.
+/// The arrays of expressions, and computed parts.
 struct Computed<'a> {
     writer: &'a mut Writer,
     arrays: Vec<Seen>,
@@ -221,7 +221,8 @@ impl Computed<'_> {
     }
 }
 
-/// A program that computes expressions of arrays of `elements` elements, and keeps of each one the fold, if there is one.
+/// A program that computes expressions on arrays of `elements` elements, and keeps the reduction of each if `fold` is
+/// given.
 pub fn program(of: &[Expression], fold: Option<Opcode>, dtype: DType, elements: i64) -> Program {
     let mut writer = Writer::default();
     let mut rng = Rng::new(elements as u64);
@@ -258,7 +259,7 @@ mod tests {
         assert!(shown(2).len() > 300 && all(3).len() > 10_000);
     }
 
-    /// `(x op y)` the other way round.
+    /// `(x op y)` with exchanged operands.
     fn swapped(text: &str) -> String {
         let words: Vec<&str> = text.trim_matches(['(', ')']).split(' ').collect();
         if let [x, op, y] = words[..] { format!("({y} {op} {x})") } else { text.to_owned() }

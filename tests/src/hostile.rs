@@ -1,16 +1,16 @@
-//! Bytes from strangers: what bh's readers make of any bytes at all. They read them or say what is wrong, and neither panic nor
-//! take memory that the bytes do not pay for. The fuzzers in `fuzz/` and the tests call these.
+//! Readers of untrusted bytes: they parse any bytes or report an error, do not panic, and do not allocate memory beyond
+//! the input's size. The fuzzers in `fuzz/` and the tests call them.
 
 use bh_bytecode::{dump, text};
 use bh_core::Config;
 
-/// A reader, with bytes that it takes.
+/// A reader, with valid bytes.
 pub struct Target {
     /// Its name in `fuzz/`.
     pub name: &'static str,
-    /// Reads bytes; did it take them?
+    /// Reads bytes; returns whether they are valid.
     pub read: fn(&[u8]) -> bool,
-    /// Bytes that it takes, to begin from.
+    /// Valid bytes, as a seed.
     pub good: fn() -> Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ origin o1 = "a.c":4
 i0: v1 = multiply v0, c0 @o1
 "#;
 
-/// A dump that is read is written as it was.
+/// A dump that was read is written identically.
 fn dumped(bytes: &[u8]) -> bool {
     let Ok(read) = dump::read(bytes) else { return false };
     let again = dump::read(&dump::write(&read)).expect("what was written can be read");

@@ -1,4 +1,5 @@
-//! What the suites of `tests/` share: programs of other oracles, of loops and of ordinary users, and settings to run them with.
+//! Shared by the suites in `tests/`: programs for other oracles, of loops and of ordinary users, and configurations to
+//! run them with.
 
 pub mod expressions;
 pub mod hostile;

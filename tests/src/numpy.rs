@@ -1,5 +1,5 @@
 //! NumPy as a second oracle: writes elementwise operations and reductions with their inputs and the oracle's results to
-//! a directory, where `tests/numpy/check.py` computes them again.
+//! a directory, where `tests/numpy/check.py` computes them as well.
 
 use crate::cases::{self, Case, Layout};
 use crate::conformance::pick;
@@ -13,13 +13,13 @@ use std::path::Path;
 pub fn export(directory: &Path) -> std::io::Result<usize> {
     let (mut table, mut data, mut count) = (String::new(), Vec::new(), 0);
     for &opcode in Opcode::ALL {
-        // Folds of two inputs are settled between the stacks and the oracle, too.
+        // Reductions of two inputs are compared between the stacks and the oracle only.
         let of_two = opcode.fold_of_one() != opcode;
         if of_two || !matches!(opcode.kind(), Kind::Elementwise | Kind::Reduction | Kind::Accumulate) {
             continue;
         }
         for case in cases::cases(opcode) {
-            // Layouts are settled between the stacks and the oracle; here the values count.
+            // Layouts are compared between the stacks and the oracle; this test is about values.
             if matches!(
                 case.layout,
                 Layout::Contiguous | Layout::Constant | Layout::Empty | Layout::Scalar | Layout::Rank16

@@ -1,6 +1,6 @@
-//! The default configuration, and each of its keys at other values, alone and two at a time.
+//! The default configuration, and configurations with each key at other values, alone and in pairs.
 
-/// Keys of components, with the values that they get; a key has one meaning on all stacks with the component.
+/// Keys of components with their test values; a key has the same meaning on all stacks with the component.
 const KEYS: &[(&str, &str, &[&str])] = &[
     ("filter", "passes", &["[]", "['simplify']", "['common', 'copies', 'dead-code']"]),
     ("filter", "pieces_from", &["1", "300"]),
@@ -80,8 +80,8 @@ mod tests {
     use super::KEYS;
     use bh_core::keys::SECTIONS;
 
-    /// Keys of these components that have no values here: what they change is not the way to a result, but the result itself,
-    /// files, memory, processors, or a time limit of a search that is not in use.
+    /// Keys without test values: they change results, files, memory, processors, or the time limit of a search that is
+    /// not in use.
     const APART: &[(&str, &str)] = &[
         ("filter", "reassociate"),
         ("fuser", "optimal_steps"),

@@ -1,5 +1,5 @@
-//! Writes programs as the recorder does: operations on whole arrays or views of them, each into an array of its own, and a
-//! DISCARD behind the last use of what the user does not keep.
+//! Writes programs as the recorder does: operations on whole arrays or views, each into a new array, and a DISCARD
+//! after the last use of arrays that the user does not keep.
 
 use crate::data::{self, Values};
 use bh_bytecode::batch::NO_BASE;
@@ -11,7 +11,7 @@ use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, ba
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     base: u32,
-    /// What is seen of it.
+    /// The view.
     pub view: View,
     /// The type of its elements.
     pub dtype: DType,
@@ -33,9 +33,9 @@ impl Seen {
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::large_enum_variant, reason = "an operand lives as long as the call that it is for")]
 pub enum Given {
-    /// An array, whose shape is that of the operation.
+    /// An array of the operation's shape.
     Array(Seen),
-    /// A number, which gets the type of the operation.
+    /// A number, converted to the operation's type.
     Number(f64),
 }
 
@@ -56,7 +56,7 @@ impl Writer {
         Seen { base: self.batch.push_base(base), view, dtype }
     }
 
-    /// An array with random data, which stays.
+    /// A kept array with random data.
     pub fn input(&mut self, rng: &mut Rng, dtype: DType, shape: &[i64], values: Values) -> Seen {
         let seen = self.base(dtype, shape, true);
         let bytes = data::fill(rng, dtype, seen.view.len(), values);
@@ -71,7 +71,7 @@ impl Writer {
         out
     }
 
-    /// A new array without elements of its own yet.
+    /// A new array without values.
     pub fn empty(&mut self, dtype: DType, shape: &[i64]) -> Seen {
         self.base(dtype, shape, false)
     }
@@ -110,7 +110,7 @@ impl Writer {
         Operand::view(self.batch.intern_view(seen.base, &seen.view))
     }
 
-    /// The user keeps an array.
+    /// Keeps an array for the user.
     pub fn keep(&mut self, seen: Seen) {
         self.kept[seen.base as usize] = true;
     }

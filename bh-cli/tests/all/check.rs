@@ -1,9 +1,9 @@
-//! `bh check`: programs whose batches give what the interpreter gives, and one whose do not.
+//! `bh check`: programs whose batches agree with the interpreter, and one that differs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Checks a MiniMatlab program under variables of the environment; whether it is right, and what is said.
+/// Checks a MiniMatlab program with these environment variables; returns the verdict and the output.
 fn check(name: &str, text: &str, variables: &[(&str, &str)]) -> (bool, String) {
     let program = env!("CARGO_BIN_EXE_bh");
     let minimatlab = Path::new(program).with_file_name("minimatlab");
@@ -34,7 +34,7 @@ fn another_rounding_of_sums_is_told_with_its_line() {
     assert!(!is_right && told.contains("main.m:3: the array that 'add' writes"), "{told}");
 }
 
-/// Engines of a stack are measured, and the file with their shares serves as weights.
+/// `bh tune` writes a file that serves as weights.
 #[test]
 fn shares_are_measured_once_and_used() {
     let program = env!("CARGO_BIN_EXE_bh");

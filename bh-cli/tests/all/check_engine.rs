@@ -1,9 +1,10 @@
-//! `bh check-engine` passes an engine that behaves and fails those that break a rule, each in the case that looks at it.
+//! `bh check-engine` passes an engine that obeys the rules, and fails engines that break one, in the case for that
+//! rule.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The third-party engine of the tests with a rule broken, compiled.
+/// Compiles the tests' third-party engine, which breaks the rule of this number.
 fn engine(wrong: u32) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libwrong_{wrong}.so"));
@@ -16,7 +17,7 @@ fn engine(wrong: u32) -> PathBuf {
     file
 }
 
-/// Where the components that were built with this program are.
+/// The directory of the components built with this program.
 fn libraries() -> PathBuf {
     std::env::var_os("BH_TEST_LIBRARIES").map_or_else(
         || Path::new(env!("CARGO_BIN_EXE_bh")).parent().map(Path::to_path_buf).unwrap_or_default(),
@@ -24,10 +25,10 @@ fn libraries() -> PathBuf {
     )
 }
 
-/// The seconds that a case may take: a limit against a hang, as much else may run on the machine.
+/// The time limit of a case in seconds: only against hanging, on loaded machines as well.
 const LIMIT: u32 = 600;
 
-/// Runs cases on an engine: whether it passes, and what is printed.
+/// Runs cases on an engine; returns the verdict and the output.
 fn check(library: &Path, cases: &[&str], limit: u32) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bh"));
     command.arg("check-engine").arg(library).args(["--limit", &limit.to_string()]);
@@ -38,7 +39,7 @@ fn check(library: &Path, cases: &[&str], limit: u32) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// What is wrong by number, the case that finds it, and what it says.
+/// Broken rules by number, the case that finds each, and its message.
 const WRONG: &[(u32, &str, &str)] = &[
     (1, "registry", "does not call block_done"),
     (2, "registry", "takes blocks with renames, but does not carry their aliases out"),

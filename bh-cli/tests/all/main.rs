@@ -1,4 +1,4 @@
-//! The program `bh`. One program, which `cargo xtask test` runs test by test.
+//! Tests of the program `bh`. `cargo xtask test` runs this program once per test.
 
 mod check;
 mod check_engine;

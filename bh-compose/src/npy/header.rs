@@ -1,10 +1,10 @@
-//! The header of a file in NumPy's format: a dictionary, written as a Python literal with exactly three keys.
+//! The header of NumPy's file format: a Python dictionary literal with exactly three keys.
 
 use bh_bytecode::{DType, MAX_RANK};
 
-/// What every file begins with.
+/// The first bytes of every file.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
-/// Data starts at a multiple of this.
+/// The data begins at a multiple of this.
 const ALIGNMENT: usize = 64;
 
 /// NumPy's name of a type.
@@ -20,7 +20,7 @@ fn descriptor(dtype: DType) -> String {
     format!("{order}{kind}{}", dtype.size())
 }
 
-/// All that comes before the data.
+/// Everything before the data.
 pub(super) fn head(dtype: DType, shape: &[i64]) -> Vec<u8> {
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     let mut text =
@@ -38,7 +38,7 @@ pub(super) fn head(dtype: DType, shape: &[i64]) -> Vec<u8> {
 
 type Found<T> = std::result::Result<T, String>;
 
-/// What is left of the text.
+/// The remaining text.
 struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
         self.0 = self.0.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 
-    /// Takes a token if it comes next.
+    /// Consumes a token if it is next.
     fn accept(&mut self, token: &str) -> bool {
         self.skip_space();
         match self.0.strip_prefix(token) {
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
         if self.accept(token) { Ok(()) } else { Err(format!("the header has no {token} before '{}'", self.start())) }
     }
 
-    /// Some characters, for messages.
+    /// The next characters, for messages.
     fn start(&self) -> String {
         self.0.trim_end().chars().take(20).collect()
     }
@@ -86,7 +86,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A tuple of extents: a comma follows each but the last of several.
+    /// A tuple of extents. A comma follows each; the last of several may lack it.
     fn tuple(&mut self) -> Found<Vec<i64>> {
         self.expect("(")?;
         let mut extents = Vec::new();

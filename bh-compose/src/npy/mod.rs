@@ -14,13 +14,12 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// From this size on, ranks of a cluster read and write their parts of a file themselves.
+/// From this size on, ranks of a cluster access their parts of a file themselves.
 const SHARED_BYTES: usize = 1 << 20;
-/// Longest header that is believed.
+/// The longest header that is accepted.
 const MAX_HEADER: usize = 1 << 20;
 
-/// Writes an array to a file, as `numpy.save`. Waits for the elements. Of a view that is not in one piece a copy is made for
-/// the time of the call.
+/// Writes an array to a file, like `numpy.save`. Waits for the elements. Copies a view that is not contiguous.
 pub fn save(
     recorder: &Recorder,
     path: &str,
@@ -37,7 +36,7 @@ pub fn save(
     saved.and(recorder.free(copy))
 }
 
-/// Writes an array whose elements are in one piece.
+/// Writes a contiguous array.
 fn save_whole(
     recorder: &Recorder,
     path: &str,
@@ -66,15 +65,15 @@ fn save_whole(
         let written = by_ranks(recorder, path, offset, method, &[note], &[Input::Array(array)], place);
         return written.and(recorder.free(note));
     }
-    // Other threads may write to the array meanwhile, which a map would not let them.
+    // Loans allow other threads to write to the array in the meantime; maps would not.
     let lent = recorder.lend_with(array, patience)?;
-    // SAFETY: all elements are lent for reading, and they are in one piece.
+    // SAFETY: all elements are lent for reading, and they are contiguous.
     let written = write(unsafe { std::slice::from_raw_parts(lent.data, bytes) }).map_err(failed);
     written.and(recorder.end_lending(&lent))
 }
 
-/// A new array with the contents of a file, as `numpy.load`. The data goes from the file to the array without detours. Fails
-/// with the status FILE for what is no such file, or has elements that bh lacks.
+/// A new array with the contents of a file, like `numpy.load`. The data is read directly into the array. Fails with the
+/// status FILE for other files, and for element types that bh lacks.
 pub fn load(recorder: &Recorder, path: &str, place: Location<'_>) -> Result<ArrayId> {
     let mut file = File::open(path).map_err(|error| file_error(path, &error.to_string()))?;
     let size = file.metadata().map_err(|error| file_error(path, &error.to_string()))?;
@@ -94,14 +93,14 @@ pub fn load(recorder: &Recorder, path: &str, place: Location<'_>) -> Result<Arra
             }
         };
     }
-    // The first dimension runs fastest: the reverse of C order.
+    // Fortran order: the reverse of C order.
     let order: Vec<usize> = (0..head.shape.len()).rev().collect();
     let turned = recorder.derive(array, |view| view.transpose(&order));
     recorder.free_later(array);
     turned
 }
 
-/// Reads the data of a file into an array in the order of the file.
+/// Reads a file's data into an array of the file's order.
 fn fill(
     recorder: &Recorder,
     path: &str,
@@ -122,14 +121,14 @@ fn fill(
         0 => NonNull::dangling().as_ptr(),
         _ => recorder.map(array, access::WRITE | access::DISCARD)?,
     };
-    // SAFETY: the map has place for all bytes.
+    // SAFETY: the map exposes `bytes` writable bytes.
     let read = unsafe { read_data(file, data, bytes, truth) };
     let unmapped = if bytes > 0 { recorder.unmap(array) } else { Ok(()) };
     read.map_err(|text| file_error(path, &text)).and(unmapped)
 }
 
-/// On a stack of several ranks: lets each rank move its own elements, which lie behind `offset` in the file, by a method of
-/// the cluster manager.
+/// On a stack of several ranks: lets each rank transfer its own elements, at `offset` in the file, by a method of the
+/// cluster manager.
 fn by_ranks(
     recorder: &Recorder,
     path: &str,
@@ -139,7 +138,7 @@ fn by_ranks(
     inputs: &[Input],
     place: Location<'_>,
 ) -> Result<()> {
-    // The method takes the file that was named last.
+    // The method uses the file that was named last.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let whole = std::path::absolute(path).map_err(|error| file_error(path, &error.to_string()))?;
@@ -152,7 +151,7 @@ fn file_error(path: &str, text: &str) -> Error {
     Error::new(status::FILE, format!("{path}: {text}"))
 }
 
-/// What a file says that it holds.
+/// The contents of a file according to its header.
 #[derive(Debug, PartialEq)]
 struct Head {
     dtype: DType,
@@ -162,7 +161,7 @@ struct Head {
     bytes: u64,
 }
 
-/// Fills `bytes` from the file; the end of the file is told apart from failures.
+/// Fills `bytes` from the file; distinguishes the end of the file from failures.
 fn exactly(file: &mut impl Read, bytes: &mut [u8], place: &str) -> std::result::Result<(), String> {
     file.read_exact(bytes).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof => format!("the file ends {place}"),
@@ -170,13 +169,13 @@ fn exactly(file: &mut impl Read, bytes: &mut [u8], place: &str) -> std::result::
     })
 }
 
-/// The type and shape of the array in a file with these contents, in the order of the file's elements.
+/// The type and shape of the array in a file with these contents, in the file's order.
 pub fn npy_shape(mut contents: &[u8]) -> std::result::Result<(DType, Vec<i64>), String> {
     let size = contents.len() as u64;
     read_head(&mut contents, Some(size)).map(|head| (head.dtype, head.shape))
 }
 
-/// Reads what comes before the data of a file, of which the size may be known.
+/// Reads everything before the data of a file. `size`: the file's size, if known.
 fn read_head(file: &mut impl Read, size: Option<u64>) -> std::result::Result<Head, String> {
     let mut fixed = [0u8; 8];
     exactly(file, &mut fixed, "before its header")?;
@@ -201,7 +200,7 @@ fn read_head(file: &mut impl Read, size: Option<u64>) -> std::result::Result<Hea
     let (dtype, fortran_order, shape) = header::parse(text)?;
     let bytes = element_count(&shape).and_then(|count| base_bytes(dtype, count));
     let bytes = bytes.ok_or_else(|| format!("shape {shape:?} has too many elements"))?;
-    // The size of the file tells before any memory is taken, where it is known.
+    // With a known size, the check needs no memory.
     let head = (8 + digits + length) as u64;
     if let Some(size) = size.filter(|&size| size != head.saturating_add(bytes)) {
         let there = size.saturating_sub(head);
@@ -210,7 +209,7 @@ fn read_head(file: &mut impl Read, size: Option<u64>) -> std::result::Result<Hea
     Ok(Head { dtype, fortran_order, shape, bytes })
 }
 
-/// Reads the data to memory, and makes truth values of what is not 0.
+/// Reads the data to memory; turns nonzero booleans into 1.
 ///
 /// # Safety
 /// `data` must be writable for `bytes` bytes.
@@ -223,8 +222,8 @@ unsafe fn read_data(file: &mut impl Read, data: *mut u8, bytes: u64, truth: bool
         if truth {
             part.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
         }
-        // SAFETY: the part ends `bytes` bytes behind `data`, at most, and so many are writable there, as `# Safety`
-        // asks; the chunk is elsewhere.
+        // SAFETY: the part ends at most `bytes` bytes behind `data`, which the caller guarantees as writable; the chunk
+        // is separate memory.
         unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), data.add(done as usize), part.len()) };
         done += part.len() as u64;
     }

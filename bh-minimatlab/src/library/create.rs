@@ -46,7 +46,7 @@ pub fn size(device: &Device, arguments: &[Value], wanted: usize) -> Outcome<Vec<
     Ok(vec![Value::Matrix(device.upload(&[rows, cols], 1, 2)?)])
 }
 
-/// What a value is.
+/// A property of a value.
 pub fn property(name: &str, value: &Value) -> Outcome<Value> {
     let (rows, cols) = value.size();
     let truth = match name {
@@ -103,7 +103,7 @@ pub fn repmat(device: &Device, arguments: &[Value]) -> Outcome<Value> {
     join(device, &vec![row; down])
 }
 
-/// Numbers at equal distances, both limits included.
+/// Evenly spaced numbers, including both limits.
 pub fn linspace(device: &Device, arguments: &[Value]) -> Outcome<Value> {
     needs("linspace", arguments, 2, 3)?;
     let (low, high) = (number(device, "linspace", &arguments[0])?, number(device, "linspace", &arguments[1])?);
@@ -114,7 +114,7 @@ pub fn linspace(device: &Device, arguments: &[Value]) -> Outcome<Value> {
     Ok(Value::Matrix(device.linspace(low, high, count)?))
 }
 
-/// Rows or columns in the other order, as a view.
+/// Rows or columns in reverse order, as a view.
 pub fn flipped(device: &Device, value: &Value, rows: bool) -> Outcome<Value> {
     let of = matrix(device, value)?;
     let span = |extent: usize, turned: bool| match turned && extent > 0 {

@@ -1,4 +1,4 @@
-//! Elementwise functions that are no single operation.
+//! Elementwise functions that consist of several operations.
 
 use super::number;
 use crate::device::{Device, Item};
@@ -7,7 +7,7 @@ use crate::source::Outcome;
 use crate::value::{Matrix, Value};
 use bh_bytecode::Opcode;
 
-/// Functions of two operands that stretch as those of operators do.
+/// Functions of two operands that broadcast as those of operators do.
 pub fn paired(device: &Device, name: &str, a: &Value, b: &Value) -> Outcome<Value> {
     let (a, b) = (numeric(device, a, name)?, numeric(device, b, name)?);
     conform(name, &a, &b)?;
@@ -24,7 +24,7 @@ pub fn paired(device: &Device, name: &str, a: &Value, b: &Value) -> Outcome<Valu
     }))
 }
 
-/// What remains of a division whose quotient is rounded down (`modulo`) or towards zero. Quotients that are whole but for
+/// The remainder of a division with a quotient rounded down (`modulo`) or towards zero. Quotients that are whole up to
 /// rounding count as whole.
 fn rest(x: f64, y: f64, modulo: bool) -> f64 {
     if y == 0.0 {
@@ -44,7 +44,7 @@ fn nearest(value: f64) -> f64 {
     (value + 0.5).floor()
 }
 
-/// The same of matrices; `divisor` is the second operand where it is one number.
+/// The same for matrices; `divisor`: the second operand, if it is a scalar.
 fn rests(device: &Device, x: &Matrix, y: &Matrix, divisor: Option<f64>, modulo: bool) -> Outcome<Matrix> {
     use Item::Number;
     fn item(matrix: &Matrix) -> Item<'_> {
@@ -113,7 +113,7 @@ pub fn single(device: &Device, name: &str, value: &Value) -> Outcome<Value> {
     }
 }
 
-/// To the nearest whole numbers, halves away from zero.
+/// Rounds to the nearest whole numbers, halves away from zero.
 fn round(device: &Device, x: &Matrix) -> Outcome<Matrix> {
     let whole = device.apply(Opcode::Trunc, &[Item::Matrix(x)])?;
     let rest = device.apply(Opcode::Subtract, &[Item::Matrix(x), Item::Matrix(&whole)])?;

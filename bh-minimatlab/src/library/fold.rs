@@ -1,4 +1,4 @@
-//! Folds along rows and columns, and extremes.
+//! Reductions along rows and columns, and extremes.
 
 use super::number;
 use crate::device::{Device, Item};
@@ -7,7 +7,7 @@ use crate::source::{Fault, Outcome};
 use crate::value::{Matrix, Value};
 use bh_bytecode::Opcode;
 
-/// The larger or the smaller elements of two values; a number is taken before NaN.
+/// The larger or smaller elements of two values; numbers take precedence over NaN.
 pub fn extreme(device: &Device, name: &str, a: &Value, b: &Value) -> Outcome<Value> {
     let (a, b) = (numeric(device, a, name)?, numeric(device, b, name)?);
     conform(name, &a, &b)?;
@@ -25,7 +25,7 @@ pub fn extreme(device: &Device, name: &str, a: &Value, b: &Value) -> Outcome<Val
     Ok(Value::Matrix(if both_logical { device.truth(&known)? } else { known }))
 }
 
-/// Does a fold go down the columns?
+/// Does a reduction run along the columns?
 pub fn dimension(device: &Device, name: &str, of: &Matrix, given: Option<&Value>) -> Outcome<bool> {
     match given.map(|value| number(device, name, value)).transpose()? {
         None => Ok(of.rows != 1),
@@ -35,7 +35,7 @@ pub fn dimension(device: &Device, name: &str, of: &Matrix, given: Option<&Value>
     }
 }
 
-/// Which dimensions a fold folds.
+/// The reduced dimensions.
 #[derive(Clone, Copy)]
 enum Over {
     Rows,
@@ -43,12 +43,12 @@ enum Over {
     Both,
 }
 
-/// A fold along the first dimension that is not 1, or along the given one.
+/// A reduction along the given dimension, or the first one with an extent other than 1.
 pub fn reduced(device: &Device, name: &str, value: &Value, given: Option<&Value>) -> Outcome<Value> {
     let from = matrix(device, value)?;
     let over_rows = dimension(device, name, &from, given)?;
     if from.len() > 0 {
-        // A matrix of one row and one column stays one for the functions that keep sizes.
+        // Functions that keep sizes return a 1×1 matrix for one.
         return Ok(Value::Matrix(fold(device, name, &from, if over_rows { Over::Rows } else { Over::Columns })?));
     }
     let extremes = matches!(name, "min" | "max");
@@ -68,8 +68,7 @@ pub fn reduced(device: &Device, name: &str, value: &Value, given: Option<&Value>
     }))
 }
 
-/// The fold of all elements, as `sum(sum(x))` and `sum(x(:))` ask for it; `None` for functions that have none, and of
-/// matrices without elements.
+/// The reduction of all elements for `sum(sum(x))` and `sum(x(:))`. `None` for other functions, and for empty matrices.
 pub fn whole(device: &Device, name: &str, value: &Value) -> Outcome<Option<Value>> {
     match value {
         Value::Matrix(from) if from.len() > 0 && is_fold(name) => {
@@ -79,12 +78,12 @@ pub fn whole(device: &Device, name: &str, value: &Value) -> Outcome<Option<Value
     }
 }
 
-/// Is it a function that folds all elements when it is applied twice?
+/// Does the function reduce all elements if it is applied twice?
 pub fn is_fold(name: &str) -> bool {
     matches!(name, "sum" | "prod" | "mean" | "any" | "all" | "min" | "max")
 }
 
-/// Which elements are true for `any`; NaN is not.
+/// The elements that `any` counts as true; NaN does not.
 fn certain(device: &Device, from: &Matrix) -> Outcome<Matrix> {
     if from.logical {
         return Ok(from.clone());
@@ -96,7 +95,7 @@ fn certain(device: &Device, from: &Matrix) -> Outcome<Matrix> {
 fn fold(device: &Device, name: &str, from: &Matrix, over: Over) -> Outcome<Matrix> {
     let (over_rows, over_cols) = (!matches!(over, Over::Columns), !matches!(over, Over::Rows));
     let along = |opcode, of: &Matrix| device.reduce(opcode, of, over_rows, over_cols);
-    // Of truth values, the largest is whether any is true.
+    // The largest boolean is true if any is.
     if matches!(name, "any" | "all") || from.logical && matches!(name, "max" | "min") {
         let opcode = if matches!(name, "any" | "max") { Opcode::LogicalOrReduce } else { Opcode::LogicalAndReduce };
         let truths = if name == "any" { certain(device, from)? } else { device.truth(from)? };

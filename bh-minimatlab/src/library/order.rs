@@ -1,4 +1,4 @@
-//! Values with their places: on this side, as places and values are ordered together.
+//! Functions that return values with their positions. They run in the interpreter, because both are ordered together.
 
 use super::fold::dimension;
 use super::{extent, needs};
@@ -7,7 +7,7 @@ use crate::operators::matrix;
 use crate::source::{Fault, Outcome};
 use crate::value::Value;
 
-/// `sort`, and `max` and `min` with places: on this side, as they order values with their places.
+/// `sort`, and `max` and `min` with positions, in the interpreter.
 pub fn ordered(device: &Device, name: &str, arguments: &[Value], wanted: usize) -> Outcome<Vec<Value>> {
     let Some(first) = arguments.first() else { return Err(Fault::new(format!("Invalid call to {name}"))) };
     let mut down = false;
@@ -36,7 +36,7 @@ pub fn ordered(device: &Device, name: &str, arguments: &[Value], wanted: usize) 
             let (x, y) = (key(a), key(b));
             let descending = down || name == "max";
             match (x.is_nan(), y.is_nan()) {
-                // NaN is the largest; places of extremes leave it out.
+                // NaN is the largest; positions of extremes ignore it.
                 (true, true) => std::cmp::Ordering::Equal,
                 (true, false) if name == "sort" && down => std::cmp::Ordering::Less,
                 (false, true) if name == "sort" && down => std::cmp::Ordering::Greater,
@@ -60,7 +60,7 @@ pub fn ordered(device: &Device, name: &str, arguments: &[Value], wanted: usize) 
     Ok(results)
 }
 
-/// `find(x)`, `find(x, n)`, `[i, j] = find(x)`: the places of what is not 0.
+/// `find(x)`, `find(x, n)`, `[i, j] = find(x)`: the positions of nonzero elements.
 pub fn find(device: &Device, arguments: &[Value], wanted: usize) -> Outcome<Vec<Value>> {
     needs("find", arguments, 1, 2)?;
     let from = matrix(device, &arguments[0])?;

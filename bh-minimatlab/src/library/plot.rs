@@ -1,4 +1,4 @@
-//! `plot`, and where its pictures go.
+//! `plot`, and the files of its pictures.
 
 use super::text as needed_text;
 use crate::device::Device;
@@ -13,7 +13,7 @@ fn is_file(text: &str) -> bool {
     text.ends_with(".svg") || text.ends_with(".png")
 }
 
-/// The picture of `plot(y)`, `plot(x, y)`, `plot(x, y, "r--", x, z)`, and the file if one is named.
+/// The picture of `plot(y)`, `plot(x, y)`, `plot(x, y, "r--", x, z)`, and the file if one is given.
 pub fn picture(device: &Device, arguments: &[Value]) -> Outcome<(Picture, Option<String>)> {
     let mut file = None;
     let mut lines = Vec::new();
@@ -21,7 +21,7 @@ pub fn picture(device: &Device, arguments: &[Value]) -> Outcome<(Picture, Option
     let alone = |y: Vec<f64>| Line { x: (1..=y.len()).map(|number| number as f64).collect(), y };
     for argument in arguments {
         if let Value::Text(text) = argument {
-            // Any other text is a style, which ends a pair.
+            // Any other text is a style, and ends a pair.
             if is_file(text) {
                 file = Some(text.to_string());
             }

@@ -1,4 +1,4 @@
-//! The program `minimatlab`. One program, which `cargo xtask test` runs test by test.
+//! Tests of the program `minimatlab`. `cargo xtask test` runs this program once per test.
 
 mod octave;
 mod program;

@@ -1,16 +1,16 @@
-//! Random programs do what GNU Octave does: print the same and leave the same variables, or fail.
+//! Random programs behave like in GNU Octave: they print the same and leave the same variables, or fail.
 //!
-//! `programs.octave` has programs with Octave's answers, made by this test where `BH_TEST_OCTAVE=write`. With `BH_TEST_ALL=1`
-//! other programs are compared with the Octave that is installed.
+//! `programs.octave` has programs with Octave's answers; `BH_TEST_OCTAVE=write` makes this test write it.
+//! `BH_TEST_ALL=1` compares other programs with the installed Octave.
 
 use crate::support;
 
 use std::path::{Path, PathBuf};
 use support::octave::{Case, answers, difference, is_installed, read};
 
-/// Programs that are stored.
+/// Stored programs.
 const STORED: u64 = 500;
-/// Further programs that are compared where Octave is installed.
+/// Further programs to compare with an installed Octave.
 const LIVE: u64 = 3000;
 
 fn scratch(name: &str) -> PathBuf {

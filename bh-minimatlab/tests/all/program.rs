@@ -1,4 +1,4 @@
-//! The program `minimatlab`: files, the prompt with its history, and under the profiler.
+//! The program `minimatlab`: files, the prompt with its history, and profiling.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn libraries() -> PathBuf {
     )
 }
 
-/// A folder of its own for a test, which is the home of its programs.
+/// A folder for a test, as the home of its programs.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("matlab").join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -26,7 +26,7 @@ fn command(program: &str, home: &Path) -> Command {
     command
 }
 
-/// Runs a command with an input; what it prints, and whether it succeeds.
+/// Runs a command with an input; returns its output and success.
 fn output(mut command: Command, input: &str) -> (bool, String) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -83,7 +83,7 @@ fn a_pipe_is_a_prompt() {
 #[test]
 fn the_prompt_of_a_terminal_has_a_history() {
     let home = folder("terminal");
-    // Recalls the line before with the key for up, changes it, and leaves.
+    // Recalls the previous line with the up key, changes it, and exits.
     let keys = ["x = 41\r", "\x1b[A\x7f2\r", "x\r", "exit\r"];
     let mut terminal = command("script", &home);
     terminal.args(["-qec", env!("CARGO_BIN_EXE_minimatlab"), "/dev/null"]);
@@ -92,8 +92,8 @@ fn the_prompt_of_a_terminal_has_a_history() {
     let (mut input, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut text = String::new();
     for key in keys {
-        // Line by line, as a person types: what comes before the prompt is ready is echoed by the terminal. The prompt of the line
-        // before is shown again with each key.
+        // Line by line, as by a person: the terminal echoes input that arrives before the prompt is ready. Each key
+        // prints the prompt again.
         let (mut line, mut ended) = (String::new(), text.is_empty());
         while !(ended && line.contains(">> ")) {
             let mut byte = [0];

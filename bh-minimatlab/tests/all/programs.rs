@@ -1,4 +1,4 @@
-//! Programs print what GNU Octave printed for them (`examples/*.txt`), and wrong programs give errors with their place.
+//! Programs print the same as in GNU Octave (`examples/*.txt`), and wrong programs give errors with their place.
 
 use crate::support;
 
@@ -64,7 +64,7 @@ const WRONG: &[(&str, usize, usize)] = &[
     ("x = end", 1, 5),
     ("printf('%q', 1)", 1, 1),
     ("x = 1:2:3:4", 1, 10),
-    // Words and brackets.
+    // Tokens and brackets.
     ("x = 1;\ny = (2 + [3, 4);", 2, 15),
     ("x = [1, 2", 1, 5),
     ("x = {", 1, 5),

@@ -1,4 +1,4 @@
-//! The page while a program runs: who gets it, and what it shows when.
+//! The page while a program runs: access, and its contents over time.
 
 use bh_report::Run;
 use bh_report::live::Live;
@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 
-/// The answer to a request for a path of the server, with its head.
+/// The server's answer to a request for a path, with its head.
 fn ask(address: &str, method: &str, path: &str) -> String {
     let host = address.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -28,12 +28,12 @@ fn data(live: &Live) -> Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// The data when this holds of it: fresh data is not made again for a moment.
+/// The data once a condition holds: the server does not update recent data.
 fn until(live: &Live, holds: impl Fn(&Value) -> bool) -> Value {
     std::iter::repeat_with(|| data(live)).find(holds).unwrap()
 }
 
-/// A connection that waits for the end, and has read the head of the answer.
+/// A connection that waits for the end, after the head of the answer.
 fn watch(live: &Live) -> TcpStream {
     let host = live.address().strip_prefix("http://").unwrap().split('/').next().unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -107,7 +107,7 @@ fn connections_that_ask_for_nothing_keep_nobody_waiting() {
     let host = live.address().strip_prefix("http://").unwrap().split('/').next().unwrap();
     let idle: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(host).unwrap()).collect();
     assert_eq!(data(&live)["waiting"], true);
-    // The server still waits for the requests of those that came before.
+    // The server still waits for requests on the earlier connections.
     for mut stream in idle {
         stream.set_nonblocking(true).unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);

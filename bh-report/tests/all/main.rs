@@ -1,4 +1,4 @@
-//! The page of a report. One program, which `cargo xtask test` runs test by test.
+//! Tests of the report's page. `cargo xtask test` runs this program once per test.
 
 mod live;
 mod page;

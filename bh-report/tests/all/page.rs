@@ -1,12 +1,12 @@
-//! The page's data from files as programs leave them.
+//! Computes the page's data from a program's files.
 
 use bh_report::{Run, data, write};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A kernel that ran twice in blocks and once compiled, of which the event that says all came last; a helper, a device and
-/// a second rank.
+/// A kernel that ran twice in blocks and once compiled, described by its last event; a helper, a device and a second
+/// rank.
 const TRACE: &str = r#"{"traceEvents":[
 {"name":"sqrt, add","cat":"ve-cpu","ph":"X","pid":1,"tid":7,"ts":10.0,"dur":1000.0,"args":{"kernel":0,"how":"in blocks"}},
 {"name":"sqrt, add","cat":"ve-cpu","ph":"X","pid":1,"tid":7,"ts":2000.0,"dur":500.0,"args":{"kernel":0,"how":"compiled"}},

@@ -1,4 +1,4 @@
-//! What is lent for reading while the program goes on: stable loans and exports.
+//! Stable loans and exports: buffers lent for reading while the program continues.
 
 use super::Arrays;
 use super::state::state_of;
@@ -8,7 +8,7 @@ use bh_core::abi::{Export, Loan, export, status};
 use bh_core::error::{Error, Result};
 
 impl Arrays {
-    /// Lends a buffer whose content stays as it is. Of one that others may write to, a copy is lent.
+    /// Lends a buffer whose content does not change. If others may write to it, lends a copy.
     pub(super) fn guarded(&mut self, index: u32, fixed: bool) -> Result<Loan> {
         let (index, lent) = if fixed {
             let bytes = self.buffers.get(index).bytes;
@@ -25,7 +25,7 @@ impl Arrays {
         Ok(Loan { data, bytes, token: self.loans.begin(lent) })
     }
 
-    /// Lends the host buffer of a base, which is up to date, to the application.
+    /// Exports the host buffer of a base, which must be up to date, to the application.
     pub fn export(&mut self, base: &Base, mode: u32) -> Result<Export> {
         let state = state_of(&mut self.bases, base)?;
         let (index, fixed) = (state.buffer, state.is_fixed());

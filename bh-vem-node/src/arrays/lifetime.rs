@@ -1,4 +1,4 @@
-//! How bases lose, keep and give up their data: poison, adoption, pins and maps, FREE and DISCARD, leaks.
+//! The lifetime of a base's data: poison, adoption, pins and maps, FREE and DISCARD, leaks.
 
 use super::Arrays;
 use super::state::{Leak, State, state_of};
@@ -8,9 +8,9 @@ use bh_core::abi::{Adoption, Loan, adopt, status};
 use bh_core::error::{Error, Result};
 
 impl Arrays {
-    /// Marks a base as lost; its first error stays.
+    /// Marks a base as lost; keeps its first error.
     pub fn poison(&mut self, base: &Base, error: Error) {
-        // Indices into the batch that failed mean nothing to those who read the base later; file and line do.
+        // The batch's indices have no meaning for later readers of the base; file and line do.
         let error = Error { block: None, instr: None, ..error };
         if self.drop_data(base, false).is_err() {
             return;
@@ -22,7 +22,7 @@ impl Arrays {
         }
     }
 
-    /// Takes the user's memory as a base's data.
+    /// Adopts the user's memory as a base's data.
     pub fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
         let data = adoption.data().cast::<u8>();
         let (release, argument) = adoption.release();
@@ -43,17 +43,17 @@ impl Arrays {
         state.host_valid = true;
         state.version = state.version.wrapping_add(1);
         state.buffer = self.buffers.adopt(data, state.bytes(), release, argument);
-        // Nobody ever writes to immutable memory.
+        // Immutable memory is guarded for ever.
         self.buffers.get(state.buffer).guards = u32::from(adoption.mode() == adopt::IMMUTABLE);
         Ok(())
     }
 
-    /// Counts the reasons why a base's memory must stay.
+    /// Pins a base's memory, or ends a pin.
     pub fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
         let state = state_of(&mut self.bases, base)?;
         let index = state.buffer;
         if pinned && !state.is_fixed() && index != NONE && self.buffers.get(index).guards > 0 {
-            // What may be written to at any time is not what others rely on.
+            // Writes to pinned memory are possible at any time, so others must not rely on its content.
             self.leave_guarded(base.id, false)?;
         }
         let state = state_of(&mut self.bases, base)?;
@@ -66,9 +66,9 @@ impl Arrays {
         Ok(())
     }
 
-    /// Notes that a loan of the host buffer lasts until `unmap`.
+    /// Turns a loan of the host buffer into a map, until `unmap`.
     pub fn mapped(&mut self, id: u64, loan: &Loan) {
-        // The reference stays; `unmap` ends it.
+        // `unmap` ends the reference to the buffer.
         self.loans.end(loan.token);
         if let Some(state) = self.bases.get_mut(&id) {
             state.maps += 1;
@@ -87,7 +87,8 @@ impl Arrays {
         Ok(())
     }
 
-    /// Drops a base's data. Pinned and mapped memory stays in place, and so does adopted memory unless it is given back.
+    /// Drops a base's data. Pinned and mapped memory stays in place, and so does adopted memory unless
+    /// `give_back_adopted`.
     pub(super) fn drop_data(&mut self, base: &Base, give_back_adopted: bool) -> Result<()> {
         let state = state_of(&mut self.bases, base)?;
         state.version = state.version.wrapping_add(1);
@@ -104,7 +105,7 @@ impl Arrays {
 
     /// FREE: drops the data; the base stays.
     pub fn free(&mut self, base: &Base) -> Result<()> {
-        // Contracted bases have no state and shall not get one.
+        // Contracted bases have no state, and must not get one.
         if !self.bases.contains_key(&base.id) {
             return Ok(());
         }
@@ -113,7 +114,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// DISCARD: drops the base; while it is mapped or pinned, its memory stays.
+    /// DISCARD: drops the base. Its memory stays until maps and pins end.
     pub fn discard(&mut self, base: &Base) -> Result<()> {
         self.free(base)?;
         if let Some(state) = self.bases.get_mut(&base.id) {
@@ -147,7 +148,7 @@ impl Arrays {
         })
     }
 
-    /// The bases that still have data, by id.
+    /// The bases that still have data, sorted by id.
     pub fn leaks(&self) -> Vec<Leak> {
         let has_data = |state: &State| state.buffer != NONE || !state.attachments.is_empty() || state.alias.is_some();
         let mut leaks: Vec<Leak> = self
@@ -167,7 +168,7 @@ impl Arrays {
             self.drop_alias(id);
             self.drop_attachments(id, None);
             if let Some(state) = self.bases.remove(&id) {
-                // A buffer that is still mapped loses that loan as well.
+                // Also releases the references of maps.
                 for _ in 0..=state.maps {
                     self.buffers.unref(state.buffer);
                 }

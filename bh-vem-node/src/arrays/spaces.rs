@@ -1,4 +1,4 @@
-//! Copies of a base in engines' spaces: attaching, lending, transfers to host memory, eviction.
+//! Copies of bases in engines' spaces: attachments, loans, transfers to host memory, eviction.
 
 use super::Arrays;
 use super::state::{Source, Step, Transfer, state_of, unknown};
@@ -10,11 +10,11 @@ use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 use std::ptr;
 
-/// What comes next in taking a base out of a space.
+/// The next step in taking a base out of a space.
 pub enum Detached {
-    /// It is out.
+    /// It has left the space.
     Done,
-    /// This base, which is only there, has to be in host memory first.
+    /// The only copy of this base must move to host memory first.
     NeedsHost(Base),
 }
 
@@ -34,7 +34,7 @@ impl Arrays {
         if mode & (access::WRITE | access::DISCARD) != 0 {
             if let Some(&alias) = self.buffers.attachment_aliases(index).first() {
                 if mode & access::DISCARD != 0 && !self.buffers.is_attachment_lent(index) {
-                    // The aliases keep it; the engine makes another one.
+                    // The aliases keep the attachment; the engine creates another one.
                     self.drop_attachments(id, None);
                     self.make_host_stale(id)?;
                     return Ok(none);
@@ -48,7 +48,7 @@ impl Arrays {
         Ok(Step::Ready(Loan { data: handle, bytes, token: self.loans.begin(Lent::Attachment(index)) }))
     }
 
-    /// Drops the copies in engines' spaces, but for one space.
+    /// Drops the copies in engines' spaces, except for one space.
     pub(super) fn drop_attachments(&mut self, id: u64, keep: Option<u32>) {
         let Some(state) = self.bases.get_mut(&id) else { return };
         let buffers = &mut self.buffers;
@@ -61,7 +61,7 @@ impl Arrays {
         });
     }
 
-    /// The host buffer no longer holds the current values: it goes, unless it must stay where it is.
+    /// Marks the host buffer as outdated, and releases it unless it must stay in place.
     pub(super) fn make_host_stale(&mut self, id: u64) -> Result<()> {
         self.drop_alias(id);
         let Some(state) = self.bases.get_mut(&id) else { return Ok(()) };
@@ -71,7 +71,7 @@ impl Arrays {
             return Ok(());
         }
         if fixed {
-            // A later transfer will write here.
+            // A later transfer writes to this buffer.
             if was_valid {
                 self.copy_out_aliases(index)?;
             }
@@ -87,7 +87,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// Prepares the copy of a device's data to the host.
+    /// Prepares a transfer from an engine's space to the host.
     pub(super) fn begin_transfer(&mut self, id: u64) -> Result<Transfer> {
         let Some(state) = self.bases.get_mut(&id) else { return Err(unknown(id)) };
         let Some(&(_, attachment)) = state.attachments.first() else { return Err(unknown(id)) };
@@ -103,8 +103,8 @@ impl Arrays {
         Ok(Transfer { id, version, buffer: index, attachment, handle, operations, data, bytes, part: None })
     }
 
-    /// Ends a transfer; the host buffer is valid unless the base changed meanwhile or the transfer failed. With an error,
-    /// what was to be transferred is `lost`.
+    /// Ends a transfer. The host buffer becomes valid unless the transfer failed or the base has changed. With `lost`,
+    /// a current base is poisoned after a failure.
     pub fn end_transfer(&mut self, transfer: &Transfer, success: bool, lost: Option<&Error>) {
         let (mut was_alias, mut gone) = (false, None);
         if let Some(state) = self.bases.get_mut(&transfer.id) {
@@ -148,7 +148,7 @@ impl Arrays {
         let state = state_of(&mut self.bases, base)?;
         if exclusive {
             state.poison = None;
-            // This may fail, so it comes before the registry takes the handle.
+            // Before the registry takes the handle, because this may fail.
             self.make_host_stale(base.id)?;
             self.drop_attachments(base.id, Some(space));
         }
@@ -165,7 +165,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// One step of taking a base out of a space. Its only copy is not given up before it is somewhere else.
+    /// One step of taking a base out of a space. Its only copy must be elsewhere first.
     pub fn detach(&mut self, base: &Base, space: u32) -> Result<Detached> {
         let Some(state) = self.bases.get_mut(&base.id) else { return Ok(Detached::Done) };
         if let Some(alias) = &state.alias
@@ -224,9 +224,9 @@ impl Arrays {
     }
 }
 
-/// What reads, writes and prefetches of parts need.
+/// Reads, writes and prefetches of parts.
 impl Arrays {
-    /// Lends the copy in an engine's space of a base whose host copy is not valid.
+    /// Lends the attachment of a base without a valid host copy.
     pub fn lend_attachment(&mut self, base: &Base) -> Option<(Loan, AttachmentOps)> {
         let state = self.bases.get(&base.id)?;
         if state.host_valid || state.poison.is_some() || state.alias.is_some() {
@@ -238,7 +238,7 @@ impl Arrays {
         Some((Loan { data, bytes, token: self.loans.begin(Lent::Attachment(index)) }, operations))
     }
 
-    /// The space of the only valid copy of a base, if it can be written to in part.
+    /// The space of the only valid copy of a base, if it supports writes to parts.
     pub fn writable_space(&self, base: &Base) -> Option<u32> {
         let state = self.bases.get(&base.id)?;
         let &(space, index) = state.attachments.first()?;
@@ -246,7 +246,7 @@ impl Arrays {
         writable.then_some(space)
     }
 
-    /// The functions of a lent attachment.
+    /// The operations of a lent attachment.
     pub fn operations_of(&self, loan: &Loan) -> Option<AttachmentOps> {
         match self.loans.get(loan.token) {
             Some(Lent::Attachment(index)) => Some(*self.buffers.operations(index)),

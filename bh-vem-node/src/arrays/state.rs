@@ -1,4 +1,4 @@
-//! What the registry knows about each base.
+//! The state of each base.
 
 use crate::buffer::NONE;
 use bh_bytecode::{Base, DType, View};
@@ -31,44 +31,44 @@ impl Hasher for IdHasher {
     }
 }
 
-/// A lazy copy: the content is that of a view of a version of another base.
+/// A lazy copy: it has the content of a view of another base's version.
 #[derive(Clone)]
 pub struct Alias {
     pub source: Source,
-    /// The base that it was made from, which may be gone.
+    /// The source base, which may already be dropped.
     pub of: Base,
     pub view: View,
 }
 
-/// The version of another base that an alias shows a part of.
+/// The source of an alias.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// In a host buffer.
+    /// A host buffer.
     Buffer(u32),
-    /// In an engine's space: the space and the attachment.
+    /// A space and an attachment in it.
     Attachment(u32, u32),
 }
 
-/// What is known about a base.
+/// The state of a base.
 #[derive(Clone)]
 pub struct State {
     pub len: i64,
     pub dtype: DType,
-    /// A transfer to the host buffer is under way, with the registry unlocked.
+    /// A transfer to the host buffer is in progress, with the registry unlocked.
     pub transferring: bool,
     /// The host buffer holds the current values.
     pub host_valid: bool,
     /// The host buffer is the user's memory.
     pub adopted: bool,
-    /// Dropped by the program while mapped or pinned; goes when that ends.
+    /// The program dropped it while it was mapped or pinned; its memory stays until that ends.
     pub discarded: bool,
     /// The host buffer, or [`NONE`].
     pub buffer: u32,
     pub pins: u32,
     pub maps: u32,
-    /// Counts changes of the data, so that a transfer notices that it is outdated.
+    /// Counts changes of the data, so that transfers detect outdated copies.
     pub version: u32,
-    /// Valid copies in other spaces.
+    /// Valid copies in other spaces: space and attachment.
     pub attachments: Vec<(u32, u32)>,
     pub alias: Option<Box<Alias>>,
     pub poison: Option<Box<Error>>,
@@ -105,7 +105,7 @@ impl State {
     }
 }
 
-/// A copy from an engine's space to host memory, to be made with the registry unlocked.
+/// A copy from an engine's space to host memory, to run with the registry unlocked.
 pub struct Transfer {
     pub id: u64,
     pub version: u32,
@@ -115,11 +115,11 @@ pub struct Transfer {
     pub operations: AttachmentOps,
     pub data: *mut u8,
     pub bytes: usize,
-    /// The base, and the view of the attachment that is copied densely; the whole if there is none.
+    /// A base and a view of the attachment to copy, packed; `None` for all of it.
     pub part: Option<(Base, View)>,
 }
 
-/// A copy of a part of an attachment within its space, to be made with the registry unlocked.
+/// A copy of a part of an attachment within its space, to run with the registry unlocked.
 pub struct SpaceCopy {
     pub id: u64,
     pub version: u32,
@@ -130,15 +130,15 @@ pub struct SpaceCopy {
     pub part: (Base, View),
 }
 
-/// What comes next in an `acquire`.
+/// The next step of an `acquire`.
 pub enum Step {
-    /// It is done.
+    /// The loan.
     Ready(Loan),
-    /// Make this copy within a space, finish it, and try again.
+    /// Run this copy within a space, end it, and try again.
     Clone(SpaceCopy),
-    /// Make this transfer, finish it, and try again.
+    /// Run this transfer, end it, and try again.
     Transfer(Transfer),
-    /// Another thread is transferring the base; try again when it is done.
+    /// Another thread transfers the base; try again afterwards.
     Wait,
 }
 
@@ -153,7 +153,7 @@ pub struct Leak {
     pub len: i64,
 }
 
-/// The state of a base, made if need be. Fails if the base was known with another type or length.
+/// The state of a base, created if necessary. Fails if the base is known with another type or length.
 pub fn state_of<'a>(bases: &'a mut Bases, base: &Base) -> Result<&'a mut State> {
     let state = bases.entry(base.id).or_insert_with(|| State::new(base));
     if state.len != base.len || state.dtype as u8 != base.dtype {

@@ -9,11 +9,11 @@ use bh_core::abi::{Fresh, status};
 use bh_core::error::{Error, Result};
 use std::ffi::c_void;
 
-/// What to do about a new alias.
+/// The result of a request for an alias.
 pub enum Aliased {
-    /// It is made.
+    /// The alias exists.
     Done,
-    /// The source has to be in host memory first.
+    /// The source must be in host memory first.
     NeedsHost,
 }
 
@@ -26,14 +26,14 @@ impl Arrays {
         Ok(())
     }
 
-    /// Turns an alias of a host buffer into an array of its own.
+    /// Turns an alias of a host buffer into an independent array.
     pub(super) fn materialise(&mut self, id: u64) -> Result<()> {
         let Some(state) = self.bases.get_mut(&id) else { return Ok(()) };
         let Some(alias) = &state.alias else { return Ok(()) };
         let Source::Buffer(source) = alias.source else { return Ok(()) };
         let target = self.buffers.allocate(state.bytes(), false)?;
-        // SAFETY: the view was checked against the source buffer, which the alias keeps alive; the target has the
-        // alias's size, which equals the view's.
+        // SAFETY: `alias` checked the view against the source buffer, which the alias keeps alive; the target has the
+        // bytes of the view's elements.
         unsafe { self.buffers.gather(&alias.view, state.dtype.size(), source, target) };
         self.drop_alias(id);
         self.alias_copies.add(1);
@@ -43,7 +43,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// Forgets that a base is an alias.
+    /// Ends an alias.
     pub(super) fn drop_alias(&mut self, id: u64) {
         let Some(alias) = self.bases.get_mut(&id).and_then(|state| state.alias.take()) else { return };
         match alias.source {
@@ -59,7 +59,7 @@ impl Arrays {
         self.spare_alias = Some(alias);
     }
 
-    /// Brings an alias of an attachment to host memory, where it becomes an array of its own.
+    /// Prepares the transfer of an alias of an attachment to host memory, where it becomes an independent array.
     pub(super) fn begin_alias_transfer(&mut self, id: u64) -> Result<Transfer> {
         let Some(state) = self.bases.get_mut(&id) else { return Err(unknown(id)) };
         let Some(alias) = &state.alias else { return Err(unknown(id)) };
@@ -77,7 +77,8 @@ impl Arrays {
         Ok(Transfer { id, version, buffer: index, attachment, handle, operations, data, bytes, part })
     }
 
-    /// Makes an alias of an attachment an array of its own: in its space, or in host memory if it cannot be copied there.
+    /// Turns an alias of an attachment into an independent array: in its space, or in host memory if the engine cannot
+    /// copy there.
     pub(super) fn begin_clone(&mut self, id: u64) -> Result<Step> {
         let Some(state) = self.bases.get_mut(&id) else { return Err(unknown(id)) };
         let Some(alias) = &state.alias else { return Err(unknown(id)) };
@@ -95,7 +96,7 @@ impl Arrays {
         Ok(Step::Clone(SpaceCopy { id, version, space, attachment, handle, operations, part }))
     }
 
-    /// Ends a clone; its handle goes to the alias, unless that changed meanwhile.
+    /// Ends a clone; gives its handle to the alias, unless that has changed.
     pub fn end_clone(&mut self, clone: &SpaceCopy, handle: Option<*mut c_void>) {
         let mut current = false;
         if let Some(state) = self.bases.get_mut(&clone.id) {
@@ -117,7 +118,7 @@ impl Arrays {
         self.buffers.unref_attachment(clone.attachment);
     }
 
-    /// A second buffer for a base.
+    /// Lends a buffer for a base's next version.
     pub fn fresh(&mut self, base: &Base) -> Result<Fresh> {
         let bytes = state_of(&mut self.bases, base)?.bytes();
         let index = self.buffers.allocate(bytes, false)?;
@@ -125,7 +126,7 @@ impl Arrays {
         Ok(Fresh { data, bytes, token: self.loans.begin(Lent::Fresh(index)) })
     }
 
-    /// Gives up a second buffer.
+    /// Releases a buffer for a next version.
     pub fn drop_fresh(&mut self, token: u64) {
         match self.loans.get(token) {
             Some(Lent::Fresh(index)) => {
@@ -136,7 +137,8 @@ impl Arrays {
         }
     }
 
-    /// Replaces a base's buffer by a fresh one, whose loan ends. A buffer that must stay gets the content instead.
+    /// Makes a fresh buffer the base's data, and ends its loan. If the base's memory must stay in place, copies the
+    /// content there.
     pub fn commit_rename(&mut self, base: &Base, token: u64) -> Result<()> {
         let Some(Lent::Fresh(index)) = self.loans.get(token) else {
             return Err(Error::new(status::HANDLE, format!("rename of base {}: no buffer of `fresh`", base.id)));
@@ -149,7 +151,7 @@ impl Arrays {
         outcome
     }
 
-    /// Makes a buffer that of a base; the reference to it is the base's then, unless this fails.
+    /// Makes a buffer the base's data; the base takes over the reference, unless this fails.
     fn replace_buffer(&mut self, base: &Base, index: u32) -> Result<()> {
         let state = state_of(&mut self.bases, base)?;
         if self.buffers.get(index).bytes != state.bytes() {
@@ -157,7 +159,7 @@ impl Arrays {
         }
         let (old, fixed) = (state.buffer, state.is_fixed());
         if fixed && old != NONE {
-            // This may fail, so it comes before anything changes.
+            // Before any change, because this may fail.
             self.copy_out_aliases(old)?;
         }
         let state = state_of(&mut self.bases, base)?;
@@ -178,7 +180,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// Makes a base a lazy copy of a view of another one, where that one's data is.
+    /// Makes a base a lazy copy of a view of another one, in the space of that one's data.
     pub fn alias(&mut self, alias: &Base, base: &Base, view: &View) -> Result<Aliased> {
         let refuse = |text: &str| Err(Error::new(status::ARGUMENT, format!("alias of base {}: {text}", base.id)));
         if alias.id == base.id {
@@ -214,11 +216,11 @@ impl Arrays {
         state.poison = None;
         state.version = state.version.wrapping_add(1);
         if let (Source::Buffer(index), true) = (found, state.buffer != NONE) {
-            // The alias must stay where it is: copy now.
+            // The alias must stay in place: copy immediately.
             let (target, size) = (state.buffer, state.dtype.size());
             state.host_valid = true;
             self.copy_out_aliases(target)?;
-            // SAFETY: the view fits the source buffer, and the target has as many elements.
+            // SAFETY: the view fits the source buffer, and the target has space for its elements.
             unsafe { self.buffers.gather(view, size, index, target) };
             return Ok(Aliased::Done);
         }

@@ -1,4 +1,4 @@
-//! A host and a device for the tests: memory that counts itself, and copies that count their uses.
+//! A host that counts its memory, and a device that counts its calls, for tests.
 
 use crate::registry::ArrayRegistry;
 use bh_bytecode::{Base, DType};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What the host's functions work on.
+/// The context of the host's functions.
 #[derive(Default)]
 struct HostState {
     live: AtomicUsize,
@@ -21,7 +21,7 @@ struct HostState {
     counters: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
 }
 
-/// A host whose memory is freed and counted exactly.
+/// A host that counts and frees all of its memory.
 pub struct FakeHost {
     state: Arc<HostState>,
     table: Rc<HostTable>,
@@ -68,7 +68,7 @@ unsafe extern "C" fn host_free(context: *mut c_void, data: *mut c_void, bytes: u
 unsafe extern "C" fn log(_: *mut c_void, _: u32, _: *const c_char) {}
 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
-    // SAFETY: the context is the host's state, the name a C string; the counters live as long as the host.
+    // SAFETY: the context is the host's state and the name a C string; counters live as long as the host.
     unsafe {
         let name = CStr::from_ptr(name).to_string_lossy().into_owned();
         let mut counters = (*context.cast::<HostState>()).counters.lock().unwrap();
@@ -99,7 +99,7 @@ unsafe extern "C" fn memory_left(_: *mut c_void) -> u64 {
 }
 
 impl FakeHost {
-    /// A host that may give out `limit` bytes (0: any number).
+    /// A host with a memory limit of `limit` bytes; 0 for none.
     pub fn new(limit: usize) -> FakeHost {
         let state = Arc::new(HostState { limit: AtomicUsize::new(limit), ..HostState::default() });
         let table = Rc::new(HostTable {
@@ -123,13 +123,13 @@ impl FakeHost {
         FakeHost { state, table }
     }
 
-    /// The safe side.
+    /// The host's safe interface.
     pub fn host(&self) -> Host {
-        // SAFETY: the table is counted, so that it stays where it is, and lives as long as `self`, which the tests keep longest.
+        // SAFETY: the reference count keeps the table at its address; `self` outlives the host's users in tests.
         unsafe { Host::new(Rc::as_ptr(&self.table)) }
     }
 
-    /// Bytes given out and not given back.
+    /// Bytes allocated and not freed.
     pub fn live(&self) -> usize {
         self.state.live.load(Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl FakeHost {
     }
 }
 
-/// A registry with the host below it and its C table.
+/// A registry with a fake host, and its C table.
 pub struct Fixture {
     table: Rc<RegistryTable>,
     pub registry: Arc<ArrayRegistry>,
@@ -157,14 +157,14 @@ impl Fixture {
     pub fn with_limit(limit: usize) -> Fixture {
         let fake = FakeHost::new(limit);
         let registry = Arc::new(ArrayRegistry::new(fake.host()));
-        // SAFETY: the registry is counted, so that it stays where it is, and lives as long as the fixture.
+        // SAFETY: the reference count keeps the registry at its address, and the fixture keeps it alive.
         let table = Rc::new(unsafe { registry_table::<ArrayRegistry>(Arc::as_ptr(&registry)) });
         Fixture { table, registry, fake }
     }
 
-    /// What engines get.
+    /// The engines' interface.
     pub fn engine(&self) -> Registry {
-        // SAFETY: the table is counted, so that it stays where it is, and lives as long as the fixture.
+        // SAFETY: the reference count keeps the table at its address, and the fixture keeps it alive.
         unsafe { Registry::new(Rc::as_ptr(&self.table)) }
     }
 
@@ -176,7 +176,7 @@ impl Fixture {
     /// Writes values at the start of an i32 base.
     pub fn write(&self, base: &Base, access: u32, values: &[i32]) {
         let loan = self.engine().acquire(base, access).unwrap();
-        // SAFETY: the loan has room for the base's elements.
+        // SAFETY: the loan has space for the base's elements.
         unsafe { ptr::copy_nonoverlapping(values.as_ptr(), loan.data().cast::<i32>(), values.len()) };
     }
 }
@@ -191,7 +191,7 @@ impl Drop for Fixture {
 /// The values of an i32 base, as an engine reads them.
 pub fn values(engine: &Registry, base: &Base) -> Result<Vec<i32>, Error> {
     let loan = engine.acquire(base, access::READ)?;
-    // SAFETY: the loan has room for the base's elements.
+    // SAFETY: the loan has the base's elements.
     let values = unsafe { std::slice::from_raw_parts(loan.data().cast::<i32>(), base.len as usize) }.to_vec();
     Ok(values)
 }
@@ -230,7 +230,7 @@ unsafe extern "C" fn to_host(
     bytes: usize,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the handle is a `DeviceCopy`, and the registry gives room for the base.
+    // SAFETY: the handle is a `DeviceCopy`, and the registry provides space for the base.
     unsafe {
         let copy = &*handle.cast::<DeviceCopy>();
         copy.downloads.fetch_add(1, Ordering::Relaxed);
@@ -247,7 +247,7 @@ unsafe extern "C" fn drop_copy(_: *mut c_void, handle: *mut c_void) {
     unsafe { (*handle.cast::<DeviceCopy>()).drops.fetch_add(1, Ordering::Relaxed) };
 }
 
-/// The device's functions.
+/// The device's operations.
 pub const DEVICE: AttachmentOps = AttachmentOps {
     struct_size: size_of::<AttachmentOps>(),
     context: ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! The registry's rules, seen from engines and from the program.
+//! Tests the registry's rules through the interfaces of engines and programs.
 
 mod fake;
 mod regions;
@@ -36,7 +36,7 @@ fn a_loan_outlives_the_base() {
     let loan = f.engine().acquire(&a, access::READ).unwrap();
     f.registry.with(|arrays| arrays.discard(&a)).unwrap();
     assert_eq!(f.fake.live(), 16);
-    // SAFETY: the loan keeps the buffer.
+    // SAFETY: the loan keeps the buffer alive, which has more than three elements.
     assert_eq!(unsafe { *loan.data().cast::<i32>().add(3) }, 4);
     drop(loan);
     assert_eq!(f.fake.live(), 0);
@@ -83,15 +83,15 @@ fn renames_swap_buffers_under_loans() {
     f.write(&a, ALL_NEW, &[1, 2, 3]);
     let old = f.engine().acquire(&a, access::READ).unwrap();
     let fresh = f.engine().fresh(&a).unwrap();
-    // SAFETY: room for three elements.
+    // SAFETY: the buffer has three elements.
     unsafe { fresh.data().cast::<i32>().copy_from([7, 8, 9].as_ptr(), 3) };
     f.engine().commit_rename(&a, fresh).unwrap();
     assert_eq!(f.values(&a).unwrap(), [7, 8, 9]);
-    // SAFETY: the loan keeps the old buffer.
+    // SAFETY: the loan keeps the old buffer alive.
     assert_eq!(unsafe { *old.data().cast::<i32>() }, 1);
     drop(old);
     assert_eq!(f.fake.live(), 12);
-    // A fresh buffer that is not needed after all.
+    // A fresh buffer that is not used.
     let fresh = f.engine().fresh(&a).unwrap();
     drop(fresh);
     assert_eq!(f.fake.live(), 12);
@@ -105,7 +105,7 @@ fn renaming_a_pinned_base_copies_into_place() {
     f.registry.with(|arrays| arrays.pin(&a, true)).unwrap();
     let before = f.engine().acquire(&a, access::READ).unwrap();
     let fresh = f.engine().fresh(&a).unwrap();
-    // SAFETY: room for two elements.
+    // SAFETY: the buffer has two elements.
     unsafe { fresh.data().cast::<i32>().copy_from([5, 6].as_ptr(), 2) };
     f.engine().commit_rename(&a, fresh).unwrap();
     let after = f.engine().acquire(&a, access::READ).unwrap();
@@ -129,13 +129,13 @@ fn aliases_are_copied_when_read_or_before_their_source_changes() {
     assert_eq!(f.fake.live(), 64);
     assert_eq!(f.values(&work).unwrap(), [5, 6, 9, 10]);
     assert_eq!(f.fake.live(), 80);
-    // The source changes in place: the copy is made first.
+    // The source changes in place: the alias is copied first.
     f.engine().alias(&work, &grid, &center).unwrap();
     assert_eq!(f.fake.live(), 64);
     f.write(&grid, access::WRITE, &[100; 16]);
     assert_eq!(f.fake.live(), 80);
     assert_eq!(f.values(&work).unwrap(), [5, 6, 9, 10]);
-    // The source is overwritten as a whole: the alias keeps the old buffer, nothing is copied.
+    // The source is overwritten as a whole: the alias keeps the old buffer, without a copy.
     f.engine().alias(&work, &grid, &center).unwrap();
     f.write(&grid, ALL_NEW, &numbers);
     assert_eq!(f.fake.live(), 128);
@@ -145,7 +145,7 @@ fn aliases_are_copied_when_read_or_before_their_source_changes() {
     f.engine().alias(&work, &grid, &center).unwrap();
     f.write(&work, ALL_NEW, &[1, 2, 3, 4]);
     assert_eq!((f.values(&work).unwrap(), f.fake.count("node.alias_copies")), (vec![1, 2, 3, 4], 3));
-    // The source goes away: the alias still has its version.
+    // The source is dropped: the alias keeps its version.
     f.engine().alias(&work, &grid, &center).unwrap();
     f.registry.with(|arrays| arrays.discard(&grid)).unwrap();
     assert_eq!(f.values(&work).unwrap(), [5, 6, 9, 10]);
@@ -159,7 +159,7 @@ fn double_buffering_needs_two_buffers_and_no_copy() {
     for step in 0..5 {
         let old = f.engine().acquire(&grid, access::READ).unwrap();
         let fresh = f.engine().fresh(&grid).unwrap();
-        // SAFETY: room for 16 elements.
+        // SAFETY: the buffer has 16 elements.
         unsafe { std::slice::from_raw_parts_mut(fresh.data().cast::<i32>(), 16).fill(step) };
         f.engine().commit_rename(&grid, fresh).unwrap();
         f.engine().alias(&work, &grid, &center).unwrap();
@@ -197,8 +197,7 @@ fn devices_and_host_take_turns() {
     let loan = f.engine().acquire_in(&a, mine, access::READ).unwrap();
     assert_eq!(loan.data(), uploaded.handle());
     assert_eq!(uploaded.uses(), (0, 0));
-    // That loan keeps the device copy although another device writes.
-    // SAFETY: as above.
+    // The loan keeps the device copy while another device writes. SAFETY: the copies outlive the fixture's use of them.
     unsafe { f.engine().attach(&a, other, written.handle(), true, &DEVICE) }.unwrap();
     assert_eq!((uploaded.uses(), f.fake.live()), ((0, 0), 0));
     drop(loan);
@@ -207,7 +206,7 @@ fn devices_and_host_take_turns() {
     assert_eq!(f.values(&a).unwrap(), [9; 4]);
     assert_eq!(f.values(&a).unwrap(), [9; 4]);
     assert_eq!((written.uses(), f.fake.count("node.to_host")), ((1, 0), 1));
-    // The host writes: the device's copy goes.
+    // The host writes: the device copy is dropped.
     f.write(&a, access::WRITE, &[3]);
     assert_eq!(written.uses(), (1, 1));
     assert_eq!(f.values(&a).unwrap(), [3, 9, 9, 9]);
@@ -226,12 +225,12 @@ fn a_write_on_the_device_makes_the_host_stale() {
     assert_eq!((loan.data(), f.fake.live()), (copy.handle(), 0));
     drop(loan);
     assert_eq!(f.values(&a).unwrap(), [6; 4]);
-    // Attaching the same handle again neither drops nor doubles it.
-    // SAFETY: as above.
+    // Attaching the same handle again neither drops nor duplicates it. SAFETY: the copy outlives the fixture's use of
+    // it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
     f.write(&a, ALL_NEW, &[2; 4]);
     assert_eq!(copy.uses(), (1, 1));
-    // SAFETY: as above; this call is refused.
+    // SAFETY: the copy outlives the fixture; this call is refused.
     let error = unsafe { f.engine().attach(&a, space + 1, copy.handle(), true, &DEVICE) }.unwrap_err();
     assert_eq!(error.status, status::ARGUMENT);
 }
@@ -277,7 +276,7 @@ fn blocks_sync_free_and_discard() {
     f.registry.finish_block(&system_batch(Opcode::Discard, &a).as_ref(), 0);
     f.registry.finish_block(&system_batch(Opcode::Discard, &contracted).as_ref(), 0);
     assert_eq!(f.fake.live(), 0);
-    // A block that does not exist is no reason to fail.
+    // A block that does not exist is ignored.
     f.registry.finish_block(&system_batch(Opcode::Discard, &a).as_ref(), 7);
 }
 
@@ -288,7 +287,7 @@ unsafe extern "C" fn count_release(argument: *mut c_void, data: *mut c_void) {
 }
 
 fn shared(data: *mut c_void, release: Option<ReleaseFn>, argument: *mut c_void) -> Adoption {
-    // SAFETY: the tests adopt memory of the base's size, or none.
+    // SAFETY: the tests adopt memory of the base's size, or an empty base.
     unsafe { Adoption::new(data, adopt::SHARED, memory::HOST, release, argument) }
 }
 
@@ -309,7 +308,7 @@ fn adopted_memory_stays_in_place_until_discarded() {
     assert_eq!(loan.data(), data.cast());
     drop(loan);
     assert_eq!(f.values(&work).unwrap(), [2, 3]);
-    // A device writes; the next read brings it back to the same place.
+    // A device writes; the next read transfers the data to the same place.
     let space = f.engine().new_space();
     // SAFETY: the copy outlives the fixture's use of it.
     unsafe { f.engine().attach(&a, space, copy.handle(), true, &DEVICE) }.unwrap();
@@ -332,7 +331,7 @@ fn a_mapped_base_survives_its_discard() {
     let loan = f.registry.lend(&a, HOST_SPACE, access::READ).unwrap();
     f.registry.with(|arrays| arrays.mapped(1, &loan));
     f.registry.with(|arrays| arrays.discard(&a)).unwrap();
-    // SAFETY: the map keeps the memory.
+    // SAFETY: the map keeps the memory alive.
     assert_eq!(unsafe { *loan.data.cast::<i32>() }, 1);
     f.registry.with(|arrays| arrays.unmap(&a)).unwrap();
     assert_eq!(f.fake.live(), 0);
@@ -374,13 +373,13 @@ fn rehearsals_count_and_change_nothing() {
         let fresh = f.engine().fresh(&a).unwrap();
         assert!(fresh.data().is_null());
         f.engine().commit_rename(&a, fresh).unwrap();
-        // A lazy copy gets memory as the base changes.
+        // A lazy copy gets memory when its base changes.
         f.engine().alias(&b, &a, &View::contiguous(&[8]).unwrap()).unwrap();
         drop(f.engine().acquire(&a, access::WRITE).unwrap());
         f.registry.with(|arrays| arrays.discard(&a)).unwrap();
         drop(f.engine().acquire(&c, ALL_NEW).unwrap());
     });
-    // The second `a` beside the first one and `b`; `b` and `c` are less.
+    // The second `a` beside the first one and `b` is the peak; `b` and `c` take less.
     assert_eq!((tally.peak(), tally.refused()), (96, 0));
     assert_eq!((f.fake.live(), f.fake.count("node.peak_bytes")), (live, peak));
     assert_eq!(f.values(&a).unwrap(), [1; 16]);
@@ -395,12 +394,12 @@ fn rehearsals_find_out_what_does_not_fit() {
     let (_, tally) = f.registry.rehearse(64, || {
         drop(f.engine().acquire(&b, ALL_NEW).unwrap());
         assert_eq!(f.engine().fresh(&a).unwrap_err().status, status::MEMORY);
-        // What is given back can be had again.
+        // Freed memory is available again.
         f.registry.with(|arrays| arrays.discard(&a)).unwrap();
         drop(f.engine().fresh(&b).unwrap());
     });
     assert_eq!((tally.peak(), tally.refused()), (64, 1));
-    // Calls of other threads are no part of it.
+    // Other threads' calls are not part of the rehearsal.
     let engine = f.engine();
     let take = || drop(engine.acquire(&b, ALL_NEW).unwrap());
     let (_, tally) = f.registry.rehearse(0, || std::thread::scope(|scope| scope.spawn(take).join().unwrap()));

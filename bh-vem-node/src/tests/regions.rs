@@ -1,4 +1,4 @@
-//! Parts of arrays on a device: reads, writes, aliases and eviction, and what is lent while the program goes on.
+//! Tests parts of arrays on a device: reads, writes, aliases and eviction, and loans while the program continues.
 
 use super::fake::{Fixture, ints};
 use super::{ALL_NEW, count_release};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// An array on the device.
 struct Array(Mutex<Vec<i32>>);
 
-/// What the device did, in elements.
+/// Counts of the device, in elements.
 #[derive(Default)]
 struct Device {
     read: AtomicUsize,
@@ -21,7 +21,7 @@ struct Device {
     cloned: AtomicUsize,
     prefetched: AtomicUsize,
     dropped: AtomicUsize,
-    /// It cannot be read any more.
+    /// Reads fail.
     broken: AtomicBool,
 }
 
@@ -40,16 +40,16 @@ impl Attachment for Array {
 
     unsafe fn read(self: &Arc<Self>, device: &Device, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         device.read.fetch_add(view.len() as usize, Ordering::Relaxed);
-        // SAFETY: the view lies in the base, whose elements are the vector's, and `memory` is writable for it, as
-        // [`Attachment::read`] asks.
+        // SAFETY: the view is within the base, whose elements are the vector's, and `memory` is writable for it, as
+        // [`Attachment::read`] requires.
         unsafe { strided::load(dtype, view, self.0.lock().unwrap().as_ptr().cast(), memory) };
         Ok(())
     }
 
     unsafe fn write(self: &Arc<Self>, device: &Device, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         device.written.fetch_add(view.len() as usize, Ordering::Relaxed);
-        // SAFETY: the view lies in the base, whose elements are the vector's, and `memory` is readable for it, as
-        // [`Attachment::write`] asks.
+        // SAFETY: the view is within the base, whose elements are the vector's, and `memory` is readable for it, as
+        // [`Attachment::write`] requires.
         unsafe { strided::store(dtype, view, self.0.lock().unwrap().as_mut_ptr().cast(), memory) };
         Ok(())
     }
@@ -74,11 +74,11 @@ impl Device {
     /// Attaches a copy of a base.
     fn attach(&self, f: &Fixture, base: &Base, space: u32, values: &[i32], exclusive: bool) {
         let array = Arc::new(Array(Mutex::new(values.to_vec())));
-        // SAFETY: the tests' devices live longer than their registries.
+        // SAFETY: the tests' devices outlive their registries.
         unsafe { f.engine().attach_copy(base, space, array, exclusive, self) }.unwrap();
     }
 
-    /// Gives a base its only data, on the device.
+    /// Puts a base's only data on the device.
     fn put(&self, f: &Fixture, base: &Base, space: u32, values: &[i32]) {
         self.attach(f, base, space, values, true);
     }
@@ -88,7 +88,7 @@ impl Device {
     }
 }
 
-/// The elements of a view, read as a program reads them.
+/// The elements of a view, read by the program.
 fn window(f: &Fixture, base: &Base, view: &View) -> Vec<i32> {
     let mut found = vec![0i32; view.len() as usize];
     let mut stride: Vec<i64> = view
@@ -102,7 +102,7 @@ fn window(f: &Fixture, base: &Base, view: &View) -> Vec<i32> {
         })
         .collect();
     stride.reverse();
-    // SAFETY: room for all elements, densely.
+    // SAFETY: `found` has space for all elements, packed.
     let memory = unsafe { HostMemory::new(found.as_mut_ptr().cast(), &stride) };
     f.engine().read(base, view, &memory).unwrap();
     found
@@ -123,7 +123,7 @@ fn a_read_moves_what_it_reads_and_a_write_what_it_writes() {
     assert_eq!(device.counts(), [11, 0, 0]);
     assert_eq!((f.fake.count("node.region_read_bytes"), f.fake.count("node.to_host"), f.fake.live()), (44, 0, 0));
     let value = [100i32, 200];
-    // SAFETY: two elements.
+    // SAFETY: `value` has two elements.
     let memory = unsafe { HostMemory::new(value.as_ptr().cast_mut().cast(), &[4]) };
     f.engine().write(&a, &View::new(5, &[2], &[1]).unwrap(), &memory).unwrap();
     assert_eq!(window(&f, &a, &View::new(4, &[4], &[1]).unwrap()), [4, 100, 200, 7]);
@@ -140,23 +140,23 @@ fn aliases_stay_on_the_device_until_somebody_needs_them() {
     let (grid, work, space) = (ints(1, 16), ints(2, 4), f.engine().new_space());
     let center = View::new(5, &[2, 2], &[4, 1]).unwrap();
     device.put(&f, &grid, space, &sixteen());
-    // Read by the program: its elements alone come to the host.
+    // The program reads: only the alias's elements are transferred.
     f.engine().alias(&work, &grid, &center).unwrap();
     assert_eq!((device.counts(), f.fake.live()), ([0, 0, 0], 0));
     assert_eq!(f.values(&work).unwrap(), [5, 6, 9, 10]);
     assert_eq!((device.counts(), f.fake.live()), ([4, 0, 0], 16));
-    // Needed on the device: a copy there.
+    // The device needs it: a copy there.
     f.engine().alias(&work, &grid, &center).unwrap();
     assert!(!f.engine().acquire_in(&work, space, access::READ).unwrap().data().is_null());
     assert_eq!((device.counts(), f.fake.live()), ([4, 0, 4], 0));
-    // The source changes in place: the copy comes first.
+    // The source changes in place: the alias is copied first.
     f.engine().alias(&work, &grid, &center).unwrap();
     let loan = f.engine().acquire_in(&grid, space, access::WRITE).unwrap();
     // SAFETY: the handle is one of the device's arrays.
     unsafe { &*loan.data().cast::<Array>() }.0.lock().unwrap().fill(7);
     drop(loan);
     assert_eq!((f.values(&work).unwrap(), device.counts()), (vec![5, 6, 9, 10], [8, 0, 8]));
-    // The source is overwritten as a whole, or goes: the alias keeps its version, and nothing is copied.
+    // The source is overwritten as a whole or dropped: the alias keeps its version, without a copy.
     f.engine().alias(&work, &grid, &center).unwrap();
     let claimed = f.engine().acquire_in(&grid, space, ALL_NEW).unwrap();
     assert!(claimed.data().is_null(), "the engine has to use other memory");
@@ -186,7 +186,7 @@ fn eviction_writes_back_what_is_only_there() {
     let loan = f.engine().acquire_in(&part, space, access::READ).unwrap();
     assert_eq!(f.engine().detach(&part, space).unwrap_err().status, status::DEVICE, "it is lent");
     drop(loan);
-    // What aliases need of it goes home as well.
+    // The elements that aliases need are transferred as well.
     f.engine().detach(&a, space).unwrap();
     let found = f.engine().residency(&a);
     assert_eq!((found.host, found.spaces, f.values(&ints(3, 4)).unwrap()), (1, 0, vec![1, 2, 3, 4]));
@@ -216,7 +216,7 @@ fn syncs_wait_where_the_program_reads_without_asking() {
     let data = f.engine().acquire(&a, access::READ).unwrap().data().cast::<[i32; 4]>();
     device.put(&f, &a, space, &[1, 2, 3, 4]);
     f.engine().retire(&a, retire::SYNC).unwrap();
-    // SAFETY: pinned memory stays, and nobody else uses it.
+    // SAFETY: pinned memory stays in place, and nothing else uses it.
     assert_eq!(unsafe { *data }, [1, 2, 3, 4]);
     f.registry.with(|arrays| arrays.pin(&a, false)).unwrap();
 }
@@ -238,10 +238,10 @@ fn donated_memory_may_move_and_immutable_memory_is_copied_first() {
     let unknown = SharedCalls::adopt(&*f.registry, &ints(3, 4), &take(first, 7)).unwrap_err();
     assert_eq!(unknown.status, status::ARGUMENT);
     assert_eq!(f.engine().acquire(&given, access::READ).unwrap().data(), first);
-    // A device writes: the donated memory is not needed any more.
+    // A device writes: the donated memory is released.
     device.put(&f, &given, space, &[9; 4]);
     assert_eq!(released.load(Ordering::Relaxed), 1);
-    // A part of the immutable array is overwritten: a copy is.
+    // Writing to a part of the immutable array changes a copy.
     f.write(&fixed, access::WRITE, &[50]);
     assert_eq!((f.values(&fixed).unwrap(), released.load(Ordering::Relaxed)), (vec![50, 6, 7, 8], 2));
     assert_eq!(memories[1], [5, 6, 7, 8]);
@@ -252,7 +252,7 @@ fn what_is_lent_for_reading_does_not_change() {
     let f = Fixture::new();
     let a = ints(1, 2);
     f.write(&a, ALL_NEW, &[1, 2]);
-    // SAFETY: each loan keeps two elements.
+    // SAFETY: each loan keeps two elements alive.
     let seen = |data: *mut c_void| unsafe { [*data.cast::<i32>(), *data.cast::<i32>().add(1)] };
     let stable = f.engine().acquire(&a, access::READ | access::STABLE).unwrap();
     f.write(&a, access::WRITE, &[3]);
@@ -268,7 +268,7 @@ fn what_is_lent_for_reading_does_not_change() {
     let shared = lend(export::SHARED);
     f.write(&a, ALL_NEW, &[9, 10]);
     assert_eq!(seen(shared.data), [9, 10]);
-    // What others may write to is copied for those that rely on it.
+    // Stable loans of writable memory are copies.
     let stable = f.engine().acquire(&a, access::READ | access::STABLE).unwrap();
     assert_ne!(stable.data(), shared.data);
     drop(stable);

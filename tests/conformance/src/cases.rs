@@ -16,9 +16,9 @@ pub use layout::Layout;
 pub struct Case {
     /// Opcode, types and layout, for messages.
     pub title: String,
-    /// How its operands lie in memory.
+    /// The memory layout of its operands.
     pub layout: Layout,
-    /// The batch, whose first instruction is the operation, and the data before it.
+    /// The batch, whose first instruction is the operation, and its initial data.
     pub program: Program,
 }
 
@@ -29,7 +29,7 @@ impl Case {
     }
 }
 
-/// All cases of an opcode. Data management is part of every case and has none of its own.
+/// All cases of an opcode. Data management is part of every case and has no cases of its own.
 pub fn cases(opcode: Opcode) -> Vec<Case> {
     match opcode.kind() {
         Kind::Elementwise => elementwise::cases(opcode),
@@ -42,12 +42,12 @@ pub fn cases(opcode: Opcode) -> Vec<Case> {
     }
 }
 
-/// Cases of folds whose shapes and orders are walked in different ways.
+/// Reductions whose shapes and orders take different loops.
 pub fn folds() -> Vec<Case> {
     fold::shaped()
 }
 
-/// Puts a case together.
+/// Builds a case.
 struct Builder {
     batch: Batch,
     memory: Memory,
@@ -55,7 +55,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Data depends on nothing but the title.
+    /// A builder whose data depends on the title only.
     fn new(title: &str) -> Builder {
         let seed = bh_bytecode::hash::hash_bytes(title.as_bytes()) as u64;
         Builder { batch: Batch::default(), memory: Memory::new(), rng: Rng::new(seed) }
@@ -76,12 +76,12 @@ impl Builder {
         self.batch.push_base(base)
     }
 
-    /// An operand that looks at a base.
+    /// An operand that is a view of a base.
     fn view(&mut self, base: u32, view: &View) -> Operand {
         Operand::view(self.batch.intern_view(base, view))
     }
 
-    /// An input of a shape in a layout on a base of its own; `place` is its number among the inputs.
+    /// An input of a shape in a layout, on a new base; `place` is its number among the inputs.
     fn input(&mut self, dtype: DType, shape: &[i64], layout: Layout, place: usize, values: Values) -> Operand {
         if layout == Layout::Constant && place > 0 {
             let value = data::value(&mut self.rng, dtype, values);
@@ -93,7 +93,8 @@ impl Builder {
         self.view(base, &view)
     }
 
-    /// An output: a new array if the view covers it, else the view of an array with data, which must stay around it.
+    /// An output: a new array if the view covers it, otherwise a view of an array with data, which must not change
+    /// outside of the view.
     fn output(&mut self, dtype: DType, shape: &[i64], layout: Layout) -> Operand {
         let (len, view) = layout.output(shape);
         let base = if view.len() == len && layout != Layout::Negative {
@@ -105,7 +106,7 @@ impl Builder {
         self.view(base, &view)
     }
 
-    /// Notes how the base is laid out in rows.
+    /// Sets the base's row hint.
     fn hint(&mut self, base: u32, view: &View) {
         let rows = view.shape().iter().zip(view.stride()).find(|&(&extent, _)| extent > 1);
         self.batch.bases[base as usize].row_hint = rows.map_or(0, |(_, stride)| stride.abs());

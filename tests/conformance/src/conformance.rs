@@ -11,14 +11,14 @@ use bh_core::error::Error;
 use bh_core::stack::Stack;
 use std::fmt;
 
-/// What came out.
+/// The results.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Name of the stack.
     pub stack: String,
     /// Cases that ran.
     pub cases: usize,
-    /// Cases whose operation no engine of the stack takes.
+    /// Cases whose operation no engine of the stack supports.
     pub unsupported: usize,
     /// Opcodes with at least one case.
     pub opcodes: usize,
@@ -27,7 +27,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Did every case give what the oracle gives?
+    /// Did every case agree with the oracle?
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Runs the suite on a stack, opcode by opcode; `report` gets a line for each failure as it happens.
+/// Runs the suite on a stack, opcode by opcode; calls `report` with a line for each failure.
 pub fn run(stack: &mut Stack, report: &mut dyn FnMut(&str)) -> Summary {
     run_opcodes(stack, Opcode::ALL, report)
 }
@@ -117,7 +117,7 @@ fn compare_case(case: &Case, oracle: &Oracle, actual: &Memory, bounds: Bounds) -
     Ok(())
 }
 
-/// How far the operation's results may be from the oracle's.
+/// The tolerance of the operation's results.
 pub(crate) fn tolerance_of(case: &Case, oracle: &Oracle, bounds: Bounds) -> Tolerance {
     let batch = case.program.batch.as_ref();
     let instr = case.instr();

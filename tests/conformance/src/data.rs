@@ -1,9 +1,9 @@
-//! Input values: tame ones that keep sums exact enough to compare, and wild ones with everything that goes wrong.
+//! Input values: tame ones that keep sums exact enough to compare, and wild ones with all special cases.
 
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Constant, DType, Truth};
 
-/// What values an input gets.
+/// The values of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Small numbers.
@@ -91,7 +91,7 @@ pub fn value(rng: &mut Rng, dtype: DType, values: Values) -> Constant {
     Constant::from_value(number).cast(dtype)
 }
 
-/// The smallest or largest number of an integer type, or one of its neighbours.
+/// The smallest or largest integer of a type, or one of its neighbours.
 fn extreme(rng: &mut Rng, dtype: DType) -> Constant {
     let bits = 8 * dtype.size() as u32;
     let (low, high) = if dtype.is_signed_int() {
@@ -103,7 +103,8 @@ fn extreme(rng: &mut Rng, dtype: DType) -> Constant {
     Constant::from_value(number).cast(dtype)
 }
 
-/// The bytes of `count` values. Of truth values, every third true one is another byte than 1, as memory may hold any.
+/// The bytes of `count` values. For booleans, every third true one is another byte than 1, because memory may contain
+/// any.
 pub fn fill(rng: &mut Rng, dtype: DType, count: i64, values: Values) -> Vec<u8> {
     let size = dtype.size();
     let mut bytes: Vec<u8> =

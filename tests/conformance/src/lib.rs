@@ -1,5 +1,5 @@
-//! What every stack and engine must do: the conformance suite, random programs, and the rules of conduct that
-//! `bh check-engine` tries on anyone's engine.
+//! Requirements for every stack and engine: the conformance suite, random programs, and the rules of conduct that `bh
+//! check-engine` tests on any engine.
 
 pub mod cases;
 pub mod conformance;

@@ -1,5 +1,5 @@
-//! How an engine behaves beyond its results: what it leaves behind, keeps, retires, says of itself, and does to the process.
-//! `bh check-engine` runs each case in a process of its own.
+//! An engine's behaviour beyond results: resources that it leaks, data that it keeps, data management, capabilities,
+//! and effects on the process. `bh check-engine` runs each case in its own process.
 
 mod calls;
 mod cases;
@@ -17,14 +17,14 @@ use std::path::Path;
 
 /// A case, by name.
 pub struct Case {
-    /// As the command line has it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it looks at.
+    /// The rule that it tests.
     pub title: &'static str,
     run: fn(&Library, &mut Findings) -> Result<()>,
 }
 
-/// All cases, in the order in which they are run.
+/// All cases in their order.
 pub const CASES: &[Case] = &[
     Case { name: "start", title: "starts and ends, says the truth of itself", run: cases::start },
     Case { name: "alone", title: "operations, types and layouts, without another engine", run: alone },
@@ -51,21 +51,21 @@ pub struct Library {
     path: String,
 }
 
-/// What a case has found.
+/// The findings of a case.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What is wrong, a line each.
+    /// Violations, one line each.
     pub faults: Vec<String>,
-    /// What is to be printed in any case.
+    /// Output regardless of violations.
     pub notes: Vec<String>,
-    /// The case could not be done to its end.
+    /// The case could not be completed.
     pub cut_short: bool,
 }
 
 impl Findings {
-    /// Notes something that is wrong.
+    /// Records a violation.
     pub fn fault(&mut self, text: impl Into<String>) {
-        // A line is a fault; what repeats itself is told once.
+        // One line per violation; repeated ones are recorded once.
         let text = text.into().replace('\n', "\n  ");
         if self.faults.len() < 40 && !self.faults.contains(&text) {
             self.faults.push(text);
@@ -79,7 +79,7 @@ impl Library {
         Library { path: path.display().to_string() }
     }
 
-    /// A stack in which the engine is called `candidate`; `more` is added to the config.
+    /// A stack in which the engine is called `candidate`, with `more` appended to the configuration.
     fn load(&self, name: &str, stack: &str, more: &str) -> Result<Stack> {
         let paths = environment::variable_os("BH_LIBRARY_PATH").unwrap_or_default();
         let paths = std::env::split_paths(&paths).map(|path| path.display().to_string());
@@ -97,7 +97,7 @@ impl Library {
     }
 }
 
-/// Runs a case in this process, which should have done nothing else.
+/// Runs a case in this process, which should not have done anything else.
 pub fn run(case: &Case, library: &Library) -> Findings {
     let mut findings = Findings::default();
     let before = process::State::now();

@@ -1,4 +1,4 @@
-//! Small programs for the tests of faults: a batch with data, source lines, and named arrays.
+//! Small programs for tests of faults: a batch with data, source lines, and numbered arrays.
 
 use bh_bytecode::batch::Origin;
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
@@ -17,7 +17,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script over `arrays` arrays with identities that are new in the stack.
+    /// A script over `arrays` arrays with ids that are new in the stack.
     pub fn new(stack: &Stack, arrays: u64) -> Script {
         let first = stack.services().base_ids().fetch_add(arrays, Ordering::Relaxed);
         let base = |id| Base { row_hint: 1, ..Base::new(id, DType::F64, LEN) };
@@ -44,13 +44,13 @@ impl Script {
         self.push(Instr::new(opcode, &operands))
     }
 
-    /// Appends the assignment of a number.
+    /// Appends the assignment of a number to an array.
     pub fn fill(&mut self, array: u32, value: f64) -> &mut Script {
         let constant = self.batch.push_constant(Constant::from_value(value));
         self.push(Instr::new(Opcode::Copy, &[Operand::view(array), Operand::constant(constant)]))
     }
 
-    /// Appends an operation on constants, to the whole of array `out`.
+    /// Appends an operation on constants, with array `out` as output.
     pub fn constants(&mut self, opcode: Opcode, out: u32, inputs: &[Constant]) -> &mut Script {
         let mut operands = vec![Operand::view(out)];
         operands.extend(inputs.iter().map(|&input| Operand::constant(self.batch.push_constant(input))));
@@ -64,12 +64,12 @@ impl Script {
         self
     }
 
-    /// Changes the batch by hand.
+    /// The batch, for changes by hand.
     pub fn batch(&mut self) -> &mut Batch {
         &mut self.batch
     }
 
-    /// Runs the batch to its end.
+    /// Runs the batch and waits for it.
     pub fn run(&self, stack: &mut Stack) -> Result<()> {
         let ticket = stack.execute(&self.batch.as_ref(), &[])?;
         stack.wait(ticket)

@@ -1,4 +1,4 @@
-//! Random programs on stacks: every stack gives what the oracle gives.
+//! Random programs on stacks: every stack agrees with the oracle.
 
 use crate::run::{self, Cuts};
 use crate::stacks;
@@ -7,7 +7,7 @@ use bh_bytecode::interp::{InterpError, Memory};
 use bh_bytecode::random::{Options, Oracle, Program, program, shrink};
 use bh_core::stack::Stack;
 
-/// The kinds of programs, by seed: everything, exact operations only in long chains, and small floating-point programs.
+/// The kind of program by seed: general ones, long chains of exact operations, and small floating-point programs.
 pub fn options(seed: u64) -> Options {
     match seed % 4 {
         0 => Options { allow_inexact: false, max_rank: 3, ..Options::default() },
@@ -32,7 +32,7 @@ pub fn check_program(stacks: &mut [Stack], program: &Program, name: &str) -> Res
     check_run(stacks, program, name, run::run)
 }
 
-/// As [`check_program`], in several batches.
+/// Like [`check_program`], in several batches.
 pub fn check_cut(stacks: &mut [Stack], program: &Program, name: &str, cuts: Cuts) -> Result<(), String> {
     let name = format!("{name}, {cuts:?}");
     check_run(stacks, program, &name, |stack, program| run::run_cut(stack, program, cuts))
@@ -58,7 +58,7 @@ fn check_run(
     Ok(())
 }
 
-/// The message for a failing program: what goes wrong in the smallest one that still fails.
+/// The message for a failing program: the error of the smallest one that still fails.
 fn minimised(
     name: &str,
     program: &Program,

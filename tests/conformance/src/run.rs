@@ -1,4 +1,4 @@
-//! Runs programs on a stack: data in through maps, the batch through the components, data out again.
+//! Runs programs on a stack: writes the data through maps, runs the batch, and reads the results.
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::Program;
@@ -8,15 +8,15 @@ use bh_core::error::{Error, Result};
 use bh_core::stack::Stack;
 use std::sync::atomic::Ordering;
 
-/// A batch whose bases have identities of their own in a stack.
+/// A batch whose bases have unique ids in a stack.
 pub struct Bound {
     /// The batch.
     pub batch: Batch,
-    /// The identities that the program gave.
+    /// The ids in the program.
     ids: Vec<u64>,
 }
 
-/// Gives a program's bases fresh identities. `first` must be higher than any identity used in the stack before.
+/// Gives a program's bases new ids. `first` must be higher than any id used in the stack before.
 pub fn bind(batch: &Batch, first: u64) -> Bound {
     let mut batch = batch.clone();
     let ids = batch.bases.iter().map(|base| base.id).collect();
@@ -26,8 +26,8 @@ pub fn bind(batch: &Batch, first: u64) -> Bound {
     Bound { batch, ids }
 }
 
-/// Runs a program and returns the contents of the bases that still have data afterwards. Whatever happens, the stack
-/// holds none of its arrays afterwards.
+/// Runs a program and returns the contents of the bases that still have data. Afterwards, the stack holds none of its
+/// arrays, even after errors.
 pub fn run(stack: &mut Stack, program: &Program) -> Result<Memory> {
     let count = program.batch.bases.len() as u64;
     let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
@@ -38,16 +38,16 @@ pub fn run(stack: &mut Stack, program: &Program) -> Result<Memory> {
     cleaned.map(|()| memory)
 }
 
-/// How a program is cut into batches, between which some arrays are read.
+/// How a program is divided into batches, with reads of some arrays between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// Instructions of a batch.
+    /// Instructions per batch.
     pub length: usize,
-    /// Reads one array after each batch, another one each time; none without.
+    /// Reads one array after each batch, in rotation.
     pub reads: bool,
 }
 
-/// As [`run`], in several batches.
+/// Like [`run`], in several batches.
 pub fn run_cut(stack: &mut Stack, program: &Program, cuts: Cuts) -> Result<Memory> {
     let count = program.batch.bases.len() as u64;
     let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
@@ -75,7 +75,7 @@ fn run_parts(stack: &mut Stack, program: &Program, bound: &Bound, cuts: Cuts) ->
     memory_of(stack, bound)
 }
 
-/// Instructions of a batch, as a batch; `alive` says of each base whether it has data before and afterwards.
+/// Some instructions as a batch. `alive`: for each base, whether it has data before and, on return, after the batch.
 fn part(whole: &Batch, instrs: &[Instr], alive: &mut [bool]) -> Batch {
     let mut part = whole.clone();
     part.instrs = instrs.to_vec();
@@ -114,7 +114,7 @@ fn memory_of(stack: &mut Stack, bound: &Bound) -> Result<Memory> {
     Ok(memory)
 }
 
-/// Brings a program's data into a stack and returns its batch, to be run and to be discarded.
+/// Writes a program's data into a stack; returns its batch, to run and to discard.
 pub fn bring(stack: &mut Stack, program: &Program) -> Result<Batch> {
     let count = program.batch.bases.len() as u64;
     let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
@@ -133,22 +133,22 @@ fn bring_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<()
     Ok(())
 }
 
-/// Brings a program's data in and runs its batch; the inner result is the batch's.
+/// Writes a program's data and runs its batch; the inner result is the batch's.
 fn execute_bound(stack: &mut Stack, program: &Program, bound: &Bound) -> Result<Result<()>> {
     bring_bound(stack, program, bound)?;
     let tables = bound.batch.as_ref();
     Ok(stack.execute(&tables, &[]).and_then(|ticket| stack.wait(ticket)))
 }
 
-/// What is left after a program that may fail in part.
+/// The result of a program that may fail in part.
 pub struct Outcome {
-    /// The batch's.
+    /// The batch's result.
     pub result: Result<()>,
-    /// By base of the program, what reading it gives; `None` for those that the program drops.
+    /// By base of the program, the result of reading it; `None` for dropped ones.
     pub bases: Vec<Option<Result<Vec<u8>>>>,
 }
 
-/// Runs a program and reads every base that is left, lost or not. As [`run`], the stack holds nothing of it afterwards.
+/// Runs a program and reads every remaining base, lost or not. Afterwards, the stack holds none of its arrays.
 pub fn run_failing(stack: &mut Stack, program: &Program) -> Result<Outcome> {
     let count = program.batch.bases.len() as u64;
     let first = stack.services().base_ids().fetch_add(count, Ordering::Relaxed);
@@ -160,7 +160,7 @@ pub fn run_failing(stack: &mut Stack, program: &Program) -> Result<Outcome> {
     Ok(Outcome { result, bases })
 }
 
-/// Is the base's data dropped by the batch, and not written again?
+/// Does the batch drop the base's data, and not write it again?
 pub fn is_dropped(batch: &Batch, base: u32) -> bool {
     let touches = |instr: &&Instr| {
         instr
@@ -172,23 +172,23 @@ pub fn is_dropped(batch: &Batch, base: u32) -> bool {
     last.is_some_and(|instr| matches!(instr.opcode, Opcode::Free | Opcode::Discard))
 }
 
-/// Copies the data of a base out of a stack.
+/// Reads the data of a base from a stack.
 pub fn read(stack: &mut Stack, base: &Base) -> Result<Vec<u8>> {
     let data = stack.map(base, None, access::READ)?;
-    // SAFETY: a map makes the whole base readable until `unmap`.
+    // SAFETY: the map exposes the whole base for reading until `unmap`.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), base.bytes() as usize) }.to_vec();
     stack.unmap(base)?;
     Ok(bytes)
 }
 
-/// Copies the data of a base into a stack.
+/// Writes the data of a base to a stack.
 pub fn write(stack: &mut Stack, base: &Base, bytes: &[u8]) -> Result<()> {
     if bytes.len() as u64 != base.bytes() {
         let text = format!("{} bytes do not fill base {} of {} bytes", bytes.len(), base.id, base.bytes());
         return Err(Error::new(status::ARGUMENT, text));
     }
     let data = stack.map(base, None, access::WRITE | access::DISCARD)?;
-    // SAFETY: a map makes the whole base writable until `unmap`.
+    // SAFETY: the map exposes the whole base for writing until `unmap`.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
     stack.unmap(base)
 }

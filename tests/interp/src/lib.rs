@@ -1,5 +1,5 @@
-//! The reference interpreter as an engine: slow, obviously right, and the smallest example of a component in Rust.
-//! Its [`usage`] tells the other test components what a block does to each base.
+//! The reference interpreter as an engine: slow, simple, and the smallest example of a component in Rust. Its [`usage`]
+//! also serves other test components.
 
 pub mod usage;
 
@@ -16,7 +16,7 @@ pub struct Interp {
     registry: Option<Registry>,
 }
 
-// SAFETY: all that it is given lies in it, and ends with it.
+// SAFETY: all state is in this value, and ends with it.
 unsafe impl Component for Interp {
     const NAME: &'static str = "ve-interp";
     const KIND: u32 = kind::ENGINE;
@@ -59,8 +59,8 @@ unsafe impl Component for Interp {
     }
 }
 
-/// Runs one block. All data is brought in before the work begins, so that a block that fails has changed nothing; single
-/// instructions that fail are reported once the others are done.
+/// Runs one block. All data is read before the work begins, so a block that fails has changed nothing. Single failed
+/// instructions are reported after the others.
 fn run_block(registry: &Registry, batch: &BatchRef<'_>, block: u32, report: &mut Report) -> Result<()> {
     let uses = block_usage(batch, block);
     let mut memory = Memory::new();
@@ -78,15 +78,15 @@ fn run_block(registry: &Registry, batch: &BatchRef<'_>, block: u32, report: &mut
     Ok(())
 }
 
-/// Runs the instructions of a block, system instructions aside, on data that was brought into `memory`. Returns those that
-/// failed; the others are done, with whatever the failed ones left.
+/// Runs the instructions of a block, except for system instructions, on the data in `memory`. Returns the failed ones;
+/// the others have run, with the values that the failed ones left.
 fn interpret(batch: &BatchRef<'_>, block: u32, memory: &mut Memory) -> Vec<(u32, Error)> {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]).iter();
     let work = instrs.filter(|&&instr| !batch.instrs[instr as usize].opcode.is_system());
     work.filter_map(|&instr| Some((instr, interpret_one(batch, instr, memory).err()?))).collect()
 }
 
-/// Runs one instruction on data that was brought into `memory`.
+/// Runs one instruction on the data in `memory`.
 pub fn interpret_one(batch: &BatchRef<'_>, instr: u32, memory: &mut Memory) -> Result<()> {
     let mut interpreter = Interpreter { memory, extensions: None, magnitudes: None };
     interpreter.execute_instr(batch, instr as usize).map_err(|text| {
@@ -95,7 +95,7 @@ pub fn interpret_one(batch: &BatchRef<'_>, instr: u32, memory: &mut Memory) -> R
     })
 }
 
-/// The bytes of a base as a block needs them: its values, or zeros if the block overwrites them all.
+/// The bytes of a base for a block: its values, or zeros if the block overwrites all of them.
 fn load(registry: &Registry, base: &Base, wanted: &Use) -> Result<Vec<u8>> {
     if !wanted.needs_old {
         return Ok(vec![0; base.bytes() as usize]);
@@ -108,12 +108,12 @@ fn load(registry: &Registry, base: &Base, wanted: &Use) -> Result<Vec<u8>> {
 
 fn store(registry: &Registry, base: &Base, written: &Use, bytes: &[u8]) -> Result<()> {
     let loan = registry.acquire(base, written.access())?;
-    // SAFETY: the loan has room for the whole base, and the interpreter's copy has its size.
+    // SAFETY: the loan has space for the whole base, and the interpreter's copy has its size.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), loan.data().cast::<u8>(), bytes.len()) };
     Ok(())
 }
 
-/// The interpreter needs no second buffer, but a rename may promise an alias; its content is stored.
+/// The interpreter needs no second buffer, but a rename may promise an alias of the old version, which is made here.
 fn carry_out_renames(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
     for rename in batch.renames(&batch.blocks[block as usize]) {
         let Some(alias) = batch.bases.get(rename.alias as usize) else { continue };

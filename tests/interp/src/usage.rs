@@ -1,4 +1,4 @@
-//! What a block does to each base.
+//! How a block uses each base.
 
 use bh_bytecode::{BatchRef, Instr, Operand};
 use bh_core::abi::access;
@@ -8,14 +8,14 @@ use bh_core::abi::access;
 pub struct Use {
     /// Index of the base in the batch.
     pub base: u32,
-    /// Does the block need the values from before, because it reads them or leaves some of them?
+    /// Does the block need the old values, because it reads them or keeps some of them?
     pub needs_old: bool,
     /// Does the block change it?
     pub writes: bool,
 }
 
 impl Use {
-    /// The mode to acquire the base with.
+    /// The access mode for acquiring the base.
     pub fn access(&self) -> u32 {
         match (self.needs_old, self.writes) {
             (false, true) => access::WRITE | access::DISCARD,
@@ -25,7 +25,7 @@ impl Use {
     }
 }
 
-/// The bases that a block touches, in order of first use; without its contracted bases.
+/// The bases that a block uses, in order of first use, except for contracted ones.
 pub fn block_usage(batch: &BatchRef<'_>, block: u32) -> Vec<Use> {
     let block = &batch.blocks[block as usize];
     let mut uses = Vec::new();
@@ -36,7 +36,7 @@ pub fn block_usage(batch: &BatchRef<'_>, block: u32) -> Vec<Use> {
     uses
 }
 
-/// Adds what an instruction does. Empty views touch nothing, and neither does data management.
+/// Adds the uses of an instruction. Empty views and data management use nothing.
 pub fn instr_usage(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<Use>) {
     if instr.opcode.is_system() {
         return;
@@ -55,7 +55,7 @@ pub fn instr_usage(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<Use>) {
     for (base, whole) in instr.outputs().iter().filter_map(place) {
         match uses.iter_mut().find(|found| found.base == base) {
             Some(found) => found.writes = true,
-            // A view that reaches no element twice and has as many as the base covers it.
+            // A view without repeated elements covers the base if it has as many elements.
             None => uses.push(Use { base, needs_old: !whole || instr.opcode.reads_output(), writes: true }),
         }
     }

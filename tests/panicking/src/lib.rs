@@ -1,4 +1,4 @@
-//! An engine that panics where its config says, and otherwise leaves everything to its child.
+//! An engine that panics at a configured place, and otherwise forwards all calls to its child.
 
 use bh_bytecode::{Base, BatchRef, View};
 use bh_core::abi::kind;
@@ -30,7 +30,7 @@ bh_core::keys! {
     }
 }
 
-// SAFETY: all that it is given lies in it, and ends with it.
+// SAFETY: all state is in this value, and ends with it.
 unsafe impl Component for Panicking {
     const NAME: &'static str = "ve-panicking";
     const KIND: u32 = kind::ENGINE;

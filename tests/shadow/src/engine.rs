@@ -1,4 +1,4 @@
-//! The component: queues blocks with the data that they need, and hands out tickets.
+//! The component: queues blocks with their data, and returns tickets.
 
 use crate::heap::{Heap, Task, Work};
 use crate::job::{Job, JobBase};
@@ -27,13 +27,13 @@ pub struct Shadow {
     outside: Arc<Outside>,
 }
 
-/// The work behind a ticket, and what it writes, to be poisoned if that is lost.
+/// The work behind a ticket, and the bases that it writes, which are poisoned if it is lost.
 struct Open {
     work: Arc<Work>,
     written: Vec<(Base, Arc<Slot>)>,
 }
 
-// SAFETY: all that it is given lies in it; the thread of its heap ends with it.
+// SAFETY: all state is in this value; the heap's thread ends with it.
 unsafe impl Component for Shadow {
     const NAME: &'static str = "ve-shadow";
     const KIND: u32 = kind::ENGINE;
@@ -114,8 +114,8 @@ unsafe impl Component for Shadow {
                     }
                 }
             }
-            // What the job still needs is held by its slots, so data can be dropped at once; doing it when the job is done
-            // could hit what other engines have written since. SYNC only asks for a transfer.
+            // The job's slots keep its data, so bases can be dropped immediately; a later drop could hit data written
+            // by other engines. SYNC only requests a transfer.
             manage_data(&space.place.registry, batch, block)?;
         }
         self.last_ticket += 1;
@@ -152,8 +152,8 @@ impl Drop for Shadow {
     }
 }
 
-/// Brings what a block uses to the heap, as far as it is not there, and claims what it writes. All inputs come first: a
-/// failure must not leave half of the outputs claimed.
+/// Brings a block's inputs to the heap and claims its outputs. Inputs come first: a failure must not leave some outputs
+/// claimed.
 fn stage(space: &mut Space, batch: &BatchRef<'_>, block: u32) -> Result<Vec<JobBase>> {
     let uses = block_usage(batch, block);
     let renames = batch.renames(&batch.blocks[block as usize]);
@@ -165,7 +165,7 @@ fn stage(space: &mut Space, batch: &BatchRef<'_>, block: u32) -> Result<Vec<JobB
         staged.push(JobBase { base: used.base, from, to: None });
     }
     for ((used, base), found) in uses.iter().zip(&bases).zip(&mut staged).filter(|((used, _), _)| used.writes) {
-        // A renamed base keeps its old version for whoever else shows it.
+        // A renamed base keeps its old version for others that use it.
         let renamed = renames.iter().any(|rename| rename.base == used.base);
         found.to = Some(match found.from.as_ref().filter(|_| !renamed) {
             Some(slot) => space.place.claim(base, slot)?,
@@ -179,7 +179,7 @@ fn stage(space: &mut Space, batch: &BatchRef<'_>, block: u32) -> Result<Vec<JobB
     Ok(staged)
 }
 
-/// What the program still holds of a renamed base shows the new version, until it needs memory of its own.
+/// The program's old version of a renamed base becomes an alias of the new one until it needs its own memory.
 fn carry_out_renames(registry: &Registry, batch: &BatchRef<'_>, block: u32) -> Result<()> {
     for rename in batch.renames(&batch.blocks[block as usize]) {
         let Some(alias) = batch.bases.get(rename.alias as usize) else { continue };

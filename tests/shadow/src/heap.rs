@@ -1,4 +1,4 @@
-//! The device: a private heap of limited size, and one thread that carries out tasks in order.
+//! The device: a private heap of limited size, and one thread that runs tasks in order.
 
 use crate::job::Job;
 use crate::slot::Slot;
@@ -12,11 +12,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// What the thread does.
+/// A task of the thread.
 pub enum Task {
     /// Runs a block.
     Block(Job),
-    /// Copies a base from host memory, whose content stays as it is until then.
+    /// Copies a base from host memory, whose content does not change until then.
     Upload {
         /// The whole base.
         from: Loan,
@@ -26,7 +26,7 @@ pub enum Task {
     Clone { from: Arc<Slot>, to: Arc<Slot>, dtype: DType, view: Box<View> },
 }
 
-/// What is counted.
+/// The engine's counters.
 pub struct Counters {
     pub uploads: Counter,
     pub downloads: Counter,
@@ -37,13 +37,13 @@ pub struct Counters {
     pub evictions: Counter,
     pub adoptions: Counter,
     pub lendings: Counter,
-    /// The most tickets that were open at a time.
+    /// The most tickets open at the same time.
     pub most_tickets: Counter,
 }
 
-/// The heap and the way to its thread.
+/// The heap and its thread.
 pub struct Heap {
-    /// Bytes that the registry knows to be here.
+    /// Bytes that the registry knows on the heap.
     bytes: AtomicUsize,
     sender: Mutex<Option<Sender<Task>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -74,22 +74,22 @@ impl Heap {
         Ok(Arc::new(Heap { bytes: AtomicUsize::new(0), sender, thread, counters }))
     }
 
-    /// Bytes that the registry knows to be here.
+    /// Bytes that the registry knows on the heap.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The registry has taken a copy of `bytes` bytes.
+    /// Records that the registry has taken a copy.
     pub fn attached(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// It has given one up.
+    /// Records that the registry has dropped a copy.
     pub fn detached(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Appends a task. Without a thread it fails at once.
+    /// Appends a task. Without a thread it fails immediately.
     pub fn push(&self, task: Task) {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let returned = match &*sender {
@@ -105,11 +105,11 @@ impl Heap {
         }
     }
 
-    /// Ends the thread once its tasks are done.
+    /// Ends the thread after its tasks.
     pub fn stop(&self) {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic of the thread was reported on standard error by the runtime; nothing is left to save.
+            // The runtime has printed the thread's panic; nothing is left to do.
             let _ = thread.join();
         }
     }
@@ -120,7 +120,7 @@ fn carry_out(task: Task) {
         Task::Block(job) => job.run(),
         Task::Upload { from, to } => {
             let mut bytes = vec![0u8; from.bytes()];
-            // SAFETY: the loan holds the whole base, whose content stays as it is while the loan lasts.
+            // SAFETY: the loan holds the whole base, which does not change during the loan.
             unsafe { std::ptr::copy_nonoverlapping(from.data().cast_const().cast(), bytes.as_mut_ptr(), bytes.len()) };
             drop(from);
             to.settle(Ok(bytes));
@@ -147,12 +147,13 @@ fn dense(bytes: &[u8], dtype: DType, view: &View) -> Vec<u8> {
         *stride = step;
         step *= extent.max(&1);
     }
-    // SAFETY: the copy has room for the view's elements in C order, and the registry gives views that fit their base.
+    // SAFETY: the copy has space for the view's elements in C order, and the registry only gives views that fit their
+    // base.
     unsafe { strided::load(dtype, view, bytes.as_ptr(), &HostMemory::new(copy.as_mut_ptr(), &stride)) };
     copy
 }
 
-/// What a ticket stands for.
+/// The state of a ticket.
 #[derive(Default)]
 pub struct Work {
     state: Mutex<WorkState>,
@@ -166,7 +167,7 @@ struct WorkState {
 }
 
 impl Work {
-    /// One more job.
+    /// Adds a job.
     pub fn open(&self) {
         self.lock().open += 1;
     }
@@ -176,18 +177,18 @@ impl Work {
         self.lock().first_error.get_or_insert_with(|| error.clone());
     }
 
-    /// A job is done.
+    /// Ends a job.
     pub fn close(&self) {
         self.lock().open -= 1;
         self.finished.notify_all();
     }
 
-    /// Are all jobs done?
+    /// Have all jobs ended?
     pub fn is_done(&self) -> bool {
         self.lock().open == 0
     }
 
-    /// Waits for all jobs; the first error.
+    /// Waits for all jobs; returns the first error.
     pub fn wait(&self) -> Result<()> {
         let state = self.finished.wait_while(self.lock(), |state| state.open > 0);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);

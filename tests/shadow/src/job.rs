@@ -1,5 +1,5 @@
-//! A block in the queue: its data comes from slots, the interpreter runs it instruction by instruction, and what failed
-//! costs only what depends on it.
+//! A job: a block in the queue. Slots provide its data, the interpreter runs it instruction by instruction, and a
+//! failure only affects what depends on it.
 
 use crate::heap::Work;
 use crate::slot::Slot;
@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A base as a job sees it.
+/// A base of a job.
 pub struct JobBase {
     /// Index in the batch.
     pub base: u32,
-    /// Where its values come from, if they are needed.
+    /// The slot of its old values, if it needs them.
     pub from: Option<Arc<Slot>>,
-    /// Where the new ones go, if there are any.
+    /// The slot of its new values, if it has any.
     pub to: Option<Arc<Slot>>,
 }
 
@@ -28,16 +28,16 @@ pub struct Job {
     pub block: u32,
     pub bases: Vec<JobBase>,
     pub delay: Duration,
-    /// The instruction that fails by script.
+    /// The instruction that fails according to the script.
     pub failing: Option<u32>,
     pub ticket: Arc<Work>,
 }
 
-/// What a job leaves: the data, and the errors of what is lost, by base.
+/// The results of a job: data, and errors of lost bases.
 type Outcome = (Memory, HashMap<u32, Error>);
 
 impl Job {
-    /// Runs it and settles what it writes and its place in the ticket.
+    /// Runs the job; settles its outputs and its ticket.
     pub fn run(self) {
         if !self.delay.is_zero() {
             std::thread::sleep(self.delay);
@@ -49,7 +49,7 @@ impl Job {
         }
     }
 
-    /// Gives it up: all that it writes is lost.
+    /// Fails the job: its outputs are lost.
     pub fn fail(self, error: &Error) {
         self.ticket.fail(error);
         self.finish(Err(error));
@@ -69,7 +69,7 @@ impl Job {
             }
             wanted.from.iter().for_each(|from| from.end_read());
         }
-        // Whoever waits finds that memory of the application's which is not needed any more is given back.
+        // Before closing the ticket, so that unused memory of the application is already released for those that wait.
         self.ticket.close();
     }
 
@@ -108,7 +108,7 @@ impl Job {
         (memory, lost)
     }
 
-    /// What an instruction with this outcome writes is lost, or there again.
+    /// Records whether an instruction's outputs are lost or valid.
     fn note(&self, outcome: Result<()>, written: impl Iterator<Item = u32>, lost: &mut HashMap<u32, Error>) {
         if let Err(error) = &outcome {
             self.ticket.fail(error);

@@ -1,6 +1,6 @@
-//! The shadow engine: the manners of a graphics processor without one. It keeps arrays on a private heap of limited size
-//! that only transfers reach, works behind tickets on a thread of its own, fails where a script says so, and refuses blocks
-//! at random.
+//! The shadow engine behaves like a graphics processor without being one. Its arrays are on a private heap of limited
+//! size, which only transfers reach. It works behind tickets on its own thread, fails according to a script, and
+//! refuses blocks at random.
 
 mod bytes;
 mod engine;

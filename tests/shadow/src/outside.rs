@@ -1,4 +1,4 @@
-//! Memory of the heap's kind that the application hands over or asks for, from any thread.
+//! Memory of the heap's kind that the application donates or requests, from any thread.
 
 use crate::bytes::Bytes;
 use crate::residency::HeapSpace;
@@ -10,17 +10,17 @@ use bh_core::error::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The kind of memory that the heap is made of; its handles are addresses.
+/// The kind of the heap's memory; its handles are addresses.
 pub const MEMORY: u32 = memory::FIRST_PRIVATE + 1;
 
-/// What answers while the engine is at work.
+/// Answers calls while the engine works.
 #[derive(Default)]
 pub struct Outside {
     place: OnceLock<Arc<HeapSpace>>,
     lent: Mutex<Lent>,
 }
 
-/// What the application reads, by token.
+/// Memory that the application reads, by token.
 #[derive(Default)]
 struct Lent {
     last: u64,
@@ -28,9 +28,9 @@ struct Lent {
 }
 
 impl Outside {
-    /// Learns where the heap is, once.
+    /// Sets the heap, once.
     pub fn bind(&self, place: Arc<HeapSpace>) {
-        // There is one heap.
+        // There is only one heap.
         let _ = self.place.set(place);
     }
 
@@ -55,7 +55,7 @@ impl SharedCalls for Outside {
             }
             mode => return Err(Error::new(status::ARGUMENT, format!("adopt: there is no mode {mode}"))),
         }
-        // SAFETY: the memory holds the base's bytes until `release`, as [`Adoption::new`] asks.
+        // SAFETY: `Adoption::new` requires memory with the base's bytes until `release`.
         let bytes = unsafe { Bytes::adopt(adoption, base.bytes() as usize) };
         let slot = Slot::holding(bytes);
         let outcome = place.attach(base, slot.clone(), true);
@@ -89,7 +89,7 @@ impl SharedCalls for Outside {
     fn end_export(&self, _: &Base, token: u64) -> Result<()> {
         let ended = self.lent().all.remove(&token);
         let unknown = || Error::new(status::HANDLE, format!("the shadow engine lends nothing under number {token}"));
-        // What goes with it is given back with no lock held.
+        // Dropped without a lock, because this may call the application.
         ended.map(drop).ok_or_else(unknown)
     }
 }

@@ -1,4 +1,4 @@
-//! Which bases are on the heap: uploads, new versions, and eviction of those that were not used for longest.
+//! The bases on the heap: uploads, new versions, and eviction of the least recently used.
 
 use crate::heap::{Heap, Task};
 use crate::slot::Slot;
@@ -9,19 +9,19 @@ use bh_core::error::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The heap as a space of the registry, for use from any thread.
+/// The heap as a space of the registry, for any thread.
 pub struct HeapSpace {
     pub registry: Registry,
     pub heap: Arc<Heap>,
     number: u32,
 }
 
-/// Who makes room on the heap.
+/// Manages the space on the heap.
 pub struct Space {
     pub place: Arc<HeapSpace>,
     /// The most bytes on the heap.
     limit: usize,
-    /// When each base was last used here; some are gone meanwhile.
+    /// The time of each base's last use here; some have left since.
     used: HashMap<u64, (Base, u64)>,
     clock: u64,
 }
@@ -33,11 +33,11 @@ impl Space {
         Space { place, limit, used: HashMap::new(), clock: 0 }
     }
 
-    /// Evicts what was not used for longest until these bases have room.
+    /// Evicts the least recently used bases until these fit.
     pub fn make_room(&mut self, bases: &[&Base]) -> Result<()> {
         self.clock += 1;
         let HeapSpace { registry, heap, number } = &*self.place;
-        // A base that is written may be there in its old version too, for as long as it takes.
+        // A written base may also have its old version on the heap for some time.
         let needed: usize = bases.iter().map(|base| base.bytes() as usize).sum();
         while heap.bytes() + needed > self.limit {
             let others = self.used.values().filter(|(base, _)| bases.iter().all(|used| used.id != base.id));
@@ -46,7 +46,7 @@ impl Space {
             let before = heap.bytes();
             match registry.detach(&oldest, *number) {
                 Ok(()) if heap.bytes() < before => heap.counters.evictions.add(1),
-                // It was gone already, or is lost, or lent: others may do.
+                // Already gone, lost, or lent: try another one.
                 _ => {}
             }
         }
@@ -58,7 +58,7 @@ impl Space {
 }
 
 impl HeapSpace {
-    /// The base's copy here, on its way from host memory if need be; one that is lost if its data is.
+    /// The base's copy here, uploaded if necessary; a lost copy if its data is lost.
     pub fn fetch(&self, base: &Base) -> Result<Arc<Slot>> {
         match self.find(base) {
             Err(error) if self.registry.residency(base).lost != 0 => Ok(Slot::lost(base.bytes() as usize, error)),
@@ -66,7 +66,7 @@ impl HeapSpace {
         }
     }
 
-    /// The same, for those that want to hear of what is lost.
+    /// The same, with an error if the data is lost.
     pub fn find(&self, base: &Base) -> Result<Arc<Slot>> {
         let loan = self.registry.acquire_in(base, self.number, access::READ)?;
         // SAFETY: copies in this space come from `attach` below.
@@ -82,33 +82,33 @@ impl HeapSpace {
         Ok(slot)
     }
 
-    /// Makes a copy that is to be changed the only valid one of its base.
+    /// Makes a copy that is about to change the only valid one of its base.
     pub fn claim(&self, base: &Base, slot: &Arc<Slot>) -> Result<Arc<Slot>> {
         if let Ok(loan) = self.registry.acquire_in(base, self.number, access::READ | access::WRITE)
             && std::ptr::eq(loan.data().cast_const().cast(), Arc::as_ptr(slot))
         {
             return Ok(slot.clone());
         }
-        // What was lost is not attached; its next version is.
+        // Lost copies are not attached, only their next versions.
         self.replace(base, false)
     }
 
-    /// A new copy for the next version of a base, all of which is written if `whole`.
+    /// A new copy for the next version of a base. `whole`: all of it is written.
     pub fn replace(&self, base: &Base, whole: bool) -> Result<Arc<Slot>> {
         let slot = Slot::new(base.bytes() as usize);
         if whole {
-            // Clears what was lost; copies elsewhere become stale.
+            // Heals a lost base; copies elsewhere become outdated.
             drop(self.registry.acquire_in(base, self.number, access::WRITE | access::DISCARD)?);
         }
         self.attach(base, slot.clone(), true)?;
         Ok(slot)
     }
 
-    /// Makes this the copy of a base, and if `exclusive` the only valid one.
+    /// Makes a slot the copy of a base; with `exclusive`, the only valid one.
     pub fn attach(&self, base: &Base, slot: Arc<Slot>, exclusive: bool) -> Result<()> {
         let bytes = base.bytes() as usize;
         self.heap.attached(bytes);
-        // SAFETY: the heap lives as long as the engine, which outlives what is attached.
+        // SAFETY: the heap lives as long as the engine, which outlives all attachments.
         let outcome = unsafe { self.registry.attach_copy(base, self.number, slot, exclusive, &self.heap) };
         if outcome.is_err() {
             self.heap.detached(bytes);
@@ -116,7 +116,7 @@ impl HeapSpace {
         outcome
     }
 
-    /// Poisons a base if this slot, whose content was lost, still is its current copy.
+    /// Poisons a base if this slot, with lost content, is still its current copy.
     pub fn poison_if_current(&self, base: &Base, slot: &Arc<Slot>) {
         let Some(error) = slot.lock().error.clone() else { return };
         let Ok(loan) = self.registry.acquire_in(base, self.number, access::READ) else { return };

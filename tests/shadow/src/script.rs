@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: refusals by seed, failures by opcode, delays, little memory.
+//! Scripted faults: refusals by seed, failures by opcode, delays, little memory.
 
 use bh_bytecode::hash::hash_words;
 use bh_bytecode::{BatchRef, Opcode};
@@ -13,19 +13,19 @@ pub struct Script {
     seed: u64,
     refuse: f64,
     delay: Duration,
-    /// Each job of this many is delayed.
+    /// One of this many jobs is delayed.
     delay_every: u64,
-    /// Are renames carried out?
+    /// Does it perform renames?
     pub renames: bool,
     /// The most bytes on the heap.
     pub memory_bytes: usize,
-    /// For each opcode, the number of the execution that fails, from 1.
+    /// For each opcode, the execution that fails, counted from 1.
     fail: Vec<(Opcode, u64)>,
     executed: HashMap<u16, u64>,
 }
 
 bh_core::keys! {
-    /// The config keys.
+    /// The configuration keys.
     pub mod keys = "shadow" {
         SEED "seed": u64 = "1", "Where the random numbers begin.";
         REFUSE "refuse": f64 = "0", "The part of all blocks that is refused.";
@@ -38,7 +38,7 @@ bh_core::keys! {
 }
 
 impl Script {
-    /// Reads the config. `fail` lists `opcode:n`: the n-th execution of the opcode fails.
+    /// Reads the configuration. `fail` lists `opcode:n`: the n-th execution of the opcode fails.
     pub fn new(host: &Host) -> Result<Script> {
         let refuse: f64 = host.setting(&keys::REFUSE)?;
         if !(0.0..=1.0).contains(&refuse) {
@@ -59,13 +59,13 @@ impl Script {
         })
     }
 
-    /// Does the script ever refuse a block?
+    /// Does the script refuse any blocks?
     pub fn refuses(&self) -> bool {
         self.refuse > 0.0
     }
 
-    /// Is this block refused? The answer depends on nothing but the seed and what the block's instructions do, so that
-    /// the same question gets the same answer.
+    /// Is this block refused? Depends only on the seed and the block's instructions, so that repeated questions get the
+    /// same answer.
     pub fn is_refused(&self, batch: &BatchRef<'_>, block: u32) -> bool {
         let mut words = vec![self.seed];
         for &instr in batch.block_instrs(&batch.blocks[block as usize]) {
@@ -83,7 +83,7 @@ impl Script {
         words.len() > 1 && ((hash_words(&words) as u64) >> 11) as f64 * 2f64.powi(-53) < self.refuse
     }
 
-    /// Counts the executions in a block; the instruction that is to fail, if any.
+    /// Counts the executions in a block; returns the instruction that must fail, if any.
     pub fn failing_instr(&mut self, batch: &BatchRef<'_>, block: u32) -> Option<u32> {
         let mut failing = None;
         for &index in batch.block_instrs(&batch.blocks[block as usize]) {
@@ -97,8 +97,7 @@ impl Script {
         failing
     }
 
-    /// How long the job with this number takes on top: most none at all, so that both orders of completion and waiting
-    /// occur.
+    /// The delay of a job; zero for most, so that jobs finish both before and after waits begin.
     pub fn delay(&self, job: u64) -> Duration {
         if (job + 1).is_multiple_of(self.delay_every.max(1)) { self.delay } else { Duration::ZERO }
     }

@@ -1,4 +1,4 @@
-//! The private heap: copies of bases that only tasks of the queue and the registry's callbacks touch.
+//! The slots of the private heap: copies of bases that only queued tasks and the registry's callbacks use.
 
 use crate::bytes::Bytes;
 use crate::heap::{Heap, Task};
@@ -9,48 +9,48 @@ use bh_core::error::{Error, Result};
 use bh_core::strided;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a slot holds.
+/// The content of a slot.
 pub struct Content {
     pub bytes: Arc<Bytes>,
-    /// Tasks in the queue that will change it.
+    /// Queued tasks that will change it.
     pub writers: u32,
-    /// Tasks in the queue that will read it.
+    /// Queued tasks that will read it.
     pub readers: u32,
-    /// What it should hold was lost.
+    /// The error that lost its content.
     pub error: Option<Error>,
 }
 
-/// A copy of a base. The registry holds one reference through the attachment, every task in the queue another.
+/// A copy of a base. The registry's attachment holds one reference, every queued task another.
 pub struct Slot {
     content: Mutex<Content>,
     settled: Condvar,
 }
 
 impl Slot {
-    /// Room for `bytes` bytes, which a task is going to fill.
+    /// A slot for `bytes` bytes that a task will fill.
     pub fn new(bytes: usize) -> Arc<Slot> {
         Slot::holding(Bytes::Own(vec![0; bytes]))
     }
 
-    /// A copy that is there.
+    /// A slot with content.
     pub fn holding(bytes: Bytes) -> Arc<Slot> {
         let content = Content { bytes: Arc::new(bytes), writers: 0, readers: 0, error: None };
         Arc::new(Slot { content: Mutex::new(content), settled: Condvar::new() })
     }
 
-    /// A copy that was lost before it came here.
+    /// A slot whose content was lost before it arrived.
     pub fn lost(bytes: usize, error: Error) -> Arc<Slot> {
         let slot = Slot::new(bytes);
         slot.lock().error = Some(error);
         slot
     }
 
-    /// The content, whatever is still to come.
+    /// The content, even if tasks will change it.
     pub fn lock(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The content once no task will change it any more, unless it is lost.
+    /// The content after all changes by queued tasks, unless it is lost.
     fn settled(&self) -> Result<MutexGuard<'_, Content>> {
         let content = self.lock();
         let waited = self.settled.wait_while(content, |content| content.writers > 0);
@@ -61,7 +61,7 @@ impl Slot {
         }
     }
 
-    /// The same once no task reads it either, so that it can be changed.
+    /// The same after all queued reads, so that it can be changed.
     fn idle(&self) -> Result<MutexGuard<'_, Content>> {
         let content = self.lock();
         let busy = |content: &mut Content| content.writers + content.readers > 0;
@@ -73,7 +73,7 @@ impl Slot {
         }
     }
 
-    /// Ends a task's claim to change it.
+    /// Ends a task's claim to change it, with the result.
     pub fn settle(&self, outcome: Result<Vec<u8>>) {
         let mut content = self.lock();
         content.writers -= 1;
@@ -87,11 +87,11 @@ impl Slot {
         }
         drop(content);
         self.settled.notify_all();
-        // The application hears of the end of its memory with no lock held.
+        // Dropped without a lock, because this may call the application.
         drop(old);
     }
 
-    /// The bytes that it has once no task will change it any more; they stay as they are.
+    /// The bytes after all changes by queued tasks; later changes go to a copy.
     pub fn hold(&self) -> Result<Arc<Bytes>> {
         Ok(self.settled()?.bytes.clone())
     }
@@ -120,8 +120,8 @@ impl Attachment for Slot {
     unsafe fn read(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         let content = self.settled()?;
         heap.counters.region_reads.add(1);
-        // SAFETY: the view lies in the base, whose bytes the content has, and `memory` is writable for it, as
-        // [`Attachment::read`] asks.
+        // SAFETY: the view is within the base, whose bytes the content has, and `memory` is writable for it, as
+        // [`Attachment::read`] requires.
         unsafe { strided::load(dtype, view, content.bytes.as_ptr(), memory) };
         Ok(())
     }
@@ -129,8 +129,8 @@ impl Attachment for Slot {
     unsafe fn write(self: &Arc<Self>, heap: &Heap, dtype: DType, view: &View, memory: &HostMemory) -> Result<()> {
         let mut content = self.idle()?;
         heap.counters.region_writes.add(1);
-        // SAFETY: the view lies in the base, whose bytes the content has, and `memory` is readable for it, as
-        // [`Attachment::write`] asks.
+        // SAFETY: the view is within the base, whose bytes the content has, and `memory` is readable for it, as
+        // [`Attachment::write`] requires.
         let store = |bytes: &mut [u8]| unsafe { strided::store(dtype, view, bytes.as_mut_ptr(), memory) };
         let old = Bytes::change(&mut content.bytes, store);
         drop(content);
@@ -138,7 +138,7 @@ impl Attachment for Slot {
         Ok(())
     }
 
-    /// The heap is as near to the host as it gets; that the wish arrived is counted.
+    /// There is nothing to prefetch to; the call is counted.
     fn prefetch(self: &Arc<Self>, heap: &Heap) {
         heap.counters.prefetches.add(1);
     }

@@ -1,9 +1,9 @@
-//! Where an instruction can be cut along its outermost dimension, so that each half touches one rank's rows only.
+//! Cuts of an instruction along its outermost dimension, so that each half uses the rows of one rank only.
 
 use bh_bytecode::{BatchRef, Instr, Kind, View};
 
-/// How many outermost indices of a view lie before element `cut` of its base; `None` if some row has elements on both
-/// sides, or the rows are not in order.
+/// How many outermost indices of a view precede element `cut` of its base. `None` if a row has elements on both sides,
+/// or the rows are not in order.
 pub fn rows_before(view: &View, cut: i64) -> Option<i64> {
     let (&rows, &step) = (view.shape().first()?, view.stride().first()?);
     let row = view.index(0, 0).ok()?;
@@ -15,7 +15,7 @@ pub fn rows_before(view: &View, cut: i64) -> Option<i64> {
     (before == rows || low + before * step >= cut).then_some(before)
 }
 
-/// The rows of a view from `first` on, as a view of a base that begins at element `origin` of the whole.
+/// Rows of a view from `first` on, as a view of a base that begins at element `origin` of the whole.
 pub fn part(view: &View, first: i64, count: i64, origin: i64) -> Option<View> {
     let (mut shape, mut start) = (view.shape().to_vec(), view.start());
     *shape.first_mut()? = count;
@@ -23,11 +23,11 @@ pub fn part(view: &View, first: i64, count: i64, origin: i64) -> Option<View> {
     View::new(start, &shape, view.stride()).ok()
 }
 
-/// May the instruction be cut along its outermost dimension at all, if all operands agree on the place?
+/// Can the instruction be cut along its outermost dimension, if all operands have matching cuts?
 pub fn can_be_cut(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     match instr.opcode.kind() {
         Kind::Elementwise | Kind::Generator => true,
-        // The outermost axis must be kept, so that it is the outermost axis of the output too.
+        // The outermost axis must be kept, so that it is also that of the output.
         Kind::Reduction | Kind::Accumulate => {
             let shape = instr.inputs().first().and_then(|input| input.as_view()).map(|view| batch.shape(view));
             instr.param & 1 == 0 && shape.is_some_and(|shape| !shape.is_empty())
@@ -36,7 +36,7 @@ pub fn can_be_cut(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     }
 }
 
-/// Where a new array is cut: at the middle row of the view that first writes it, or not at all.
+/// The cut of a new array: at the middle row of its first view; `None` if it cannot be cut.
 pub fn place_of_cut(len: i64, row_hint: i64) -> Option<i64> {
     let rows = len.checked_div(row_hint).filter(|_| row_hint > 0)?;
     (rows >= 2).then_some(rows / 2 * row_hint)

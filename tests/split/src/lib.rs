@@ -1,6 +1,6 @@
-//! The split manager: two ranks in one process, each a child stack with its own address space. Arrays are cut by rows;
-//! elementwise work on arrays that are cut alike is split, and everything else is brought to one rank. It exercises
-//! splitting, residency and errors without a cluster.
+//! The split manager: two ranks in one process, each a child stack with its own address space. Arrays are cut by rows.
+//! Elementwise work on arrays with equal cuts is split, and all other operations run on one rank. It tests splitting,
+//! residency and errors without a cluster.
 
 mod cut;
 mod local;

@@ -1,4 +1,4 @@
-//! A rank: its child stack and the batch that is being put together for it.
+//! A rank: its child stack and its batch under construction.
 
 use crate::wire::{Address, Pending, Seat, Wire};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View, base_flags};
@@ -11,7 +11,7 @@ pub struct Rank {
     seat: Seat,
     batch: Batch,
     index: HashMap<u64, u32>,
-    /// Local bases that have no data from before the batch.
+    /// Local bases without data from before the batch.
     born: HashSet<u64>,
 }
 
@@ -21,7 +21,7 @@ impl Rank {
         Rank { seat, batch: Batch::default(), index: HashMap::new(), born: HashSet::new() }
     }
 
-    /// Takes over what instructions of a batch refer to by index, so that they can be copied.
+    /// Copies a batch's tables, so that its instructions can be copied.
     pub fn begin(&mut self, batch: &BatchRef<'_>) {
         self.batch.constants = batch.constants.to_vec();
         self.batch.origins = batch.origins.to_vec();
@@ -30,7 +30,7 @@ impl Rank {
         self.batch.strings = batch.strings.to_vec();
     }
 
-    /// Notes that a local base has no data yet, or (`false`) that it has.
+    /// Records whether a local base has no data yet.
     pub fn set_born(&mut self, base: &Base, born: bool) {
         if born {
             self.born.insert(base.id);
@@ -39,7 +39,7 @@ impl Rank {
         }
     }
 
-    /// An operand for the local batch; `None` as base stands for an index view.
+    /// An operand for the local batch; without a base, it is an index view.
     pub fn operand(&mut self, base: Option<&Base>, view: &View) -> Operand {
         let index = match base {
             None => bh_bytecode::batch::NO_BASE,
@@ -48,7 +48,7 @@ impl Rank {
         Operand::view(self.batch.intern_view(index, view))
     }
 
-    /// Appends an instruction like `like` on other operands.
+    /// Appends a copy of `like` with other operands.
     pub fn push(&mut self, like: &Instr, operands: &[Operand]) {
         let mut instr = *like;
         instr.operands[..operands.len()].copy_from_slice(operands);
@@ -63,7 +63,7 @@ impl Rank {
         }
     }
 
-    /// Sends what was appended, or runs it if the rank is here.
+    /// Sends the batch to the rank, or runs it if the rank is on this thread.
     pub fn begin_flush(&mut self) -> Option<Pending<Result<()>>> {
         if self.batch.instrs.is_empty() {
             return None;
@@ -93,7 +93,7 @@ impl Rank {
         Some(running)
     }
 
-    /// The child stack, if it is here.
+    /// The child stack, if it is on this thread.
     pub fn here(&mut self) -> Option<&mut Child> {
         match &mut self.seat {
             Seat::Here(child) => Some(child),
@@ -101,7 +101,7 @@ impl Rank {
         }
     }
 
-    /// Makes a call and waits for its answer.
+    /// Makes a call and waits for its result.
     pub fn call<R: Send + 'static>(
         &mut self,
         call: impl FnOnce(&mut Child) -> Result<R> + Send + 'static,
@@ -109,7 +109,7 @@ impl Rank {
         self.seat.call(call)
     }
 
-    /// Makes a base accessible; returns the address of its element 0.
+    /// Maps a base; returns the address of its element 0.
     pub fn map(&mut self, base: &Base, access: u32) -> Result<*mut u8> {
         let base = *base;
         self.call(move |child| child.map(&base, None, access).map(Address)).map(|address| address.0)
@@ -128,7 +128,7 @@ impl Rank {
     }
 }
 
-/// Runs what was appended on both ranks, at the same time.
+/// Runs the batches of both ranks at the same time.
 pub fn flush(ranks: &mut [Rank; 2], wire: &Wire) -> [Result<()>; 2] {
     let [first, second] = ranks;
     let sent = second.begin_flush();
@@ -138,7 +138,7 @@ pub fn flush(ranks: &mut [Rank; 2], wire: &Wire) -> [Result<()>; 2] {
     [here, sent].map(|running| {
         let outcome = running.map_or(Ok(()), |running| running.wait().and_then(|outcome| outcome));
         outcome.map_err(|mut error| {
-            // Places in the local batch mean nothing to the caller; file and line do.
+            // Places in the local batch have no meaning for the caller; file and line do.
             error.block = None;
             error.instr = None;
             error

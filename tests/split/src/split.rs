@@ -1,4 +1,4 @@
-//! The component: takes batches apart, moves arrays between the ranks, and puts them together for the program.
+//! The component: splits batches, moves arrays between the ranks, and assembles them for the program.
 
 use crate::cut::{can_be_cut, part, rows_before};
 use crate::local::{Rank, flush};
@@ -19,14 +19,14 @@ use std::sync::Arc;
 pub struct Split {
     host: Host,
     ranks: [Rank; 2],
-    /// The way to the second rank.
+    /// The connection to the second rank.
     wire: Arc<Wire>,
     entries: HashMap<u64, Entry>,
-    /// The first error of the batch that runs.
+    /// The first error of the running batch.
     first_error: Option<Error>,
 }
 
-// SAFETY: all that it is given lies in it; the thread that has a child is joined where it ends.
+// SAFETY: all state is in this value; the thread with a child is joined when it ends.
 unsafe impl Component for Split {
     const NAME: &'static str = "vem-split";
     const KIND: u32 = kind::DATA_MANAGER;
@@ -51,7 +51,7 @@ unsafe impl Component for Split {
 
     fn capabilities(&mut self) -> Capabilities {
         let mut capabilities = self.ranks[0].here().map_or_else(Capabilities::default, Child::capabilities);
-        // What the ranks' engines can do is not what this can; the second rank's thread is gone in a child process.
+        // The ranks' capabilities do not apply to this component, and the second rank's thread does not survive a fork.
         capabilities.flags = capability::NO_FORK;
         capabilities.parallelism *= 2;
         capabilities
@@ -82,7 +82,7 @@ unsafe impl Component for Split {
         self.ensure(base, base.row_hint);
         let outcome = self.map_entry(base, mode);
         self.flush();
-        // Errors of earlier work were reported when it ran.
+        // Earlier errors were already reported.
         self.first_error = None;
         outcome
     }
@@ -96,15 +96,15 @@ unsafe impl Component for Split {
         self.unmap_staging(base)
     }
 
-    /// Of a view that lies on one rank, only its elements are moved.
+    /// If a view is on one rank, moves its elements only.
     fn read(&mut self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
         if let Some((rank, piece, part)) = self.on_one_rank(base, view)? {
             let memory = Elsewhere(*memory);
             return self.ranks[rank].call(move |child| child.read(&piece, &part, memory.get()));
         }
         let data = Component::map(self, base, None, access::READ)?;
-        // SAFETY: the map shows the whole base, which the view fits, and `memory` is writable for its elements and
-        // elsewhere, as [`HostMemory::new`] asks.
+        // SAFETY: the map exposes the whole base, which the view fits, and `memory` is writable for its elements
+        // without overlaps, as [`HostMemory::new`] requires.
         unsafe { strided::load(base.dtype(), view, data, memory) };
         Component::unmap(self, base)
     }
@@ -116,8 +116,8 @@ unsafe impl Component for Split {
         }
         let mode = if view.len() == base.len { access::WRITE | access::DISCARD } else { access::WRITE };
         let data = Component::map(self, base, None, mode)?;
-        // SAFETY: the map shows the whole base, which the view fits, and `memory` is readable for its elements and
-        // elsewhere, as [`HostMemory::new`] asks.
+        // SAFETY: the map exposes the whole base, which the view fits, and `memory` is readable for its elements
+        // without overlaps, as [`HostMemory::new`] requires.
         unsafe { strided::store(base.dtype(), view, data, memory) };
         Component::unmap(self, base)
     }
@@ -201,7 +201,7 @@ unsafe impl Component for Split {
     }
 }
 
-/// The entry of a base that is known to have one.
+/// The existing entry of a base.
 fn entry_of<'a>(entries: &'a mut HashMap<u64, Entry>, base: &Base) -> Result<&'a mut Entry> {
     entries.get_mut(&base.id).ok_or_else(|| Error::new(status::HANDLE, format!("base {} is unknown", base.id)))
 }
@@ -217,7 +217,7 @@ impl Split {
         flush(&mut self.ranks, &self.wire).into_iter().for_each(|outcome| self.keep(outcome));
     }
 
-    /// Makes an entry for a base that has none.
+    /// Creates an entry for a base without one.
     fn ensure(&mut self, base: &Base, row_hint: i64) {
         if !self.entries.contains_key(&base.id) {
             let entry = Entry::new(&self.host, base, row_hint);
@@ -228,7 +228,7 @@ impl Split {
         }
     }
 
-    /// Runs one instruction, of this block and with this number, on the ranks that it concerns; a failure poisons its outputs.
+    /// Runs one instruction on its ranks; a failure poisons its outputs.
     fn run(&mut self, batch: &BatchRef<'_>, (block, index): (u32, u32), report: &mut Report) {
         let instr = &batch.instrs[index as usize];
         if instr.opcode.is_system() {
@@ -258,8 +258,8 @@ impl Split {
         }
     }
 
-    /// Runs what was appended, as its last instruction may fail, and notes whether what it writes is lost: then it is lost on
-    /// both ranks. The answer is what went wrong.
+    /// Runs the pending batches, whose last instruction may fail. If its outputs are lost on one rank, they are lost on
+    /// both. Returns the error.
     fn settle(&mut self, batch: &BatchRef<'_>, uses: &[Use]) -> Option<Error> {
         let error = flush(&mut self.ranks, &self.wire).into_iter().find_map(Result::err)?;
         for found in uses.iter().filter(|found| found.writes) {
@@ -279,7 +279,7 @@ impl Split {
             let base = &batch.bases[found.base as usize];
             self.ensure(base, row_of(batch, instr, found.base).unwrap_or(base.row_hint));
         }
-        // What is lost with the instruction is known by now.
+        // Data lost with the instruction is known by now.
         for found in uses.iter().filter(|found| found.needs_old) {
             if let Some(error) = &entry_of(&mut self.entries, &batch.bases[found.base as usize])?.poison {
                 return Err(error.clone());
@@ -297,7 +297,7 @@ impl Split {
         }
     }
 
-    /// At which row all operands change from rank 0 to rank 1, if they agree and the instruction can be cut.
+    /// The row at which all operands change from rank 0 to rank 1, if they agree and the instruction can be cut.
     fn common_rows(&self, batch: &BatchRef<'_>, instr: &Instr) -> Option<i64> {
         if !can_be_cut(batch, instr) {
             return None;
@@ -309,7 +309,7 @@ impl Split {
             let view = batch.view(view);
             let before = match self.entries.get(&base.id)?.layout {
                 Layout::Rows { cut, .. } => rows_before(&view, cut)?,
-                // An array on one rank suits an instruction that stays there.
+                // An array on rank 0 matches an instruction that stays there.
                 Layout::Whole { rank: 0, .. } => *view.shape().first()?,
                 Layout::Whole { .. } => view.shape().first().map(|_| 0)?,
             };
@@ -354,7 +354,7 @@ impl Split {
         Ok(())
     }
 
-    /// Appends the instruction as it is to the batch of the rank that has all operands.
+    /// Appends the whole instruction to the batch of the rank that has all operands.
     fn emit_whole(&mut self, batch: &BatchRef<'_>, instr: &Instr, target: usize) -> Result<()> {
         let mut operands = Vec::with_capacity(instr.count as usize);
         let mut unseen = Vec::new();
@@ -365,7 +365,7 @@ impl Split {
             };
             let piece = match batch.base_of(view) {
                 None => None,
-                // The array may be anywhere, or lost: another one stands for it.
+                // An empty view: the array may be anywhere, or lost, so another one replaces it.
                 Some(base) if batch.views[view as usize].len == 0 => {
                     let piece = Base { id: self.host.new_base_id(), flags: 0, ..*base };
                     self.ranks[target].set_born(&piece, true);
@@ -384,7 +384,7 @@ impl Split {
         Ok(())
     }
 
-    /// Brings all arrays of an instruction to one rank, which is returned.
+    /// Moves all arrays of an instruction to one rank; returns the rank.
     fn bring_together(&mut self, batch: &BatchRef<'_>, uses: &[Use]) -> Result<usize> {
         let mut target = None;
         for found in uses {
@@ -406,7 +406,7 @@ impl Split {
         Ok(target)
     }
 
-    /// Makes a base whole on a rank, with its data if it is needed. A failure to read the data is the base's.
+    /// Moves a base to a rank as a whole, with its data if `needed`. A failed read poisons the base.
     fn bring_to(&mut self, base: &Base, rank: usize, needed: bool) -> Result<()> {
         let entry = entry_of(&mut self.entries, base)?;
         if matches!(entry.layout, Layout::Whole { rank: at, .. } if at == rank) || entry.fixed {
@@ -430,7 +430,7 @@ impl Split {
         Ok(())
     }
 
-    /// The rank, the base there and the view of it, if a view of a base whose data is not lost and not mapped lies on one rank.
+    /// A view's rank, base and local view, if it is on one rank, not lost and not mapped.
     fn on_one_rank(&mut self, base: &Base, view: &View) -> Result<Option<(usize, Base, View)>> {
         self.ensure(base, base.row_hint);
         let entry = entry_of(&mut self.entries, base)?;
@@ -444,11 +444,11 @@ impl Split {
         Ok(View::new(view.start() - first, view.shape(), view.stride()).ok().map(|part| (rank, piece, part)))
     }
 
-    /// Copies the pieces of a base together.
+    /// Copies the pieces of a base into one memory.
     fn collect(&mut self, base: &Base, staging: &mut Staging) -> Result<()> {
         for (rank, first, piece) in entry_of(&mut self.entries, base)?.layout.pieces() {
             let data = self.ranks[rank].map(&piece, access::READ)?;
-            // SAFETY: the map gives the whole piece until `unmap`.
+            // SAFETY: the map exposes the whole piece until `unmap`.
             let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), piece.bytes() as usize) };
             staging.part(first, &piece).copy_from_slice(bytes);
             self.ranks[rank].unmap(&piece)?;
@@ -456,7 +456,7 @@ impl Split {
         Ok(())
     }
 
-    /// Drops the data of a base on the ranks, when what was appended before has run.
+    /// Drops a base's data on the ranks after the pending batches.
     fn drop_pieces(&mut self, id: u64) {
         if let Some(entry) = self.entries.get(&id) {
             for (rank, _, piece) in entry.layout.pieces() {
@@ -465,7 +465,7 @@ impl Split {
         }
     }
 
-    /// SYNC, FREE and DISCARD go to all pieces.
+    /// Applies SYNC, FREE and DISCARD to all pieces.
     fn manage(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
         let view = instr.operands().first().and_then(|operand| operand.as_view());
         if let Some(base) = view.and_then(|view| batch.base_of(view)) {
@@ -517,7 +517,7 @@ impl Split {
         Ok(staging.data)
     }
 
-    /// Ends a map of staged memory; the last one copies changes back to the ranks.
+    /// Ends a map of a copy; the last one writes changes back to the ranks.
     fn unmap_staging(&mut self, base: &Base) -> Result<()> {
         let entry = entry_of(&mut self.entries, base)?;
         let Some(mut staging) = entry.staging.take() else {
@@ -542,11 +542,11 @@ impl Split {
     }
 }
 
-/// Gives a local base its data.
+/// Writes the data of a local base.
 fn copy_in(rank: &mut Rank, piece: &Base, bytes: &[u8]) -> Result<()> {
     rank.set_born(piece, false);
     let data = rank.map(piece, access::WRITE | access::DISCARD)?;
-    // SAFETY: the map gives the whole piece until `unmap`.
+    // SAFETY: the map exposes the whole piece until `unmap`.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
     rank.unmap(piece)
 }

@@ -1,8 +1,8 @@
-//! Where a rank's child stack is: called by this thread, or served by a thread of its own that is sent messages.
+//! The place of a rank's child stack: called by this thread, or served by a thread that receives messages.
 //!
-//! Messages to the other thread lie in an outbox until the first rank drives them: the manager does so while it waits, and the
-//! progress service while the first rank's engine computes. So nothing arrives at a rank whose partner forgets to drive,
-//! as with a library for messages that has no thread of its own.
+//! Messages to the other thread wait in an outbox until the first rank drives them: the manager does so while it waits,
+//! and the progress service does while the first rank's engine computes. So a rank receives nothing if its partner does
+//! not drive messages, as with a message library without its own thread.
 
 use bh_core::abi::{HostMemory, status};
 use bh_core::component::{Child, Counter, Host};
@@ -13,23 +13,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
-/// How long a wait lasts before messages are driven again.
+/// The longest wait before messages are driven again.
 const SLICE: Duration = Duration::from_micros(200);
 
 type Message = Box<dyn FnOnce(&mut Child) + Send>;
 
-/// Messages on their way to the other rank.
+/// Messages to the other rank.
 pub struct Wire {
     state: Mutex<State>,
-    /// Messages that were delivered while the first rank's engine computed.
+    /// Counts messages delivered while the first rank's engine computed.
     meanwhile: Counter,
 }
 
 struct State {
     outbox: Vec<Message>,
-    /// None when the rank has ended.
+    /// `None` after the rank has ended.
     sender: Option<Sender<Message>>,
-    /// The thread whose engine computes.
+    /// The thread whose engine is computing.
     computing: Option<ThreadId>,
 }
 
@@ -38,27 +38,27 @@ impl Wire {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers what lies in the outbox.
+    /// Delivers the messages of the outbox.
     fn drive(&self) -> usize {
         let mut state = self.lock();
         let messages = std::mem::take(&mut state.outbox);
         let count = messages.len();
         if let Some(sender) = &state.sender {
-            // Whoever waits for an answer hears of a rank that has ended.
+            // If the rank has ended, those that wait for an answer get the error.
             messages.into_iter().for_each(|message| drop(sender.send(message)));
         }
         count
     }
 
-    /// Notes which thread's engine begins to compute, or that it has ended.
+    /// Records that this thread's engine begins or ends computing.
     pub fn computes(&self, begins: bool) {
         self.lock().computing = begins.then(|| std::thread::current().id());
     }
 }
 
-/// What the progress service calls, on every thread whose engine computes.
+/// The progress service's function, called on every thread whose engine computes.
 unsafe extern "C" fn progress(argument: *mut c_void) {
-    // SAFETY: the wire lives until the service is set to nothing.
+    // SAFETY: the wire outlives the registration of this function.
     let wire = unsafe { &*argument.cast_const().cast::<Wire>() };
     let own = wire.lock().computing == Some(std::thread::current().id());
     if own {
@@ -70,25 +70,25 @@ unsafe extern "C" fn progress(argument: *mut c_void) {
 pub enum Seat {
     /// Called by the thread of the manager.
     Here(Child),
-    /// On a thread of its own.
+    /// On its own thread.
     There(Remote),
 }
 
-/// A rank that serves.
+/// A rank on its own thread.
 pub struct Remote {
     host: Host,
     wire: Arc<Wire>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The answer to a call that has not come yet.
+/// The pending answer to a call.
 pub struct Pending<R> {
     answer: std::result::Result<R, Receiver<R>>,
     wire: Option<Arc<Wire>>,
 }
 
 impl Remote {
-    /// Has a thread serve a child.
+    /// Starts a thread that serves a child.
     pub fn start(host: Host, mut child: Child) -> Result<Remote> {
         let (sender, receiver) = channel::<Message>();
         let thread = std::thread::Builder::new()
@@ -97,12 +97,12 @@ impl Remote {
             .map_err(|error| Error::new(status::INIT, format!("the second rank did not start: {error}")))?;
         let state = State { outbox: Vec::new(), sender: Some(sender), computing: None };
         let wire = Arc::new(Wire { state: Mutex::new(state), meanwhile: host.counter("messages while computing") });
-        // SAFETY: the wire lives, where it is, until the service is set to nothing.
+        // SAFETY: the wire stays at its address until the service is reset.
         unsafe { host.set_progress(Some(progress), Arc::as_ptr(&wire).cast_mut().cast()) };
         Ok(Remote { host, wire, thread: Some(thread) })
     }
 
-    /// The way to the rank.
+    /// The connection to the rank.
     pub fn wire(&self) -> Arc<Wire> {
         self.wire.clone()
     }
@@ -110,25 +110,25 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        // SAFETY: nothing is called any more.
+        // SAFETY: resets the service; no call is in progress.
         unsafe { self.host.set_progress(None, std::ptr::null_mut()) };
         self.wire.drive();
         self.wire.lock().sender = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was reported on standard error by the runtime; nothing is left to save.
+            // The runtime has printed the thread's panic; nothing is left to do.
             let _ = thread.join();
         }
     }
 }
 
 impl Seat {
-    /// Sends a call, or makes it.
+    /// Sends a call, or makes it on this thread.
     pub fn begin<R: Send + 'static>(&mut self, call: impl FnOnce(&mut Child) -> R + Send + 'static) -> Pending<R> {
         match self {
             Seat::Here(child) => Pending { answer: Ok(call(child)), wire: None },
             Seat::There(remote) => {
                 let (sender, receiver) = channel();
-                // If the answer is not wanted any more, nobody misses it.
+                // The receiver may already be gone.
                 remote.wire.lock().outbox.push(Box::new(move |child| drop(sender.send(call(child)))));
                 Pending { answer: Err(receiver), wire: Some(remote.wire.clone()) }
             }
@@ -145,7 +145,7 @@ impl Seat {
 }
 
 impl<R> Pending<R> {
-    /// The answer. Drives messages until it comes.
+    /// Drives messages until the answer arrives.
     pub fn wait(self) -> Result<R> {
         let receiver = match self.answer {
             Ok(answer) => return Ok(answer),
@@ -166,16 +166,16 @@ impl<R> Pending<R> {
     }
 }
 
-/// An address that goes from one rank's thread to the other's.
+/// An address that is passed between the ranks' threads.
 pub struct Address(pub *mut u8);
 
-// SAFETY: the memory is the program's until it is unmapped.
+// SAFETY: the memory belongs to the program until it is unmapped.
 unsafe impl Send for Address {}
 
 /// Memory of the caller, which waits while the other thread uses it.
 pub struct Elsewhere(pub HostMemory);
 
-// SAFETY: the caller waits for the call's end.
+// SAFETY: the caller waits until the call has ended.
 unsafe impl Send for Elsewhere {}
 
 impl Elsewhere {

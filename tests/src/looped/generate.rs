@@ -8,7 +8,7 @@ use bh_bytecode::opcode::Signature;
 use bh_bytecode::random::Rng;
 use bh_bytecode::{DType, Kind, Opcode, TypeSet};
 
-/// What most programs consist of.
+/// The most common operations.
 const COMMON: &[Opcode] = &[
     Opcode::Add,
     Opcode::Add,
@@ -29,9 +29,9 @@ const COMMON: &[Opcode] = &[
     Opcode::Equal,
 ];
 const NUMBERS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, -1.0, 0.5, 0.25, 1.5, 0.1];
-/// Numbers that are rarer.
+/// Rarer numbers.
 const ODD: &[f64] = &[-0.0, 7.0, -3.0, 10.0, 16.0, 100.0, 255.0, 1e9, -1e-3, f64::INFINITY, f64::NAN];
-/// Types that are used side by side; half of the programs use one.
+/// Types that are used together; half of the programs use one.
 const TYPES: &[&[DType]] = &[
     &[DType::F32],
     &[DType::I64],
@@ -81,7 +81,7 @@ pub fn looped(seed: u64) -> Looped {
         *rng.pick(&[First::Small, First::Small, First::Random, First::Random, First::Wild]).unwrap_or(&First::Small);
     let exact = rng.chance(30);
     let mut program = Looped { grid, backwards, exact, first, variables, dtypes, body: Vec::new(), rounds };
-    // Most of some programs is arithmetic that nobody looks at in between.
+    // Some programs are mostly arithmetic without reads in between.
     let (phrases, silent) = (if rng.chance(20) { 40 } else { 8 }, rng.chance(50));
     let statements = if size < 5_000 && rng.chance(4) { 60 } else { 14 };
     for _ in 0..1 + rng.below(statements) {
@@ -96,7 +96,7 @@ pub fn looped(seed: u64) -> Looped {
 }
 
 /// The extents of a grid: mostly small, some with long lines, some with very short ones, some for several threads, and
-/// some with nothing inside.
+/// some without an interior.
 fn grid(rng: &mut Rng) -> Vec<i64> {
     let rank = if rng.chance(10) { 4 + rng.below(2) } else { 1 + rng.below(3) };
     let kind = rng.below(100);
@@ -135,7 +135,7 @@ impl Looped {
         rng.pick(&known).copied().unwrap_or(0)
     }
 
-    /// A variable of this shape and type, made if there is none.
+    /// A variable of this shape and type, created if there is none.
     pub(super) fn variable(&mut self, rng: &mut Rng, shape: Shape, dtype: DType) -> usize {
         let fits = |at: usize| self.variables[at] == shape && self.dtypes[at] == dtype;
         let known = self.pick(rng, fits);
@@ -157,19 +157,19 @@ impl Looped {
         Number::Changes(first, after, later)
     }
 
-    /// An operand that can be seen in a shape.
+    /// An operand readable in a shape.
     fn operand(&self, rng: &mut Rng, shape: Shape) -> Operand {
         if rng.chance(25) {
             return Operand::Number(self.number(rng));
         }
         let fits = |at: usize| self.is_readable(self.variables[at], shape);
-        // What was made last is what users go on with.
+        // Users often continue with the last result.
         let last = self.body.iter().rev().filter_map(|statement| statement.action.target()).find(|&at| fits(at));
         let variable = if rng.chance(40) { last } else { None }.unwrap_or_else(|| self.pick(rng, fits));
         if fits(variable) { Operand::Variable(variable, self.window(rng)) } else { Operand::Number(self.number(rng)) }
     }
 
-    /// A window on a variable, or all of it.
+    /// A view of a variable, or all of it.
     fn seen(&self, rng: &mut Rng, variable: usize) -> Seen {
         let axis = rng.below(self.grid.len()) as u8;
         let rest = Shape::Rest(1 + rng.below((1 << self.grid.len()) - 1) as u8);
@@ -184,7 +184,7 @@ impl Looped {
         Seen { variable, shape, window: self.window(rng) }
     }
 
-    /// An operation whose result has a type, or is cast to it, on operands of a shape.
+    /// An operation on operands of a shape, whose result has a type or is cast to it.
     fn computation(&self, rng: &mut Rng, dtype: DType, shape: Shape) -> Computation {
         loop {
             let opcodes = if rng.chance(75) { COMMON } else { Opcode::ALL };
@@ -192,7 +192,7 @@ impl Looped {
             let info = opcode.info();
             let own = info.signature != Signature::Test && info.types.contains(dtype) && rng.chance(95);
             let operands = if own { dtype } else { self.dtypes[rng.below(self.dtypes.len())] };
-            // Powers of floats are products where the exponent is known to be a small number, which is rounded differently.
+            // Float powers with small constant exponents are computed as products, which rounds differently.
             let differs = opcode == Opcode::Power && TypeSet::INEXACT.contains(operands);
             let loses = operands.is_complex() && !dtype.is_complex() && info.signature == Signature::Cast;
             let rounds = self.exact && tolerance(opcode, operands) != Tolerance::Exact;
@@ -206,7 +206,7 @@ impl Looped {
         }
     }
 
-    /// A fold into any variable that takes it.
+    /// A reduction into any suitable variable.
     fn fold(&self, rng: &mut Rng, into: usize) -> Action {
         let rank = self.grid.len();
         let wanted = self.variables[into];
@@ -222,7 +222,7 @@ impl Looped {
             Shape::Flat(_) | Shape::Line => matches!(shape, Shape::Inside | Shape::Grid),
             _ => false,
         };
-        // What is repeated may be folded, too.
+        // Broadcast operands may be reduced, too.
         let repeated =
             |at: usize| self.variables[at] != Shape::Inside && self.is_readable(self.variables[at], Shape::Inside);
         let of = self.pick(rng, repeated);
@@ -256,7 +256,7 @@ impl Looped {
         Action::Fold { into, opcode: opcodes[rng.below(opcodes.len())], of, axes, all }
     }
 
-    /// Folds or prefix sums of a type.
+    /// Reductions or cumulative sums of a type.
     pub(super) fn folds(&self, kind: Kind, dtype: DType) -> Vec<Opcode> {
         let fits = |opcode: &Opcode| {
             let info = opcode.info();
@@ -324,7 +324,7 @@ impl Looped {
             83..86 => {
                 let same = |at: usize| self.is_window(self.variables[at], shape) && self.dtypes[at] == dtype;
                 let variable = self.pick(rng, same);
-                // Its axes cannot be put together for certain, and what is repeated cannot be written.
+                // Its axes may not merge, and broadcast views cannot be written.
                 let long = shape == Shape::Long || self.variables[variable] == Shape::Long;
                 let variable = if long { any } else { variable };
                 Action::Name(any, Seen { variable, shape, window: self.window(rng) })

@@ -1,4 +1,4 @@
-//! What a program does with memory of its own, and with that of arrays: it is copied, mapped, adopted, lent and pinned.
+//! A program's use of its own memory and that of arrays: copies, maps, adoption, loans and pins.
 
 use super::{Run, Seen};
 use bh_bytecode::random::Rng;
@@ -10,30 +10,30 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 impl Run<'_> {
-    /// Copies numbers of this round into a window.
+    /// Copies numbers that depend on the round into a view.
     pub(super) fn load(&mut self, seen: Seen) -> Result<()> {
         let dtype = self.program.dtypes[seen.variable];
         let target = self.see(seen)?;
         let bytes = self.numbers(dtype, self.count(seen.shape));
-        // SAFETY: there are the bytes of all elements.
+        // SAFETY: `bytes` has all elements at these strides.
         unsafe { self.recorder.write(target, bytes.as_ptr(), self.user_stride(seen, dtype).as_deref())? };
         self.recorder.free(target)
     }
 
-    /// The program's memory has some windows in the order of Fortran.
+    /// Some of the program's memory has Fortran order.
     pub(super) fn user_stride(&self, seen: Seen, dtype: DType) -> Option<Vec<i64>> {
         let step = |stride: &mut i64, extent: i64| Some(std::mem::replace(stride, *stride * extent));
         let fortran = self.shape(seen.shape).into_iter().scan(dtype.size() as i64, step);
         (seen.window.first[0] == 2).then(|| fortran.collect())
     }
 
-    /// Some small numbers, others each round.
+    /// Small numbers that differ in each round.
     fn numbers(&self, dtype: DType, count: i64) -> Vec<u8> {
         let number = |at: i64| Constant::from_value(((at * 7 + self.round as i64) % 11) as f64 - 2.5).cast(dtype);
         (0..count).flat_map(|at| number(at).bytes().into_iter().take(dtype.size())).collect()
     }
 
-    /// Writes the first element of a window, and the element after it, through their address.
+    /// Writes the first two elements of a view through their address.
     pub(super) fn map(&mut self, seen: Seen) -> Result<()> {
         let dtype = self.program.dtypes[seen.variable];
         let window = self.see(seen)?;
@@ -52,7 +52,7 @@ impl Run<'_> {
         self.recorder.free(window)
     }
 
-    /// The variable becomes an array in the program's memory.
+    /// Makes a variable an array in the program's memory.
     pub(super) fn adopt(&mut self, variable: usize) -> Result<()> {
         let (shape, dtype) = (self.program.variables[variable], self.program.dtypes[variable]);
         let bytes = self.numbers(dtype, self.count(shape));
@@ -62,12 +62,12 @@ impl Run<'_> {
         if CHANGED.load(Ordering::Relaxed) {
             return Err(Error::new(status::EXECUTION, "memory that is immutable was changed"));
         }
-        // All modes in turn, and the memory of a device if there is one.
+        // All modes in turn, and a device's memory if there is one.
         let turn = self.round + variable as u64;
         let mode = [adopt::SHARED, adopt::DONATED, adopt::IMMUTABLE][(turn % 3) as usize];
         let kinds = if mode == adopt::SHARED { &[memory::HOST][..] } else { &[DEVICE, memory::HOST] };
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        // SAFETY: there are at least as many bytes.
+        // SAFETY: `words` has at least as many bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), words.as_mut_ptr().cast(), bytes.len()) };
         let before = (mode == adopt::IMMUTABLE).then(|| words.clone());
         let mut owned = Box::new(Owned { words, before });
@@ -76,7 +76,7 @@ impl Run<'_> {
         let mut outcome = Err(missing());
         for &kind in kinds {
             if is_missing(&outcome) {
-                // SAFETY: the memory has the elements, lies on a boundary of 8 bytes, and stays until it is released.
+                // SAFETY: the memory has the elements, is aligned to 8 bytes, and lives until it is released.
                 outcome = unsafe {
                     let adoption = Adoption::new(data, mode, kind, Some(release), owner);
                     self.recorder.adopt_memory(dtype, &self.shape(shape), &adoption)
@@ -86,7 +86,7 @@ impl Run<'_> {
         self.set(variable, outcome?)
     }
 
-    /// Asks for the memory of a variable whose elements were just read, in all modes in turn, and keeps it to the end.
+    /// Exports the memory of a variable whose elements were just read, in all modes in turn, until the end.
     pub(super) fn lend(&mut self, variable: usize, bytes: Vec<u8>) -> Result<()> {
         let array = self.array(variable)?;
         let view = self.recorder.info(array)?;
@@ -108,7 +108,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Gives back what was lent.
+    /// Ends all exports.
     pub(super) fn end_lending(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.lent) {
             if held.fixed {
@@ -119,22 +119,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The variable's memory stays where it is for one statement, or until its array is no longer used.
+    /// Pins a variable's memory for one statement, or until its array is dropped.
     pub(super) fn pin(&mut self, variable: usize) -> Result<()> {
         let array = self.array(variable)?;
         self.recorder.pin(array, true, false)?;
         if self.round.is_multiple_of(2) { self.recorder.pin(array, false, false) } else { Ok(()) }
     }
 
-    /// Fills a new array of a variable with numbers of every size.
+    /// Fills a variable's new array with numbers of all magnitudes.
     pub(super) fn fill_wildly(&self, variable: usize, array: ArrayId) -> Result<()> {
         let bytes = wild(self.program.dtypes[variable], self.count(self.program.variables[variable]), variable as u64);
-        // SAFETY: there are the bytes of all elements.
+        // SAFETY: `bytes` has all elements.
         unsafe { self.recorder.write(array, bytes.as_ptr(), None) }
     }
 }
 
-/// The kind of memory of the shadow engine, whose handles are addresses.
+/// The kind of the shadow engine's memory, whose handles are addresses.
 const DEVICE: u32 = memory::FIRST_PRIVATE + 1;
 
 fn missing() -> Error {
@@ -145,23 +145,23 @@ fn is_missing<T>(outcome: &Result<T>) -> bool {
     outcome.as_ref().is_err_and(|error| error.status == status::UNSUPPORTED)
 }
 
-/// Memory that is lent, and what it held when it was.
+/// Exported memory, and its content at the time.
 pub(super) struct Held {
     lent: Lent,
     bytes: Vec<u8>,
-    /// Must it stay so?
+    /// Must the content stay?
     fixed: bool,
 }
 
 impl Held {
     fn check(&self) -> Result<()> {
-        // SAFETY: as many bytes are lent in C order, until the lending ends.
+        // SAFETY: as many bytes are lent in C order, until the export ends.
         let seen = unsafe { std::slice::from_raw_parts(self.lent.data.cast_const(), self.bytes.len()) };
         if seen == self.bytes { Ok(()) } else { Err(Error::new(status::EXECUTION, "what is lent has other bytes")) }
     }
 }
 
-/// Memory that is adopted, and what it must hold in the end.
+/// Adopted memory, and its required final content.
 struct Owned {
     words: Vec<u64>,
     before: Option<Vec<u64>>,
@@ -172,14 +172,14 @@ static CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// Takes adopted memory back.
 unsafe extern "C" fn release(argument: *mut c_void, _: *mut c_void) {
-    // SAFETY: this is what `Box::into_raw` gave, and this is called once.
+    // SAFETY: `Box::into_raw` gave this pointer, and this is called once.
     let owned = unsafe { Box::from_raw(argument.cast::<Owned>()) };
     if owned.before.is_some_and(|before| before != owned.words) {
         CHANGED.store(true, Ordering::Relaxed);
     }
 }
 
-/// The bytes of numbers of a type: half of them of every size, the others near 1 or special.
+/// The bytes of numbers of a type: half of them of all magnitudes, the others near 1 or special.
 fn wild(dtype: DType, count: i64, seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let real = dtype.real_part();

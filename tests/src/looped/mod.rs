@@ -1,8 +1,8 @@
-//! Random user programs: loops over whole-array statements that a recorder records, with numbers and windows that change
-//! from round to round, and with values read in between. What they read must be the same bits however they are run.
+//! Random user programs: loops over recorded whole-array statements, with numbers and views that change from round to
+//! round, and reads in between. The bits of all reads must not depend on how they run.
 //!
-//! All arrays of a program come from one grid: it itself, its inside, every second element of that, one line, the inside
-//! folded along an axis, what is left of it in a round, all of its elements in a row, and a single element.
+//! All arrays of a program derive from one grid: the grid, its interior, every second element of that, one line, the
+//! interior reduced along an axis, the rest of it in a round, all of its elements as a line, and a single element.
 
 mod generate;
 mod memory;
@@ -23,19 +23,19 @@ const RANK: usize = 5;
 enum Shape {
     /// The grid.
     Grid,
-    /// Without the border of one element.
+    /// The interior: without a border of one element.
     Inside,
-    /// Every second element of the inside, along this axis.
+    /// Every second element of the interior along this axis.
     Half(u8),
-    /// The diagonal of an inside with two axes.
+    /// The diagonal of a two-dimensional interior.
     Diagonal,
-    /// One line of the inside, along the last axis.
+    /// One line of the interior along the last axis.
     Line,
-    /// The inside with one element along this axis.
+    /// The interior with one element along this axis.
     Flat(u8),
-    /// The inside without one element more each round along these axes; no array has this shape for long.
+    /// The interior with one element less in each round along these axes; no array keeps this shape.
     Rest(u8),
-    /// All elements of the inside in a row.
+    /// All elements of the interior as a line.
     Long,
     /// One element.
     Point,
@@ -44,26 +44,26 @@ enum Shape {
 /// A number of a statement.
 #[derive(Clone, Copy, Debug)]
 enum Number {
-    /// The first number in the rounds before the one of this number, the other one from then on.
+    /// The first number before the round of this number, the second from then on.
     Changes(f64, u64, f64),
     /// The number of the round.
     Round,
-    /// The first number of what was read last.
+    /// The first number of the last read.
     Last,
 }
 
-/// Where a window begins in each dimension, from 0 to 2, and whether it moves on with each round.
+/// A view's beginning in each dimension, from 0 to 2, and whether it moves with each round.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     first: [u8; RANK],
     moves: bool,
-    /// Does it go backwards along the last axis?
+    /// Is it reversed along the last axis?
     reversed: bool,
-    /// Are the first and the last axis exchanged, where they are of the same length?
+    /// Are the first and last axes exchanged, if their lengths are equal?
     transposed: bool,
 }
 
-/// A variable, seen in a shape.
+/// A variable, viewed in a shape.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     variable: usize,
@@ -71,7 +71,7 @@ struct Seen {
     window: Window,
 }
 
-/// An operand: a variable, seen in the shape that is needed, or a number.
+/// An operand: a variable, viewed in the required shape, or a number.
 #[derive(Clone, Copy, Debug)]
 enum Operand {
     Variable(usize, Window),
@@ -91,11 +91,11 @@ struct Computation {
 enum Action {
     /// The variable becomes the result, a new array.
     Make(usize, Computation),
-    /// The variable becomes a choice between two operands: the first where it is greater than the second.
+    /// The variable becomes a choice between two operands: the first where it is greater.
     Choose(usize, [Operand; 2]),
-    /// The result is written into a variable, or into a window on it.
+    /// Writes the result into a variable or a view of it.
     Write(Seen, Computation),
-    /// The variable becomes a fold along axes, and of that along all others if `all`.
+    /// The variable becomes a reduction along some axes; with `all`, reduced along the others as well.
     Fold {
         into: usize,
         opcode: Opcode,
@@ -103,13 +103,13 @@ enum Action {
         axes: u16,
         all: bool,
     },
-    /// The variable becomes the prefix sums or products of another one along an axis.
+    /// The variable becomes cumulative sums or products of another one along an axis.
     Accumulate(usize, Opcode, u16, Seen),
-    /// The variable becomes another one, seen in its shape, rolled by this distance along all axes.
+    /// The variable becomes another one, viewed in its shape and rolled by this distance along all axes.
     Roll(usize, Seen, i64),
-    /// The variable becomes elements of another one: every third, from some number on, and around.
+    /// The variable becomes elements of another one: every third from some number on, modulo its length.
     Take(usize, i64, usize),
-    /// Elements of the other variable go into the variable: to every so manieth place, from some number on, and around.
+    /// Writes elements of the other variable into the variable: at a step, from some number on, modulo its length.
     Put {
         into: usize,
         opcode: Opcode,
@@ -117,25 +117,25 @@ enum Action {
         step: i64,
         of: usize,
     },
-    /// The variable becomes random numbers of a key.
+    /// The variable becomes random numbers with a key.
     Random(usize, u64),
-    /// The variable becomes numbers from the first one on, by steps.
+    /// The variable becomes numbers from the first one on, with a step.
     Range(usize, i64, i64),
-    /// The variable becomes another name of the other one's array, or of a window on it.
+    /// The variable becomes another name of the other one's array, or of a view of it.
     Name(usize, Seen),
-    /// A step of an elimination: a multiple of a line is taken from all lines after it.
+    /// A step of an elimination: subtracts a multiple of a line from all later lines.
     Eliminate(usize),
     Free(usize),
     Read(usize),
-    /// Only a window is read.
+    /// Reads a view only.
     ReadSeen(Seen),
-    /// The user's memory is copied into a window.
+    /// Copies the user's memory into a view.
     Load(Seen),
-    /// Elements of a window are changed where they lie.
+    /// Changes elements of a view in place.
     Map(Seen),
     /// The variable becomes an array in the user's memory.
     Adopt(usize),
-    /// The memory of the variable's array may not move any more, for a while or as long as there is the array.
+    /// Pins the memory of the variable's array, for a statement or for its lifetime.
     Pin(usize),
     /// The variable becomes the Fourier transform of another one, by an extension method.
     Transform(usize, Seen),
@@ -161,21 +161,21 @@ impl Action {
     }
 }
 
-/// An action, in each round whose number `every` divides.
+/// An action that runs in each round whose number `every` divides.
 #[derive(Clone, Copy, Debug)]
 struct Statement {
     every: u64,
     action: Action,
 }
 
-/// What arrays begin with.
+/// The initial content of arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     /// A few small numbers.
     Small,
     /// Random numbers, whose sums round.
     Random,
-    /// Numbers of every size, infinities and NaN among them.
+    /// Numbers of all magnitudes, with infinities and NaN.
     Wild,
 }
 
@@ -183,9 +183,9 @@ enum First {
 #[derive(Clone, Debug)]
 pub struct Looped {
     grid: Vec<i64>,
-    /// Do some windows go backwards, or exchange axes?
+    /// Are some views reversed or transposed?
     backwards: bool,
-    /// Only operations whose results every engine gives to the last bit?
+    /// Only operations with the same bits on every engine?
     exact: bool,
     first: First,
     variables: Vec<Shape>,
@@ -200,7 +200,7 @@ impl Looped {
         self.rounds
     }
 
-    /// Are its results defined to the last bit, whatever computes them?
+    /// Do its results have the same bits on every engine?
     pub fn is_exact(&self) -> bool {
         self.exact
     }
@@ -232,7 +232,7 @@ impl Looped {
         all
     }
 
-    /// May sums and products of a type be folded?
+    /// Does a type have sums and products?
     fn has_sums(&self, dtype: DType) -> bool {
         !self.exact || dtype.is_int() || dtype == DType::Bool
     }
@@ -274,7 +274,7 @@ impl Looped {
         self.shape(shape, 0).iter().product()
     }
 
-    /// Is a shape a window on an array of another shape, or that array with its axes put together?
+    /// Is a shape a view of an array of another shape, or that array with merged axes?
     fn is_window(&self, own: Shape, seen: Shape) -> bool {
         let last = self.grid.len() - 1;
         let is_empty = |dims: &[i64]| dims.contains(&2);
@@ -289,7 +289,7 @@ impl Looped {
         }
     }
 
-    /// Can an array be read in another shape? It may be repeated along some axes.
+    /// Can an array be read in another shape, possibly broadcast along some axes?
     fn is_readable(&self, own: Shape, seen: Shape) -> bool {
         let last = (self.grid.len() - 1) as u8;
         match (own, seen) {
@@ -304,7 +304,7 @@ impl Looped {
     }
 }
 
-/// The type of an elementwise operation's result; `wanted` where the operands leave it open.
+/// The type of an elementwise operation's result; `wanted` if the operands do not determine it.
 fn result_type(opcode: Opcode, operands: DType, wanted: DType) -> DType {
     match opcode.info().signature {
         Signature::Test => DType::Bool,
@@ -314,12 +314,12 @@ fn result_type(opcode: Opcode, operands: DType, wanted: DType) -> DType {
     }
 }
 
-/// May the fold give zeros of either sign? Which extreme comes first depends on the order, which a batch gives.
+/// Can the reduction give zeros of either sign? The order within a batch decides which extreme comes first.
 fn is_extreme(opcode: Opcode, dtype: DType) -> bool {
     dtype.is_float() && matches!(opcode, Opcode::MinimumReduce | Opcode::MaximumReduce)
 }
 
-/// Is the fold a sum or a product, which floats round in the order of its terms?
+/// Is the reduction a sum or product, which rounds in the order of its terms?
 fn is_sum(opcode: Opcode) -> bool {
     debug_assert!(matches!(opcode.kind(), Kind::Reduction | Kind::Accumulate));
     matches!(opcode, Opcode::AddReduce | Opcode::MultiplyReduce | Opcode::AddAccumulate | Opcode::MultiplyAccumulate)

@@ -1,4 +1,4 @@
-//! What users write in several statements, for which filter, fuser or engine have rules of their own.
+//! Idioms of several statements for which filter, fuser or engines have rules.
 
 use super::{Action, Computation, Looped, Operand, RANK, Seen, Shape, Window};
 use bh_bytecode::random::Rng;
@@ -9,7 +9,7 @@ fn operand(variable: usize) -> Operand {
     Operand::Variable(variable, Window { first: [1; RANK], moves: false, reversed: false, transposed: false })
 }
 
-/// All of a variable, or its middle.
+/// All of a variable, or its interior.
 fn seen(variable: usize, shape: Shape) -> Seen {
     Seen { variable, shape, window: Window { first: [1; RANK], moves: false, reversed: false, transposed: false } }
 }
@@ -24,7 +24,7 @@ fn make(into: usize, opcode: Opcode, dtype: DType, operands: [usize; 2]) -> Acti
 }
 
 impl Looped {
-    /// Some statements that belong together.
+    /// Some related statements.
     pub(super) fn phrase(&mut self, rng: &mut Rng) -> Vec<Action> {
         let dtype = self.dtypes[rng.below(self.dtypes.len())];
         match rng.below(8) {
@@ -38,7 +38,7 @@ impl Looped {
         }
     }
 
-    /// A whole power, which is a product of its factors however much is planned.
+    /// A whole power, which is a product at every planning level.
     fn power(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let (of, into) = (self.variable(rng, Shape::Inside, dtype), self.variable(rng, Shape::Inside, dtype));
         let whole = if dtype == DType::F32 { 2.0 } else { rng.between(2, 3) as f64 };
@@ -46,7 +46,7 @@ impl Looped {
         vec![Action::Make(into, compute(Opcode::Power, dtype, [operand(of), exponent]))]
     }
 
-    /// What is folded along an axis is put beside what it was folded from.
+    /// A reduction along an axis, broadcast against its operand.
     fn normalised(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let axis = rng.below(self.grid.len()) as u8;
         let inside = self.variable(rng, Shape::Inside, dtype);
@@ -63,7 +63,7 @@ impl Looped {
         all
     }
 
-    /// A product of matrices, one of them as a line of matrices.
+    /// A matrix product, with one factor as a line of matrices.
     fn product(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let [left, right] = [2, 0].map(|axis| self.variable(rng, Shape::Flat(axis), dtype));
         let (inside, into) = (self.variable(rng, Shape::Inside, dtype), self.variable(rng, Shape::Flat(1), dtype));
@@ -72,7 +72,7 @@ impl Looped {
         vec![make(inside, Opcode::Multiply, dtype, [left, right]), fold, Action::Free(inside)]
     }
 
-    /// One number after the other, on either side.
+    /// Several constants in a row, on either side.
     fn numbers(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let shape = if rng.chance(50) { Shape::Inside } else { Shape::Line };
         let mut last = self.variable(rng, shape, dtype);
@@ -93,7 +93,7 @@ impl Looped {
         all
     }
 
-    /// A cast to another type and back, or a negation of a negation.
+    /// A cast to another type and back, or a double negation.
     fn there_and_back(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let of = self.variable(rng, Shape::Inside, dtype);
         let through = self.dtypes[rng.below(self.dtypes.len())];
@@ -119,7 +119,7 @@ impl Looped {
         vec![negate(between, of), negate(of, between)]
     }
 
-    /// The same function at several places of a grid, in which the results are put.
+    /// An expensive function at several places of a grid, combined into a result.
     fn dear_values(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let grid = self.variable(rng, Shape::Grid, dtype);
         let [first, second, third] = [0; 3].map(|_| {
@@ -147,7 +147,7 @@ impl Looped {
         all
     }
 
-    /// A step of a stencil into a second array, from which the first one is overwritten.
+    /// A stencil step into a second array, which then overwrites the first one.
     fn stencil(&mut self, rng: &mut Rng, dtype: DType) -> Vec<Action> {
         let (grid, second) = (self.variable(rng, Shape::Grid, dtype), self.variable(rng, Shape::Inside, dtype));
         let mut all = vec![make(second, Opcode::Add, dtype, [grid; 2])];

@@ -1,4 +1,4 @@
-//! A run of a random user program on a recorder, round by round.
+//! Runs a random user program on a recorder, round by round.
 
 use super::memory::Held;
 use super::{Action, Computation, First, Looped, Number, Operand, RANK, Seen, Shape, is_extreme, result_type};
@@ -7,7 +7,7 @@ use bh_bytecode::{Constant, DType, Opcode, View, ViewError};
 use bh_core::error::Result;
 use bh_recorder::{ArrayId, Input, Location, Recorder};
 
-/// A program that runs on a recorder.
+/// A running program.
 pub struct Run<'a> {
     pub(super) program: &'a Looped,
     pub(super) recorder: &'a Recorder,
@@ -18,7 +18,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Nothing has run yet.
+    /// A run at its beginning.
     pub fn new(program: &'a Looped, recorder: &'a Recorder) -> Run<'a> {
         Run {
             program,
@@ -30,7 +30,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs one more round; none after the last one.
+    /// Runs one more round, unless it was the last.
     pub fn step(&mut self) -> Result<()> {
         if self.round < self.program.rounds {
             let round = self.round;
@@ -41,7 +41,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs what is left, and gives all that was read: all variables in the end, too.
+    /// Runs the remaining rounds; returns all reads, with all variables at the end.
     pub fn finish(mut self) -> Result<Vec<(DType, Vec<u8>)>> {
         while self.round < self.program.rounds {
             self.step()?;
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
         self.set_cast(into, fold)
     }
 
-    /// Numbers from `first` on, by steps, around after the elements of a shape.
+    /// Numbers from `first` on, with a step, modulo the elements of a shape.
     fn places(&self, of: Shape, first: i64, step: i64, around: Shape) -> Result<ArrayId> {
         let index = self.recorder.empty(DType::I64, &self.shape(of))?;
         self.recorder.range(index, first, step, Location::UNKNOWN)?;
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         used.into_iter().try_for_each(|array| self.recorder.free(array))
     }
 
-    /// A shape in this round.
+    /// The extents of a shape in this round.
     pub(super) fn shape(&self, shape: Shape) -> Vec<i64> {
         self.program.shape(shape, self.round)
     }
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         self.shape(shape).iter().product()
     }
 
-    /// Lines are along the last axis, and after each other along the first one.
+    /// Lines run along the last axis, and follow each other along the first.
     fn eliminate(&mut self, variable: usize) -> Result<()> {
         let shape = self.shape(self.program.variables[variable]);
         let last = shape.len() - 1;
@@ -245,7 +245,7 @@ impl<'a> Run<'a> {
         self.recorder.empty(self.program.dtypes[variable], &shape)
     }
 
-    /// An array cast to a type, in place of the array. Of complex numbers only the real part is left.
+    /// Replaces an array by its cast to a type. Complex numbers lose their imaginary part.
     fn cast(&self, array: ArrayId, dtype: DType) -> Result<ArrayId> {
         let own = self.recorder.info(array)?.dtype;
         if own == dtype {
@@ -271,7 +271,7 @@ impl<'a> Run<'a> {
         self.arrays[variable].replace(array).map_or(Ok(()), |old| self.recorder.free(old))
     }
 
-    /// The variable's array; a new one, if it has none.
+    /// The variable's array, created if it has none.
     pub(super) fn array(&mut self, variable: usize) -> Result<ArrayId> {
         if let Some(array) = self.arrays[variable] {
             return Ok(array);
@@ -312,7 +312,7 @@ impl<'a> Run<'a> {
         Seen { variable, shape: self.program.variables[variable], window }
     }
 
-    /// A variable in a shape, as an array of its own. What is repeated to fill the shape stays as it is.
+    /// A variable viewed in a shape, as an array. Broadcast parts stay views.
     pub(super) fn see(&mut self, seen: Seen) -> Result<ArrayId> {
         let Seen { variable, shape, window } = seen;
         let array = self.array(variable)?;
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
                     for (dim, &extent) in extents.iter().enumerate() {
                         let most = view.shape()[dim] - 1;
                         let first = match (moved(dim), own) {
-                            // The first element, the second one, the last one, or that of the round.
+                            // The first, second or last element, or that of the round.
                             _ if dim == axis as usize && window.moves => round % (most + 1),
                             (2, _) if dim == axis as usize => most,
                             (first, Shape::Grid) => first.min(most),
@@ -350,7 +350,7 @@ impl<'a> Run<'a> {
                 }
                 (Shape::Grid | Shape::Inside, Shape::Rest(_)) => {
                     for (dim, &extent) in extents.iter().enumerate() {
-                        // At the begin, at the end, or as far from the begin as the window begins.
+                        // At the beginning, at the end, or as far from the beginning as the view.
                         let most = view.shape()[dim] - extent;
                         let first = [0, moved(dim).min(most), most][window.first[dim] as usize];
                         seen = seen.slice(dim, Some(first), Some(first + extent), 1)?;
@@ -380,7 +380,7 @@ impl<'a> Run<'a> {
         self.recorder.derive(array, derive)
     }
 
-    /// An input of a type, and the array that must be freed after its use.
+    /// An input of a type, and the array to free after its use.
     fn source(&mut self, operand: Operand, shape: Shape, dtype: DType) -> Result<(Input, Option<ArrayId>)> {
         Ok(match operand {
             Operand::Number(Number::Changes(first, rounds, later)) => {
@@ -430,14 +430,14 @@ impl<'a> Run<'a> {
         let dtype = self.program.dtypes[seen.variable];
         let array = self.see(seen)?;
         let mut bytes = vec![0; self.count(seen.shape) as usize * dtype.size()];
-        // SAFETY: the array has as many elements as the buffer.
+        // SAFETY: the buffer has the array's number of elements.
         unsafe { self.recorder.read(array, bytes.as_mut_ptr(), self.user_stride(seen, dtype).as_deref())? };
         self.read.push((dtype, bytes));
         self.recorder.free(array)
     }
 }
 
-/// A number of a type; complex ones have an imaginary part, too.
+/// A number of a type; complex ones also have an imaginary part.
 fn constant(value: f64, dtype: DType) -> Constant {
     let imaginary = if value.is_finite() { 0.5 * value - 0.25 } else { 0.0 };
     let number = if dtype.is_complex() {

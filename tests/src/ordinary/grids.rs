@@ -1,4 +1,4 @@
-//! Stencils in one to three dimensions, with the borders that people give them.
+//! Stencils in one to three dimensions with common boundary conditions.
 
 use super::number;
 use crate::data::Values;
@@ -20,7 +20,7 @@ fn grid(rng: &mut Rng, count: i64) -> Vec<i64> {
     grid
 }
 
-/// All but the border, moved by `by` elements along an axis.
+/// All but the border, shifted by `by` elements along an axis.
 fn inside(of: Seen, axis: usize, by: i64) -> Seen {
     let mut view = of.view;
     for dim in 0..view.rank() {
@@ -31,21 +31,21 @@ fn inside(of: Seen, axis: usize, by: i64) -> Seen {
     of.through(view)
 }
 
-/// The first or the last elements along an axis, or those beside them.
+/// The first or last elements along an axis, or their neighbours.
 fn edge(of: Seen, axis: usize, at: i64) -> Seen {
     of.through(of.view.slice(axis, Some(at), Some(at + 1), 1).expect("grids have borders"))
 }
 
-/// What is at the borders of the next step.
+/// The boundary condition.
 #[derive(Clone, Copy)]
 enum Border {
-    /// What was there.
+    /// The old values.
     Stays,
-    /// A number.
+    /// A constant.
     Number,
-    /// What is beside it.
+    /// The neighbouring elements.
     Mirror,
-    /// What is at the other side.
+    /// The elements of the opposite side.
     Periodic,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn stencil(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i
     writer.keep(field);
 }
 
-/// The mean of the neighbours, or a part of what they differ by, of all elements inside.
+/// The mean of the neighbours, or a part of their difference, for the interior.
 fn neighbours(writer: &mut Writer, rng: &mut Rng, field: Seen) -> Seen {
     let (rank, dtype) = (field.view.rank(), field.dtype);
     let mut terms: Vec<Seen> = (0..rank).flat_map(|axis| [inside(field, axis, -1), inside(field, axis, 1)]).collect();

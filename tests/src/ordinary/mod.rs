@@ -1,6 +1,6 @@
-//! Programs as people write them, on arrays of ordinary sizes: sums that are scaled, stencils with borders, normalisations,
-//! choices, polynomials, arrays put together from parts of others or moved, and windows of arrays that are held. All of their operations
-//! are exact.
+//! Ordinary programs on arrays of ordinary sizes: scaled sums, stencils with boundaries, normalisations, choices,
+//! polynomials, arrays joined from parts of others or moved, and views of kept arrays. All of their operations are
+//! exact.
 
 mod grids;
 mod parts;
@@ -13,10 +13,10 @@ use crate::writer::{Given, Seen, Writer};
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{DType, Opcode};
 
-/// Where engines change how they work, in elements: lanes, blocks, rows, planning, chunks, threads.
+/// Sizes at which engines change their methods: lanes, blocks, rows, planning, chunks, threads.
 const THRESHOLDS: &[i64] = &[1, 32, 64, 256, 512, 4_096, 8_192, 32_768, 65_536];
 
-/// How large arrays are.
+/// The sizes of arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// Up to some hundred elements.
@@ -57,8 +57,8 @@ pub fn program(seed: u64, sizes: Sizes) -> Program {
     writer.finish()
 }
 
-/// The program of a seed that has windows of arrays only, which grow after they were read: on clusters, what ranks have of an
-/// array changes while it is on its way.
+/// The program of a seed that only has views of arrays, which grow between reads: on clusters, the ranks' coverage
+/// changes while elements are in flight.
 pub fn windowed(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let mut writer = Writer::default();
@@ -67,7 +67,7 @@ pub fn windowed(seed: u64) -> Program {
     writer.finish()
 }
 
-/// The program of a seed that has arrays in pieces: rolled, padded, joined and filled by parts.
+/// The program of a seed with arrays in pieces: rolled, padded, joined and filled by parts.
 pub fn moved(seed: u64, sizes: Sizes) -> Program {
     let mut rng = Rng::new(seed);
     let dtype = [DType::F64, DType::F32, DType::I32][rng.below(3)];
@@ -82,7 +82,7 @@ fn number(rng: &mut Rng) -> Given {
     Given::Number(*rng.pick(&[0.25, 0.5, 0.3, 2.0, 3.0, -1.0, 0.1]).unwrap_or(&1.0))
 }
 
-/// Rows less their mean or their least, over their range; all of whose sums are of small whole numbers.
+/// Rows minus their mean or minimum, divided by their range; all sums are of small whole numbers.
 fn normalised(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     let columns = [1, 3, 32, 33, 100, count][rng.below(6)].min(count);
     let shape = [(count / columns).max(1), columns];
@@ -108,7 +108,7 @@ fn normalised(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     writer.keep(scaled);
 }
 
-/// Choices of choices.
+/// Nested choices.
 fn chosen(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     let arrays: Vec<Seen> = (0..3).map(|_| writer.input(rng, dtype, &[count], Values::Tame)).collect();
     let any = |rng: &mut Rng| Given::Array(arrays[rng.below(3)]);
@@ -128,7 +128,7 @@ fn chosen(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     writer.keep(value);
 }
 
-/// By Horner's rule or by powers, at places that are kept.
+/// Horner's rule, or powers, at kept positions.
 fn polynomial(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     let x = writer.input(rng, dtype, &[count], Values::Tame);
     let each = |writer: &mut Writer, opcode, a: Seen, b| writer.make(opcode, 0, dtype, &[count], &[Given::Array(a), b]);

@@ -1,4 +1,4 @@
-//! Arrays that are put together from parts of others: stacked, concatenated, rolled, reversed, diagonals and halves.
+//! Arrays assembled from parts of others: stacked, concatenated, rolled, reversed, diagonals and halves.
 
 use super::number;
 use crate::data::Values;
@@ -6,17 +6,17 @@ use crate::writer::{Given, Seen, Writer};
 use bh_bytecode::random::Rng;
 use bh_bytecode::{DType, Opcode, View};
 
-/// The elements from `first` to `stop` of a line, by steps.
+/// The elements from `first` to `stop` of a line, with a step.
 fn cut(of: Seen, first: i64, stop: i64, step: i64) -> Seen {
     of.through(of.view.slice(0, Some(first), Some(stop), step).expect("parts are within their arrays"))
 }
 
-/// An array, seen as a line.
+/// An array as a line.
 fn flat(of: Seen) -> Seen {
     of.through(View::contiguous(&[of.view.len()]).expect("as many elements as before"))
 }
 
-/// Some arrays of arrays, each made of the last ones.
+/// Several arrays, each assembled from the last ones.
 pub(super) fn put_together(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     let square = [4, 7, 30, 90].into_iter().rfind(|side| side * side <= count).unwrap_or(1);
     let columns = (count / square).max(1);
@@ -46,7 +46,7 @@ fn each(writer: &mut Writer, opcode: Opcode, a: Seen, b: Given) -> Seen {
     writer.make(opcode, 0, a.dtype, a.view.shape(), &[Given::Array(a), b])
 }
 
-/// Two rows, one after the other; the second is a multiple of the first.
+/// Two stacked rows; the second is a multiple of the first.
 fn stacked(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let count = of.view.len().min(60_000);
     let of = cut(of, 0, count, 1);
@@ -81,13 +81,13 @@ fn column(writer: &mut Writer, rng: &mut Rng, grid: Seen) -> Seen {
     each(writer, Opcode::Add, cut(grid.through(of), 0, stop, 1), Given::Number(1.0))
 }
 
-/// An array, written backwards over itself or into another.
+/// An array reversed, in place or into another one.
 fn reversed(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let backwards = of.through(of.view.reverse(0).expect("lines have an axis"));
     let copy = each(writer, Opcode::Add, of, Given::Number(0.5));
     let back = copy.through(backwards.view);
     match rng.below(2) {
-        // A statement that reads what it writes gets a copy first, as bridges record it.
+        // A statement that reads its output through another view copies it first, as bridges do.
         0 => {
             let old = writer.make(Opcode::Copy, 0, of.dtype, back.view.shape(), &[Given::Array(back)]);
             writer.write(copy, Opcode::Copy, 0, &[Given::Array(old)]);
@@ -97,7 +97,7 @@ fn reversed(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     copy
 }
 
-/// The elements with even and with odd numbers, exchanged.
+/// The elements at even and odd positions, exchanged.
 fn halves(writer: &mut Writer, of: Seen) -> Seen {
     let count = of.view.len() / 2 * 2;
     let swapped = each(writer, Opcode::Multiply, of, Given::Number(2.0));
@@ -117,7 +117,7 @@ fn differences(writer: &mut Writer, of: Seen) -> Seen {
     each(writer, Opcode::Subtract, cut(of, 1, count, 1), Given::Array(cut(of, 0, count - 1, 1)))
 }
 
-/// What is greater than a number, and the number elsewhere; every third element is another one.
+/// The elements above a number, and the number elsewhere; every third element differs.
 fn positive(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let limit = number(rng);
     let shape = of.view.shape().to_vec();

@@ -1,4 +1,4 @@
-//! Arrays in pieces: rolled, padded, joined and filled by parts, and what is computed of them, in place as well.
+//! Arrays in pieces: rolled, padded, joined and filled by parts, and computations with them, also in place.
 
 use super::number;
 use crate::data::Values;
@@ -67,7 +67,7 @@ fn each(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     writer.make(operation(rng), 0, a.dtype, a.view.shape(), &[Given::Array(a), other])
 }
 
-/// Combines an array with some that are moved from it.
+/// Combines an array with some shifted copies of it.
 fn neighbours(
     writer: &mut Writer,
     rng: &mut Rng,
@@ -85,7 +85,7 @@ fn neighbours(
     sum
 }
 
-/// An array, rolled along some axes at once or one after the other.
+/// An array, rolled along some axes, in one statement or several.
 fn rolled(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let mut rolled = of;
     for axis in 0..of.view.rank() {
@@ -102,7 +102,7 @@ fn rolled(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     rolled
 }
 
-/// A window on an array in a larger one, around which are numbers or its own edges.
+/// A view of an array padded with numbers or its own edges.
 fn padded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let widths: Vec<(i64, i64)> = of.view.shape().iter().map(|_| (rng.below(3) as i64, rng.below(3) as i64)).collect();
     let larger: Vec<i64> = of.view.shape().iter().zip(&widths).map(|(extent, (a, b))| extent + a + b).collect();
@@ -115,7 +115,7 @@ fn padded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
         copy(writer, inside, Given::Array(of));
     } else {
         copy(writer, inside, Given::Array(of));
-        // Along each axis, on both sides; later axes have what earlier ones added.
+        // Along each axis, on both sides; later axes include earlier padding.
         for &dim in &dims {
             let rows = dims[dim + 1..]
                 .iter()
@@ -134,7 +134,7 @@ fn padded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     })
 }
 
-/// Two or three arrays beside each other, of which a window, every second element or a reversed part is computed with.
+/// Two or three joined arrays, of which a computation uses a view, every second element or a reversed part.
 fn joined(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     let axis = rng.below(a.view.rank());
     let extent = a.view.shape()[axis];
@@ -163,7 +163,7 @@ fn joined(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     each(writer, rng, seen, b)
 }
 
-/// An array that is filled by parts, some of them twice.
+/// An array filled by parts, some of them twice.
 fn filled(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     let axis = rng.below(a.view.rank());
     let extent = a.view.shape()[axis];
@@ -191,7 +191,7 @@ fn filled(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     }
 }
 
-/// Choices by a mask that is moved.
+/// Choices by a shifted mask.
 fn chosen(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     let shape = a.view.shape().to_vec();
     let mask = writer.make(Opcode::Greater, 0, DType::Bool, &shape, &[Given::Array(a), Given::Array(b)]);
@@ -200,7 +200,7 @@ fn chosen(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     writer.make(Opcode::Where, 0, a.dtype, &shape, &[Given::Array(mask), Given::Array(first), second])
 }
 
-/// Changes an array by its neighbours: through a temporary, or part of it before they are read.
+/// Updates an array by its neighbours: through a temporary, or in part before they are read.
 fn in_place(writer: &mut Writer, rng: &mut Rng, of: Seen, other: Seen) -> Seen {
     let moved = rolled(writer, rng, of);
     if rng.chance(30) {
@@ -212,7 +212,7 @@ fn in_place(writer: &mut Writer, rng: &mut Rng, of: Seen, other: Seen) -> Seen {
     if rng.chance(50) { each(writer, rng, of, moved) } else { of }
 }
 
-/// An array less its extremes along an axis, which are of what its neighbours gave.
+/// An array minus its extremes along an axis, computed from its neighbours.
 fn folded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let axis = rng.below(of.view.rank());
     let sum = neighbours(writer, rng, of, rolled);
@@ -226,7 +226,7 @@ fn folded(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     each(writer, rng, wide, other)
 }
 
-/// Numbers from 0 on beside an array in pieces.
+/// Numbers from 0 on next to an array in pieces.
 fn counted(writer: &mut Writer, rng: &mut Rng, of: Seen) -> Seen {
     let first = View::contiguous(of.view.shape()).expect("shapes of programs are small");
     let numbers = writer.range(of.dtype, &first);

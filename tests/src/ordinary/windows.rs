@@ -1,5 +1,5 @@
-//! Arrays of unlike lengths that are read through windows of each other. Some come from a corner of a grid, so that few ranks
-//! have them; most stay, and are read again much later, through larger windows and beside arrays that are new.
+//! Arrays of different lengths, read through views of each other. Some come from a corner of a grid, so that few ranks
+//! have them; most are kept and read again much later, through larger views and next to new arrays.
 
 use super::number;
 use crate::data::Values;
@@ -7,7 +7,7 @@ use crate::writer::{Given, Seen, Writer};
 use bh_bytecode::random::Rng;
 use bh_bytecode::{DType, Opcode, View};
 
-/// Some arrays, each computed of windows of one or two others.
+/// Some arrays, each computed from views of one or two others.
 pub(super) fn windows(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     let columns = rng.between(2, 12).min(count.max(2));
     let grid = writer.input(rng, dtype, &[(count / columns).max(2), columns], Values::Tame);
@@ -27,7 +27,7 @@ pub(super) fn windows(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i
     lines.into_iter().rev().take(2).for_each(|line| writer.keep(line));
 }
 
-/// As [`windows`], and most lines are read through windows that grow.
+/// Like [`windows`], with most lines read through growing views.
 pub(super) fn growing(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64) {
     let columns = rng.between(2, 12).min(count.max(2));
     let grid = writer.input(rng, dtype, &[(count / columns).max(2), columns], Values::Tame);
@@ -42,7 +42,7 @@ pub(super) fn growing(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i
     lines.into_iter().for_each(|line| writer.keep(line));
 }
 
-/// A line is read through a small window, a larger one and as a whole, each time beside another line.
+/// A line read through a small view, a larger one and as a whole, each time with another line.
 fn grown(writer: &mut Writer, rng: &mut Rng, lines: &mut Vec<Seen>) {
     let (line, other) = (lines[rng.below(lines.len())], lines[rng.below(lines.len())]);
     let length = line.view.len().min(other.view.len());
@@ -56,7 +56,7 @@ fn grown(writer: &mut Writer, rng: &mut Rng, lines: &mut Vec<Seen>) {
     }
 }
 
-/// A line of a grid's first rows, or of all of them, with one added: part of a column, a diagonal or rows.
+/// A line from a grid's first rows, or from all of them, plus one: part of a column, a diagonal or rows.
 fn corner(writer: &mut Writer, rng: &mut Rng, grid: Seen) -> Seen {
     let rows = grid.view.shape()[0];
     let some = if rng.chance(70) { rng.between(1, (rows / 3).max(1)) } else { rng.between(1, rows) };
@@ -70,12 +70,12 @@ fn corner(writer: &mut Writer, rng: &mut Rng, grid: Seen) -> Seen {
     writer.make(Opcode::Add, 0, grid.dtype, line.shape(), &operands)
 }
 
-/// Elements of a line: from a place on, or every second one, forwards or backwards.
+/// Elements of a line: consecutive or every second one, forwards or backwards.
 fn window(rng: &mut Rng, of: Seen, count: i64) -> Seen {
     let length = of.view.len();
     let step = if 2 * count - 1 <= length && rng.chance(25) { 2 } else { 1 };
     let reach = (count - 1) * step + 1;
-    // The beginning and the end of an array are read more often than places between.
+    // The ends of an array are read more often than its middle.
     let first = match rng.below(4) {
         0 => 0,
         1 => length - reach,
@@ -85,7 +85,7 @@ fn window(rng: &mut Rng, of: Seen, count: i64) -> Seen {
     of.through(if rng.chance(20) { view.reverse(0).expect("lines have an axis") } else { view })
 }
 
-/// How many elements of a line of this length an operation takes: often all or nearly all of them.
+/// The number of elements that an operation uses of a line: often all or nearly all.
 fn taken(rng: &mut Rng, length: i64) -> i64 {
     match rng.below(3) {
         0 => length,
@@ -94,7 +94,7 @@ fn taken(rng: &mut Rng, length: i64) -> i64 {
     }
 }
 
-/// An operation on windows of the lines; the first operand may be an older line than the second.
+/// An operation on views of the lines; the first operand may be an older line than the second.
 fn operation(writer: &mut Writer, rng: &mut Rng, lines: &[Seen], apart: Option<Seen>) -> (Opcode, [Given; 2], i64) {
     let other = |line: &&Seen| apart.is_none_or(|apart| !line.is_part_of(apart));
     let usable: Vec<Seen> = lines.iter().filter(other).copied().collect();
@@ -119,7 +119,7 @@ fn combined(writer: &mut Writer, rng: &mut Rng, lines: &[Seen]) -> Seen {
     writer.make(opcode, 0, dtype, &[count], &operands)
 }
 
-/// A line of two or three parts of one length, as arrays are stacked: each is a window of a line, or computed of some.
+/// A line of two or three parts of equal length, as in stacking: each is a view of a line, or computed from some.
 fn joined(writer: &mut Writer, rng: &mut Rng, lines: &[Seen]) -> Seen {
     let (parts, line) = (2 + rng.below(2), lines[rng.below(lines.len())]);
     let count = taken(rng, line.view.len().min(20_000));
@@ -138,7 +138,7 @@ fn joined(writer: &mut Writer, rng: &mut Rng, lines: &[Seen]) -> Seen {
     all
 }
 
-/// A line, a part of which is computed anew of others.
+/// A line with a part computed from others.
 fn replaced(writer: &mut Writer, rng: &mut Rng, lines: &[Seen]) -> Seen {
     let line = lines[rng.below(lines.len())];
     if lines.iter().all(|other| other.is_part_of(line)) {

@@ -1,5 +1,5 @@
-//! Recording, running and data are apart on real stacks: a batch that runs for long keeps nobody from what does not need it,
-//! and batches are handed to an engine with tickets while earlier ones are not done.
+//! Recording, running and data access are independent on real stacks: a long batch does not delay unrelated work, and
+//! an engine with tickets gets batches before earlier ones have finished.
 
 use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::abi::{Capabilities, capability, kind};
@@ -17,13 +17,13 @@ use std::time::Duration;
 const HERE: Location<'static> = Location { file: b"program.c", line: 7 };
 const VALUES: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
 
-/// A door that batches with EXP wait at: whether one waits, and whether it is open.
+/// A gate at which batches with EXP wait: whether one waits, and whether it is open.
 static DOOR: (Mutex<(bool, bool)>, Condvar) = (Mutex::new((false, false)), Condvar::new());
 
-/// An engine that stands still in `execute` until the test goes on.
+/// An engine that blocks in `execute` until the test continues.
 struct Gate(Child);
 
-// SAFETY: all that it is given lies in it, and ends with it.
+// SAFETY: all state is in this value, and ends with it.
 unsafe impl Component for Gate {
     const NAME: &'static str = "gate";
     const KIND: u32 = kind::ENGINE;
@@ -37,7 +37,7 @@ unsafe impl Component for Gate {
         Some(&mut self.0)
     }
 
-    /// The engine below has its blocks retired.
+    /// The engine below retires its blocks itself.
     fn capabilities(&mut self) -> Capabilities {
         Capabilities { flags: capability::RETIRES_BLOCKS | capability::ACQUIRES_FIRST, ..Capabilities::default() }
     }
@@ -61,14 +61,14 @@ fn start(config: Config) -> Arc<Recorder> {
 
 fn array(recorder: &Recorder) -> ArrayId {
     let array = recorder.empty(DType::F64, &[4]).unwrap();
-    // SAFETY: as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.write(array, VALUES.as_ptr().cast(), None).unwrap() };
     array
 }
 
 fn values(recorder: &Recorder, array: ArrayId) -> [f64; 4] {
     let mut values = [0.0; 4];
-    // SAFETY: room for as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.read(array, values.as_mut_ptr().cast(), None).unwrap() };
     values
 }
@@ -91,7 +91,7 @@ fn a_batch_that_runs_keeps_nobody_from_what_does_not_need_it() {
     let (runner, own) = (recorder.clone(), finished);
     let running = std::thread::spawn(move || runner.sync());
     drop(DOOR.1.wait_while(DOOR.0.lock().unwrap(), |door| !door.0).unwrap());
-    // The batch stands in the engine now. What follows hangs if it waits for it, which the time limit finds.
+    // The batch is in the engine now. If one of the following calls waits for it, the time limit reports the hang.
     let (sender, receiver) = channel();
     let user = recorder.clone();
     let using = std::thread::spawn(move || {
@@ -101,11 +101,11 @@ fn a_batch_that_runs_keeps_nobody_from_what_does_not_need_it() {
         user.pin(new, true, false).unwrap();
         user.pin(new, false, false).unwrap();
         let mapped = user.map(sum, bh_core::abi::access::READ).unwrap();
-        // SAFETY: the map shows four elements until it ends.
+        // SAFETY: the map exposes four elements until it ends.
         let first = unsafe { *mapped.cast::<f64>() };
         user.unmap(sum).unwrap();
         static mut MEMORY: [f64; 4] = VALUES;
-        // SAFETY: static memory that nobody else uses.
+        // SAFETY: static memory that nothing else uses.
         let adopted = unsafe { user.adopt(DType::F64, &[4], (&raw mut MEMORY).cast(), None, std::ptr::null_mut()) };
         user.free(new).unwrap();
         let still = !DOOR.0.lock().unwrap().1;
@@ -124,7 +124,7 @@ fn a_batch_that_runs_keeps_nobody_from_what_does_not_need_it() {
     assert_eq!(values(&recorder, more), VALUES.map(|value| 4.0 * value * value));
     assert_eq!(values(&recorder, adopted), VALUES);
     recorder.shutdown().unwrap();
-    // What the stack was reached by is not used any more.
+    // The stack's previous interface no longer works.
     assert!(recorder.map(sum, bh_core::abi::access::READ).is_err());
 }
 
@@ -153,12 +153,12 @@ fn messages_arrive_at_another_rank_while_an_engine_computes() {
     recorder.start(Options::default(), move || Ok(Box::new(Stack::load(&config, Some("split"))?))).unwrap();
     let grid = recorder.empty(DType::F64, &[64, 16]).unwrap();
     let given: Vec<f64> = (0..64 * 16).map(f64::from).collect();
-    // SAFETY: as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.write(grid, given.as_ptr().cast(), None).unwrap() };
     for round in 0..5 {
         let sum = operate(&recorder, Opcode::Add, &[grid, grid]);
         let mut found = vec![0.0; given.len()];
-        // SAFETY: room for as many values as elements.
+        // SAFETY: the buffer has the array's number of elements.
         unsafe { recorder.read(sum, found.as_mut_ptr().cast(), None).unwrap() };
         assert!(found.iter().zip(&given).all(|(found, given)| *found == 2.0 * given), "round {round}");
         recorder.free(sum).unwrap();

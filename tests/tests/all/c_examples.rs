@@ -1,9 +1,9 @@
-//! The C examples under valgrind's memcheck (no error, no leak) and under the profiler.
+//! The C examples under valgrind's memcheck (no errors, no leaks) and under the profiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where `cargo xtask test` installed bh.
+/// The prefix to which `cargo xtask test` installed bh.
 fn prefix() -> PathBuf {
     std::env::var_os("BH_TEST_PREFIX")
         .map(PathBuf::from)
@@ -29,8 +29,9 @@ fn compile(example: &str, purpose: &str) -> PathBuf {
     program
 }
 
-/// Rayon's queues free what threads dropped only when no thread can still see it (crossbeam's epochs). Each thread's place
-/// in their list stays reachable, but by pointers into its middle, which memcheck calls "possibly lost".
+/// Rayon's queues free memory that threads dropped only when no thread can still see it (crossbeam's epochs). Each
+/// thread's entry in their list stays reachable, but through interior pointers, which memcheck reports as "possibly
+/// lost".
 const PLACES_OF_THREADS: &str = "{
    the places of rayon's threads in the list of crossbeam's epochs
    Memcheck:Leak
@@ -41,7 +42,7 @@ const PLACES_OF_THREADS: &str = "{
 }
 ";
 
-/// Runs an example under memcheck with small sizes, and returns what it printed.
+/// Runs an example under memcheck with small sizes; returns its output.
 fn check(example: &str, arguments: &[&str]) -> String {
     let program = compile(example, "memcheck");
     let suppressions = program.with_extension("supp");
@@ -54,7 +55,7 @@ fn check(example: &str, arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .expect("valgrind is installed");
-    // Best effort: the files lie in the temporary directory.
+    // Best effort: the files are in the temporary directory.
     let _ = std::fs::remove_file(&program);
     let _ = std::fs::remove_file(&suppressions);
     let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -83,7 +84,7 @@ fn the_profile_shows_where_the_time_went() {
         .args(["200", "20"])
         .output()
         .expect("bh is installed");
-    // Best effort: the program lies in the temporary directory.
+    // Best effort: the program is in the temporary directory.
     let _ = std::fs::remove_file(&program);
     let table = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{table}");

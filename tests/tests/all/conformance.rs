@@ -9,20 +9,20 @@ fn conforms(name: &str) {
     passes(stacks::load(name).unwrap_or_else(|error| panic!("stack {name}: {error}")));
 }
 
-/// The CPU engine with another instruction set than the machine's best.
+/// The CPU engine with an instruction set other than the machine's best.
 fn conforms_on(isa: &str) {
     let text = format!("[stacks]\nit = ['filter', 'fuser', 'node', 've-cpu']\n[components.ve-cpu]\nisa = '{isa}'\n");
     let config = stacks::from_text("isa.toml", &text).unwrap();
     match Stack::load(&config, Some("it")) {
         Ok(stack) => passes(stack),
-        // Only a machine without the instructions may leave the suite out, and it says so.
+        // Only a machine without the instructions skips the suite, with a message.
         Err(error) => assert!(error.to_string().contains("an instruction set that this processor has"), "{error}"),
     }
 }
 
 fn passes(mut stack: Stack) {
     let summary = conformance::run(&mut stack, &mut |_| {});
-    // Past the capture of the test harness: how much ran is part of the result.
+    // Bypasses the test harness's capture: the amount of tests is part of the result.
     let mut out = std::io::stdout();
     writeln!(out, "{summary}").unwrap();
     let shown: Vec<&str> = summary.failures.iter().take(20).map(String::as_str).collect();

@@ -1,5 +1,5 @@
-//! The C++ header against an installed bh: its tests with every compiler and standard and under sanitizers, what must not
-//! compile, and every example with its result checked by NumPy.
+//! The C++ header against an installed bh: its tests with every compiler and standard and under sanitizers, code that
+//! must not compile, and every example with its result checked by NumPy.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A new directory for what a test makes.
+/// A new directory for a test's files.
 fn scratch(name: &str) -> PathBuf {
     let directory = std::env::temp_dir().join(format!("bh-cpp-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -40,7 +40,7 @@ fn compile(compiler: &[&str], source: &Path, program: &Path) {
     succeeded(&format!("{compiler:?} {}", source.display()), &command.output().unwrap());
 }
 
-/// A program to run with the installed configuration, whatever the user's own is.
+/// A command that runs a program with the installed configuration, ignoring the user's own.
 fn program(path: &Path) -> Command {
     let mut command = Command::new(path);
     command.env("BH_CONFIG", prefix().join("share/bh/config.toml")).env_remove("BH_STACK");
@@ -84,7 +84,7 @@ fn unit_tests_under_sanitizers_of_addresses_leaks_and_undefined_behaviour() {
     unit_tests("asan", SANITIZED, "all.cpp", &[("ASAN_OPTIONS", "detect_leaks=1".into())]);
 }
 
-/// The leak checker is at work: it finds what is leaked.
+/// The leak checker works: it finds a leak.
 #[test]
 fn examples_leak_nothing() {
     let directory = scratch("leaks");
@@ -135,7 +135,7 @@ fn mistakes_are_refused_when_compiling_with_a_hint() {
     }
 }
 
-/// The names of macros that are defined after including a header.
+/// The names of macros defined after including a header.
 fn macros(include: &str, language: &str) -> Vec<String> {
     let file = scratch("macros").join(format!("macros-{language}"));
     std::fs::write(&file, format!("#include <{include}>\n")).unwrap();
@@ -155,11 +155,11 @@ fn the_cpp_header_leaves_no_macros_behind() {
     let ours = |name: &&String| name.to_lowercase().starts_with("bh");
     let left: Vec<&String> = of_cpp.iter().filter(ours).filter(|name| !of_c.contains(name)).collect();
     assert!(left.is_empty(), "{left:?}");
-    // Nor those of the C header that stand in front of functions.
+    // Nor the C header's macros that wrap functions.
     assert!(!of_cpp.iter().any(|name| name == "bh_add"));
 }
 
-/// Compiles an example, runs it, and has NumPy check what it printed and wrote.
+/// Compiles and runs an example, and checks its output and files with NumPy.
 fn example(file: &str, compiler: &[&str], arguments: &[&str]) {
     let directory = scratch(file);
     let built = directory.join("example");
@@ -178,7 +178,7 @@ fn python() -> Command {
     Command::new(std::env::var_os("BH_TEST_PYTHON").unwrap_or_else(|| "python3".into()))
 }
 
-/// Random programs over whole arrays, their parts, masks and folds. `BH_TEST_PROGRAMS` asks for another number of them.
+/// Random programs over whole arrays, their parts, masks and reductions. `BH_TEST_PROGRAMS` sets their number.
 #[test]
 fn random_programs_print_what_numpy_prints() {
     let directory = scratch("random");
@@ -205,11 +205,11 @@ fn the_heat_program_is_no_longer_than_the_papers() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let paper = read("tests/cpp/paper.inc");
     let printed = paper.split_once("namespace printed {").unwrap().1.split_once("} // namespace printed").unwrap().0;
-    // As printed: with its include, without the return that it lacks.
+    // As printed in the paper: with its include, without the missing return.
     let figure = code(printed) + 1 - printed.matches("return").count();
     assert_eq!(figure, 16);
     let ours = read("examples/heat.cpp");
-    // The main function, with the headers that it alone needs, is what the paper's program would need, too.
+    // The paper's program would also need the main function and its headers.
     let (solver, _) = ours.split_once("int main(").unwrap();
     let of_main = solver.lines().filter(|line| line.starts_with("#include <") && !line.contains("bh.hpp")).count();
     assert!(code(solver) - of_main <= figure, "{} lines, but the paper's program has {figure}", code(solver) - of_main);

@@ -1,14 +1,14 @@
-//! Programs that go through many different batches again and again plan each of them once: filter, fuser and engine keep what
-//! they made, within their bytes.
+//! Programs that cycle through many different batches plan each of them once: filter, fuser and engine keep their
+//! results within their limits of memory.
 
 use bh_bytecode::{Constant, Opcode};
 use bh_recorder::{ArrayId, Input, Location, Options, Recorder};
 use bh_tests::stacks;
 use std::sync::Arc;
 
-/// Different batches of a cycle; with `BH_TEST_ALL` ten times as many.
+/// Different batches per cycle; with `BH_TEST_ALL` ten times as many.
 const BATCHES: i64 = 1_000;
-/// What is counted where something had to be made anew.
+/// Counters of plans and kernels made.
 const MADE: [&str; 3] = ["filter.misses", "fuser.cache_misses", "ve-cpu.plan misses"];
 
 fn recorder(planning: &str) -> Arc<Recorder> {
@@ -23,13 +23,13 @@ fn recorder(planning: &str) -> Arc<Recorder> {
     recorder
 }
 
-/// What was made anew so far.
+/// The values of these counters.
 fn made(recorder: &Recorder) -> [u64; 3] {
     recorder.sync().unwrap();
     recorder.with_stack(|stack| Ok(MADE.map(|name| stack.stats().get(name).unwrap_or(0)))).unwrap()
 }
 
-/// Goes once through all batches: each works on a window of another length.
+/// Runs all batches once, each on a view of another length.
 fn cycle(recorder: &Recorder, array: ArrayId, batches: i64) {
     let number = |value: f64| Input::Constant(Constant::from_value(value));
     for length in 1..=batches {
@@ -45,7 +45,7 @@ fn cycle(recorder: &Recorder, array: ArrayId, batches: i64) {
     }
 }
 
-/// What was made in each of `count` rounds.
+/// The increase of the counters in each of `count` rounds.
 fn rounds(planning: &str, count: usize) -> Vec<[u64; 3]> {
     let batches = if std::env::var_os("BH_TEST_ALL").is_some() { 10 * BATCHES } else { BATCHES };
     let recorder = recorder(planning);
@@ -66,14 +66,14 @@ fn rounds(planning: &str, count: usize) -> Vec<[u64; 3]> {
 #[test]
 fn what_is_planned_is_found_from_the_second_round_on() {
     let all = rounds("full", 3);
-    // The filter goes by the level that batches ask for.
+    // The filter follows the level that batches request.
     assert!(all[0][1..].iter().all(|&made| made >= BATCHES as u64), "{all:?}");
     assert_eq!(all[1..], [[0; 3]; 2], "{all:?}");
 }
 
 #[test]
 fn what_becomes_worth_it_is_planned_once() {
-    // Nothing is planned for little work until it has come as often as would have paid for plans, 16 times at most.
+    // Little work is not planned until it has repeated often enough to pay for plans, at most 16 times.
     let all = rounds("auto", 19);
     assert_eq!(all[0], [0; 3], "{all:?}");
     for stage in 0..MADE.len() {

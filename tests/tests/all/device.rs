@@ -1,4 +1,4 @@
-//! What moves between host memory and that of an engine with a heap of its own, and what stays where it is.
+//! Transfers between host memory and an engine's own heap, and data that is not transferred.
 
 use bh_bytecode::{DType, Opcode, View};
 use bh_core::abi::{HostMemory, access};
@@ -27,7 +27,7 @@ fn only_the_part_that_is_read_or_written_moves() {
     let moved = || recorder.with_stack(|stack| Ok(counts(stack, &MOVED))).unwrap();
     let given = recorder.empty(DType::F64, &[100, 10]).unwrap();
     let numbers: Vec<f64> = (0..1000).map(f64::from).collect();
-    // SAFETY: as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.write(given, numbers.as_ptr().cast(), None).unwrap() };
     let twice = |array| recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(array), Input::Array(array)], HERE);
     let sum = twice(given).unwrap();
@@ -42,14 +42,14 @@ fn only_the_part_that_is_read_or_written_moves() {
             .flat_map(|row| (columns.0..columns.1).map(move |column| (20 * row + 2 * column) as f64))
             .collect();
         let mut found = vec![0.0; wanted.len()];
-        // SAFETY: room for as many values as elements.
+        // SAFETY: the buffer has the array's number of elements.
         unsafe { recorder.read(part, found.as_mut_ptr().cast(), None).unwrap() };
         assert_eq!(found, wanted);
         bytes += 8 * wanted.len() as u64;
         assert_eq!(moved(), [bytes, 0, 0, 1]);
         recorder.free(part).unwrap();
     }
-    // The copy there is still valid, and what is written goes there.
+    // The device's copy is still valid, and writes go there.
     let row = recorder.derive(sum, |view| view.index(0, 5)).unwrap();
     // SAFETY: ten values for ten elements.
     unsafe { recorder.write(row, numbers.as_ptr().cast(), None).unwrap() };
@@ -57,7 +57,7 @@ fn only_the_part_that_is_read_or_written_moves() {
     let again = twice(sum).unwrap();
     let line = recorder.derive(again, |view| view.slice(0, Some(4), Some(6), 1)).unwrap();
     let mut found = [0.0f64; 20];
-    // SAFETY: room for as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.read(line, found.as_mut_ptr().cast(), None).unwrap() };
     let wanted = (0..20).map(|at| if at < 10 { f64::from(4 * (40 + at)) } else { f64::from(2 * (at - 10)) });
     assert!(found.iter().copied().eq(wanted), "{found:?}");
@@ -68,7 +68,7 @@ fn only_the_part_that_is_read_or_written_moves() {
 /// Some elements of an array.
 fn part(stack: &mut Stack, script: &Script, array: usize, first: i64) -> [f64; 2] {
     let mut found = [0.0f64; 2];
-    // SAFETY: room for two elements.
+    // SAFETY: `found` has space for two elements.
     let memory = unsafe { HostMemory::new(found.as_mut_ptr().cast(), &[8]) };
     stack.read(&script.bases[array], &View::new(first, &[2], &[1]).unwrap(), &memory).unwrap();
     found
@@ -98,16 +98,16 @@ fn an_alias_stays_on_the_device() {
     let residency = stack.residency(&script.bases[1]).unwrap();
     assert_eq!((residency.alias, residency.host), (1, 0), "{residency:?}");
     assert_ne!(residency.space, bh_core::abi::HOST_SPACE);
-    // The data that it shows is about to change.
+    // The alias's source is about to change.
     script.clear();
     let middle = script.batch().push_view(0, &View::new(1, &[LEN], &[1]).unwrap());
     script.op(Opcode::Multiply, &[middle, middle, middle]);
     script.run(&mut stack).unwrap();
     assert_eq!((part(&mut stack, &script, 1, 0), part(&mut stack, &script, 0, 1)), ([3.0; 2], [9.0; 2]));
     assert_eq!(counts(&stack, &MOVED), [0, 1]);
-    // In host memory it has the same values.
+    // The host copy has the same values.
     let data = stack.map(&script.bases[1], None, access::READ).unwrap();
-    // SAFETY: the array is mapped.
+    // SAFETY: the map exposes all elements.
     assert!(unsafe { std::slice::from_raw_parts(data.cast::<f64>(), LEN as usize) }.iter().all(|&value| value == 3.0));
     stack.unmap(&script.bases[1]).unwrap();
     script.discard(&mut stack).unwrap();

@@ -1,4 +1,4 @@
-//! Small expressions, all of them, and patterns of engines with whatever may stand beside them, equal the interpreter.
+//! Small expressions, exhaustively, and engines' patterns with arbitrary neighbours agree with the interpreter.
 
 use bh_bytecode::random::Rng;
 use bh_bytecode::{DType, Opcode};
@@ -7,18 +7,18 @@ use bh_tests::expressions::{self, Expression};
 use bh_tests::{random, stacks};
 use std::io::Write;
 
-/// Arrays that are run operation by operation and arrays that are planned by default, both of several blocks.
+/// Sizes that run operation by operation, and sizes that are planned by default; both span several blocks.
 const SIZES: [i64; 2] = [1_037, 10_007];
-/// Random chains and patterns. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
+/// Random chains and patterns. `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 3_000;
-/// One expression in `SAMPLE` runs on compiled kernels and by itself; all of them with `BH_TEST_ALL`.
+/// One expression in `SAMPLE` runs on compiled kernels and alone; all of them with `BH_TEST_ALL`.
 const SAMPLE: usize = 16;
-/// Expressions that share a batch.
+/// Expressions per batch.
 const TOGETHER: usize = 200;
-/// Parts that run side by side, each with stacks of its own.
+/// Parallel parts, each with its own stacks.
 const PARTS: usize = 2;
 
-/// Tiers and levels of planning of the CPU engine: sections of configurations.
+/// Tiers and planning levels of the CPU engine, as sections of configurations.
 const TIERS: &[(&str, &str)] = &[
     ("default", ""),
     ("threads", "[components.ve-cpu]\nthreads = 2\njit = 'off'\n"),
@@ -47,7 +47,7 @@ fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Does one part of the work on each thread; gives how many programs ran, each on how many stacks it may.
+/// Runs one part of the work on each thread; returns the number of programs.
 fn in_parts(part: impl Fn(usize, &mut [Stack]) -> u64 + Sync) -> u64 {
     std::thread::scope(|scope| {
         let run = |at| {
@@ -111,7 +111,7 @@ fn patterns_equal_the_interpreter_beside_whatever_stands_there() {
             let fold = [None, None, None, Some(Opcode::AddReduce), Some(Opcode::MaximumReduce)][rng.below(5)];
             let dtype = if rng.chance(80) { DType::F64 } else { DType::F32 };
             let elements = SIZES[rng.below(2)] + rng.between(-40, 40);
-            // Compiling takes longer than the rest.
+            // Compilation takes longer than the rest.
             let used = if seed % 8 == 0 { stacks.len() } else { TIERS.len() };
             check(&mut stacks[..used], &[it], fold, dtype, elements, &format!("seed {seed}"));
         }

@@ -1,4 +1,4 @@
-//! What goes wrong inside of a stack: the failing line is named, only what depends on it is lost, and the stack goes on.
+//! Faults in a stack: errors name the failing line, only dependent data is lost, and the stack continues.
 
 use bh_bytecode::Opcode;
 use bh_core::abi::status;
@@ -31,7 +31,7 @@ fn a_failure_loses_only_what_depends_on_it() {
         script.op(Opcode::Multiply, &[4, 0, 0]);
         let error = script.run(&mut stack).unwrap_err();
         assert_eq!(error.to_string(), "program.c:3: scripted failure of exp", "{text}");
-        // Reading what is lost gives the original error, every time; the rest is there.
+        // Reading a lost array gives the original error, every time; other arrays are intact.
         for _ in 0..2 {
             for lost in [2, 3] {
                 let error = script.values(&mut stack, lost).unwrap_err();
@@ -40,7 +40,7 @@ fn a_failure_loses_only_what_depends_on_it() {
         }
         assert_eq!(script.values(&mut stack, 1).unwrap(), [2f64.sqrt(); LEN_], "{text}");
         assert_eq!(script.values(&mut stack, 4).unwrap(), [4.0; LEN_], "{text}");
-        // A later batch that needs it fails with the same line, and an overwrite heals.
+        // A later batch that needs it fails with the same line, and overwriting heals it.
         script.clear().op(Opcode::Sqrt, &[1, 3]).fill(2, 7.0);
         let error = script.run(&mut stack).unwrap_err();
         assert_eq!(error.to_string(), "program.c:3: scripted failure of exp", "{text}");
@@ -82,7 +82,7 @@ fn an_index_out_of_range_is_reported_with_its_line() {
     for name in stacks::STACKS.iter().chain(&["interp"]) {
         let mut stack = stacks::load(name).unwrap();
         let mut script = Script::new(&stack, 4);
-        // Indices 0, 2, 4, ...: half of them lie past the end of the source.
+        // Indices 0, 2, 4, …: half of them are past the end of the source.
         script.bases[1].dtype = bh_bytecode::DType::I64 as u8;
         script.clear().fill(0, 1.5).op(Opcode::Add, &[3, 0, 0]);
         let indices: Vec<u8> = (0..LEN).flat_map(|index| (2 * index).to_ne_bytes()).collect();
@@ -109,7 +109,7 @@ fn memory_that_runs_out_is_an_error_and_not_the_end() {
         script.bases[1].len = 1 << 10;
         script.bases.iter_mut().for_each(|base| base.row_hint = base.len);
         script.clear();
-        // Fill both, whole; the views follow the lengths.
+        // Fill both as wholes; the views follow the lengths.
         for array in 0..2u32 {
             let base = script.bases[array as usize];
             let view = bh_bytecode::View::contiguous(&[base.len]).unwrap();

@@ -1,4 +1,4 @@
-//! The same program gives the same bits whatever the fuser, reductions included.
+//! A program gives the same bits with every fuser, including reductions.
 
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{self, Program, Rng};
@@ -6,7 +6,7 @@ use bh_bytecode::{AxisOrder, Base, Batch, Constant, DType, Instr, Kind, Opcode, 
 use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 
-/// Programs of each kind. `BH_TEST_PROGRAMS` asks for another number.
+/// Programs of each kind. `BH_TEST_PROGRAMS` sets their number.
 const PROGRAMS: u64 = 2_000;
 
 /// Algorithms with a cost model and a planning level each; the first one never fuses.
@@ -64,7 +64,7 @@ fn check(make: impl Fn(u64) -> Program) {
     }
 }
 
-/// The levels of a program that comes again and again: the tenth time has had all planning there is.
+/// The levels of a repeated program: the tenth run is fully planned.
 #[test]
 fn results_stay_while_planning_rises() {
     let text =
@@ -119,7 +119,7 @@ impl Builder {
         self.batch.push_base(Base { flags, ..Base::new(id, self.dtype, len) })
     }
 
-    /// A base with numbers whose sums round.
+    /// A base of numbers with rounding sums.
     fn filled(&mut self, len: i64) -> u32 {
         let base = self.base(len, base_flags::LIVE_OUT);
         let size = self.dtype.size();
@@ -131,7 +131,7 @@ impl Builder {
         base
     }
 
-    /// An array of the shape that is dense, a window, transposed, backward, or repeated along an axis.
+    /// An array of the shape: contiguous, a view, transposed, reversed, or broadcast along an axis.
     fn input(&mut self) -> Operand {
         let rank = self.shape.len();
         let mut shape = self.shape.clone();
@@ -174,7 +174,7 @@ impl Builder {
         let mut instr = Instr::new(opcode, operands);
         instr.param = param;
         if let (Kind::Reduction, Some(input)) = (opcode.kind(), operands.get(1).and_then(|input| input.as_view())) {
-            // As the input lies in memory, or in C order.
+            // In the input's memory order, or in C order.
             let (tables, in_memory) = (self.batch.as_ref(), self.rng.chance(70));
             let order = AxisOrder::of_memory(tables.shape(input), &[tables.stride(input)]).backward_only(param);
             instr.order = if in_memory { order.code() } else { 0 };
@@ -183,7 +183,7 @@ impl Builder {
     }
 }
 
-/// Elementwise work on arrays of all layouts, then reductions of what came out and of what went in, and a last operation.
+/// Elementwise work on arrays of all layouts, then reductions of its results and operands, and a final operation.
 fn reductions(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let most = if rng.chance(15) { 150_000 } else { 3_000 };

@@ -1,4 +1,4 @@
-//! Readers of bytes from strangers: the targets of the fuzzers, on damaged files of a fixed kind.
+//! Readers of untrusted bytes: the fuzzers' targets, on a fixed set of damaged files.
 
 use bh_bytecode::random::Rng;
 use bh_tests::hostile::{TARGETS, Target};
@@ -6,7 +6,7 @@ use bh_tests::hostile::{TARGETS, Target};
 /// The number of damaged files for each reader; ten times as many with `BH_TEST_ALL`.
 const FILES: u64 = 3_000;
 
-/// Pieces that numbers and texts of all formats are made of.
+/// Fragments of numbers and texts of all formats.
 const PIECES: [&[u8]; 12] = [
     b"\xff\xff\xff\xff",
     b"\0\0\0\0\0\0\0\x80",
@@ -39,7 +39,7 @@ fn damaged(seed: u64, good: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// How many damaged files a reader takes all the same.
+/// How many damaged files a reader accepts.
 fn taken(target: &Target) -> u64 {
     let good = (target.good)();
     assert!((target.read)(&good), "{}: what is right is refused", target.name);
@@ -68,7 +68,7 @@ fn no_bytes_and_only_zeros_are_refused() {
     }
 }
 
-/// The folder of the fuzzers has a program for each target, one of calls in C, and none besides.
+/// The fuzzers' folder has a program for each target, one for C calls, and no others.
 #[test]
 fn each_target_has_its_fuzzer() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets");

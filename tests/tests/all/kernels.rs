@@ -1,18 +1,18 @@
-//! How many kernels an iteration of the benchmark programs takes on an installed bh: counts, never times.
+//! The number of kernels per iteration of the benchmark programs on an installed bh: counts, never times.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Program, form (0 if it has one), size, and the most kernels of an iteration.
+/// Program, form (0 if it has only one), size, and the most kernels of an iteration.
 type Row = (&'static str, u32, u32, u32);
 
-/// Iterations of one run; another one takes twice as many, and the difference counts.
+/// Iterations of one run. Another run takes twice as many, and the difference counts.
 const ITERATIONS: u32 = 24;
 
-/// A step of a grid is one kernel with one read and one write of it; what is read before it is copied back needs two.
-/// Shallow water: the columns, the rows and the whole grid of a step have shapes of their own, and its borders a fourth.
-/// Grids are large enough that their borders, which a rename copies, are a small part.
+/// A grid's step is one kernel that reads and writes it once. A grid that is read before it is copied back needs two.
+/// Shallow water: the columns, the rows and the whole grid of a step have different shapes, and its borders a fourth.
+/// Grids are large, so that their borders, which a rename copies, are a small part.
 const PROGRAMS: [Row; 12] = [
     ("heat_equation", 1, 50, 1),
     ("heat_equation", 2, 50, 1),
@@ -52,14 +52,14 @@ fn compile(name: &str, directory: &Path) {
     output(command.arg(format!("-Wl,-rpath,{}", library.display())));
 }
 
-/// The number behind a key of the line that a program prints.
+/// The number for a key in a line of a program's output.
 fn number(line: &str, key: &str) -> u32 {
     let after = line.split_once(&format!("\"{key}\":")).unwrap_or_else(|| panic!("no '{key}' in {line}")).1;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or_else(|_| panic!("'{key}' is no number in {line}"))
 }
 
-/// What the engine starts: a window or a tiling counts once, however many kernels run in it.
+/// Launches of the engine: a window or tiling counts once, regardless of its kernels.
 fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     let mut command = Command::new(prefix().join("bin/bh"));
     command.args(["run", "--profile", "--"]).arg(program).arg(arguments[0]).arg(iterations.to_string()).arg("f64");
@@ -71,7 +71,7 @@ fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
     let run = command.output().unwrap();
     assert!(run.status.success(), "{command:?}: {}", String::from_utf8_lossy(&run.stderr));
     let text = [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    // What never happened is not named.
+    // Counters that are 0 are missing.
     let counter = |name: &str| {
         let row = text.lines().find_map(|line| line.strip_prefix(&format!("ve-cpu.{name} ")));
         row.map_or(0, |row| row.trim().parse::<i64>().unwrap_or_else(|_| panic!("'{name}' is no number in {text}")))
@@ -81,8 +81,8 @@ fn launches(program: &Path, arguments: &[&str], iterations: u32) -> i64 {
         + counter("tilings")
 }
 
-/// Half steps have shapes of their own, and copying a grid back before the next step reads it takes a kernel; what is made
-/// of a row and its extremes, sums and means waits for these. In lock-step they are one launch, which moves the grid once.
+/// Half steps have other shapes, and copying a grid back before the next step reads it takes a kernel; results of a row
+/// and its extremes, sums and means wait for these. In lock-step they are one launch, which moves the grid once.
 #[test]
 fn kernels_of_different_shapes_run_in_lock_step() {
     let directory = std::env::temp_dir().join(format!("bh-launches-{}", std::process::id()));

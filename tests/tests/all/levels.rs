@@ -1,5 +1,5 @@
-//! Levels of planning change no bit: random user programs read the same at each level that is forced, where levels follow from
-//! work and repetition, and the last time as the first.
+//! Planning levels change no bits: random user programs read the same at each forced level, at levels that follow from
+//! work and repetition, and in every run.
 
 use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};
@@ -8,11 +8,11 @@ use bh_tests::looped::{Looped, Run, looped};
 use bh_tests::stacks;
 use std::sync::Arc;
 
-/// Programs; `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
+/// Programs; `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 20;
-/// How often each runs: often enough for little work to be planned in full, where levels follow from that.
+/// Runs of each program: enough for little work to be fully planned.
 const TIMES: usize = 36;
-/// The level of the fuser and that of the engine.
+/// The levels of the fuser and of the engine.
 const LEVELS: [(&str, &str); 5] =
     [("full", "full"), ("auto", "auto"), ("direct", "direct"), ("linear", "direct"), ("linear", "full")];
 
@@ -20,7 +20,7 @@ fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// A recorder whose batches end where a program does, or after `max_instructions` operations.
+/// A recorder whose batches end with the program, or after `max_instructions` operations.
 fn recorder((fuser, engine): (&str, &str), max_instructions: usize) -> Arc<Recorder> {
     let text = format!(
         "[stacks]\ntest = [\"filter\", \"fuser\", \"node\", \"ve-cpu\"]\n[components.fuser]\nplanning = {fuser:?}\n\
@@ -33,7 +33,7 @@ fn recorder((fuser, engine): (&str, &str), max_instructions: usize) -> Arc<Recor
     recorder
 }
 
-/// What a program reads.
+/// The reads of a program.
 fn read(program: &Looped, recorder: &Recorder) -> Vec<(DType, Vec<u8>)> {
     let mut run = Run::new(program, recorder);
     (0..program.rounds()).for_each(|_| run.step().unwrap());
@@ -63,7 +63,7 @@ fn programs_read_the_same_bits_at_each_level_and_each_time() {
             }
         }
     }
-    // All levels were there where they follow from what is done, and those that are forced are the only ones.
+    // All levels occur if they follow from the work; a forced level is the only one.
     let found = |name: &str| recorders.each_ref().map(|(_, [recorder, _])| counter(recorder, name) > 0);
     assert_eq!(found("fuser.left_direct"), [false, true, true, false, false]);
     assert_eq!(found("fuser.planned_linear"), [false, false, false, true, true]);

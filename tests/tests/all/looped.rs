@@ -1,4 +1,5 @@
-//! Random user programs, loops among them, read the same bits lazily, fused, in windows and compiled as operation by operation.
+//! Random user programs, including loops, read the same bits lazily, fused, in windows and compiled as operation by
+//! operation.
 
 use bh_bytecode::DType;
 use bh_bytecode::compare::{Tolerance, compare};
@@ -8,24 +9,24 @@ use bh_tests::stacks;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Programs in all. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
+/// Programs in total. `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 1_400;
-/// Their instruction set. `BH_TEST_ISA` asks for another one.
+/// The instruction set; `BH_TEST_ISA` sets another one.
 const ISA: &str = "auto";
-/// One run in `OTHERS` is done on stacks that fewer users have, too. `BH_TEST_OTHERS` asks for another share.
+/// One run in `OTHERS` also uses less common stacks; `BH_TEST_OTHERS` sets the share.
 const OTHERS: u64 = 11;
-/// One run in `COMPILED` is done with compiled kernels, too. `BH_TEST_COMPILED` asks for another share.
+/// One run in `COMPILED` also uses compiled kernels; `BH_TEST_COMPILED` sets the share.
 const COMPILED: u64 = 200;
-/// One run in `CUT` is done in batches of several lengths, too. `BH_TEST_CUT` asks for another share.
+/// One run in `CUT` also uses batches of several lengths; `BH_TEST_CUT` sets the share.
 const CUT: u64 = 3;
-/// One run in `DEVICES` is done on a device with little memory, too, if it is exact. `BH_TEST_DEVICES` asks for another share.
+/// One run in `DEVICES` also uses a device with little memory, if it is exact; `BH_TEST_DEVICES` sets the share.
 const DEVICES: u64 = 2;
-/// One run in `IMMEDIATE` is done with operations at once, too. `BH_TEST_IMMEDIATE` asks for another share.
+/// One run in `IMMEDIATE` also uses immediate operations; `BH_TEST_IMMEDIATE` sets the share.
 const IMMEDIATE: u64 = 2;
-/// Parts that run side by side, each with recorders of its own.
+/// Parallel parts, each with its own recorders.
 const PARTS: u64 = 2;
 
-/// Each operation on its own.
+/// Each operation alone.
 const PLAIN: &str = r#"
 [stacks]
 test = ["fuser", "node", "ve-cpu"]
@@ -39,7 +40,7 @@ windows = "off"
 time_tiles = "off"
 "#;
 
-/// As users have it, but for kernels that are compiled behind the test's back.
+/// The users' configuration, except for kernels compiled in the background.
 const USUAL: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
@@ -51,7 +52,7 @@ threads = 2
 jit = "off"
 "#;
 
-/// Strips of few rows, and outputs past the caches.
+/// Strips of few rows, and outputs that bypass the caches.
 const TIGHT: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
@@ -65,7 +66,7 @@ window_bytes = 3000
 stream_bytes = 64
 "#;
 
-/// Tiles, small kernels, and arrays that are renamed wherever they may be.
+/// Tiles, small kernels, and renames wherever possible.
 const TILES: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
@@ -83,7 +84,7 @@ window_bytes = 2000
 time_tiles = "16"
 "#;
 
-/// Kernels as large as they may be.
+/// The largest possible kernels.
 const OPTIMAL: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "ve-cpu"]
@@ -109,7 +110,7 @@ pieces_from = 1
 [components.interp]
 "#;
 
-/// An engine with little memory of its own, which works behind tickets and adopts and lends memory of its kind.
+/// An engine with little memory of its own, which works behind tickets and adopts and lends its memory.
 const DEVICE: &str = r#"
 [stacks]
 test = ["filter", "fuser", "node", "shadow", "ve-cpu"]
@@ -127,7 +128,7 @@ threads = 1
 jit = "off"
 "#;
 
-/// Ranks of very different shares, which compute rows of others for several rounds, tile by tile.
+/// Ranks with very different shares, which compute rows of others for several rounds, in tiles.
 const RANKS: &str = r#"
 [stacks]
 test = ["filter", "cluster", "fuser", "node", "ve-cpu"]
@@ -166,7 +167,7 @@ impl Stack {
         Stack { name, text: text.to_owned(), options, recorder }
     }
 
-    /// The same stack, on which nothing has run.
+    /// A new instance of the same stack.
     fn again(&self) -> Stack {
         Stack::new(self.name, &self.text, self.options.clone())
     }
@@ -176,12 +177,12 @@ fn plain() -> Stack {
     Stack::new("plain", PLAIN, Options { eager: true, ..Options::default() })
 }
 
-/// Batches end at odd places, and run on the thread of a caller or on that of the recorder.
+/// Batches end at odd places, and run on the caller's thread or the recorder's.
 fn options(max_instructions: usize, small_bytes: u64) -> Options {
     Options { max_instructions, small_bytes, ..Options::default() }
 }
 
-/// Results are not stored before they are asked for.
+/// Results are not stored before they are read.
 fn recipes(options: Options) -> Options {
     Options { recipes: Recipes::Always, ..options }
 }
@@ -196,7 +197,7 @@ fn uncompiled() -> Vec<Stack> {
     ]
 }
 
-/// Stacks that fewer users have.
+/// Less common stacks.
 fn others() -> Vec<Stack> {
     vec![
         plain(),
@@ -205,7 +206,7 @@ fn others() -> Vec<Stack> {
     ]
 }
 
-/// All kernels are compiled, where the kernel compiler is.
+/// Compiles all kernels, if the kernel compiler is available.
 fn compiled() -> Vec<Stack> {
     let text = |text: &str, divider: &str| {
         text.replace("jit = \"off\"", &format!("jit = \"on\"\njit_cache_dir = \"\"\ndivider = {divider:?}"))
@@ -218,7 +219,7 @@ fn compiled() -> Vec<Stack> {
     ]
 }
 
-/// Batches that end after one operation and after a thousand, on stacks that rewrite them and on stacks that do not.
+/// Batches that end after one operation and after a thousand, on stacks with and without rewriting.
 fn cut() -> Vec<Stack> {
     let unfiltered = USUAL.replace("\"filter\", ", "").replace("[components.filter]\npieces_from = 1\n", "");
     vec![
@@ -233,7 +234,7 @@ fn cut() -> Vec<Stack> {
     ]
 }
 
-/// Operations on no, some and all data at hand are carried out where they are called.
+/// Operations on none, some and all computed data run immediately.
 fn at_once() -> Vec<Stack> {
     let limit = |immediate_bytes: u64| Options { immediate_bytes, ..options(30, 1 << 18) };
     vec![
@@ -261,7 +262,7 @@ fn interpreted() -> Vec<Stack> {
     ]
 }
 
-/// The same with a device, which the interpreter stands for.
+/// The same with a device, emulated by the interpreter.
 fn on_device() -> Vec<Stack> {
     let at_once = Options { immediate_bytes: 300, ..options(100, 0) };
     vec![plain(), Stack::new("device", DEVICE, options(100, 0)), Stack::new("device, at once", DEVICE, at_once)]
@@ -271,9 +272,9 @@ fn on_device() -> Vec<Stack> {
 #[derive(Clone, Debug)]
 struct Case {
     programs: Vec<Looped>,
-    /// Does each have a thread of its own, or do they take turns?
+    /// Has each its own thread? Otherwise they alternate.
     threads: bool,
-    /// Do all stacks run side by side?
+    /// Do all stacks run in parallel?
     together: bool,
 }
 
@@ -302,7 +303,7 @@ impl Case {
         all
     }
 
-    /// What the programs read on each stack, one program after the other.
+    /// The programs' reads on each stack, one program after the other.
     fn run(&self, stacks: &[Stack]) -> Result<Vec<Read>, String> {
         if self.threads || !self.together {
             return stacks.iter().map(|stack| self.run_on(stack)).collect();
@@ -347,7 +348,7 @@ fn finish(stack: &Stack, runs: Vec<Run>) -> Result<Read, String> {
     read.map(|read| read.concat()).map_err(|error| format!("{}: {error}", stack.name))
 }
 
-/// Runs a case on all stacks and compares what is read with the first one's; gives the stack that differs.
+/// Runs a case on all stacks and compares their reads with the first one's; returns the stack that differs.
 fn check(stacks: &[Stack], case: &Case) -> Result<(), (Option<usize>, String)> {
     let all = case.run(stacks).map_err(|error| (None, error))?;
     for (at, read) in all.iter().enumerate().skip(1) {
@@ -360,8 +361,8 @@ fn check(stacks: &[Stack], case: &Case) -> Result<(), (Option<usize>, String)> {
     Ok(())
 }
 
-/// Fails with the smallest case that differs. What fails may depend on what ran before, so a case is made smaller on stacks of
-/// its own where it fails there.
+/// Fails with the smallest case that differs. A failure may depend on earlier runs, so a case is reduced on new stacks
+/// if it fails there.
 fn fail(seed: u64, stacks: &[Stack], mut case: Case, at: Option<usize>, mut error: String) -> ! {
     let used = |which: usize| which == 0 || at.is_none_or(|at| at == which);
     let fresh = || -> Vec<Stack> {
@@ -381,7 +382,7 @@ fn variable(name: &str, default: u64) -> u64 {
 /// Kinds of stacks.
 const KINDS: usize = 7;
 
-/// Programs that were checked on each kind of stacks.
+/// The numbers of programs checked on each kind of stack.
 fn check_part(part: u64) -> [u64; KINDS] {
     let first = variable("BH_TEST_FIRST", 0);
     let shares = [
@@ -413,7 +414,7 @@ fn check_part(part: u64) -> [u64; KINDS] {
         all[5][1].recorder.with_stack(count).unwrap()
     };
     for name in ["adoptions", "lendings", "evictions", "clones"] {
-        // Few programs need not do all that there is.
+        // Few programs need not cover everything.
         assert!(count_of(name) > 0 || count[5] < 100, "{name}: none on the device");
     }
     let immediate: Vec<u64> = all[6].iter().map(|stack| stack.recorder.statistics().immediate).collect();

@@ -1,4 +1,4 @@
-//! Loops of a program find their partitions again: long ones without reads, and ones over ever smaller views.
+//! Loops of a program reuse their partitions: long ones without reads, and ones over shrinking views.
 
 use bh_bytecode::{Constant, DType, Kind, Opcode, View};
 use bh_recorder::{ArrayId, Input, Location, Options, Recipes, Recorder};
@@ -33,7 +33,7 @@ fn drop_all(recorder: &Recorder, arrays: &[ArrayId]) {
     arrays.iter().for_each(|&array| recorder.free(array).unwrap());
 }
 
-/// One step of the heat equation whose change nobody reads.
+/// One step of the heat equation, without reading its change.
 fn heat_step(recorder: &Recorder, grid: ArrayId, n: i64) {
     let inside = [1, n - 1];
     let windows = [(inside, inside), ([0, n - 2], inside), ([2, n], inside), (inside, [0, n - 2]), (inside, [2, n])]
@@ -58,9 +58,10 @@ fn a_long_loop_without_reads_is_cut_where_it_repeats() {
     let grid = recorder.full(Constant::from_value(1.5), &[n, n], Location::UNKNOWN).unwrap();
     (0..4_000).for_each(|_| heat_step(&recorder, grid, n));
     let (hits, misses) = (counter(&recorder, "fuser.cache_hits"), counter(&recorder, "fuser.cache_misses"));
-    // 36,000 instructions in batches of a few steps, and of four times as many when these have come often: each kind is planned once.
+    // 36,000 instructions in batches of a few steps, and of four times as many after frequent repetition: each kind is
+    // planned once.
     assert!(hits >= 15 && misses <= 4, "{hits} hits, {misses} misses");
-    // A kernel is a step, as ever.
+    // A step is still one kernel.
     let kernels = counter(&recorder, "fuser.kernels");
     assert!((4_000..4_020).contains(&kernels), "{kernels} kernels");
     recorder.free(grid).unwrap();
@@ -86,7 +87,7 @@ fn elimination_over_shrinking_views_is_partitioned_once() {
     }
     let hits = counter(&recorder, "fuser.assignment_hits");
     let misses = counter(&recorder, "fuser.cache_misses");
-    // Views of one row or one column relate in ways of their own.
+    // Views of one row or one column have special relations.
     assert!(misses >= 39 && hits + 4 >= misses, "{hits} of {misses} batches found their assignment");
     recorder.free(matrix).unwrap();
     recorder.shutdown().unwrap();
@@ -122,7 +123,7 @@ fn values(dtype: DType) -> Vec<Constant> {
     kept
 }
 
-/// An array of one element of a base of two, whose value nobody knows before its batch has run.
+/// An array of one element of a base of two, whose value is unknown before its batch has run.
 fn unknown(recorder: &Recorder, value: Constant) -> ArrayId {
     let pair = recorder.full(value, &[2], Location::UNKNOWN).unwrap();
     let one = recorder.derive(pair, |_| View::new(1, &[], &[])).unwrap();
@@ -130,7 +131,7 @@ fn unknown(recorder: &Recorder, value: Constant) -> ArrayId {
     one
 }
 
-/// Compares an operation on scalars that are known with the same on scalars that are not, bit for bit.
+/// Compares an operation on known scalars with the same on unknown ones, bit by bit.
 fn check_scalars(recorder: &Recorder, opcode: Opcode, param: u16, dtype: Option<DType>, inputs: &[Constant]) {
     let results = [true, false].map(|known| {
         let place = Location::UNKNOWN;
@@ -141,7 +142,7 @@ fn check_scalars(recorder: &Recorder, opcode: Opcode, param: u16, dtype: Option<
         let arrays: Vec<ArrayId> = inputs.iter().map(array).collect();
         let inputs: Vec<Input> = arrays.iter().map(|&array| Input::Array(array)).collect();
         let made = recorder.operate_new(opcode, param, dtype, &inputs, place).unwrap();
-        // Once more, in place of the first input.
+        // Again in place of the first input.
         let again = (dtype.is_none() && recorder.info(made).unwrap().dtype == recorder.info(arrays[0]).unwrap().dtype)
             .then(|| recorder.operate(opcode, param, arrays[0], &inputs, place).unwrap());
         let result = recorder.read_scalar(made).unwrap();
@@ -214,7 +215,7 @@ fn known_scalars_need_no_batch_and_mix_with_arrays() {
     for array in [total, x] {
         assert_eq!(recorder.read_scalar(array).unwrap(), Constant::from_value(12.0));
     }
-    // What was read is known, until it is written.
+    // A read value is known until it is written.
     let y = recorder.operate_new(Opcode::Add, 0, None, &[Input::Array(x), number(1.0)], place).unwrap();
     assert_eq!(recorder.read_scalar(y).unwrap(), Constant::from_value(13.0));
     let value = 7.0f64;
@@ -222,7 +223,7 @@ fn known_scalars_need_no_batch_and_mix_with_arrays() {
     unsafe { recorder.write(x, (&raw const value).cast(), None).unwrap() };
     recorder.operate(Opcode::Add, 0, y, &[Input::Array(x), number(1.0)], place).unwrap();
     assert_eq!(recorder.read_scalar(y).unwrap(), Constant::from_value(8.0));
-    // A value that nobody reads goes without a trace; one that is mapped is there.
+    // A value without readers is never stored; a mapped one is.
     let z = recorder.full(Constant::from_value(3.0), &[1, 1], place).unwrap();
     let mapped = recorder.map(z, bh_core::abi::access::READ).unwrap().cast::<f64>();
     // SAFETY: the map lasts until `unmap`.
@@ -233,8 +234,8 @@ fn known_scalars_need_no_batch_and_mix_with_arrays() {
     recorder.shutdown().unwrap();
 }
 
-/// Runs 1,500 little operations that repeat nothing, in batches of at most `max_instructions`: the number of batches, and
-/// what comes out.
+/// Runs 1,500 small operations without repetition, in batches of at most `max_instructions`; returns the number of
+/// batches and the results.
 fn little(max_instructions: usize) -> (u64, Vec<Constant>) {
     let (recorder, place) = (Recorder::new(), Location::UNKNOWN);
     let options = Options { max_instructions, immediate_bytes: 0, ..Options::default() };
@@ -268,12 +269,13 @@ fn little(max_instructions: usize) -> (u64, Vec<Constant>) {
 fn batches_that_do_little_and_repeat_nothing_end_earlier_with_the_same_bits() {
     let limits = [7, 256, 1000, 8000].map(little);
     assert!(limits.iter().all(|(_, values)| *values == limits[0].1), "{limits:?}");
-    // A quarter of the most, but at least 256.
+    // A quarter of the maximum, but at least 256.
     let batches = limits.map(|(batches, _)| batches);
     assert!(batches[0] > 200 && batches[1] == batches[2] && batches[2] > 5 && batches[3] == 1, "{batches:?}");
 }
 
-/// Runs steps of the heat equation on an n×n grid: the batches, those among them that were planned, and the sum of the grid.
+/// Runs steps of the heat equation on an n×n grid; returns the numbers of batches and of planned ones, and the sum of
+/// the grid.
 fn heat(recipes: Recipes, n: i64, steps: usize) -> (u64, u64, Constant) {
     let (recorder, place) = (Recorder::new(), Location::UNKNOWN);
     let options = Options { immediate_bytes: 0, recipes, ..Options::default() };
@@ -298,10 +300,10 @@ fn turns_that_do_little_are_planned_once() {
         [Recipes::Auto, Recipes::Off].map(|recipes| heat(recipes, 100, 200));
     assert_eq!(value, same);
     assert!(batches > 20 && planned < 5 && long < 8, "{batches} {planned} {long}");
-    // Batches that came often grow.
+    // Frequent batches grow.
     let (more, ..) = heat(Recipes::Auto, 100, 4_000);
     assert!(more < 14 * batches, "{more} {batches}");
-    // Turns over large arrays share a batch, which may run them in tiles.
+    // Iterations over large arrays share a batch, which may run them in tiles.
     let [large, long] = [Recipes::Auto, Recipes::Off].map(|recipes| heat(recipes, 400, 100));
     assert_eq!((large.0, large.2), (long.0, long.2));
 }

@@ -1,5 +1,5 @@
-//! Random programs with indices out of range: on every stack the same arrays are lost, those that depend on what failed, and
-//! all others are right.
+//! Random programs with indices out of range: every stack loses exactly the arrays that depend on a failure, and all
+//! others are right.
 
 use bh_bytecode::compare::{Tolerance, compare};
 use bh_bytecode::interp::{Interpreter, Memory};
@@ -12,17 +12,17 @@ use bh_tests::{run, stacks};
 use bh_ve_interp::usage::instr_usage;
 use std::collections::HashSet;
 
-/// Programs. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
+/// Programs. `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 400;
-/// Later programs where other arrays were lost than should be.
+/// Later programs that once lost other arrays than they should.
 const FOUND: [u64; 4] = [1208, 1272, 1821, 3180];
 /// The stacks without a device.
 const EVERYWHERE: [&str; 10] =
     ["cpu", "cpu-linear", "cpu-plain", "direct", "shadow", "split", "interp", "cluster-2", "cluster-3", "siblings"];
-/// Programs where each kernel is built by a driver.
+/// Programs for stacks whose driver builds each kernel.
 const BUILT: u64 = 12;
 
-/// Sends some of the indices of a program out of range.
+/// Moves some of a program's indices out of range.
 fn spoiled(mut program: Program, seed: u64) -> Program {
     let mut rng = Rng::new(seed ^ 0x5ca1_ab1e);
     let batch = program.batch.as_ref();
@@ -45,7 +45,7 @@ fn spoiled(mut program: Program, seed: u64) -> Program {
     program
 }
 
-/// What operation after operation gives: the data, and the bases that are lost.
+/// The result of running operation by operation: the data, and the lost bases.
 pub(super) fn expected(program: &Program) -> (Memory, HashSet<u32>) {
     let batch = program.batch.as_ref();
     let (mut memory, mut lost) = (program.memory.clone(), HashSet::new());
@@ -77,7 +77,7 @@ fn check(stack: &mut Stack, program: &Program) -> Result<usize, String> {
             (Some(Ok(_)), true) => return Err(format!("base {index} should be lost")),
             (Some(Err(error)), false) => return Err(format!("base {index} should not be lost: {error}")),
             (Some(Ok(bytes)), false) => {
-                // What is never written reads as zeros.
+                // Arrays without a write read as zeros.
                 let zeros = vec![0; base.bytes() as usize];
                 let right = memory.get(base.id).unwrap_or(&zeros);
                 compare(base.dtype(), right, bytes, &Tolerance::Exact)
@@ -100,7 +100,7 @@ fn check_all(name: &str, mut stack: Stack, programs: u64) {
     let first = variable("BH_TEST_FIRST", 0);
     for seed in (first..first + programs).chain(FOUND) {
         let floats = random::Options { allow_inexact: false, max_rank: 3, ..Options::default() };
-        // Every other one has what the filter looks for.
+        // Every other one contains patterns of the filter.
         let program = if seed % 2 == 0 { random::program(seed, &floats) } else { random::sprinkled(seed, &floats) };
         let program = spoiled(program, seed);
         match check(&mut stack, &program) {
@@ -118,7 +118,7 @@ fn check_all(name: &str, mut stack: Stack, programs: u64) {
     assert_eq!(leaks.lines().last(), Some("0 arrays alive, 0 bytes of host memory"), "stack {name}");
 }
 
-/// What needs a lost array loses all of the one that it writes a part of, so users of other parts keep their places.
+/// An operation on a lost array also loses arrays that it writes in part; users of other parts keep their data.
 #[test]
 fn uses_of_other_parts_stay_before_what_is_lost() {
     let words = "bh batch 1\nbase b0 = f64[4] id 1 row 4 born live_out\nbase b1 = f64[14] id 2 row 14 live_out\n\
@@ -138,13 +138,13 @@ fn uses_of_other_parts_stay_before_what_is_lost() {
     }
 }
 
-/// Which of the lost arrays an operand shows.
+/// The lost array that an operand views.
 const VALUE: usize = 0;
 const POSITION: usize = 1;
 const CHOSEN: usize = 2;
 
-/// A program that loses an array of a type, one of positions and a mask, does one operation on parts of them without elements,
-/// and copies its result: the last two arrays.
+/// A program that loses an array of a type, one of positions and a mask, runs one operation on empty parts of them, and
+/// copies its result: the last two arrays.
 fn on_nothing(opcode: Opcode, dtype: DType, out: &[i64], inputs: &[(usize, &[i64])]) -> Program {
     let (mut batch, mut memory) = (Batch::default(), Memory::new());
     let mut whole = |batch: &mut Batch, dtype: DType, shape: &[i64]| {
@@ -170,13 +170,13 @@ fn on_nothing(opcode: Opcode, dtype: DType, out: &[i64], inputs: &[(usize, &[i64
     Program { batch, memory }
 }
 
-/// The stacks that there are on this machine, those on a device among them.
+/// The stacks available on this machine, including those with a device.
 fn all_stacks() -> impl Iterator<Item = (&'static str, Stack)> {
     let devices = ["opencl", "opencl-only"].into_iter().filter_map(|name| Some((name, stacks::load(name).ok()?)));
     EVERYWHERE.into_iter().map(|name| (name, stacks::load(name).unwrap())).chain(devices)
 }
 
-/// An operation that sees no element of an array goes on when that is lost.
+/// An operation on an empty view of a lost array runs.
 #[test]
 fn operands_without_elements_are_not_missed() {
     let mut programs = Vec::new();
@@ -201,7 +201,7 @@ fn operands_without_elements_are_not_missed() {
     }
 }
 
-/// As above, for a method: a product over no elements is zero.
+/// The same for a method: a product over no elements is zero.
 #[test]
 fn methods_do_not_miss_operands_without_elements() {
     let opcode = Opcode(Opcode::FIRST_EXTENSION);
@@ -244,7 +244,7 @@ fn a_manager_of_ranks_reports_which_instructions_failed() {
     let mut reported = Collected::default();
     let error = stack.execute_reported(&script.batch().as_ref(), &[], &mut reported).unwrap_err();
     assert_eq!(error.origin, Some(("program.c".to_owned(), 2)), "{error}");
-    // What depends on it is lost, but has not failed.
+    // Dependent instructions lose their results, but have not failed.
     let failed: Vec<u32> = reported.failures().iter().map(|failure| failure.instr).collect();
     assert_eq!(failed, [1]);
     for array in [2, 3] {
@@ -254,7 +254,7 @@ fn a_manager_of_ranks_reports_which_instructions_failed() {
     script.discard(&mut stack).unwrap();
 }
 
-/// Machines without OpenCL leave this out, and say so.
+/// Skipped, with a message, on machines without OpenCL.
 #[test]
 fn devices_lose_the_same_arrays() {
     for name in ["opencl", "opencl-only"] {

@@ -1,4 +1,4 @@
-//! Suites over whole stacks. One program, which `cargo xtask test` runs test by test.
+//! Suites over whole stacks. `cargo xtask test` runs this program once per test.
 
 mod apart;
 mod c_examples;

@@ -1,4 +1,4 @@
-//! The program's view of memory on every stack: adopted and pinned arrays stay in place, maps see and keep changes.
+//! The program's memory on every stack: adopted and pinned arrays stay in place, maps show and keep changes.
 
 use bh_bytecode::{Base, Opcode, View};
 use bh_core::abi::{Adoption, access, adopt, memory, status};
@@ -19,10 +19,10 @@ fn each_stack(test: impl Fn(&str, &mut Stack)) {
     }
 }
 
-/// Maps a base of f64 and shows its elements.
+/// Maps a base of f64 and returns its elements.
 fn mapped<'a>(stack: &mut Stack, base: &Base, mode: u32) -> &'a mut [f64] {
     let data = stack.map(base, None, mode).unwrap();
-    // SAFETY: the map lasts until `unmap`, after which the tests do not look.
+    // SAFETY: the map lasts until `unmap`, after which the tests do not use the slice.
     unsafe { std::slice::from_raw_parts_mut(data.cast(), base.len as usize) }
 }
 
@@ -102,7 +102,7 @@ fn maps_nest_and_outlive_a_discard() {
     });
 }
 
-/// A batch that drops what asking for an unknown base may have left.
+/// A batch that drops data left by a request for an unknown base.
 fn discard_of(base: &Base) -> bh_bytecode::Batch {
     let mut batch = bh_bytecode::Batch::default();
     let index = batch.push_base(*base);
@@ -122,7 +122,7 @@ fn freed_arrays_can_be_written_again() {
     });
 }
 
-/// Also where kernels that have nothing to do with each other run at the same time, and all of these end before it goes.
+/// Also if independent kernels run at the same time, all of which end before the recorder.
 #[test]
 fn freed_arrays_live_again_from_their_next_write_on() {
     each_stack(|name, stack| {
@@ -133,7 +133,7 @@ fn freed_arrays_live_again_from_their_next_write_on() {
         for (array, value) in [(0, 5.0), (2, 11.0), (3, 1.0)] {
             assert_eq!(script.values(stack, array).unwrap(), [value; LEN_], "{name}");
         }
-        // Without work before it, and twice.
+        // Without earlier work, and twice.
         script.clear().op(Opcode::Free, &[0]).fill(0, 7.0).op(Opcode::Add, &[1, 0, 0]);
         script.op(Opcode::Free, &[0]).fill(0, 9.0).op(Opcode::Free, &[1]);
         script.run(stack).unwrap();

@@ -1,11 +1,11 @@
-//! The OpenCL engine before the CPU engine: what falls through and what comes back fit together. The suites on the OpenCL
+//! The OpenCL engine above the CPU engine: refused blocks and returned data combine correctly. The suites of the OpenCL
 //! engine alone are in its own crate.
 
 use bh_core::stack::Stack;
 use bh_tests::{conformance, random, stacks};
 use std::io::Write;
 
-/// One case of the conformance suite in `STEP` runs, and this number of random programs.
+/// One conformance case in `STEP` runs, and this number of random programs.
 const STEP: usize = 211;
 const PROGRAMS: u64 = 20;
 
@@ -26,13 +26,13 @@ fn opencl_before_the_cpu() {
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
 
-/// All devices of a kind and the cores, as the parts of one stack. PoCL gives the processor as two devices if its variable is
-/// set, as CI's run of this test does.
+/// All devices of a kind and the cores, as parts of one stack. PoCL presents the processor as two devices if its
+/// variable is set, as in CI.
 #[test]
 fn devices_and_cores_share_the_work() {
     let names = ["BH_TEST_DEVICES", "POCL_DEVICES"].into_iter().find_map(|name| std::env::var(name).ok());
     let devices = names.map_or(1, |names| names.split_whitespace().count());
-    // Of themselves they would not, as they are the same processor.
+    // Explicit weights, because the default would use one of them only: they are the same processor.
     let weights = format!("[components.cluster]\nweights = {:?}\n", vec![1; devices + 1]);
     let text = include_str!("../../../config/test/opencl-siblings.toml").replace("[components.cluster]\n", &weights);
     let loaded = stacks::from_text("opencl-siblings.toml", &text).and_then(|config| Stack::load(&config, None));
@@ -50,7 +50,7 @@ fn devices_and_cores_share_the_work() {
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
 
-/// A list of numbers names devices, also of equal names, and their order.
+/// A list of numbers selects devices, also with equal names, and their order.
 #[test]
 fn devices_are_chosen_by_number() {
     let Some(mut stack) = loaded("opencl") else { return };
@@ -83,7 +83,7 @@ fn ranks_of_a_cluster_have_a_device_each() {
     assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
 
-/// One of so many cases: as `BH_TEST_STEP` says, or of this many.
+/// One case of `BH_TEST_STEP`, or of this many.
 fn step(otherwise: usize) -> usize {
     std::env::var("BH_TEST_STEP").map_or(otherwise, |text| text.parse().unwrap())
 }
@@ -102,7 +102,7 @@ fn there(stack: bh_core::Result<Stack>) -> Option<Stack> {
         .ok()
 }
 
-/// Runs each `step`-th case of the conformance suite, and random programs.
+/// Runs each `step`-th conformance case, and random programs.
 fn checked(mut stack: Stack, step: usize, programs: u64) -> (Stack, conformance::Summary) {
     let summary = conformance::run_sample(&mut stack, bh_bytecode::Opcode::ALL, step, &mut |_| {});
     assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
@@ -114,7 +114,7 @@ fn checked(mut stack: Stack, step: usize, programs: u64) -> (Stack, conformance:
     (stack, summary)
 }
 
-/// Prints past the capture of the test harness: what was left out is part of the result.
+/// Prints past the test harness's capture: skipped parts belong to the result.
 fn say(text: std::fmt::Arguments<'_>) {
     let mut output = std::io::stdout();
     writeln!(output, "{text}").unwrap();

@@ -1,4 +1,4 @@
-//! Programs as people write them give what the interpreter gives: by default, and with every key at its other values.
+//! Ordinary programs agree with the interpreter: by default, and with every key at its other values.
 
 use bh_core::stack::Stack;
 use bh_tests::ordinary::{self, Sizes};
@@ -7,14 +7,13 @@ use bh_tests::settings::{self, Configuration};
 use bh_tests::{random, stacks};
 use std::io::Write;
 
-/// Programs with the default configuration. `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than
-/// the first ones.
+/// Programs with the default configuration. `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 1_500;
-/// Programs for each other configuration, one after the other.
+/// Programs for each other configuration.
 const EACH: u64 = 3;
-/// One pair of keys in `PAIRS` is tried; all of them with `BH_TEST_ALL`.
+/// One pair of keys in `PAIRS` is tested; all of them with `BH_TEST_ALL`.
 const PAIRS: usize = 12;
-/// Parts that run side by side, each with stacks of its own.
+/// Parallel parts, each with its own stacks.
 const PARTS: usize = 2;
 
 fn load(configuration: &Configuration) -> Stack {

@@ -1,5 +1,5 @@
-//! Memory of the program that arrays use, and memory of arrays that the program uses: in host memory, and in that of an engine
-//! with a heap of its own.
+//! The program's memory used by arrays, and arrays' memory used by the program: in host memory, and on an engine's own
+//! heap.
 
 use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::abi::{Adoption, access, adopt, export, memory, status};
@@ -30,14 +30,14 @@ fn count(recorder: &Recorder, name: &str) -> u64 {
 
 fn values(recorder: &Recorder, array: ArrayId) -> [f64; 4] {
     let mut values = [0.0; 4];
-    // SAFETY: room for as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.read(array, values.as_mut_ptr().cast(), None).unwrap() };
     values
 }
 
 fn filled(recorder: &Recorder) -> ArrayId {
     let array = recorder.empty(DType::F64, &[4]).unwrap();
-    // SAFETY: as many values as elements.
+    // SAFETY: the buffer has the array's number of elements.
     unsafe { recorder.write(array, VALUES.as_ptr().cast(), None).unwrap() };
     array
 }
@@ -54,14 +54,14 @@ fn scaled(recorder: &Recorder, a: ArrayId, factor: f64) -> ArrayId {
     recorder.operate_new(Opcode::Multiply, 0, None, &inputs, HERE).unwrap()
 }
 
-/// The last two elements of an array are multiplied.
+/// Multiplies the last two elements of an array.
 fn scale_end(recorder: &Recorder, array: ArrayId, factor: f64) {
     let end = recorder.derive(array, |view| view.slice(0, Some(2), None, 1)).unwrap();
     scale(recorder, end, end, factor);
     recorder.free(end).unwrap();
 }
 
-/// Memory of the program, and how often it was given back.
+/// Memory of the program, and how often it was released.
 struct Mine {
     elements: Box<[f64; 4]>,
     released: Box<AtomicU32>,
@@ -124,7 +124,7 @@ fn immutable_memory_keeps_its_content() {
             scale_end(&recorder, a, 10.0);
             assert_eq!(values(&recorder, a), [1.0, 2.0, 30.0, 40.0]);
             assert_eq!(values(&recorder, b), VALUES.map(|value| 2.0 * value));
-            // Elements that the program writes, and all at once.
+            // Single elements that the program writes, and all at once.
             let first = recorder.derive(a, |view| view.slice(0, None, Some(1), 1)).unwrap();
             // SAFETY: one value for one element.
             unsafe { recorder.write(first, (&raw const LAST).cast(), None).unwrap() };
@@ -162,7 +162,7 @@ fn what_a_device_lends_for_reading_does_not_change() {
     let twice = VALUES.map(|value| 2.0 * value);
     let lend = |array, mode| recorder.lend_device(array, mode, MEMORY);
     let (read_only, snapshot) = (lend(a, export::READ_ONLY).unwrap(), lend(a, export::SNAPSHOT).unwrap());
-    // What is in host memory alone is brought.
+    // Data that is only in host memory is transferred.
     let written = filled(&recorder);
     let brought = lend(written, export::READ_ONLY).unwrap();
     // SAFETY: the shadow engine's handles are addresses of the elements, which are lent.
@@ -198,12 +198,12 @@ fn what_is_lent_in_host_memory_is_as_its_mode_says() {
         let seen = |lent: &bh_recorder::Lent| unsafe { *lent.data.cast::<[f64; 4]>() };
         assert_eq!([seen(&read_only), seen(&snapshot)], [VALUES; 2]);
         assert_eq!(seen(&shared), VALUES.map(|value| 2.0 * value));
-        // Both sides write, and each sees what the other wrote.
+        // Both sides write, and each reads the other's values.
         scale(&recorder, a, a, 2.0);
         let data = recorder.map(a, access::READ).unwrap();
         assert_eq!((data, seen(&shared)), (shared.data, VALUES.map(|value| 4.0 * value)), "{engines}");
         recorder.unmap(a).unwrap();
-        // SAFETY: as above; nothing runs on the array.
+        // SAFETY: the elements are shared, and nothing runs on the array.
         unsafe { *shared.data.cast::<f64>() = 100.0 };
         let b = scaled(&recorder, a, 1.0);
         assert_eq!(values(&recorder, b), [100.0, 8.0, 12.0, 16.0], "{engines}");
@@ -264,7 +264,7 @@ fn memory_is_given_back_with_no_lock_held() {
             recorder.sync().unwrap();
             let mut elements = VALUES;
             let argument = (&raw const other).cast_mut().cast();
-            // SAFETY: four elements, which live until they are given back.
+            // SAFETY: four elements, which live until they are released.
             let a = unsafe {
                 let adoption = Adoption::new(elements.as_mut_ptr().cast(), mode, kind, Some(look), argument);
                 recorder.adopt_memory(DType::F64, &[4], &adoption).unwrap()

@@ -1,4 +1,4 @@
-//! Partitions that are not bh's own: damaged ones are refused, and those that validation takes give the right values.
+//! Partitions from outside: damaged ones are refused, and valid ones give the right values.
 
 use bh_bytecode::random::{self, Program, Rng};
 use bh_bytecode::{Batch, Block, Rename};
@@ -6,7 +6,7 @@ use bh_core::stack::Stack;
 use bh_fuser::{Options, Partitioner};
 use bh_tests::{run, stacks};
 
-/// Damaged partitions. `BH_TEST_PROGRAMS` asks for another number.
+/// Damaged partitions. `BH_TEST_PROGRAMS` sets their number.
 const PROGRAMS: u64 = 3_000;
 
 fn load() -> Stack {
@@ -14,7 +14,7 @@ fn load() -> Stack {
     Stack::load(&stacks::from_text("partitions.toml", text).unwrap(), Some("it")).unwrap()
 }
 
-/// A block with lists of its own.
+/// A block with its own lists.
 #[derive(Clone, Default)]
 struct Kernel {
     instrs: Vec<u32>,
@@ -63,7 +63,7 @@ fn pick<'a, T>(list: &'a mut [T], rng: &mut Rng) -> Option<&'a mut T> {
     list.get_mut(at)
 }
 
-/// Another legal-looking partition: blocks merged, split, swapped, instructions moved, contraction and renames changed.
+/// Another plausible partition: blocks merged, split, swapped, instructions moved, contraction and renames changed.
 fn rearrange(kernels: &mut Vec<Kernel>, bases: usize, views: usize, rng: &mut Rng) {
     let at = rng.below(kernels.len());
     match rng.below(10) {
@@ -118,7 +118,7 @@ fn rearrange(kernels: &mut Vec<Kernel>, bases: usize, views: usize, rng: &mut Rn
     }
 }
 
-/// One word of a table becomes another one.
+/// Replaces one word of a table.
 fn damage(batch: &mut Batch, rng: &mut Rng) {
     let word = match rng.below(3) {
         0 => rng.bits() as u32,

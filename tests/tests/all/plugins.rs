@@ -1,5 +1,5 @@
-//! Components of other people: an engine in C that is compiled against nothing but the header, and components that are
-//! wrong in all ways that the loader and the host must survive.
+//! Third-party components: an engine in C compiled against the header alone, and faulty components that the loader and
+//! the host must survive.
 
 use bh_bytecode::Opcode;
 use bh_core::abi::status;
@@ -37,7 +37,7 @@ fn an_engine_in_c_runs_what_it_can() {
         library.display().to_string()
     );
     let mut stack = load(&text).unwrap();
-    // One fused block of five operations, of which the engine knows three, in two runs.
+    // One fused block of five operations, three of which the engine supports, in two runs.
     let mut script = Script::new(&stack, 6);
     script.fill(0, 3.0).op(Opcode::Add, &[1, 0, 0]).op(Opcode::Multiply, &[2, 1, 1]);
     script.op(Opcode::Subtract, &[3, 2, 0]).op(Opcode::Sqrt, &[4, 2]).op(Opcode::Divide, &[5, 4, 3]);
@@ -51,14 +51,14 @@ fn an_engine_in_c_runs_what_it_can() {
     assert!(stats.get("third-party.refused_blocks") > Some(0));
     assert!(stats.get("ve-cpu.blocks") > Some(0));
     script.discard(&mut stack).unwrap();
-    // It also holds up under every layout.
+    // It also conforms in every layout.
     let opcodes = [Opcode::Add, Opcode::Multiply, Opcode::Sqrt, Opcode::Subtract, Opcode::AddReduce];
     let summary = conformance::run_opcodes(&mut stack, &opcodes, &mut |_| {});
     assert!(summary.passed(), "{summary}\n{}", summary.failures.join("\n"));
     assert_eq!(stack.message("leaks").unwrap(), "0 arrays alive, 0 bytes of host memory");
 }
 
-/// The kit's engine in C, as it was built when version 2 of the ABI was made: it runs as it is on all that is called version 2.
+/// The kit's engine in C, as built for the first version 2 of the ABI, still runs.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn an_engine_that_was_built_long_ago_runs() {
@@ -249,7 +249,7 @@ fn panics_become_errors() {
     assert_eq!(error.origin.as_ref().map(|(file, line)| (file.as_str(), *line)), Some(("program.c", 1)));
     assert_eq!(script.values(&mut stack, 2).unwrap_err().status, status::PANIC);
 
-    // An engine that panics when asked is not asked to run anything.
+    // An engine that panics in `supports` is not used.
     let mut stack = panicking("supports").unwrap();
     let script = sums(&stack);
     script.run(&mut stack).unwrap();

@@ -1,5 +1,6 @@
-//! What a batch will take is known before it runs: the most memory of arrays to the byte, that of methods at most; what cannot
-//! fit is refused before its first kernel, and a plan that does not fit is replaced by one that does.
+//! Predictions: a batch's peak of arrays is known to the byte before it runs, that of methods as an upper limit.
+//! Operations that cannot fit are refused before the first kernel, and a plan that does not fit is replaced by one that
+//! does.
 
 use bh_bytecode::compare::{Tolerance, compare};
 use bh_bytecode::interp::Memory;
@@ -10,18 +11,18 @@ use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 use std::sync::atomic::Ordering;
 
-/// Programs for each stack; `BH_TEST_PROGRAMS` asks for another number, `BH_TEST_FIRST` for others than the first ones.
+/// Programs for each stack; `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 250;
-/// When a program comes again, its plan may become another one.
+/// Runs of each program: its plan may change with repetition.
 const TIMES: usize = 3;
-/// The counter of the most bytes of arrays.
+/// The counter of the peak of arrays.
 const PEAK: &str = "node.peak_bytes";
 
 fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// A stack with all that fuses, and these lines of configuration.
+/// A stack with full fusion, and these lines of configuration.
 fn configured(lines: &str) -> Stack {
     let text = format!("[stacks]\nit = ['filter', 'fuser', 'node', 've-cpu']\n{lines}\n");
     Stack::load(&stacks::from_text("predictions.toml", &text).unwrap(), Some("it")).unwrap()
@@ -37,7 +38,7 @@ fn in_use(stack: &mut Stack) -> u64 {
     leaks.lines().last().unwrap().split(' ').nth(3).unwrap().parse().unwrap()
 }
 
-/// What is foretold of a batch, and what running it takes then, in bytes beyond those that are there.
+/// The prediction for a batch, and its measured peak, both beyond the existing arrays.
 fn foretold_and_counted(stack: &mut Stack, batch: &Batch) -> (u64, u64) {
     let before = in_use(stack);
     let foretold = stack.predict(&batch.as_ref(), &[]).unwrap().peak_bytes;
@@ -68,14 +69,14 @@ fn predicted_peaks_are_the_counted_ones() {
     }
 }
 
-/// The programs that planning is measured with: stencils, windows, factorisations, updates of parts.
+/// The programs of the planning benchmarks: stencils, windows, factorisations, partial updates.
 #[test]
 fn predicted_peaks_of_long_programs_are_the_counted_ones() {
     for (stack, mut loaded) in [("cpu", stacks::load("cpu").unwrap()), ("of default planning", configured(""))] {
         let mut bytes = 0;
         for (name, make) in bh_planning::families::FAMILIES {
             let mut program = Program { batch: make(80), memory: Memory::new() };
-            // Some are put together of others, without their lines.
+            // Some are combined from others, without their lines.
             program.batch.origins.clear();
             program.batch.instrs.iter_mut().for_each(|instr| instr.origin = 0);
             let batch = run::bring(&mut loaded, &program).unwrap();
@@ -88,7 +89,7 @@ fn predicted_peaks_of_long_programs_are_the_counted_ones() {
     }
 }
 
-/// Whatever the limit, what does not fit is lost, and all else is right.
+/// For any limit, operations that do not fit are lost, and all else is right.
 #[test]
 fn limits_lose_only_what_does_not_fit() {
     let named = ["cpu", "cpu-plain", "cpu-linear", "direct"].map(|name| (name, stacks::load(name).unwrap()));
@@ -133,7 +134,7 @@ fn limits_lose_only_what_does_not_fit() {
     assert!(lost > PROGRAMS / 8 && whole > PROGRAMS / 8, "{lost} arrays are lost, {whole} programs run whole");
 }
 
-/// A batch over vectors of one length: some are there and go, one after the other, as new ones come.
+/// A batch over vectors of equal length: existing ones are dropped one after the other, while new ones are created.
 struct Vectors {
     batch: Batch,
 }
@@ -149,7 +150,7 @@ impl Vectors {
         Vectors { batch }
     }
 
-    /// Without operations, over the same vectors.
+    /// An empty batch over the same vectors.
     fn next(&self, flags: impl Fn(usize) -> u32) -> Vectors {
         let mut batch = self.batch.clone();
         (batch.instrs, batch.constants) = (Vec::new(), Vec::new());
@@ -177,7 +178,7 @@ impl Vectors {
 
 const LEN: i64 = 25_600;
 
-/// Kernels that were run.
+/// The number of kernels run.
 fn kernels(stack: &Stack) -> u64 {
     counted(stack, "ve-cpu.kernels")
 }
@@ -191,7 +192,7 @@ fn what_cannot_fit_is_refused_before_the_first_kernel() {
         vectors.op(Opcode::Copy, &[0], Some(1.0));
         vectors.run(&mut stack).unwrap();
         let (before, bytes) = (kernels(&stack), in_use(&mut stack));
-        // All sums are needed for the last one, and there is no room for them side by side.
+        // The last sum needs all others, which do not fit at the same time.
         let flags =
             |vector: usize| if vector == 0 { base_flags::LIVE_OUT } else { base_flags::BORN | base_flags::LIVE_OUT };
         let mut batch = vectors.next(flags);
@@ -226,7 +227,7 @@ fn plans_that_do_not_fit_are_replaced() {
         vectors.op(Opcode::Copy, &[vector], Some(f64::from(vector)));
     }
     vectors.run(&mut stack).unwrap();
-    // One kernel would have all eight at a time; one after the other, five are enough.
+    // One kernel would need all eight at the same time; in sequence, five are enough.
     let flags = |vector: usize| if vector < 4 { base_flags::DIES } else { base_flags::BORN | base_flags::LIVE_OUT };
     let mut batch = vectors.next(flags);
     for vector in 0..4 {
@@ -239,7 +240,7 @@ fn plans_that_do_not_fit_are_replaced() {
     for vector in 4..8 {
         assert_eq!(batch.value(&mut stack, vector).unwrap(), vector as f64 - 3.5);
     }
-    // With room for all, the plan stays.
+    // If all fit, the plan stays.
     run::discard(&mut stack, &batch.batch).unwrap();
     let mut small = Vectors::new(&stack, &[LEN; 2]);
     small.op(Opcode::Copy, &[0], Some(1.0)).op(Opcode::Add, &[1, 0], Some(1.0));
@@ -251,7 +252,7 @@ fn plans_that_do_not_fit_are_replaced() {
 #[test]
 fn only_the_kernels_that_do_not_fit_are_cut() {
     let mut stack = configured("[memory]\nlimit = '1300KiB'\n[components.fuser]\nplanning = 'full'");
-    // Six vectors fit; those of other lengths are in kernels of their own.
+    // Six vectors fit; those of other lengths are in other kernels.
     let mut vectors = Vectors::new(&stack, &[[LEN; 8].as_slice(), &[LEN - 600; 4]].concat());
     for vector in [0, 1, 2, 3, 8] {
         vectors.op(Opcode::Copy, &[vector], Some(f64::from(vector)));
@@ -263,7 +264,7 @@ fn only_the_kernels_that_do_not_fit_are_cut() {
         4..8 => base_flags::BORN | base_flags::LIVE_OUT,
         _ => base_flags::BORN | base_flags::DIES,
     });
-    // Alone, these three would need memory of their own.
+    // Alone, these three would need their own memory.
     for vector in 9..12 {
         batch.op(Opcode::Add, &[vector, 8], Some(f64::from(vector)));
     }
@@ -329,7 +330,7 @@ fn methods_take_at_most_what_is_foretold() {
             let before = stack.services().memory().usage();
             let result = stack.execute(&batch.as_ref(), &[]).and_then(|ticket| stack.wait(ticket));
             result.unwrap_or_else(|error| panic!("{name}, {n}: {error}"));
-            // Arrays count for a little more than their bytes.
+            // Arrays count slightly more than their bytes.
             let arrays: usize = shapes[..outputs].iter().map(|it| it.iter().product::<i64>() as usize * 9 + 4096).sum();
             let most = before.in_use + arrays + prediction.work_bytes as usize;
             let usage = stack.services().memory().usage();

@@ -1,13 +1,13 @@
-//! Random programs: all stacks give what the oracle gives.
+//! Random programs: all stacks agree with the oracle.
 
 use bh_core::stack::Stack;
 use bh_tests::{random, stacks};
 use std::io::Write;
 
-/// Programs in all; each runs on every stack. `BH_TEST_PROGRAMS` asks for another number.
+/// Programs in total; each runs on every stack. `BH_TEST_PROGRAMS` sets their number.
 const PROGRAMS: u64 = 20_000;
 
-/// Parts that run side by side, each with stacks of its own.
+/// Parallel parts, each with its own stacks.
 const PARTS: u64 = 2;
 
 fn check_part(part: u64, programs: u64) -> u64 {
@@ -34,13 +34,13 @@ fn stacks_equal_the_oracle() {
         let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || check_part(part, programs))).collect();
         parts.into_iter().map(|part| part.join().unwrap()).sum()
     });
-    // Past the capture of the test harness: how much ran is part of the result.
+    // Bypasses the test harness's capture: the amount of tests is part of the result.
     let stacks = stacks::STACKS.join(", ");
     writeln!(std::io::stdout(), "{checked} random programs equal the oracle on {stacks}").unwrap();
     assert_eq!(checked, programs);
 }
 
-/// Programs on a device whose memory holds few arrays at a time.
+/// Programs on a device with memory for few arrays.
 const CROWDED: u64 = 1_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Random scalar programs: what each stack computes is what the interpreter says, wherever the operands lie.
+//! Random scalar programs: each stack agrees with the interpreter, in all layouts.
 
 use bh_bytecode::interp::{Interpreter, Memory};
 use bh_bytecode::random::Program;
@@ -9,7 +9,7 @@ use bh_scalar::{ScalarPrograms, Table};
 use bh_tests::{run, stacks};
 use std::io::Write;
 
-/// Programs on each stack. `BH_TEST_PROGRAMS` asks for another number.
+/// Programs on each stack. `BH_TEST_PROGRAMS` sets their number.
 const PROGRAMS: u64 = 60;
 const STACKS: [&str; 11] = [
     "cpu",
@@ -26,7 +26,7 @@ const STACKS: [&str; 11] = [
 ];
 const METHOD: Opcode = Opcode(Opcode::FIRST_EXTENSION);
 
-/// A view of a shape on a base of its own, of one of several layouts, and the elements that the base needs.
+/// A view of a shape on a new base, in one of several layouts, and the base's number of elements.
 fn layout(numbers: &mut Numbers, shape: &[i64], writes: bool) -> (View, i64) {
     let (rows, columns) = (shape[0], shape[1]);
     let (start, stride) = match numbers.below(if writes { 4 } else { 6 }) {
@@ -57,7 +57,7 @@ fn data(
     Operand::view(batch.push_view(base, &view))
 }
 
-/// An array that lives between two operations.
+/// An array between two operations.
 fn between(batch: &mut Batch, dtype: DType, shape: &[i64]) -> Operand {
     let mut base = Base::new(batch.bases.len() as u64 + 1, dtype, shape.iter().product());
     base.flags = base_flags::BORN | base_flags::DIES;
@@ -65,7 +65,7 @@ fn between(batch: &mut Batch, dtype: DType, shape: &[i64]) -> Operand {
     Operand::view(batch.push_view(base, &View::contiguous(shape).unwrap()))
 }
 
-/// A batch that applies a random program, in some cases between operations of elements, and the data before it.
+/// A batch that applies a random program, in some cases between elementwise operations, and its data.
 fn case(seed: u64) -> (Program, String) {
     let mut numbers = Numbers::new(seed ^ 0x5ca1a);
     let pick = |numbers: &mut Numbers, most: usize| -> Vec<DType> {
@@ -132,7 +132,7 @@ fn case(seed: u64) -> (Program, String) {
     (Program { batch, memory }, text)
 }
 
-/// Are two elements the same number, or none both?
+/// Are two elements equal, or both NaN?
 fn same(dtype: DType, one: &[u8], other: &[u8]) -> bool {
     let part = dtype.real_part();
     let is_nan = |bytes: &[u8]| part.is_float() && Constant::from_bytes(part, bytes).to::<f64>().is_nan();
@@ -177,7 +177,7 @@ fn stacks_do_what_programs_say() {
     assert!(compiled.is_none_or(|count| count > 0), "nothing was compiled");
 }
 
-/// What a stack says of a program on five elements 0, 1, … and a table of 2 × 5 elements.
+/// A stack's error for a program on five elements 0, 1, … and a table of 2 × 5 elements.
 fn failure(name: &str, text: &str) -> Option<String> {
     let mut stack = match stacks::load(name) {
         Ok(stack) => stack,
@@ -205,7 +205,7 @@ fn subscripts_out_of_range_are_errors_with_the_name_of_the_array() {
     let text = "program f (i64) -> (i64) with (i64) reads (grid:i64:2) { r2 = multiply r0 i64:2; r1 = t0 i64:-1 r2; }";
     for name in STACKS {
         if let Some(error) = failure(name, text) {
-            // Whichever of the two elements is found first.
+            // Either of the two elements may be found first.
             let told = |index: i64| {
                 error.contains(&format!("f: index {index} is out of range for dimension 1 of 'grid' of extent 5"))
             };

@@ -1,13 +1,13 @@
-//! Random programs in the subset of Matlab: most are right, some have operands that do not fit.
+//! Random programs in the subset of Matlab: most are valid, some have operands that do not fit.
 
 use bh_bytecode::random::Rng;
 
-/// A variable that a program has set.
+/// A variable of a program.
 #[derive(Clone)]
 struct Variable {
     name: String,
     shape: Shape,
-    /// Its elements are the same whatever the order of operations.
+    /// Its elements do not depend on the order of operations.
     exact: bool,
 }
 
@@ -20,7 +20,7 @@ struct Generator {
     names: usize,
 }
 
-/// A program by its number.
+/// The program of this number.
 pub fn program(seed: u64) -> String {
     let mut generator = Generator {
         rng: Rng::new(seed.wrapping_mul(0x9e37_79b9)),
@@ -71,7 +71,7 @@ impl Generator {
         self.text += &format!("{}{line}\n", self.indent(depth));
     }
 
-    /// How a statement ends: mostly without showing its value.
+    /// The end of a statement, usually without printing its value.
     fn end(&mut self, exact: bool) -> &'static str {
         if exact && self.rng.chance(40) { "" } else { ";" }
     }
@@ -106,13 +106,13 @@ impl Generator {
         }
         let name = self.fresh();
         self.line(depth, &format!("{name} = {value}{end}"));
-        // What is set inside a block may be unset or of another size afterwards.
+        // After a block, its variables may be unset or have another size.
         if depth == 0 {
             self.set(&name, shape, exact);
         }
     }
 
-    /// A variable, with the index of one that has elements.
+    /// A variable, with an index if it has elements.
     fn variable(&mut self, wanted: impl Fn(&Variable) -> bool) -> Option<Variable> {
         let fitting: Vec<Variable> = self.variables.iter().filter(|variable| wanted(variable)).cloned().collect();
         self.rng.pick(&fitting).cloned()
@@ -147,7 +147,7 @@ impl Generator {
             } else {
                 (1, count)
             };
-            // An index that names an element twice makes the last value stay.
+            // If an index names an element twice, the last value counts.
             let value = self.value(shape, 2, variable.exact);
             self.line(depth, &format!("{name}({index}) = {value}{end}"));
             return;
@@ -310,21 +310,21 @@ impl Generator {
         self.line(depth, &line);
     }
 
-    /// A truth value of a shape.
+    /// A boolean value of a shape.
     fn condition(&mut self, shape: Shape) -> String {
         let (a, b) = (self.value(shape, 1, true), self.value(shape, 1, true));
         let comparison = self.one_of(&["<", "<=", ">", ">=", "==", "~=", "!="]);
         format!("{a} {comparison} {b}")
     }
 
-    /// An index into an extent, and how many elements it names.
+    /// An index into an extent, and its number of elements.
     fn index(&mut self, extent: usize) -> (String, usize) {
         let n = extent as i64;
         if extent == 0 || self.rng.chance(20) {
             return (":".to_owned(), extent);
         }
         if self.rng.chance(2) {
-            // Outside, or no index at all.
+            // Out of range, or invalid.
             return (self.one_of(&["0", "end + 1", "1.5", "-1"]).to_owned(), 1);
         }
         let a = self.rng.between(1, n);
@@ -358,10 +358,10 @@ impl Generator {
         }
     }
 
-    /// An expression of a shape. One that is exact has the same elements in any order of operations, so that its value may be
+    /// An expression of a shape. `exact`: its elements are equal for any order of operations, so that the value may be
     /// compared, rounded and printed.
     fn value(&mut self, shape: Shape, depth: usize, exact: bool) -> String {
-        // Now and then, another shape.
+        // Occasionally another shape.
         let (rows, cols) = if self.rng.chance(1) { self.shape() } else { shape };
         if depth == 0 || self.rng.chance(20) {
             return self.leaf((rows, cols), exact);
@@ -407,7 +407,7 @@ impl Generator {
             13 => {
                 let (a, b) = self.stretched((rows, cols));
                 let name = self.one_of(&["mod", "rem", "max", "min"]);
-                // Octave has no remainder of truth values.
+                // Octave has no remainder of booleans.
                 format!("{name}(double({}), double({}))", self.value(a, below, true), self.value(b, below, true))
             }
             14 => format!("({}) .^ {}", self.leaf((rows, cols), true), self.one_of(&["2", "3", "2", "0"])),
@@ -428,7 +428,7 @@ impl Generator {
             }
             20 if cols == 1 && rows > 0 => {
                 let width = *self.rng.pick(&[1, 2, 3]).unwrap_or(&2);
-                // Octave's `all` takes NaN for false in this direction only.
+                // Octave's `all` counts NaN as false in this direction only.
                 let name = self.one_of(&["sum", "any", "sum"]);
                 format!("{name}({}, 2)", self.value((rows, width), below, true))
             }
@@ -439,12 +439,12 @@ impl Generator {
         }
     }
 
-    /// A value that an operator may follow.
+    /// An expression that can be an operand.
     fn operand(&mut self, shape: Shape, depth: usize, exact: bool) -> String {
         format!("({})", self.value(shape, depth, exact))
     }
 
-    /// Shapes of operands that stretch to a shape.
+    /// Shapes of operands that broadcast to a shape.
     fn stretched(&mut self, (rows, cols): Shape) -> (Shape, Shape) {
         let full = (rows, cols);
         match self.rng.below(8) {
@@ -457,7 +457,7 @@ impl Generator {
         }
     }
 
-    /// One number of many.
+    /// One number from a reduction.
     fn folded(&mut self, depth: usize, exact: bool) -> String {
         let shape = self.shape();
         let of = self.value(shape, depth, true);
@@ -482,7 +482,7 @@ impl Generator {
         }
     }
 
-    /// A part of a variable that has a shape.
+    /// A part of a variable with this shape.
     fn part(&mut self, (rows, cols): Shape) -> Option<String> {
         let variable =
             self.variable(|variable| variable.shape.0 >= rows && variable.shape.1 >= cols && variable.exact)?;
@@ -525,7 +525,7 @@ impl Generator {
             return format!("zeros({rows}, {cols})");
         }
         match self.rng.below(8) {
-            // Octave prints diagonal matrices in a form of their own.
+            // Octave prints diagonal matrices differently.
             0 if self.rng.chance(30) => format!("(eye({rows}, {cols}) + 0)"),
             0 => format!("{}({rows}, {cols})", self.one_of(&["zeros", "ones"])),
             1 if rows == 1 => {

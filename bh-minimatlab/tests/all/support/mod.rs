@@ -1,4 +1,4 @@
-//! What the tests of MiniMatlab share: an interpreter whose output is kept, and random programs with Octave's answers.
+//! Shared by MiniMatlab's tests: an interpreter with captured output, and random programs with Octave's answers.
 #![allow(dead_code, reason = "no test needs all of it")]
 
 pub mod generate;
@@ -12,12 +12,12 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 
-/// What a program printed.
+/// The output of a program.
 #[derive(Clone, Default)]
 pub struct Output(Rc<RefCell<Vec<u8>>>);
 
 impl Output {
-    /// The text since it was asked for last.
+    /// The text since the last call.
     pub fn take(&self) -> String {
         String::from_utf8(self.0.take()).expect("programs print UTF-8")
     }

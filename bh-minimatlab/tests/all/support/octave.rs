@@ -1,4 +1,4 @@
-//! What GNU Octave makes of programs, and how an interpreter's results compare.
+//! GNU Octave's answers to programs, and the comparison with an interpreter's results.
 
 use super::{Output, generate};
 use bh_minimatlab::Interpreter;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// A variable: its class, its size, and its elements column by column.
+/// A variable: class, size, and elements in column order.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// Its name.
@@ -19,12 +19,12 @@ pub struct Variable {
     pub elements: Vec<f64>,
 }
 
-/// What a program does.
+/// The result of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// It ends with an error.
     pub fails: bool,
-    /// What it prints.
+    /// Its output.
     pub printed: String,
     /// The variables that it leaves.
     pub variables: Vec<Variable>,
@@ -39,7 +39,7 @@ pub struct Case {
     pub answer: Answer,
 }
 
-/// Runs each program by itself and prints its answer in the form of the stored cases.
+/// Runs each program and prints its answer in the form of the stored cases.
 const DRIVER: &str = r#"
 function answer__(count__, folder__)
   warning("off", "all");
@@ -65,12 +65,12 @@ function one__(text__)
 end
 "#;
 
-/// Is Octave there?
+/// Is Octave installed?
 pub fn is_installed() -> bool {
     Command::new("octave-cli").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Octave's answers to the programs with these numbers, as text. Programs with complex values are left out.
+/// Octave's answers to the programs of these numbers, as text, without programs that have complex values.
 pub fn answers(seeds: std::ops::Range<u64>, folder: &Path) -> String {
     std::fs::create_dir_all(folder).expect("a folder for the programs");
     let count = seeds.end - seeds.start;
@@ -140,7 +140,7 @@ fn variable(line: &str) -> Variable {
     Variable { name, class, size, elements }
 }
 
-/// What differs between Octave's answer and that of the interpreter; `None` if nothing does.
+/// The difference between Octave's answer and the interpreter's; `None` if they agree.
 pub fn difference(run: &mut Interpreter, output: &Output, case: &Case) -> Option<String> {
     output.take();
     run.clear();
@@ -149,7 +149,7 @@ pub fn difference(run: &mut Interpreter, output: &Output, case: &Case) -> Option
     match (&outcome, case.answer.fails) {
         (Err(fault), false) => return Some(format!("fails: {fault}")),
         (Ok(()), true) => return Some("does not fail".to_owned()),
-        // What was recorded before the error is lost with it.
+        // The error discards work recorded before it.
         (Err(fault), true) => return fault.place.is_none().then(|| format!("an error without a place: {fault}")),
         (Ok(()), false) => {}
     }
@@ -166,7 +166,7 @@ pub fn difference(run: &mut Interpreter, output: &Output, case: &Case) -> Option
     (printed != case.answer.printed).then(|| format!("prints\n{printed}instead of\n{}", case.answer.printed))
 }
 
-/// Equal but for the rounding of functions and of sums in another order.
+/// Are they equal up to rounding of functions and of sums in another order?
 fn agree(ours: &[f64], theirs: &[f64]) -> bool {
     let close = |(a, b): (&f64, &f64)| {
         a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-11 * a.abs().max(b.abs()).max(1.0)

@@ -1,10 +1,11 @@
-//! Contractions: products of matrices and of stacks of them, however they lie in memory, and what is no product of matrices.
+//! Contractions: products of matrices and of stacks of them, in all memory layouts, and contractions that are no matrix
+//! products.
 
 use super::{Builder, Case, Layout};
 use crate::data::Values;
 use bh_bytecode::{DType, Opcode, Operand, View, base_flags};
 
-/// Axes of a box, each with its extent: of a stack, rows, columns, inner axes, or summed axes that only one operand has.
+/// The axes of a box with their extents: of a stack, rows, columns, inner axes, or summed axes of one operand only.
 const SHAPES: &[&[(i64, char)]] = &[
     &[(37, 'r'), (29, 'i'), (23, 'c')],
     &[(65, 'r'), (40, 'c'), (70, 'i')],
@@ -27,14 +28,14 @@ const SHAPES: &[&[(i64, char)]] = &[
     &[(8, 'r'), (9, 'i'), (0, 'c')],
 ];
 
-/// How an operand lies in memory.
+/// The memory layout of an operand.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// In C order.
+    /// C order.
     Rows,
-    /// In Fortran's order.
+    /// Fortran order.
     Columns,
-    /// With gaps, the first axis backward.
+    /// With gaps, and the first axis reversed.
     Loose,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn cases() -> Vec<Case> {
     for (number, axes) in SHAPES.iter().enumerate() {
         for (way, ways) in WAYS.into_iter().enumerate() {
             for (at, dtype) in Opcode::Contract.info().types.iter().enumerate() {
-                // All types see all shapes and all ways, but not all pairs of them.
+                // Each type is combined with all shapes and all layouts, but not with all pairs of them.
                 if matches!(dtype, DType::F32 | DType::F64) || (number + way + at) % WAYS.len() == 0 {
                     cases.push(case(dtype, axes, ways));
                 }
@@ -80,7 +81,7 @@ fn case(dtype: DType, axes: &[(i64, char)], ways: [Way; 3]) -> Case {
     builder.finish(title, Layout::Contiguous, Opcode::Contract, param, &operands)
 }
 
-/// An operand over axes with their extents, of which it has some; it is constant along the others.
+/// An operand over some of the axes with their extents; it is constant along the others.
 fn operand(builder: &mut Builder, dtype: DType, axes: &[(i64, bool)], way: Way, given: bool) -> Operand {
     let (mut stride, mut step, mut start) = (vec![0; axes.len()], 1, 0);
     let mut order: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].1).rev().collect();

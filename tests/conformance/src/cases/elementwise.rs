@@ -54,7 +54,7 @@ fn case(opcode: Opcode, dtype: DType, output: DType, layout: Layout, param: u16)
     for place in 0..inputs {
         let dtype = if place == 0 { first } else { dtype };
         let operand = match (layout, shared) {
-            // Windows on one base, for the inputs that have its type.
+            // Windows on one base, for inputs of its type.
             (Layout::Overlapping, Some((base, its_type))) if its_type == dtype => {
                 let (_, view) = layout.input(shape, place);
                 builder.view(base, &view)

@@ -19,7 +19,8 @@ pub(super) fn cases(opcode: Opcode) -> Vec<Case> {
     cases
 }
 
-/// Shapes whose folds go other ways: long and short rows, few columns of many rows, kept elements inside and outside.
+/// Shapes whose reductions take different loops: long and short rows, few columns of many rows, kept elements inside
+/// and outside.
 const SHAPES: &[&[i64]] = &[
     &[5, 64],
     &[70, 9],
@@ -38,7 +39,7 @@ const SHAPES: &[&[i64]] = &[
     &[2, 5, 1, 3, 64],
 ];
 
-/// Sums and maxima of all these shapes along all choices of axes, in orders of C, of Fortran, and backward.
+/// Sums and maxima of all these shapes along all choices of axes, in C order, in Fortran order, and reversed.
 pub(super) fn shaped() -> Vec<Case> {
     let mut cases = Vec::new();
     let types = [DType::F64, DType::F32, DType::C64];
@@ -71,7 +72,7 @@ pub(super) fn shaped() -> Vec<Case> {
     cases
 }
 
-/// The axis masks worth testing: all of a small rank, a few of rank 16.
+/// The axis masks to test: all of a small rank, a few of rank 16.
 fn masks(kind: Kind, shape: &[i64]) -> Vec<u16> {
     let rank = shape.len();
     match (kind, rank) {

@@ -24,7 +24,7 @@ fn generator(opcode: Opcode, dtype: DType, layout: Layout) -> Vec<Case> {
         return Vec::new();
     }
     let shape = layout.shape();
-    // A plain count, one that jumps and runs backwards, and one that repeats and leaves 32 bits.
+    // A plain count, one that jumps and runs backwards, and one that repeats a number of more than 32 bits.
     let counts = [(0i64, 1i64), (-5, -3), (1 << 33, 0)];
     let case = |(start, step): (i64, i64)| {
         let title = format!("{} {dtype} from {start} by {step} {}", opcode.name(), layout.name());
@@ -44,7 +44,7 @@ fn generator(opcode: Opcode, dtype: DType, layout: Layout) -> Vec<Case> {
     counts.into_iter().filter_map(case).collect()
 }
 
-/// Gather and the scatters; values and indices have the layout's shape, the flattened side a shape of its own.
+/// Gather and the scatters; values and indices have the layout's shape, the flattened side has another one.
 fn moves(opcode: Opcode, dtype: DType, index: DType, layout: Layout) -> Option<Case> {
     if layout == Layout::InPlace || layout == Layout::Overlapping {
         return None;
@@ -65,7 +65,7 @@ fn moves(opcode: Opcode, dtype: DType, index: DType, layout: Layout) -> Option<C
         let index = builder.input(index, places, array, 1, Values::Indices(length));
         return Some(builder.finish(title, layout, opcode, 0, &[target, source, index]));
     }
-    // A scatter leaves elements as they are, so its output has data.
+    // A scatter leaves some elements unchanged, so its output has data.
     let (len, view) = layout.output(flat);
     let base = builder.base(dtype, len, Values::Tame);
     builder.hint(base, &view);

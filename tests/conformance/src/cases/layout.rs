@@ -1,13 +1,13 @@
-//! Memory layouts: how a case's operands lie on their bases.
+//! Memory layouts of a case's operands.
 
 use bh_bytecode::View;
 
-/// How operands lie in memory.
+/// The memory layout of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Dense, in C order.
+    /// Contiguous, in C order.
     Contiguous,
-    /// Dense and long enough for several blocks of any engine.
+    /// Contiguous, and long enough for several blocks of any engine.
     Long,
     /// Every second or third element, with a margin.
     Strided,
@@ -15,9 +15,9 @@ pub enum Layout {
     Negative,
     /// In Fortran order.
     Transposed,
-    /// Inputs stretched with stride 0.
+    /// Inputs broadcast with stride 0.
     Broadcast,
-    /// The output is the first input; folds have no such case.
+    /// The output is the first input; not for reductions.
     InPlace,
     /// Inputs are shifted windows on one base.
     Overlapping,
@@ -66,7 +66,7 @@ impl Layout {
         }
     }
 
-    /// The shape of the operation's main operands.
+    /// The shape of the main operands.
     pub fn shape(self) -> &'static [i64] {
         match self {
             Layout::Long => &[3, 1111],
@@ -134,7 +134,7 @@ fn reversed_order(shape: &[i64]) -> (i64, View) {
     (shape.iter().product(), make(0, shape, &stride))
 }
 
-/// Stride 0 along the even or the odd dimensions, by turns.
+/// Stride 0 along the even or the odd dimensions, alternating with `place`.
 fn stretched(shape: &[i64], place: usize) -> (i64, View) {
     let kept = |dim: usize| dim % 2 != place % 2;
     let grid: Vec<i64> = shape.iter().enumerate().map(|(dim, &extent)| if kept(dim) { extent } else { 1 }).collect();
@@ -143,7 +143,7 @@ fn stretched(shape: &[i64], place: usize) -> (i64, View) {
     (grid.iter().product(), make(0, shape, &stride))
 }
 
-/// A window at the place's own offset in a base that is larger by a margin.
+/// A window at an offset that depends on `place`, in a larger base.
 fn shifted(shape: &[i64], place: usize) -> (i64, View) {
     let grid: Vec<i64> = shape.iter().map(|extent| extent + 2).collect();
     let stride = c_order(&grid);

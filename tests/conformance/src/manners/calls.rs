@@ -1,4 +1,4 @@
-//! The cases that look at tickets, methods and memory that nobody knows, and addresses that must stay.
+//! Cases about tickets, unknown methods and kinds of memory, and addresses that must stay.
 
 use super::{Findings, Library};
 use crate::program::{LEN, Script};
@@ -11,10 +11,11 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How often a ticket is asked for before it counts as never done. A count, as loaded machines let processes stand still.
+/// The number of polls after which a ticket counts as never finished. A count instead of a time, because loaded
+/// machines may stop processes.
 const POLLS: usize = 20_000;
 
-/// Work behind tickets: batches that are gone when it is done, waits in any order, polls that come to an end.
+/// Work behind tickets: batches that are dropped before it finishes, waits in any order, polls that terminate.
 pub(super) fn tickets(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.above_cpu("over-cpu")?;
     let mut script = Script::new(&stack, 3);
@@ -26,7 +27,7 @@ pub(super) fn tickets(library: &Library, findings: &mut Findings) -> Result<()> 
         begin(script.clear().fill(0, 2.0).op(Opcode::Add, &[1, 0, 0]))?;
         begin(script.clear().op(Opcode::Multiply, &[2, 1, 1]))?;
         begin(script.clear().op(Opcode::Add, &[1, 2, 0]).op(Opcode::Multiply, &[0, 0, 1]))?;
-        // What was given is changed behind tickets.
+        // The batch's memory is changed while tickets are open.
         script.clear().fill(0, 99.0).fill(1, 99.0).fill(2, 99.0);
         late += open.iter().filter(|ticket| **ticket != Ticket::DONE).count();
         if round % 2 == 1 {
@@ -52,13 +53,13 @@ pub(super) fn tickets(library: &Library, findings: &mut Findings) -> Result<()> 
     script.discard(&mut stack)
 }
 
-/// Asks until the work is done; false if that has no end.
+/// Polls until the work is finished; false if it never is.
 fn poll(stack: &mut Stack, ticket: Ticket) -> Result<bool> {
     for _ in 0..POLLS {
         match stack.poll(ticket) {
             Ok(false) => std::thread::sleep(Duration::from_micros(100)),
             Ok(true) => return Ok(true),
-            // Nobody has to have it.
+            // The slot is optional.
             Err(error) if error.status == status::UNSUPPORTED => return Ok(true),
             Err(error) => return Err(error),
         }
@@ -66,7 +67,7 @@ fn poll(stack: &mut Stack, ticket: Ticket) -> Result<bool> {
     Ok(false)
 }
 
-/// Methods that nobody knows are refused, before and after they have a number, and other work goes on.
+/// Unknown methods are refused, before and after they have a number, and other work continues.
 pub(super) fn methods(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.load("alone", "\"fuser\", \"node\", \"candidate\"", "")?;
     let opcode = Opcode(Opcode::FIRST_EXTENSION + 77);
@@ -99,13 +100,13 @@ pub(super) fn methods(library: &Library, findings: &mut Findings) -> Result<()> 
     script.discard(&mut stack)
 }
 
-/// Counts its calls, in the argument.
+/// Counts its calls in the argument.
 unsafe extern "C" fn count(argument: *mut c_void, _: *mut c_void) {
-    // SAFETY: the argument given below.
+    // SAFETY: the argument is the counter given below, which outlives the calls.
     unsafe { &*argument.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
 }
 
-/// A kind of memory that no engine has is refused, and stays with its owner.
+/// An unknown kind of memory is refused, and stays with its owner.
 pub(super) fn unknown_memory(stack: &mut Stack, findings: &mut Findings) -> Result<()> {
     const NOBODYS: u32 = memory::FIRST_PRIVATE - 1;
     let mut script = Script::new(stack, 1);
@@ -113,7 +114,7 @@ pub(super) fn unknown_memory(stack: &mut Stack, findings: &mut Findings) -> Resu
     let released = AtomicU32::new(0);
     let argument = (&raw const released).cast_mut().cast();
     for mode in [adopt::SHARED, adopt::DONATED, adopt::IMMUTABLE] {
-        // SAFETY: the array has as many elements as the base, and outlives the call.
+        // SAFETY: the array has the base's number of elements, and outlives the call.
         let adoption = unsafe { Adoption::new(elements.as_mut_ptr().cast(), mode, NOBODYS, Some(count), argument) };
         refused(stack.adopt(&script.bases[0], &adoption), "adopts memory of a kind that nobody has", findings);
     }
@@ -141,7 +142,7 @@ fn refused(outcome: Result<()>, what: &str, findings: &mut Findings) {
     }
 }
 
-/// A pinned array stays where it is, and has what was written to it.
+/// A pinned array stays in place, and has the values written to it.
 pub(super) fn pinned(stack: &mut Stack, findings: &mut Findings) -> Result<()> {
     let mut script = Script::new(stack, 2);
     script.clear().fill(0, 2.0);
@@ -155,7 +156,7 @@ pub(super) fn pinned(stack: &mut Stack, findings: &mut Findings) -> Result<()> {
         script.clear().op(Opcode::Add, &[1, 0, 0]).op(Opcode::Copy, &[0, 1]).op(Opcode::Sync, &[0]);
         script.run(stack)?;
         let now = stack.map(&base, None, access::READ)?;
-        // SAFETY: the array is mapped.
+        // SAFETY: the map keeps the address valid.
         let value = unsafe { *now.cast::<f64>() };
         stack.unmap(&base)?;
         if now != first {

@@ -1,4 +1,4 @@
-//! The cases that look at how an engine behaves.
+//! Cases about an engine's behaviour.
 
 use super::{Findings, Library, process};
 use crate::program::{LEN, Script};
@@ -11,7 +11,7 @@ use bh_core::loader;
 use bh_core::stack::Stack;
 use std::path::Path;
 
-/// The highest bit of the capabilities that this version knows.
+/// The highest bit of the capabilities known to this version.
 const KNOWN_FLAGS: u64 = (bh_core::abi::capability::ACQUIRES_FIRST << 1) - 1;
 
 pub(super) fn start(library: &Library, findings: &mut Findings) -> Result<()> {
@@ -29,7 +29,7 @@ pub(super) fn start(library: &Library, findings: &mut Findings) -> Result<()> {
     for _ in 0..3 {
         let mut stack = library.load("alone", "\"candidate\"", "")?;
         check_capabilities(&stack.capabilities(), findings);
-        // What nobody knows is no error and has no answer.
+        // An unknown message has no answer, and is no error.
         match stack.message("a question that nobody knows") {
             Ok(answer) if answer.is_empty() => {}
             Ok(answer) => findings.fault(format!("answers a question that it cannot know: {answer}")),
@@ -54,16 +54,16 @@ fn check_capabilities(found: &Capabilities, findings: &mut Findings) {
     }
 }
 
-/// Programs that a witness watches.
+/// Programs that a witness observes.
 const WATCHED: u64 = 150;
 
-/// Runs random programs below a witness, and notes what it has seen.
+/// Runs random programs below a witness, and records its observations.
 fn watch(stack: &mut Stack, findings: &mut Findings) -> Result<()> {
     let options = Options { allow_inexact: false, max_rank: 3, ..Options::default() };
     for seed in 0..WATCHED {
-        // What comes out is looked at by other cases; operations that nobody runs fail.
+        // Other cases compare results; operations that no engine supports may fail.
         let _ = run::run(stack, &program(seed, &options));
-        // A step of a stencil, whose arrays the program keeps: with renames where the engine carries them out.
+        // A stencil step with arrays that the program keeps: the engine may rename them.
         let _ = stencil(stack);
     }
     let seen = stack.message("witness")?;
@@ -102,14 +102,14 @@ pub(super) fn registry(library: &Library, findings: &mut Findings) -> Result<()>
     Ok(())
 }
 
-/// Reads the elements of a view, in C order.
+/// Reads the elements of a view in C order.
 fn read_view(stack: &mut Stack, script: &Script, array: usize, view: &View) -> Result<Vec<f64>> {
     let mut values = vec![0f64; view.len() as usize];
     let mut stride = vec![8i64; view.rank()];
     for dim in (1..view.rank()).rev() {
         stride[dim - 1] = stride[dim] * view.shape()[dim];
     }
-    // SAFETY: the vector has room for the view's elements in C order.
+    // SAFETY: the vector has space for the view's elements in C order.
     let memory = unsafe { HostMemory::new(values.as_mut_ptr().cast(), &stride) };
     stack.read(&script.bases[array], view, &memory)?;
     Ok(values)
@@ -130,7 +130,7 @@ pub(super) fn data(library: &Library, findings: &mut Findings) -> Result<()> {
         script.run(&mut stack)?;
         expect(findings, "a column that is read", read_view(&mut stack, &script, 1, &column)?, 8.0);
         let five = [5f64; 4];
-        // SAFETY: four elements that lie densely.
+        // SAFETY: `five` has the view's four elements, packed.
         let memory = unsafe { HostMemory::new(five.as_ptr().cast_mut().cast(), &[8]) };
         stack.write(&script.bases[1], &column, &memory)?;
         stack.prefetch(&script.bases[1], Some(&column), memory::HOST)?;
@@ -139,7 +139,7 @@ pub(super) fn data(library: &Library, findings: &mut Findings) -> Result<()> {
         expect(findings, "what is made of a column that was written", read_view(&mut stack, &script, 2, &column)?, 7.0);
         let other = View::new(3, &[4], &[6]).unwrap_or_default();
         expect(findings, "its neighbour", read_view(&mut stack, &script, 2, &other)?, 10.0);
-        // A block that needs what the one before it has written.
+        // A block that needs results of the previous one.
         script.clear();
         let columns: Vec<u32> = (1..3).map(|base| script.batch().push_view(base, &column)).collect();
         script.op(Opcode::Add, &[1, 0, 0]).op(Opcode::Add, &[columns[1], columns[0], columns[0]]);
@@ -167,7 +167,7 @@ pub(super) fn failures(library: &Library, findings: &mut Findings) -> Result<()>
         run::write(&mut stack, &script.bases[1], &indices)?;
         script.clear().fill(0, 1.5).op(Opcode::Gather, &[2, 0, 1]).op(Opcode::Add, &[3, 2, 0]);
         script.op(Opcode::Add, &[4, 0, 0]).op(Opcode::Multiply, &[5, 3, 0]).fill(5, 1.0).op(Opcode::Add, &[5, 5, 0]);
-        // The sum of no elements of what is lost.
+        // An empty sum of a lost array.
         let none = View::new(0, &[0, LEN], &[LEN, 1]).unwrap_or_default();
         let none = Operand::view(script.batch().push_view(3, &none));
         script.batch().push_instr(Instr { param: 1, ..Instr::new(Opcode::AddReduce, &[Operand::view(6), none]) });
@@ -193,7 +193,7 @@ pub(super) fn failures(library: &Library, findings: &mut Findings) -> Result<()>
                 }
             }
         }
-        // The engine works on, and what is overwritten is there again.
+        // The engine continues, and overwriting heals a lost array.
         script.clear().op(Opcode::Add, &[2, 0, 0]).op(Opcode::Multiply, &[3, 2, 2]);
         script.run(&mut stack)?;
         if script.values(&mut stack, 3)?.iter().any(|&value| value != 9.0) {
@@ -205,9 +205,9 @@ pub(super) fn failures(library: &Library, findings: &mut Findings) -> Result<()>
 
 /// Elements of a large array: 1 MiB.
 const LARGE: i64 = 1 << 17;
-/// Turns with such arrays, the first of which are not counted.
+/// Iterations with such arrays: uncounted ones first, then counted ones.
 const TURNS: (u32, u32) = (16, 64);
-/// Growth of the process that is no leak.
+/// Growth of the process's memory that counts as no leak.
 const GROWTH: u64 = 24 << 20;
 
 pub(super) fn memory(library: &Library, findings: &mut Findings) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The case of operations that are carried out at once: they have the bits that they have in a batch.
+//! Immediate operations have the same bits as in a batch.
 
 use super::{Findings, Library};
 use crate::cases::{Case, cases, folds};
@@ -43,7 +43,7 @@ pub(super) fn immediate(library: &Library, findings: &mut Findings) -> Result<()
     Ok(())
 }
 
-/// Is there an input that shares its memory with the output, and is not the same view? Callers copy those first.
+/// Does an input overlap the output through another view? Callers copy such inputs first.
 fn overlaps(case: &Case) -> bool {
     let batch = &case.program.batch;
     let (outputs, inputs) = (case.instr().outputs(), case.instr().inputs());
@@ -51,7 +51,7 @@ fn overlaps(case: &Case) -> bool {
     inputs.iter().any(|input| outputs.iter().any(|output| input != output && base(input) == base(output)))
 }
 
-/// The contents of the bases; zeros where they have none.
+/// The contents of the bases; zeros for those without.
 fn data(case: &Case) -> Vec<Vec<u8>> {
     let contents = |base: &bh_bytecode::Base| match case.program.memory.get(base.id) {
         Some(bytes) => bytes.to_vec(),
@@ -88,11 +88,12 @@ fn at_once(calls: &dyn SharedCalls, case: &Case, memory: &mut [Vec<u8>]) -> Resu
             _ => return Ok(false),
         });
     }
-    // SAFETY: the operands lie in the memory of the bases, the batch's tables and its constants.
+    // SAFETY: the operands refer to the memory of the bases, the batch's tables and its constants, which outlive the
+    // call.
     calls.immediate(&unsafe { ImmediateOperation::new(instr.opcode, instr.param, instr.order, &operands) })
 }
 
-/// Compares all bases; those that had no data only if they were written as a whole.
+/// Compares all bases; those without initial data only if they were written as a whole.
 fn agree(case: &Case, expected: &Memory, found: &[Vec<u8>]) -> std::result::Result<(), String> {
     let batch = &case.program.batch;
     let written = case.instr().outputs()[0].as_view().map_or(0, |view| batch.views[view as usize].len);

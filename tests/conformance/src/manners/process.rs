@@ -1,17 +1,18 @@
-//! What belongs to the whole process, before and after.
+//! State of the whole process, compared before and after.
 
 use super::Findings;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often it is looked whether threads have ended after their engine. A count, as loaded machines let processes stand still.
+/// How often to check whether threads have ended after their engine. A count instead of a time, because loaded machines
+/// may stop processes.
 const LOOKS: usize = 500;
 
-/// What an engine must leave as it finds it.
+/// State that an engine must not change.
 pub(super) struct State {
     threads: usize,
     directory: Option<PathBuf>,
-    /// The signals that have handlers, and those that are ignored, as masks.
+    /// The signals with handlers, and the ignored ones, as masks.
     signals: Option<(u64, u64)>,
     locale: String,
 }
@@ -21,7 +22,7 @@ impl State {
         State { threads: threads(), directory: std::env::current_dir().ok(), signals: signals(), locale: locale() }
     }
 
-    /// Notes what is different now.
+    /// Records the differences to the present state.
     pub(super) fn compare(&self, findings: &mut Findings) {
         for _ in 0..LOOKS {
             if threads() <= self.threads {
@@ -57,18 +58,18 @@ fn status(name: &str) -> Option<String> {
 }
 
 fn signals() -> Option<(u64, u64)> {
-    // Signals 32 and 33 are the C library's own, for threads.
+    // Signals 32 and 33 belong to the C library, for threads.
     let mask = |name| Some(u64::from_str_radix(&status(name)?, 16).ok()? & !(3 << 31));
     Some((mask("SigCgt")?, mask("SigIgn")?))
 }
 
-/// Memory of the process that is in use, in bytes.
+/// The process's resident memory in bytes.
 pub(super) fn resident() -> Option<u64> {
     Some(status("VmRSS")?.split(' ').next()?.parse::<u64>().ok()? << 10)
 }
 
 fn locale() -> String {
-    // SAFETY: a question; the answer is a text that lives until the locale changes.
+    // SAFETY: a query with a null locale; the text lives until the locale changes, which nothing does here.
     unsafe {
         let name = libc::setlocale(libc::LC_ALL, std::ptr::null());
         if name.is_null() { String::new() } else { std::ffi::CStr::from_ptr(name).to_string_lossy().into_owned() }

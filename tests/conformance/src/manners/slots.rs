@@ -1,4 +1,4 @@
-//! The cases that look at slots of their own: scalars, predictions, reports, serving, and memory of the program.
+//! Cases about single slots: scalars, predictions, reports, serving, and memory of the program.
 
 use super::{Findings, Library, calls};
 use crate::program::{LEN, Script};
@@ -11,10 +11,10 @@ use bh_core::stack::Stack;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Scalars: those with which something may go wrong, too.
+/// Scalars, including those that cause errors.
 const SCALARS: [f64; 6] = [0.0, 1.0, -3.5, 2.25, 1e9, -0.5];
 
-/// Scalars that are computed at once have the values and errors that they have in a batch.
+/// Scalars computed immediately have the same values and errors as in a batch.
 pub(super) fn evaluate(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.load("alone", "\"fuser\", \"node\", \"candidate\"", "")?;
     let announced = stack.capabilities().flags & capability::EVALUATES != 0;
@@ -72,7 +72,7 @@ pub(super) fn evaluate(library: &Library, findings: &mut Findings) -> Result<()>
     Ok(())
 }
 
-/// What a batch takes is foretold twice in the same way, runs nothing, and holds if it is announced as exact.
+/// Two predictions of a batch agree, run nothing, and hold if they are announced as exact.
 pub(super) fn predict(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.above_cpu("over-cpu")?;
     let exact = stack.capabilities().flags & capability::PREDICTS != 0;
@@ -108,7 +108,7 @@ pub(super) fn predict(library: &Library, findings: &mut Findings) -> Result<()> 
     script.discard(&mut stack)
 }
 
-/// What is reported of a batch: times, and instructions that failed.
+/// The report of a batch: times, and failed instructions.
 pub(super) fn reports(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.above_cpu("over-cpu")?;
     let mut script = Script::new(&stack, 4);
@@ -145,9 +145,9 @@ pub(super) fn reports(library: &Library, findings: &mut Findings) -> Result<()> 
     script.discard(&mut stack)
 }
 
-/// In the process that runs the program, `serve` returns at once; so does `progress`.
+/// In the process of the program, `serve` and `progress` return immediately.
 pub(super) fn serve(library: &Library, findings: &mut Findings) -> Result<()> {
-    // A component that served here would end the process.
+    // A component that served would end the process.
     let mut stack = library.above_cpu("over-cpu")?;
     let serves = stack.capabilities().flags & capability::SERVES != 0;
     for context in [0, 1] {
@@ -167,13 +167,13 @@ pub(super) fn serve(library: &Library, findings: &mut Findings) -> Result<()> {
     script.discard(&mut stack)
 }
 
-/// Counts its calls, in the argument.
+/// Counts its calls in the argument.
 unsafe extern "C" fn count(argument: *mut c_void, _: *mut c_void) {
-    // SAFETY: the argument given below.
+    // SAFETY: the argument is the counter given below, which outlives the calls.
     unsafe { &*argument.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Memory of the program that arrays use, and of arrays that the program uses.
+/// The program's memory used by arrays, and arrays' memory used by the program.
 pub(super) fn exports(library: &Library, findings: &mut Findings) -> Result<()> {
     let mut stack = library.above_cpu("over-cpu")?;
     for (mode, name) in [(adopt::SHARED, "shared"), (adopt::DONATED, "donated"), (adopt::IMMUTABLE, "immutable")] {
@@ -225,10 +225,10 @@ fn adopted(stack: &mut Stack, mode: u32, name: &str, findings: &mut Findings) ->
         script.bases[0].flags |= base_flags::PINNED;
     }
     let argument = (&raw const released).cast_mut().cast();
-    // SAFETY: the vector has as many elements as the base, and outlives the array.
+    // SAFETY: the vector has the base's number of elements, and outlives the array.
     let adoption = unsafe { Adoption::new(elements.as_mut_ptr().cast(), mode, memory::HOST, Some(count), argument) };
     stack.adopt(&script.bases[0], &adoption)?;
-    // Another array, a part of the memory, all of it.
+    // Another array, a part of the memory, then all of it.
     script.clear();
     let part = script.batch().push_view(0, &View::new(2, &[5], &[3]).unwrap_or_default());
     script.op(Opcode::Add, &[1, 0, 0]).op(Opcode::Multiply, &[part, part, part]).op(Opcode::Add, &[0, 0, 1]);

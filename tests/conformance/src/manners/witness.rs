@@ -1,4 +1,4 @@
-//! A data manager between the real one and an engine, which passes everything on and watches how the engine uses it.
+//! A data manager between the real one and an engine. It forwards all calls and observes the engine's use of them.
 
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 bh_core::export_component!(Witness);
 
-/// How often the same is asked.
+/// How often a question is repeated.
 const QUESTIONS: usize = 12;
 
 /// The witness.
@@ -29,10 +29,10 @@ struct Service {
     table: Option<RegistryTable>,
 }
 
-// SAFETY: the table's pointer leads to the watch in the same box, which may be used from any thread.
+// SAFETY: the table points to the watch in the same box, which may be used from any thread.
 unsafe impl Send for Service {}
 
-/// The registry above, and what is known of its use.
+/// The registry above, and observations of its use.
 struct Watch {
     above: Registry,
     seen: Mutex<Seen>,
@@ -43,9 +43,9 @@ struct Seen {
     last: u64,
     loans: HashMap<u64, Loan>,
     fresh: HashMap<u64, Fresh>,
-    /// The data management of the batch that runs, and how often it was carried out.
+    /// The data management of the running batch, and how often each action was performed.
     managed: Vec<(Base, u32, u32)>,
-    /// Bases that were given aliases.
+    /// Bases with aliases.
     aliased: Vec<u64>,
     faults: Vec<String>,
 }
@@ -58,7 +58,7 @@ impl Seen {
         }
     }
 
-    /// Notes that data management was carried out.
+    /// Records data management.
     fn retired(&mut self, base: &Base, action: u32) {
         let found = self.managed.iter_mut().filter(|(other, wanted, _)| (other.id, *wanted) == (base.id, action));
         let Some(place) = found.min_by_key(|(.., count)| *count) else {
@@ -71,7 +71,7 @@ impl Seen {
     }
 }
 
-// SAFETY: all that it is given lies in it and in its watch, which the engine calls only while it lives.
+// SAFETY: all state is in this value and its watch, which the engine uses only while this value lives.
 unsafe impl Component for Witness {
     const NAME: &'static str = "witness";
     const KIND: u32 = kind::DATA_MANAGER;
@@ -90,9 +90,9 @@ unsafe impl Component for Witness {
     fn bind(&mut self, registry: Registry) -> Result<()> {
         let watch = Watch { above: registry, seen: Mutex::default() };
         let service = self.service.insert(Box::new(Service { watch, table: None }));
-        // SAFETY: the box keeps the watch where it is, for as long as the component below lives.
+        // SAFETY: the box keeps the watch at its address while the component below lives.
         let table = service.table.insert(unsafe { registry_table(&raw const service.watch) });
-        // SAFETY: the box keeps the table where it is, for as long as the component below lives.
+        // SAFETY: the box keeps the table at its address while the component below lives.
         self.child.bind(unsafe { Registry::new(table) })
     }
 
@@ -139,7 +139,7 @@ unsafe impl Component for Witness {
         outcome.map(|()| Ticket::DONE)
     }
 
-    /// Answers `witness` with what was wrong, a line each.
+    /// Answers `witness` with the violations, one line each.
     fn message(&mut self, text: &str) -> Result<String> {
         match &self.service {
             Some(service) if text == "witness" => Ok(std::mem::take(&mut service.watch.seen().faults).join("\n")),
@@ -184,7 +184,7 @@ impl RegistryService for Watch {
         let loan = self.above.acquire_in(base, space, mode)?;
         let mut seen = self.seen();
         seen.last += 1;
-        // What is lent without a buffer need not be given back.
+        // A loan without a buffer need not be released.
         let token = if loan.data().is_null() && loan.bytes() == 0 { 0 } else { seen.last };
         let lent = abi::Loan { data: loan.data(), bytes: loan.bytes(), token };
         if token != 0 {
@@ -243,7 +243,7 @@ impl RegistryService for Watch {
         exclusive: bool,
         operations: AttachmentOps,
     ) -> Result<()> {
-        // SAFETY: the registry above asks for the same.
+        // SAFETY: the registry above has the same requirements.
         unsafe { self.above.attach(base, space, handle, exclusive, &operations) }
     }
 

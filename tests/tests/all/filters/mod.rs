@@ -1,5 +1,5 @@
-//! Filters and fusers together: each pass alone and all of them, before every fusion algorithm under every cost model,
-//! give what the oracle gives; and matrix products are found where they are, and only there.
+//! Filters and fusers together: each pass alone and all of them, before every fusion algorithm with every cost model,
+//! agree with the oracle. Matrix products are found where they are, and nowhere else.
 
 mod pieces;
 mod products;
@@ -13,7 +13,7 @@ use bh_tests::{run, stacks};
 use products::{Flaw, candidate};
 use std::collections::HashMap;
 
-/// Programs for each choice of passes, algorithm and cost model. `BH_TEST_PROGRAMS` asks for another number in all.
+/// Programs for each choice of passes, algorithm and cost model. `BH_TEST_PROGRAMS` sets the total number.
 const PROGRAMS_EACH: u64 = 60;
 /// Candidates for matrix products.
 const CANDIDATES: u64 = 600;
@@ -41,7 +41,7 @@ fn every_pass_before_every_fuser_equals_the_oracle() {
     let mut choices = Vec::new();
     for passes in passes {
         for algorithm in ALGORITHMS {
-            // The optimal search takes monotone models alone.
+            // The optimal search supports monotone models only.
             let models = COST_MODELS.iter().filter(|&&model| algorithm != "optimal" || model != "traffic");
             choices.extend(models.map(|model| (passes, algorithm, *model)));
         }
@@ -52,7 +52,7 @@ fn every_pass_before_every_fuser_equals_the_oracle() {
         let mut stack = load(passes, algorithm, model, false);
         for seed in (0..each).map(|seed| seed * choices.len() as u64 + number as u64) {
             let program = random::sprinkled(seed, &bh_tests::random::options(seed));
-            // A program that must fail is no matter of filters and fusers.
+            // Programs that must fail are outside of this test.
             let Ok(oracle) = program.oracle() else { continue };
             let context = || format!("passes '{passes}', {algorithm}, {model}, seed {seed}");
             let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{}: {error}", context()));
@@ -61,7 +61,8 @@ fn every_pass_before_every_fuser_equals_the_oracle() {
     }
 }
 
-/// What the program reads of what was collected: b1 is the intermediate of b2, and changes before b4 is made from it.
+/// A batch from a program with collected operations: b1 is the intermediate of b2, and changes before b4 is computed
+/// from it.
 const COLLECTED: &str = "bh batch 1
 base b0 = i64[8] id 1 row 8 born
 base b1 = i64[8] id 2 row 8 born

@@ -1,4 +1,4 @@
-//! Programs with arrays in pieces, cut into boxes: the interpreter's results, however small the arrays are, and fewer copies.
+//! Programs with arrays in pieces, cut into boxes: they agree with the interpreter for all sizes, with fewer copies.
 
 use crate::lost::expected;
 use bh_bytecode::random::{Program, Rng};
@@ -7,7 +7,7 @@ use bh_filter::passes::{ALL, Options, Pass};
 use bh_tests::ordinary::{self, Sizes};
 use bh_tests::{run, stacks};
 
-/// Programs for the pass alone, and for all passes. `BH_TEST_PROGRAMS` asks for another number.
+/// Programs for the pass alone, and for all passes. `BH_TEST_PROGRAMS` sets their number.
 const PROGRAMS: u64 = 3_000;
 /// Stacks, some of which are clusters.
 const STACKS: [&str; 9] =
@@ -19,7 +19,8 @@ fn programs(default: u64) -> u64 {
     std::env::var("BH_TEST_PROGRAMS").map_or(default, |text| text.parse().unwrap())
 }
 
-/// Runs passes over random programs, and the results on the interpreter. Returns how many instructions they changed.
+/// Runs passes over random programs, and compares the interpreter's results. Returns how many instructions they
+/// changed.
 fn check(passes: &[Pass]) -> usize {
     let mut changes = 0;
     for seed in 0..programs(PROGRAMS) {
@@ -61,7 +62,7 @@ fn arrays_in_pieces_are_the_same_on_all_stacks() {
     }
 }
 
-/// Loses one of the arrays from before somewhere in the program: an element of it comes from an index out of range.
+/// Loses an existing array somewhere in the program, with an index out of range.
 fn spoiled(mut program: Program, seed: u64) -> Program {
     let mut rng = Rng::new(seed ^ 0x1057);
     let batch = &mut program.batch;

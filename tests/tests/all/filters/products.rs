@@ -1,26 +1,26 @@
-//! Random batches that spell matrix products as multiply, broadcast and sum, and ones that nearly do.
+//! Random batches that express matrix products as multiply, broadcast and sum, and near misses.
 
 use bh_bytecode::contraction::is_product;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
 
-/// What may keep a batch from being a matrix product.
+/// A reason why a batch is no matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// Nothing: it is one.
+    /// None: it is one.
     None,
     /// The factors are added.
     Sum,
     /// The products are multiplied.
     Product,
-    /// Both factors span the rows: it is a stack, of vectors.
+    /// Both factors span the rows: a stack of vectors.
     ThreeAxes,
-    /// A factor is the same along the summed axis.
+    /// A factor is constant along the summed axis.
     Repeated,
     /// All axes but one are summed.
     TwoAxes,
-    /// Somebody else reads the products.
+    /// Another operation reads the products.
     Read,
     /// The products outlive the batch.
     Kept,
@@ -28,7 +28,7 @@ pub enum Flaw {
     Changed,
     /// The products change before the sum.
     Overwritten,
-    /// The result is written over a factor.
+    /// The result overwrites a factor.
     InPlace,
     /// Too few multiplications.
     Small,
@@ -57,11 +57,11 @@ const TYPES: [DType; 8] =
 pub struct Candidate {
     /// The batch and its data.
     pub program: Program,
-    /// What is wrong with it.
+    /// Its flaw.
     pub flaw: Flaw,
     /// The type of its elements.
     pub dtype: DType,
-    /// Is what the factors' views give, summed along the axes, a product of matrices?
+    /// Is the sum of the factors' views along the axes a matrix product?
     pub is_matrices: bool,
 }
 
@@ -88,7 +88,7 @@ impl Builder {
         base
     }
 
-    /// A matrix with data: dense, transposed, backward, every other row, or the inside of a larger one.
+    /// A matrix with data: contiguous, transposed, reversed, every other row, or the interior of a larger one.
     fn matrix(&mut self, rows: i64, columns: i64) -> (u32, View) {
         let layout = self.rng.below(5);
         let stored = match layout {
@@ -195,7 +195,7 @@ pub fn candidate(seed: u64) -> Candidate {
     }
     let result_view = View::contiguous(&kept).unwrap();
     let (out, out_view) = if flaw == Flaw::InPlace {
-        // A part of the left factor's base, grown so that the result fits beside nothing.
+        // A part of the left factor's base, extended to make space for the result.
         b.batch.bases[a_base as usize].len += result_view.len();
         let id = b.batch.bases[a_base as usize].id;
         let more = vec![0; result_view.len() as usize * dtype.size()];

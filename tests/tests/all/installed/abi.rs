@@ -1,5 +1,5 @@
-//! The binary interface: exported symbols and the layout of every struct of the headers, against lists in
-//! `bh-bridge-c/abi/`. `BH_UPDATE=1` writes the lists anew; a changed line then shows in the review.
+//! The binary interface: exported symbols and the layout of every struct of the headers, compared with lists in
+//! `bh-bridge-c/abi/`. `BH_UPDATE=1` rewrites the lists; changed lines then appear in the review.
 
 use super::support::{Scratch, command, compile, prefix, root, run};
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ fn list(name: &str) -> PathBuf {
     root().join("bh-bridge-c/abi").join(name)
 }
 
-/// Compares with a checked-in list, line by line, or writes it.
+/// Compares with a checked-in list line by line, or writes it.
 fn check(name: &str, found: &str) {
     let file = list(name);
     if std::env::var_os("BH_UPDATE").is_some() {
@@ -41,7 +41,7 @@ fn the_exported_symbols() {
     check("symbols.txt", &(names.join("\n") + "\n"));
 }
 
-/// What bh.h declares can be linked.
+/// All functions declared in bh.h can be linked.
 #[test]
 fn every_function_of_the_header_is_exported() {
     let header = std::fs::read_to_string(prefix().join("include/bh.h")).unwrap();
@@ -56,7 +56,7 @@ fn every_function_of_the_header_is_exported() {
     assert!(count > 200, "only {count} declarations were found");
 }
 
-/// Components export their entry function and nothing else.
+/// Components only export their entry function.
 #[test]
 fn components_export_their_entry() {
     for name in ["filter", "fuser", "vem_node", "ve_cpu"] {
@@ -85,7 +85,7 @@ fn structs(header: &str) -> Vec<Struct> {
             open = false;
         } else if open && let Some((_, fields)) = found.last_mut() {
             let pointer = line.split_once("(*").and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name);
-            // Arguments of functions continue on deeper lines.
+            // Continued function arguments are indented further.
             let is_field = line.starts_with("    ") && !line.starts_with("     ");
             let plain = || line.strip_suffix(';')?.rsplit([' ', '*']).next()?.split('[').next();
             if let (true, Some(field)) = (is_field, pointer.or_else(plain)) {

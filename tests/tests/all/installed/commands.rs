@@ -6,8 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Two operations that share a kernel, one that always runs alone, and two of other shapes; the file's name has all that
-/// drawings must escape.
+/// Two operations that share a kernel, one that always runs alone, and two of other shapes. The file's name contains
+/// all characters that drawings must escape.
 const BATCH: &str = r#"bh batch 1
 base b0 = f64[100] id 1 row 100
 base b1 = f64[100] id 2 row 100 born
@@ -37,8 +37,8 @@ fn bh(arguments: &[&str]) -> Command {
     command
 }
 
-/// The kernels and arrows of a dot text, which must be well formed: one statement a line, quotes closed, arrows between
-/// kernels that are there.
+/// The kernels and arrows of a dot text, which must be well-formed: one statement per line, closed quotes, arrows
+/// between existing kernels.
 fn read_dot(text: &str) -> (BTreeSet<String>, Vec<(String, String)>) {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("digraph partition {"), "{text}");
@@ -101,7 +101,7 @@ fn graph_draws_the_kernels_of_a_batch() {
     let together = text.lines().find(|line| line.contains("i0 multiply")).unwrap_or_default();
     assert!(together.contains("i1 add") && !together.contains("i2"), "{text}");
 
-    // Both forms at once, into files; nothing fused as asked.
+    // Both forms at the same time, into files, without fusion.
     let (dot, svg) = (scratch.path().join("kernels.dot"), scratch.path().join("kernels.svg"));
     let mut both = bh(&["graph", &batch, "--algorithm", "singleton"]);
     assert_eq!(run(both.arg("--dot").arg(&dot).arg("--svg").arg(&svg)), "");
@@ -131,7 +131,7 @@ fn explain_names_the_reason_between_kernels() {
     );
 }
 
-/// What a program recorded: the sum of (x + 1)², and a cumulative sum.
+/// Source of a program: the sum of (x + 1)², and a cumulative sum.
 const PROGRAM: &str = r#"
 #include <bh.h>
 
@@ -209,7 +209,7 @@ fn what_cannot_be_drawn_is_an_error() {
     }
 }
 
-/// As with `bh info | head -1`: the command ends as others do, without a word.
+/// As in `bh info | head -1`: the command ends silently, like others.
 #[test]
 fn a_reader_that_leaves_ends_the_command() {
     let scratch = Scratch::new("pipe");
@@ -218,7 +218,7 @@ fn a_reader_that_leaves_ends_the_command() {
     {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        // What an engine without its device has to say is not the command's word.
+        // Messages of an engine without its device are not the command's.
         let ended = bh(arguments)
             .env("BH_LOG", "error")
             .stdout(writer)

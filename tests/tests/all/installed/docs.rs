@@ -1,10 +1,11 @@
-//! The documentation: programs in it compile and print what it says, generated pages are current, links lead somewhere.
+//! The documentation: its programs compile and print the given output, generated pages are current, and links are
+//! valid.
 
 use super::support::{Scratch, command, compile, prefix, root, run};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The pages that users read.
+/// The users' pages.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md"), root().join("ARCHITECTURE.md")];
     for folder in ["docs", "docs/design"] {
@@ -54,7 +55,7 @@ fn code_blocks(page: &PathBuf) -> Vec<Code> {
     blocks
 }
 
-/// Every C and C++ block is a whole program. A block marked `output` after it is what it prints.
+/// Every C and C++ block is a whole program. A following block marked `output` is its output.
 #[test]
 fn programs_in_the_documentation_run() {
     let prefix = prefix();
@@ -84,7 +85,7 @@ fn programs_in_the_documentation_run() {
     assert!(programs >= 8, "only {programs} programs were found");
 }
 
-/// Files that the pages name in code font exist.
+/// Files that pages name in code font exist.
 #[test]
 fn files_that_the_documentation_names_exist() {
     for page in pages() {
@@ -106,7 +107,7 @@ fn files_that_the_documentation_names_exist() {
     }
 }
 
-/// All files of the repository with one of these endings, but for what is built or fetched.
+/// All files of the repository with one of these endings, except for built or fetched ones.
 fn sources(endings: &[&str]) -> Vec<PathBuf> {
     let (mut folders, mut found) = (vec![root()], Vec::new());
     while let Some(folder) = folders.pop() {
@@ -122,12 +123,12 @@ fn sources(endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Files that the pages name without their folder exist somewhere.
+/// Files that pages name without their folder exist somewhere.
 #[test]
 fn files_that_are_named_alone_exist() {
     let endings = [".rs", ".py", ".h", ".hpp", ".c", ".toml"];
     let there: BTreeSet<_> = sources(&endings).iter().map(|file| file.file_name().unwrap().to_owned()).collect();
-    // Of engines, methods and packages that the reader writes, and of the user.
+    // Files of engines, methods and packages that the reader writes, and the user's own.
     let own = ["Cargo.toml", "config.toml", "script.py", "program.py"];
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
@@ -144,7 +145,7 @@ fn files_that_are_named_alone_exist() {
     }
 }
 
-/// The tests that the page on reliability names exist.
+/// The tests named in the page on reliability exist.
 #[test]
 fn tests_that_the_page_on_reliability_names_exist() {
     let page = std::fs::read_to_string(root().join("docs/reliability.md")).unwrap();
@@ -160,7 +161,7 @@ fn tests_that_the_page_on_reliability_names_exist() {
     assert!(named.len() > 3 && missing.is_empty(), "no such tests: {missing:?}");
 }
 
-/// Every obligation that code or pages refer to is defined, once.
+/// Every obligation in code or pages is defined once.
 #[test]
 fn obligations_are_numbered_once() {
     let contract = std::fs::read_to_string(root().join("docs/engines.md")).unwrap();

@@ -1,4 +1,5 @@
-//! Projects outside of the repository that use an installation, as found through CMake and pkg-config, and moved.
+//! Projects outside of the repository that use an installation, found through CMake and pkg-config, also after it was
+//! moved.
 
 use super::support::{Scratch, attempt, command, compile, copy_tree, pkg_config, prefix, run};
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ fn an_installation_can_be_moved() {
     copy_tree(&prefix(), &moved);
     let project = Scratch::new("against-moved");
     let source = project.write("outside.c", PROGRAM);
-    // pkg-config's words cannot hold the space that a moved prefix may have; compilers can.
+    // pkg-config cannot express the space that a moved prefix may have; compilers accept it.
     let program = project.path().join("outside");
     let mut compiler = command("cc");
     compiler.arg("-I").arg(moved.join("include")).arg(&source).arg("-o").arg(&program);
@@ -90,7 +91,7 @@ fn an_installation_can_be_moved() {
     assert_eq!(run(&mut command(&program)), PRINTED);
     check_cmake(&moved);
 
-    // The original could be gone: everything that is found is found in the new place.
+    // Everything must be found in the new place, as if the original were gone.
     let info = run(command(moved.join("bin/bh")).args(["info", "--json"]));
     let original = prefix().display().to_string();
     assert!(!info.contains(&format!("{original}/")), "{info}");
@@ -104,7 +105,7 @@ fn the_library_is_found_by_its_versioned_name() {
     let dynamic = run(command("readelf").arg("-d").arg(&library));
     let soname = concat!("libbh_bridge_c.so.", env!("CARGO_PKG_VERSION_MAJOR"));
     assert!(dynamic.contains(&format!("[{soname}]")), "{dynamic}");
-    // Its threads and handlers would outlive it.
+    // Threads and handlers of the library would outlive it.
     assert!(dynamic.contains("NODELETE"), "{dynamic}");
     let full = std::fs::canonicalize(prefix().join("lib").join(soname)).unwrap();
     let full_name = PathBuf::from(concat!("libbh_bridge_c.so.", env!("CARGO_PKG_VERSION")));
@@ -123,10 +124,10 @@ fn the_manual_and_the_program_know_the_same_commands() {
     }
 }
 
-/// What every system with glibc has.
+/// Libraries of every system with glibc.
 const SYSTEM: [&str; 5] = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2"];
 
-/// Users need no LLVM, no C++ library and nothing else of the machine that built; a library for an MPI needs that MPI.
+/// Users need no LLVM, no C++ library and nothing else of the building machine. A library for an MPI needs that MPI.
 #[test]
 fn libraries_need_what_every_system_has() {
     let directory = prefix().join("lib/bh");

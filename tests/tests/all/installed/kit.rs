@@ -1,10 +1,10 @@
-//! The engine kit: the templates build outside of the repository with the installation alone, and conform.
+//! The engine kit: its templates build outside of the repository with the installation alone, and conform.
 
 use super::support::{Scratch, attempt, command, copy_tree, prefix, run};
 use std::path::Path;
 use std::process::Command;
 
-/// A template from the installation, copied to where a user would work on it.
+/// A template from the installation, copied to a user's place.
 fn template(scratch: &Scratch, name: &str) -> std::path::PathBuf {
     let directory = scratch.path().join(name);
     copy_tree(&prefix().join("share/bh/engine-kit").join(name), &directory);
@@ -17,7 +17,7 @@ fn make(directory: &Path, targets: &[&str]) -> Command {
     make
 }
 
-/// The numbers of the lines that `bh check-engine` prints.
+/// Checks the numbers in the output of `bh check-engine`.
 fn assert_conforms(report: &str) {
     for stack in ["alone: ok, ", "over-cpu: ok, "] {
         let cases: u32 = report
@@ -33,7 +33,7 @@ fn the_engine_in_c_conforms() {
     let scratch = Scratch::new("kit-c");
     let directory = template(&scratch, "c");
     assert_conforms(&run(&mut make(&directory, &["check"])));
-    // 1 + √2 + √5 + √10: the kit's engine multiplies and adds, the engine below takes roots and sums.
+    // 1 + √2 + √5 + √10: the kit's engine multiplies and adds, the engine below computes roots and sums.
     let printed = run(&mut make(&directory, &["run"]));
     assert!(printed.contains("sum 7.812559"), "{printed}");
     assert!(!printed.contains(" 0 instructions on the kit's engine"), "{printed}");
@@ -43,7 +43,7 @@ fn the_engine_in_c_conforms() {
 fn the_device_in_c_conforms() {
     let scratch = Scratch::new("kit-device");
     let directory = template(&scratch, "device-c");
-    // The suites of values run on the other templates in full.
+    // The value suites run in full on the other templates.
     let cases = ["start", "supports", "registry", "data", "failures", "memory", "contexts"];
     let cases: String = cases.iter().map(|case| format!(" --case {case}")).collect();
     let report = run(&mut make(&directory, &["check", &format!("CASES={cases}")]));
@@ -81,7 +81,7 @@ fn the_engine_in_c_builds_with_cmake_and_strict_compilers() {
 fn the_engine_in_rust_conforms() {
     let scratch = Scratch::new("kit-rust");
     let directory = template(&scratch, "rust");
-    // The crates it needs were fetched to build bh; what is built stays for the next run.
+    // The required crates were fetched to build bh; built files stay for the next run.
     let mut make = make(&directory, &["CARGOFLAGS=--offline", "check"]);
     make.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit-rust"));
     make.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env_remove("RUSTFLAGS");

@@ -1,4 +1,4 @@
-//! The Debian package: built from an installation, unpacked without rights, and used.
+//! The Debian package: built from an installation, unpacked without root, and used.
 
 use super::install::check_cmake;
 use super::support::{Scratch, command, compile, prefix, root, run};

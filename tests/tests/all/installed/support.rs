@@ -1,4 +1,4 @@
-//! The installation under test, directories of a test's own, and commands with readable failures.
+//! The installation under test, tests' directories, and commands with readable failures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
-/// A directory outside of the repository that goes when the test ends well, and stays to be looked at otherwise.
+/// A directory outside of the repository, removed if the test passes and kept otherwise.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -51,7 +51,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A command that the tester's own settings of bh do not reach.
+/// A command without the tester's own settings of bh.
 pub fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     for (name, _) in std::env::vars_os() {
@@ -59,29 +59,29 @@ pub fn command(program: impl AsRef<Path>) -> Command {
             command.env_remove(name);
         }
     }
-    // The user's own configuration must not count either.
+    // Ignores the user's own configuration.
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 
-/// Runs a command, which must succeed; what it printed on standard output.
+/// Runs a command, which must succeed; returns its standard output.
 pub fn run(command: &mut Command) -> String {
     let (ended, printed, errors) = attempt(command);
     assert!(ended, "{command:?} failed\n{printed}\n{errors}");
     printed
 }
 
-/// Runs a command; did it succeed, and what did it print on standard output and on standard error?
+/// Runs a command; returns success, standard output and standard error.
 pub fn attempt(command: &mut Command) -> (bool, String, String) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// What pkg-config says of bh in an installation.
+/// The output of pkg-config for bh in an installation.
 pub fn pkg_config(prefix: &Path, options: &[&str]) -> Vec<String> {
     let mut command = command("pkg-config");
-    // Not with other installations' files.
+    // Ignores other installations' files.
     command
         .args(options)
         .arg("bh")
@@ -90,7 +90,7 @@ pub fn pkg_config(prefix: &Path, options: &[&str]) -> Vec<String> {
     run(&mut command).split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles one file against an installation, with every warning an error; returns the program.
+/// Compiles one file against an installation, with warnings as errors; returns the program.
 pub fn compile(prefix: &Path, source: &Path) -> PathBuf {
     let program = source.with_extension("program");
     let cpp = source.extension().is_some_and(|extension| extension == "cpp");
@@ -102,7 +102,7 @@ pub fn compile(prefix: &Path, source: &Path) -> PathBuf {
     program
 }
 
-/// Copies a directory with all it holds, links as links.
+/// Copies a directory tree; links stay links.
 pub fn copy_tree(from: &Path, to: &Path) {
     run(command("cp").arg("-a").arg(from).arg(to));
 }
