@@ -524,3 +524,28 @@ def test_code_in_c_of_the_program_is_another_packages(tmp_path):
         assert foreign._Modules()["compiled_beside"]
     finally:
         del sys.modules["compiled_beside"]
+
+
+def python_calls(function, *args):
+    """The result of a function, and the names of the functions in Python that ran for it."""
+    names = []
+    sys.setprofile(lambda frame, event, _: event == "call" and names.append(frame.f_code.co_name))
+    try:
+        result = function(*args)
+    finally:
+        sys.setprofile(None)
+    return result, names
+
+
+@pytest.mark.parametrize("array", [bh.zeros(3), bh.zeros((2, 3))[0], bh.zeros(3).view(type("Own", (bh.ndarray,), {}))])
+def test_subscripts_of_own_arrays_are_their_own(array):
+    sites = [set()]
+    assert foreign.subscripted(array, sites, 0) is array
+    result, names = python_calls(foreign.subscripted, array, sites, 0)
+    assert result is array and names == []
+
+
+@pytest.mark.parametrize("function", [bh.add, bh.sum, bh.zeros, numpy.add])
+def test_functions_that_take_arrays_of_bh_are_known_without_python(function):
+    result, names = python_calls(foreign.see, function)
+    assert result is function and names == []

@@ -262,7 +262,7 @@ def holds_array(value):
     if kind is ndarray:
         return True
     if kind is tuple or kind is list:
-        return any(holds_array(part) for part in value)
+        return not _LEAVES.issuperset(map(type, value)) and any(holds_array(part) for part in value)
     return kind is dict and any(holds_array(part) for part in value.values())
 
 

@@ -9,7 +9,8 @@ import types
 
 import numpy as np
 
-from .._native import Function, Taught, Ufunc, site_functions
+from .._native import Function, Taught, site_functions
+from .._ufunc.ufunc import ufunc
 from . import imports, views
 
 # Packages that get bh's arrays: they give bh's arrays back by NumPy's protocols, or keep and hand on what they get.
@@ -131,7 +132,7 @@ _PLAIN = frozenset({list, dict, str, set, tuple, bytes, bytearray, frozenset, in
 
 # Answers about functions and classes that are called themselves, which the native half asks before it calls `_see`: those that are
 # found by their names, and classes whose instances are (`True`), or are if they say no other module.
-_called, _callable = set(), {Function: True, Ufunc: True, np.ufunc: True}
+_called, _callable = set(), {Function: True, ufunc: True, np.ufunc: True}
 
 
 def _see(function, sites=None, site=0):
@@ -384,7 +385,7 @@ def _subscripted(owner, sites, site):
     if kind in known:
         return owner
     methods = (_method(kind, name) for name in ("__getitem__", "__setitem__") if hasattr(kind, name))
-    if isinstance(owner, type) or all(made is True for made in methods):
+    if isinstance(owner, (type, views.ndarray)) or all(made is True for made in methods):
         if len(known) < _MOST_CLASSES:
             known.add(kind)
         return owner
