@@ -6,6 +6,7 @@
     array([ 8., 12., 16.])
 """
 
+import gc as _gc
 import importlib as _importlib
 import os as _os
 
@@ -95,6 +96,10 @@ else:
         # Public classes are shown, and pickled, under their public names.
         if isinstance(_public, type) and _public.__module__.startswith("bh._") and _public.__module__ != "bh._native":
             _public.__module__ = "bh"
+    if not _gc.get_freeze_count():
+        # Makes what is loaded now old for the collector, whose next full pass would otherwise slow a program's first lines down.
+        _gc.freeze()
+        _gc.unfreeze()
 
 
 def __getattr__(name):

@@ -37,6 +37,11 @@ def is_complex(code):
     return code >= COMPLEX64
 
 
+def is_real(code):
+    """Is it a type of numbers, or of truth values, that are not complex?"""
+    return code < COMPLEX64
+
+
 def is_inexact(code):
     """Is it a floating-point or complex type?"""
     return code >= FLOAT32

@@ -13,8 +13,8 @@ import numpy as np
 from .. import _native
 from .._cluster import ranks as _ranks
 from .._jit.symbols import here
-from .._numpy import fallback
-from .._numpy.registry import ADAPTED, FUNCTIONS
+from .._numpy import fallback, immediate
+from .._numpy.registry import ADAPTED, COMPUTED, FUNCTIONS
 
 _modules = {}
 
@@ -146,6 +146,31 @@ def _is_adapted(function):
     return row is not None and row.kind == ADAPTED
 
 
+def _joined_at_once(numpys, original, key):
+    """What an object of NumPy joins, if that is little and computed; else None."""
+    parts = key if type(key) is tuple else (key,)
+    try:
+        shown = tuple(immediate.moved(part) for part in parts)
+    except immediate.Later:
+        return None
+    return None if any(type(part) in (str, type(None)) for part in parts) else fallback.lift(numpys.__getitem__(original, shown))
+
+
+def _numbered_at_once(original, key):
+    """The grid that an object of NumPy makes of ranges of numbers, if it has few elements; else None."""
+    parts, count = key if type(key) is tuple else (key,), len(key) if type(key) is tuple else 1
+    for part in parts:
+        if type(part) is not slice or not {type(part.start), type(part.stop), type(part.step)} <= _BOUNDS or part.stop is None:
+            return None
+        step = 1 if part.step is None else part.step
+        count *= abs(step) if type(step) is complex else abs((part.stop - (part.start or 0)) / (step or 1))
+    return fallback.lift(original[key]) if count <= immediate.MOST[COMPUTED] and not here.records else None
+
+
+# What the bounds and the steps of a range may be.
+_BOUNDS = {int, float, complex, type(None)}
+
+
 def adapt_brackets(original, public, equivalent):
     """An object of NumPy that makes arrays of what stands in its brackets, as one that makes bh's."""
     numpys = type(original)
@@ -158,7 +183,8 @@ def adapt_brackets(original, public, equivalent):
             # Text names what the caller sees.
             frame = sys._getframe(1)
             return public["bmat"](key, frame.f_globals, frame.f_locals)
-        return work(self, key)
+        little = _joined_at_once(numpys, original, key) if joins else _numbered_at_once(original, key)
+        return work(self, key) if little is None else little
 
     members = {"__slots__": (), "__getitem__": getitem, "_bh_kind": "adapted", "__module__": numpys.__module__, "__doc__": numpys.__doc__}
     if joins:

@@ -77,6 +77,11 @@ def _threads(stack):
     return int(_native.Stack(stack).message_first("threads") or 1)
 
 
+def moved(value):
+    """NumPy's form of an operand of a function that moves elements. Raises `Later` for what is not carried out at once."""
+    return _operand(value, _moved)
+
+
 def _option(value):
     kind = type(value)
     if kind in (list, tuple):

@@ -7,7 +7,8 @@ import numpy as np
 from .. import _native
 from .._array import conversion
 from .._array.conversion import assigned, astype, decides, in_order, mask_from, moved, native, order_of, warn
-from .._array.element_types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer
+from .._array.element_types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer, is_real
+from .._array.layout import repeats
 from .._jit.symbols import Symbol, learn
 from .._numpy import fallback, floating_point
 from .._numpy.fallback import Fallback
@@ -132,6 +133,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if Symbol in map(type, args):
             learn(self, args, kwargs)
             return self(*args, **kwargs)
+        if type(kwargs.get("where")) is ndarray and (result := self._within_little(args, **kwargs)) is not None:
+            return result
         if len(args) > self.nin:
             if "out" in kwargs:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
@@ -171,6 +174,19 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             return fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
         floating_point.after(self._np, kept, kwargs, result)
         return fallback.given(result)
+
+    def _within_little(self, args, where, out=None, **options):
+        """NumPy's work into `out` where a mask is true, if the arrays are little and computed, and the function rounds in one way."""
+        arrays = [value for value in (*args, where, out) if type(value) is ndarray]
+        fits = not options and self.__name__ in _EXACT and type(out) is ndarray and out._writeable and not out._scalar
+        if not fits or not all(is_real(value._code) and _native.is_little(value) and _native.comes_to_hand(value) for value in arrays):
+            return None
+        if not all(type(value) in (ndarray, int, float) for value in args) or len(args) != self.nin or repeats(out):
+            return None
+        made = fallback.lower(out)
+        floating_point.again(self._np, args, out=made, where=fallback.lower(where))
+        fallback.overwrite(out, made)
+        return out
 
     def _tell(self, args, kwargs):
         """A call that tells itself of the errors that it meets."""
@@ -311,6 +327,12 @@ def _turned(compose, kind, operands, axes):
     back = lambda result: _native.turned_back(result, axes) if result.ndim == rank else result
     return tuple(map(back, made)) if isinstance(made, tuple) else back(made)
 
+
+# Functions whose results are those of NumPy to the last bit, for numbers that are not complex.
+_EXACT = frozenset("""
+absolute add divide equal greater greater_equal less less_equal logical_and logical_not logical_or maximum minimum multiply negative
+not_equal sqrt subtract
+""".split())
 
 # What calls may be given by name.
 _KEYWORDS = {"out", "where", "casting", "order", "dtype", "subok", "signature", "sig"}

@@ -4,6 +4,7 @@ NumPy's own generators make the numbers, which bh takes over; uniform numbers of
 """
 
 import functools
+import types
 import warnings
 
 import numpy as np
@@ -133,14 +134,29 @@ class _Drawing(metaclass=_Drawers):
         return str(self._np)
 
 
+class _FewByNumpy:
+    """A method of generators of which NumPy's own serves calls that draw few numbers. `place`: where the argument `size` stands."""
+
+    def __init__(self, method, place):
+        self._method, self._place = method, place
+
+    def __get__(self, generator, owner=None):
+        if generator is None:
+            return self._method
+        name, bound = self._method.__name__, types.MethodType(self._method, generator)
+        made = generator.__dict__[name] = drawn(bound, getattr(generator._np, name), self._place, words.FEW)
+        return made
+
+
+def _few_by_numpy(place):
+    return lambda method: _FewByNumpy(method, place)
+
+
 class Generator(_Drawing):
     """A generator over a source of random bits, with NumPy's methods."""
 
     def __init__(self, bit_generator):
         self._np = bit_generator if type(bit_generator) is _o.Generator else _o.Generator(fallback.lower(bit_generator))
-        # Where the argument `size` stands: of many numbers the methods of the class have the stack make some kinds.
-        for name, place in (("random", 0), ("uniform", 2), ("integers", 2)):
-            self.__dict__[name] = drawn(getattr(self, name), getattr(self._np, name), place, words.FEW)
 
     def __reduce__(self):
         return _generator, (self.bit_generator,), None
@@ -157,6 +173,7 @@ class Generator(_Drawing):
     capsule = property(lambda self: self.bit_generator.capsule)
     lock = property(lambda self: self.bit_generator.lock)
 
+    @_few_by_numpy(0)
     def random(self, size=None, dtype=np.float64, out=None):
         """Uniform numbers in [0, 1)."""
         if size is None and out is None and dtype is np.float64:
@@ -165,6 +182,7 @@ class Generator(_Drawing):
         made = None if shape is None or np.dtype(dtype).char not in "fd" else words.uniforms(self.bit_generator, shape, dtype)
         return self._drawn("random")(size, dtype, out=out) if made is None else made
 
+    @_few_by_numpy(2)
     def uniform(self, low=0.0, high=1.0, size=None):
         """Uniform numbers in [low, high)."""
         shape = self._native_shape(size, None)
@@ -175,6 +193,7 @@ class Generator(_Drawing):
                 return made * width + float(low)
         return self._drawn("uniform")(low, high, size)
 
+    @_few_by_numpy(2)
     def integers(self, low, high=None, size=None, dtype=np.int64, endpoint=False):
         """Whole numbers from low (or 0) on, below high, or up to high with `endpoint`."""
         if size is None and type(low) is int and type(high) in (int, type(None)) and here.members is None:
