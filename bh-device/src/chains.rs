@@ -9,7 +9,7 @@ use crate::plan::BlockPlan;
 use crate::settings::{Settings, Specialise, TimeTiles};
 use crate::tune::HOT;
 use bh_bytecode::BatchRef;
-use bh_kernel::{ColumnOptions, ColumnTiling, column_tilings};
+use bh_kernel::{ColumnOptions, ColumnTiling, Survey, column_tilings};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -172,5 +172,5 @@ pub(crate) fn tilings(
         least_bytes: LEAST_BYTES,
         kernels,
     };
-    column_tilings(batch, &options)
+    column_tilings(&Survey::new(batch), &options)
 }

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;
-use bh_kernel::{Home, Lowered, TileOptions};
+use bh_kernel::{Home, Survey, TileOptions};
 use std::fmt::Write;
 
 /// The part of the largest array whose rows are taken to fit a cache.
@@ -203,14 +203,15 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String
 /// Which kernels the CPU engine may run in tiles, and which it runs in lock-step, if their arrays are large.
 fn explain_windows(batch: &BatchRef<'_>) -> String {
     let largest = batch.bases.iter().map(|base| base.bytes()).max().unwrap_or(0);
-    let figures = bh_kernel::figures(batch, (largest as i64 / SHARE).max(1));
+    let survey = Survey::new(batch);
+    let figures = bh_kernel::figures(&survey, (largest as i64 / SHARE).max(1));
     // Kernels are numbered without those that compute nothing.
-    let computes = |block: &u32| bh_kernel::lower(batch, *block) != Lowered::Nothing;
+    let computes = |block: &u32| survey.computes(*block);
     let number = |block: u32| (0..block).filter(computes).count();
     let mut text = String::new();
     let bytes = (largest as i64 / SHARE).clamp(1, CACHE_BYTES);
     let options = TileOptions { bytes, small: SMALL_BYTES, threads: THREADS, kernels: None };
-    let tilings = bh_kernel::tilings(batch, &options, &bh_kernel::figures(batch, options.bytes).windows);
+    let tilings = bh_kernel::tilings(&survey, &options, &bh_kernel::figures(&survey, options.bytes).windows);
     // Writing to a string cannot fail.
     for (blocks, gain) in &tilings.declined {
         let (first, count) = (number(blocks.start), blocks.clone().filter(computes).count());

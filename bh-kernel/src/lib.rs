@@ -14,6 +14,7 @@ mod footprint;
 mod kernel;
 mod lower;
 mod nest;
+mod survey;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use kernel::{
 };
 pub use lower::{copy_stage, lower, lower_product};
 pub use nest::{Axis, fold_axes};
+pub use survey::Survey;
 pub use text::describe;
 pub use tiles::{
     ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, Reach, TileNest, TileOptions, TileRows, TileSlot, Tiling,
@@ -37,5 +39,5 @@ pub use tiles::{
 pub use uses::{BaseUse, Uses};
 pub use window::{
     Apart, Figures, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows,
-    Turn, WindowOptions, figures, gcd, windows, windows_beside,
+    Turn, WindowOptions, figures, gcd, windows,
 };

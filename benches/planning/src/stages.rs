@@ -5,7 +5,7 @@ use bh_bytecode::{Batch, BatchRef, steps};
 use bh_filter::passes;
 use bh_fuser::cache::{Entry, PartitionCache};
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
-use bh_kernel::{SlidingWindows, TileOptions, WindowOptions};
+use bh_kernel::{SlidingWindows, Survey, TileOptions, WindowOptions};
 
 /// Bytes that windows may keep in the cache: less than what any family's arrays take.
 const CACHE: i64 = 1 << 20;
@@ -78,11 +78,12 @@ impl Subject {
                 bh_ve_cpu::plan_blocks(&self.partition.apply(&batch)).expect("families can be planned");
             }
             "windows" => {
-                bh_kernel::windows(&self.partition.apply(&batch), &WindowOptions { bytes: CACHE, unit: &|_| Some(1) });
+                let options = WindowOptions { bytes: CACHE, unit: &|_| Some(1) };
+                bh_kernel::windows(&Survey::new(&self.partition.apply(&batch)), &options, &[]);
             }
             "tiles" => {
                 let options = TileOptions { bytes: CACHE, small: CACHE / 32, threads: 1, kernels: None };
-                bh_kernel::tilings(&self.partition.apply(&batch), &options, &SlidingWindows::default());
+                bh_kernel::tilings(&Survey::new(&self.partition.apply(&batch)), &options, &SlidingWindows::default());
             }
             "again" => {
                 assert!(

@@ -1,13 +1,12 @@
 //! Collecting a chain of blocks that may run tile by tile, with the arrays that their nests touch.
 
 use super::grid::{self, Grid, Position};
-use super::moved::{self, Moved};
-use super::part::{Area, Part, area, meet};
+use super::part::{Area, Block, Part, Parts, area, meet};
 use super::split::split;
 use crate::window::SlidingRename;
-use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
+use crate::{BufferRef, SlotMode, Stage};
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{BatchRef, Opcode, base_flags};
+use bh_bytecode::{BatchRef, Opcode};
 
 /// The most nests of a chain.
 const NESTS: usize = 256;
@@ -22,99 +21,6 @@ pub(super) const AXES: [usize; 3] = [0, 1, 2];
 
 /// The array of a slot that addresses no memory.
 pub(super) const NONE: u32 = u32::MAX;
-
-/// What must be known of all blocks before chains are collected.
-pub(super) struct Survey {
-    /// The stages of each block, with the copies of its renames; `None` if it takes no part, or if it is nothing but data management.
-    pub(super) blocks: Vec<Block>,
-    pub(super) grids: Vec<Grid>,
-    /// The last block that uses each base.
-    pub(super) last_use: Vec<u32>,
-    /// Arrays that others are moved around in.
-    pub(super) moved: Moved,
-    /// See [`Survey::new`].
-    threads: bool,
-}
-
-/// A block of the batch.
-pub(super) enum Block {
-    /// It computes nothing.
-    Nothing,
-    /// It cannot run in tiles.
-    Apart,
-    Stages(Vec<Part>),
-}
-
-impl Survey {
-    /// `threads`: threads do the tiles, so that arrays may be moved around, and what is written in its place is a new one.
-    pub(super) fn new(batch: &BatchRef<'_>, threads: bool) -> Survey {
-        let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Survey::block(batch, block)).collect();
-        let parts = blocks.iter().flat_map(|block| match block {
-            Block::Stages(parts) => parts.as_slice(),
-            Block::Nothing | Block::Apart => &[],
-        });
-        let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
-        let grids = grid::grids(&lengths, parts.map(|part| &part.stage));
-        let moved = if threads { Survey::join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
-        let mut last_use = vec![0; batch.bases.len()];
-        for (index, block) in (0..).zip(batch.blocks) {
-            let mut use_of = |base: u32| {
-                if let Some(last) = last_use.get_mut(base as usize) {
-                    *last = index;
-                }
-            };
-            for instr in batch.block_instrs(block).iter().map(|&instr| &batch.instrs[instr as usize]) {
-                // Whoever asks for data needs it as much as who reads it.
-                if !instr.opcode.is_system() || instr.opcode == Opcode::Sync {
-                    let views = instr.operands().iter().filter_map(|operand| operand.as_view());
-                    views.for_each(|view| use_of(batch.views[view as usize].base));
-                }
-            }
-            for rename in batch.renames(block) {
-                use_of(rename.base);
-                use_of(rename.alias);
-            }
-        }
-        Survey { blocks, grids, last_use, moved, threads }
-    }
-
-    fn join(batch: &BatchRef<'_>, blocks: &mut [Block], grids: &[Grid], lengths: &[i64]) -> Moved {
-        let mut all: Vec<Option<Vec<Part>>> = Vec::with_capacity(blocks.len());
-        for (block, record) in blocks.iter_mut().zip(batch.blocks) {
-            all.push(match block {
-                // After a rename, arrays are others.
-                Block::Stages(parts) if batch.renames(record).is_empty() => Some(std::mem::take(parts)),
-                Block::Nothing => Some(Vec::new()),
-                Block::Stages(_) | Block::Apart => None,
-            });
-        }
-        let moved = moved::join(&mut all, grids, lengths);
-        for (block, parts) in blocks.iter_mut().zip(all) {
-            if let (Block::Stages(own), Some(parts)) = (block, parts) {
-                *own = parts;
-            }
-        }
-        moved
-    }
-
-    fn block(batch: &BatchRef<'_>, block: u32) -> Block {
-        let mut stages = match crate::lower(batch, block) {
-            Lowered::Nothing => return Block::Nothing,
-            Lowered::Loops(stages, temporaries) if temporaries.is_empty() => stages,
-            Lowered::Loops(..) | Lowered::Special(_) => return Block::Apart,
-        };
-        for rename in batch.renames(&batch.blocks[block as usize]) {
-            let (from, to) = (BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
-            stages.extend(batch.uncovered(rename).iter().map(|&view| crate::copy_stage(batch, view, from, to)));
-        }
-        let fits = |step: &Step| !matches!(step, Step::Gather { .. } | Step::Reduce { .. });
-        let fits = |stage: &Stage| stage.kernel.steps.iter().all(fits) && stage.parameters.iterations() > 0;
-        if !stages.iter().all(fits) {
-            return Block::Apart;
-        }
-        Block::Stages(stages.into_iter().map(|stage| Part { stage, moved: None }).collect())
-    }
-}
 
 /// An array of a chain: a version of a base.
 pub(super) struct Array {
@@ -159,7 +65,7 @@ pub(super) struct Nest {
 /// A chain under construction.
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
-    survey: &'a Survey,
+    parts: &'a Parts<'a>,
     pub(super) first: u32,
     pub(super) end: u32,
     pub(super) kernels: u32,
@@ -176,10 +82,11 @@ pub(super) struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn new(batch: &'a BatchRef<'a>, survey: &'a Survey, first: u32) -> Chain<'a> {
+    pub(super) fn new(parts: &'a Parts<'a>, first: u32) -> Chain<'a> {
+        let batch = parts.survey.batch;
         Chain {
             batch,
-            survey,
+            parts,
             first,
             end: first,
             kernels: 0,
@@ -195,8 +102,8 @@ impl<'a> Chain<'a> {
 
     /// Takes in the next block, if it may.
     pub(super) fn extend(&mut self) -> bool {
-        let survey = self.survey;
-        let (Some(block), false) = (survey.blocks.get(self.end as usize), self.ends) else { return false };
+        let parts = self.parts;
+        let (Some(block), false) = (parts.blocks.get(self.end as usize), self.ends) else { return false };
         let record = &self.batch.blocks[self.end as usize];
         self.computed = match block {
             Block::Apart => return false,
@@ -223,7 +130,7 @@ impl<'a> Chain<'a> {
     pub(super) fn is_open(&self) -> bool {
         self.nests.is_empty()
             || self
-                .survey
+                .parts
                 .moved
                 .spans
                 .iter()
@@ -264,13 +171,13 @@ impl<'a> Chain<'a> {
     /// together, so that these do not count.
     pub(super) fn offset(&self, array: &Array) -> [i64; 3] {
         let (offset, [rows, columns]) = (array.offset.unwrap_or_default(), self.around());
-        let fixed = [rows, columns, self.survey.threads];
+        let fixed = [rows, columns, self.parts.threads];
         AXES.map(|axis| if fixed[axis] { 0 } else { offset[axis] })
     }
 
     /// Where a slot is at the first iteration, along all axes that count.
     pub(super) fn at(&self, place: Position) -> [i64; 3] {
-        [place.row, place.column, if self.survey.threads { 0 } else { place.rest }]
+        [place.row, place.column, if self.parts.threads { 0 } else { place.rest }]
     }
 
     fn block(&mut self, parts: &[Part]) -> bool {
@@ -303,7 +210,7 @@ impl<'a> Chain<'a> {
     pub(super) fn array(&mut self, base: u32, fresh: bool) -> u32 {
         self.arrays.push(Array {
             base,
-            grid: self.survey.grids[base as usize],
+            grid: self.parts.grids[base as usize],
             size: self.batch.bases[base as usize].dtype().size() as i64,
             fresh,
             replaced: false,
@@ -330,14 +237,14 @@ impl<'a> Chain<'a> {
 
     /// Does the array's content end in the chain?
     pub(super) fn dies(&self, array: &Array) -> bool {
-        let ends = self.batch.bases[array.base as usize].has(base_flags::DIES);
-        array.replaced || (ends && !array.aliased && self.survey.last_use[array.base as usize] < self.end)
+        let ends = self.parts.end(array.base).is_some_and(|last| last < self.end);
+        array.replaced || (ends && !array.aliased)
     }
 
     /// Takes in a nest, or one for each array that it writes. False if it cannot run in tiles with the others.
     fn nest(&mut self, block: u32, part: &Part, fresh: &[(u32, u32)]) -> bool {
         if let Some(mut nest) = self.placed(block, &part.stage, part.moved.as_deref(), fresh) {
-            let copies = if self.survey.threads { self.versions(&mut nest) } else { Vec::new() };
+            let copies = if self.parts.threads { self.versions(&mut nest) } else { Vec::new() };
             self.take(nest);
             copies.into_iter().for_each(|copy| self.take(copy));
             return true;
@@ -385,7 +292,7 @@ impl<'a> Chain<'a> {
         let place = |slot: usize| {
             let array = self.arrays.get(arrays[slot] as usize)?;
             let place =
-                grid::place(&stage, slot, array.grid).filter(|_| self.survey.threads || by_element(&stage, slot))?;
+                grid::place(&stage, slot, array.grid).filter(|_| self.parts.threads || by_element(&stage, slot))?;
             let by = moved.map_or([0, 0], |moved| moved[slot]);
             Some(Position { row: place.row + by[0], column: place.column + by[1], ..place })
         };

@@ -7,11 +7,13 @@
 //! Where columns have elements, as in three dimensions, an item has an element of some columns that follow each other: the items of
 //! a group have a square of columns and elements, and go down the rows, which are planes then.
 
-use super::chain::{AXES, Chain, Survey};
+use super::chain::{AXES, Chain};
 use super::draft::{self, Draft, DraftNest, Manner};
 use super::model::Size;
+use super::part::Parts;
 use super::{Model, Reach, TileSlot, Tiling, search};
-use bh_bytecode::{BatchRef, DType};
+use crate::Survey;
+use bh_bytecode::DType;
 use std::ops::Range;
 
 /// What a device wants of tiles.
@@ -76,14 +78,15 @@ pub struct ColumnTiling {
 }
 
 /// The chains of a batch that run tile by tile on a device, and those that could and would gain too little.
-pub fn column_tilings(batch: &BatchRef<'_>, options: &ColumnOptions) -> (Vec<ColumnTiling>, Vec<(Range<u32>, f64)>) {
+pub fn column_tilings(survey: &Survey<'_>, options: &ColumnOptions) -> (Vec<ColumnTiling>, Vec<(Range<u32>, f64)>) {
+    let batch = survey.batch;
     let total = batch.bases.iter().map(|base| base.bytes()).fold(0, u64::saturating_add);
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total < options.least_bytes) {
         return Default::default();
     }
-    let survey = Survey::new(batch, false);
+    let parts = Parts::new(survey, false);
     let model = Columns { options, cost: 0.0, bytes: 0, nests: 0 };
-    let (found, declined) = search(batch, &survey, &model, options.kernels, true);
+    let (found, declined) = search(&parts, &model, options.kernels, true);
     let finish = |it: super::Found<'_>| {
         let layout = Layout::of(&it.chain, &it.draft)?;
         let tiling = it.draft.finish(&it.chain, &it.size, it.plain);

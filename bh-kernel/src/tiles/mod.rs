@@ -31,13 +31,14 @@ mod split;
 mod tests;
 mod versions;
 
-use crate::Stage;
 use crate::window::{SlidingRename, SlidingWindows};
-use bh_bytecode::{BatchRef, steps};
-use chain::{Chain, Survey};
+use crate::{Stage, Survey};
+use bh_bytecode::steps;
+use chain::Chain;
 pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
 use draft::{Draft, Manner};
 use model::{Length, Size};
+use part::Parts;
 use repeats::{Outcome, Repeats, Searched, signs};
 use std::ops::Range;
 
@@ -181,13 +182,14 @@ const EFFORT: usize = 100;
 const LEAST_EFFORT: usize = 10_000;
 
 /// The tilings of a batch, instead of windows or of kernels one by one.
-pub fn tilings(batch: &BatchRef<'_>, options: &TileOptions, windows: &SlidingWindows) -> Tilings {
+pub fn tilings(survey: &Survey<'_>, options: &TileOptions, windows: &SlidingWindows) -> Tilings {
+    let batch = survey.batch;
     if options.kernels.is_none() && (batch.blocks.len() < 2 || crate::footprint(batch) <= options.bytes as u64) {
         return Tilings::default();
     }
-    let survey = Survey::new(batch, true);
+    let parts = Parts::new(survey, true);
     let model = model::Running::new(options, windows);
-    let (found, declined) = search(batch, &survey, &model, options.kernels, true);
+    let (found, declined) = search(&parts, &model, options.kernels, true);
     let found = found.into_iter().map(|it| it.draft.finish(&it.chain, &it.size, it.plain)).collect();
     Tilings { found, declined }
 }
@@ -222,27 +224,26 @@ struct Found<'a> {
 /// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little. `shared`:
 /// what is found of a turn of a loop holds for its other turns.
 fn search<'a, M: Model>(
-    batch: &'a BatchRef<'a>,
-    survey: &'a Survey,
+    parts: &'a Parts<'a>,
     model: &M,
     kernels: Option<u32>,
     shared: bool,
 ) -> (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) {
     let (mut all, mut declined): (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) = Default::default();
+    let (batch, mut first) = (parts.survey.batch, 0);
     let blocks = batch.blocks.len() as u32;
-    let mut first = 0;
     let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
-    let mut repeats = Repeats::new(if shared { signs(batch, survey, |block| model.beside(block)) } else { Vec::new() });
+    let mut repeats = Repeats::new(if shared { signs(parts, |block| model.beside(block)) } else { Vec::new() });
     while first < blocks && effort > 0 {
         let outcome = repeats.find(first as usize).unwrap_or_else(|| {
-            let searched = longest(batch, survey, model, kernels, first, &mut effort);
+            let searched = longest(parts, model, kernels, first, &mut effort);
             if effort > 0 {
                 repeats.note(first as usize, searched);
             }
             searched.outcome
         });
         let found = match outcome {
-            Outcome::Tiles(blocks) => drafted(batch, survey, model, kernels, first..first + blocks),
+            Outcome::Tiles(blocks) => drafted(parts, model, kernels, first..first + blocks),
             Outcome::Declined(blocks, gain) => {
                 if declined.last().is_none_or(|(last, _)| last.end < first + blocks) {
                     declined.push((first..first + blocks, gain));
@@ -259,13 +260,12 @@ fn search<'a, M: Model>(
 
 /// The chain of these blocks.
 fn drafted<'a, M: Model>(
-    batch: &'a BatchRef<'a>,
-    survey: &'a Survey,
+    parts: &'a Parts<'a>,
     model: &M,
     kernels: Option<u32>,
     blocks: Range<u32>,
 ) -> Option<Found<'a>> {
-    let (mut chain, mut costs) = (Chain::new(batch, survey, blocks.start), model.clone());
+    let (mut chain, mut costs) = (Chain::new(parts, blocks.start), model.clone());
     while chain.end < blocks.end && chain.extend() {
         costs.block(&chain);
     }
@@ -275,15 +275,8 @@ fn drafted<'a, M: Model>(
 }
 
 /// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
-fn longest<M: Model>(
-    batch: &BatchRef<'_>,
-    survey: &Survey,
-    model: &M,
-    kernels: Option<u32>,
-    first: u32,
-    effort: &mut usize,
-) -> Searched {
-    let mut chain = Chain::new(batch, survey, first);
+fn longest<M: Model>(parts: &Parts<'_>, model: &M, kernels: Option<u32>, first: u32, effort: &mut usize) -> Searched {
+    let mut chain = Chain::new(parts, first);
     let mut lengths: Vec<Length> = Vec::new();
     let mut costs = model.clone();
     let ended = loop {

@@ -4,11 +4,11 @@
 //! A block is known by its *sign*: a hash of its stages, in which arrays are named by how many blocks ago they were used last. The
 //! sign decides how much is searched, and nothing else: a chain that is found this way is drafted as any other one.
 
-use super::chain::{Block, Survey};
+use super::part::{Block, Parts};
 use crate::BufferRef;
+use bh_bytecode::Opcode;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::hash::hash_words;
-use bh_bytecode::{BatchRef, Opcode, base_flags};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -80,11 +80,11 @@ struct Names {
 }
 
 /// The signs of all blocks; `beside` adds what a model knows of a block.
-pub(super) fn signs(batch: &BatchRef<'_>, survey: &Survey, beside: impl Fn(u32) -> u64) -> Vec<u64> {
+pub(super) fn signs(parts: &Parts<'_>, beside: impl Fn(u32) -> u64) -> Vec<u64> {
+    let batch = parts.survey.batch;
     let mut names = Names { last: vec![None; batch.bases.len()], count: 0 };
-    let dies = |base: &u32| batch.bases[*base as usize].has(base_flags::DIES);
-    let mut ends: Vec<(u32, u32)> =
-        (0..batch.bases.len() as u32).filter(dies).map(|base| (survey.last_use[base as usize], base)).collect();
+    let end = |base: u32| Some((parts.end(base)?, base));
+    let mut ends: Vec<(u32, u32)> = (0..batch.bases.len() as u32).filter_map(end).collect();
     ends.sort_unstable();
     let mut ends = ends.into_iter().peekable();
     let mut words = Vec::new();
@@ -92,14 +92,14 @@ pub(super) fn signs(batch: &BatchRef<'_>, survey: &Survey, beside: impl Fn(u32) 
         words.clear();
         names.count = 0;
         words.push(beside(block));
-        stages(batch, survey, block, &mut names, &mut words);
+        stages(parts, block, &mut names, &mut words);
         for rename in batch.renames(&batch.blocks[block as usize]) {
-            names.push(batch, survey, block, rename.base, &mut words);
-            names.push(batch, survey, block, rename.alias, &mut words);
+            names.push(parts, block, rename.base, &mut words);
+            names.push(parts, block, rename.alias, &mut words);
         }
         words.push(u64::MAX);
         while let Some((_, base)) = ends.next_if(|(last, _)| *last <= block) {
-            names.push(batch, survey, block, base, &mut words);
+            names.push(parts, block, base, &mut words);
         }
         hash_words(&words) as u64
     };
@@ -107,15 +107,16 @@ pub(super) fn signs(batch: &BatchRef<'_>, survey: &Survey, beside: impl Fn(u32) 
 }
 
 /// Writes down what a block computes.
-fn stages(batch: &BatchRef<'_>, survey: &Survey, block: u32, names: &mut Names, words: &mut Vec<u64>) {
-    let Block::Stages(parts) = &survey.blocks[block as usize] else {
-        return words.push(u64::from(matches!(survey.blocks[block as usize], Block::Apart)));
+fn stages(parts: &Parts<'_>, block: u32, names: &mut Names, words: &mut Vec<u64>) {
+    let batch = parts.survey.batch;
+    let Block::Stages(own) = &parts.blocks[block as usize] else {
+        return words.push(u64::from(matches!(parts.blocks[block as usize], Block::Apart)));
     };
     let ends = |&instr: &u32| matches!(batch.instrs[instr as usize].opcode, Opcode::Free | Opcode::Sync);
     words.push(2 + u64::from(batch.block_instrs(&batch.blocks[block as usize]).iter().any(ends)));
-    let spans = survey.moved.spans.iter().filter(|(first, last)| (*first..=*last).contains(&block));
+    let spans = parts.moved.spans.iter().filter(|(first, last)| (*first..=*last).contains(&block));
     spans.for_each(|&(first, last)| words.extend([u64::from(block - first), u64::from(last - block)]));
-    for part in parts {
+    for part in own {
         let parameters = &part.stage.parameters;
         let mut kernel = DefaultHasher::new();
         part.stage.kernel.hash(&mut kernel);
@@ -126,10 +127,10 @@ fn stages(batch: &BatchRef<'_>, survey: &Survey, block: u32, names: &mut Names, 
         }
         for buffer in &parameters.buffers {
             match *buffer {
-                BufferRef::Base(base) => names.push(batch, survey, block, base, words),
+                BufferRef::Base(base) => names.push(parts, block, base, words),
                 BufferRef::Fresh(base) => {
                     words.push(1);
-                    names.push(batch, survey, block, base, words);
+                    names.push(parts, block, base, words);
                 }
                 BufferRef::Temporary(number) => words.push(2 + u64::from(number)),
                 BufferRef::None => words.push(0),
@@ -140,13 +141,13 @@ fn stages(batch: &BatchRef<'_>, survey: &Survey, block: u32, names: &mut Names, 
 
 impl Names {
     /// Writes down how a block uses a base, and what is known of that.
-    fn push(&mut self, batch: &BatchRef<'_>, survey: &Survey, block: u32, base: u32, words: &mut Vec<u64>) {
+    fn push(&mut self, parts: &Parts<'_>, block: u32, base: u32, words: &mut Vec<u64>) {
         if base == NO_BASE {
             return words.push(u64::MAX);
         }
         let name = self.last[base as usize].replace((block, self.count));
         self.count += 1;
-        let (record, grid) = (&batch.bases[base as usize], survey.grids[base as usize]);
+        let (record, grid) = (&parts.survey.batch.bases[base as usize], parts.grids[base as usize]);
         words.push(name.map_or(u64::MAX, |(last, place)| u64::from(block - last) << 32 | u64::from(place)));
         words.push(u64::from(record.dtype) | u64::from(record.flags) << 32);
         words.extend([record.len, grid.row, grid.column].map(|number| number as u64));

@@ -1,7 +1,8 @@
 //! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
 
-use super::chain::Survey;
+use super::part::Parts;
 use super::{ColumnOptions, Reach, TileNest, TileOptions, TileSlot, Tiling, column_tilings, model, search, tilings};
+use crate::Survey;
 use crate::window::SlidingWindows;
 use bh_bytecode::text::parse;
 use bh_bytecode::{Batch, steps};
@@ -18,7 +19,7 @@ fn batch(text: &str) -> Batch {
 /// Its tilings, with chains of this many kernels at most.
 fn tiled(batch: &Batch, kernels: u32) -> Vec<Tiling> {
     let options = TileOptions { bytes: 4000, small: 1000, threads: 2, kernels: Some(kernels) };
-    tilings(&batch.as_ref(), &options, &SlidingWindows::default()).found
+    tilings(&Survey::new(&batch.as_ref()), &options, &SlidingWindows::default()).found
 }
 
 /// Three sums of the rows above and below, each of which renames the grid. Views from v3 on are what is left over.
@@ -201,7 +202,7 @@ fn what_the_cache_holds_anyway_is_not_tiled() {
     let batch = between(8);
     let declines = |bytes: i64| {
         let options = TileOptions { bytes, small: 32 << 10, threads: 2, kernels: None };
-        tilings(&batch.as_ref(), &options, &SlidingWindows::default()).found.is_empty()
+        tilings(&Survey::new(&batch.as_ref()), &options, &SlidingWindows::default()).found.is_empty()
     };
     assert_eq!([declines(1 << 20), declines(16 << 20)], [false, true]);
 }
@@ -238,11 +239,12 @@ fn a_search_of_one_turn_holds_for_the_others() {
         let batch = batch.as_ref();
         let windows = SlidingWindows::default();
         for options in [large, TileOptions { threads: 64, ..large }, TileOptions { kernels: Some(5), ..large }] {
-            let survey = Survey::new(&batch, true);
+            let survey = Survey::new(&batch);
+            let parts = Parts::new(&survey, true);
             let model = model::Running::new(&options, &windows);
             let search = |shared: bool| {
                 let before = steps::taken();
-                let (found, declined) = search(&batch, &survey, &model, options.kernels, shared);
+                let (found, declined) = search(&parts, &model, options.kernels, shared);
                 let found: Vec<_> = found.iter().map(|it| (it.chain.first..it.chain.end, it.size.tile)).collect();
                 (found, declined, steps::taken() - before)
             };
@@ -259,7 +261,7 @@ fn turns_that_repeat_cost_the_search_nothing() {
         let (batch, windows) = (between(turns), SlidingWindows::default());
         let options = TileOptions { bytes: 1 << 20, small: 32 << 10, threads: 2, kernels: None };
         let before = steps::taken();
-        tilings(&batch.as_ref(), &options, &windows);
+        tilings(&Survey::new(&batch.as_ref()), &options, &windows);
         steps::taken() - before
     };
     // What is left of the last chain is searched.
@@ -376,7 +378,7 @@ i3: v7 = add v2, v8
 fn items_keep_rows_of_their_column_and_share_what_others_read() {
     let options =
         ColumnOptions { items: 16, each: 4, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(3) };
-    let (found, _) = column_tilings(&steps().as_ref(), &options);
+    let (found, _) = column_tilings(&Survey::new(&steps().as_ref()), &options);
     let [found] = found.as_slice() else { panic!("{found:?}") };
     // Rows above and below are of the item's own column, so that no turn is lost and nothing is in local memory.
     assert_eq!((found.tiling.kernels, found.margin, found.square), (3, [0, 0], [16, 1]));
@@ -393,7 +395,7 @@ i0: v3 = add v1, v2
 i1: v0 = add v4, v5
 i2: v3 = add v1, v2
 ";
-    let (found, _) = column_tilings(&batch(text).as_ref(), &options);
+    let (found, _) = column_tilings(&Survey::new(&batch(text).as_ref()), &options);
     let [found] = found.as_slice() else { panic!("{found:?}") };
     // What lies beside is made a turn before: the copy from memory, and each of the three, which begin a row below it.
     let late: Vec<i64> = found.tiling.nests.iter().map(|nest| nest.late).collect();
@@ -424,7 +426,7 @@ i3: v4 = add v1, v3
 ";
     let options =
         ColumnOptions { items: 64, each: 4, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(4) };
-    let (found, _) = column_tilings(&batch(text).as_ref(), &options);
+    let (found, _) = column_tilings(&Survey::new(&batch(text).as_ref()), &options);
     let [found] = found.as_slice() else { panic!("{found:?}") };
     // The second grid lies a column and an element apart from the first, so that its sums are of what is up to two beside.
     assert_eq!((found.tiling.kernels, found.margin, found.square), (4, [2, 2], [16, 16]));

@@ -3,86 +3,15 @@
 use super::effort::Effort;
 use super::rows::{self, Rows, Steps};
 use super::{Apart, NO_ARRAY, SlidingRename, WindowOptions};
+use crate::survey::{Survey, outermost_strides};
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{BatchRef, DType, Opcode, Operand};
+use bh_bytecode::{BatchRef, DType, Opcode};
 use std::collections::HashMap;
 
 /// The most nests of a chain, and the most that are put off.
 const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
-/// What must be known of all blocks before chains are collected.
-pub(super) struct Survey {
-    pub(super) lowered: Vec<Lowered>,
-    /// Elements of a row of each base.
-    pitch: Vec<i64>,
-    /// The first and the last block that use each base.
-    pub(super) uses: Vec<(u32, u32)>,
-    /// Does the program ask for the base's data?
-    pub(super) synced: Vec<bool>,
-}
-
-impl Survey {
-    pub(super) fn new(batch: &BatchRef<'_>) -> Survey {
-        let count = batch.bases.len();
-        let mut survey = Survey {
-            lowered: Vec::with_capacity(batch.blocks.len()),
-            pitch: vec![1; count],
-            uses: vec![(u32::MAX, 0); count],
-            synced: vec![false; count],
-        };
-        for (index, block) in batch.blocks.iter().enumerate() {
-            let lowered = crate::lower(batch, index as u32);
-            if let Lowered::Loops(stages, _) = &lowered {
-                stages.iter().for_each(|stage| survey.measure(stage));
-            }
-            survey.lowered.push(lowered);
-            let mut uses = |base: u32| {
-                if let Some(uses) = survey.uses.get_mut(base as usize) {
-                    *uses = (uses.0.min(index as u32), index as u32);
-                }
-            };
-            for &instr in batch.block_instrs(block) {
-                let instr = &batch.instrs[instr as usize];
-                let bases = instr.operands().iter().filter_map(|operand: &Operand| operand.as_view());
-                for base in bases.map(|view| batch.views[view as usize].base) {
-                    match instr.opcode {
-                        Opcode::Sync if base != NO_BASE => survey.synced[base as usize] = true,
-                        opcode if opcode.is_system() => {}
-                        _ => uses(base),
-                    }
-                }
-            }
-            for rename in batch.renames(block) {
-                uses(rename.base);
-                uses(rename.alias);
-            }
-        }
-        survey
-    }
-
-    /// Does the block compute anything?
-    pub(super) fn computes(&self, block: u32) -> bool {
-        self.lowered[block as usize] != Lowered::Nothing
-    }
-
-    /// The pitch of a base is the largest stride of an outermost loop.
-    fn measure(&mut self, stage: &Stage) {
-        for (buffer, stride) in outermost_strides(stage) {
-            if let BufferRef::Base(base) | BufferRef::Fresh(base) = buffer {
-                let pitch = &mut self.pitch[base as usize];
-                *pitch = (*pitch).max(stride);
-            }
-        }
-    }
-}
-
-/// The strides of a nest's outermost loop in its buffers; none if it has one iteration, so that any pitch fits.
-fn outermost_strides(stage: &Stage) -> impl Iterator<Item = (BufferRef, i64)> + '_ {
-    let parameters = &stage.parameters;
-    let slots = (0..parameters.buffers.len()).filter(|_| parameters.extents[0] > 1);
-    slots.map(|slot| (parameters.buffers[slot], parameters.stride(slot)[0].abs()))
-}
 
 /// An array under construction.
 #[derive(Clone)]
@@ -148,7 +77,7 @@ pub(super) struct Nest {
 /// A chain under construction.
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
-    pub(super) survey: &'a Survey,
+    pub(super) survey: &'a Survey<'a>,
     options: &'a WindowOptions<'a>,
     pub(super) first: u32,
     pub(super) end: u32,
@@ -185,14 +114,13 @@ const ALONE: u32 = 4;
 
 impl<'a> Chain<'a> {
     pub(super) fn new(
-        batch: &'a BatchRef<'a>,
-        survey: &'a Survey,
+        survey: &'a Survey<'a>,
         options: &'a WindowOptions<'a>,
         first: u32,
         effort: &'a Effort,
     ) -> Chain<'a> {
         Chain {
-            batch,
+            batch: survey.batch,
             survey,
             options,
             first,
@@ -250,7 +178,7 @@ impl<'a> Chain<'a> {
     /// Takes in a block. Returns whether a nest of it joins the window; `None` if the chain ends before the block.
     fn block(&mut self, block: u32) -> Option<bool> {
         self.at = block;
-        let (stages, dtypes) = match &self.survey.lowered[block as usize] {
+        let (stages, dtypes) = match self.survey.block(block) {
             Lowered::Nothing => return Some(false),
             Lowered::Special(_) => return None,
             Lowered::Loops(stages, temporaries) => (stages, temporaries),
@@ -292,11 +220,10 @@ impl<'a> Chain<'a> {
         for stage in stages {
             windowed |= self.stage(block, stage.clone(), &fresh);
         }
+        for copy in self.survey.copies(block) {
+            windowed |= self.stage(block, copy.clone(), &fresh);
+        }
         for rename in renames {
-            for &view in self.batch.uncovered(rename) {
-                let (from, to) = (BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
-                windowed |= self.stage(block, crate::copy_stage(self.batch, view, from, to), &fresh);
-            }
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
             self.renames.push((block, SlidingRename { base: rename.base, alias }));
         }
@@ -312,7 +239,7 @@ impl<'a> Chain<'a> {
         self.arrays.push(Array {
             base,
             dtype,
-            pitch: self.survey.pitch.get(base as usize).copied().unwrap_or(1),
+            pitch: if base == NO_BASE { 1 } else { self.survey.pitch(base) },
             len,
             temporary,
             fresh: false,

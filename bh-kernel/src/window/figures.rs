@@ -1,8 +1,7 @@
 //! What windows make of a batch, in numbers: for benchmarks and reports, without an engine.
 
 use super::{SlidingWindows, WindowOptions, windows};
-use crate::{BufferRef, Lowered, Stage};
-use bh_bytecode::BatchRef;
+use crate::{BufferRef, Lowered, Stage, Survey};
 
 /// The kernels, windows and bytes of a batch with a partition. Bytes are those between memory and kernels: for each kernel
 /// each array that it reads, and each that it writes, counts once; arrays of a window as [`super::SlidingWindow::bytes`] says.
@@ -28,17 +27,14 @@ impl Figures {
 }
 
 /// The figures of a batch whose arrays are far larger than a cache; `bytes` of their rows fit it.
-pub fn figures(batch: &BatchRef<'_>, bytes: i64) -> Figures {
-    let mut windows = windows(batch, &WindowOptions { bytes, unit: &|_| Some(1) });
-    if windows.lowered.is_empty() {
-        windows.lowered = (0..batch.blocks.len() as u32).map(|block| crate::lower(batch, block)).collect();
-    }
+pub fn figures(survey: &Survey<'_>, bytes: i64) -> Figures {
+    let windows = windows(survey, &WindowOptions { bytes, unit: &|_| Some(1) }, &[]);
     let mut figures = Figures::default();
-    for (block, lowered) in (0..).zip(&windows.lowered) {
+    for block in (0..survey.batch.blocks.len() as u32).filter(|&block| survey.computes(block)) {
         let window = windows.of(block);
-        figures.kernels += u32::from(*lowered != Lowered::Nothing);
-        figures.windowed += u32::from(*lowered != Lowered::Nothing && window.is_some());
-        if let Lowered::Loops(stages, _) = lowered {
+        figures.kernels += 1;
+        figures.windowed += u32::from(window.is_some());
+        if let Lowered::Loops(stages, _) = survey.block(block) {
             let own: u64 = stages.iter().map(traffic).sum();
             figures.plain_bytes += own;
             figures.bytes += if window.is_none() { own } else { 0 };

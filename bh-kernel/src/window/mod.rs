@@ -32,7 +32,8 @@ mod share;
 mod tests;
 mod union;
 
-use crate::kernel::{Lowered, Stage};
+use crate::kernel::Stage;
+use crate::survey::Survey;
 use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
 pub use chain::gcd;
@@ -215,8 +216,6 @@ pub struct SlidingWindows {
     pub found: Vec<SlidingWindow>,
     /// Blocks that begin no window though others follow, and why.
     pub apart: Vec<(u32, Apart)>,
-    /// All blocks, lowered, if windows were looked for; empty otherwise.
-    pub lowered: Vec<Lowered>,
 }
 
 impl SlidingWindows {
@@ -231,19 +230,13 @@ impl SlidingWindows {
 const EFFORT: usize = 200;
 const LEAST_EFFORT: usize = 20_000;
 
-/// The windows of a batch with a partition.
-pub fn windows(batch: &BatchRef<'_>, options: &WindowOptions<'_>) -> SlidingWindows {
-    windows_beside(batch, options, &[])
-}
-
-/// The windows of a batch with a partition beside these blocks, which are in order.
-pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: &[Range<u32>]) -> SlidingWindows {
-    let mut windows = SlidingWindows::default();
+/// The windows of a batch beside these blocks, which are in order.
+pub fn windows(survey: &Survey<'_>, options: &WindowOptions<'_>, taken: &[Range<u32>]) -> SlidingWindows {
+    let (mut windows, batch) = (SlidingWindows::default(), survey.batch);
     let blocks = batch.blocks.len() as u32;
     if blocks < 2 || !worthwhile(batch, options.bytes) {
         return windows;
     }
-    let survey = chain::Survey::new(batch);
     let mut first = 0;
     let effort = Effort::new(EFFORT * batch.instrs.len() + LEAST_EFFORT);
     while first + 1 < blocks {
@@ -257,7 +250,7 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
             continue;
         }
         let limit = next.map_or(blocks, |next| next.start);
-        let outcome = longest(batch, &survey, options, first, limit, &effort);
+        let outcome = longest(survey, options, first, limit, &effort);
         first = match outcome {
             Ok(window) => {
                 let end = window.blocks.end;
@@ -272,14 +265,12 @@ pub fn windows_beside(batch: &BatchRef<'_>, options: &WindowOptions<'_>, taken: 
             }
         };
     }
-    windows.lowered = survey.lowered;
     windows
 }
 
 /// The longest window from block `first` on that ends before block `limit`.
 fn longest(
-    batch: &BatchRef<'_>,
-    survey: &chain::Survey,
+    survey: &Survey<'_>,
     options: &WindowOptions<'_>,
     first: u32,
     limit: u32,
@@ -287,7 +278,7 @@ fn longest(
 ) -> Result<SlidingWindow, Apart> {
     let mut end = limit;
     loop {
-        let mut chain = Chain::new(batch, survey, options, first, effort);
+        let mut chain = Chain::new(survey, options, first, effort);
         let extended = chain.extend(end);
         match extended.and_then(|()| finish::finish(chain, options)) {
             Err(block) if block > first && block < end && !effort.spent() => end = block,

@@ -11,7 +11,7 @@ use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
 use bh_kernel::{Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingNest, SlidingWindow, SlotMode, Stage};
-use bh_kernel::{SlidingWindows, TileOptions, WindowOptions};
+use bh_kernel::{SlidingWindows, Survey, TileOptions, WindowOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -122,14 +122,15 @@ pub(crate) fn plan_windows(
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
     let options = WindowOptions { bytes, unit: &|stage| Schedule::new(stage, false).whole_units() };
-    let mut windows = bh_kernel::windows(batch, &options);
+    let survey = Survey::new(batch);
+    let mut windows = bh_kernel::windows(&survey, &options, &[]);
     let tiled = tiles.is_some();
-    let tilings = tiles.flatten().map_or_else(Vec::new, |tiles| bh_kernel::tilings(batch, &tiles, &windows).found);
+    let tilings = tiles.flatten().map_or_else(Vec::new, |tiles| bh_kernel::tilings(&survey, &tiles, &windows).found);
     let taken: Vec<Range<u32>> = tilings.iter().map(|tiling| tiling.blocks.clone()).collect();
     if !taken.is_empty() {
-        windows = bh_kernel::windows_beside(batch, &options, &taken);
+        windows = bh_kernel::windows(&survey, &options, &taken);
     }
-    let SlidingWindows { found, apart, lowered } = windows;
+    let (SlidingWindows { found, apart }, lowered) = (windows, survey.into_lowered());
     let refused = |(_, reason): &&(u32, Apart)| matches!(reason, Apart::Unbounded | Apart::Rows | Apart::Gain);
     let refused = apart.iter().filter(refused).count() as u64;
     let windows = found.into_iter().map(|window| WindowPlan::new(batch, &lowered, window, primitives, tier1));

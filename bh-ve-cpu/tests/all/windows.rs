@@ -9,7 +9,7 @@ use bh_bytecode::random::{Program, shrink};
 use bh_bytecode::{BatchRef, text};
 use bh_core::Component;
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
-use bh_kernel::{Dim, Home, SlotMode, WindowOptions};
+use bh_kernel::{Dim, Home, SlotMode, Survey, WindowOptions};
 use support::chains::{Dice, stencil_chain};
 use support::columns::column_folds;
 use support::rows::row_chain;
@@ -48,7 +48,11 @@ fn check(drivers: &mut [Driver], program: &Program, algorithm: Algorithm, rounds
 fn joined(program: &Program, algorithm: Algorithm) -> usize {
     let batch = program.batch.as_ref();
     let partition = partition(&batch, algorithm);
-    let windows = bh_kernel::windows(&partition.apply(&batch), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let windows = bh_kernel::windows(
+        &Survey::new(&partition.apply(&batch)),
+        &WindowOptions { bytes: 20_000, unit: &|_| Some(1) },
+        &[],
+    );
     let turns = windows.found.iter().flat_map(|window| &window.turns);
     turns.filter(|turn| turn.joined.is_some()).map(|turn| turn.nests.len()).sum()
 }
@@ -59,7 +63,7 @@ fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let batch = program.batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
-    let windows = bh_kernel::windows(&applied, &WindowOptions { bytes: 20_000, unit: &|_| Some(1) });
+    let windows = bh_kernel::windows(&Survey::new(&applied), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[]);
     let mut counts = (0, 0, 0);
     for window in &windows.found {
         let unused = |number: &u32| window.nests.iter().all(|nest| !nest.arrays.contains(number));

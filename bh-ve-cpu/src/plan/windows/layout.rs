@@ -75,7 +75,7 @@ fn lengthen(window: &mut SlidingWindow, number: u32) {
 mod tests {
     use super::*;
     use bh_bytecode::text::parse;
-    use bh_kernel::{SlidingArray, WindowOptions, windows};
+    use bh_kernel::{SlidingArray, Survey, WindowOptions, windows};
 
     /// Differences between rows and then of those, of the inside of a grid with rows of `n` elements.
     fn window(n: i64) -> SlidingWindow {
@@ -102,7 +102,9 @@ i1: v5 = subtract v4, v3
         for index in 0..2 {
             batch.push_block(&[index], &[]);
         }
-        windows(&batch.as_ref(), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0)
+        windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[])
+            .found
+            .remove(0)
     }
 
     #[test]
@@ -123,7 +125,10 @@ i1: v4 = subtract v3, v2
         for index in 0..2 {
             batch.push_block(&[index], &[]);
         }
-        let mut window = windows(&batch.as_ref(), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }).found.remove(0);
+        let mut window =
+            windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[])
+                .found
+                .remove(0);
         let begins = align(&mut window);
         let rolling = |at: &usize| matches!(window.arrays[*at].home, Home::Rolling { .. });
         let rolling: Vec<usize> = (0..begins.len()).filter(rolling).map(|at| begins[at]).collect();
