@@ -39,7 +39,6 @@ pub struct Engine {
     kernels: Counter,
     plan_hits: Counter,
     plan_misses: Counter,
-    margins: Counter,
     windows: Counter,
     window_kernels: Counter,
     tilings: Counter,
@@ -70,7 +69,6 @@ unsafe impl Component for Engine {
             kernels: host.counter("kernels"),
             plan_hits: host.counter("plan hits"),
             plan_misses: host.counter("plan misses"),
-            margins: host.counter("margins"),
             windows: host.counter("windows"),
             window_kernels: host.counter("kernels in windows"),
             tilings: host.counter("tilings"),
@@ -258,7 +256,7 @@ unsafe impl Component for Engine {
             if block >= done {
                 let lowered = lowered.get_mut(block as usize).and_then(Option::take);
                 let plan = &mut plans[block as usize];
-                let plan = plan_of(plan, batch, block, lowered, &mut self.machine, self.margins);
+                let plan = plan_of(plan, batch, block, lowered, &mut self.machine);
                 run_planned(&mut self.machine, &mut self.traced, &registry, batch, block, plan, report)?;
             }
             self.kernels.add(count_if_run);
@@ -330,7 +328,6 @@ impl Engine {
             self.machine.begin_direct(batch);
             let machine = &mut self.machine;
             let plan = BlockPlan::new(batch, block, None, machine.primitives, &mut machine.tier1);
-            let plan = plan.inspect(|plan| self.margins.add(plan.margins()));
             let plan = plan.as_ref().map_err(Error::clone);
             run_planned(machine, &mut self.traced, registry, batch, block, plan, report)?;
         }
@@ -382,15 +379,10 @@ fn plan_of<'a>(
     block: u32,
     lowered: Option<Lowered>,
     machine: &mut Machine,
-    margins: Counter,
 ) -> Result<&'a BlockPlan> {
     match plan {
         Some(plan) => Ok(plan),
-        None => {
-            let new = BlockPlan::new(batch, block, lowered, machine.primitives, &mut machine.tier1)?;
-            margins.add(new.margins());
-            Ok(plan.insert(new))
-        }
+        None => Ok(plan.insert(BlockPlan::new(batch, block, lowered, machine.primitives, &mut machine.tier1)?)),
     }
 }
 

@@ -43,7 +43,6 @@ impl<'a> Emitter<'a> {
             register_bytes: (analysis.schedule.lines().block_elements() * width).next_multiple_of(64),
             non_temporal: false,
             weight: 0,
-            margins: Vec::new(),
             native: None,
         };
         Emitter { analysis, primitives, places, program }

@@ -99,19 +99,8 @@ pub(crate) struct Program {
     pub(crate) non_temporal: bool,
     /// Rough cost of an element, in units of one vectorised addition.
     pub(crate) weight: u32,
-    /// What is copied beside the lines.
-    pub(crate) margins: Vec<Margin>,
     /// What it is as a kernel that can be compiled.
     pub(crate) native: Option<Native>,
-}
-
-/// A copy of a few bytes for each line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Margin {
-    /// The slots, which only have positions.
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-    pub(crate) bytes: usize,
 }
 
 /// A program as a call of compiled code.

@@ -3,16 +3,13 @@
 use super::queue::part;
 use super::scratch::NestScratch;
 use super::workers::Workers;
-use crate::block::{BlockExecutor, Bound, Folding, copy_margins, fetch_margins};
+use crate::block::{BlockExecutor, Bound, Folding};
 use crate::shape::{LoopLevel, MapLoops};
 use bh_jit_abi::ROW_SETS;
 use std::ops::Range;
 
 /// Units that each participant should have.
 const UNITS: i64 = 8;
-
-/// What lines use before their margins are copied fits second-level caches.
-const MARGIN_BYTES: i64 = 192 << 10;
 
 /// One participant running lines of a nest whose slots begin at `slots`.
 struct LineRunner<'a> {
@@ -42,16 +39,13 @@ impl<'a> LineRunner<'a> {
     unsafe fn lines(&mut self, lines: Range<i64>) {
         let program = self.executor.program;
         self.level.seek(lines.start, &program.slots, self.slots, self.line, self.index);
-        let most = if program.margins.is_empty() { i64::MAX } else { program.lines_of_margins(MARGIN_BYTES) };
         let mut left = lines.end - lines.start;
         while left > 0 {
-            let together = self.level.ahead(self.index).min(left).min(most);
-            fetch_margins(program, self.line, together);
+            let together = self.level.ahead(self.index).min(left);
             // SAFETY: the lines from the position on are some of `lines`, inside the nest, and nobody else runs them,
             // as `# Safety` asks; there are no folds.
             unsafe {
                 self.executor.lines(self.line, together, 0, program.schedule.lines().steps, Folding::None);
-                copy_margins(program, self.line, together);
             }
             left -= together;
             if left > 0 {
@@ -75,13 +69,8 @@ impl<'a> LineRunner<'a> {
             let first = block * lines.block;
             let steps = lines.steps.min(last * lines.block) - first;
             // SAFETY: the steps of this line are those of some of `units`, inside the nest, and nobody else runs them,
-            // as `# Safety` asks; its margins go with its first block.
-            unsafe {
-                self.executor.lines(self.line, 1, first, steps, Folding::None);
-                if first == 0 {
-                    copy_margins(program, self.line, 1);
-                }
-            }
+            // as `# Safety` asks.
+            unsafe { self.executor.lines(self.line, 1, first, steps, Folding::None) };
             at += last - block;
             if at < units.end {
                 self.level.next(&program.slots, self.line, self.index);

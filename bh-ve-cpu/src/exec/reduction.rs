@@ -13,7 +13,7 @@ use super::partials::{self, Partials};
 use super::queue::part;
 use super::scratch::NestScratch;
 use super::workers::Workers;
-use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding, copy_margins, fetch_margins};
+use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding};
 use crate::primitives::{LANES, Primitives};
 use crate::shape::{FoldLoops, FoldTree, Unit, split};
 use bh_core::Result;
@@ -294,8 +294,7 @@ impl ReductionRunner<'_> {
                 _ => per_line - in_line,
             };
             let together = ahead.min(left);
-            fetch_margins(program, self.line, together);
-            // SAFETY: the rows of the unit are inside the nest; programs with margins have lines of one row.
+            // SAFETY: the rows of the unit are inside the nest.
             unsafe {
                 self.executor.lines(
                     self.line,
@@ -304,7 +303,6 @@ impl ReductionRunner<'_> {
                     row,
                     Folding::Lanes(self.accumulators, ROW_SETS),
                 );
-                copy_margins(program, self.line, together);
             }
             (left, in_line) = (left - together, 0);
             if left > 0 {

@@ -1,7 +1,7 @@
 //! Lines of several results, or chunks, that are folded together.
 
 use super::reduction::ReductionRunner;
-use crate::block::{Fold, Folding, copy_margins, fetch_margins};
+use crate::block::{Fold, Folding};
 use crate::primitives::LANES;
 use crate::shape::{FoldTree, Unit, split};
 use bh_jit_abi::{RESULTS_AT, ROW_SETS};
@@ -63,12 +63,8 @@ impl ReductionRunner<'_> {
             }
             let accumulators = &self.accumulators[number % used * program.folds.len()..];
             let folding = Folding::Lanes(&accumulators[..program.folds.len()], self.most.max(ROW_SETS));
-            fetch_margins(program, self.line, results as i64);
             // SAFETY: the lines of all results are inside the nest; each result has its lanes.
-            unsafe {
-                self.executor.lines(self.line, results as i64, 0, line, folding);
-                copy_margins(program, self.line, results as i64);
-            }
+            unsafe { self.executor.lines(self.line, results as i64, 0, line, folding) };
         }
         let turned = turn * (lines as usize - 1) % LANES;
         self.turn_each(results, (LANES - turned) % LANES);

@@ -14,7 +14,7 @@ use bh_kernel::{BaseUse, BufferRef, Lowered, Special, Temporary, Uses};
 pub(crate) struct RenamePlan {
     /// Index of the base in the batch.
     pub(crate) base: u32,
-    /// Copies of what the block leaves uncovered, but for what its programs copy beside their lines.
+    /// Copies of what the block leaves unwritten.
     pub(crate) copies: Vec<Program>,
     /// The base that becomes an alias of a view of the fresh buffer.
     pub(crate) alias: Option<(u32, u32)>,
@@ -46,7 +46,7 @@ impl BlockPlan {
         tier1: &mut Option<Tier1>,
     ) -> Result<BlockPlan> {
         let mut uses = Uses::default();
-        let mut work = match lowered.unwrap_or_else(|| bh_kernel::lower(batch, block)) {
+        let work = match lowered.unwrap_or_else(|| bh_kernel::lower(batch, block)) {
             Lowered::Nothing => BlockWork::Nothing,
             Lowered::Special(special) => {
                 uses.special(batch, special);
@@ -68,12 +68,6 @@ impl BlockPlan {
             let mut copies = Vec::new();
             for &view in batch.uncovered(rename) {
                 uses.add(rename.base, access::READ);
-                let (size, margin) = (batch.bases[rename.base as usize].dtype().size(), batch.view(view));
-                if let BlockWork::Programs(programs, _) = &mut work
-                    && programs.iter_mut().any(|program| program.add_margin(rename.base, &margin, size))
-                {
-                    continue;
-                }
                 let stage =
                     bh_kernel::copy_stage(batch, view, BufferRef::Base(rename.base), BufferRef::Fresh(rename.base));
                 copies.push(compile(&stage, primitives, tier1)?);
@@ -82,14 +76,6 @@ impl BlockPlan {
             renames.push(RenamePlan { base: rename.base, copies, alias });
         }
         Ok(BlockPlan { work, bases: uses.into_vec(), renames })
-    }
-
-    /// Copies that its programs make beside their lines.
-    pub(crate) fn margins(&self) -> u64 {
-        match &self.work {
-            BlockWork::Programs(programs, _) => programs.iter().map(|program| program.margins.len() as u64).sum(),
-            BlockWork::Nothing | BlockWork::Special(_) => 0,
-        }
     }
 }
 

@@ -204,15 +204,6 @@ impl FoldLoops {
         chunk(iterations.start) * units..chunk(iterations.end) * units
     }
 
-    /// Are whole lines folded, several of them for a result?
-    pub(crate) fn folds_lines(&self) -> bool {
-        match self.tree {
-            FoldTree::LongRows { row } => row == self.lines.steps && self.reduced.count() > 1,
-            FoldTree::BesideResults { sets } => sets > 1,
-            _ => false,
-        }
-    }
-
     /// The number of units of work: each gives one partial result for one kept element or one part of a line.
     pub(crate) fn units(&self) -> i64 {
         self.kept.count() * self.chunks.count * self.parts()
