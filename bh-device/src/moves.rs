@@ -8,7 +8,7 @@ use bh_bytecode::{Constant, DType, View};
 use bh_core::abi::HostMemory;
 use bh_core::strided;
 use bh_core::{Error, Result};
-use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use std::sync::Arc;
 
 /// Elements that are read or written in rows with gaps, if the gaps are no more than this many times the elements: a kernel
@@ -46,7 +46,7 @@ fn carrier(dtype: DType) -> DType {
 fn copies(dtype: DType, from: &Layout<'_>, to: &Layout<'_>) -> Stage {
     let some = |numbers: &[i64], one: i64| if numbers.is_empty() { vec![one] } else { numbers.to_vec() };
     let shape = some(from.shape, 1);
-    let slot = |mode, same_as| Slot { dtype: carrier(dtype), mode, inner: StrideClass::Other, same_as };
+    let slot = |mode, same_as| Slot { dtype: carrier(dtype), mode, same_as };
     Stage {
         kernel: Kernel {
             dims: vec![Dim::Kept; shape.len()],

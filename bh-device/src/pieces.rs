@@ -1,7 +1,7 @@
 //! Loop nests in pieces: which part of the iterations, and what of each array it uses.
 
 use bh_bytecode::{BatchRef, DType, Opcode};
-use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 
 /// The most pieces of a nest; more would take longer than another engine.
 const MOST: usize = 4096;
@@ -287,7 +287,7 @@ fn apart(stage: &mut Stage, temporaries: usize, first: bool) -> (Vec<usize>, Opt
         let result = (parameters.buffers[at], parameters.starts[at], some(parameters.stride(at)));
         let mut add = |mode, (buffer, start, strides): (BufferRef, i64, Vec<i64>)| {
             let number = joined.slots.len() as u16;
-            joined.slots.push(Slot { dtype, mode, inner: StrideClass::Other, same_as: number });
+            joined.slots.push(Slot { dtype, mode, same_as: number });
             numbers.buffers.push(buffer);
             numbers.starts.push(start);
             numbers.strides.extend(strides);

@@ -10,7 +10,7 @@ use crate::stream::Home;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_kernel::{BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, StrideClass, lower};
+use bh_kernel::{BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, lower};
 
 /// A part of a scatter: of the output's outermost dimension, and of the indices.
 struct Share {
@@ -23,7 +23,7 @@ fn accesses(batch: &BatchRef<'_>, views: &[(View, u32, SlotMode)]) -> Stage {
     let mut stage = Stage { kernel: Kernel::default(), parameters: Parameters::default() };
     for (number, (view, base, mode)) in views.iter().enumerate() {
         let dtype = batch.bases[*base as usize].dtype();
-        let slot = Slot { dtype, mode: *mode, inner: StrideClass::Other, same_as: number as u16 };
+        let slot = Slot { dtype, mode: *mode, same_as: number as u16 };
         stage.kernel.slots.push(slot);
         stage.parameters.extents = view.shape().to_vec();
         stage.parameters.buffers.push(BufferRef::Base(*base));

@@ -1,8 +1,6 @@
 //! A stage under construction: values, slots and constants as they are met, and the nest at the end.
 
-use crate::kernel::{
-    Arg, BufferRef, ConstantRef, GatherSource, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass,
-};
+use crate::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use crate::nest::{self, Access, Nest};
 use crate::table::{NONE, Table};
 use bh_bytecode::{AxisOrder, DType, steps};
@@ -90,7 +88,7 @@ impl Draft {
     }
 
     pub(super) fn slot(&mut self, dtype: DType, mode: SlotMode, buffer: BufferRef, access: Access) -> u16 {
-        let slot = Slot { dtype, mode, inner: StrideClass::Other, same_as: 0 };
+        let slot = Slot { dtype, mode, same_as: 0 };
         self.slots.push((slot, buffer, access));
         (self.slots.len() - 1) as u16
     }
@@ -122,12 +120,6 @@ impl Draft {
         };
         let mut first = Table::default();
         for (index, ((mut slot, buffer), access)) in slots.into_iter().zip(rest).enumerate() {
-            slot.inner = match access.strides[rank - 1] {
-                _ if parameters.extents[rank - 1] == 1 && slot.mode != SlotMode::Index => StrideClass::Unit,
-                0 => StrideClass::Zero,
-                1 => StrideClass::Unit,
-                _ => StrideClass::Other,
-            };
             let same = |other: usize| {
                 parameters.buffers[other] == buffer
                     && buffer != BufferRef::None

@@ -73,17 +73,6 @@ pub enum Dim {
     Reduced,
 }
 
-/// The stride of a slot along the innermost dimension, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StrideClass {
-    /// Always the same element.
-    Zero,
-    /// Neighbours in memory.
-    Unit,
-    /// Anything else.
-    Other,
-}
-
 /// How a slot is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotMode {
@@ -111,8 +100,6 @@ pub struct Slot {
     pub dtype: DType,
     /// How it is used.
     pub mode: SlotMode,
-    /// The stride along the innermost dimension.
-    pub inner: StrideClass,
     /// The first slot that addresses exactly the same memory in the same order; this slot's own number if none does.
     pub same_as: u16,
 }

@@ -26,7 +26,7 @@ mod window;
 pub use footprint::footprint;
 pub use kernel::{
     Arg, BufferRef, ConstantRef, Dim, GatherSource, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step,
-    StrideClass, Temporary,
+    Temporary,
 };
 pub use lower::{copy_stage, lower, lower_product};
 pub use nest::{Axis, fold_axes};

@@ -12,13 +12,17 @@ pub struct Survey<'a> {
     found: OnceCell<Found>,
 }
 
-struct Found {
+/// What is known of blocks and bases.
+pub(crate) struct Found {
     lowered: Vec<Lowered>,
     /// For each block the copies of what its renames leave unwritten.
-    copies: Vec<Vec<Stage>>,
-    uses: Vec<(u32, u32)>,
-    synced: Vec<bool>,
-    pitches: Vec<i64>,
+    pub(crate) copies: Vec<Vec<Stage>>,
+    /// The first and the last block that compute with a base.
+    pub(crate) uses: Vec<(u32, u32)>,
+    /// Does the program ask for the data of a base?
+    pub(crate) synced: Vec<bool>,
+    /// The largest stride of an outermost loop in a base; 1 if there is none.
+    pub(crate) pitches: Vec<i64>,
 }
 
 impl<'a> Survey<'a> {
@@ -42,27 +46,8 @@ impl<'a> Survey<'a> {
         *self.block(block) != Lowered::Nothing
     }
 
-    /// The copies of what a block's renames leave unwritten.
-    pub(crate) fn copies(&self, block: u32) -> &[Stage] {
-        &self.found().copies[block as usize]
-    }
-
-    /// The first and the last block that use a base otherwise than to ask for its data or to end it.
-    pub(crate) fn uses(&self, base: u32) -> (u32, u32) {
-        self.found().uses[base as usize]
-    }
-
-    /// Does the program ask for the data of a base?
-    pub(crate) fn is_synced(&self, base: u32) -> bool {
-        self.found().synced[base as usize]
-    }
-
-    /// The largest stride of an outermost loop in a base; 1 if there is none.
-    pub(crate) fn pitch(&self, base: u32) -> i64 {
-        self.found().pitches[base as usize]
-    }
-
-    fn found(&self) -> &Found {
+    /// What is known of the blocks, which are lowered now if they were not.
+    pub(crate) fn found(&self) -> &Found {
         self.found.get_or_init(|| Found::new(self.batch))
     }
 }

@@ -1,6 +1,6 @@
 //! The text form of stages, for golden tests and reports.
 
-use crate::kernel::{Arg, BufferRef, Dim, Lowered, Slot, SlotMode, Special, Stage, Step, StrideClass};
+use crate::kernel::{Arg, BufferRef, Dim, Lowered, SlotMode, Special, Stage, Step};
 use std::fmt::{self, Display, Write};
 
 impl Display for Arg {
@@ -12,17 +12,19 @@ impl Display for Arg {
     }
 }
 
-fn slot_text(slot: &Slot) -> String {
+fn slot_text(stage: &Stage, index: usize) -> String {
+    let (slot, parameters) = (&stage.kernel.slots[index], &stage.parameters);
     let mode = match slot.mode {
         SlotMode::Read => "read",
         SlotMode::Write => "write",
         SlotMode::Result => "result",
         SlotMode::Index => "index",
     };
-    let inner = match slot.inner {
-        StrideClass::Zero => "broadcast",
-        StrideClass::Unit => "unit",
-        StrideClass::Other => "strided",
+    let inner = match parameters.stride(index).last() {
+        _ if parameters.extents.last() == Some(&1) && slot.mode != SlotMode::Index => "unit",
+        Some(0) => "broadcast",
+        Some(1) => "unit",
+        _ => "strided",
     };
     format!("{mode} {} {inner}", slot.dtype)
 }
@@ -47,7 +49,7 @@ impl Display for Stage {
         f.write_char('\n')?;
         for (index, slot) in kernel.slots.iter().enumerate() {
             let (buffer, start) = (buffer_text(parameters.buffers[index]), parameters.starts[index]);
-            write!(f, "  s{index}: {} {buffer} + {start} {:?}", slot_text(slot), parameters.stride(index))?;
+            write!(f, "  s{index}: {} {buffer} + {start} {:?}", slot_text(self, index), parameters.stride(index))?;
             if slot.same_as as usize != index {
                 write!(f, " = s{}", slot.same_as)?;
             }

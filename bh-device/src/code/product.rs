@@ -7,7 +7,7 @@ use crate::driver::{MatrixPlace, MatrixProduct, Task};
 use bh_bytecode::contraction::{Loops, are_large};
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
-use bh_kernel::{Arg, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step, StrideClass};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step};
 
 /// Blocks of this many rows and columns are counted where a result is small; up to `SMALL` of them, the inner loop is cut so that
 /// about `PARTS` parts come of all, each with `TERMS` terms at least. These depend on nothing but shapes, so that results have the
@@ -186,7 +186,7 @@ impl Product {
         let dims: Vec<(Dim, &Loop<3>)> =
             if inside { kept.chain(reduced).collect() } else { reduced.chain(kept).collect() };
         let dtype = self.dtype;
-        let slot = |mode, same_as| Slot { dtype, mode, inner: StrideClass::Other, same_as };
+        let slot = |mode, same_as| Slot { dtype, mode, same_as };
         let kernel = Kernel {
             dims: dims.iter().map(|(dim, _)| *dim).collect(),
             slots: vec![slot(SlotMode::Read, 0), slot(SlotMode::Read, 1), slot(SlotMode::Result, 2)],

@@ -9,7 +9,7 @@ use super::vector::vector;
 use super::{Code, Fold, KernelMemory, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
-use bh_kernel::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use bh_kernel::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use std::fmt::Write;
 
 /// The kernels of a stage, in order; `scratch` gets the bytes of each piece of memory between them. None if there is
@@ -79,7 +79,7 @@ fn finish(stage: &Stage, kept: &[i64], splits: i64) -> Stage {
         let result = stage.kernel.slots[slot as usize];
         let add = |kernel: &mut Kernel, parameters: &mut Parameters, mode, buffer, start, strides: &[i64]| {
             let place = kernel.slots.len() as u16;
-            kernel.slots.push(Slot { dtype: result.dtype, mode, inner: StrideClass::Unit, same_as: place });
+            kernel.slots.push(Slot { dtype: result.dtype, mode, same_as: place });
             parameters.buffers.push(buffer);
             parameters.starts.push(start);
             parameters.strides.extend_from_slice(strides);

@@ -5,7 +5,7 @@ use super::draft::{Draft, DraftNest, Home, Source};
 use super::model::Size;
 use super::{TileNest, TileRows, TileSlot, Tiling, versions};
 use crate::window::SlidingRename;
-use crate::{BufferRef, Parameters, Stage, StrideClass};
+use crate::{BufferRef, Parameters, Stage};
 
 impl Draft {
     /// The tiling, with these sizes.
@@ -111,14 +111,6 @@ impl Finish<'_> {
                 stage.parameters.strides[slot * rank + 1] = rows.column;
             }
         }
-        // Where lines are columns, these are neighbours though a nest has one only.
-        for (slot, known) in stage.kernel.slots.iter_mut().enumerate().filter(|_| rank == 2) {
-            known.inner = match stage.parameters.strides[slot * rank + 1] {
-                0 => StrideClass::Zero,
-                1 => StrideClass::Unit,
-                _ => StrideClass::Other,
-            };
-        }
         (stage, slots)
     }
 
@@ -136,7 +128,7 @@ impl Finish<'_> {
                 .for_each(|(list, last)| list.push(last));
         }
         let dtype = self.chain.batch.bases[known.base as usize].dtype();
-        let kernel = versions::copy_kernel(dtype, extents.len(), 1);
+        let kernel = versions::copy_kernel(dtype, extents.len());
         let (from, to) = if load { (there, here) } else { (here, there) };
         let parameters = Parameters {
             extents,

@@ -43,8 +43,9 @@ impl<'a> Parts<'a> {
 
     /// The last block that uses a base whose content ends with the batch; `None` if it lives on.
     pub(super) fn end(&self, base: u32) -> Option<u32> {
-        let dies = self.survey.batch.bases[base as usize].has(base_flags::DIES) && !self.survey.is_synced(base);
-        dies.then(|| self.survey.uses(base).1)
+        let found = self.survey.found();
+        let dies = self.survey.batch.bases[base as usize].has(base_flags::DIES) && !found.synced[base as usize];
+        dies.then(|| found.uses[base as usize].1)
     }
 }
 
@@ -55,7 +56,7 @@ impl Block {
             Lowered::Loops(stages, temporaries) if temporaries.is_empty() => stages,
             Lowered::Loops(..) | Lowered::Special(_) => return Block::Apart,
         };
-        let stages = || stages.iter().chain(survey.copies(block));
+        let stages = || stages.iter().chain(&survey.found().copies[block as usize]);
         let fits = |step: &Step| !matches!(step, Step::Gather { .. } | Step::Reduce { .. });
         let fits = |stage: &Stage| stage.kernel.steps.iter().all(fits) && stage.parameters.iterations() > 0;
         if !stages().all(fits) {

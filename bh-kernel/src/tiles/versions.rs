@@ -4,7 +4,7 @@
 use super::chain::{Chain, Nest};
 use super::grid::{Grid, Position};
 use super::part::{Area, area};
-use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step, StrideClass};
+use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, base_flags};
 
 /// A nest that writes most of an array leaves at most one part of so many.
@@ -83,7 +83,7 @@ fn copy(base: u32, dtype: DType, grid: Grid, area: Area) -> Stage {
     }
     let start = area[0].0 * grid.row + area[1].0 * grid.column + area[2].0;
     Stage {
-        kernel: copy_kernel(dtype, extents.len(), strides[strides.len() - 1]),
+        kernel: copy_kernel(dtype, extents.len()),
         parameters: Parameters {
             buffers: vec![BufferRef::Base(base), BufferRef::Fresh(base)],
             starts: vec![start; 2],
@@ -95,10 +95,9 @@ fn copy(base: u32, dtype: DType, grid: Grid, area: Area) -> Stage {
     }
 }
 
-/// A kernel of so many dimensions that copies elements which are so far apart.
-pub(super) fn copy_kernel(dtype: DType, dims: usize, stride: i64) -> Kernel {
-    let inner = if stride == 1 { StrideClass::Unit } else { StrideClass::Other };
-    let slot = |mode, same_as| Slot { dtype, mode, inner, same_as };
+/// A kernel of so many dimensions that copies elements.
+pub(super) fn copy_kernel(dtype: DType, dims: usize) -> Kernel {
+    let slot = |mode, same_as| Slot { dtype, mode, same_as };
     Kernel {
         dims: vec![Dim::Kept; dims],
         slots: vec![slot(SlotMode::Read, 0), slot(SlotMode::Write, 1)],

@@ -220,7 +220,7 @@ impl<'a> Chain<'a> {
         for stage in stages {
             windowed |= self.stage(block, stage.clone(), &fresh);
         }
-        for copy in self.survey.copies(block) {
+        for copy in &self.survey.found().copies[block as usize] {
             windowed |= self.stage(block, copy.clone(), &fresh);
         }
         for rename in renames {
@@ -239,7 +239,7 @@ impl<'a> Chain<'a> {
         self.arrays.push(Array {
             base,
             dtype,
-            pitch: if base == NO_BASE { 1 } else { self.survey.pitch(base) },
+            pitch: self.survey.found().pitches.get(base as usize).copied().unwrap_or(1),
             len,
             temporary,
             fresh: false,

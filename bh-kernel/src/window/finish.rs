@@ -76,7 +76,7 @@ fn size(array: &Array) -> i64 {
 /// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
 pub(super) fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
     let Some(base) = chain.batch.bases.get(array.base as usize) else { return false };
-    let uses = chain.survey.uses(array.base);
+    let uses = chain.survey.found().uses[array.base as usize];
     let ends =
         array.replaced.is_some_and(|block| block < chain.end) || (base.has(base_flags::DIES) && uses.1 < chain.end);
     let begins = array.fresh || (base.has(base_flags::BORN) && uses.0 >= chain.first);
@@ -88,7 +88,7 @@ pub(super) fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
         || !begins
         || aliased
         || base.has(base_flags::PINNED)
-        || chain.survey.is_synced(array.base)
+        || chain.survey.found().synced[array.base as usize]
         || array.accesses.iter().any(|access| access.write && access.rows.first != access.rows.last)
     {
         return false;

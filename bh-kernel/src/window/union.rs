@@ -163,7 +163,7 @@ impl Union {
     /// The slot of a part, moved.
     fn slot(&mut self, part: Part<'_>, slot: usize, before: &[i64]) -> Option<u16> {
         let (array, (strides, start)) = (part.arrays[slot], moved(part, slot, before));
-        let Slot { dtype, mode, inner, .. } = part.stage.kernel.slots[slot];
+        let Slot { dtype, mode, .. } = part.stage.kernel.slots[slot];
         let same = |&at: &usize| self.arrays[at] == array && self.is_at(at, (strides, start));
         let number = self.arrays.len();
         let same_as = (0..number).find(same).unwrap_or(number);
@@ -172,7 +172,7 @@ impl Union {
         }
         let buffer = self.buffer(array, part.stage.parameters.buffers[slot]);
         let Stage { kernel, parameters } = &mut self.stage;
-        kernel.slots.push(Slot { dtype, mode, inner, same_as: same_as as u16 });
+        kernel.slots.push(Slot { dtype, mode, same_as: same_as as u16 });
         parameters.buffers.push(buffer);
         parameters.starts.push(start);
         parameters.strides.extend_from_slice(strides);

@@ -1,6 +1,6 @@
 //! What of a stage its machine code depends on.
 
-use crate::shape::{FoldTree, Lines, LoopShape, RepeatForm, Schedule};
+use crate::shape::{FoldTree, Lines, LoopShape, Schedule, joined};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Divider, Folds, LANES, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
@@ -113,20 +113,18 @@ fn slot_form(
     let (slot, strides) = (&stage.kernel.slots[index], stage.parameters.stride(index));
     let inner = lines.inner_dim();
     let repeats = slot.mode == SlotMode::Read && lines.repeats(strides);
-    let repeat = match lines.shape {
-        LoopShape::JoinedRows => RepeatForm::of(slot, (strides[lines.dim], strides[inner]), lines.row)?,
-        _ => RepeatForm::None,
+    let along = match lines.shape {
+        LoopShape::JoinedRows => joined(slot, (strides[lines.dim], strides[inner]), lines.row)?,
+        _ => Stride::of(strides[inner]),
     };
-    let stride = match (slot.mode, strides[inner]) {
-        _ if repeat == RepeatForm::Again => Stride::Again,
-        _ if repeat == RepeatForm::Cycle => Stride::Cycle,
+    let stride = match (slot.mode, along) {
         (SlotMode::Index, _) => Stride::Other,
         (SlotMode::Result, _) => Stride::Zero,
         _ if repeats => Stride::Unit,
-        (_, 1) => Stride::Unit,
-        (SlotMode::Read, 0) => Stride::Zero,
-        (SlotMode::Read, step) if !slot.dtype.is_complex() => sparse(step),
-        _ => Stride::Other,
+        (SlotMode::Write, Stride::Unit) => Stride::Unit,
+        (SlotMode::Write, _) => Stride::Other,
+        (SlotMode::Read, _) if along.is_sparse() && slot.dtype.is_complex() => Stride::Other,
+        (SlotMode::Read, _) => along,
     };
     // What is repeated lies in memory of its own.
     let is_near = stride.step().is_some() && slot.mode == SlotMode::Read && !repeats;
@@ -152,16 +150,6 @@ fn can_join(request: &Request) -> bool {
     let is_plain =
         |slot: &SlotForm| slot.mode != SlotMode::Result || !(slot.dtype == DType::Bool || slot.dtype.is_complex());
     request.folds == Folds::Lanes && request.slots.iter().all(|slot| is_alone(slot) && is_plain(slot))
-}
-
-/// The form of a stride of `step` elements, not 0 or 1.
-fn sparse(step: i64) -> Stride {
-    match step {
-        2 => Stride::Two,
-        3 => Stride::Three,
-        4 => Stride::Four,
-        _ => Stride::Other,
-    }
 }
 
 /// An earlier slot at a small fixed distance from a slot. Those that leave out elements of memory are near each other where

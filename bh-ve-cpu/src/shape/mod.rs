@@ -12,5 +12,5 @@ pub(crate) use chunks::split;
 pub(crate) use fold::{FoldLoops, FoldTree, Unit};
 pub(crate) use levels::{LoopLevel, SlotPlan};
 pub(crate) use lines::{LONG_ROW, Lines, LoopShape};
-pub(crate) use repeat::RepeatForm;
+pub(crate) use repeat::joined;
 pub(crate) use schedule::{MapLoops, Schedule};

@@ -1,29 +1,18 @@
 //! How slots lie where short rows may be one long row for compiled code.
 
+use bh_jit_abi::Stride;
 use bh_kernel::{Slot, SlotMode, Stage};
 
-/// How a slot repeats elements where short rows are one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RepeatForm {
-    /// Not at all: it goes on from row to row.
-    None,
-    /// Each row is an element, the next one of its neighbours.
-    Again,
-    /// All rows are the same neighbours.
-    Cycle,
-}
-
-impl RepeatForm {
-    /// How a slot with these strides from row to row and along rows of `row` elements does that; `None` if it does
-    /// something else.
-    pub(crate) fn of(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<RepeatForm> {
-        let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex();
-        match (outer, inner) {
-            _ if outer == inner.wrapping_mul(row) => Some(RepeatForm::None),
-            (1, 0) if may => Some(RepeatForm::Again),
-            (0, 1) if may => Some(RepeatForm::Cycle),
-            _ => None,
-        }
+/// How a slot with these strides from row to row and along rows of `row` elements lies in one row of all of them: it goes on from
+/// row to row, or each row is one element, the next one of its neighbours, or all rows are the same neighbours. `None` if it does
+/// something else.
+pub(crate) fn joined(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<Stride> {
+    let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex();
+    match (outer, inner) {
+        _ if outer == inner.wrapping_mul(row) => Some(Stride::of(inner)),
+        (1, 0) if may => Some(Stride::Again),
+        (0, 1) if may => Some(Stride::Cycle),
+        _ => None,
     }
 }
 
@@ -32,7 +21,7 @@ pub(super) fn repeats(Stage { kernel, parameters }: &Stage) -> bool {
     let dim = parameters.extents.len() - 1;
     let repeats = |(index, slot): (usize, &Slot)| {
         let strides = parameters.stride(index);
-        RepeatForm::of(slot, (strides[dim - 1], strides[dim]), parameters.extents[dim]).is_some()
+        joined(slot, (strides[dim - 1], strides[dim]), parameters.extents[dim]).is_some()
     };
     !kernel.reduces() && kernel.slots.iter().enumerate().all(repeats)
 }

@@ -103,6 +103,18 @@ pub enum Stride {
 }
 
 impl Stride {
+    /// That of elements which are `step` elements of memory apart.
+    pub fn of(step: i64) -> Stride {
+        match step {
+            0 => Stride::Zero,
+            1 => Stride::Unit,
+            2 => Stride::Two,
+            3 => Stride::Three,
+            4 => Stride::Four,
+            _ => Stride::Other,
+        }
+    }
+
     /// Elements of memory from one to the next, if that is a part of the code.
     pub fn step(self) -> Option<u16> {
         match self {
