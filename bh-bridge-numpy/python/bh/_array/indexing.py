@@ -9,7 +9,7 @@ from .. import _native
 from .._numpy import fallback, immediate
 from .._ufunc.axes import stand_in
 from .conversion import assigned, astype, in_order, lower_nested, moved, native, store, to_write
-from .element_types import BOOL, INT64
+from .element_types import BOOL, INT64, is_integer
 from .layout import repeats
 from .memory import apart, ranks_of
 
@@ -342,13 +342,25 @@ def _affine(array, key):
     return _native.window(array, start, list(shape), stride)
 
 
+def _without_range(part):
+    """A part of a key, with an array in the place of a range."""
+    return np.arange(part.start, part.stop, part.step) if type(part) is range else part
+
+
+def _chooses_nothing(array, key, value):
+    """Are these an empty array of indices, and as many values of the array's type?"""
+    if not type(key) is type(value) is ndarray or key.size or not is_integer(key._code) or value._code != array._code:
+        return False
+    return bool(array.ndim) and value.shape == key.shape + array.shape[1:]
+
+
 def get(array, key, in_c=False):
     """What an advanced key selects: a new array; for the indices of a loop the view that they go over. In memory, the dimensions of
     index arrays come first, unless the array is to be in C's order."""
     if any(hasattr(part, "factors") for part in (key if type(key) is tuple else (key,))):
         return _affine(array, key)
-    if isinstance(key, tuple) and type(key) is not tuple:
-        return array[tuple(key)]
+    if isinstance(key, tuple) and (type(key) is not tuple or range in map(type, key)):
+        return array[tuple(map(_without_range, key))]
     if isinstance(key, (bool, np.bool_)) or type(key) is ndarray and key._code == BOOL and not key.ndim:
         return in_order(array[None], "K") if key else _native.empty((0, *array.shape), array._code)
     try:
@@ -380,8 +392,10 @@ def get(array, key, in_c=False):
 
 def set(array, key, value):
     """Assigns to what any key selects."""
-    if isinstance(key, tuple) and type(key) is not tuple:
-        array[tuple(key)] = value
+    if isinstance(key, tuple) and (type(key) is not tuple or range in map(type, key)):
+        array[tuple(map(_without_range, key))] = value
+        return None
+    if _chooses_nothing(array, key, value):
         return None
     view = _native.basic_view(array, key)
     if view is None and repeats(array):
