@@ -47,15 +47,18 @@ def roll(a, shift, axis=None):
     a = native(a)
     if axis is None:
         return reshape(roll(reshape(a, (-1,)), int(np.sum(fallback.lower(shift))), 0), a.shape)
-    axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
-    distances, places = np.broadcast_arrays(np.asarray(fallback.lower(shift)), axes)
-    if places.ndim > 1:
-        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     total = [0] * a.ndim
-    for place, distance in zip(places.tolist(), distances.tolist()):
-        total[place] += int(distance)
+    if type(axis) is type(shift) is int and -a.ndim <= axis < a.ndim:
+        total[axis] = shift
+    else:
+        axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
+        distances, places = np.broadcast_arrays(np.asarray(fallback.lower(shift)), axes)
+        if places.ndim > 1:
+            raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+        for place, distance in zip(places.tolist(), distances.tolist()):
+            total[place] += int(distance)
     distances = [distance % extent if extent else 0 for distance, extent in zip(total, a.shape)]
-    axes = axes_in_memory("K", a.shape, a._stride)
+    axes = None if a._contiguous else axes_in_memory("K", a.shape, a._stride)
     if axes is None:
         return _native.roll(a, distances)
     return _native.turned_back(_native.roll(_native.transpose(a, axes), [distances[axis] for axis in axes]), axes)

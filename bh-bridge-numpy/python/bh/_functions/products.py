@@ -155,6 +155,8 @@ _dot = falls_back(_dot, np.dot)
 @falls_back
 def vdot(a, b, /):
     """The scalar product of all elements, the first conjugated."""
+    if type(a) is type(b) is ndarray and a.ndim == b.ndim == 1 and a.size == b.size and a._code == b._code and not is_complex(a._code):
+        return dot(a, b)
     a, b, code = _same_type(a, b)
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
