@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _native
 from .._array.conversion import warn
+from .._array.element_types import BOOL, CODE, is_inexact
 from .._jit.symbols import here
 from . import fallback
 
@@ -146,7 +147,10 @@ def after(function, arguments, options, result):
 
 def _shows(result, where):
     """Is an element of the result no finite number where a mask is true?"""
-    return result.dtype.kind in "fc" and not np.isfinite(fallback.lower(result), where=where, out=np.ones(result.shape, bool)).all()
+    if not is_inexact(result._code if type(result) is ndarray else CODE.get(result.dtype, BOOL)):
+        return False
+    shown = fallback.lower(result)
+    return not (np.isfinite(shown) if where is True else np.isfinite(shown, where=where, out=np.ones(result.shape, bool))).all()
 
 
 def _after_division(function, arguments, out, result):

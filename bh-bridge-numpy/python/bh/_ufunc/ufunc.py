@@ -7,7 +7,7 @@ import numpy as np
 from .. import _native
 from .._array import conversion
 from .._array.conversion import assigned, astype, decides, in_order, mask_from, moved, native, order_of, warn
-from .._array.element_types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_integer, is_real
+from .._array.element_types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_inexact, is_integer, is_real
 from .._array.layout import repeats
 from .._jit.symbols import Symbol, learn
 from .._numpy import fallback, floating_point
@@ -38,6 +38,14 @@ def operand_of(value):
         raise Fallback(f"{kind.__name__} has universal functions or results of its own")
     value = native(value)
     return value, value._code
+
+
+def plain_code(value):
+    """The code of an operand that needs no conversion; None for others."""
+    kind = type(value)
+    if kind is ndarray:
+        return value._code
+    return BOOL if kind is bool else WEAK[kind] if kind in WEAK else CODE.get(value.dtype) if isinstance(value, np.generic) else None
 
 
 def resolution_type(code):
@@ -73,20 +81,19 @@ class _Documentation:
 class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     __doc__ = _Documentation()
     # What programs look at, and may change, is in a dictionary beside these, as NumPy's is.
-    __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _learned _loops __dict__ __weakref__".split()
+    __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _learned _known _loops __dict__ __weakref__".split()
 
     def __new__(cls, function):
         return super().__new__(cls, function.nin, function)
 
     def __init__(self, function):
         self._np = self._bh_numpy = function
-        self._learned = set()
         self.__name__ = function.__name__
         vars(self).update(function.__dict__)
         self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
         self.types, self.ntypes = function.types, function.ntypes
         self.identity, self.signature = function.identity, function.signature
-        self._loops = {}
+        self._learned, self._known, self._loops = set(), set(), {}
 
     def __repr__(self):
         return f"<ufunc '{self.__name__}'>"
@@ -163,6 +170,10 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
         if floating_point.asked_here():
             return self._tell(args, kwargs)
+        if not kwargs and self._learns(args):
+            result = self(*args)
+            floating_point.after(self._np, args, kwargs, result)
+            return fallback.given(result)
         kept = floating_point.kept(args, kwargs.get("out"))
         try:
             result = self._record(args, **kwargs)
@@ -174,6 +185,17 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             return fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
         floating_point.after(self._np, kept, kwargs, result)
         return fallback.given(result)
+
+    def _learns(self, args):
+        """Has the first call with operands of some types the table of known calls serve those from now on; says whether it does."""
+        codes = tuple(map(plain_code, args))
+        if codes in self._known or None in codes:
+            return False
+        self._known.add(codes)
+        found = entry(self, codes)
+        if found is not None:
+            self._serve(codes, *found)
+        return found is not None
 
     def _within_little(self, args, where, out=None, **options):
         """NumPy's work into `out` where a mask is true, if the arrays are little and computed, and the function rounds in one way."""
@@ -250,7 +272,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         check_casts(self._np, codes, loop, outs, casting)
         if where is not True:
             operands = [_within_mask(self.__name__, value, code, where) for value, code in zip(operands, loop)]
-        results = self._loop(operands, codes, loop, plain=signature is None)
+        results = self._loop(operands, loop)
         if order != "K":
             results = [result if target is not None else _ordered(result, order, operands) for result, target in zip(results, outs)]
         if where is True and all(target is None for target in outs):
@@ -258,39 +280,58 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         stored = tuple(store(result, target, where) for result, target in zip(results, outs))
         return stored[0] if self.nout == 1 else stored
 
-    def _loop(self, operands, codes, loop, plain):
-        """Results of the function on operands, in the types of the loop."""
-        name = self.__name__
-        kind, output = loop[0], loop[-1]
-        inputs = loop[: self.nin]
+    def _plan(self, loop):
+        """The opcode that is the loop of these codes, with the types of its inputs and its output; None if there is none."""
+        name, kind, output = self.__name__, loop[0], loop[-1]
         if name in BOOLEAN:
-            return [self._direct(BOOLEAN[name], operands, codes, (BOOL,) * (self.nin + 1), plain)]
+            return BOOLEAN[name], BOOL, BOOL
         opcode = DIRECT.get(name)
-        if opcode is not None and inputs == (kind,) * self.nin and _native.is_legal(opcode, kind, output, self.nin):
+        fits = opcode is not None and loop[: self.nin] == (kind,) * self.nin
+        return (opcode, kind, output) if fits and _native.is_legal(opcode, kind, output, self.nin) else None
+
+    def _loop(self, operands, loop):
+        """Results of the function on operands, in the types of the loop."""
+        name, plan = self.__name__, self._plan(loop)
+        if plan is not None:
+            opcode, kind, _ = plan
             if name == "power" and is_integer(kind):
-                plain = False
                 check_exponent(operands[0], converted_to(operands[1], kind))
-            return [self._direct(opcode, operands, codes, loop, plain)]
+            converted = [converted_to(operand, kind) for operand in operands]
+            if not any(type(operand) is ndarray for operand in converted):
+                converted[0] = _native.full((), kind, converted[0])
+            return [_native.operate(opcode, converted)]
         compose = COMPOSED.get(name)
         if compose is None:
             raise Fallback("")
+        kind, inputs = loop[0], loop[: self.nin]
         converted = [converted_to(operand, code) for operand, code in zip(operands, inputs)]
         axes = _native.memory_order([operand for operand in converted if type(operand) is ndarray])
         results = compose(kind, *converted) if axes is None else _turned(compose, kind, converted, axes)
-        if plain and self.nin == 1 and name in FORMS and type(operands[0]) is ndarray and output == kind:
-            opcode, form = FORMS[name]
-            self._serve(codes, "logical_and" if (name, kind) == ("square", BOOL) else opcode, kind, output, form)
         results = results if isinstance(results, tuple) else (results,)
         return [astype(result, _DTYPES[code]) for result, code in zip(results, loop[self.nin :])]
 
-    def _direct(self, opcode, operands, codes, loop, plain):
-        kind = loop[0]
-        if plain and self.nin <= 2 and not (kind == BOOL and any(code >= 13 or is_complex(code) for code in codes)):
-            self._serve(codes, opcode, kind, loop[-1])
-        converted = [converted_to(operand, kind) for operand in operands]
-        if not any(type(operand) is ndarray for operand in converted):
-            converted[0] = _native.full((), kind, converted[0])
-        return _native.operate(opcode, converted)
+
+def entry(mine, codes):
+    """How calls of a function with operands of these codes are recorded without Python: the opcode, the types of its inputs and of its
+    output, and what it is given. None if Python has to serve them, errors included."""
+    if not len(codes) == mine.nin <= 2 or mine.signature is not None:
+        return None
+    try:
+        loop = mine._resolve(codes)
+        plan = mine._plan(loop)
+    except (Fallback, TypeError):
+        return None
+    name, kind, output = mine.__name__, loop[0], loop[-1]
+    if plan is None:
+        fails = name == "reciprocal" and not is_inexact(kind) or name == "negative" and kind == BOOL
+        if mine.nin > 1 or name not in FORMS or output != kind or fails:
+            return None
+        opcode, form = FORMS[name]
+        return "logical_and" if (name, kind) == ("square", BOOL) else opcode, kind, output, form
+    opcode, kind, output = plan
+    if name == "power" and is_integer(kind) or kind == BOOL and any(code in WEAK_TYPES or is_complex(code) for code in codes):
+        return None
+    return opcode, kind, output, "plain"
 
 
 # What stands outside of a mask, of which no function has an error; the functions that would have one of 1, and those that have some
