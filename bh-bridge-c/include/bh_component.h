@@ -35,15 +35,15 @@ extern "C" {
 #define BH_STATUS_TYPE 202
 /* Shapes do not fit each other. */
 #define BH_STATUS_SHAPE 203
-/* A view or an index leaves its base. */
+/* A view or an index is outside its base. */
 #define BH_STATUS_BOUNDS 204
-/* A handle is null, freed or of another context. */
+/* A handle is null, freed or from another context. */
 #define BH_STATUS_HANDLE 205
 /* A batch is malformed. */
 #define BH_STATUS_BATCH 206
 /* The context was shut down. */
 #define BH_STATUS_SHUTDOWN 207
-/* Nothing in the stack can do it. */
+/* No component of the stack supports the operation. */
 #define BH_STATUS_UNSUPPORTED 301
 /* Out of memory. */
 #define BH_STATUS_MEMORY 401
@@ -53,7 +53,7 @@ extern "C" {
 #define BH_STATUS_EXECUTION 501
 /* A component panicked. */
 #define BH_STATUS_PANIC 502
-/* A check that the user asked for found an operation that makes a bad number. */
+/* A check that the user asked for found an operation with a bad result. */
 #define BH_STATUS_CHECK 503
 
 /* Access to data, combined by or. */
@@ -79,29 +79,30 @@ extern "C" {
 /* What a component can do. */
 /* All calls must come from one thread, the executor's. */
 #define BH_CAPABILITY_THREAD_AFFINE 1ull
-/* The engine carries out renames; the fuser adds them only then. */
+/* The engine performs renames. The fuser adds renames only if the engine announces this. */
 #define BH_CAPABILITY_RENAMES 2ull
 /* The engine calls `bh_registry_table.block_done` itself, as each block ends; otherwise the host does. */
 #define BH_CAPABILITY_RETIRES_BLOCKS 4ull
 /* `execute` may return before the work is done, with a ticket. */
 #define BH_CAPABILITY_ASYNCHRONOUS 8ull
-/* Process-bound: refuses to live on in a forked child. */
+/* Bound to its process: cannot be used in a forked child. */
 #define BH_CAPABILITY_NO_FORK 16ull
 /* Calls about data (read, write, map, unmap, adopt, export, pin, prefetch, detach, residency, retire) may come */
-/* from other threads while `execute`, `wait` or others of them run. */
+/* from other threads, and overlap `execute`, `wait` and each other. */
 #define BH_CAPABILITY_CONCURRENT_DATA 32ull
-/* `serve` is to be called: the component owns processes other than the one with the program. */
+/* The host must call `serve`: the component also runs in processes that do not run the program. */
 #define BH_CAPABILITY_SERVES 64ull
-/* `progress` is to be called while engines compute and while others wait. */
+/* The host must call `progress` while engines compute and while others wait. */
 #define BH_CAPABILITY_PROGRESS 128ull
-/* `evaluate` may be called, from any thread and at any time. */
+/* `evaluate` may be called from any thread at any time. */
 #define BH_CAPABILITY_EVALUATES 256ull
-/* `predict` says exactly what a batch will take. */
+/* `predict` is exact. */
 #define BH_CAPABILITY_PREDICTS 512ull
-/* All buffers of a block are acquired before anything of it is changed, so that a block which fails for want of lost */
-/* data can be run again in parts. The host looks for such blocks beforehand if it is not announced. */
+/* The engine acquires all buffers of a block before it changes any of them, so that a block that fails because */
+/* data was lost can be run again in parts. If an engine does not announce this, the host looks for such blocks */
+/* beforehand. */
 #define BH_CAPABILITY_ACQUIRES_FIRST 1024ull
-/* `immediate` may be called, from any thread and at any time. */
+/* `immediate` may be called from any thread at any time. */
 #define BH_CAPABILITY_IMMEDIATE 2048ull
 
 /* Kinds of memory of an application. */
@@ -111,31 +112,31 @@ extern "C" {
 #define BH_MEMORY_OPENCL 1u
 /* CUDA; the handle is an address of a device's memory (`CUdeviceptr`). */
 #define BH_MEMORY_CUDA 2u
-/* Kinds from here on are an engine's own, agreed upon with its users. */
+/* Kinds from this number up belong to an engine, which agrees on them with its users. */
 #define BH_MEMORY_FIRST_PRIVATE 65536u
 
 /* How memory is adopted. */
-/* The owner goes on using the memory: every operation on it is complete when it returns. */
+/* The owner keeps using the memory: every operation on it is complete when the call returns. */
 #define BH_ADOPT_SHARED 0u
-/* bh owns the memory until `release`: it may move the data elsewhere, and stays lazy. */
+/* bh owns the memory until `release`: it may move the data elsewhere, and operations stay lazy. */
 #define BH_ADOPT_DONATED 1u
-/* Nobody writes to the memory, bh neither: writers copy first. Stays lazy. */
+/* Neither the owner nor bh writes to the memory: writers copy first. Operations stay lazy. */
 #define BH_ADOPT_IMMUTABLE 2u
 
 /* How memory is exported. */
-/* The data as it is now; later writers leave it alone. */
+/* The current data; later writers do not change it. */
 #define BH_EXPORT_SNAPSHOT 0u
-/* As SNAPSHOT without a copy as long as nobody writes: later writers copy first. */
+/* As SNAPSHOT, but without a copy until somebody writes: later writers copy first. */
 #define BH_EXPORT_READ_ONLY 1u
 /* The array's own memory, which does not move; both sides write. */
 #define BH_EXPORT_SHARED 2u
 
 /* What `retire` does. */
-/* Its data is brought to host memory; begins the transfer, and waits for it only if the host memory stays in place. */
+/* Copies its data to host memory: starts the transfer, and waits for it only if the host memory must not move. */
 #define BH_RETIRE_SYNC 1u
-/* Its data goes; the base stays and reads as zeros. */
+/* Frees its data; the base stays and reads as zeros. */
 #define BH_RETIRE_FREE 2u
-/* The base goes. */
+/* Removes the base. */
 #define BH_RETIRE_DISCARD 3u
 
 /* The moments of a fork of the process. */
@@ -151,9 +152,9 @@ extern "C" {
 #define BH_LOG_ERROR 1u
 /* Something is wrong but handled. */
 #define BH_LOG_WARN 2u
-/* For the curious. */
+/* Progress of interest to users. */
 #define BH_LOG_INFO 3u
-/* For developers. */
+/* Details for developers. */
 #define BH_LOG_DEBUG 4u
 
 /* Flags of a base. */
@@ -324,13 +325,13 @@ typedef struct bh_adoption {
 /// Outcome of a call: 0 is success; 1xx environment, 2xx input, 3xx unsupported, 4xx resources, 5xx execution.
 typedef int32_t bh_status;
 
-/// What went wrong. The caller owns the record and sets it to "no error" (numbers as in `bh_error_record_clear`, texts
-/// empty); the callee fills in what it knows. Texts are UTF-8 and NUL-terminated.
+/// An error. The caller owns the record and initialises it without an error (numbers as in `bh_error_record_clear`, texts
+/// empty); the callee fills in the parts it knows. Texts are UTF-8 and NUL-terminated.
 typedef struct bh_error_record {
     /// A BH_STATUS_ number.
     bh_status status;
-    /// Index of the block that failed, or BH_NO_BLOCK. An engine that fails stops there: earlier blocks are done, later
-    /// ones untouched; the host poisons what the block writes and calls again for the rest.
+    /// Index of the block that failed, or BH_NO_BLOCK. An engine that fails stops there: earlier blocks are done,
+    /// later ones untouched. The host poisons the outputs of the block and calls again for the rest.
     uint32_t block;
     /// Index of the instruction that failed plus one, or 0 if unknown; the host turns it into file and line.
     uint32_t instr;
@@ -374,19 +375,19 @@ typedef struct bh_view_spec {
     uint32_t rank;
 } bh_view_spec;
 
-/// Elements in host memory with their own layout: the other side of a `read` or `write` of a view.
+/// Elements in host memory with their own layout: source or destination of a `read` or `write` of a view.
 typedef struct bh_host_memory {
-    /// Address of the element that belongs to the view's element (0,…,0).
+    /// Address of the element for index (0,…,0) of the view.
     void *data;
-    /// Strides in bytes, as many as the view has dimensions; may be null if there are none.
+    /// Strides in bytes, one for each dimension of the view; may be null if there are none.
     const int64_t *stride;
     /// Dimensions.
     uint32_t rank;
 } bh_host_memory;
 
-/// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call
-/// that the engine makes to the registry, and while the engine itself is not called; each waits for pending work on the
-/// copy as far as it has to. Functions that are null are replaced by others: a read of a view by `to_host`.
+/// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, also during the
+/// engine's own calls to the registry, and while the engine itself is idle. Each waits only for pending work on its
+/// copy. The registry replaces null functions by others: a read of a view by `to_host`.
 typedef struct bh_attachment_ops {
     /// Bytes of this struct, for growth.
     size_t struct_size;
@@ -394,7 +395,7 @@ typedef struct bh_attachment_ops {
     void *context;
     /// Copies the whole base to host memory. Never null.
     bh_status (*to_host)(void *context, void *handle, void *data, size_t bytes, struct bh_error_record *error);
-    /// Gives up the copy. Never null.
+    /// Drops the copy. Never null.
     void (*drop)(void *context, void *handle);
     /// Copies the elements of a view to host memory.
     bh_status (*read)(void *context,
@@ -410,10 +411,10 @@ typedef struct bh_attachment_ops {
                        const struct bh_view_spec *view,
                        const struct bh_host_memory *memory,
                        struct bh_error_record *error);
-    /// Begins to bring the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
+    /// Starts moving the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
     void (*prefetch)(void *context, void *handle, const struct bh_base *base, const struct bh_view_spec *view);
-    /// Makes a copy of the elements of a view, dense in C order, in the same space; its handle goes to `copy`. It is
-    /// dropped by the same `drop`.
+    /// Copies the elements of a view, dense in C order, within the same space and stores the handle in `copy`. The same
+    /// `drop` frees it.
     bh_status (*clone)(void *context,
                        void *handle,
                        const struct bh_base *base,
@@ -688,19 +689,19 @@ typedef struct bh_batch {
     struct bh_u32_table contracted;
     /// Renames of the blocks.
     struct bh_rename_table renames;
-    /// Uncovered views of the renames.
+    /// Views of the renames that are not covered.
     struct bh_u32_table rename_views;
     /// Attributes of extension methods.
     struct bh_attribute_table attributes;
     /// The key of the batch's structure; empty if there is none.
     struct bh_u64_table key;
-    /// For each base a small number that it keeps while it lives; empty if there are none.
+    /// For each base a small number that is constant while the base lives; empty if there are none.
     struct bh_u32_table slots;
-    /// What is known of the whole batch.
+    /// Facts about the whole batch.
     struct bh_batch_header header;
 } bh_batch;
 
-/// What a component says of itself (and of what lies below it, as far as it passes it up).
+/// The abilities of a component, including those of the components below that it passes up.
 typedef struct bh_capabilities {
     /// BH_CAPABILITY_ bits.
     uint64_t flags;
@@ -712,7 +713,7 @@ typedef struct bh_capabilities {
     double bandwidth;
     /// Fixed cost of one kernel, seconds.
     double launch_seconds;
-    /// Bytes of memory of its own that arrays can be in; 0 if it uses host memory.
+    /// Bytes of the component's own memory for arrays; 0 if it uses host memory.
     uint64_t memory_bytes;
     /// Zero.
     uint64_t reserved_bytes;
@@ -721,7 +722,7 @@ typedef struct bh_capabilities {
 /// Fills in what the component can do.
 typedef void (*bh_capabilities_function)(void *context, struct bh_capabilities *capabilities);
 
-/// A child as its parent sees it: the functions of bh_component_table, none null, with the host in between.
+/// A child as its parent sees it: the functions of bh_component_table, none of them null, with the host in between.
 typedef struct bh_child {
     /// The host's functions; `create` and `destroy` are null.
     const struct bh_component_table *table;
@@ -735,39 +736,41 @@ typedef struct bh_host_table {
     size_t struct_size;
     /// First argument of the functions.
     void *context;
-    /// The value of a config key of this component as text, or null if it is unset. Lists are joined by commas. The text
-    /// lives as long as the instance.
+    /// The value of a config key of this component as text, or null if it is unset. Lists are joined by commas. The
+    /// text lives as long as the instance.
     const char *(*config)(void *context, const char *key);
     /// A new base id.
     uint64_t (*new_base_id)(void *context);
-    /// Host memory of at least `bytes`, aligned to 64, from the reuse cache or fresh; contents are undefined, or
-    /// zero if `zeroed` is 1. Null if the memory limit would be passed or the system has none.
+    /// Host memory of at least `bytes`, aligned to 64, from the reuse cache or fresh; contents are undefined, or zero
+    /// if `zeroed` is 1. Null if it would exceed the memory limit, or if the system has no memory.
     void *(*alloc)(void *context, size_t bytes, int32_t zeroed);
     /// Gives memory back.
     void (*free)(void *context, void *data, size_t bytes);
     /// Writes a line to the log.
     void (*log)(void *context, uint32_t level, const char *text);
-    /// The counter of this name, made at first use; add to it atomically. Lives as long as the instance.
+    /// The counter of this name, created at first use; add to it atomically. Lives as long as the instance.
     uint64_t *(*counter)(void *context, const char *name);
-    /// Nanoseconds on the clock of the trace; 0 when no trace is wanted.
+    /// Nanoseconds on the clock of the trace; 0 if tracing is off.
     uint64_t (*trace_clock)(void *context);
     /// Records an event that lasted from `begin` (from `trace_clock`) until now, with a detail (may be null): a text,
     /// or a JSON object, whose entries become the arguments of the event.
     void (*trace)(void *context, const char *name, uint64_t begin, const char *detail);
     /// Writes the answer to a `message` call.
     void (*reply)(void *reply, const char *text, size_t bytes);
-    /// Gives those that want it time for their messages: engines call it between chunks of a long computation, a few
-    /// thousand times a second at most, on the thread that `execute` was called on. Cheap if nobody wants it.
+    /// Lets components that announce PROGRESS handle their messages: engines call it between chunks of a long
+    /// computation, a few thousand times a second at most, on the thread that called `execute`. Cheap if no component
+    /// wants it.
     void (*progress)(void *context);
-    /// Sets what `progress` calls, in all components of the stack, or null for nothing. One component may do it.
+    /// Sets the function that `progress` calls in all components of the stack; null for none. Only one component may do
+    /// it.
     void (*set_progress)(void *context, bh_progress_function function, void *argument);
-    /// The application's own handle of this name, which was given when the context was made, or null:
-    /// `opencl.context` (a `cl_context`), `opencl.queue` (a `cl_command_queue`).
+    /// The application's own handle of this name, given when the context was created, or null: `opencl.context` (a
+    /// `cl_context`), `opencl.queue` (a `cl_command_queue`).
     void *(*handle)(void *context, const char *name);
-    /// Bytes that `alloc` can still give before the memory limit; the largest number if there is none.
+    /// Bytes that `alloc` can still return before the memory limit; the largest number if there is no limit.
     uint64_t (*memory_left)(void *context);
-    /// Records an event on a row of its own, of this number, that lasted from `begin` to `end` on the clock of the trace:
-    /// what a device did. The detail may be null.
+    /// Records an event of a device from `begin` to `end`, on the clock of the trace, on the device's own row of this
+    /// number. The detail may be null.
     void (*trace_device)(void *context,
                          const char *name,
                          uint64_t row,
@@ -776,8 +779,8 @@ typedef struct bh_host_table {
                          const char *detail);
 } bh_host_table;
 
-/// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives only
-/// during the call, so handles that are kept must be copied.
+/// Creates an instance. `host` and the objects behind the children's handles outlive it; the array of handles itself
+/// lives only during the call, so copy the handles that you keep.
 typedef bh_status (*bh_create_function)(const struct bh_host_table *host,
                                         const struct bh_child *children,
                                         size_t child_count,
@@ -800,8 +803,8 @@ typedef struct bh_evaluation {
     uint32_t reserved;
 } bh_evaluation;
 
-/// Where `execute` writes what it did. The engine adds to the times, and reports each instruction that failed while it
-/// went on with the others; the host poisons what depends on them.
+/// Where `execute` reports to. The engine adds to the times, and reports each instruction that failed although the rest
+/// of its block went on; the host poisons the bases that depend on it.
 typedef struct bh_report {
     /// Bytes of this struct, for growth.
     size_t struct_size;
@@ -830,27 +833,27 @@ typedef struct bh_export {
     void *data;
     /// Bytes.
     size_t bytes;
-    /// The name of the export, never given twice.
+    /// The number of the export, never reused.
     uint64_t token;
 } bh_export;
 
-/// What an export is to be.
+/// The requested form of an export.
 typedef struct bh_export_request {
     /// Bytes of this struct, for growth.
     size_t struct_size;
     /// A value of `export`.
     uint32_t mode;
-    /// A value of `memory`: what the application can use.
+    /// A value of `memory`: the kind of memory that the application can use.
     uint32_t memory;
 } bh_export_request;
 
-/// A second host buffer of a base, which its next version is written to; `commit_rename` or `drop_fresh` ends it.
+/// A second host buffer of a base for its next version, until `commit_rename` or `drop_fresh`.
 typedef struct bh_fresh {
     /// Element 0.
     void *data;
     /// Bytes.
     size_t bytes;
-    /// The registry's name of the buffer, never given twice.
+    /// The registry's number for the buffer, never reused.
     uint64_t token;
 } bh_fresh;
 
@@ -876,9 +879,9 @@ typedef struct bh_method_array_table {
     size_t len;
 } bh_method_array_table;
 
-/// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
-/// operation in a batch; one that fails leaves its output as it was. An extension method has one output. A reduction with a second
-/// input of the type of the first, which is no truth value, folds the products of both.
+/// An operation on little data in host memory, to be run during the call. Bits and errors are those of the same
+/// operation in a batch; an operation that fails leaves its output unchanged. An extension method has one output. A
+/// reduction with a second input of the same type as the first, other than bool, folds the products of both.
 typedef struct bh_immediate_operation {
     /// Bytes of this struct, for growth.
     size_t struct_size;
@@ -890,8 +893,8 @@ typedef struct bh_immediate_operation {
     uint16_t order;
     /// Zero.
     uint16_t reserved;
-    /// The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
-    /// numbers of a generator are an array whose `data` leads to the first of them.
+    /// The operands as in an instruction, the output first. An operand of rank 0 is one element, broadcast to the shape
+    /// of the others. For a generator, `data` of the operand points to the first of its numbers.
     struct bh_method_array_table operands;
 } bh_immediate_operation;
 
@@ -901,7 +904,7 @@ typedef struct bh_loan {
     void *data;
     /// Bytes.
     size_t bytes;
-    /// The registry's name of the loan, never given twice; 0 if there is none.
+    /// The registry's number for the loan, never reused; 0 if there is none.
     uint64_t token;
 } bh_loan;
 
@@ -911,18 +914,18 @@ typedef bh_status (*bh_message_function)(void *context,
                                          void *reply,
                                          struct bh_error_record *error);
 
-/// An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
-/// fill `error` and return a failing `Status` if they do not fit, and write all elements of the outputs, which overlap
-/// no input. It may be called from any thread, by one at a time.
+/// An extension method of the user: the function of the method's name in the user's library. It must check types and
+/// shapes itself, fill `error` and return a failing `Status` if they do not fit, and write all elements of the
+/// outputs, which do not overlap any input. It may be called from any thread, but calls do not overlap.
 typedef bh_status (*bh_method_function)(const struct bh_method_array *outputs,
                                         size_t output_count,
                                         const struct bh_method_array *inputs,
                                         size_t input_count,
                                         struct bh_error_record *error);
 
-/// What running a batch takes, as it is known before its first kernel.
+/// The cost of running a batch, predicted before its first kernel.
 typedef struct bh_prediction {
-    /// The most bytes of arrays at any time, beyond those that have memory already.
+    /// The most bytes of arrays at any time, not counting arrays that already have memory.
     uint64_t peak_bytes;
     /// The most bytes of work memory at any time.
     uint64_t work_bytes;
@@ -930,7 +933,7 @@ typedef struct bh_prediction {
     double seconds;
 } bh_prediction;
 
-/// Foretells what running blocks of a batch takes.
+/// Predicts the cost of running blocks of a batch.
 typedef bh_status (*bh_predict_function)(void *context,
                                          const struct bh_batch *batch,
                                          const uint32_t *blocks,
@@ -944,9 +947,9 @@ typedef struct bh_residency {
     uint32_t host;
     /// How many spaces of engines hold them.
     uint32_t spaces;
-    /// The space of an engine that holds them, the one that wrote them if several do; 0 if none does.
+    /// The space of an engine that holds them: if several do, the one that wrote them; 0 if none does.
     uint32_t space;
-    /// 1 if the values are those of a part of another base, which has not been copied yet.
+    /// 1 if the base is an alias of a part of another base that has not been copied yet.
     uint32_t alias;
     /// 1 if the values were lost to an error.
     uint32_t lost;
@@ -954,7 +957,8 @@ typedef struct bh_residency {
     uint32_t reserved[3];
 } bh_residency;
 
-/// Services of the data manager for the components below it. It alone decides which copy of a base is valid.
+/// Services of the data manager for the components below it. Only the data manager decides which copy of a base is
+/// valid.
 typedef struct bh_registry_table {
     /// Bytes of this struct, for growth.
     size_t struct_size;
@@ -962,40 +966,41 @@ typedef struct bh_registry_table {
     void *context;
     /// A number for the memory space of an engine, never BH_HOST_SPACE.
     uint32_t (*new_space)(void *context);
-    /// Lends the base's buffer in a space. In host space it is allocated if need be, brought up to date if READ (or WRITE
-    /// without DISCARD) is asked, and other spaces' copies become stale on WRITE. In another space: the attached handle if
-    /// it is valid, else `data` is null (then acquire host memory, upload, and `attach`). A poisoned base returns its
-    /// original error, unless DISCARD is asked.
+    /// Lends the base's buffer in a space. In host space the buffer is allocated if necessary, updated if READ (or
+    /// WRITE without DISCARD) is requested, and WRITE makes other spaces' copies stale. In another space: the attached
+    /// handle if it is valid, else `data` is null (then acquire host memory, upload, and `attach`). A poisoned base
+    /// returns its original error, unless DISCARD is requested.
     bh_status (*acquire)(void *context,
                          const struct bh_base *base,
                          uint32_t space,
                          uint32_t access,
                          struct bh_loan *loan,
                          struct bh_error_record *error);
-    /// Ends a loan. A loan that has ended, or never was, is refused and counted.
+    /// Ends a loan. A token without a current loan is refused and counted.
     void (*release)(void *context, const struct bh_loan *loan);
-    /// A second, fresh host buffer for the base, for a rename. Give it to `commit_rename`, or to `drop_fresh`.
+    /// A second, fresh host buffer for the base, for a rename. Pass it to `commit_rename` or `drop_fresh`.
     bh_status (*fresh)(void *context,
                        const struct bh_base *base,
                        struct bh_fresh *fresh,
                        struct bh_error_record *error);
-    /// The fresh buffer is not needed.
+    /// Drops a fresh buffer that is not needed.
     void (*drop_fresh)(void *context, const struct bh_fresh *fresh);
-    /// The fresh buffer becomes the base's; the old one lives until its loans and aliases end. It fails only if the
-    /// buffer is none of `fresh`, which it ends in any case.
+    /// Makes the fresh buffer the base's; the old one lives until its loans and aliases end. Fails only if the buffer
+    /// does not come from `fresh`; it consumes the buffer in any case.
     bh_status (*commit_rename)(void *context,
                                const struct bh_base *base,
                                const struct bh_fresh *fresh,
                                struct bh_error_record *error);
-    /// `alias` now has the content of `view` of `base`'s current data, where that is, without a copy: whoever needs it or
-    /// changes the data first makes the copy, in a space by the attachment's `clone`.
+    /// Gives `alias` the content of `view` of `base`'s current data, in the same place, without a copy. The first use
+    /// that needs a copy, or the first change of the data, makes it; in a space with the attachment's `clone`.
     bh_status (*alias)(void *context,
                        const struct bh_base *alias,
                        const struct bh_base *base,
                        const struct bh_view_spec *view,
                        struct bh_error_record *error);
-    /// The engine holds the only valid copy (`exclusive` 1: it was written there) or one more (0: it was uploaded). A
-    /// handle that replaces another one of this space is the next version of the base, as after a rename.
+    /// Registers the engine's copy: the only valid one (`exclusive` 1: the engine wrote it) or one more (0: the engine
+    /// uploaded it). A handle that replaces another one of this space is the next version of the base, as after a
+    /// rename.
     bh_status (*attach)(void *context,
                         const struct bh_base *base,
                         uint32_t space,
@@ -1005,29 +1010,29 @@ typedef struct bh_registry_table {
                         struct bh_error_record *error);
     /// Marks a base as lost to an error. Reading it returns that error until it is fully overwritten.
     void (*poison)(void *context, const struct bh_base *base, const struct bh_error_record *error);
-    /// A block is done: the manager carries out its SYNC, FREE and DISCARD instructions.
+    /// Reports that a block is done: the manager performs its SYNC, FREE and DISCARD instructions.
     void (*block_done)(void *context, const struct bh_batch *batch, uint32_t block);
-    /// Carries out SYNC, FREE or DISCARD (a `retire` value) on one base, when the batch may be gone already. SYNC begins a
+    /// Performs SYNC, FREE or DISCARD (a `retire` value) on one base, possibly after the batch has ended. SYNC starts a
     /// transfer and does not wait.
     bh_status (*retire)(void *context,
                         const struct bh_base *base,
                         uint32_t action,
                         struct bh_error_record *error);
-    /// Takes a base out of a space, to make room there; data that is only there is written back first. Fails with
-    /// status 402 while a loan of the copy lasts.
+    /// Evicts a base from a space to make room; data that exists only there is copied back first. Fails with status 402
+    /// while a copy is on loan.
     bh_status (*detach)(void *context,
                         const struct bh_base *base,
                         uint32_t space,
                         struct bh_error_record *error);
     /// Where the base's data is.
     void (*residency)(void *context, const struct bh_base *base, struct bh_residency *residency);
-    /// Copies the elements of a view to host memory, from wherever they are; only these are moved.
+    /// Copies the elements of a view to host memory from their current place, and no others.
     bh_status (*read)(void *context,
                       const struct bh_base *base,
                       const struct bh_view_spec *view,
                       const struct bh_host_memory *memory,
                       struct bh_error_record *error);
-    /// Overwrites the elements of a view from host memory, wherever they are.
+    /// Overwrites the elements of a view from host memory, in their current place.
     bh_status (*write)(void *context,
                        const struct bh_base *base,
                        const struct bh_view_spec *view,
@@ -1035,7 +1040,7 @@ typedef struct bh_registry_table {
                        struct bh_error_record *error);
 } bh_registry_table;
 
-/// Where the answer to a `message` call goes; `reply` points to it. Whoever asks a child a question brings one.
+/// The destination of the answer to a `message` call; `reply` points to it. The caller provides it.
 typedef struct bh_reply_sink {
     /// First argument of `append`.
     void *context;
@@ -1059,9 +1064,9 @@ typedef struct bh_scalar_operation {
 
 /// How `serve` ended.
 typedef struct bh_served {
-    /// 0: this process runs the program. 1: it served another one, and is to end now.
+    /// 0: this process runs the program. 1: it served another process and must end now.
     uint32_t ended;
-    /// The exit code then.
+    /// The exit code in the second case.
     int32_t exit_code;
 } bh_served;
 

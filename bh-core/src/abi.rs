@@ -1,13 +1,12 @@
-//! The component ABI: the only home of everything whose layout crosses a component boundary, besides the batch records
-//! of `bh-bytecode`.
+//! The component ABI: every type whose layout crosses a component boundary, except the batch records of `bh-bytecode`.
 //!
-//! A component is a shared library that exports one function, [`ENTRY_SYMBOL`], which takes the loader's ABI version
-//! and returns a [`ComponentTable`] of static lifetime, or null if it cannot serve that version. Negotiation calls
-//! nothing else. Components never call each other directly: each gets [`ChildHandle`]s, whose functions the host
-//! implements; the host forwards calls that a component leaves out, sends blocks past engines that refuse them, and
-//! poisons what failed blocks would have written.
+//! A component is a shared library that exports one function, [`ENTRY_SYMBOL`]. The function takes the loader's ABI
+//! version and returns a [`ComponentTable`] of static lifetime, or null if it cannot serve that version. Negotiation
+//! calls nothing else. Components never call each other directly: each gets [`ChildHandle`]s, whose functions the host
+//! implements. The host forwards calls that a component leaves out, routes blocks that an engine refuses to the next
+//! component, and poisons the outputs of failed blocks.
 //!
-//! Contract in short (docs/engines.md numbers every obligation): calls into one component are serialised and never
+//! The contract in short (docs/engines.md numbers every obligation): calls into one component are serialised and never
 //! re-entered, except for the callbacks in [`AttachmentOps`] and the calls that a capability allows; nothing unwinds
 //! across; every function that can fail returns a [`Status`] and fills the [`ErrorRecord`] it was given.
 
@@ -58,33 +57,34 @@ pub mod kind {
 pub mod capability {
     /// All calls must come from one thread, the executor's.
     pub const THREAD_AFFINE: u64 = 1;
-    /// The engine carries out renames; the fuser adds them only then.
+    /// The engine performs renames. The fuser adds renames only if the engine announces this.
     pub const RENAMES: u64 = 2;
     /// The engine calls `RegistryTable::block_done` itself, as each block ends; otherwise the host does.
     pub const RETIRES_BLOCKS: u64 = 4;
     /// `execute` may return before the work is done, with a ticket.
     pub const ASYNCHRONOUS: u64 = 8;
-    /// Process-bound: refuses to live on in a forked child.
+    /// Bound to its process: cannot be used in a forked child.
     pub const NO_FORK: u64 = 16;
     /// Calls about data (read, write, map, unmap, adopt, export, pin, prefetch, detach, residency, retire) may come
-    /// from other threads while `execute`, `wait` or others of them run.
+    /// from other threads, and overlap `execute`, `wait` and each other.
     pub const CONCURRENT_DATA: u64 = 32;
-    /// `serve` is to be called: the component owns processes other than the one with the program.
+    /// The host must call `serve`: the component also runs in processes that do not run the program.
     pub const SERVES: u64 = 64;
-    /// `progress` is to be called while engines compute and while others wait.
+    /// The host must call `progress` while engines compute and while others wait.
     pub const PROGRESS: u64 = 128;
-    /// `evaluate` may be called, from any thread and at any time.
+    /// `evaluate` may be called from any thread at any time.
     pub const EVALUATES: u64 = 256;
-    /// `predict` says exactly what a batch will take.
+    /// `predict` is exact.
     pub const PREDICTS: u64 = 512;
-    /// All buffers of a block are acquired before anything of it is changed, so that a block which fails for want of lost
-    /// data can be run again in parts. The host looks for such blocks beforehand if it is not announced.
+    /// The engine acquires all buffers of a block before it changes any of them, so that a block that fails because
+    /// data was lost can be run again in parts. If an engine does not announce this, the host looks for such blocks
+    /// beforehand.
     pub const ACQUIRES_FIRST: u64 = 1024;
-    /// `immediate` may be called, from any thread and at any time.
+    /// `immediate` may be called from any thread at any time.
     pub const IMMEDIATE: u64 = 2048;
 }
 
-/// What a component says of itself (and of what lies below it, as far as it passes it up).
+/// The abilities of a component, including those of the components below that it passes up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Capabilities {
@@ -98,7 +98,7 @@ pub struct Capabilities {
     pub bandwidth: f64,
     /// Fixed cost of one kernel, seconds.
     pub launch_seconds: f64,
-    /// Bytes of memory of its own that arrays can be in; 0 if it uses host memory.
+    /// Bytes of the component's own memory for arrays; 0 if it uses host memory.
     pub memory_bytes: u64,
     /// Zero.
     pub reserved_bytes: u64,
@@ -120,9 +120,9 @@ pub struct MethodArray {
     pub dtype: u32,
 }
 
-/// An extension method of the user: the library's function of the method's name. It must check types and shapes itself,
-/// fill `error` and return a failing [`Status`] if they do not fit, and write all elements of the outputs, which overlap
-/// no input. It may be called from any thread, by one at a time.
+/// An extension method of the user: the function of the method's name in the user's library. It must check types and
+/// shapes itself, fill `error` and return a failing [`Status`] if they do not fit, and write all elements of the
+/// outputs, which do not overlap any input. It may be called from any thread, but calls do not overlap.
 pub type MethodFn = unsafe extern "C" fn(
     outputs: *const MethodArray,
     output_count: usize,

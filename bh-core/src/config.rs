@@ -1,7 +1,8 @@
-//! The configuration: named stacks, a section per component, and settings of the core; strict about every name.
+//! The configuration: named stacks, a section for each component, and settings of the core; unknown names are errors.
 //!
-//! One file counts, the first of: `BH_CONFIG`, the user's config directory, the install prefix, the built-in default. A
-//! file without `[stacks]` uses the built-in stacks. `BH_STACK` picks a stack and `BH_<SECTION>_<KEY>` overrides a key.
+//! bh reads one file, the first of: `BH_CONFIG`, the user's config directory, the install prefix, the built-in default.
+//! A file without `[stacks]` uses the built-in stacks. `BH_STACK` selects a stack and `BH_<SECTION>_<KEY>` overrides a
+//! key.
 
 pub(crate) mod casts;
 mod checks;
@@ -34,13 +35,13 @@ use std::path::{Path, PathBuf};
 /// The built-in configuration.
 const DEFAULT: &str = include_str!("../../config/default.toml");
 
-/// Bytes of a file, at most.
+/// The largest file, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Components in a stack, at most, siblings and what follows them for each.
+/// The most components in a stack, counting what follows siblings once for each of them.
 const MOST_COMPONENTS: usize = 256;
 
-/// Keys that every component section may have, besides the component's own.
+/// Keys that every component section may have in addition to the component's own.
 const COMMON_KEYS: [&str; 1] = ["library"];
 
 /// Sections of the core and their keys.
@@ -48,7 +49,7 @@ fn core_sections() -> impl Iterator<Item = &'static Section> {
     keys::SECTIONS.iter().filter(|section| !section.is_component)
 }
 
-/// A name with the line where it stands.
+/// A name and the line that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The name.
@@ -58,7 +59,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// The components that a place of a stack names: `A|B` stands for the first of them that has a device.
+    /// The components of one position in a stack: `A|B` means the first of them that has a device.
     pub fn alternatives(&self) -> impl Iterator<Item = Name> + '_ {
         self.text.split('|').map(|text| Name { text: text.trim().to_owned(), line: self.line })
     }
@@ -69,13 +70,14 @@ impl Name {
 pub enum Item {
     /// A component, or alternatives: see [`Name::alternatives`].
     One(Name),
-    /// `NAME*`: the chain of siblings that it stands in is there once for each device that the component offers.
+    /// `NAME*`: the chain of siblings that contains it exists once for each device that the component offers.
     Each(Name),
-    /// Children of the component before, side by side; each is a chain, and each gets its own instances of what follows.
+    /// Children of the previous component, side by side; each is a chain, and each gets its own instances of what
+    /// follows.
     Siblings(Vec<Vec<Item>>),
 }
 
-/// What a stack's name stands for.
+/// The definition of a stack's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Definition {
     /// Another stack.
@@ -84,10 +86,10 @@ enum Definition {
     List(Vec<Item>),
 }
 
-/// A stack that was picked by its name.
+/// A stack that was selected by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenStack {
-    /// Its name, with aliases followed.
+    /// Its name after resolving aliases.
     pub name: String,
     /// Line of the definition.
     pub line: u32,
@@ -96,7 +98,7 @@ pub struct ChosenStack {
 }
 
 impl ChosenStack {
-    /// What stands below the component that `is` names, in the chain that it stands in.
+    /// The components below the one that `is` selects, within the same chain.
     pub(crate) fn below(&self, is: &dyn Fn(&str) -> bool) -> Option<&[Item]> {
         below(&self.items, is)
     }
@@ -111,7 +113,7 @@ fn below<'a>(items: &'a [Item], is: &dyn Fn(&str) -> bool) -> Option<&'a [Item]>
     })
 }
 
-/// Where a file has keys.
+/// The sections that have keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table<'a> {
     /// `[components.NAME]`.
@@ -134,18 +136,18 @@ impl Table<'_> {
         }
     }
 
-    /// The variable that overrides a key of this section.
+    /// The environment variable that overrides a key of this section.
     fn variable(&self, key: &str) -> String {
         format!("{}{}", variable_prefix(self.name()), key.to_uppercase().replace('-', "_"))
     }
 }
 
-/// What the variables of a section begin with.
+/// The prefix of a section's environment variables.
 fn variable_prefix(section: &str) -> String {
     format!("BH_{}_", section.to_uppercase().replace('-', "_"))
 }
 
-/// A key's value as text, and where it was set.
+/// A key's value as text, and the place that set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The text; lists are joined by commas.
@@ -171,9 +173,9 @@ struct Entries {
 /// A configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// How errors call it: the path, or "built-in configuration".
+    /// Its name in errors: the path, or "built-in configuration".
     source: String,
-    /// The file, if it is one.
+    /// The file, if the configuration comes from one.
     file: Option<PathBuf>,
     stacks: BTreeMap<String, (u32, Definition)>,
     components: BTreeMap<String, Entries>,
@@ -187,13 +189,13 @@ pub struct Config {
 #[derive(Clone, Copy, Debug)]
 struct Linked(&'static ComponentTable);
 
-// SAFETY: component tables are immutable, and their pointers lead to static data.
+// SAFETY: component tables are immutable, and their pointers refer to static data.
 unsafe impl Send for Linked {}
 // SAFETY: as above.
 unsafe impl Sync for Linked {}
 
 impl Config {
-    /// The configuration that counts for this process, with its environment.
+    /// The configuration of this process, with its environment.
     pub fn find() -> Result<Config> {
         let config = match config_file() {
             Some(file) => Config::from_file(&file)?,
@@ -219,7 +221,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a text, without the environment; errors call it `source`.
+    /// Reads a text, without the environment; errors name it `source`.
     pub fn from_text(source: &str, text: &str) -> Result<Config> {
         let mut config = Config { source: source.to_owned(), ..Config::default() };
         parse::parse(&mut config, text, Path::new(""))?;
@@ -232,13 +234,13 @@ impl Config {
         self
     }
 
-    /// Makes a component that the program links stand for the library of this name.
+    /// Uses a component that the program links in place of the library with this name.
     pub fn with_component(mut self, library: &str, table: &'static ComponentTable) -> Config {
         self.linked.push((library.to_owned(), Linked(table)));
         self
     }
 
-    /// How errors call it: the path of the file, or "built-in configuration".
+    /// Its name in errors: the path of the file, or "built-in configuration".
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -248,7 +250,7 @@ impl Config {
         self.stacks.keys().map(String::as_str)
     }
 
-    /// The stack `name`, or else that of `BH_STACK`, or else `default`, or else the only one.
+    /// The stack `name`, or else the stack of `BH_STACK`, or else `default`, or else the only one.
     pub fn choose_stack(&self, name: Option<&str>) -> Result<ChosenStack> {
         let (place, wanted) = match (name, self.variable("BH_STACK")) {
             (Some(name), _) => (self.source.clone(), name),
@@ -270,7 +272,7 @@ impl Config {
         self.resolve(place, wanted)
     }
 
-    /// Follows aliases to a list of components.
+    /// Resolves aliases to a list of components.
     fn resolve(&self, mut place: String, name: &str) -> Result<ChosenStack> {
         let mut path = vec![name.to_owned()];
         let mut known = BTreeSet::from([name.to_owned()]);
@@ -305,7 +307,7 @@ impl Config {
         }
     }
 
-    /// No component may stand above itself.
+    /// Rejects a component above itself.
     fn check_chain(&self, stack: &str, items: &[Item], above: &mut Vec<String>) -> Result<()> {
         let depth = above.len();
         for (index, item) in items.iter().enumerate() {
@@ -360,7 +362,7 @@ impl Config {
         names.into_values().collect()
     }
 
-    /// The value of a key: the environment's, else the file's. `BH_DEVICE` stands for the key `device` of every component.
+    /// The value of a key: the environment's, else the file's. `BH_DEVICE` sets the key `device` of every component.
     pub fn value(&self, section: Table<'_>, key: &str) -> Option<Value> {
         let devices = matches!(section, Table::Component(_)) && key == "device";
         let variables = std::iter::once(section.variable(key)).chain(devices.then(|| "BH_DEVICE".to_owned()));
@@ -393,7 +395,7 @@ impl Config {
         self.value(Table::Component(component), "library")
     }
 
-    /// A linked component that stands for a library.
+    /// The linked component that replaces a library, if there is one.
     pub(crate) fn linked_component(&self, library: &str) -> Option<&'static ComponentTable> {
         self.linked.iter().find(|(name, _)| name == library).map(|(_, linked)| linked.0)
     }
@@ -403,12 +405,12 @@ impl Config {
         &self.library_path
     }
 
-    /// The directory that relative paths start from.
+    /// The directory for relative paths.
     pub(crate) fn directory(&self) -> &Path {
         self.file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""))
     }
 
-    /// The end of an error about a component whose library is missing: the nearest other name.
+    /// The end of an error about a component whose library is missing: suggests the nearest other name.
     pub(crate) fn component_hint(&self, component: &str) -> String {
         let named: Vec<String> = self.component_names().into_iter().map(|name| name.text).collect();
         let shipped = ["filter", "fuser", "node", "ve-cpu"];
@@ -417,7 +419,7 @@ impl Config {
             .map_or(String::new(), |name| format!("; did you mean component '{name}'?"))
     }
 
-    /// Checks the keys of a component's section against those that it knows.
+    /// Checks the keys of a component's section against the known ones.
     pub fn check_keys(&self, component: &str, known: &[String]) -> Result<()> {
         let valid = || known.iter().map(String::as_str).chain(COMMON_KEYS);
         let entries = self.components.get(component).map_or(&[][..], |section| &section.entries);
@@ -438,7 +440,7 @@ impl Config {
         Error::new(status::CONFIG, text)
     }
 
-    /// Checks that each variable named like a key of one of these components, or of the core, is one.
+    /// Rejects variables that look like a key of one of these components, or of the core, but are not one.
     pub(crate) fn check_environment<'a>(
         &self,
         components: impl Iterator<Item = (&'a str, &'a [String])>,
@@ -471,7 +473,8 @@ impl Config {
     }
 }
 
-/// Adds the instances that a chain makes, up to one more than are allowed: each of siblings has what follows them of its own.
+/// Counts the instances that a chain creates, up to one more than allowed: each sibling has its own instances of what
+/// follows.
 fn count_components(items: &[Item], count: &mut usize) {
     for (index, item) in items.iter().enumerate() {
         match item {
@@ -488,7 +491,7 @@ fn count_components(items: &[Item], count: &mut usize) {
     }
 }
 
-/// The text of a regular file of bounded length. Opening does not wait, as it would for whoever writes to a fifo.
+/// The text of a regular file of bounded length. Does not block on opening, as a fifo without a writer would.
 fn read_text(file: &Path) -> std::result::Result<String, String> {
     let text = |error: std::io::Error| error.to_string();
     let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file).map_err(text)?;
@@ -497,7 +500,7 @@ fn read_text(file: &Path) -> std::result::Result<String, String> {
         return Err("it is no regular file".into());
     }
     let mut bytes = Vec::new();
-    // A file may grow meanwhile, and some tell no length at all.
+    // The file may grow meanwhile, and some files report no length.
     opened.take(LONGEST + 1).read_to_end(&mut bytes).map_err(text)?;
     if bytes.len() as u64 > LONGEST {
         return Err(format!("it is longer than {LONGEST} bytes"));
@@ -505,7 +508,7 @@ fn read_text(file: &Path) -> std::result::Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".into())
 }
 
-/// The file that counts, if there is one.
+/// The configuration file that applies, if there is one.
 fn config_file() -> Option<PathBuf> {
     if let Some(file) = environment::variable_os("BH_CONFIG") {
         return Some(file.into());

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// Does the process have more rights than its user (setuid and the like)? Then the environment is not to be trusted.
+/// Whether the process has more rights than its user (for example setuid). It must not trust the environment then.
 pub fn privileged() -> bool {
     // SAFETY: `getauxval` takes a number and returns one.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -36,7 +36,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::process::Command;
 
-    /// Whoever reads the environment elsewhere forgets the check.
+    /// Code that reads the environment directly would skip the check for privileges.
     #[test]
     fn the_environment_is_read_here_alone() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -5,15 +5,15 @@ use bh_bytecode::BatchRef;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Shorthand used throughout.
+/// Result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with its status and, as far as they are known, the failing block, instruction and source line.
+/// An error with its status and, if known, the failing block, instruction and source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// A value of [`status`], never `OK`.
     pub status: Status,
-    /// What is wrong, naming it.
+    /// The message, which names the cause.
     pub text: String,
     /// Index of the failing block of the batch.
     pub block: Option<u32>,
@@ -31,7 +31,7 @@ impl Error {
         Error { status, text: text.into(), block: None, instr: None, origin: None, rank: None }
     }
 
-    /// A config key of a component has a value that is not one of its `form`: "true or false".
+    /// A config key of a component has a value of the wrong form; `form` is the right one, such as "true or false".
     pub fn of_key(key: &str, form: &str, value: &str) -> Error {
         Error::new(crate::abi::status::CONFIG, format!("config key '{key}' must be {form}, not '{value}'"))
     }
@@ -42,7 +42,7 @@ impl Error {
         self
     }
 
-    /// Names the failing instruction, and its source line if the batch has it. The first place named wins.
+    /// Adds the failing instruction, and its source line if the batch has it. Does not replace an earlier place.
     pub fn at_instr(mut self, batch: &BatchRef<'_>, instr: u32) -> Error {
         if self.instr.is_none() && self.origin.is_none() {
             self.instr = Some(instr);
@@ -51,21 +51,21 @@ impl Error {
         self
     }
 
-    /// Turns the instruction index into file and line, while the batch is at hand.
+    /// Converts the instruction index to file and line, while the batch exists.
     pub fn locate(&mut self, batch: &BatchRef<'_>) {
         if let (None, Some(instr)) = (&self.origin, self.instr.and_then(|index| batch.instrs.get(index as usize))) {
             self.origin = batch.origin(instr).map(|(file, line)| (file.to_owned(), line));
         }
     }
 
-    /// Forgets the block and the instruction, which are numbers of one batch; the source line stays.
+    /// Removes the indices of block and instruction, which are valid only for one batch; the source line stays.
     pub fn unplaced(mut self) -> Error {
         self.block = None;
         self.instr = None;
         self
     }
 
-    /// Fills in the record for the ABI; texts are cut to fit. Returns the status.
+    /// Fills the record for the ABI, truncating texts to fit. Returns the status.
     pub fn write(&self, record: &mut ErrorRecord) -> Status {
         record.status = self.status;
         record.block = self.block.unwrap_or(NO_BLOCK);
@@ -87,7 +87,8 @@ impl Error {
     /// Reads a record whose texts may be uninitialised behind their terminators.
     ///
     /// # Safety
-    /// `record` must lead to a record whose numbers are initialised, and each text up to its NUL, or as a whole.
+    /// `record` must point to a record with initialised numbers, and with texts that are initialised up to their NUL,
+    /// or entirely if they have none.
     unsafe fn read_raw(status: Status, record: *const ErrorRecord) -> Error {
         let status = if status == status::OK { status::EXECUTION } else { status };
         // SAFETY: the numbers are initialised, and so is each text, an array of the given size, up to its NUL or as a
@@ -113,7 +114,7 @@ impl Error {
     }
 }
 
-/// Room for an [`ErrorRecord`]: only its numbers and the terminators of its texts are set before a call, because
+/// Memory for an [`ErrorRecord`]: initialises only the numbers and the terminators of the texts before a call, because
 /// clearing a kilobyte costs more than many calls do.
 pub(crate) struct RecordSpace(MaybeUninit<ErrorRecord>);
 
@@ -179,7 +180,7 @@ fn copy_text(text: &str, into: &mut [u8]) {
 /// The text up to its NUL, or all of `capacity` bytes.
 ///
 /// # Safety
-/// `from` must lead to `capacity` bytes, of which those up to the first NUL, or all if there is none, are initialised.
+/// `from` must point to `capacity` bytes, initialised up to the first NUL, or entirely if there is none.
 unsafe fn read_text(from: *const u8, capacity: usize) -> String {
     // SAFETY: no byte behind the first NUL is looked at, and those up to it, or all `capacity`, are initialised, as
     // `# Safety` asks.

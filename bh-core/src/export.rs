@@ -1,4 +1,4 @@
-//! The export side of the ABI: C functions over a safe [`Component`], and the macro that exports them.
+//! The export side of the ABI: C functions around a safe [`Component`], and the macro that exports them.
 
 use crate::abi::{
     ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, ErrorRecord, Evaluation, Export,
@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[macro_export]
 macro_rules! export_component {
     ($component:ty) => {
-        /// The component's functions, as the loader gets them.
+        /// The component's functions, in the form that the loader reads.
         pub fn component_table() -> &'static $crate::abi::ComponentTable {
             static TABLE: $crate::export::LazyTable = $crate::export::LazyTable::new();
             TABLE.get::<$component>(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
@@ -40,7 +40,7 @@ macro_rules! export_component {
     };
 }
 
-/// The table of one component type, made at first use.
+/// The table of one component type, created at first use.
 pub struct LazyTable(std::sync::OnceLock<&'static ComponentTable>);
 
 // SAFETY: the table holds pointers to immutable texts of static lifetime only.
@@ -49,13 +49,13 @@ unsafe impl Sync for LazyTable {}
 unsafe impl Send for LazyTable {}
 
 impl LazyTable {
-    /// An empty place.
+    /// An empty cell.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> LazyTable {
         LazyTable(std::sync::OnceLock::new())
     }
 
-    /// The table of `C`. Packages whose names begin with `bh-` are bh's own.
+    /// The table of `C`. Package names that begin with `bh-` mark bh's own components.
     pub fn get<C: Component>(&self, package: &str, version: &str) -> &'static ComponentTable {
         self.0.get_or_init(|| {
             let family = if package.starts_with("bh-") { "bh" } else { package };
@@ -64,7 +64,7 @@ impl LazyTable {
     }
 }
 
-/// The body of the entry function: the table if the loader speaks this ABI version, else null.
+/// The body of the entry function: the table if the loader has this ABI version, else null.
 pub fn negotiate(loader_version: u32, table: fn() -> &'static ComponentTable) -> *const ComponentTable {
     if loader_version != ABI_VERSION {
         return ptr::null();
@@ -72,7 +72,7 @@ pub fn negotiate(loader_version: u32, table: fn() -> &'static ComponentTable) ->
     std::panic::catch_unwind(table).map_or(ptr::null(), ptr::from_ref)
 }
 
-/// A text of static lifetime for a table; text after a NUL is cut.
+/// A text of static lifetime for a table; truncated at a NUL.
 fn static_text(text: &str) -> *const c_char {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default().into_raw()
@@ -86,7 +86,7 @@ macro_rules! export_slots {
             $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
         }
     ) => {
-        /// The functions of `C`. Texts live as long as the process, like the library that they describe.
+        /// The functions of `C`. The texts live as long as the process, as the library does.
         fn table<C: Component>(version: &str) -> ComponentTable {
             let keys: Vec<*const c_char> = C::KEYS.iter().flat_map(Row::names).map(static_text).chain([ptr::null()]).collect();
             ComponentTable {
@@ -110,8 +110,8 @@ macro_rules! export_slots {
             // SAFETY: null, or the caller's own record.
             let error = unsafe { error.as_mut() };
             guard(error, || {
-                // SAFETY: serialised calls with our context; what the arguments point to lives through the call, and the
-                // answer goes to the caller's place for it.
+                // SAFETY: serialised calls with our context; the referents of the arguments live through the call, and
+                // the answer is written to the caller's place for it.
                 unsafe {
                     $(let $argument = <$kind as Received<'_>>::own($argument)?;)*
                     let found = receiver!($calls C, context, $name($(Received::lend(&$argument)),*))?;
@@ -124,7 +124,7 @@ macro_rules! export_slots {
         })*
     };
 }
-/// Shared calls are left out by components that have none.
+/// Null for shared calls, if the component does not implement them.
 macro_rules! exported {
     (serial $component:ident, $function:expr) => {
         Some($function)
@@ -133,7 +133,7 @@ macro_rules! exported {
         if $component::SHARED { Some($function) } else { None }
     };
 }
-/// Shared calls go to what the component has for them, and must not touch the component, which may be at work.
+/// Sends shared calls to the component's separate object for them; the component itself may be running.
 macro_rules! receiver {
     (serial $component:ident, $context:ident, $($call:tt)*) => {
         component::<$component>($context).$($call)*
@@ -145,7 +145,7 @@ macro_rules! receiver {
         }
     };
 }
-/// Uses up the result of a slot without an answer.
+/// Discards the result of a slot without an answer.
 macro_rules! done {
     ($found:ident) => {
         $found
@@ -156,10 +156,10 @@ macro_rules! done {
 }
 for_each_slot!(export_slots);
 
-/// What a context points to.
+/// The value behind a context.
 struct Instance<C> {
     host: Host,
-    /// What answers calls that may come while others run.
+    /// Answers calls that overlap others.
     shared: Option<Arc<dyn SharedCalls>>,
     component: UnsafeCell<C>,
 }
@@ -167,7 +167,8 @@ struct Instance<C> {
 /// The instance behind a context.
 ///
 /// # Safety
-/// `context` must come from [`create`] of the same type, and [`destroy`] not be called for it while the result is used.
+/// `context` must come from [`create`] of the same type, and [`destroy`] must not be called for it while the result is
+/// used.
 unsafe fn instance<'a, C>(context: *mut c_void) -> &'a Instance<C> {
     // SAFETY: `create` made the context of a box of this type, which lives while the result is used, as `# Safety`
     // asks.
@@ -177,7 +178,7 @@ unsafe fn instance<'a, C>(context: *mut c_void) -> &'a Instance<C> {
 /// The component behind a context.
 ///
 /// # Safety
-/// As [`instance`], and while the result is used, no other call may use the component: calls are serialised.
+/// As [`instance`]; in addition, no other call may use the component while the result is used: calls are serialised.
 #[allow(clippy::mut_from_ref)]
 unsafe fn component<'a, C>(context: *mut c_void) -> &'a mut C {
     // SAFETY: the context is as `instance` asks, and the component is used by this call only, as `# Safety` says;
@@ -195,7 +196,7 @@ unsafe extern "C" fn create<C: Component>(
     // SAFETY: null, or the caller's own record.
     let error = unsafe { error.as_mut() };
     guard(error, || {
-        // SAFETY: the host keeps its table and the children alive beyond the component.
+        // SAFETY: the host keeps its table and the children alive longer than the component.
         let (host, children) = unsafe {
             let children = (0..child_count).map(|index| Child::new(*children.add(index))).collect();
             (Host::new(host), children)

@@ -1,4 +1,4 @@
-//! A loaded component: its negotiated table and one instance of it, with safe calls that tell null slots apart.
+//! A loaded component: its negotiated table and one instance of it, with safe calls that distinguish null slots.
 
 use crate::abi::{
     ABI_VERSION, Adoption, BatchTables, Capabilities, ChildHandle, ComponentTable, EntryFn, ErrorRecord, Evaluation,
@@ -13,10 +13,10 @@ use bh_bytecode::{Base, Opcode, View};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-/// A component's table after negotiation: slots that the component's older, shorter table lacks are null.
+/// A component's table after negotiation: slots that an older, shorter table lacks are null.
 pub struct ForeignTable {
     table: ComponentTable,
-    /// Name that the component gives itself.
+    /// The component's own name.
     pub name: String,
     /// Its version.
     pub version: String,
@@ -24,12 +24,12 @@ pub struct ForeignTable {
     pub keys: Vec<String>,
 }
 
-// SAFETY: the pointers in the table lead to immutable data and code of static lifetime (libraries are never unloaded).
+// SAFETY: the pointers in the table refer to immutable data and code of static lifetime (libraries are never unloaded).
 unsafe impl Send for ForeignTable {}
 // SAFETY: as above.
 unsafe impl Sync for ForeignTable {}
 
-/// The fields that every version of the table begins with.
+/// The leading fields of every version of the table.
 #[repr(C)]
 struct TableHead {
     struct_size: usize,
@@ -37,11 +37,11 @@ struct TableHead {
 }
 
 impl ForeignTable {
-    /// Calls an entry function and checks what it returns, before anything else of the component is called.
+    /// Calls an entry function and checks the returned table, before any other function of the component is called.
     ///
     /// # Safety
-    /// `entry` must be a component's entry function: it may be called with any version, and returns a table that is as
-    /// [`ForeignTable::read`] asks.
+    /// `entry` must be a component's entry function: callable with any version, and its table must satisfy
+    /// [`ForeignTable::read`].
     pub unsafe fn negotiate(library: &str, entry: EntryFn) -> Result<ForeignTable> {
         // SAFETY: `entry` is an entry function, as `# Safety` asks, and may be called with any version.
         let table = unsafe { entry(ABI_VERSION) };
@@ -52,9 +52,9 @@ impl ForeignTable {
     /// Checks and copies a table.
     ///
     /// # Safety
-    /// `table` must be null, or lead to a table of the size that it states and of static lifetime. In one of this
+    /// `table` must be null, or point to a table of the size that it states and of static lifetime. In a table of this
     /// version, texts must be null or end with a NUL, the list of keys must be null or end with null, and functions
-    /// must be of their slots' types.
+    /// must have their slots' types.
     pub unsafe fn read(library: &str, table: *const ComponentTable) -> Result<ForeignTable> {
         if table.is_null() {
             return Err(Error::new(
@@ -62,7 +62,7 @@ impl ForeignTable {
                 format!("library '{library}' does not serve ABI version {ABI_VERSION}; rebuild it for this bh"),
             ));
         }
-        // SAFETY: every version begins with this head.
+        // SAFETY: every version begins with these fields.
         let (size, version) = unsafe { ((*table.cast::<TableHead>()).struct_size, (*table).abi_version) };
         if version != ABI_VERSION {
             return Err(Error::new(
@@ -73,7 +73,7 @@ impl ForeignTable {
                 ),
             ));
         }
-        // All that follows the head are pointers, so no version's table ends within one.
+        // Only pointers follow the leading fields, so a table of any version ends between two pointers.
         let whole = size.is_multiple_of(size_of::<*const ()>());
         if size < std::mem::offset_of!(ComponentTable, destroy) || size > 1 << 16 || !whole {
             return Err(Error::new(
@@ -109,26 +109,26 @@ impl ForeignTable {
         Ok(ForeignTable { table, name, version, keys })
     }
 
-    /// What it is, a value of [`crate::abi::kind`].
+    /// Its kind, a value of [`crate::abi::kind`].
     pub fn kind(&self) -> u32 {
         self.table.kind
     }
 
-    /// Is it bh's own, so that the batches it passes on need no validation?
+    /// Whether it is one of bh's own components, whose batches need no validation.
     pub fn trusted(&self) -> bool {
         self.version.starts_with("bh ")
     }
 
-    /// Makes an instance.
+    /// Creates an instance.
     ///
     /// # Safety
-    /// `host`, and what the children's handles lead to, must be valid until the instance is destroyed.
+    /// `host`, and the objects behind the children's handles, must be valid until the instance is destroyed.
     pub(crate) unsafe fn create(&self, host: *const HostTable, children: &[ChildHandle]) -> Result<*mut c_void> {
         let mut record = RecordSpace::new();
         let mut context = ptr::null_mut();
         let create = self.table.create.expect("negotiation refuses tables without it");
-        // SAFETY: the pointers live through the call, and what the instance keeps of them, the host and the children,
-        // until it is destroyed, as `# Safety` asks.
+        // SAFETY: the pointers live through the call; the host and the children, which the instance keeps, live until
+        // it is destroyed, as `# Safety` asks.
         let code = unsafe {
             enter!(Callee::Component(&self.name), "create", create => fn(
                 host => *const HostTable,
@@ -147,7 +147,7 @@ const LONGEST_TEXT: usize = 255;
 /// The most config keys.
 const MOST_KEYS: usize = 1000;
 
-/// A text of a table; empty if it is null, `None` if it does not end soon.
+/// A text of a table; empty if it is null, `None` if it is too long.
 ///
 /// # Safety
 /// `text` must be null, end with a NUL, or have more than [`LONGEST_TEXT`] bytes.
@@ -155,8 +155,8 @@ unsafe fn text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return Some(String::new());
     }
-    // SAFETY: the text ends with a NUL or has more than `LONGEST_TEXT` bytes, as `# Safety` asks; `LONGEST_TEXT` + 1
-    // are looked at, at most, and none behind a NUL.
+    // SAFETY: the text ends with a NUL or has more than `LONGEST_TEXT` bytes, as `# Safety` asks; the loop reads at
+    // most `LONGEST_TEXT` + 1 bytes, and none behind a NUL.
     unsafe {
         let end = (0..=LONGEST_TEXT).find(|&at| *text.add(at) == 0)?;
         let bytes = std::slice::from_raw_parts(text.cast::<u8>(), end);
@@ -164,15 +164,14 @@ unsafe fn text(text: *const c_char) -> Option<String> {
     }
 }
 
-/// The texts of a list; `None` if it does not end soon.
+/// The texts of a list; `None` if the list or a text is too long.
 ///
 /// # Safety
-/// `list` must be null, end with null, or have more than [`MOST_KEYS`] entries, and each entry must be as [`text`]
-/// asks.
+/// `list` must be null, end with null, or have more than [`MOST_KEYS`] entries, and each entry must satisfy [`text`].
 unsafe fn text_list(list: *const *const c_char) -> Option<Vec<String>> {
     let mut texts = Vec::new();
-    // SAFETY: the list ends with null or has more than `MOST_KEYS` entries, as `# Safety` asks; `MOST_KEYS` + 1 are
-    // looked at, at most, and none behind a null.
+    // SAFETY: the list ends with null or has more than `MOST_KEYS` entries, as `# Safety` asks; the loop reads at most
+    // `MOST_KEYS` + 1 entries, and none behind a null.
     unsafe {
         while !list.is_null() && !(*list.add(texts.len())).is_null() {
             if texts.len() == MOST_KEYS {
@@ -184,7 +183,7 @@ unsafe fn text_list(list: *const *const c_char) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// One instance of a component. Every call returns `None` if the component leaves the function out.
+/// One instance of a component. Every call returns `None` if the component leaves the function null.
 pub(crate) struct Foreign<'a> {
     pub(crate) component: &'a ForeignTable,
     pub(crate) context: *mut c_void,
@@ -196,7 +195,7 @@ impl Foreign<'_> {
     }
 
     /// # Safety
-    /// The instance must not be used afterwards, by a copy of this value either.
+    /// Neither the instance nor a copy of this value may be used afterwards.
     pub(crate) unsafe fn destroy(&self) {
         if let Some(destroy) = self.table().destroy {
             // SAFETY: the instance is not used afterwards, as `# Safety` asks.
@@ -242,7 +241,7 @@ impl Foreign<'_> {
         Some(answer != 0)
     }
 
-    /// The result and the ticket, which an asynchronous engine may give even with an error.
+    /// The result and the ticket, which an asynchronous engine may return even with an error.
     pub(crate) fn execute(
         &self,
         tables: &BatchTables,
@@ -284,7 +283,7 @@ impl Foreign<'_> {
     }
 
     /// # Safety
-    /// `reply` must be null or lead to a [`crate::abi::ReplySink`] that works through the call.
+    /// `reply` must be null or point to a [`crate::abi::ReplySink`] that works through the call.
     pub(crate) unsafe fn message(&self, text: &CStr, reply: *mut c_void) -> Option<Result<()>> {
         let mut record = RecordSpace::new();
         // SAFETY: the pointers live through the call, `reply` as `# Safety` asks.
@@ -308,11 +307,11 @@ macro_rules! foreign_slots {
             $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
         }
     ) => {
-        /// The plain slots, with arguments as they cross.
+        /// The plain slots, with arguments in their C form.
         impl Foreign<'_> {
             $(
             /// # Safety
-            /// Arguments must be as [`crate::abi::Received::own`] asks, through the call.
+            /// Arguments must satisfy [`crate::abi::Received::own`] through the call.
             pub(crate) unsafe fn $name(
                 &self,
                 $($argument: <$kind as Wire>::Raw),*
@@ -320,8 +319,8 @@ macro_rules! foreign_slots {
                 let function = self.table().$name?;
                 let mut record = RecordSpace::new();
                 let mut answer = <slot_answer!($($answer)?) as WireAnswer>::blank();
-                // SAFETY: the arguments are as [`crate::abi::Received::own`] asks, through the call, as `# Safety` says; the
-                // answer and the record have their places.
+                // SAFETY: the arguments satisfy [`crate::abi::Received::own`] through the call, as `# Safety` says; the
+                // answer and the record are local variables.
                 let code = unsafe {
                     let name = &self.component.name;
                     foreign_call!(name, $name, function, self.context, answer, record, ($($argument: $kind)*) $($answer)?)

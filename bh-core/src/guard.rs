@@ -1,4 +1,4 @@
-//! Turns panics into errors where calls cross the component boundary.
+//! Converts panics into errors at the component boundary.
 
 use crate::abi::{ErrorRecord, Status, status};
 use crate::error::{Error, Result};
@@ -8,15 +8,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// Guarded calls on this thread's stack.
+    /// Nesting of guarded calls on this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// The block that the component works on, for the error if it panics.
+    /// The component's current block, for the error if it panics.
     pub(crate) static BLOCK: Cell<Option<u32>> = const { Cell::new(None) };
     /// File and line of the last panic inside a guarded call.
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Notes where a guarded call panics instead of printing it; other panics go to the hook that was there before.
+/// Installs a hook that records the place of a panic in a guarded call instead of printing it; other panics go to the
+/// previous hook.
 #[inline]
 fn install_hook() {
     static INSTALLED: Once = Once::new();
@@ -30,7 +31,7 @@ fn install_hook() {
                 return previous(info);
             }
             let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
-            // Fails in a thread that is ending; then the place is not told.
+            // Fails in a thread that is ending; the error then has no place.
             let _ = LOCATION.try_with(|location| location.replace(place));
         }));
     });
@@ -57,7 +58,7 @@ pub(crate) fn panic_text<T>(call: impl FnOnce() -> T) -> std::result::Result<T, 
         let place =
             LOCATION.try_with(RefCell::take).ok().flatten().map_or(String::new(), |place| format!(" at {place}"));
         let text = format!("panicked{place}: {}", payload_text(&*payload));
-        // A payload whose own drop panics must not get out either.
+        // The drop of a payload may panic too, and must not unwind further.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
         text
     })

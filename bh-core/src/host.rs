@@ -1,4 +1,4 @@
-//! The host's services for one component instance, as the ABI presents them.
+//! The host's services for one component instance, in the form of the ABI.
 
 use crate::abi::{HostTable, ProgressFn, ReplySink};
 use crate::services::Services;
@@ -12,7 +12,7 @@ pub(crate) struct HostInstance {
     table: HostTable,
     services: Arc<Services>,
     label: String,
-    /// Name that the component gives itself.
+    /// The component's own name.
     component: String,
     values: HashMap<CString, CString>,
 }
@@ -45,7 +45,7 @@ impl HostInstance {
             memory_left,
             trace_device,
         };
-        // Unlike a box, it may be moved while the component has its address.
+        // Unlike a box, an `Arc` may be moved while the component has its address.
         Arc::new_cyclic(|own: &Weak<HostInstance>| HostInstance {
             table: table(own.as_ptr().cast_mut().cast()),
             services,
@@ -70,7 +70,7 @@ impl HostInstance {
 }
 
 /// # Safety
-/// `context` must be the context of a table made above, whose instance lives through `'a`.
+/// `context` must be the context of a table from above whose instance lives through `'a`.
 unsafe fn instance<'a>(context: *mut c_void) -> &'a HostInstance {
     // SAFETY: the context is the address of an instance that lives through `'a`, as `# Safety` asks.
     unsafe { &*context.cast::<HostInstance>() }
@@ -108,7 +108,7 @@ unsafe extern "C" fn free(context: *mut c_void, data: *mut c_void, bytes: usize)
     if !data.is_null() {
         // SAFETY: callers pass the table's context, whose instance outlives them.
         let services = unsafe { &instance(context).services };
-        // SAFETY: `alloc` gave `data` with these bytes, and the component gives it back once.
+        // SAFETY: `alloc` returned `data` for these bytes, and the component frees it once.
         unsafe { services.memory().free(data.cast(), bytes) };
         services.trace_memory();
     }
@@ -123,7 +123,7 @@ unsafe extern "C" fn log(context: *mut c_void, level: u32, line: *const c_char) 
 unsafe extern "C" fn counter(context: *mut c_void, name: *const c_char) -> *mut u64 {
     // SAFETY: callers pass the table's context, whose instance outlives them; the name lives through the call.
     let (instance, name) = unsafe { (instance(context), text(name)) };
-    // The label comes first in any case; names that begin with it too need it only once.
+    // The prefix is the label; a name that already begins with it is not prefixed twice.
     let name = match name.split_once('.') {
         Some((first, rest)) if first == instance.label || first == instance.component => rest,
         _ => &name,

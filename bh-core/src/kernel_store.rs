@@ -1,5 +1,5 @@
-//! Compiled kernels on disk: one file each, in a directory of the user alone. A file holds its key; what does not match is
-//! as if it were not there.
+//! Compiled kernels on disk: one file each, in a private directory of the user. A file holds its key; a file with
+//! another key counts as missing.
 
 use crate::private;
 use bh_bytecode::hash::hash_bytes;
@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 const MAGIC: &[u8; 8] = b"bhkern 1";
 const EXTENSION: &str = "kernel";
-/// The most files; beyond, the older half goes.
+/// The most files; above this number the older half is deleted.
 const FILES: usize = 4096;
 
 /// A directory of compiled kernels.
 pub struct KernelStore {
     directory: PathBuf,
-    /// What is part of every key: the compiler's build, or the device and its driver.
+    /// The part common to all keys: the compiler's build, or the device and its driver.
     identity: Vec<u8>,
 }
 
 impl KernelStore {
-    /// The cache in a directory; `None` if that is not the user's alone and cannot be made so.
+    /// The cache in a directory; `None` if the directory is not private to the user and cannot be made so.
     pub fn new(directory: PathBuf, identity: Vec<u8>) -> Option<KernelStore> {
         private::make_directory(&directory).ok()?;
         Some(KernelStore { directory, identity })
@@ -40,7 +40,7 @@ impl KernelStore {
         content.strip_prefix(MAGIC)?.strip_prefix(key.as_slice()).map(<[u8]>::to_vec)
     }
 
-    /// Stores an artifact. That it cannot be stored is no error: it will be compiled again.
+    /// Stores an artifact. A failure is not an error: the kernel is compiled again.
     pub fn write(&self, request: &[u8], artifact: &[u8]) {
         let key = self.key(request);
         let _ = private::write(&self.file(&key), [MAGIC, key.as_slice(), artifact].concat());
@@ -51,7 +51,7 @@ impl KernelStore {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let mut files: Vec<_> = entries
             .flatten()
-            // Whatever else the user keeps there is none of ours.
+            // Other files of the user in this directory are not touched.
             .filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(disk.read(b"another"), None);
         let other = KernelStore::new(directory.clone(), vec![2]).unwrap();
         assert_eq!(other.read(b"request"), None, "another build of the compiler");
-        // Damage, and files that others may write, are ignored.
+        // Damaged files, and files that others may write, are ignored.
         let file = disk.file(&disk.key(b"request"));
         let mut bytes = fs::read(&file).unwrap();
         let middle = bytes.len() / 2;

@@ -1,42 +1,42 @@
-//! What the trace says of kernels: their operations, the lines that recorded them, the bytes that they move at least, and the
-//! loop nest or program that computes them.
+//! The trace's description of kernels: their operations, the source lines that recorded them, the least bytes that they
+//! move, and the loop nest or program that computes them.
 
 use bh_bytecode::{BatchRef, Opcode};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// The most kernels that have a number of their own; an event of a further one says all.
+/// The most kernels with a number of their own; events of further kernels are described in full each time.
 const MOST: usize = 1 << 16;
-/// The longest text of a program that is kept, in bytes.
+/// The longest program text that is kept, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Numbers the kernels of an engine, so that only the first event of each says all about it.
+/// Numbers the kernels of an engine, so that only the first event of each describes it in full.
 #[derive(Default)]
 pub struct KernelTrace {
     known: HashMap<Kernel, usize>,
-    /// Which of them the trace knows.
+    /// For each kernel, whether the trace has its description.
     said: Vec<bool>,
     last: Option<usize>,
 }
 
-/// What a kernel is.
+/// A kernel as the trace describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
     /// The names of its operations.
     pub names: Vec<String>,
-    /// The places that recorded them, each once.
+    /// The source lines that recorded them, without duplicates.
     pub lines: Vec<String>,
-    /// Elements that its largest operation goes through.
+    /// Iterations of its largest operation, in elements.
     pub elements: u64,
-    /// Elements that all its operations go through, but for copies and what has an algorithm of its own.
+    /// Elements of all its operations together, except copies and operations with an algorithm of their own.
     pub work: u64,
-    /// Bytes of the arrays in memory that it reads and writes, each counted once for both.
+    /// Bytes of the arrays in memory that it reads and writes; an array counts once as an input and once as an output.
     pub bytes: u64,
 }
 
 impl Kernel {
-    /// What these blocks of a batch compute together.
+    /// The kernel that computes these blocks of a batch together.
     pub fn of(batch: &BatchRef<'_>, blocks: Range<u32>) -> Kernel {
         let mut kernel = Kernel { names: vec![], lines: vec![], elements: 0, work: 0, bytes: 0 };
         let mut seen = BTreeSet::new();
@@ -75,7 +75,7 @@ impl Kernel {
         kernel
     }
 
-    /// A short name: its operations, or the first of them and how many more.
+    /// A short name: its operation, or the first one and the number of others.
     pub fn label(&self) -> String {
         match self.names.as_slice() {
             [first, _, _, _, rest @ ..] if !rest.is_empty() => format!("{first} and {} more", self.names.len() - 1),
@@ -84,15 +84,15 @@ impl Kernel {
     }
 }
 
-/// The elements of a view that differ in place.
+/// The number of distinct elements of a view.
 fn elements(batch: &BatchRef<'_>, view: u32) -> u64 {
     let moving = batch.shape(view).iter().zip(batch.stride(view)).filter(|(_, stride)| **stride != 0);
     moving.map(|(&extent, _)| extent as u64).product()
 }
 
 impl KernelTrace {
-    /// The name and the detail of an event of this kernel, which runs in this way. The detail says all about it until
-    /// [`KernelTrace::said`] is called for one; `code` is asked for then.
+    /// The name and the detail of an event of this kernel; `how` says how it runs. The detail describes the kernel in
+    /// full, with the text of `code`, until [`KernelTrace::said`] has been called for one of its events.
     pub fn event(&mut self, kernel: Kernel, how: &str, code: impl FnOnce() -> String) -> (String, String) {
         let label = kernel.label();
         let number = self.known.get(&kernel).copied().or((self.known.len() < MOST).then_some(self.known.len()));
@@ -118,14 +118,14 @@ impl KernelTrace {
         (label, detail.to_string())
     }
 
-    /// The last event went to the trace.
+    /// Records that the last event went to the trace.
     pub fn said(&mut self) {
         if let Some(said) = self.last.and_then(|last| self.said.get_mut(last)) {
             *said = true;
         }
     }
 
-    /// The detail of an event that is more of the kernel of the last event.
+    /// The detail of a further event of the same kernel as the last event.
     pub fn more(&self) -> String {
         json!({ "kernel": self.last, "more": true }).to_string()
     }
@@ -141,7 +141,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// The arguments of an event: those of a detail that is a JSON object, else the detail as such.
+/// The arguments of an event: the entries of a detail that is a JSON object, else the detail itself.
 pub(crate) fn arguments(detail: &str) -> Map<String, Value> {
     let object = detail.starts_with('{').then(|| serde_json::from_str(detail).ok()).flatten();
     object.unwrap_or_else(|| Map::from_iter([("detail".to_owned(), detail.into())]))
@@ -184,7 +184,7 @@ i2: v4 = add_reduce axes(0) v3 @o2
         assert_eq!(label, "multiply, add, add_reduce");
         let first = arguments(&first);
         assert_eq!((&first["kernel"], &first["code"]), (&json!(0), &json!("for [100]")));
-        // An event that never happened says nothing.
+        // An event that was not recorded does not count as the description.
         let (_, second) = trace.event(kernel.clone(), "blocks", || "for [100]".into());
         assert_eq!(arguments(&second), first);
         trace.said();

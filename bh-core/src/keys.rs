@@ -1,7 +1,9 @@
-//! THE table of configuration keys of bh's own components and of the core: a key is one row, its name, type, default and text.
+//! THE table of configuration keys of bh's own components and of the core: a key is one row with its name, type,
+//! default and text.
 //!
-//! `cargo xtask header` writes the documented part of `config/default.toml` and `docs/keys.md` from it. A component reads a key
-//! by the row's constant, and [`crate::Component::KEYS`] is its list, so that no key is read that the table lacks.
+//! `cargo xtask header` generates the documented part of `config/default.toml` and `docs/keys.md` from it. A component
+//! reads a key by the row's constant, and [`crate::Component::KEYS`] is its list, so no component can read a key that
+//! the table lacks.
 
 use crate::config::casts::Casts;
 use crate::config::key::{Row, Section};

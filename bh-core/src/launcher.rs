@@ -1,4 +1,4 @@
-//! What `mpirun` and its like tell the processes that they start, through variables of the environment.
+//! The environment variables by which `mpirun` and other launchers describe their processes.
 
 use crate::environment;
 use std::time::Duration;
@@ -12,7 +12,7 @@ struct Variables {
     local_size: &'static str,
 }
 
-/// The launchers; the first that says how many processes there are counts.
+/// The launchers; the first one that gives the number of processes applies.
 const LAUNCHERS: &[Variables] = &[
     Variables {
         library: Some("openmpi"),
@@ -28,7 +28,7 @@ const LAUNCHERS: &[Variables] = &[
         local_rank: "MPI_LOCALRANKID",
         local_size: "MPI_LOCALNRANKS",
     },
-    // Those of a step: an allocation has `SLURM_NTASKS`, too, which says nothing of a process that `srun` did not start.
+    // Only the variables of a step: an allocation also has `SLURM_NTASKS`, but `srun` did not start its processes.
     Variables {
         library: None,
         size: "SLURM_STEP_NUM_TASKS",
@@ -38,25 +38,25 @@ const LAUNCHERS: &[Variables] = &[
     },
 ];
 
-/// How many processes of a step there are on each node, as in `4(x2),3`.
+/// The number of processes of a step on each node, for example `4(x2),3`.
 const STEP_TASKS: &str = "SLURM_STEP_TASKS_PER_NODE";
 
-/// What a launcher says about the processes that it started.
+/// A launcher's description of its processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launcher {
-    /// The MPI that it belongs to, as in the names of bh's libraries, if that can be told.
+    /// The MPI of the launcher, as in the names of bh's libraries, if it can be determined.
     pub library: Option<&'static str>,
-    /// The variable that says how many processes there are.
+    /// The variable with the number of processes.
     pub variable: &'static str,
-    /// The variable that says which of them a process is.
+    /// The variable with the rank of a process.
     pub rank_variable: &'static str,
-    /// How many there are.
+    /// The number of processes.
     pub size: usize,
-    /// Which of them this is, from 0.
+    /// The rank of this process, from 0.
     pub rank: usize,
-    /// Which of those on this host, from 0.
+    /// The rank of this process among those on this host, from 0.
     pub local_rank: usize,
-    /// How many there are on this host.
+    /// The number of processes on this host.
     pub local_size: usize,
 }
 
@@ -66,10 +66,10 @@ impl Launcher {
         Launcher::read(environment::variable)
     }
 
-    /// The launcher that these variables belong to.
+    /// The launcher that set these variables.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Launcher> {
         let number = |name: &str| variable(name)?.parse::<usize>().ok();
-        // Under `srun`, those of MPI do not say what is on this host.
+        // Under `srun`, MPI's variables do not describe the processes of this host.
         let step = || tasks_of(&variable(STEP_TASKS)?, number("SLURM_NODEID").unwrap_or(0));
         LAUNCHERS.iter().find_map(|names| {
             let size = number(names.size)?;
@@ -85,21 +85,21 @@ impl Launcher {
         })
     }
 
-    /// May its processes find each other through a library of bh's? Batch systems start those of any MPI.
+    /// Whether its processes can find each other through this library of bh. Batch systems start processes for any MPI.
     pub fn runs(&self, library: &str) -> bool {
         self.size < 2
             || self.library.is_none_or(|own| own == library)
             || environment::variable("SLURM_STEP_ID").is_some()
     }
 
-    /// The tasks of a batch system's allocation that nobody started this process as one of.
+    /// The number of tasks in a batch system's allocation, if this process was not started as one of them.
     pub fn forgotten_tasks() -> Option<usize> {
         let tasks = environment::variable("SLURM_NTASKS")?.parse().ok()?;
         (tasks > 1 && Launcher::find().is_none()).then_some(tasks)
     }
 
-    /// A program that does not start has the same mistake on all ranks, most likely: ranks but the first give that time to
-    /// tell of it, and to end them.
+    /// Waits on ranks other than 0, so that rank 0 can report an error and end all ranks: a program that fails to start
+    /// usually fails with the same error on all ranks.
     pub fn let_the_first_speak() {
         if let Some(Launcher { rank: rank @ 1.., .. }) = Launcher::find() {
             std::thread::sleep(Duration::from_millis(1000 + 50 * rank.min(40) as u64));
@@ -107,7 +107,7 @@ impl Launcher {
     }
 }
 
-/// The tasks of a node of a step, of a list as in `4(x2),3`.
+/// The tasks of one node of a step, from a list such as `4(x2),3`.
 fn tasks_of(list: &str, mut node: usize) -> Option<usize> {
     for part in list.split(',') {
         let (tasks, times) = part.split_once("(x").unwrap_or((part, "1)"));
@@ -140,7 +140,7 @@ mod tests {
         let found = read(&step).unwrap();
         assert_eq!((found.library, found.variable, found.rank), (None, "SLURM_STEP_NUM_TASKS", 5));
         assert_eq!(found.local_size, 4);
-        // An allocation whose processes were not started by it.
+        // An allocation that did not start the process.
         assert_eq!(read(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), None);
         assert_eq!(read(&[("SLURM_STEP_NUM_TASKS", "many")]), None);
         assert_eq!(read(&[]), None);

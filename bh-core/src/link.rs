@@ -1,5 +1,5 @@
-//! The host between a parent and a child: forwards what a component leaves out, keeps panics and bad batches from
-//! spreading, sends blocks past engines that refuse them, and measures.
+//! The host between a parent and a child: forwards calls that a component leaves out, stops panics and bad batches,
+//! routes blocks that an engine refuses, and measures time.
 
 // Parents hold the addresses of their children.
 #![allow(clippy::vec_box)]
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A component instance in a stack, and the host's half of every call into it. Lives at a fixed address.
+/// A component instance in a stack, and the host's half of every call into it. Has a fixed address.
 pub(crate) struct Link {
     pub(crate) component: Arc<ForeignTable>,
     context: *mut c_void,
@@ -32,16 +32,16 @@ pub(crate) struct Link {
     capabilities: Capabilities,
     registry: AtomicPtr<RegistryTable>,
     bound: AtomicBool,
-    /// Does the parent's batches need no validation?
+    /// Whether the parent's batches need no validation.
     parent_trusted: AtomicBool,
-    /// Calls of `execute`, so that a parent can tell whether its component passed a batch on.
+    /// Number of calls of `execute`; shows the parent whether its component passed a batch on.
     executions: AtomicU64,
     pending: Mutex<Pending>,
     counters: Counters,
     alive: bool,
 }
 
-/// Tickets of calls whose work is under way, by the ticket given to the parent.
+/// The pending work of calls, by the ticket that the parent got.
 #[derive(Default)]
 struct Pending {
     last: u64,
@@ -51,7 +51,7 @@ struct Pending {
 /// The work behind a ticket.
 struct Filed {
     parts: Vec<(Target, u64)>,
-    /// Where the batch was recorded.
+    /// The source lines of the batch.
     places: Places,
 }
 
@@ -68,13 +68,13 @@ fn add(counter: &AtomicU64, value: u64) {
     counter.fetch_add(value, Ordering::Relaxed);
 }
 
-// SAFETY: calls into the component are serialised by the parent; what other threads may touch is atomic or locked.
+// SAFETY: calls into the component are serialised by the parent; fields that other threads use are atomic or locked.
 unsafe impl Send for Link {}
 // SAFETY: as above.
 unsafe impl Sync for Link {}
 
 impl Link {
-    /// Makes an instance above these children.
+    /// Creates an instance above these children.
     pub(crate) fn create(
         component: Arc<ForeignTable>,
         host: Arc<HostInstance>,
@@ -93,7 +93,7 @@ impl Link {
         for child in &children {
             child.parent_trusted.store(component.trusted(), Ordering::Relaxed);
         }
-        // SAFETY: the link owns host and children, and ends the instance before them.
+        // SAFETY: the link owns host and children, and destroys the instance before them.
         let context = unsafe { component.create(host.table(), &handles) }.map_err(|mut error| {
             error.text = format!("component '{label}' could not start: {}", error.text);
             error
@@ -117,7 +117,7 @@ impl Link {
         Ok(link)
     }
 
-    /// What the parent gets.
+    /// The handle for the parent.
     pub(crate) fn handle(&self) -> ChildHandle {
         ChildHandle { table: &LINK_TABLE.0, context: ptr::from_ref(self).cast_mut().cast() }
     }
@@ -135,11 +135,11 @@ impl Link {
         self.counters.nanoseconds.load(Ordering::Relaxed)
     }
 
-    /// Ends the instance and then those below it.
+    /// Destroys the instance and then those below it.
     pub(crate) fn shutdown(&mut self) {
         if std::mem::take(&mut self.alive) {
-            // SAFETY: a link that is not alive is called by nobody: its owner calls this last, and the components above,
-            // which call it, ended before.
+            // SAFETY: nothing calls this link afterwards: its owner makes this call last, and the components above,
+            // which call it, were destroyed before.
             unsafe { self.foreign().destroy() };
         }
         for child in &mut self.children {
@@ -156,7 +156,7 @@ impl Link {
         Foreign { component: &self.component, context: self.context }
     }
 
-    /// The child that null slots and refused blocks go to.
+    /// The child that gets calls of null slots and refused blocks.
     pub(crate) fn child(&self) -> Option<&Link> {
         self.children.first().map(|child| &**child)
     }
@@ -176,7 +176,7 @@ impl Link {
     }
 
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn bind(&self, registry: *const RegistryTable) -> Result<()> {
         if registry.is_null() {
             let text = format!("the component above '{}' has no registry for it: the pointer is null", self.label());
@@ -186,11 +186,12 @@ impl Link {
             return Ok(());
         }
         self.registry.store(registry.cast_mut(), Ordering::Release);
-        // SAFETY: the component asks for what `# Safety` asks.
+        // SAFETY: the contract of the component is that of `# Safety`.
         if let Some(result) = unsafe { self.foreign().bind(registry) } {
             result?;
         }
-        // A data manager has a registry of its own for what lies below it; others may have forgotten their children.
+        // A data manager passes its own registry to the components below it; other components need not pass it on, so
+        // the host does.
         if self.component.kind() != kind::DATA_MANAGER {
             for child in &self.children {
                 // SAFETY: as above.
@@ -200,7 +201,7 @@ impl Link {
         Ok(())
     }
 
-    /// Can this component, or for engines one that it falls through to, run the block?
+    /// Whether this component can run the block, or for engines, one that its blocks fall through to.
     fn supports(&self, tables: &BatchTables, block: u32) -> bool {
         let engine = self.component.kind() == kind::ENGINE;
         match self.foreign().supports(tables, block) {
@@ -219,7 +220,7 @@ impl Link {
         if let Err(error) = self.validate(batch, blocks) {
             return (Err(error), 0);
         }
-        // What a component that is not bh's own did to the tables, it need not have written down again.
+        // A component that is not bh's own may have changed the tables without updating the batch's key.
         let trusted = self.parent_trusted.load(Ordering::Relaxed);
         let batch = &if trusted { *batch } else { batch.unsigned() };
         let all: Vec<u32>;
@@ -248,7 +249,7 @@ impl Link {
         outcome
     }
 
-    /// Batches are validated where they enter the stack, and again behind components that are not bh's own.
+    /// Validates batches where they enter the stack, and again behind components that are not bh's own.
     fn validate(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<()> {
         if self.parent_trusted.load(Ordering::Relaxed) {
             return Ok(());
@@ -280,15 +281,15 @@ impl Link {
         }
     }
 
-    /// Filters and fusers only change how a batch is written down. One that fails before it has passed the batch on is
-    /// left out, so that no data is lost; its error is reported all the same.
+    /// Filters and fusers only change the form of a batch. If one fails before it has passed the batch on, the host
+    /// skips it, so that no data is lost, and still reports its error.
     fn execute_rewriter(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> (Result<()>, u64) {
         let passed_on = || self.child().map_or(1, |child| child.executions.load(Ordering::Relaxed));
         let before = passed_on();
         let (result, ticket) = self.execute_plain(batch, blocks, report);
         let nothing = || self.child().is_some() && passed_on() == before && !batch.instrs.is_empty();
         let result = match result {
-            // bh's own pass everything on that has an effect.
+            // bh's own components pass on everything that has an effect.
             Ok(()) if !self.component.trusted() && nothing() => {
                 let text = format!("component '{}' did not pass a batch on", self.label());
                 Err(Error::new(status::EXECUTION, text))
@@ -304,21 +305,21 @@ impl Link {
         }
         self.host.services().log(log_level::ERROR, self.label(), &format!("{error}; the batch runs without it"));
         let (result, ticket) = self.execute_child(batch, blocks, report);
-        // The caller gets the first error, which leaves no way to hand on a ticket.
+        // The caller gets the first error, so it gets no ticket; wait for the work here.
         if let Err(second) = result.and_then(|()| self.wait_target(Target::Child, ticket)) {
             self.host.services().log(log_level::ERROR, self.label(), &second.to_string());
         }
         (Err(error), 0)
     }
 
-    /// Names the component in errors that say nothing, and the place of those that know their instruction.
+    /// Adds the component's name and the source line to an error that lacks them.
     fn named(&self, error: Error, batch: &BatchRef<'_>) -> Error {
         let mut error = self.described(error);
         error.locate(batch);
         error
     }
 
-    /// Names the component in errors that say nothing.
+    /// Adds the component's name to an error that lacks it.
     fn described(&self, mut error: Error) -> Error {
         let blank = error.text.starts_with("status ") && error.text.ends_with(" without a message");
         if blank || error.status == status::PANIC && !error.text.starts_with("component '") {
@@ -328,7 +329,7 @@ impl Link {
         error
     }
 
-    /// Gives the parent one ticket for several.
+    /// Combines several tickets into one for the parent.
     fn file_tickets(&self, parts: Vec<(Target, u64)>, batch: &BatchRef<'_>) -> u64 {
         if parts.is_empty() {
             return 0;
@@ -340,7 +341,7 @@ impl Link {
         last
     }
 
-    /// Waits for work that went to a target.
+    /// Waits for work on a target.
     fn wait_target(&self, target: Target, ticket: u64) -> Result<()> {
         match (target, self.child()) {
             _ if ticket == 0 => Ok(()),
@@ -416,7 +417,7 @@ impl Link {
         }
     }
 
-    /// All that announce it are given time.
+    /// Calls `progress` of all components that announce it.
     fn progress(&self) -> Result<()> {
         // SAFETY: there are no arguments.
         let own = if self.has(capability::PROGRESS) { unsafe { self.foreign().progress() } } else { None };
@@ -426,13 +427,13 @@ impl Link {
         own.unwrap_or(Ok(()))
     }
 
-    /// The first component that computes it.
+    /// Calls the first component that computes it.
     ///
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn evaluate(&self, operation: *const ScalarOperation) -> Result<Evaluation> {
         if self.has(capability::EVALUATES)
-            // SAFETY: the component asks for what `# Safety` asks.
+            // SAFETY: the contract of the component is that of `# Safety`.
             && let Some(result) = unsafe { self.foreign().evaluate(operation) }
             && !matches!(&result, Ok(evaluation) if evaluation.known == 0)
         {
@@ -442,13 +443,13 @@ impl Link {
         self.child().map_or_else(|| Ok(Evaluation::default()), |child| unsafe { child.evaluate(operation) })
     }
 
-    /// The first component that carries it out.
+    /// Calls the first component that performs it.
     ///
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn immediate(&self, operation: *const ImmediateOperation) -> Result<i32> {
         if self.has(capability::IMMEDIATE)
-            // SAFETY: the component asks for what `# Safety` asks.
+            // SAFETY: the contract of the component is that of `# Safety`.
             && let Some(result) = unsafe { self.foreign().immediate(operation) }
             && !matches!(result, Ok(0))
         {
@@ -459,9 +460,9 @@ impl Link {
     }
 
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn read(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
-        // SAFETY: those who are called ask for what `# Safety` asks.
+        // SAFETY: the called functions have the contract of `# Safety`.
         unsafe {
             match (self.foreign().read(base, view, memory), self.child()) {
                 (Some(result), _) => result,
@@ -473,9 +474,9 @@ impl Link {
     }
 
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn write(&self, base: *const Base, view: *const ViewSpec, memory: *const HostMemory) -> Result<()> {
-        // SAFETY: those who are called ask for what `# Safety` asks.
+        // SAFETY: the called functions have the contract of `# Safety`.
         unsafe {
             match (self.foreign().write(base, view, memory), self.child()) {
                 (Some(result), _) => result,
@@ -489,7 +490,7 @@ impl Link {
     /// Reads or writes for a component that can only map.
     ///
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn copy(
         &self,
         base: *const Base,
@@ -497,7 +498,7 @@ impl Link {
         memory: *const HostMemory,
         writes: bool,
     ) -> Result<()> {
-        // SAFETY: they are as `&Base::own`, `&View::own` and `&HostMemory::own` ask, as `# Safety` says.
+        // SAFETY: the pointers satisfy `&Base::own`, `&View::own` and `&HostMemory::own`, as `# Safety` says.
         let (record, view, memory) = unsafe { (<&Base>::own(base)?, <&View>::own(spec)?, <&HostMemory>::own(memory)?) };
         let whole = view.len() == record.len;
         let mode = match (writes, whole) {
@@ -505,8 +506,8 @@ impl Link {
             (true, false) => access::READ | access::WRITE,
             (true, true) => access::WRITE | access::DISCARD,
         };
-        // SAFETY: base and view are not null, and as `# Safety` asks; the view is mapped, and `memory` is valid for its elements
-        // and elsewhere, as [`HostMemory::new`] asks.
+        // SAFETY: base and view are not null, and as `# Safety` asks; the view is mapped; `memory` is valid for its
+        // elements and does not overlap them, as [`HostMemory::new`] asks.
         unsafe {
             let data = self.map(base, spec, mode)?.cast::<u8>();
             match writes {
@@ -517,12 +518,12 @@ impl Link {
         }
     }
 
-    /// Engines need not know what lies below them, so the host asks their children too.
+    /// Engines need not know the components below them, so the host also asks their children.
     ///
     /// # Safety
-    /// Pointers must be as [`crate::abi::Received::own`] asks, through the call.
+    /// Pointers must satisfy [`crate::abi::Received::own`] through the call.
     unsafe fn extmethod(&self, name: *const c_char, opcode: u16) -> Result<i32> {
-        // SAFETY: the component asks for what `# Safety` asks.
+        // SAFETY: the contract of the component is that of `# Safety`.
         let own = unsafe { self.foreign().extmethod(name, opcode) }.transpose()?;
         if let Some(own) = own
             && self.component.kind() != kind::ENGINE
@@ -537,10 +538,10 @@ impl Link {
         Ok(i32::from(known))
     }
 
-    /// As `extmethod`: what an engine has no answer to, its child may answer.
+    /// As `extmethod`: if an engine has no answer, the host asks its child.
     ///
     /// # Safety
-    /// `reply` must be null or lead to a [`ReplySink`] that works through the call.
+    /// `reply` must be null or point to a [`ReplySink`] that works through the call.
     unsafe fn message(&self, text: &CStr, reply: *mut c_void) -> Result<()> {
         let mut counted = CountedReply { reply, bytes: 0 };
         let mut sink = ReplySink { context: (&raw mut counted).cast(), append: append_counted };
@@ -562,7 +563,7 @@ impl Drop for Link {
     }
 }
 
-/// Passes an answer on and notes whether there was one.
+/// Forwards an answer and records whether there was one.
 struct CountedReply {
     reply: *mut c_void,
     bytes: usize,

@@ -15,7 +15,7 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where libraries are looked for, in this order.
+/// The directories to search for libraries, in this order.
 pub fn library_directories(config: &Config) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> =
         config.variable("BH_LIBRARY_PATH").iter().flat_map(|paths| std::env::split_paths(paths)).collect();
@@ -27,13 +27,13 @@ pub fn library_directories(config: &Config) -> Vec<PathBuf> {
     directories
 }
 
-/// The library names that a component without a `library` key may have, the likeliest first.
+/// The possible library names of a component without a `library` key, the likeliest first.
 fn default_libraries(component: &str) -> [String; 3] {
     let name = component.replace('-', "_");
     [format!("bh_{name}"), format!("bh_vem_{name}"), format!("bh_ve_{name}")]
 }
 
-/// Loads the libraries that components name.
+/// Loads the libraries of components.
 pub struct Libraries<'a> {
     config: &'a Config,
     directories: Vec<PathBuf>,
@@ -41,12 +41,12 @@ pub struct Libraries<'a> {
 }
 
 impl<'a> Libraries<'a> {
-    /// Nothing loaded yet.
+    /// Without any loaded library.
     pub fn new(config: &'a Config) -> Libraries<'a> {
         Libraries { config, directories: library_directories(config), loaded: HashMap::new() }
     }
 
-    /// The component of this name, loaded if it is not yet. The error says where the config named it.
+    /// The component of this name; loads it at first use. The error includes the line of the config that named it.
     pub fn component(&mut self, name: &Name) -> Result<Arc<ForeignTable>> {
         let (place, library) = match self.config.component_library(&name.text) {
             Some(library) => (library.place, Some(library.value)),
@@ -98,17 +98,17 @@ impl<'a> Libraries<'a> {
     }
 }
 
-/// Does a library's name say where it lies?
+/// Whether a library's name is a path.
 fn is_path(library: &str) -> bool {
     library.contains('/')
 }
 
-/// The file of a library: names come without the platform's prefix and suffix.
+/// The file name of a library whose name lacks the platform's prefix and suffix.
 fn file_name(library: &str) -> String {
     if is_path(library) { library.to_owned() } else { format!("lib{library}.so") }
 }
 
-/// An error and what caused it: the loader's own text is a cause.
+/// An error followed by its causes, such as the dynamic loader's own text.
 pub fn whole_text(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| {
@@ -117,17 +117,17 @@ pub fn whole_text(error: &dyn std::error::Error) -> String {
     })
 }
 
-/// Loads a library for good and negotiates with its component.
+/// Loads a library permanently and negotiates with its component.
 pub fn open_component(file: &Path) -> Result<ForeignTable> {
     let shown = file.display();
-    // SAFETY: the config names libraries that may run code when they are loaded.
+    // SAFETY: the user's config chose this library, whose initialisers may run code.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
         Error::new(status::LIBRARY, format!("library '{shown}' cannot be loaded: {}", whole_text(&error)))
     })?;
     let stem = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = stem.strip_prefix("lib").unwrap_or(stem).split('.').next().unwrap_or_default();
     let own_symbol = format!("{stem}_component_entry");
-    // SAFETY: what exports this name is an entry function.
+    // SAFETY: a symbol of this name is an entry function, by the contract of components.
     let entry = unsafe {
         library.get::<EntryFn>(ENTRY_SYMBOL).or_else(|_| library.get::<EntryFn>(&own_symbol)).map(|symbol| *symbol)
     };
@@ -144,16 +144,16 @@ pub fn open_component(file: &Path) -> Result<ForeignTable> {
     unsafe { ForeignTable::negotiate(&shown.to_string(), entry) }
 }
 
-/// Does an address lie in a part of a loaded file that can be run?
+/// Whether an address is in an executable segment of a loaded file.
 fn is_code(address: *const ()) -> bool {
     struct Search {
         address: u64,
         found: bool,
     }
     unsafe extern "C" fn look(file: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
-        // SAFETY: the loader describes a file, with as many parts as it says, and hands on our search.
+        // SAFETY: the dynamic loader passes a description of a file, and our own `search`.
         let (file, search) = unsafe { (&*file, &mut *search.cast::<Search>()) };
-        // SAFETY: `dlpi_phdr` leads to `dlpi_phnum` parts, as the loader says, which live through the call.
+        // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers, as the dynamic loader says, which live through the call.
         let parts = unsafe { std::slice::from_raw_parts(file.dlpi_phdr, file.dlpi_phnum.into()) };
         let runs = parts.iter().filter(|part| part.p_type == libc::PT_LOAD && part.p_flags & libc::PF_X != 0);
         let place = search.address.wrapping_sub(file.dlpi_addr);
@@ -161,20 +161,20 @@ fn is_code(address: *const ()) -> bool {
         i32::from(search.found)
     }
     let mut search = Search { address: address.addr() as u64, found: false };
-    // SAFETY: the function looks at what it is given, during the call.
+    // SAFETY: the callback uses its arguments only during the call.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.found
 }
 
-/// Builds the instances of one stack.
+/// Creates the instances of one stack.
 pub(crate) struct Loader<'a> {
     config: &'a Config,
     libraries: Libraries<'a>,
     services: Arc<Services>,
     instances: HashMap<String, usize>,
-    /// The component that was taken at each place that names several.
+    /// The chosen component for each position of the stack with alternatives.
     chosen: HashMap<String, Name>,
-    /// Devices of the component that the chain made last has for each of them.
+    /// The number of devices of the last chain's component with one instance per device.
     devices: Option<usize>,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Loader<'a> {
         Loader { config, libraries: Libraries::new(config), services, instances, chosen, devices: None }
     }
 
-    /// Makes the instances from the bottom up; returns the top one.
+    /// Creates the instances from the bottom up; returns the top one.
     pub(crate) fn build(mut self, stack: &ChosenStack) -> Result<Box<Link>> {
         let mut tables = HashMap::new();
         self.load(&stack.items, &mut tables)?;
@@ -201,7 +201,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Makes the instances below a component of a stack; returns the topmost of them.
+    /// Creates the instances below a component of a stack; returns the topmost of them.
     #[allow(clippy::vec_box)] // links stay at their addresses
     pub(crate) fn build_below(mut self, stack: &ChosenStack, component: &str) -> Result<Vec<Box<Link>>> {
         let mut tables = HashMap::new();
@@ -213,14 +213,14 @@ impl<'a> Loader<'a> {
         self.chain(items, &tables, 0)
     }
 
-    /// Loads all libraries and checks all keys before any instance is made.
+    /// Loads all libraries and checks all keys before any instance is created.
     fn load(&mut self, items: &[Item], tables: &mut HashMap<String, Arc<ForeignTable>>) -> Result<()> {
         for item in items {
             match item {
                 Item::One(name) | Item::Each(name) => {
                     let outcomes: Vec<Result<()>> =
                         name.alternatives().map(|name| self.load_one(&name, tables)).collect();
-                    // An alternative whose library is missing is none, if there is another.
+                    // An alternative without its library is skipped if another one has its library.
                     let loaded = outcomes.iter().any(Result::is_ok);
                     let missing = |error: &Error| loaded && error.status == status::LIBRARY;
                     outcomes.into_iter().filter_map(Result::err).find(|error| !missing(error)).map_or(Ok(()), Err)?;
@@ -244,8 +244,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// The instances of a chain: one at the top, or several siblings, each with its own instances of what follows. A component
-    /// that is there for each of its devices takes the one of this number.
+    /// The instances of a chain: one at the top, or several siblings, each with its own instances of what follows. A
+    /// component with one instance per device uses the device with this number.
     #[allow(clippy::vec_box)] // links stay at their addresses
     fn chain(
         &mut self,
@@ -272,7 +272,7 @@ impl<'a> Loader<'a> {
                     return self.counted(link, each);
                 }
                 Err(error) if !matches!(error.status, status::INIT | status::DEVICE) => return Err(error),
-                // It has no device: the next one takes its place.
+                // It has no device: try the next alternative.
                 _ => self.instances = instances,
             }
         }
@@ -281,7 +281,7 @@ impl<'a> Loader<'a> {
         self.counted(link, each)
     }
 
-    /// An instance of a component, and of what follows it.
+    /// An instance of a component, and of the components that follow it.
     fn instance(
         &mut self,
         name: &Name,
@@ -297,7 +297,7 @@ impl<'a> Loader<'a> {
         link.map_err(|error| self.placed(&name.text, &table.keys, error))
     }
 
-    /// A chain of an instance. If it is there for each device, the devices are counted.
+    /// One chain of siblings. Counts the devices if the chain exists once per device.
     #[allow(clippy::vec_box)] // links stay at their addresses
     fn counted(&mut self, link: Box<Link>, each: bool) -> Result<Vec<Box<Link>>> {
         if each {
@@ -306,7 +306,7 @@ impl<'a> Loader<'a> {
         Ok(vec![link])
     }
 
-    /// The instances of siblings. A chain that is there for each device and finds none is left out beside others.
+    /// The instances of siblings. Skips a chain per device that finds no device, unless it is the only one.
     #[allow(clippy::vec_box)]
     fn siblings(
         &mut self,
@@ -335,7 +335,7 @@ impl<'a> Loader<'a> {
         Ok(links)
     }
 
-    /// A component's error about one of its keys, with the place where that was set.
+    /// Adds the place where a key was set to a component's error about the key.
     fn placed(&self, component: &str, keys: &[String], mut error: Error) -> Error {
         let key = keys.iter().find(|key| error.status == status::CONFIG && error.text.contains(&format!("'{key}'")));
         if let Some(value) = key.and_then(|key| self.config.value(Table::Component(component), key)) {
@@ -358,7 +358,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// How many devices a component has; none if it does not say.
+/// The number of devices of a component; `None` if it does not report one.
 fn devices(link: &Link) -> Result<Option<usize>> {
     // SAFETY: the link lives, and nothing else calls it.
     let answer = unsafe { Child::new(link.handle()) }.message("device count")?;

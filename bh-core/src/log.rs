@@ -1,10 +1,10 @@
-//! Levels of the log on standard error, as `BH_LOG` names them.
+//! Levels of the log on standard error, as named in `BH_LOG`.
 
 use crate::abi::log_level::{DEBUG, ERROR, INFO, WARN};
 
 const NAMES: [(&str, u32); 5] = [("off", 0), ("error", ERROR), ("warn", WARN), ("info", INFO), ("debug", DEBUG)];
 
-/// The level of this name, or the valid names.
+/// The level of this name; the error lists the valid names.
 pub fn parse_level(name: &str) -> Result<u32, String> {
     let found = NAMES.iter().find(|(known, _)| *known == name);
     found.map(|&(_, level)| level).ok_or_else(|| NAMES.map(|(name, _)| name).join(", "))

@@ -1,12 +1,12 @@
-//! How much memory and how many processors this process may use: the machine's, or less if a container, a batch system or
-//! a launcher says so.
+//! The memory and the processors that this process may use: the machine's, or the limits of a container, batch system
+//! or launcher.
 
 use crate::environment;
 use crate::launcher::Launcher;
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Bytes of memory that this process may use: the machine's, or its control group's if that is less.
+/// Bytes of memory that this process may use: the machine's, or its control group's limit if that is smaller.
 pub fn memory() -> u64 {
     // SAFETY: `sysconf` takes a number and returns one.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -15,8 +15,8 @@ pub fn memory() -> u64 {
     group_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |limit| limit.min(machine))
 }
 
-/// Processors that this process may use: those that it is bound to, or its share where a launcher started several processes
-/// on this host and bound none.
+/// Processors that this process may use: those that it is bound to, or its share if a launcher started several unbound
+/// processes on this host.
 pub fn processors() -> usize {
     let mine = std::thread::available_parallelism().map_or(1, usize::from);
     // SAFETY: `sysconf` takes a number and returns one.
@@ -26,31 +26,30 @@ pub fn processors() -> usize {
     Launcher::find().map_or(mine, |launcher| share(mine, all, launcher.local_size, bound))
 }
 
-/// Processes of this program on this host, which share its caches and the paths to its memory: those that a launcher
-/// started, or this one.
+/// Processes of this program on this host, which share its caches and memory bandwidth: those of the launcher, or 1.
 pub fn processes() -> usize {
     Launcher::find().map_or(1, |launcher| launcher.local_size)
 }
 
-/// Outputs of at least this many bytes, of all processes of a host together, are written past the caches. Smaller ones are likely
-/// to be read again while the last-level cache still has them: with grids of 32 MB, that cost a stencil half of its speed; with
-/// 512 MB it gained 40%.
+/// Outputs of at least this many bytes, summed over the processes of a host, are written with stores that bypass the
+/// caches. The last-level cache is likely to keep smaller ones until they are read again: with grids of 32 MB,
+/// bypassing halved the speed of a stencil; with 512 MB it gained 40%.
 pub const STREAM_BYTES: u64 = 64 << 20;
 
-/// The share of one of `local` processes in `mine` processors of `all` that there are.
+/// The share of one of `local` processes, which may use `mine` of the `all` processors of the host.
 fn share(mine: usize, all: usize, local: usize, bound: bool) -> usize {
     // Several processes may be bound to the same set.
     if bound { mine.min((all / local).max(1)) } else { (mine / local).max(1) }
 }
 
-/// The least limit of the control groups that `groups`, in the form of `/proc/self/cgroup`, names, and of those that
-/// these lie in. In a container, names may be those of the machine outside, while the tree begins at the container's.
+/// The smallest limit of the control groups in `groups`, which has the form of `/proc/self/cgroup`, and of their
+/// parents. In a container, the names may be those of the host, while the tree begins at the container's group.
 fn group_limit(groups: &str, tree: &Path) -> Option<u64> {
     let mut least: Option<u64> = None;
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
-        // Version 2 has one tree and no controllers here; version 1 has a tree for each.
+        // Version 2 has one tree and no controllers here; version 1 has a tree for each controller.
         let (tree, file) = match controllers {
             "" => (tree.to_path_buf(), "memory.max"),
             _ if controllers.split(',').any(|name| name == "memory") => (tree.join("memory"), "memory.limit_in_bytes"),
@@ -58,7 +57,7 @@ fn group_limit(groups: &str, tree: &Path) -> Option<u64> {
         };
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             let text = read_to_string(tree.join(group).join(file)).unwrap_or_default();
-            // No limit is the word "max", or a number past all memory.
+            // A group without a limit has the word "max", or a number larger than any memory.
             if let Ok(limit) = text.trim().parse::<u64>() {
                 least = Some(least.map_or(limit, |least| least.min(limit)));
             }

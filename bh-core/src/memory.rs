@@ -1,7 +1,7 @@
-//! Host memory of one stack: aligned buffers, a bounded cache of freed ones, and a cap on the total.
+//! Host memory of one stack: aligned buffers, a bounded cache of freed ones, and a limit on the total.
 //!
-//! Sizes are rounded up to classes (multiples of 64 bytes up to a page, then eight per doubling), so that programs whose
-//! arrays shrink slowly still meet freed buffers. Large buffers come straight from the system, on huge pages if wanted.
+//! Sizes are rounded up to classes (multiples of 64 bytes up to a page, then eight per doubling), so that programs
+//! whose arrays shrink slowly still reuse freed buffers. Large buffers are mapped directly, on huge pages if requested.
 
 mod mapped;
 
@@ -12,17 +12,18 @@ use std::sync::{Mutex, MutexGuard};
 
 const LINE: usize = 64;
 const PAGE: usize = 4096;
-/// From here on buffers are mapped, not taken from the C heap: that maps them as well, all at the same place of a page.
+/// Buffers of at least this size are mapped instead of taken from the C heap, which would map them too, all at the same
+/// offset in a page.
 const MAPPED: usize = 128 << 10;
 
 /// Limits of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Bytes in use and cached together that are never passed; `usize::MAX` for no limit.
+    /// The limit on the bytes in use and cached together; `usize::MAX` for no limit.
     pub limit: usize,
     /// Bytes of freed buffers that are kept for reuse.
     pub cache: usize,
-    /// Ask the system for huge pages.
+    /// Whether to ask the system for huge pages.
     pub huge_pages: bool,
 }
 
@@ -32,7 +33,7 @@ impl Default for MemorySettings {
     }
 }
 
-/// How much memory is used, in bytes of whole classes, and how often it was asked for.
+/// The memory in use, in bytes of whole classes, and the number of allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
     /// Bytes lent now.
@@ -54,7 +55,7 @@ pub struct Memory {
     state: Mutex<State>,
 }
 
-/// What is lent and what is kept.
+/// The lent and the cached buffers.
 pub(crate) struct State {
     settings: MemorySettings,
     usage: MemoryUsage,
@@ -68,10 +69,10 @@ pub(crate) struct State {
 /// A free buffer.
 struct Buffer(*mut u8);
 
-// SAFETY: a free buffer belongs to whoever holds the pointer.
+// SAFETY: a free buffer belongs exclusively to the owner of this pointer.
 unsafe impl Send for Buffer {}
 
-/// The class of a size; `None` if it is past all memory.
+/// The class of a size; `None` if it exceeds the address space.
 fn class_of(bytes: usize) -> Option<usize> {
     if bytes <= PAGE {
         return Some(bytes.max(1).next_multiple_of(LINE));
@@ -80,7 +81,7 @@ fn class_of(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(step).filter(|&class| isize::try_from(class).is_ok())
 }
 
-/// Bytes that an allocation of `bytes` counts for.
+/// Bytes that an allocation of `bytes` counts as.
 pub fn charged(bytes: usize) -> usize {
     class_of(bytes).unwrap_or(usize::MAX)
 }
@@ -103,8 +104,8 @@ impl Memory {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// At least `bytes`, aligned to 64, with undefined contents or zeroed. `None` if the limit
-    /// would be passed or the system has none. Give it back with [`Memory::free`].
+    /// At least `bytes`, aligned to 64, with undefined contents or zeroed. `None` if it would exceed the limit, or if
+    /// the system has no memory. Free it with [`Memory::free`].
     pub fn alloc(&self, bytes: usize, zeroed: bool) -> Option<*mut u8> {
         let Some(class) = class_of(bytes) else {
             self.lock().usage.refused += 1;
@@ -113,7 +114,7 @@ impl Memory {
         let (cached, surplus, huge_pages) = {
             let mut state = self.lock();
             let cached = state.take(class);
-            // Cached bytes count against the limit, a reused buffer only once.
+            // Cached bytes count against the limit; a reused buffer counts only once.
             let surplus = match cached {
                 Some(_) => Vec::new(),
                 None => state.make_room(class),
@@ -143,7 +144,8 @@ impl Memory {
         Some(data)
     }
 
-    /// A fresh buffer; if the system has none, once more without the cache. Undoes the accounting on failure.
+    /// A fresh buffer; if the system has no memory, empties the cache and tries again. Undoes the accounting on
+    /// failure.
     fn system_alloc(&self, class: usize, huge_pages: bool) -> Option<*mut u8> {
         let data = system_alloc(class, huge_pages).or_else(|| {
             self.release_cache();
@@ -157,7 +159,7 @@ impl Memory {
         data
     }
 
-    /// Takes a buffer back, into the cache if it has room.
+    /// Takes a buffer back, into the cache if it fits.
     ///
     /// # Safety
     /// `data` must come from [`Memory::alloc`] of this value with the same `bytes`, and be unused.
@@ -171,7 +173,7 @@ impl Memory {
         give_back(surplus);
     }
 
-    /// Gives all cached buffers back to the system; returns their bytes.
+    /// Returns all cached buffers to the system; the result is their size in bytes.
     pub fn release_cache(&self) -> usize {
         let surplus = self.lock().evict(0);
         let bytes = surplus.iter().map(|(class, _)| class).sum();
@@ -179,7 +181,7 @@ impl Memory {
         bytes
     }
 
-    /// What is used now.
+    /// The current use.
     pub fn usage(&self) -> MemoryUsage {
         self.lock().usage
     }
@@ -195,7 +197,7 @@ impl Memory {
         self.lock().settings
     }
 
-    /// Changes the cap on the total; what is in use stays.
+    /// Changes the limit on the total; buffers in use stay.
     pub fn set_limit(&self, limit: usize) {
         let surplus = {
             let mut state = self.lock();
@@ -226,7 +228,7 @@ impl State {
         Some(buffer)
     }
 
-    /// Keeps a buffer; returns what has to go instead.
+    /// Caches a buffer; returns the buffers to release instead.
     fn put(&mut self, class: usize, buffer: Buffer) -> Vec<(usize, Buffer)> {
         if class > self.settings.cache {
             return vec![(class, buffer)];
@@ -249,7 +251,7 @@ impl State {
         self.usage.in_use.checked_add(class).is_some_and(|total| total <= self.settings.limit)
     }
 
-    /// Shrinks the cache so that `class` more bytes stay under the limit, if they can.
+    /// Shrinks the cache so that `class` more bytes stay under the limit, if possible.
     fn make_room(&mut self, class: usize) -> Vec<(usize, Buffer)> {
         if !self.fits(class) {
             return Vec::new();
@@ -258,7 +260,7 @@ impl State {
         if self.usage.cached <= room { Vec::new() } else { self.evict(room) }
     }
 
-    /// Takes buffers out of the cache until at most `bytes` stay: large ones first, the oldest first.
+    /// Removes buffers from the cache until it has at most `bytes`: large ones first, the oldest first.
     fn evict(&mut self, bytes: usize) -> Vec<(usize, Buffer)> {
         let mut surplus = Vec::new();
         while self.usage.cached > bytes {

@@ -1,9 +1,9 @@
-//! Files of the user alone, for caches that are kept from run to run: with a checksum, replaced in one step, and believed
+//! Private files of the user, for caches that persist between runs: with a checksum, replaced atomically, and trusted
 //! only if nobody else can have written them.
 //!
-//! A directory is opened once, checked through its handle, and files are reached through that handle alone: what others do
-//! to the path meanwhile has no effect. Files are opened without following links and without waiting, so that a planted
-//! link, fifo or device is refused, not used.
+//! A directory is opened once and checked through its handle, and files are opened relative to that handle only, so
+//! later changes to the path have no effect. Files are opened without following links and without blocking, so a
+//! planted link, fifo or device is refused.
 
 use bh_bytecode::hash::hash_bytes;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, renameat, statat, unlinkat};
@@ -16,16 +16,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a file that is read, at most.
+/// The largest file that is read, in bytes.
 const LONGEST: u64 = 1 << 30;
 
-/// Makes a directory for the user alone if there is none; fails if others may write to it.
+/// Creates a private directory if there is none; fails if others may write to it.
 pub fn make_directory(path: &Path) -> Result<(), String> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| error.to_string())?;
     open_directory(path).map(drop)
 }
 
-/// Makes a new directory for the user alone among the temporary files; whoever made it removes it.
+/// Creates a new private directory among the temporary files; the caller removes it.
 pub fn temporary_directory(name: &str) -> Result<PathBuf, String> {
     let process = std::process::id();
     for number in 0..1000 {
@@ -39,7 +39,7 @@ pub fn temporary_directory(name: &str) -> Result<PathBuf, String> {
     Err(format!("{} has a thousand directories {name}-{process}", std::env::temp_dir().display()))
 }
 
-/// The content of a file; `None` if there is none. The text of an error says why it is not to be believed.
+/// The content of a file; `None` if there is none. The error says why the file is not trusted.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let (directory, name) = parts(path)?;
     let directory = match open_directory(directory) {
@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
         return Err("it is too long".into());
     }
     content.try_reserve_exact(found.st_size as usize).map_err(text)?;
-    // A file that grows meanwhile is not the one that was checked.
+    // If the file grows meanwhile, read only the checked length.
     File::from(file).take(found.st_size as u64).read_to_end(&mut content).map_err(text)?;
     let (body, sum) = content.split_last_chunk::<16>().ok_or("the file is cut off")?;
     if hash_bytes(body).to_le_bytes() != *sum {
@@ -74,7 +74,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(content))
 }
 
-/// Writes a file, through a temporary one beside it. The directory must exist, and be the user's alone.
+/// Writes a file through a temporary one beside it. The directory must exist and be private to the user.
 pub fn write(path: &Path, mut content: Vec<u8>) -> Result<(), String> {
     content.extend(hash_bytes(&content).to_le_bytes());
     let (directory, name) = parts(path)?;
@@ -82,7 +82,7 @@ pub fn write(path: &Path, mut content: Vec<u8>) -> Result<(), String> {
     let (temporary, mut file) = create_new(&directory)?;
     let written = file.write_all(&content).map_err(text);
     written.and_then(|()| renameat(&directory, &temporary, &directory, name).map_err(text)).inspect_err(|_| {
-        // The temporary file is of no use any more; that it stays is no second error.
+        // Remove the useless temporary file; a failure here is not a second error.
         let _ = unlinkat(&directory, &temporary, AtFlags::empty());
     })
 }
@@ -96,7 +96,7 @@ fn create_new(directory: &OwnedFd) -> Result<(String, File), String> {
         let name = format!("{}-{number}.tmp", std::process::id());
         match openat(directory, &name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => return Ok((name, file.into())),
-            // Left behind by a process of this number that was killed, or planted before the directory was the user's.
+            // Left by a killed process with the same number, or planted before the directory was private.
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.to_string()),
         }
@@ -109,7 +109,7 @@ fn parts(path: &Path) -> Result<(&Path, &OsStr), String> {
     directory.zip(path.file_name()).ok_or_else(|| format!("{} names no file in a directory", path.display()))
 }
 
-/// Opens a directory that is the user's alone; refuses one that another user made, links to, or may write to.
+/// Opens a private directory of the user; refuses one that another user owns, links to, or may write to.
 fn open_directory(path: &Path) -> Result<OwnedFd, String> {
     let entry = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(text)?;
     if FileType::from_raw_mode(entry.st_mode) == FileType::Symlink && !is_own(&entry) {
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(read(&file), Err("the file is cut off".into()));
         write(&file, b"other".to_vec()).unwrap();
         assert_eq!(read(&file), Ok(Some(b"other".to_vec())), "it is replaced");
-        // What others may write.
+        // Files that others may write.
         for path in [&file, &inner] {
             let mode = fs::metadata(path).unwrap().mode();
             for wrong in [0o020, 0o002] {
@@ -181,14 +181,15 @@ mod tests {
         set_mode(&inner, 0o777);
         assert!(make_directory(&inner).is_err());
         set_mode(&inner, 0o700);
-        // The user's own link is as good as the directory.
+        // The user's own link counts as the directory.
         symlink(&inner, directory.join("link")).unwrap();
         assert!(make_directory(&directory.join("link")).is_ok());
         assert_eq!(read(&directory.join("link/file.bin")), Ok(Some(b"other".to_vec())));
         fs::remove_dir_all(directory).unwrap();
     }
 
-    /// What another user may have put in the place of a file, or of the temporary one, before the directory was private.
+    /// Objects that another user may have put in place of a file, or of the temporary one, before the directory was
+    /// private.
     #[test]
     fn what_was_planted_is_neither_used_nor_harmed() {
         let directory = temporary_directory("bh-planted").unwrap();
@@ -222,7 +223,7 @@ mod tests {
         fs::remove_dir_all(directory).unwrap();
     }
 
-    /// The directory is swapped for a link to another one, over and over, while files are written.
+    /// Swaps the directory for a link to another one, repeatedly, while files are written.
     #[test]
     fn a_directory_that_is_swapped_meanwhile_leads_nowhere_else() {
         let outer = temporary_directory("bh-swapped").unwrap();
@@ -237,7 +238,7 @@ mod tests {
         std::thread::scope(|scope| {
             let swapper = scope.spawn(|| (0..2000).for_each(|turn| swap(if turn % 2 == 0 { &own } else { &other })));
             while !swapper.is_finished() {
-                // It may fail; it must not land in the directory that everybody may write to.
+                // It may fail, but must not write to the directory that is writable for everybody.
                 let _ = write(&place.join("file.bin"), b"content".to_vec());
                 assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
             }

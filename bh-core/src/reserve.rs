@@ -1,8 +1,8 @@
-//! Memory for the moment when the system has none: allocations of Rust code that would end the process come from a reserve
-//! instead, and calls that would need more are refused from then on.
+//! A memory reserve: if the system has no memory, small allocations of Rust code use the reserve instead of ending the
+//! process, and new calls are refused from then on.
 //!
-//! Rust ends a process whose allocation fails. The allocator here asks the system and, where that fails, a reserve that lies
-//! in the library's own data, so that what has begun can be finished or given up in order. Arrays never come from it.
+//! Rust ends a process whose allocation fails. This allocator asks the system and, if that fails, a reserve in the
+//! library's own data, so that running work can be finished or abandoned in order. Arrays never use it.
 
 use crate::abi::status;
 use crate::error::{Error, Result};
@@ -11,21 +11,21 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Bytes of the reserve. Pages that were never needed take no memory.
+/// Bytes of the reserve. Unused pages take no memory.
 const SIZE: usize = 4 << 20;
-/// The bytes of a piece, in which it is given out; also the strictest alignment: two cache lines, which queues of threads ask for.
+/// The allocation unit of the reserve in bytes, and its strictest alignment: two cache lines, as thread queues request.
 const PIECE: usize = 128;
 const PIECES: usize = SIZE / PIECE;
-/// Bytes of an allocation, at most: larger ones are of data, and made where they may fail.
+/// The largest allocation from the reserve in bytes: larger ones are for data, made by code that handles failures.
 const LARGEST: usize = 1 << 20;
 
 #[repr(align(128))]
 struct Bytes(UnsafeCell<[u8; SIZE]>);
 
-/// Which pieces are given out, a bit each.
+/// The units in use, one bit each.
 struct Taken(UnsafeCell<[u64; PIECES / 64]>);
 
-// SAFETY: pieces belong to whoever they were given to.
+// SAFETY: a unit is used only by its current owner.
 unsafe impl Sync for Bytes {}
 // SAFETY: used under the lock alone.
 unsafe impl Sync for Taken {}
@@ -33,7 +33,7 @@ unsafe impl Sync for Taken {}
 static BYTES: Bytes = Bytes(UnsafeCell::new([0; SIZE]));
 static TAKEN: Taken = Taken(UnsafeCell::new([0; PIECES / 64]));
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// Pieces given out.
+/// The number of units in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(debug_assertions)]
@@ -47,7 +47,7 @@ fn count() {
     COUNT.set(COUNT.get() + 1);
 }
 
-/// Allocations of this thread so far, for tests; counted where debug assertions are on, else 0.
+/// Allocations of this thread so far, for tests; 0 without debug assertions.
 pub fn allocations() -> usize {
     #[cfg(debug_assertions)]
     return COUNT.get();
@@ -55,7 +55,7 @@ pub fn allocations() -> usize {
     0
 }
 
-/// The allocator of every library and program that bh-core is part of.
+/// The allocator of every library and program that contains bh-core.
 pub struct Allocator;
 
 #[global_allocator]
@@ -91,7 +91,7 @@ unsafe impl GlobalAlloc for Allocator {
         if is_reserve(data) {
             give_back(data, layout);
         } else {
-            // SAFETY: what is not the reserve's was allocated by `System`, and with this layout, as
+            // SAFETY: memory outside the reserve was allocated by `System`, and with this layout, as
             // `GlobalAlloc::dealloc` asks.
             unsafe { System.dealloc(data, layout) }
         }
@@ -100,7 +100,7 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn realloc(&self, data: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !is_reserve(data) {
-            // SAFETY: what is not the reserve's was allocated by `System`, and with this layout, as
+            // SAFETY: memory outside the reserve was allocated by `System`, and with this layout, as
             // `GlobalAlloc::realloc` asks; so is `size` not 0, and legal for the alignment.
             let moved = unsafe { System.realloc(data, layout, size) };
             if !moved.is_null() {
@@ -136,7 +136,7 @@ fn with_bits<R>(body: impl FnOnce(&mut [u64; PIECES / 64]) -> R) -> R {
     result
 }
 
-/// Pieces of the reserve; null if there are not enough in a row.
+/// Memory from the reserve; null if no run of free units is long enough.
 #[cold]
 fn take(layout: Layout) -> *mut u8 {
     let wanted = layout.size().div_ceil(PIECE).max(1);
@@ -168,7 +168,7 @@ fn give_back(data: *mut u8, layout: Layout) {
     USED.fetch_sub(count, Ordering::Relaxed);
 }
 
-/// An error if half of the reserve is in use: new work must not begin then.
+/// Fails if half of the reserve is in use: no new work may begin then.
 #[inline]
 pub fn check() -> Result<()> {
     if USED.load(Ordering::Relaxed) < PIECES / 2 { Ok(()) } else { Err(short()) }

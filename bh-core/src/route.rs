@@ -1,4 +1,4 @@
-//! Sends the blocks of a batch to an engine, what it refuses to its first child, and carries on after failures.
+//! Sends the blocks of a batch to an engine, refused ones to its first child, and continues after failures.
 
 mod flow;
 mod run;
@@ -11,7 +11,7 @@ use bh_bytecode::{BatchRef, Block, Kind};
 use run::Run;
 use std::ops::Range;
 
-/// Where work goes.
+/// The destination of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The link's own component.
@@ -20,23 +20,23 @@ pub(crate) enum Target {
     Child,
 }
 
-/// An engine with what stands below it: what blocks are sent to.
+/// An engine and the components below it: the destinations of blocks.
 pub(crate) trait Ends {
     /// The engine.
     fn engine(&self) -> Foreign<'_>;
     /// Its name in the stack.
     fn label(&self) -> &str;
-    /// Has the engine a capability?
+    /// Whether the engine has a capability.
     fn has(&self, flag: u64) -> bool;
-    /// Has its first child a capability?
+    /// Whether its first child has a capability.
     fn child_has(&self, flag: u64) -> bool;
-    /// Runs blocks on its first child, and returns the ticket of what is under way; `None` if there is no child.
+    /// Runs blocks on its first child, and returns the ticket of the pending work; `None` if there is no child.
     fn run_below(&self, batch: &BatchRef<'_>, blocks: &[u32], report: *mut ReportRecord) -> Option<(Result<()>, u64)>;
-    /// Waits for work that is under way.
+    /// Waits for pending work.
     fn wait_for(&self, target: Target, ticket: u64) -> Result<()>;
-    /// The registry that the engine's data is in.
+    /// The registry with the engine's data.
     fn registry(&self) -> Option<Registry>;
-    /// An error with the names of what it speaks of.
+    /// An error with the names of the component and the source line.
     fn named(&self, error: Error, batch: &BatchRef<'_>) -> Error;
     /// Counts blocks that the engine refused.
     fn count_refused(&self, blocks: u64);
@@ -47,7 +47,7 @@ pub(crate) trait Ends {
 }
 
 /// Runs blocks on the engine behind `link`. After a failure the rest still runs; the first error is returned. The
-/// tickets name work that is under way; there are none after an error.
+/// tickets identify pending work; there are none after an error.
 pub(crate) fn execute(
     link: &dyn Ends,
     batch: &BatchRef<'_>,
@@ -95,7 +95,7 @@ impl Partition {
         self.contracted.extend_from_slice(contracted);
     }
 
-    /// Adds a block of the batch as it is; the renames stay where they are.
+    /// Adds a block of the batch unchanged; its renames stay in the batch's table.
     fn push_whole(&mut self, batch: &BatchRef<'_>, block: &Block) {
         self.push(batch.block_instrs(block), batch.contracted(block));
         if let Some(copy) = self.blocks.last_mut() {
@@ -113,13 +113,13 @@ impl Partition {
     }
 }
 
-/// A partition whose blocks go to different places.
+/// A partition whose blocks have different destinations.
 struct Routed {
     partition: Partition,
     targets: Vec<Target>,
 }
 
-/// Where each block goes; `None` if the engine takes them all.
+/// The destination of each block; `None` if the engine accepts all of them.
 fn route(link: &dyn Ends, batch: &BatchRef<'_>, blocks: &[u32]) -> Option<Routed> {
     let engine = link.engine();
     if !engine.has_supports() {
@@ -154,7 +154,7 @@ fn is_system(batch: &BatchRef<'_>, instr: u32) -> bool {
     batch.instrs[instr as usize].opcode.is_system()
 }
 
-/// Does the engine refuse every single operation of a block, so that a split would gain nothing?
+/// Whether the engine refuses every single operation of a block, so that splitting gains nothing.
 fn takes_nothing(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block) -> bool {
     let mut singles = Partition::default();
     for &instr in batch.block_instrs(block).iter().filter(|&&instr| !is_system(batch, instr)) {
@@ -165,7 +165,7 @@ fn takes_nothing(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block) -> bool {
     (0..probe.blocks.len() as u32).all(|single| link.engine().supports(&tables, single) == Some(false))
 }
 
-/// Splits a refused block into the longest runs that the engine accepts and those that it does not.
+/// Splits a refused block into the longest runs that the engine accepts and the runs in between.
 fn split(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block, routed: &mut Routed) {
     let engine = link.engine();
     let instrs = batch.block_instrs(block);
@@ -176,13 +176,13 @@ fn split(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block, routed: &mut Rout
         Some(false) => Target::Child,
         _ => Target::Own,
     };
-    // What a rename or a reduction allows to stand together need not be legal in a part of the block.
+    // A rename or a reduction may make a block legal whose parts are not.
     let runs_are_legal = block.rename_count == 0
         && !instrs.iter().any(|&instr| batch.instrs[instr as usize].opcode.kind() == Kind::Reduction);
     let mut runs: Vec<(Target, Range<usize>)> = Vec::new();
     for (position, &instr) in instrs.iter().enumerate() {
         let here = position..position + 1;
-        // Data management goes wherever the work before it went.
+        // Data management follows the work before it.
         let next = if is_system(batch, instr) { runs.last().map(|(last, _)| *last) } else { None };
         match (next, runs.last_mut()) {
             (Some(_), Some((_, run))) => run.end += 1,
@@ -207,7 +207,7 @@ fn split(link: &dyn Ends, batch: &BatchRef<'_>, block: &Block, routed: &mut Rout
     }
 }
 
-/// Does the engine take this run of instructions, each of which it takes alone?
+/// Whether the engine accepts this run of instructions, each of which it accepts alone.
 fn accepts(link: &dyn Ends, batch: &BatchRef<'_>, run: &[u32], contracted: &[u32]) -> bool {
     if run.len() == 1 {
         return true;
@@ -217,7 +217,7 @@ fn accepts(link: &dyn Ends, batch: &BatchRef<'_>, run: &[u32], contracted: &[u32
     link.engine().supports(&BatchTables::new(&partition.apply(batch)), 0).unwrap_or(true)
 }
 
-/// The contracted bases of a block that none of its work outside of `run` touches.
+/// The contracted bases of a block that no work outside `run` touches.
 fn inner_contracted(batch: &BatchRef<'_>, block: &Block, run: &[u32]) -> Vec<u32> {
     let outside = |base: u32| {
         let touches = |&&instr: &&u32| !run.contains(&instr) && !is_system(batch, instr) && uses(batch, instr, base);
@@ -231,7 +231,7 @@ fn uses(batch: &BatchRef<'_>, instr: u32, base: u32) -> bool {
     operands.iter().filter_map(|operand| operand.as_view()).any(|view| batch.views[view as usize].base == base)
 }
 
-/// The error of a block that no engine takes.
+/// The error of a block that no engine accepts.
 fn nobody(link: &dyn Ends, batch: &BatchRef<'_>, block: u32) -> Error {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]);
     let Some(&instr) = instrs.iter().find(|&&instr| !is_system(batch, instr)) else {

@@ -1,4 +1,4 @@
-//! What one stack shares among its components: memory, statistics, the trace, the log level and base ids.
+//! The state that the components of a stack share: memory, statistics, the trace, the log level and base ids.
 
 mod frozen;
 
@@ -24,13 +24,13 @@ pub struct Services {
     handles: Handles,
 }
 
-/// What engines call between chunks, if anything.
+/// The functions that engines call between chunks, if any.
 #[derive(Default)]
 struct Progress {
-    /// Is there a function? Looked at without the lock.
+    /// Whether a function is set; read without the lock.
     wanted: AtomicBool,
     function: Mutex<Option<(ProgressFn, *mut c_void)>>,
-    /// What the host itself does then.
+    /// The host's own function.
     host: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -43,7 +43,7 @@ unsafe impl Sync for Progress {}
 #[derive(Default)]
 pub struct Handles {
     handles: Vec<(String, *mut c_void)>,
-    /// What some of the handles point to.
+    /// The texts that some of the handles point to.
     texts: Vec<CString>,
 }
 
@@ -56,8 +56,8 @@ impl Handles {
     /// Adds a handle: `opencl.context`, `opencl.queue`.
     ///
     /// # Safety
-    /// The handle must be what components take one of this name for, as [`crate::abi::HostTable::handle`] and the constants of
-    /// [`crate::stack`] say, and work on any thread until the stack has ended.
+    /// The handle must be of the type that [`crate::abi::HostTable::handle`] and the constants of [`crate::stack`]
+    /// state for this name, and work on any thread until the stack has ended.
     pub unsafe fn with(mut self, name: &str, handle: *mut c_void) -> Handles {
         self.handles.push((name.to_owned(), handle));
         self
@@ -72,7 +72,7 @@ impl Handles {
 }
 
 impl Services {
-    /// Services with these parts; `timing` asks for the time spent in each component.
+    /// Services with these parts; `timing` enables measuring the time spent in each component.
     pub fn new(memory: Memory, trace: Option<Trace>, log_level: u32, timing: bool) -> Arc<Services> {
         Services::with_handles(memory, trace, log_level, timing, Handles::default())
     }
@@ -104,7 +104,8 @@ impl Services {
         self.handles.handles.iter().find(|(known, _)| known == name).map_or(std::ptr::null_mut(), |(_, handle)| *handle)
     }
 
-    /// Calls what was set by [`Services::set_progress`]. One call at a time: others that come meanwhile return at once.
+    /// Calls the functions from [`Services::set_progress`] and [`Services::set_host_progress`]. One call at a time:
+    /// overlapping calls return immediately.
     #[inline]
     pub fn progress(&self) {
         if self.progress.wanted.load(Ordering::Relaxed) {
@@ -126,13 +127,15 @@ impl Services {
         }
     }
 
-    /// Sets what [`Services::progress`] calls besides, for as long as the services live. Only the first one counts.
+    /// Sets a second function for [`Services::progress`] to call as long as the services live. Only the first call has
+    /// an effect.
     pub fn set_host_progress(&self, function: impl Fn() + Send + Sync + 'static) {
         let _ = self.progress.host.set(Box::new(function));
         self.progress.wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Sets what [`Services::progress`] calls, or nothing. Returns when no earlier one runs any more.
+    /// Sets the function that [`Services::progress`] calls, or none. Returns when no call of the earlier function is
+    /// running.
     ///
     /// # Safety
     /// The function must work with the argument, on any thread, until another one is set.
@@ -165,24 +168,24 @@ impl Services {
         self.stats.snapshot()
     }
 
-    /// Notes in the trace, if one is wanted, how much memory is in use.
+    /// Records the memory in use in the trace, if tracing is on.
     pub(crate) fn trace_memory(&self) {
         if let Some(trace) = &self.trace {
             trace.record_memory(self.memory.usage().in_use);
         }
     }
 
-    /// The trace, if one is wanted.
+    /// The trace, if tracing is on.
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// Is the time spent in each component wanted?
+    /// Whether to measure the time spent in each component.
     pub fn timing(&self) -> bool {
         self.timing
     }
 
-    /// A new base id, never 0 and never given twice.
+    /// A new base id, never 0 and never reused.
     #[inline]
     pub fn new_base_id(&self) -> u64 {
         self.next_base.fetch_add(1, Ordering::Relaxed)
@@ -193,7 +196,8 @@ impl Services {
         Arc::clone(&self.next_base)
     }
 
-    /// Takes all locks that threads of the program may hold while they call no component, so that a forked child finds them free.
+    /// Takes all locks that threads of the program may hold outside calls of components, so that a forked child finds
+    /// them free.
     pub fn freeze(self: &Arc<Services>) -> FrozenServices {
         FrozenServices::of(Arc::clone(self))
     }

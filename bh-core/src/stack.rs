@@ -1,4 +1,4 @@
-//! A stack of components, ready to run: what the recorder talks to.
+//! A stack of components, ready to run: the interface for the recorder.
 
 pub mod below;
 #[cfg(test)]
@@ -31,17 +31,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// The name of the handle through which a program hands over an MPI communicator of its own: bit 32 is set, and the lower
-/// bits are the handle for Fortran.
+/// The name of the handle for an MPI communicator of the program: bit 32 is set, and the lower bits are the Fortran
+/// handle.
 pub const COMMUNICATOR: &str = "mpi.communicator";
 
-/// The name of the handle to the text, ended by NUL, of [`Config::describe`] for the stack that is loaded.
+/// The name of the handle for the NUL-terminated text of [`Config::describe`] for the loaded stack.
 pub const DESCRIPTION: &str = "stack.description";
 
-/// The name of the handle to a [`CallFn`], by which a component calls functions of the program's language.
+/// The name of the handle for a [`CallFn`], by which a component calls functions of the program's language.
 pub const CALL: &str = "program.call";
 
-/// Calls what a request describes, and appends the answer to `answer`, or, if another number than 0 is returned, what went wrong.
+/// Makes the call that a request describes, and appends the answer to `answer`, or, if the return value is not 0, an
+/// error message.
 pub type CallFn = unsafe extern "C" fn(
     request: *const u8,
     bytes: usize,
@@ -49,8 +50,8 @@ pub type CallFn = unsafe extern "C" fn(
     append: unsafe extern "C" fn(answer: *mut c_void, data: *const u8, bytes: usize),
 ) -> i32;
 
-/// The file of this process among those of all ranks: ranks but the first append their number. `None` if this host has no such
-/// folder, which the first rank's host has.
+/// The file of this process among those of all ranks: ranks other than 0 append their number. `None` if this host lacks
+/// the folder, which rank 0's host has.
 fn of_rank(path: String) -> Option<String> {
     match Launcher::find() {
         Some(Launcher { rank: rank @ 1.., .. }) => {
@@ -77,13 +78,13 @@ fn watch(config: &Config, services: &Arc<Services>, statistics: Option<&(PathBuf
 pub struct ComponentInfo {
     /// Name of the instance: the config section, with a number if there are several of it.
     pub label: String,
-    /// Name that the component gives itself.
+    /// The component's own name.
     pub name: String,
     /// Its version.
     pub version: String,
     /// A value of [`crate::abi::kind`].
     pub kind: u32,
-    /// How deep it stands; the top is 0.
+    /// Its depth in the stack; the top is 0.
     pub depth: usize,
 }
 
@@ -91,25 +92,25 @@ pub struct ComponentInfo {
 pub struct Stack {
     name: String,
     top: Child,
-    /// Shared with the calls that may come while others run, which keep the components alive.
+    /// Shared with the calls that may overlap others, which keep the components alive.
     links: Arc<Link>,
     services: Arc<Services>,
-    /// Where the statistics go at the end, and whether as JSON.
+    /// The file for the statistics, and whether to write JSON.
     statistics: Option<(PathBuf, bool)>,
-    /// Writes both while the program runs, if somebody watches it.
+    /// Writes the trace and the statistics while the program runs, if requested.
     watch: Option<Watch>,
     running: bool,
 }
 
 impl Stack {
     /// Loads the components of a stack, and only those: `name`, or else `BH_STACK`, or else the config's default.
-    /// `BH_TRACE` names a file for a trace, `BH_STATS` one for the statistics (as JSON if it ends in `.json`),
-    /// and `BH_WATCH` after how many seconds both are written anew while the program runs.
+    /// `BH_TRACE` names a file for a trace, `BH_STATS` one for the statistics (as JSON if it ends in `.json`), and
+    /// `BH_WATCH` sets the seconds between updates of both while the program runs.
     pub fn load(config: &Config, name: Option<&str>) -> Result<Stack> {
         Stack::load_with(config, name, Handles::default())
     }
 
-    /// As [`Stack::load`], with handles of the application's own for components that can use them.
+    /// As [`Stack::load`], with handles of the application for components that can use them.
     pub fn load_with(config: &Config, name: Option<&str>, handles: Handles) -> Result<Stack> {
         let mut stack = Stack::build(config, name, handles).inspect_err(|_| Launcher::let_the_first_speak())?;
         stack.serve_others()?;
@@ -134,8 +135,8 @@ impl Stack {
         Ok(Stack { name, top, links, services, statistics, watch, running })
     }
 
-    /// In a process whose component serves another process: does not return before that ends, and ends this process then. A
-    /// program that handed over its communicator goes on, with an error.
+    /// If a component of this process serves another process: blocks until that ends, and then ends this process. A
+    /// program that passed its communicator continues instead, with an error.
     fn serve_others(&mut self) -> Result<()> {
         if self.capabilities().flags & capability::SERVES == 0 {
             return Ok(());
@@ -180,7 +181,7 @@ impl Stack {
         components
     }
 
-    /// What the top component can do.
+    /// The abilities of the top component.
     pub fn capabilities(&mut self) -> Capabilities {
         self.top.capabilities()
     }
@@ -190,18 +191,18 @@ impl Stack {
         self.top.execute(batch, blocks, &mut Report::none())
     }
 
-    /// As [`Stack::execute`], with a report of times. Failed instructions have been dealt with when it returns.
+    /// As [`Stack::execute`], with a report of times. Failed instructions have been handled when it returns.
     pub fn execute_reported(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Collected) -> Result<Ticket> {
         report.collect(|report| self.top.execute(batch, blocks, report))
     }
 
-    /// Foretells what running a batch takes; see [`crate::Component::predict`].
+    /// Predicts the cost of running a batch; see [`crate::Component::predict`].
     pub fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
         self.top.predict(batch, blocks)
     }
 
-    /// A second way into the stack for the calls that may come while others run ([`SharedCalls`]), if its components can
-    /// do that. It may be used from any thread.
+    /// A second entry to the stack for calls that may overlap others ([`SharedCalls`]), if its components support it.
+    /// It may be used from any thread.
     ///
     /// [`SharedCalls`]: crate::component::SharedCalls
     pub fn shared_calls(&mut self) -> Option<SharedTop> {
@@ -210,22 +211,22 @@ impl Stack {
         wanted.then(|| SharedTop { links: Arc::clone(&self.links), thread: None })
     }
 
-    /// As [`Stack::shared_calls`], for a stack whose calls come from one thread, which is the one that asks: the calls are made
-    /// on that thread while `execute` is under way on it, from what [`Services::set_host_progress`] has set. On others they
-    /// fail.
+    /// As [`Stack::shared_calls`], for a stack that accepts calls only from one thread, the current one: calls are made
+    /// on that thread during its own `execute`, from the function of [`Services::set_host_progress`]. On other threads
+    /// they fail.
     pub fn calls_between(&mut self) -> Option<SharedTop> {
         let wanted = capability::CONCURRENT_DATA | capability::THREAD_AFFINE;
         let found = self.top.capabilities().flags & wanted == wanted;
         found.then(|| SharedTop { links: Arc::clone(&self.links), thread: Some(std::thread::current().id()) })
     }
 
-    /// As [`Stack::shared_calls`], for `evaluate` alone, which comes from any thread.
+    /// As [`Stack::shared_calls`], for `evaluate` only, from any thread.
     pub fn evaluating_calls(&mut self) -> Option<EvaluatingCalls> {
         let found = self.top.capabilities().flags & capability::EVALUATES != 0;
         found.then(|| EvaluatingCalls(Arc::clone(&self.links)))
     }
 
-    /// Direct calls of `immediate`, from any thread, if the stack has that.
+    /// Direct calls of `immediate` from any thread, if the stack supports them.
     pub fn immediate_calls(&mut self) -> Option<ImmediateCalls> {
         let found = self.top.capabilities().flags & capability::IMMEDIATE != 0;
         found.then(|| ImmediateCalls::of(&self.links))
@@ -236,7 +237,7 @@ impl Stack {
         self.top.message(text)
     }
 
-    /// All counters, with the memory's and the time that each component spent itself.
+    /// All counters, including the memory's and the time spent in each component itself.
     pub fn stats(&self) -> Snapshot {
         let stats = self.services.stats();
         visit(&self.links, 0, &mut |link, _| {
@@ -246,9 +247,9 @@ impl Stack {
         self.services.snapshot()
     }
 
-    /// Ends all components, from the top down, and writes the trace and the statistics that the environment asked for.
-    /// The first failure to write is returned. While there are still [`SharedTop`], [`EvaluatingCalls`] or [`ImmediateCalls`]
-    /// of the stack, its components live, and end with the last of these.
+    /// Destroys all components, from the top down, and writes the trace and the statistics that the environment
+    /// requested. Returns the first failure to write. While a [`SharedTop`], [`EvaluatingCalls`] or [`ImmediateCalls`]
+    /// of the stack exists, its components live, and are destroyed with the last of these.
     pub fn shutdown(mut self) -> Result<()> {
         self.end()
     }
@@ -261,7 +262,7 @@ impl Stack {
         if let Some(links) = Arc::get_mut(&mut self.links) {
             links.shutdown();
         }
-        // It must not write after us.
+        // The watcher must not write after the final write below.
         self.watch = None;
         let mut result = Ok(());
         if let Some(trace) = self.services.trace() {
@@ -311,10 +312,10 @@ macro_rules! shared_call {
 }
 for_each_slot!(stack_slots);
 
-/// The top of a stack for calls that may come while others run.
+/// The top of a stack for calls that may overlap others.
 pub struct SharedTop {
     links: Arc<Link>,
-    /// The only thread that may call, if there is one.
+    /// The only thread that may call, if calls are limited to one.
     thread: Option<ThreadId>,
 }
 
@@ -333,7 +334,7 @@ impl SharedTop {
     }
 }
 
-/// The top of a stack for `evaluate` alone.
+/// The top of a stack for `evaluate` only.
 pub struct EvaluatingCalls(Arc<Link>);
 
 impl SharedCalls for EvaluatingCalls {
@@ -345,12 +346,12 @@ impl SharedCalls for EvaluatingCalls {
     }
 }
 
-/// The components of a stack that carry out operations at once, which are called past the links above them.
+/// The components of a stack that compute immediately, called directly without the links above them.
 pub struct ImmediateCalls {
     /// From the top down: functions and contexts, which the links keep alive.
     components: Vec<(Arc<ForeignTable>, *mut c_void)>,
     _links: Arc<Link>,
-    /// Which one answered last. As all give the same bits, it is asked first.
+    /// The component that answered last. It is tried first; all components give the same bits.
     last: AtomicUsize,
 }
 
@@ -367,7 +368,7 @@ impl ImmediateCalls {
         ImmediateCalls { components, _links: Arc::clone(top), last: AtomicUsize::new(0) }
     }
 
-    /// What a component answers; `None` if it leaves the operation to others.
+    /// A component's answer; `None` if it leaves the operation to others.
     #[inline]
     fn ask(&self, place: usize, operation: &ImmediateOperation) -> Option<Result<bool>> {
         let (component, context) = self.components.get(place)?;

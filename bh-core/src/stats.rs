@@ -12,7 +12,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// The counter of this name, made at first use.
+    /// The counter of this name, created at first use.
     pub fn counter(&self, name: &str) -> &AtomicU64 {
         let mut counters = self.lock();
         if !counters.contains_key(name) {
@@ -23,7 +23,7 @@ impl Stats {
         unsafe { &*counter }
     }
 
-    /// A share of the counter of this name, made at first use.
+    /// A shared reference to the counter of this name, created at first use.
     pub(crate) fn share(&self, name: &str) -> Arc<AtomicU64> {
         let mut counters = self.lock();
         Arc::clone(counters.entry(name.to_owned()).or_default())

@@ -13,18 +13,18 @@ pub struct Side<'a> {
     pub stride: &'a [i64],
 }
 
-/// Copies all elements of `shape`. Truth values become 0 or 1, as memory that others write may hold any byte.
+/// Copies all elements of `shape`. Bool values become 0 or 1, because memory from outside may hold any byte.
 ///
 /// # Safety
-/// Both sides must have a stride for each extent, and no extent be negative. The element that the strides lead to must
-/// be valid for each index: of `to` for writing, of `from` for reading. The two sides must not overlap.
+/// Both sides must have a stride for each extent, and no extent may be negative. For each index, the addressed element
+/// must be valid: of `to` for writing, of `from` for reading. The two sides must not overlap.
 pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>) {
     let axes = shape.iter().zip(to.stride).zip(from.stride);
     let mut walk =
         Walk::merged(axes.map(|((&extent, &to), &from)| Loop { extent, steps: [to as isize, from as isize] }));
     let row = walk.pop().unwrap_or(Loop { extent: 1, steps: [0; 2] });
-    // SAFETY: the walk leads to the first elements of rows, and all elements of rows are those of the two sides, which
-    // are valid and do not overlap, as `# Safety` asks.
+    // SAFETY: the walk visits the first element of each row, and all elements of rows are elements of the two sides,
+    // which are valid and do not overlap, as `# Safety` asks.
     walk.each([to.data, from.data], |[to, from]| unsafe { copy_row(dtype, row, to, from) });
 }
 
@@ -36,8 +36,8 @@ pub unsafe fn copy(dtype: DType, shape: &[i64], to: Side<'_>, from: Side<'_>) {
 pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemory) {
     let (stride, first) = in_bytes(dtype, view);
     let from = Side { data: data.cast_mut().wrapping_offset(first), stride: &stride[..view.rank()] };
-    // SAFETY: the view's elements are readable where its strides lead to, and the memory is writable for them and
-    // elsewhere, as `# Safety` asks.
+    // SAFETY: the view's elements are readable at its strides, and the memory is writable for them and does not overlap
+    // them, as `# Safety` asks.
     unsafe { copy(dtype, view.shape(), Side { data: memory.data(), stride: memory.stride() }, from) }
 }
 
@@ -49,12 +49,12 @@ pub unsafe fn load(dtype: DType, view: &View, data: *const u8, memory: &HostMemo
 pub unsafe fn store(dtype: DType, view: &View, data: *mut u8, memory: &HostMemory) {
     let (stride, first) = in_bytes(dtype, view);
     let to = Side { data: data.wrapping_offset(first), stride: &stride[..view.rank()] };
-    // SAFETY: the view's elements are writable where its strides lead to, and the memory is readable for them and
-    // elsewhere, as `# Safety` asks.
+    // SAFETY: the view's elements are writable at its strides, and the memory is readable for them and does not overlap
+    // them, as `# Safety` asks.
     unsafe { copy(dtype, view.shape(), to, Side { data: memory.data(), stride: memory.stride() }) }
 }
 
-/// Strides and first offset of a view in bytes.
+/// Strides and offset of a view in bytes.
 fn in_bytes(dtype: DType, view: &View) -> ([i64; MAX_RANK], isize) {
     let size = dtype.size() as i64;
     let mut bytes = [0; MAX_RANK];
@@ -65,8 +65,8 @@ fn in_bytes(dtype: DType, view: &View) -> ([i64; MAX_RANK], isize) {
 }
 
 /// # Safety
-/// `extent` must not be negative. As many elements must be valid: those at the first step from each other from `to` on
-/// for writing, those at the second from `from` on for reading. The two must not overlap.
+/// `extent` must not be negative. `extent` elements must be valid for writing at multiples of the first step from `to`,
+/// and for reading at multiples of the second step from `from`. The two must not overlap.
 unsafe fn copy_row(dtype: DType, row: Loop<2>, to: *mut u8, from: *const u8) {
     let Loop { extent, steps: [to_step, from_step] } = row;
     let size = dtype.size();

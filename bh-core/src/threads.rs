@@ -1,26 +1,27 @@
-//! Threads of bh's own in processes that handle signals.
+//! Threads of bh in processes that handle signals.
 
 use std::mem::MaybeUninit;
 
-/// Signals that an instruction of the thread itself causes; blocked, they would end the process without their handlers.
+/// Signals that an instruction of the thread itself raises; if they were blocked, they would end the process without
+/// calling their handlers.
 const OWN: [libc::c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
-/// Runs what starts a thread, which then gets no signals that are sent to the process: the program's handlers run on the
-/// program's threads. A handler that ends the process must not do so from the midst of a compiler, or of work that the
-/// rest of the process waits for.
+/// Runs a function that starts a thread. The thread gets no signals that are sent to the process, so the program's
+/// handlers run on the program's threads. A handler that ends the process must not run in the middle of a compiler, or
+/// of work that the rest of the process waits for.
 pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     struct Restore(libc::sigset_t);
 
     impl Drop for Restore {
         fn drop(&mut self) {
-            // SAFETY: the set comes from the same function; the present one is not wanted.
+            // SAFETY: the set comes from the same function; the current set is not needed.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
         }
     }
 
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: the first call makes the set that the others use; the last one fills in the set of before, as it succeeds for
-    // every valid set.
+    // SAFETY: the first call initialises the set that the others use; the last one stores the previous set, as it
+    // succeeds for every valid set.
     let _restore = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         for signal in OWN {
@@ -36,7 +37,7 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
 
-    /// Does this thread get the signal?
+    /// Whether this thread accepts the signal.
     fn gets(signal: libc::c_int) -> bool {
         let mut now = MaybeUninit::uninit();
         // SAFETY: the set is filled in before it is read.

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-/// The most events that are kept; later ones are counted only.
+/// The most events that are kept; later ones are only counted.
 const LIMIT: usize = 1 << 20;
 
-/// Levels that differ by fewer bytes from the last one are not kept.
+/// Memory levels that differ from the last one by fewer bytes are not kept.
 const STEP: usize = 64 << 10;
 
-/// The number of the first row of a device: Linux numbers threads below.
+/// The number of the first row for devices, above Linux's thread numbers.
 const DEVICES: u64 = 1 << 22;
 
 /// One event.
@@ -27,7 +27,7 @@ struct Event {
     duration: u64,
 }
 
-/// What is kept.
+/// The collected data.
 #[derive(Default)]
 pub(crate) struct Events {
     kept: Vec<Event>,
@@ -45,7 +45,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace that will be written to this file; `%p` in its name stands for the process id.
+    /// A trace to be written to this file; `%p` in its name is replaced by the process id.
     pub fn new(path: &str) -> Trace {
         let path = PathBuf::from(path.replace("%p", &std::process::id().to_string()));
         Trace { path, start: Instant::now(), limit: LIMIT, events: Mutex::default() }
@@ -64,7 +64,7 @@ impl Trace {
         self.push(component, name, detail, thread, begin..begin + duration);
     }
 
-    /// Records what a device did, on a row of its own; rows begin beyond the numbers of threads.
+    /// Records work of a device on a row of its own; rows begin above the numbers of threads.
     pub fn record_device(&self, component: &str, name: &str, row: u64, time: Range<u64>, detail: &str) {
         self.push(component, name, detail, DEVICES + row, time);
     }
@@ -142,7 +142,7 @@ impl Trace {
         std::fs::write(&self.path, self.to_json())
     }
 
-    /// The file it is written to.
+    /// The destination file.
     pub fn path(&self) -> &std::path::Path {
         &self.path
     }

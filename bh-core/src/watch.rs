@@ -1,4 +1,4 @@
-//! Writes the trace and the statistics again and again while a program runs, for whoever watches it.
+//! Writes the trace and the statistics periodically while a program runs, for observers.
 
 use crate::services::Services;
 use crate::threads::without_signals;
@@ -8,20 +8,21 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Writing takes at most the program's time divided by this.
+/// Writing takes at most 1/PARTS of the program's time.
 const PARTS: u32 = 20;
 
-/// A thread that writes until the value goes.
+/// A thread that writes until this value is dropped.
 pub(crate) struct Watch {
     /// Dropped to end the thread.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// The process that has the thread: children do not.
+    /// The process that owns the thread; a forked child has no such thread.
     process: u32,
 }
 
 impl Watch {
-    /// Writes the trace, and the statistics as JSON to this file, with this pause in between. None if no thread can be had.
+    /// Writes the trace, and the statistics as JSON to this file, pausing this long in between. `None` if no thread can
+    /// be started.
     pub(crate) fn begin(services: Arc<Services>, statistics: Option<PathBuf>, pause: Duration) -> Option<Watch> {
         let (end, ended) = mpsc::channel();
         let work = move || {
@@ -40,7 +41,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // The thread is not there, and may have held the channel's lock.
+            // A forked child has no such thread, which may have held the channel's lock.
             std::mem::forget((self.end.take(), self.thread.take()));
             return;
         }
@@ -51,7 +52,7 @@ impl Drop for Watch {
     }
 }
 
-/// Best effort: who reads the files finds those of before, and what is wrong with them is said when the program ends.
+/// Best effort: after a failure the older files stay, and the program reports the error at its end.
 fn write(services: &Services, statistics: Option<&Path>) {
     if let Some(trace) = services.trace() {
         let _ = replace(trace.path(), &trace.to_json());
@@ -61,7 +62,7 @@ fn write(services: &Services, statistics: Option<&Path>) {
     }
 }
 
-/// Replaces a file as a whole, so that nobody reads a part of it.
+/// Replaces a file atomically, so that nobody reads a part of it.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");

@@ -13,37 +13,37 @@ pub mod memory {
     pub const OPENCL: u32 = 1;
     /// CUDA; the handle is an address of a device's memory (`CUdeviceptr`).
     pub const CUDA: u32 = 2;
-    /// Kinds from here on are an engine's own, agreed upon with its users.
+    /// Kinds from this number up belong to an engine, which agrees on them with its users.
     pub const FIRST_PRIVATE: u32 = 65536;
 }
 
 /// Modes of [`Adoption`].
 pub mod adopt {
-    /// The owner goes on using the memory: every operation on it is complete when it returns.
+    /// The owner keeps using the memory: every operation on it is complete when the call returns.
     pub const SHARED: u32 = 0;
-    /// bh owns the memory until `release`: it may move the data elsewhere, and stays lazy.
+    /// bh owns the memory until `release`: it may move the data elsewhere, and operations stay lazy.
     pub const DONATED: u32 = 1;
-    /// Nobody writes to the memory, bh neither: writers copy first. Stays lazy.
+    /// Neither the owner nor bh writes to the memory: writers copy first. Operations stay lazy.
     pub const IMMUTABLE: u32 = 2;
 }
 
 /// Modes of an export.
 pub mod export {
-    /// The data as it is now; later writers leave it alone.
+    /// The current data; later writers do not change it.
     pub const SNAPSHOT: u32 = 0;
-    /// As SNAPSHOT without a copy as long as nobody writes: later writers copy first.
+    /// As SNAPSHOT, but without a copy until somebody writes: later writers copy first.
     pub const READ_ONLY: u32 = 1;
     /// The array's own memory, which does not move; both sides write.
     pub const SHARED: u32 = 2;
 }
 
-/// What `retire` does to a base.
+/// Actions of `retire` on a base.
 pub mod retire {
-    /// Its data is brought to host memory; begins the transfer, and waits for it only if the host memory stays in place.
+    /// Copies its data to host memory: starts the transfer, and waits for it only if the host memory must not move.
     pub const SYNC: u32 = 1;
-    /// Its data goes; the base stays and reads as zeros.
+    /// Frees its data; the base stays and reads as zeros.
     pub const FREE: u32 = 2;
-    /// The base goes.
+    /// Removes the base.
     pub const DISCARD: u32 = 3;
 }
 
@@ -60,7 +60,7 @@ pub mod fork {
 /// The host memory space.
 pub const HOST_SPACE: u32 = 0;
 
-/// Called when adopted memory is no longer used by bh: on any thread, with no lock of bh held. It may not call bh.
+/// Called when bh no longer uses adopted memory: on any thread, while bh holds no lock. It may not call bh.
 pub type ReleaseFn = unsafe extern "C" fn(argument: *mut c_void, data: *mut c_void);
 
 /// A lent buffer of a base; `release` ends the loan.
@@ -71,11 +71,11 @@ pub struct Loan {
     pub data: *mut c_void,
     /// Bytes.
     pub bytes: usize,
-    /// The registry's name of the loan, never given twice; 0 if there is none.
+    /// The registry's number for the loan, never reused; 0 if there is none.
     pub token: u64,
 }
 
-/// A second host buffer of a base, which its next version is written to; `commit_rename` or `drop_fresh` ends it.
+/// A second host buffer of a base for its next version, until `commit_rename` or `drop_fresh`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Fresh {
@@ -83,17 +83,17 @@ pub struct Fresh {
     pub data: *mut c_void,
     /// Bytes.
     pub bytes: usize,
-    /// The registry's name of the buffer, never given twice.
+    /// The registry's number for the buffer, never reused.
     pub token: u64,
 }
 
-/// Elements in host memory with their own layout: the other side of a `read` or `write` of a view.
+/// Elements in host memory with their own layout: source or destination of a `read` or `write` of a view.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct HostMemory {
-    /// Address of the element that belongs to the view's element (0,…,0).
+    /// Address of the element for index (0,…,0) of the view.
     data: *mut c_void,
-    /// Strides in bytes, as many as the view has dimensions; may be null if there are none.
+    /// Strides in bytes, one for each dimension of the view; may be null if there are none.
     stride: *const i64,
     /// Dimensions.
     rank: u32,
@@ -103,14 +103,14 @@ impl HostMemory {
     /// Elements at this address, with strides in bytes.
     ///
     /// # Safety
-    /// While the value is used, `stride` must live, and for a view of these many dimensions whose extents were agreed
-    /// upon all elements must be valid: for writing where the value is given to a read, for reading where to a write.
-    /// They must be no part of the memory of the base that the view is of.
+    /// `stride` must live as long as the value is used. For every view of this rank with the agreed extents, all
+    /// elements must be valid: for writing if the value is passed to a read, for reading if it is passed to a write.
+    /// They must not overlap the memory of the view's base.
     pub unsafe fn new(data: *mut u8, stride: &[i64]) -> HostMemory {
         HostMemory { data: data.cast(), stride: stride.as_ptr(), rank: stride.len() as u32 }
     }
 
-    /// Address of the element that belongs to the view's element (0,…,0).
+    /// Address of the element for index (0,…,0) of the view.
     pub fn data(&self) -> *mut u8 {
         self.data.cast()
     }
@@ -149,11 +149,11 @@ unsafe impl Send for Adoption {}
 unsafe impl Sync for Adoption {}
 
 impl Adoption {
-    /// Memory of a kind ([`memory`]) to be taken in a mode ([`adopt`]).
+    /// Memory of a kind ([`memory`]), adopted in a mode ([`adopt`]).
     ///
     /// # Safety
     /// The value must be given to one base only, once. `data` must hold all elements of that base and stay valid, as
-    /// the mode says, until `release` is called with `argument` and `data`, which must work on any thread.
+    /// the mode requires, until `release` is called with `argument` and `data`; `release` must work on any thread.
     pub unsafe fn new(
         data: *mut c_void,
         mode: u32,
@@ -179,7 +179,7 @@ impl Adoption {
         self.memory
     }
 
-    /// What is called when the memory is no longer used, and its first argument.
+    /// The function to call when the memory is no longer used, and its first argument.
     pub fn release(&self) -> (Option<ReleaseFn>, *mut c_void) {
         (self.release, self.argument)
     }
@@ -192,7 +192,7 @@ impl ExportRequest {
     }
 }
 
-/// What an export is to be.
+/// The requested form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ExportRequest {
@@ -200,7 +200,7 @@ pub struct ExportRequest {
     pub struct_size: usize,
     /// A value of [`export`].
     pub mode: u32,
-    /// A value of [`memory`]: what the application can use.
+    /// A value of [`memory`]: the kind of memory that the application can use.
     pub memory: u32,
 }
 
@@ -212,7 +212,7 @@ pub struct Export {
     pub data: *mut c_void,
     /// Bytes.
     pub bytes: usize,
-    /// The name of the export, never given twice.
+    /// The number of the export, never reused.
     pub token: u64,
 }
 
@@ -224,9 +224,9 @@ pub struct Residency {
     pub host: u32,
     /// How many spaces of engines hold them.
     pub spaces: u32,
-    /// The space of an engine that holds them, the one that wrote them if several do; 0 if none does.
+    /// The space of an engine that holds them: if several do, the one that wrote them; 0 if none does.
     pub space: u32,
-    /// 1 if the values are those of a part of another base, which has not been copied yet.
+    /// 1 if the base is an alias of a part of another base that has not been copied yet.
     pub alias: u32,
     /// 1 if the values were lost to an error.
     pub lost: u32,
@@ -234,9 +234,9 @@ pub struct Residency {
     pub reserved: [u32; 3],
 }
 
-/// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, during any call
-/// that the engine makes to the registry, and while the engine itself is not called; each waits for pending work on the
-/// copy as far as it has to. Functions that are null are replaced by others: a read of a view by `to_host`.
+/// How the registry uses a copy of a base in an engine's own space. Callbacks may come from any thread, also during the
+/// engine's own calls to the registry, and while the engine itself is idle. Each waits only for pending work on its
+/// copy. The registry replaces null functions by others: a read of a view by `to_host`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct AttachmentOps {
@@ -252,7 +252,7 @@ pub struct AttachmentOps {
         bytes: usize,
         error: *mut ErrorRecord,
     ) -> Status,
-    /// Gives up the copy. Never null.
+    /// Drops the copy. Never null.
     pub drop: unsafe extern "C" fn(context: *mut c_void, handle: *mut c_void),
     /// Copies the elements of a view to host memory.
     pub read: Option<
@@ -276,12 +276,12 @@ pub struct AttachmentOps {
             error: *mut ErrorRecord,
         ) -> Status,
     >,
-    /// Begins to bring the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
+    /// Starts moving the elements of a view (null: all) to where a later `read` or `to_host` finds them soon.
     pub prefetch: Option<
         unsafe extern "C" fn(context: *mut c_void, handle: *mut c_void, base: *const Base, view: *const ViewSpec),
     >,
-    /// Makes a copy of the elements of a view, dense in C order, in the same space; its handle goes to `copy`. It is
-    /// dropped by the same `drop`.
+    /// Copies the elements of a view, dense in C order, within the same space and stores the handle in `copy`. The same
+    /// `drop` frees it.
     pub clone: Option<
         unsafe extern "C" fn(
             context: *mut c_void,

@@ -1,11 +1,11 @@
-//! Execution: what a batch is foretold to take, what it took, what failed in it, and scalars computed at once.
+//! Execution: the predicted and the actual cost of a batch, its failures, and scalars computed immediately.
 
 use super::{ErrorRecord, MethodArray, Table};
 use bh_bytecode::Constant;
 use std::ffi::c_void;
 
-/// Where `execute` writes what it did. The engine adds to the times, and reports each instruction that failed while it
-/// went on with the others; the host poisons what depends on them.
+/// Where `execute` reports to. The engine adds to the times, and reports each instruction that failed although the rest
+/// of its block went on; the host poisons the bases that depend on it.
 #[repr(C)]
 pub struct ReportRecord {
     /// Bytes of this struct, for growth.
@@ -20,11 +20,11 @@ pub struct ReportRecord {
     pub running_seconds: f64,
 }
 
-/// What running a batch takes, as it is known before its first kernel.
+/// The cost of running a batch, predicted before its first kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Prediction {
-    /// The most bytes of arrays at any time, beyond those that have memory already.
+    /// The most bytes of arrays at any time, not counting arrays that already have memory.
     pub peak_bytes: u64,
     /// The most bytes of work memory at any time.
     pub work_bytes: u64,
@@ -60,9 +60,9 @@ pub struct Evaluation {
     pub reserved: u32,
 }
 
-/// An operation on little data in host memory, to be carried out where it is called. Bits and errors are those of the same
-/// operation in a batch; one that fails leaves its output as it was. An extension method has one output. A reduction with a second
-/// input of the type of the first, which is no truth value, folds the products of both.
+/// An operation on little data in host memory, to be run during the call. Bits and errors are those of the same
+/// operation in a batch; an operation that fails leaves its output unchanged. An extension method has one output. A
+/// reduction with a second input of the same type as the first, other than bool, folds the products of both.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ImmediateOperation {
@@ -76,8 +76,8 @@ pub struct ImmediateOperation {
     pub order: u16,
     /// Zero.
     pub reserved: u16,
-    /// The operands as in an instruction, the output first. Of rank 0: one element, stretched to what the others have. The
-    /// numbers of a generator are an array whose `data` leads to the first of them.
+    /// The operands as in an instruction, the output first. An operand of rank 0 is one element, broadcast to the shape
+    /// of the others. For a generator, `data` of the operand points to the first of its numbers.
     operands: Table<MethodArray>,
 }
 
@@ -85,9 +85,9 @@ pub struct ImmediateOperation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Served {
-    /// 0: this process runs the program. 1: it served another one, and is to end now.
+    /// 0: this process runs the program. 1: it served another process and must end now.
     pub ended: u32,
-    /// The exit code then.
+    /// The exit code in the second case.
     pub exit_code: i32,
 }
 
@@ -129,7 +129,7 @@ impl ImmediateOperation {
         ImmediateOperation { struct_size, opcode: opcode.0, param, order, reserved: 0, operands }
     }
 
-    /// The operands. Whoever reads their addresses may rely on what [`ImmediateOperation::new`] asks of them.
+    /// The operands. Readers of their addresses may rely on the contract of [`ImmediateOperation::new`].
     #[inline]
     pub fn operands(&self) -> &[MethodArray] {
         // SAFETY: `new` asks that the operands live as long as the value.

@@ -1,4 +1,4 @@
-//! What calls pass: outcomes, errors, batches and views.
+//! The arguments of calls: outcomes, errors, batches and views.
 
 use bh_bytecode::{
     Attribute, Base, BatchHeader, BatchRef, Block, Constant, Extension, Instr, Origin, Rename, ViewRec, for_each_table,
@@ -27,15 +27,15 @@ pub mod status {
     pub const TYPE: i32 = 202;
     /// Shapes do not fit each other.
     pub const SHAPE: i32 = 203;
-    /// A view or an index leaves its base.
+    /// A view or an index is outside its base.
     pub const BOUNDS: i32 = 204;
-    /// A handle is null, freed or of another context.
+    /// A handle is null, freed or from another context.
     pub const HANDLE: i32 = 205;
     /// A batch is malformed.
     pub const BATCH: i32 = 206;
     /// The context was shut down.
     pub const SHUTDOWN: i32 = 207;
-    /// Nothing in the stack can do it.
+    /// No component of the stack supports the operation.
     pub const UNSUPPORTED: i32 = 301;
     /// Out of memory.
     pub const MEMORY: i32 = 401;
@@ -45,22 +45,22 @@ pub mod status {
     pub const EXECUTION: i32 = 501;
     /// A component panicked.
     pub const PANIC: i32 = 502;
-    /// A check that the user asked for found an operation that makes a bad number.
+    /// A check that the user asked for found an operation with a bad result.
     pub const CHECK: i32 = 503;
 }
 
 /// "No block" in [`ErrorRecord::block`].
 pub const NO_BLOCK: u32 = u32::MAX;
 
-/// What went wrong. The caller owns the record and sets it to "no error" (numbers as in `ErrorRecord::empty`, texts
-/// empty); the callee fills in what it knows. Texts are UTF-8 and NUL-terminated.
+/// An error. The caller owns the record and initialises it without an error (numbers as in `ErrorRecord::empty`, texts
+/// empty); the callee fills in the parts it knows. Texts are UTF-8 and NUL-terminated.
 #[derive(Clone)]
 #[repr(C)]
 pub struct ErrorRecord {
     /// A [`Status`].
     pub status: Status,
-    /// Index of the block that failed, or [`NO_BLOCK`]. An engine that fails stops there: earlier blocks are done, later
-    /// ones untouched; the host poisons what the block writes and calls again for the rest.
+    /// Index of the block that failed, or [`NO_BLOCK`]. An engine that fails stops there: earlier blocks are done,
+    /// later ones untouched. The host poisons the outputs of the block and calls again for the rest.
     pub block: u32,
     /// Index of the instruction that failed plus one, or 0 if unknown; the host turns it into file and line.
     pub instr: u32,
@@ -116,15 +116,15 @@ pub struct BatchTables {
     pub contracted: Table<u32>,
     /// Renames of the blocks.
     pub renames: Table<Rename>,
-    /// Uncovered views of the renames.
+    /// Views of the renames that are not covered.
     pub rename_views: Table<u32>,
     /// Attributes of extension methods.
     pub attributes: Table<Attribute>,
     /// The key of the batch's structure; empty if there is none.
     pub key: Table<u64>,
-    /// For each base a small number that it keeps while it lives; empty if there are none.
+    /// For each base a small number that is constant while the base lives; empty if there are none.
     pub slots: Table<u32>,
-    /// What is known of the whole batch.
+    /// Facts about the whole batch.
     pub header: BatchHeader,
 }
 
@@ -151,9 +151,9 @@ impl<T> Table<T> {
     /// The records.
     ///
     /// # Safety
-    /// `len` must be 0, or `data` lead to `len` records that live through `'a`, and that nobody changes meanwhile.
+    /// `len` must be 0, or `data` must point to `len` records that live, unchanged, through `'a`.
     pub unsafe fn as_slice<'a>(&self) -> &'a [T] {
-        // SAFETY: where `len` is not 0, `data` leads to `len` records that live through `'a`, unchanged, as `# Safety`
+        // SAFETY: where `len` is not 0, `data` points to `len` records that live through `'a`, unchanged, as `# Safety`
         // asks.
         if self.len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } }
     }
@@ -174,7 +174,7 @@ impl BatchTables {
         for_each_table!(describe)
     }
 
-    /// The first table that has records but no place where they are.
+    /// The first table with a length but a null pointer.
     pub fn without_data(&self) -> Option<&'static str> {
         macro_rules! find {
             ($($table:ident),*) => {
@@ -190,8 +190,8 @@ impl BatchTables {
     /// The batch.
     ///
     /// # Safety
-    /// Each table must be as [`Table::as_slice`] asks: empty, or `len` records at `data` that live through `'a`, and
-    /// that nobody changes meanwhile.
+    /// Each table must satisfy [`Table::as_slice`]: empty, or `len` records at `data` that live, unchanged, through
+    /// `'a`.
     pub unsafe fn as_ref<'a>(&self) -> BatchRef<'a> {
         macro_rules! borrow {
             ($($table:ident),*) => {

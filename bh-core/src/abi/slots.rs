@@ -1,26 +1,26 @@
 //! The slots of a component: the one table from which the struct, the host's forwarders, the safe trait, its export and
 //! the C header expand.
 //!
-//! A plain slot is a call that takes a few values, answers with at most one, and can fail:
+//! A plain slot is a call that takes a few values, returns at most one, and can fail:
 //!
 //! ```text
 //! /// What it does.
 //! FORWARDING CALLS fn name(argument: type, …) -> answer = DEFAULT;
 //! ```
 //!
-//! `FORWARDING` is `forward` if the host passes the call to the component, or else to its first child, and `host` if the
-//! host does more (`Link` has a method of this name). `CALLS` is `serial` if calls into an instance never overlap, and
-//! `shared` if a capability lets them come from other threads at any time ([`SharedCalls`](crate::component::SharedCalls)).
-//! `DEFAULT` is the function that answers if no component does. The
-//! types are those of the safe trait; [`Wire`](super::Wire) says how they cross. The special slots have other forms, which
-//! are written out. The order is that of the table in memory and is never changed; new slots go to the end.
+//! `FORWARDING` is `forward` if the host passes the call to the component, or else to its first child, and `host` if
+//! the host does more (`Link` has a method of this name). `CALLS` is `serial` if calls into an instance never overlap,
+//! and `shared` if a capability lets them come from other threads at any time
+//! ([`SharedCalls`](crate::component::SharedCalls)). `DEFAULT` is the function that answers if no component does. The
+//! types are those of the safe trait; [`Wire`](super::Wire) defines their C form. The special slots have other forms,
+//! which are written out. The order is that of the table in memory and never changes; new slots are appended.
 
 use super::{BatchTables, Capabilities, ErrorRecord, HostTable, Prediction, ReportRecord, Status, Wire, WireAnswer};
 use bh_bytecode::{Base, Opcode, View};
 use std::ffi::{c_char, c_void};
 
-/// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself lives only
-/// during the call, so handles that are kept must be copied.
+/// Creates an instance. `host` and the objects behind the children's handles outlive it; the array of handles itself
+/// lives only during the call, so copy the handles that you keep.
 pub type CreateFn = unsafe extern "C" fn(
     host: *const HostTable,
     children: *const ChildHandle,
@@ -49,7 +49,7 @@ pub type ExecuteFn = unsafe extern "C" fn(
     error: *mut ErrorRecord,
 ) -> Status;
 
-/// Foretells what running blocks of a batch takes.
+/// Predicts the cost of running blocks of a batch.
 pub type PredictFn = unsafe extern "C" fn(
     context: *mut c_void,
     batch: *const BatchTables,
@@ -179,7 +179,7 @@ macro_rules! component_table {
             pub name: *const c_char,
             /// Version of the component.
             pub version: *const c_char,
-            /// The config keys it knows, a null-terminated list of strings; null for none.
+            /// The config keys it knows, a null-terminated list of strings; null if there are none.
             pub keys: *const *const c_char,
             $($(#[doc = $special_doc])* pub $special: Option<$type>,)*
             $($(#[doc = $doc])* pub $name: Option<
@@ -215,7 +215,7 @@ use super::{
 use crate::component::{Registry, Ticket};
 for_each_slot!(component_table);
 
-/// A child as its parent sees it: the functions of [`ComponentTable`], none null, with the host in between.
+/// A child as its parent sees it: the functions of [`ComponentTable`], none of them null, with the host in between.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ChildHandle {

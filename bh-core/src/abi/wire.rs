@@ -14,11 +14,11 @@ use std::ptr;
 pub trait Wire {
     /// The C type.
     type Raw: Copy;
-    /// What the sender keeps alive while `Raw` points to it.
+    /// The value that the sender keeps alive while `Raw` points to it.
     type Kept;
-    /// The parameter in C, with `%` for its name.
+    /// The C declaration of the parameter, with `%` for its name.
     const C: &'static str;
-    /// Prepares a value for the crossing.
+    /// Prepares a value for a call.
     fn keep(self) -> Result<Self::Kept>;
     /// The C value, which lives as long as `kept`.
     fn raw(kept: &Self::Kept) -> Self::Raw;
@@ -26,14 +26,14 @@ pub trait Wire {
 
 /// The receiving side of [`Wire`].
 pub trait Received<'a>: Wire + Sized {
-    /// What the receiver makes of the C value.
+    /// The receiver's form of the C value.
     type Owned: 'a;
     /// Reads a C value.
     ///
     /// # Safety
-    /// A pointer must be null, or lead to a value that lives, unchanged, through `'a`: a text ends with a NUL, and a
-    /// view has `rank` extents and strides. The memory that a value describes must be as the function asks that makes
-    /// such values, as [`HostMemory::new`]. The table of a registry must be null, or as [`Registry::new`] asks.
+    /// A pointer must be null, or point to a value that lives, unchanged, through `'a`: a text ends with a NUL, and a
+    /// view has `rank` extents and strides. The memory that a value describes must satisfy the contract of its
+    /// constructor, such as [`HostMemory::new`]. The table of a registry must be null, or satisfy [`Registry::new`].
     unsafe fn own(raw: Self::Raw) -> Result<Self::Owned>;
     /// The value of the safe interface.
     fn lend(owned: &'a Self::Owned) -> Self;
@@ -43,9 +43,9 @@ pub trait Received<'a>: Wire + Sized {
 pub trait WireAnswer: Sized {
     /// The C type.
     type Raw: Copy;
-    /// The out parameter in C, with `%` for its name.
+    /// The C declaration of the out parameter, with `%` for its name.
     const C: &'static str;
-    /// The value before anybody answers.
+    /// The value before a component has answered.
     fn blank() -> Self::Raw;
     /// The C value.
     fn to_raw(self) -> Self::Raw;
@@ -153,7 +153,7 @@ pub(crate) fn view_spec(view: &View) -> ViewSpec {
 /// Reads a view's description.
 ///
 /// # Safety
-/// Where `rank` is not 0, `shape` and `stride` of the description must each be null or `rank` numbers, which live
+/// If `rank` is not 0, `shape` and `stride` of the description must each be null or point to `rank` numbers that live
 /// through the call.
 pub(crate) unsafe fn read_view(spec: &ViewSpec) -> Result<View> {
     let rank = spec.rank as usize;
@@ -170,11 +170,11 @@ pub(crate) unsafe fn read_view(spec: &ViewSpec) -> Result<View> {
 }
 
 impl ViewSpec {
-    /// The view that is described.
+    /// The described view.
     ///
     /// # Safety
-    /// Where `rank` is not 0, `shape` and `stride` of the description must each be null or `rank` numbers, which live
-    /// through the call.
+    /// If `rank` is not 0, `shape` and `stride` of the description must each be null or point to `rank` numbers that
+    /// live through the call.
     pub unsafe fn view(&self) -> Result<View> {
         // SAFETY: `read_view` asks for what `# Safety` asks.
         unsafe { read_view(self) }

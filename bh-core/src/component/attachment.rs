@@ -1,4 +1,4 @@
-//! Copies of bases in an engine's own space, for engines in Rust: what the registry calls, without raw pointers.
+//! Copies of bases in an engine's own space, for engines in Rust: the callbacks of the registry without raw pointers.
 
 use super::{Loan, Registry};
 use crate::abi::{AttachmentOps, ErrorRecord, HostMemory, Status, ViewSpec};
@@ -9,10 +9,10 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-/// A copy of a base in an engine's own space. The registry holds a reference to each that is attached. Methods may be
-/// called from any thread, while the engine runs and while it does not; each waits for pending work as far as it has to.
+/// A copy of a base in an engine's own space. The registry holds a reference to each attached copy. Methods may be
+/// called from any thread, whether or not the engine is running; each waits only for pending work on the copy.
 pub trait Attachment: Send + Sync + Sized + 'static {
-    /// What all copies of the space share.
+    /// State that all copies of the space share.
     type Shared: Send + Sync;
 
     /// Copies the whole base to host memory.
@@ -21,8 +21,8 @@ pub trait Attachment: Send + Sync + Sized + 'static {
     /// Copies the elements of a view to host memory.
     ///
     /// # Safety
-    /// `dtype` must be the base's element type, the view lie inside of the base, and `memory` be writable for the
-    /// view's elements and no part of the copy.
+    /// `dtype` must be the base's element type, the view must be inside the base, and `memory` must be writable for the
+    /// view's elements and not overlap the copy.
     unsafe fn read(
         self: &Arc<Self>,
         shared: &Self::Shared,
@@ -34,8 +34,8 @@ pub trait Attachment: Send + Sync + Sized + 'static {
     /// Overwrites the elements of a view from host memory.
     ///
     /// # Safety
-    /// `dtype` must be the base's element type, the view lie inside of the base, and `memory` be readable for the
-    /// view's elements and no part of the copy.
+    /// `dtype` must be the base's element type, the view must be inside the base, and `memory` must be readable for the
+    /// view's elements and not overlap the copy.
     unsafe fn write(
         self: &Arc<Self>,
         shared: &Self::Shared,
@@ -44,13 +44,13 @@ pub trait Attachment: Send + Sync + Sized + 'static {
         memory: &HostMemory,
     ) -> Result<()>;
 
-    /// Begins to bring elements to where a later read finds them soon.
+    /// Starts moving elements to where a later read finds them soon.
     fn prefetch(self: &Arc<Self>, _shared: &Self::Shared) {}
 
     /// A copy of the elements of a view, dense in C order, in the same space.
     fn duplicate(self: &Arc<Self>, shared: &Self::Shared, dtype: DType, view: &View) -> Result<Arc<Self>>;
 
-    /// The registry gives up its reference.
+    /// The registry drops its reference.
     fn detached(self: Arc<Self>, _shared: &Self::Shared) {}
 }
 
@@ -58,7 +58,7 @@ impl Registry {
     /// Makes this the copy of a base in the engine's space, and if `exclusive` the only valid one.
     ///
     /// # Safety
-    /// `shared` must live, where it is, until this copy and all its duplicates were given up
+    /// `shared` must live, at the same address, until this copy and all its duplicates have been dropped
     /// ([`Attachment::detached`]).
     pub unsafe fn attach_copy<A: Attachment>(
         &self,
@@ -81,11 +81,11 @@ impl Registry {
 }
 
 impl Loan {
-    /// The copy that is lent, if the loan is of an engine's space and there is one.
+    /// The lent copy, if the loan is of an engine's space and there is one.
     ///
     /// # Safety
-    /// The loan must be of an engine's space, in which all copies were attached by [`Registry::attach_copy`] with this
-    /// type, or are duplicates of such.
+    /// The loan must be of an engine's space in which all copies were attached by [`Registry::attach_copy`] with this
+    /// type, or are duplicates of such copies.
     pub unsafe fn copy<A: Attachment>(&self) -> Option<Arc<A>> {
         // SAFETY: not null, and so a handle of a copy of this type, as `# Safety` asks, which the loan keeps attached.
         (!self.data().is_null()).then(|| unsafe { of_handle(self.data()) })
@@ -113,7 +113,7 @@ fn into_handle<A: Attachment>(copy: Arc<A>) -> *mut c_void {
 /// The copy behind a handle.
 ///
 /// # Safety
-/// The handle must come from [`into_handle`] of this type, and the reference that it holds not have been given up.
+/// The handle must come from [`into_handle`] of this type and still hold its reference.
 unsafe fn of_handle<A: Attachment>(handle: *mut c_void) -> Arc<A> {
     let copy = handle.cast_const().cast::<A>();
     // SAFETY: the handle is a pointer of `Arc::into_raw` that still holds a reference, as `# Safety` asks; the count is
@@ -127,8 +127,8 @@ unsafe fn of_handle<A: Attachment>(handle: *mut c_void) -> Arc<A> {
 /// Runs the body of a callback on its copy.
 ///
 /// # Safety
-/// `context` must be that of [`operations`] of this type, and lead to a value that lives; `copy` must be a handle as
-/// [`of_handle`] asks, and `error` null or writable.
+/// `context` must be that of [`operations`] of this type, and point to a living value; `copy` must be a handle that
+/// satisfies [`of_handle`], and `error` null or writable.
 unsafe fn serve<A: Attachment>(
     context: *mut c_void,
     copy: *mut c_void,
@@ -137,7 +137,7 @@ unsafe fn serve<A: Attachment>(
 ) -> Status {
     // SAFETY: null or writable, as `# Safety` asks.
     let error = unsafe { error.as_mut() };
-    // SAFETY: the context leads to a living `A::Shared`, and the handle is as `of_handle` asks, as `# Safety` says.
+    // SAFETY: the context points to a living `A::Shared`, and the handle is as `of_handle` asks, as `# Safety` says.
     guard(error, || unsafe { body(&*context.cast_const().cast::<A::Shared>(), &of_handle(copy)) })
 }
 
@@ -149,12 +149,12 @@ unsafe extern "C" fn to_host<A: Attachment>(
     error: *mut ErrorRecord,
 ) -> Status {
     let body = |shared: &A::Shared, copy: &Arc<A>| {
-        // SAFETY: the registry gives room for the base; an empty one may have no address.
+        // SAFETY: the registry provides `bytes` bytes for the base; an empty base may have no address.
         let target =
             unsafe { if bytes == 0 { &mut [] } else { std::slice::from_raw_parts_mut(data.cast::<u8>(), bytes) } };
         copy.to_host(shared, target)
     };
-    // SAFETY: the registry passes what was attached.
+    // SAFETY: the registry passes an attached copy.
     unsafe { serve(context, copy, error, body) }
 }
 
@@ -166,7 +166,7 @@ unsafe extern "C" fn read<A: Attachment>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the registry passes what was attached, a view of the base that it checked, and memory for its elements.
+    // SAFETY: the registry passes an attached copy, a view of the base that it checked, and memory for its elements.
     unsafe {
         serve(context, copy, error, |shared, copy: &Arc<A>| {
             copy.read(shared, (*base).dtype(), &(*view).view()?, &*memory)
@@ -182,7 +182,7 @@ unsafe extern "C" fn write<A: Attachment>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the registry passes what was attached, a view of the base that it checked, and memory with its elements.
+    // SAFETY: the registry passes an attached copy, a view of the base that it checked, and memory with its elements.
     unsafe {
         serve(context, copy, error, |shared, copy: &Arc<A>| {
             copy.write(shared, (*base).dtype(), &(*view).view()?, &*memory)
@@ -200,7 +200,7 @@ unsafe extern "C" fn prefetch<A: Attachment>(
         copy.prefetch(shared);
         Ok(())
     };
-    // SAFETY: the registry passes what was attached; there is no record. What fails shows when the elements are read.
+    // SAFETY: the registry passes an attached copy; there is no record, and a failure shows when the elements are read.
     unsafe { serve(context, copy, ptr::null_mut(), body) };
 }
 
@@ -212,7 +212,7 @@ unsafe extern "C" fn duplicate<A: Attachment>(
     copy: *mut *mut c_void,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the registry passes what was attached, a view of the base that it checked, and a place for a handle.
+    // SAFETY: the registry passes an attached copy, a view of the base that it checked, and a place for a handle.
     unsafe {
         serve(context, own, error, |shared, own: &Arc<A>| {
             copy.write(into_handle(own.duplicate(shared, (*base).dtype(), &(*view).view()?)?));
@@ -222,7 +222,8 @@ unsafe extern "C" fn duplicate<A: Attachment>(
 }
 
 unsafe extern "C" fn give_up<A: Attachment>(context: *mut c_void, copy: *mut c_void) {
-    // SAFETY: the registry passes what was attached; this ends its reference, once. A panic has nowhere to go.
+    // SAFETY: the registry passes an attached copy, and this consumes its reference, once. A panic cannot be reported
+    // to anyone.
     guard(None, || unsafe {
         Arc::from_raw(copy.cast_const().cast::<A>()).detached(&*context.cast_const().cast::<A::Shared>());
         Ok(())

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A child in the stack.
 pub struct Child {
     handle: ChildHandle,
-    /// What the handle leads to, where this value keeps it; it ends with the last share.
+    /// The link behind the handle, if this value owns it; dropped with the last clone.
     owner: Option<Arc<Link>>,
 }
 
@@ -24,7 +24,7 @@ pub struct Child {
 // what capabilities announce.
 unsafe impl Send for Child {}
 
-/// The calls about data of a component that allows them from any thread while it is at work.
+/// The data calls of a component that accepts them from any thread while it works.
 pub struct SharedChild {
     handle: ChildHandle,
     _owner: Option<Arc<Link>>,
@@ -67,7 +67,7 @@ macro_rules! call {
     ($self:ident.$name:ident($($argument:ident: $kind:ty),*)) => {{
         let mut record = RecordSpace::new();
         $(let $argument = <$kind as Wire>::keep($argument)?;)*
-        // SAFETY: what the arguments point to lives through the call.
+        // SAFETY: the referents of the arguments live through the call.
         let code = unsafe {
             slot!($self.$name)($self.handle.context, $(<$kind as Wire>::raw(&$argument),)* record.as_mut_ptr())
         };
@@ -77,7 +77,7 @@ macro_rules! call {
         let mut record = RecordSpace::new();
         let mut answer = <$answer as WireAnswer>::blank();
         $(let $argument = <$kind as Wire>::keep($argument)?;)*
-        // SAFETY: what the arguments point to lives through the call.
+        // SAFETY: the referents of the arguments live through the call.
         let code = unsafe {
             slot!($self.$name)(
                 $self.handle.context,
@@ -113,19 +113,19 @@ impl Child {
     /// Wraps a handle.
     ///
     /// # Safety
-    /// The handle must stay valid as long as the value, or one of its [`Child::shared`], is used, and its calls must not race
-    /// with others on the same component.
+    /// The handle must stay valid as long as the value, or a clone from [`Child::shared`], is used, and its calls must
+    /// not race with others on the same component.
     pub unsafe fn new(handle: ChildHandle) -> Child {
         Child { handle, owner: None }
     }
 
-    /// A component with what stands below it, which end with this value and what [`Child::shared`] made of it.
+    /// A component with those below it; they end with this value and the results of [`Child::shared`].
     pub(crate) fn owning(link: Box<Link>) -> Child {
         let link: Arc<Link> = link.into();
         Child { handle: link.handle(), owner: Some(link) }
     }
 
-    /// The calls about data, if the component announces CONCURRENT_DATA.
+    /// The data calls, if the component announces CONCURRENT_DATA.
     pub fn shared(&mut self) -> Option<SharedChild> {
         let allowed = self.capabilities().flags & capability::CONCURRENT_DATA != 0;
         allowed.then(|| SharedChild { handle: self.handle, _owner: self.owner.clone() })
@@ -199,7 +199,7 @@ impl Child {
         let mut record = RecordSpace::new();
         let mut answer = Vec::new();
         let mut reply = ReplySink { context: (&raw mut answer).cast(), append: append_bytes };
-        // SAFETY: the sink and what it points to live through the call.
+        // SAFETY: the sink and its referents live through the call.
         let code = unsafe {
             slot!(self.message)(self.handle.context, text.as_ptr(), (&raw mut reply).cast(), record.as_mut_ptr())
         };

@@ -27,7 +27,7 @@ unsafe impl Send for Counter {}
 unsafe impl Sync for Counter {}
 
 impl Counter {
-    /// A counter that nobody looks at.
+    /// A counter outside the statistics.
     pub fn unseen() -> Counter {
         static UNSEEN: AtomicU64 = AtomicU64::new(0);
         Counter(&raw const UNSEEN)
@@ -41,7 +41,7 @@ impl Counter {
         unsafe { (*self.0).fetch_add(count, Ordering::Relaxed) };
     }
 
-    /// Sets the counter, which then says how something is, and not how often it was.
+    /// Sets the counter, for a value that describes a state, not a number of events.
     #[inline]
     pub fn set(self, value: u64) {
         // SAFETY: the host keeps counters alive as long as the instance, and [`Host::new`] asks that none is used
@@ -57,12 +57,13 @@ impl Counter {
     }
 }
 
-/// What a component that a stack has for each of its devices finds the number of its own under, among its config values.
+/// The key, among the config values of a component with one instance per device, under which it finds the number of its
+/// device.
 pub(crate) const DEVICE_NUMBER: &str = "device number";
 
 impl Host {
-    /// Which of the devices that its configuration offers this instance takes, from 0, where a stack has one for each of
-    /// them (`NAME*`). Such a component answers the message `device count`.
+    /// The index, from 0, of this instance's device among those that its configuration offers, if the stack has one
+    /// instance per device (`NAME*`). Such a component answers the message `device count`.
     pub fn device_number(&self) -> Option<usize> {
         self.text(DEVICE_NUMBER)?.parse().ok()
     }
@@ -70,7 +71,7 @@ impl Host {
     /// Wraps the host's table.
     ///
     /// # Safety
-    /// `table` must lead to a table that is valid, with the context of its functions, as long as this value, a copy of
+    /// `table` must point to a table that is valid, with the context of its functions, as long as this value, a copy of
     /// it or a [`Counter`] of it is used.
     pub unsafe fn new(table: *const HostTable) -> Host {
         Host { table }
@@ -86,7 +87,7 @@ impl Host {
         key.row().names().find_map(|name| self.text(name))
     }
 
-    /// The name by which the configuration sets a key: its own, unless only the older one is there.
+    /// The name under which the configuration sets a key: its current name, unless only the older one is set.
     pub fn spelling<T: Setting>(&self, key: &Key<T>) -> &'static str {
         key.row().names().find(|name| self.text(name).is_some()).unwrap_or(key.name())
     }
@@ -101,7 +102,7 @@ impl Host {
         }
     }
 
-    /// The value of a config key, its default if it is unset. The error says which values there are.
+    /// The value of a config key, or its default if it is unset. The error lists the valid values.
     pub fn setting<T: Setting>(&self, key: &Key<T>) -> Result<T> {
         match self.config(key) {
             None => Ok(key.default()),
@@ -115,7 +116,7 @@ impl Host {
         unsafe { (self.table().new_base_id)(self.table().context) }
     }
 
-    /// Host memory, see [`HostTable::alloc`]; give it back with [`Host::free`].
+    /// Host memory, see [`HostTable::alloc`]; free it with [`Host::free`].
     pub fn alloc(&self, bytes: usize, zeroed: bool) -> Result<*mut u8> {
         // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         let data = unsafe { (self.table().alloc)(self.table().context, bytes, i32::from(zeroed)) };
@@ -154,14 +155,14 @@ impl Host {
         Counter(unsafe { (self.table().counter)(self.table().context, name.as_ptr()) }.cast())
     }
 
-    /// The time for the start of a trace event; 0 when no trace is wanted.
+    /// The time for the start of a trace event; 0 if tracing is off.
     #[inline]
     pub fn trace_clock(&self) -> u64 {
         // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.
         unsafe { (self.table().trace_clock)(self.table().context) }
     }
 
-    /// Records a trace event from `begin` until now; nothing if `begin` is 0.
+    /// Records a trace event from `begin` until now; does nothing if `begin` is 0.
     pub fn trace(&self, name: &str, begin: u64, detail: &str) {
         if begin == 0 {
             return;
@@ -173,7 +174,7 @@ impl Host {
         }
     }
 
-    /// Records what a device did from `begin` to `end`, on a row of the trace of its own; nothing if `begin` is 0.
+    /// Records work of a device from `begin` to `end`, on its own row of the trace; does nothing if `begin` is 0.
     pub fn trace_device(&self, name: &str, row: u64, begin: u64, end: u64, detail: &str) {
         if begin == 0 {
             return;
@@ -186,7 +187,7 @@ impl Host {
         }
     }
 
-    /// Gives those that want it time for their messages; see [`HostTable::progress`].
+    /// Lets components handle their messages; see [`HostTable::progress`].
     #[inline]
     pub fn progress(&self) {
         // SAFETY: the function and the context are the table's, which is valid, as [`Host::new`] asks.

@@ -1,4 +1,4 @@
-//! [`Registry`]: the array registry of the data manager as the components below it see it, and what it lends.
+//! [`Registry`]: the data manager's array registry as the components below see it, and the loans that it makes.
 
 use crate::abi::wire::view_spec;
 use crate::abi::{
@@ -21,25 +21,25 @@ unsafe impl Send for Registry {}
 // SAFETY: as above.
 unsafe impl Sync for Registry {}
 
-/// A lent buffer of a base, which stays where it is until this value is dropped.
+/// A lent buffer of a base, which does not move until this value is dropped.
 #[derive(Debug)]
 pub struct Loan {
     table: *const RegistryTable,
     record: abi::Loan,
 }
 
-/// A second buffer of a base, for its next version, until [`Registry::commit_rename`] or the end of this value.
+/// A second buffer of a base, for its next version, until [`Registry::commit_rename`] or drop.
 #[derive(Debug)]
 pub struct Fresh {
     table: *const RegistryTable,
     record: abi::Fresh,
 }
 
-// SAFETY: loans may be ended from any thread; the address is only given, and whoever uses it needs `unsafe`.
+// SAFETY: a loan may end on any thread; the value only returns the address, and using it needs `unsafe`.
 unsafe impl Send for Loan {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Loan {}
-// SAFETY: it may be ended from any thread; the address is only given, and whoever uses it needs `unsafe`.
+// SAFETY: the buffer may be dropped on any thread; the value only returns the address, and using it needs `unsafe`.
 unsafe impl Send for Fresh {}
 // SAFETY: nothing is changed through a shared reference.
 unsafe impl Sync for Fresh {}
@@ -64,7 +64,7 @@ macro_rules! buffers {
             #[inline]
             fn drop(&mut self) {
                 if self.record.token != 0 {
-                    // SAFETY: the table is valid as long as what it has lent is used, as [`Registry::new`] asks; the
+                    // SAFETY: the table is valid as long as its loans are used, as [`Registry::new`] asks; the
                     // record is one of its own.
                     unsafe { ((*self.table).$end)((*self.table).context, &self.record) }
                 }
@@ -81,7 +81,7 @@ impl Registry {
     /// Wraps the registry's table.
     ///
     /// # Safety
-    /// `table` must lead to a table that is valid, with the context of its functions, as long as this value, a copy of
+    /// `table` must point to a table that is valid, with the context of its functions, as long as this value, a copy of
     /// it, or a [`Loan`] or [`Fresh`] of it is used.
     pub unsafe fn new(table: *const RegistryTable) -> Registry {
         Registry { table }
@@ -157,8 +157,8 @@ impl Registry {
     /// See [`RegistryTable::attach`].
     ///
     /// # Safety
-    /// `operations` must work for `handle`, on any thread, from this call on, and where it succeeds until their `drop`
-    /// is called for it.
+    /// `operations` must work for `handle`, on any thread, from this call on, and if it succeeds until their `drop` is
+    /// called for it.
     pub unsafe fn attach(
         &self,
         base: &Base,
@@ -201,7 +201,7 @@ impl Registry {
         unsafe { (self.table().block_done)(self.table().context, &tables, block) }
     }
 
-    /// Carries out a SYNC, FREE or DISCARD (of [`abi::retire`]) on one base; see [`RegistryTable::retire`].
+    /// Performs a SYNC, FREE or DISCARD (of [`abi::retire`]) on one base; see [`RegistryTable::retire`].
     pub fn retire(&self, base: &Base, action: u32) -> Result<()> {
         let mut record = RecordSpace::new();
         // SAFETY: the function and the context are the table's, which is valid, as [`Registry::new`] asks; the pointers
@@ -248,7 +248,7 @@ impl Registry {
         record.check(code).map_err(Error::unplaced)
     }
 
-    /// The access of an output that covers the whole base (`whole`) or a part of it.
+    /// The access mode of an output that covers the whole base (`whole`) or a part of it.
     pub fn output_access(whole: bool) -> u32 {
         if whole { access::WRITE | access::DISCARD } else { access::WRITE }
     }

@@ -1,4 +1,4 @@
-//! What `execute` reports besides its result: failed instructions and times.
+//! The report of `execute` besides its result: failed instructions and times.
 
 use crate::abi::{ErrorRecord, ReportRecord};
 use crate::error::Error;
@@ -12,17 +12,17 @@ pub struct Failure {
     pub block: u32,
     /// Index of the instruction.
     pub instr: u32,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
-/// Where a component reports to; may lead nowhere.
+/// The destination of a component's report; may be absent.
 pub struct Report {
     record: *mut ReportRecord,
 }
 
 impl Report {
-    /// Nobody wants to know.
+    /// A report that is discarded.
     pub fn none() -> Report {
         Report { record: ptr::null_mut() }
     }
@@ -30,17 +30,17 @@ impl Report {
     /// Wraps the caller's record.
     ///
     /// # Safety
-    /// The record must be null, or live as long as the value and be used through it only.
+    /// The record must be null, or live as long as the value and be used only through it.
     pub unsafe fn new(record: *mut ReportRecord) -> Report {
         Report { record }
     }
 
-    /// The record, for a call; null if nobody wants to know.
+    /// The record, for a call; null if the report is discarded.
     pub fn as_ptr(&mut self) -> *mut ReportRecord {
         self.record
     }
 
-    /// Does anybody want to know of failed instructions? If not, a failure ends the block.
+    /// Whether the caller accepts failed instructions. If not, a failure ends the block.
     pub fn is_wanted(&self) -> bool {
         !self.record.is_null()
     }
@@ -61,7 +61,7 @@ impl Report {
         }
     }
 
-    /// Reports that an instruction failed, while everything that does not depend on it was or will be done.
+    /// Reports a failed instruction, whose independent siblings in the block have run or will run.
     pub fn fail(&mut self, block: u32, instr: u32, error: &Error) {
         // SAFETY: null, or a living record, as [`Report::new`] asks.
         if let Some(record) = unsafe { self.record.as_ref() } {
@@ -73,7 +73,7 @@ impl Report {
     }
 }
 
-/// A report that is kept.
+/// A report that collects failures and times.
 pub struct Collected {
     record: ReportRecord,
     failures: Vec<Failure>,
@@ -93,7 +93,7 @@ impl Default for Collected {
 }
 
 impl Collected {
-    /// Calls `f` with where to report to.
+    /// Calls `f` with a report that collects here.
     pub(crate) fn collect<T>(&mut self, f: impl FnOnce(&mut Report) -> T) -> T {
         self.record.context = (&raw mut self.failures).cast();
         f(&mut Report { record: &mut self.record })
@@ -109,7 +109,7 @@ impl Collected {
         &self.failures
     }
 
-    /// The failed instructions so far; afterwards there are none.
+    /// Removes and returns the failed instructions so far.
     pub fn take_failures(&mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
     }

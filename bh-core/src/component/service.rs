@@ -10,8 +10,8 @@ use bh_bytecode::{Base, BatchRef, View};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The services of a data manager for the components below it, as [`RegistryTable`] documents them. May be called from any
-/// thread. Panics become errors.
+/// The services of a data manager for the components below it, as documented in [`RegistryTable`]. May be called from
+/// any thread. Panics become errors.
 #[allow(unused_variables)]
 pub trait RegistryService: Sync {
     /// See [`RegistryTable::new_space`].
@@ -22,7 +22,7 @@ pub trait RegistryService: Sync {
     /// See [`RegistryTable::acquire`].
     fn acquire(&self, base: &Base, space: u32, access: u32) -> Result<Loan>;
 
-    /// Ends the loan of this token.
+    /// Ends the loan with this token.
     fn release(&self, token: u64);
 
     /// See [`RegistryTable::fresh`].
@@ -30,10 +30,10 @@ pub trait RegistryService: Sync {
         Err(unsupported("fresh"))
     }
 
-    /// Gives up the fresh buffer of this token.
+    /// Drops the fresh buffer with this token.
     fn drop_fresh(&self, token: u64) {}
 
-    /// Makes the fresh buffer of this token the base's.
+    /// Makes the fresh buffer with this token the base's.
     fn commit_rename(&self, base: &Base, token: u64) -> Result<()> {
         Err(unsupported("commit_rename"))
     }
@@ -46,8 +46,8 @@ pub trait RegistryService: Sync {
     /// See [`RegistryTable::attach`].
     ///
     /// # Safety
-    /// `operations` must work for `handle`, on any thread, from this call on, and where it succeeds until their `drop`
-    /// is called for it.
+    /// `operations` must work for `handle`, on any thread, from this call on, and if it succeeds until their `drop` is
+    /// called for it.
     unsafe fn attach(
         &self,
         base: &Base,
@@ -121,11 +121,11 @@ pub unsafe fn registry_table<S: RegistryService>(service: *const S) -> RegistryT
     }
 }
 
-/// Runs the body of a service: nothing unwinds, and failures fill the record.
+/// Runs the body of a service: does not unwind, and failures fill the record.
 ///
 /// # Safety
-/// `context` must be that of a table of [`registry_table`] of the same type; `error` must be null or writable, by
-/// nobody else.
+/// `context` must come from a table of [`registry_table`] for the same type; `error` must be null or writable,
+/// exclusively.
 #[inline]
 unsafe fn serve<S: RegistryService>(
     context: *mut c_void,
@@ -140,7 +140,7 @@ unsafe fn serve<S: RegistryService>(
     match outcome {
         Ok(()) => status::OK,
         Err(failure) if error.is_null() => failure.status,
-        // SAFETY: not null, and so writable, as `# Safety` asks; the record is filled as a whole before it is borrowed.
+        // SAFETY: not null, and so writable, as `# Safety` asks; the whole record is filled before it is borrowed.
         Err(failure) => unsafe {
             error.write(ErrorRecord::empty());
             failure.write(&mut *error)
@@ -148,31 +148,31 @@ unsafe fn serve<S: RegistryService>(
     }
 }
 
-/// A base that a component names.
+/// The base that a component passed.
 ///
 /// # Safety
-/// The pointer must lead to a base that lives through `'a`, or be null.
+/// The pointer must be null or point to a base that lives through `'a`.
 #[inline]
 unsafe fn named<'a>(base: *const Base) -> Result<&'a Base> {
     // SAFETY: null, or a base that lives through `'a`, as `# Safety` asks.
     unsafe { base.as_ref() }.ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the base is null"))
 }
 
-/// The caller's place for a result.
+/// The caller's memory for a result.
 ///
 /// # Safety
-/// The pointer must be null, or writable through `'a`, by nobody else.
+/// The pointer must be null, or writable through `'a`, exclusively.
 #[inline]
 unsafe fn place<'a, T>(place: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>> {
-    // SAFETY: null, or writable through `'a`, as `# Safety` asks; what is there may be uninitialised, and is not read.
+    // SAFETY: null, or writable through `'a`, as `# Safety` asks; its content may be uninitialised, and is not read.
     unsafe { place.cast::<std::mem::MaybeUninit<T>>().as_mut() }
         .ok_or_else(|| Error::new(status::ARGUMENT, "the pointer to the place for the result is null"))
 }
 
-/// What a component gives back, or its own memory.
+/// A record or a memory description that a component passed.
 ///
 /// # Safety
-/// The pointer must be null or lead to a value that lives through `'a`.
+/// The pointer must be null or point to a value that lives through `'a`.
 #[inline]
 unsafe fn given<'a, T>(value: *const T) -> Result<&'a T> {
     // SAFETY: null, or a value that lives through `'a`, as `# Safety` asks.
@@ -182,10 +182,10 @@ unsafe fn given<'a, T>(value: *const T) -> Result<&'a T> {
 /// Runs the body of a service that cannot fail.
 ///
 /// # Safety
-/// `context` must be as [`serve`] asks.
+/// `context` must satisfy [`serve`].
 #[inline]
 unsafe fn serve_quietly<S: RegistryService>(context: *mut c_void, work: impl FnOnce(&S) -> Result<()>) {
-    // SAFETY: `serve` asks the same of the context, and takes null for the record.
+    // SAFETY: `serve` has the same contract for the context, and accepts a null record.
     unsafe { serve(context, std::ptr::null_mut(), work) };
 }
 
@@ -274,10 +274,10 @@ unsafe extern "C" fn alias<S: RegistryService>(
     unsafe { serve(context, error, |service: &S| service.alias(named(alias)?, named(base)?, &view_of(view)?)) }
 }
 
-/// A view that a component names.
+/// The view that a component passed.
 ///
 /// # Safety
-/// The pointer must be null, or lead to a description with `rank` extents and strides, which live through the call.
+/// The pointer must be null, or point to a description with `rank` extents and strides, which live through the call.
 unsafe fn view_of(view: *const ViewSpec) -> Result<View> {
     // SAFETY: null, or a description with `rank` extents and strides, as `# Safety` asks.
     unsafe {
@@ -306,12 +306,12 @@ unsafe extern "C" fn attach<S: RegistryService>(
     }
 }
 
-/// The functions of an attachment; those that an older, shorter struct lacks are null.
+/// The functions of an attachment; functions that an older, shorter struct lacks are null.
 ///
 /// # Safety
-/// The pointer must lead to a struct of the size that it states, or be null.
+/// The pointer must be null or point to a struct of the size that it states.
 unsafe fn read_operations(operations: *const AttachmentOps) -> Result<AttachmentOps> {
-    /// The functions as a component may have left them.
+    /// The functions as the component passed them, any of them null.
     #[repr(C)]
     struct Head {
         struct_size: usize,
@@ -323,7 +323,8 @@ unsafe fn read_operations(operations: *const AttachmentOps) -> Result<Attachment
     if operations.is_null() {
         return refuse("there are no functions for the copy");
     }
-    // SAFETY: every version has this head; the struct has `size` bytes, and all-zero bytes are null functions.
+    // SAFETY: every version begins with these fields; the struct has `size` bytes, and all-zero bytes are null
+    // functions.
     unsafe {
         let head = &*operations.cast::<Head>();
         let size = head.struct_size;
@@ -399,8 +400,8 @@ unsafe extern "C" fn read<S: RegistryService>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; what `memory`
-    // describes is as [`HostMemory::new`] asks.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; `memory` satisfies
+    // [`HostMemory::new`].
     unsafe { serve(context, error, |service: &S| service.read(named(base)?, &view_of(view)?, given(memory)?)) }
 }
 
@@ -411,7 +412,7 @@ unsafe extern "C" fn write<S: RegistryService>(
     memory: *const HostMemory,
     error: *mut ErrorRecord,
 ) -> Status {
-    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; what `memory`
-    // describes is as [`HostMemory::new`] asks.
+    // SAFETY: the context is the service's, and callers' pointers are null or live through the call; `memory` satisfies
+    // [`HostMemory::new`].
     unsafe { serve(context, error, |service: &S| service.write(named(base)?, &view_of(view)?, given(memory)?)) }
 }

@@ -16,8 +16,8 @@ macro_rules! shared_trait {
             $forwarding:ident $calls:ident fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)? = $default:ident;)*
         }
     ) => {
-        /// The calls about data, and those that compute at once. A component that announces CONCURRENT_DATA, EVALUATES or
-        /// IMMEDIATE answers them with a value of its own, which has its own locks.
+        /// Calls about data, and calls that compute immediately. A component that announces CONCURRENT_DATA, EVALUATES
+        /// or IMMEDIATE answers them with a separate object that has its own locks.
         #[allow(unused_variables)]
         pub trait SharedCalls: Send + Sync {
             $(shared_method! {

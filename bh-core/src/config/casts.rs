@@ -1,17 +1,17 @@
-//! What conversions make of floats beyond an integer type.
+//! Conversion of floats outside the range of an integer type.
 
-/// What conversions of floats to integer types make of numbers that the type lacks.
+/// The result of converting a float outside the range of an integer type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Casts {
-    /// What NumPy makes of them on this processor.
+    /// NumPy's result on this processor.
     #[default]
     Numpy,
-    /// The nearest number of the type, and 0 of NaN.
+    /// The nearest value of the type; 0 for NaN.
     Saturate,
 }
 
 impl Casts {
-    /// The parameter of COPY that stands for this rule on this processor.
+    /// The parameter of COPY for this rule on this processor.
     pub fn param(self) -> u16 {
         u16::from(self == Casts::Numpy && cfg!(target_arch = "x86_64"))
     }

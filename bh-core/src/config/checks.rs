@@ -1,19 +1,19 @@
-//! The checks of operations that a configuration asks for, by their names.
+//! The checks of operations that a configuration enables, by name.
 
-/// The checks that a context makes.
+/// The enabled checks of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// No stored element is NaN that is made of other numbers.
+    /// Stored elements: no NaN from operands without NaN.
     pub nan: bool,
-    /// No stored element is an infinity that is made of finite numbers.
+    /// Stored elements: no infinity from finite operands.
     pub inf: bool,
-    /// No sum, difference or product of integers is beyond its type.
+    /// Integers: no sum, difference or product overflows its type.
     pub overflow: bool,
-    /// No integer is divided by zero.
+    /// Integers: no division by zero.
     pub zero_division: bool,
-    /// No operation makes NaN of other numbers, or infinities of finite ones, stored or not.
+    /// All operations, stored or not: no NaN from operands without NaN, no infinity from finite operands.
     pub nan_all: bool,
-    /// Indices of gather and scatter lie inside of the arrays, and views inside of theirs.
+    /// Indices of gather and scatter are inside the arrays, and views inside their bases.
     pub bounds: bool,
 }
 
@@ -21,22 +21,22 @@ pub struct Checks {
 const NAMES: &str = "bounds, inf, nan, nan-all, overflow, zero-division";
 
 impl Checks {
-    /// Is anything checked?
+    /// Whether any check is enabled.
     pub fn any(self) -> bool {
         self.fused() || self.one_by_one()
     }
 
-    /// Is there a check of fused programs?
+    /// Whether a check of fused programs is enabled.
     pub fn fused(self) -> bool {
         self.nan || self.inf || self.overflow || self.zero_division
     }
 
-    /// Is there a check for which operations run one by one?
+    /// Whether an enabled check requires operations to run one by one.
     pub fn one_by_one(self) -> bool {
         self.nan_all || self.bounds
     }
 
-    /// The checks of a list like "nan,inf"; "none" stands for no checks. Fails with the name that is none.
+    /// The checks of a list such as "nan,inf"; "none" disables all. Fails with the unknown name.
     pub fn parse(list: &str) -> std::result::Result<Checks, String> {
         let mut checks = Checks::default();
         for name in list.split(',').map(str::trim) {

@@ -1,11 +1,12 @@
-//! A stack of a configuration as a configuration of its own: what another process needs to make the same stack.
+//! Describes one stack of a configuration as a configuration of its own, so that another process can build the same
+//! stack.
 
 use super::{ChosenStack, Config, Entries, Item};
 use std::fmt::Write;
 
 impl Config {
-    /// The text of a configuration with this stack alone, its components' keys and the core's. The environment is no part of
-    /// it; paths no longer depend on where the file lies.
+    /// The text of a configuration with only this stack, and the keys of its components and the core. Excludes the
+    /// environment; paths do not depend on the location of the file.
     pub fn describe(&self, stack: &ChosenStack) -> String {
         let mut text = String::new();
         let paths: Vec<String> = self.library_path.iter().map(|path| quoted(&path.display().to_string())).collect();

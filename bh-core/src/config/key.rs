@@ -1,13 +1,13 @@
-//! What a configuration key is: one row with its name, type, default and text, which only its constant can read.
+//! The description of a configuration key: one row with name, type, default and text, which only its constant can read.
 
 use std::marker::PhantomData;
 
-/// A type that the value of a key can have.
+/// A type for the value of a key.
 pub trait Setting: Sized {
-    /// What its values look like, as an error says it after "must be".
+    /// The form of its values, as an error states it after "must be".
     const FORM: &'static str;
 
-    /// The value that a text stands for.
+    /// Parses a value.
     fn read(text: &str) -> Option<Self>;
 }
 
@@ -23,7 +23,7 @@ impl Setting for bool {
     }
 }
 
-/// A word, a path, a list or a size: whoever reads it says which values there are.
+/// A word, a path, a list or a size: the reader checks the values.
 impl Setting for String {
     const FORM: &'static str = "a text";
 
@@ -57,20 +57,20 @@ pub struct Row {
     pub section: &'static str,
     /// The name.
     pub name: &'static str,
-    /// Its name in older configurations, if it had another.
+    /// Its former name in older configurations, if it had one.
     pub older: Option<&'static str>,
-    /// The value that counts where none is set, as a configuration file has it.
+    /// The default, as written in a configuration file.
     pub default: &'static str,
-    /// What the key decides, and which values there are.
+    /// The meaning of the key and its values.
     pub text: &'static str,
-    /// What values look like; see [`Setting::FORM`].
+    /// The form of the values; see [`Setting::FORM`].
     pub form: &'static str,
-    /// Is a text of the key's type?
+    /// Whether a text is of the key's type.
     pub is_legal: fn(&str) -> bool,
 }
 
 impl Row {
-    /// The names that a configuration may give the key.
+    /// The names for the key that a configuration may use.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.older)
     }
@@ -83,7 +83,8 @@ impl Row {
     }
 }
 
-/// A key whose values are of type `T`. To read a key one needs its constant, and [`crate::keys!`] makes that with its row.
+/// A key with values of type `T`. Only its constant can read a key, and [`crate::keys!`] creates the constant with the
+/// row.
 #[derive(Debug)]
 pub struct Key<T> {
     row: Row,
@@ -114,7 +115,7 @@ impl<T: Setting> Key<T> {
         self.row.name
     }
 
-    /// The value that counts where none is set.
+    /// The default.
     pub fn default(&self) -> T {
         T::read(&self.row.default_text()).unwrap_or_else(|| unreachable!("the default of key '{}'", self.row.name))
     }
@@ -125,15 +126,16 @@ impl<T: Setting> Key<T> {
 pub struct Section {
     /// Its name.
     pub name: &'static str,
-    /// Is it a component's?
+    /// Whether it belongs to a component.
     pub is_component: bool,
-    /// What its keys are about; empty for components.
+    /// The subject of its keys; empty for components.
     pub text: &'static str,
     /// Its keys.
     pub rows: &'static [Row],
 }
 
-/// Makes the table of one component's or section's keys: a module with a constant for each key, and the list `ALL` of rows.
+/// Creates the table of keys of one component or section: a module with a constant for each key, and the list `ALL` of
+/// rows.
 ///
 /// ```
 /// bh_core::keys! {

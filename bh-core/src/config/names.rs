@@ -1,11 +1,11 @@
-//! The nearest valid name to a misspelt one.
+//! Suggests the nearest valid name for a misspelt one.
 
-/// Valid names in a message, at most.
+/// The most valid names in a message.
 const LISTED: usize = 50;
-/// Letters of a name, at most, that is compared with others: nobody misspells longer ones.
+/// The most letters of a name that is compared with others; longer names are not misspelt ones.
 const LONGEST: usize = 64;
 
-/// Letters to insert, drop, replace or swap with their neighbour to get from `a` to `b`.
+/// The number of letters to insert, drop, replace or swap with their neighbour to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
@@ -23,7 +23,7 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// The nearest of the valid names, if one is near.
+/// The nearest of the valid names, if it is near enough.
 pub(super) fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let short = |name: &str| name.len() <= 4 * LONGEST && name.chars().count() <= LONGEST;
     if !short(name) {
@@ -34,7 +34,7 @@ pub(super) fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> O
     (distance <= limit).then_some(nearest)
 }
 
-/// The end of an error message about an unknown name: the nearest valid name, or all of them.
+/// The end of an error message about an unknown name: suggests the nearest valid name, or lists all of them.
 pub(super) fn hint<'a>(name: &str, what: &str, valid: impl Iterator<Item = &'a str>) -> String {
     let mut valid: Vec<&str> = valid.collect();
     valid.sort_unstable();

@@ -1,4 +1,4 @@
-//! From TOML to a [`Config`], with the line of every name.
+//! Parses TOML into a [`Config`], with the line of every name.
 
 use super::names::hint;
 use super::{Config, DEFAULT, Definition, Entries, Entry, Item, Name, Table, core_sections};
@@ -9,13 +9,13 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What a file may have besides the sections of the core.
+/// The top-level names of a file besides the sections of the core.
 const TOP_LEVEL: [&str; 3] = ["library_path", "stacks", "components"];
 
-/// A value with its place in the text.
+/// A value with its position in the text.
 type Node<'i> = Spanned<DeValue<'i>>;
 
-/// Fills the config in from a text; relative paths start from `directory`.
+/// Fills the config from a text; relative paths start from `directory`.
 pub(super) fn parse(config: &mut Config, text: &str, directory: &Path) -> Result<()> {
     let mut parser = Parser { config, text, lines: Some(line_starts(text)) };
     parser.document(directory)?;
@@ -27,7 +27,7 @@ pub(super) fn parse(config: &mut Config, text: &str, directory: &Path) -> Result
     parser.check_sections_used()
 }
 
-/// Takes over the stacks, and what the file leaves unset of their components.
+/// Takes over the built-in stacks, and their component keys that the file leaves unset.
 fn inherit(config: &mut Config, built_in: Config) {
     config.stacks = built_in.stacks;
     for (name, section) in built_in.components {
@@ -43,7 +43,7 @@ fn inherit(config: &mut Config, built_in: Config) {
 struct Parser<'a> {
     config: &'a mut Config,
     text: &'a str,
-    /// Where lines begin, if lines of this text are lines of the config's file.
+    /// The offsets of line starts, if the text has the same lines as the config's file.
     lines: Option<Vec<usize>>,
 }
 
@@ -66,7 +66,7 @@ impl Parser<'_> {
         Error::new(status::CONFIG, format!("{}: {}", self.config.place(line), text.as_ref()))
     }
 
-    /// The error of a value that is not of the wanted type.
+    /// The error about a value of the wrong type.
     fn mistyped(&self, key: &Name, value: &Node<'_>, wanted: &str) -> Error {
         let found = value.get_ref().type_str();
         self.error(key.line, format!("key '{}' must be {wanted}, not {found}", key.text))
@@ -205,7 +205,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A section that no stack refers to is a misspelt one.
+    /// Rejects a section that no stack refers to: it is probably misspelt.
     fn check_sections_used(&self) -> Result<()> {
         let used: BTreeSet<String> = self.config.component_names().into_iter().map(|name| name.text).collect();
         match self.config.components.iter().find(|(name, _)| !used.contains(name.as_str())) {

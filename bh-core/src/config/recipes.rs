@@ -1,14 +1,14 @@
-//! Which results the recorder does not store.
+//! The policy for results that the recorder does not store.
 
-/// Which results of a batch that nobody has asked for are made only when somebody does.
+/// Which unread results of a batch are computed only on demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recipes {
     /// None.
     Off,
-    /// Large ones that were dropped unread when a batch of this structure came before.
+    /// Large ones, if an earlier batch of the same structure dropped them unread.
     #[default]
     Auto,
-    /// All that can be.
+    /// All that allow it.
     Always,
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the core, from text to typed values.
+//! Settings of the core, parsed to typed values.
 
 use super::{Checks, Config, Key, Setting, Table, Value, core_sections};
 use crate::abi::{log_level, status};
@@ -29,7 +29,7 @@ impl Config {
         Checks::parse(&list).map_err(|text| Error::new(status::CONFIG, format!("{place}: {text}")))
     }
 
-    /// What is wrong with the settings of the core: its sections, and the environment's place of them.
+    /// The errors in the settings of the core: in its sections, and in the environment that overrides them.
     pub fn core_errors(&self) -> Vec<Error> {
         let mut errors: Vec<Error> = self.checks().err().into_iter().chain(self.log_level().err()).collect();
         for row in core_sections().flat_map(|section| section.rows) {
@@ -53,7 +53,7 @@ impl Config {
         }
     }
 
-    /// The value of a key of the core, its default if it is unset.
+    /// The value of a key of the core, or its default if it is unset.
     pub fn core<T: Setting>(&self, key: &Key<T>) -> Result<T> {
         Ok(self.core_if_set(key)?.unwrap_or_else(|| key.default()))
     }

@@ -3,8 +3,8 @@
 use super::key::Setting;
 use crate::machine;
 
-/// Bytes, or another number, as [`parse_size`] reads them. Percentages are of the machine's memory, or of what a container may
-/// use of it.
+/// Bytes, or another number, as [`parse_size`] reads them. Percentages are of the machine's memory, or of a container's
+/// limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub usize);
 
@@ -16,7 +16,7 @@ impl Setting for Size {
     }
 }
 
-/// Bytes: a number with an optional unit (KiB, MiB, GiB, TiB), a percentage of `whole`, or "none" for no bound.
+/// Bytes: a number with an optional unit (KiB, MiB, GiB, TiB), a percentage of `whole`, or "none" for no limit.
 pub fn parse_size(text: &str, whole: impl Fn() -> u64) -> Option<usize> {
     let text = text.trim();
     if text == "none" {

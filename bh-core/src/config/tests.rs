@@ -1,4 +1,4 @@
-//! Tests of the configuration: what it reads, and the whole text of every error.
+//! Tests of the configuration: parsed values, and the full text of every error.
 
 use super::*;
 use crate::memory::MemorySettings;
@@ -323,7 +323,7 @@ fn what_is_no_file_of_bounded_length_is_refused_at_once() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Each of these took minutes, or no end, when its size was squared.
+/// Regression: the time for each of these grew with the square of its size, to minutes.
 #[test]
 fn large_texts_take_time_as_they_are_long() {
     let refused = |text: &str| {

@@ -1,4 +1,4 @@
-//! A link as the router sees it: an engine with what stands below it.
+//! A link as the router sees it: an engine and the components below it.
 
 use super::{Link, add};
 use crate::abi::ReportRecord;

@@ -1,4 +1,4 @@
-//! Where the instructions of a batch were recorded, for errors that come when the batch is gone.
+//! The source lines of a batch's instructions, for errors that arrive after the batch has ended.
 
 use crate::error::Error;
 use bh_bytecode::BatchRef;
@@ -7,14 +7,14 @@ use bh_bytecode::batch::Origin;
 /// The source lines of a batch.
 #[derive(Default)]
 pub(super) struct Places {
-    /// Of each instruction, as in the batch.
+    /// For each instruction, as in the batch.
     instrs: Vec<u32>,
     origins: Vec<Origin>,
     strings: Vec<u8>,
 }
 
 impl Places {
-    /// Those of a batch; none if it has none.
+    /// Those of a batch; empty if it has none.
     pub(super) fn of(batch: &BatchRef<'_>) -> Places {
         if batch.origins.is_empty() {
             return Places::default();
@@ -26,8 +26,8 @@ impl Places {
         }
     }
 
-    /// Turns the instruction of an error into file and line, unless it has them. Numbers of blocks and instructions mean
-    /// nothing afterwards.
+    /// Converts the instruction index of an error to file and line, unless it has them already. Removes the indices of
+    /// block and instruction, which are meaningless afterwards.
     pub(super) fn locate(&self, mut error: Error) -> Error {
         if let (None, Some(instr)) = (&error.origin, error.instr) {
             error.origin = self.of_instr(instr);

@@ -1,4 +1,4 @@
-//! The functions through which a parent calls its child: C entry points of [`Link`].
+//! The functions by which a parent calls its child: C entry points of [`Link`].
 
 use super::*;
 use crate::abi::{
@@ -14,7 +14,7 @@ use bh_bytecode::{Opcode, View};
 /// A table in a static.
 pub(super) struct SharedTable(pub(super) ComponentTable);
 
-// SAFETY: the table is immutable and its pointers lead to statics.
+// SAFETY: the table is immutable and its pointers refer to statics.
 unsafe impl Sync for SharedTable {}
 
 macro_rules! link_slots {
@@ -44,8 +44,8 @@ macro_rules! link_slots {
             // SAFETY: null, or the caller's own record.
             let error = unsafe { error.as_mut() };
             guard(error, || {
-                // SAFETY: the context is a link's; arguments are as [`crate::abi::Received::own`] asks and live through
-                // the call, and `place` is the caller's for the answer.
+                // SAFETY: the context is a link's; arguments satisfy [`crate::abi::Received::own`] and live through the
+                // call, and `place` is the caller's memory for the answer.
                 unsafe { finish!(link(context)?.$name($($argument),*)?, place $($answer)?) };
                 Ok(())
             })
@@ -56,7 +56,7 @@ macro_rules! link_slots {
         }
     };
 }
-/// Writes the answer of a slot that has one.
+/// Writes the answer, if the slot has one.
 macro_rules! finish {
     ($found:expr, $place:ident) => {
         $found
@@ -65,14 +65,14 @@ macro_rules! finish {
         $place.write($found)
     };
 }
-/// The link's part in a slot: own component, else first child, else the default.
+/// The link's implementation of a slot: its own component, else the first child, else the default.
 macro_rules! forward {
     (host $name:ident($($argument:ident: $kind:ty),*) ($($answer:ty)?) $default:ident) => {};
     (forward $name:ident($($argument:ident: $kind:ty),*) ($($answer:ty)?) $default:ident) => {
         /// # Safety
-        /// Arguments must be as [`crate::abi::Received::own`] asks, through the call.
+        /// Arguments must satisfy [`crate::abi::Received::own`] through the call.
         pub(super) unsafe fn $name(&self, $($argument: <$kind as Wire>::Raw),*) -> Result<raw_answer!($($answer)?)> {
-            // SAFETY: the component asks for what `# Safety` asks.
+            // SAFETY: the contract of the component is that of `# Safety`.
             match (unsafe { self.foreign().$name($($argument),*) }, self.child()) {
                 (Some(result), _) => result,
                 // SAFETY: as above.
@@ -98,7 +98,7 @@ fn malformed(text: &str) -> Error {
 }
 
 /// # Safety
-/// `batch` must be null or lead to tables that live through `'a`, each of them null or of the length that it states.
+/// `batch` must be null or point to tables that live through `'a`, each of them null or of the length that it states.
 unsafe fn given<'a>(batch: *const BatchTables) -> Result<&'a BatchTables> {
     // SAFETY: null, or tables that live through `'a`, as `# Safety` asks.
     let tables = unsafe { batch.as_ref() }.ok_or_else(|| malformed("no batch"))?;
@@ -109,7 +109,7 @@ unsafe fn given<'a>(batch: *const BatchTables) -> Result<&'a BatchTables> {
 }
 
 /// # Safety
-/// `blocks` must be null or `count` numbers that live through `'a`.
+/// `blocks` must be null or point to `count` numbers that live through `'a`.
 unsafe fn listed<'a>(blocks: *const u32, count: usize) -> Result<&'a [u32]> {
     match (count, blocks.is_null()) {
         (0, _) => Ok(&[]),
@@ -120,7 +120,7 @@ unsafe fn listed<'a>(blocks: *const u32, count: usize) -> Result<&'a [u32]> {
 }
 
 unsafe extern "C" fn capabilities(context: *mut c_void, capabilities: *mut Capabilities) {
-    // SAFETY: a link's handle, and the caller's place for the result.
+    // SAFETY: a link's handle, and the caller's memory for the result.
     unsafe {
         if let Ok(link) = link(context) {
             *capabilities = link.capabilities;

@@ -1,31 +1,32 @@
-//! Large buffers, straight from the system.
+//! Large buffers, mapped directly from the system.
 //!
-//! Each begins at another distance from the begin of a page. Kernels walk many arrays in step, and rows at the same
-//! distance would compete for the same few places of every cache.
+//! Successive buffers begin at different offsets in a page. Kernels walk many arrays in step, and rows at the same
+//! offset would compete for the same few cache sets.
 
 use super::LINE;
 use std::mem::size_of;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of the largest ordinary pages that systems have (AArch64): the parts of a mapping that go back begin and end with pages.
+/// Bytes of the largest ordinary pages of any system (AArch64): the parts of a mapping that are unmapped begin and end
+/// at page boundaries.
 const LARGEST_PAGE: usize = 64 << 10;
 const HUGE_PAGE: usize = 2 << 20;
-/// From here on buffers lie on huge pages.
+/// Buffers of at least this size are on huge pages.
 const HUGE: usize = 2 * HUGE_PAGE;
-/// How far successive buffers begin from a page's begin, at most and apart: a page for the sets of second-level caches, and
-/// five lines for those of first-level ones.
+/// The number of different offsets of successive buffers and their distance: a page for the sets of second-level
+/// caches, and five lines for those of first-level caches.
 const COLOURS: usize = 64;
 const APART: usize = 4096 + 5 * LINE;
 
-/// What lies in the line before a buffer.
+/// The header in the cache line before a buffer.
 #[derive(Clone, Copy)]
 struct Mapping {
     start: *mut u8,
     bytes: usize,
 }
 
-/// At least `bytes` zeroed bytes on a boundary of 64; `huge_pages` asks for huge pages where there are enough of them.
+/// At least `bytes` zeroed bytes, aligned to 64; `huge_pages` requests huge pages if the size justifies them.
 pub(super) fn map(bytes: usize, huge_pages: bool) -> Option<*mut u8> {
     static COLOUR: AtomicUsize = AtomicUsize::new(0);
     const { assert!(size_of::<Mapping>() <= LINE) };
@@ -40,10 +41,10 @@ pub(super) fn map(bytes: usize, huge_pages: bool) -> Option<*mut u8> {
     }
 }
 
-/// Gives a buffer back to the system.
+/// Returns a buffer to the system.
 ///
 /// # Safety
-/// `data` must come from [`map`], not have been given back, and be unused from now on.
+/// `data` must come from [`map`], must not have been unmapped, and must not be used afterwards.
 pub(super) unsafe fn unmap(data: *mut u8) {
     // SAFETY: `map` wrote the mapping to the line before `data`, and nobody uses its pages any more, as `# Safety`
     // asks.
@@ -78,7 +79,7 @@ fn map_pages(bytes: usize, huge: bool) -> Option<Mapping> {
         if slack > head {
             libc::munmap(start.add(bytes).cast(), slack - head);
         }
-        // Advice only: a system without huge pages refuses, and small pages are right too.
+        // Only a hint: a system without huge pages refuses, and small pages work too.
         libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE);
         Some(Mapping { start, bytes })
     }

@@ -53,7 +53,7 @@ fn large_buffers_begin_at_different_places_of_the_caches() {
         let mut places: Vec<usize> = buffers.iter().map(|&buffer| buffer as usize % (1 << 19)).collect();
         places.sort_unstable();
         places.dedup();
-        // Tests beside this one take some as well.
+        // Tests that run in parallel take some as well.
         assert!(places.len() > 32, "{bytes} bytes: {places:?}");
         let lines = buffers[..12].iter().map(|&buffer| buffer as usize % 4096);
         let lines: std::collections::HashSet<usize> = lines.collect();

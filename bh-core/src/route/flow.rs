@@ -1,4 +1,5 @@
-//! What failed instructions cost: the bases that depend on them by data flow, as if each instruction were a block.
+//! The consequences of failed instructions: the bases that depend on them by data flow, as if each instruction were a
+//! block.
 
 use super::{Ends, is_system};
 use crate::abi::{ErrorRecord, ReportRecord, log_level};
@@ -8,13 +9,13 @@ use bh_bytecode::{BatchRef, Instr};
 use std::collections::HashSet;
 use std::ffi::c_void;
 
-/// A base of an instruction, and whether the instruction reaches all of it.
+/// A base of an instruction, and whether the instruction covers all of it.
 fn reached(batch: &BatchRef<'_>, view: u32) -> Option<(u32, bool)> {
     let (record, base) = (&batch.views[view as usize], batch.base_of(view)?);
     (record.len > 0).then_some((record.base, record.len == base.len))
 }
 
-/// The bases whose data an instruction needs from before: its inputs, and outputs of which something stays.
+/// The bases whose earlier data an instruction needs: its inputs, and outputs that it overwrites only partly.
 fn needed<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Iterator<Item = u32> + 'a {
     let inputs = instr.inputs().iter().filter_map(|operand| reached(batch, operand.as_view()?));
     let kept = move |&(_, whole): &(u32, bool)| !whole || instr.opcode.reads_output();
@@ -27,7 +28,7 @@ pub(super) fn written<'a>(batch: &'a BatchRef<'_>, instr: &'a Instr) -> impl Ite
     instr.outputs().iter().filter_map(|operand| reached(batch, operand.as_view()?)).map(|(base, _)| base)
 }
 
-/// Does a block name a base whose data was lost before it, other than to write all of it?
+/// Whether a block uses a base whose data was lost earlier, other than by overwriting all of it.
 pub(super) fn needs_lost(registry: Registry, batch: &BatchRef<'_>, block: u32) -> bool {
     let block = &batch.blocks[block as usize];
     let mut made: HashSet<u32> = batch.contracted(block).iter().copied().collect();
@@ -40,7 +41,7 @@ pub(super) fn needs_lost(registry: Registry, batch: &BatchRef<'_>, block: u32) -
     })
 }
 
-/// The bases that are lost when these instructions of a block fail and everything else goes on, each with the place of its
+/// The bases that are lost if these instructions of a block fail and everything else runs, each with the index of its
 /// cause among the failures.
 fn lost_with(batch: &BatchRef<'_>, block: u32, failed: &[(u32, u32, Error)]) -> Vec<(u32, usize)> {
     let mut lost: Vec<(u32, usize)> = Vec::new();
@@ -53,7 +54,7 @@ fn lost_with(batch: &BatchRef<'_>, block: u32, failed: &[(u32, u32, Error)]) -> 
             let known = lost.iter().position(|&(other, _)| other == base);
             match (cause, known) {
                 (Some(cause), None) => lost.push((base, cause)),
-                // What needs nothing that is lost and writes to a lost base overwrites it.
+                // An instruction that needs no lost base and writes all of a lost base overwrites it.
                 (None, Some(known)) => drop(lost.swap_remove(known)),
                 _ => {}
             }
@@ -62,7 +63,7 @@ fn lost_with(batch: &BatchRef<'_>, block: u32, failed: &[(u32, u32, Error)]) -> 
     lost
 }
 
-/// The failed instructions of a call, which are dealt with as they are reported.
+/// The failed instructions of a call, handled as they are reported.
 pub(super) struct Failures<'a> {
     link: &'a dyn Ends,
     batch: &'a BatchRef<'a>,
@@ -76,7 +77,7 @@ impl<'a> Failures<'a> {
         Failures { link, batch, failed: Vec::new(), above }
     }
 
-    /// Makes a call with a report for it, and adds the times to the caller's.
+    /// Makes a call with a report of its own, and adds the times to the caller's.
     pub(super) fn during<T>(&mut self, call: impl FnOnce(*mut ReportRecord) -> T) -> T {
         let mut record = ReportRecord {
             struct_size: size_of::<ReportRecord>(),

@@ -1,4 +1,4 @@
-//! The calls for one batch: to the engine, to its first child, and again after failures.
+//! The calls for one batch: to the engine, to its first child, and the repeated calls after failures.
 
 use super::flow::{Failures, needs_lost, written};
 use super::{Ends, Partition, Target, is_system, nobody, route};
@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use bh_bytecode::{BatchRef, Opcode, Operand};
 use std::collections::HashSet;
 
-/// How many of these blocks come before the first that uses a base after another one's FREE of it: retired behind that
-/// use, the FREE would drop what was written anew.
+/// The number of blocks before the first one that uses a base after another block's FREE of it. If the FREE were
+/// performed after that use, it would drop the newly written data.
 fn until_reuse(batch: &BatchRef<'_>, blocks: &[u32]) -> usize {
     let mut freed: HashSet<u32> = HashSet::new();
     let base_of = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
@@ -29,7 +29,7 @@ fn until_reuse(batch: &BatchRef<'_>, blocks: &[u32]) -> usize {
     blocks.len()
 }
 
-/// How many instructions of a block are more than data management.
+/// The number of instructions of a block other than data management.
 fn work(batch: &BatchRef<'_>, block: u32) -> usize {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]);
     instrs.iter().filter(|&&instr| !is_system(batch, instr)).count()
@@ -40,7 +40,7 @@ pub(super) struct Run<'a> {
     link: &'a dyn Ends,
     first: Result<()>,
     tickets: Vec<(Target, u64)>,
-    /// The caller's.
+    /// The caller's report.
     report: *mut ReportRecord,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs blocks where they belong.
+    /// Runs blocks on their destinations.
     pub(super) fn blocks(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) {
         let Some(routed) = route(self.link, batch, blocks) else { return self.own(batch, blocks) };
         let batch = routed.partition.apply(batch);
@@ -105,7 +105,8 @@ impl<'a> Run<'a> {
                 return self.child(batch, rest);
             };
             if ticket != 0 && (!retires || result.is_err()) {
-                // The batch is lent until the call returns, so the host can only retire blocks that are done by then.
+                // The batch is valid only until the call returns, so the host can retire only blocks that are done by
+                // then.
                 result = result.and(self.link.wait_for(Target::Own, ticket));
             } else if ticket != 0 {
                 self.tickets.push((Target::Own, ticket));
@@ -117,14 +118,14 @@ impl<'a> Run<'a> {
             };
             let error = self.link.named(error, batch);
             let failed = error.block.and_then(|block| run.iter().position(|&other| other == block));
-            // An engine that does not say where it stopped may have done anything.
+            // An engine that does not name the failed block may have done anything.
             let (done, lost, next) = match failed {
                 Some(position) => (&run[..position], &run[position..=position], &rest[position + 1..]),
                 None => (&run[..0], run, later),
             };
             self.retire(batch, if retires { &[] } else { done });
             match lost {
-                // Without what was lost before, the engine has changed nothing: what needs none of it can still run.
+                // The engine needed lost data and has changed nothing: instructions that do not need it can still run.
                 &[block]
                     if failed.is_some()
                         && acquires_first
@@ -143,7 +144,7 @@ impl<'a> Run<'a> {
         self.link.registry().is_some_and(|registry| needs_lost(registry, batch, block))
     }
 
-    /// How many of these blocks come before the first that an engine would fail at half-way, because data was lost.
+    /// The number of blocks before the first one that an engine would fail at half-way because data was lost.
     fn until_lost(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> usize {
         if self.link.has(capability::ACQUIRES_FIRST) {
             return blocks.len();
@@ -175,7 +176,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Poisons what a failed block would have written, and retires it, as its engine cannot.
+    /// Poisons the outputs of a failed block, and retires it, because its engine cannot.
     fn fail(&mut self, batch: &BatchRef<'_>, index: u32, error: Error) {
         self.link.count_failed();
         let block = &batch.blocks[index as usize];
@@ -197,11 +198,11 @@ impl<'a> Run<'a> {
         self.keep(error);
     }
 
-    /// The result; after an error, waits for what is under way, because the parent gets no ticket.
+    /// The result; after an error, waits for pending work, because the parent gets no ticket.
     pub(super) fn finish(mut self) -> (Result<()>, Vec<(Target, u64)>) {
         if self.first.is_err() {
             for (target, ticket) in std::mem::take(&mut self.tickets) {
-                // Engines with tickets poison what failed; the first error is the one to report.
+                // Engines with tickets poison the outputs of failed work; the first error is reported.
                 let _ = self.link.wait_for(target, ticket);
             }
         }

@@ -1,4 +1,5 @@
-//! The components below one of a stack, on their own: what a process that works for another runs for its context.
+//! The lower part of a stack on its own: the components that a process runs when it works for another process's
+//! context.
 
 use crate::component::Child;
 use crate::config::Config;
@@ -7,8 +8,8 @@ use crate::loader::Loader;
 use crate::memory::Memory;
 use crate::services::{Handles, Services};
 
-/// Loads what stands below the component that calls itself `component` in a stack of this configuration: the topmost of these
-/// components, side by side. Each ends, with what stands below it, when its value is dropped.
+/// Loads the components below the one that names itself `component` in a stack of this configuration: the topmost of
+/// them, side by side. Each ends, with the components below it, when its value is dropped.
 pub fn load(config: &Config, stack: &str, component: &str) -> Result<Vec<Child>> {
     let memory = Memory::new(config.memory_settings()?);
     let services = Services::with_handles(memory, None, config.log_level()?, false, Handles::default());

@@ -17,17 +17,17 @@ pub(super) static ENGINE: LazyTable = LazyTable::new();
 pub(super) static FILTER: LazyTable = LazyTable::new();
 pub(super) static STRANGE_FILTER: LazyTable = LazyTable::new();
 
-/// What the fake registry was told.
+/// The calls that the fake registry received.
 #[derive(Default)]
 struct Book {
     poisoned: BTreeMap<u64, Error>,
     log: String,
 }
 
-/// A data manager without data: it keeps poison and notes retired blocks.
+/// A data manager without data: it records poison and retired blocks.
 pub(super) struct FakeNode {
     child: Child,
-    /// At one place, and no box, which may not be moved while the components below hold its address.
+    /// In an `Rc`, because a box may not be moved while the components below hold its address.
     _registry: Rc<RegistryTable>,
     book: Arc<Mutex<Book>>,
 }
@@ -61,7 +61,7 @@ impl RegistryService for Mutex<Book> {
     }
 }
 
-// SAFETY: all that it is given lies in it, and ends with it.
+// SAFETY: all state is in the value, and ends with it.
 unsafe impl Component for FakeNode {
     const NAME: &'static str = "fake-node";
     const KIND: u32 = kind::DATA_MANAGER;
@@ -71,7 +71,7 @@ unsafe impl Component for FakeNode {
         let mut children = children.into_iter();
         let mut child = children.next().ok_or_else(|| Error::new(status::INIT, "no engine"))?;
         let book = Arc::new(Mutex::new(Book::default()));
-        // SAFETY: the book stays where it is, and lives as long as the node.
+        // SAFETY: the book has a fixed address, and lives as long as the node.
         let registry = Rc::new(unsafe { registry_table::<Mutex<Book>>(&*book) });
         // SAFETY: the node outlives the engines below it.
         child.bind(unsafe { Registry::new(&*registry) })?;
@@ -132,7 +132,7 @@ impl FakeEngine {
     }
 }
 
-// SAFETY: all that it is given lies in it, and ends with it.
+// SAFETY: all state is in the value, and ends with it.
 unsafe impl Component for FakeEngine {
     const NAME: &'static str = "fake-engine";
     const KIND: u32 = kind::ENGINE;
@@ -231,7 +231,7 @@ pub(super) struct FakeFilter {
     mode: String,
 }
 
-// SAFETY: all that it is given lies in it, and ends with it.
+// SAFETY: all state is in the value, and ends with it.
 unsafe impl Component for FakeFilter {
     const NAME: &'static str = "fake-filter";
     const KIND: u32 = kind::FILTER;

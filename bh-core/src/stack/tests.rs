@@ -99,11 +99,11 @@ fn the_first_alternative_with_a_device_takes_the_place() {
     for why in ["absent", "fail"] {
         assert_eq!(labels(&format!("[components.first]\ninit = '{why}'")), Ok(vec!["second"]), "{why}");
     }
-    // The last one counts, whatever it has.
+    // The last alternative is used even without a device.
     assert_eq!(labels("[components.first]\ninit = 'fail'\n[components.second]\ninit = 'absent'"), Ok(vec!["second"]));
     let none = labels("[components.first]\ninit = 'absent'\n[components.second]\ninit = 'fail'").unwrap_err();
     assert!(none.text.contains("no device found"), "{none}");
-    // A mistake in the configuration is none of these reasons.
+    // A mistake in the configuration is not a reason to try the next alternative.
     assert!(labels("[components.first]\ninit = 'largest'").unwrap_err().text.contains("not to its taste"));
     let each = "[stacks]\ndefault = ['node', ['first|missing*']]";
     assert!(Stack::load(&config(each), None).is_ok());
@@ -135,8 +135,7 @@ fn null_slots_forward_to_the_child() {
     );
 }
 
-/// An engine's table without functions.
-/// A table that is refused for nothing but what a test changes.
+/// A valid engine table without functions, for tests that change one field.
 fn creating() -> ComponentTable {
     unsafe extern "C" fn create(
         _: *const HostTable,
@@ -279,7 +278,7 @@ fn refused_blocks_are_split_and_go_to_the_next_engine() {
     for (keys, batch, first, second) in cases {
         let mut stack = load(&format!("{two}{keys}"));
         assert_eq!(stack.execute(&batch.as_ref(), &[]), Ok(Ticket::DONE), "{keys}");
-        // The first engine's log is empty once it was read, so that the question reaches the second.
+        // The first engine's log is empty after it was read, so the question reaches the second one.
         assert_eq!(stack.message("engine").unwrap(), first, "{keys}");
         assert_eq!(stack.message("engine").unwrap(), second, "{keys}");
     }
@@ -542,7 +541,7 @@ fn reuse() -> Batch {
 #[test]
 fn freed_bases_are_retired_before_they_are_used_again() {
     let text = "[stacks]\ndefault = ['node', 'first']\n[components.first]\n";
-    // Such engines are waited for in each call, so the log shows where calls end.
+    // The host waits for such engines in each call, so the log shows where calls end.
     let mut stack = load(&format!("{text}ticket = 8"));
     assert_eq!(stack.execute(&reuse().as_ref(), &[]), Ok(Ticket::DONE));
     let log = "[add] [multiply] [subtract] [sqrt] [discard] [free] [sync] [cos] wait8 [sin] [exp] [free] [tan] wait8 ";
