@@ -1,5 +1,6 @@
 """Universal functions against NumPy's, over types and layouts."""
 
+import operator
 import warnings
 
 import numpy
@@ -371,3 +372,15 @@ def test_folds_of_lists_of_arrays(name):
         if 0 in shape:
             continue
         same(getattr(bh, name).reduce([bh.asarray(one) for one in hosts], axis=-1), getattr(numpy, name).reduce(hosts, axis=-1))
+
+
+def test_calls_in_place_and_with_arrays_of_numpy_are_served_from_the_second_one_on(monkeypatch):
+    asked = []
+    record = bh.ufunc._record
+    monkeypatch.setattr(bh.ufunc, "_record", lambda self, *args, **kwargs: asked.append(self.__name__) or record(self, *args, **kwargs))
+    a = bh.array(numpy.array([1, 2, 3], "u2"))
+    for call in (lambda: operator.ixor(a, a), lambda: bh.bitwise_or(a, numpy.array([1, 1, 1], "u2")), lambda: bh.left_shift(a, numpy.uint16(1), out=a)):
+        call()
+        before = len(asked)
+        call()
+        assert len(asked) == before

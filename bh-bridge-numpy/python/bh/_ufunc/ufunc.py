@@ -170,7 +170,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
         if floating_point.asked_here():
             return self._tell(args, kwargs)
-        if not kwargs and self._learns(args):
+        if not kwargs and self._learns(tuple(map(plain_code, args))):
             result = self(*args)
             floating_point.after(self._np, args, kwargs, result)
             return fallback.given(result)
@@ -186,9 +186,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         floating_point.after(self._np, kept, kwargs, result)
         return fallback.given(result)
 
-    def _learns(self, args):
-        """Has the first call with operands of some types the table of known calls serve those from now on; says whether it does."""
-        codes = tuple(map(plain_code, args))
+    def _learns(self, codes):
+        """Has the first call with operands of these codes the table of known calls serve those from now on; says whether it does."""
         if codes in self._known or None in codes:
             return False
         self._known.add(codes)
@@ -264,6 +263,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             given, (operands, codes) = codes, within(operands, codes)
             if codes != given and casting not in ("same_kind", "unsafe"):
                 raise Fallback("a number beyond the type's")
+        if signature is None:
+            self._learns(tuple(codes))
         loop = self._resolve(codes, signature, casting if signature else None)
         if where is not True:
             where = mask_from(where)
