@@ -9,10 +9,10 @@ use crate::method::Method;
 use crate::operand::{Operand, classify};
 use crate::pick;
 use crate::shared_view::contiguous;
-use bh_bytecode::{Constant, DType, Opcode};
+use bh_bytecode::{Constant, DType, Opcode, View};
 use bh_core::Result;
 use bh_core::abi::status;
-use bh_recorder::{Input, Known, Location};
+use bh_recorder::{Input, Known, Location, MOVED};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
@@ -77,10 +77,15 @@ pub fn get(py: Python<'_>, array: &Array, key: &Bound<'_, Array>) -> PyResult<Op
     }
     check(array, key)?;
     match kind(array, key) {
-        Some(Key::Mask) => match pick::compressed(array, key) {
-            Some(result) => Ok(Some(result)),
-            None => compressed(py, array, key),
-        },
+        Some(Key::Mask) => {
+            if let Some(result) = stays_chosen(py, array, key)? {
+                return Ok(Some(result));
+            }
+            match pick::compressed(array, key) {
+                Some(result) => Ok(Some(result)),
+                None => compressed(py, array, key),
+            }
+        }
         Some(Key::Indices) => gathered(py, array, key).map(Some),
         None => Ok(None),
     }
@@ -89,6 +94,9 @@ pub fn get(py: Python<'_>, array: &Array, key: &Bound<'_, Array>) -> PyResult<Op
 /// Assigns to the elements that a key chooses. False if that needs Python.
 pub fn set(py: Python<'_>, array: &Array, key: &Bound<'_, Array>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let chosen = key.get();
+    if set_chosen(py, array, chosen, value)? {
+        return Ok(true);
+    }
     let set = pick::set(array, chosen, value)
         .or_else(|| pick::set_directly(array, chosen, value))
         .or_else(|| advanced::set(array, key.as_any(), value));
@@ -120,8 +128,8 @@ pub fn set(py: Python<'_>, array: &Array, key: &Bound<'_, Array>, value: &Bound<
             with_location(py, record).map_err(exception)?;
             Ok(true)
         }
-        Key::Mask => match (shape, array.view.rank()) {
-            (&[count], 1) => scattered_by_mask(py, array, key, (input, count)),
+        Key::Mask => match shape {
+            &[count] => scattered_by_mask(py, array, key, (input, count)),
             _ => Ok(false),
         },
         Key::Indices if shape.is_empty() || shape == key.view.shape() => {
@@ -162,8 +170,16 @@ fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
 
 /// The number of true elements, which is waited for. `None` if no component of the stack counts them.
 fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
-    if let Some(count) = pick::count(mask) {
+    if let Some(count) = mask.context.recorder.chosen_count(mask.id()).or_else(|| pick::count(mask)) {
         return Ok(Some(count));
+    }
+    if mask.len() as u64 <= MOVED * mask.context.little && mask.context.recorder.hand().is_some() {
+        // The mask comes to hand once the program has waited for it.
+        let first = View::new(mask.view.start(), &[], &[]).map_err(value_error)?;
+        crate::transfer::value(py, &mask.seen(first))?;
+        if let Some(count) = pick::count(mask) {
+            return Ok(Some(count));
+        }
     }
     let total = Array::empty(mask.context, DType::I64, &[])?;
     let recorded = with_location(py, |place| {
@@ -175,6 +191,39 @@ fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
     crate::transfer::value(py, &total).map(|value| Some(value.to::<i64>()))
 }
 
+/// What a mask chooses of a large array, so that operations on it may run on the whole array. `None` if it is to be copied.
+fn stays_chosen(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Array>> {
+    let context = &array.context;
+    if array.len() as u64 * array.dtype.size() as u64 <= context.little {
+        return Ok(None);
+    }
+    let Some(method) = context.methods.opcode(py, &context.recorder, Method::Compress)? else { return Ok(None) };
+    let Some(count) = count(py, mask)? else { return Ok(None) };
+    let inputs = [mask.id(), array.id()];
+    let Some(id) = with_location(py, |place| context.recorder.choose(method, inputs, count, place)) else {
+        return Ok(None);
+    };
+    let view = contiguous(&[count]).map_err(value_error)?;
+    Ok(Some(Array::new(context, id, array.dtype, view)))
+}
+
+/// Assigns what a mask chose to the elements of an array that the same mask chooses, on the whole array. False if it is something
+/// else.
+fn set_chosen(py: Python<'_>, array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(value) = value.cast_exact::<Array>().map(Bound::get) else { return Ok(false) };
+    let fits = matches!(kind(array, mask), Some(Key::Mask))
+        && value.link.is_none()
+        && value.dtype == array.dtype
+        && value.view.rank() == 1
+        && std::ptr::eq(value.context, array.context)
+        && array.view.is_injective();
+    if !fits {
+        return Ok(false);
+    }
+    let [out, mask, value] = [array.id(), mask.id(), value.id()];
+    with_location(py, |place| array.context.recorder.assign_chosen(out, mask, value, place)).map_err(exception)
+}
+
 fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Array>> {
     let Some(count) = count(py, mask)? else { return Ok(None) };
     let made = Array::empty(array.context, array.dtype, &[count])?;
@@ -184,7 +233,7 @@ fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Ar
     Ok(done.then_some(made))
 }
 
-/// Assigns a vector's elements to those of another one that a mask chooses, as many as there are.
+/// Assigns a vector's elements to those of an array that a mask chooses, as many as there are.
 fn scattered_by_mask(py: Python<'_>, array: &Array, mask: &Array, (values, given): (Input, i64)) -> PyResult<bool> {
     if count(py, mask)? != Some(given) {
         return Ok(false);

@@ -10,11 +10,15 @@ use bh_bytecode::{DType, Truth, View};
 use bh_recorder::Hand;
 use pyo3::prelude::*;
 
+/// Elements that are passed over together if a mask chooses none of them.
+const GROUP: usize = 16;
+
 fn count_true(mask: Strided<'_>) -> i64 {
     let one = |truth: &Truth| u8::from(truth.get());
+    // As many truth values as add up within a byte.
+    let count = |part: &[Truth]| part.iter().map(one).fold(0, u8::wrapping_add);
     match mask.slice::<Truth>() {
-        // As many truth values as add up within a byte.
-        Some(all) => all.chunks(u8::MAX.into()).map(|part| i64::from(part.iter().map(one).sum::<u8>())).sum(),
+        Some(all) => all.chunks(u8::MAX.into()).map(|part| i64::from(count(part))).sum(),
         // SAFETY: they are addresses of truth values.
         None => mask.addresses::<Truth>().map(|at| i64::from(one(unsafe { &*at }))).sum(),
     }
@@ -30,6 +34,9 @@ pub fn count(mask: &Array) -> Option<i64> {
 /// Copies chosen elements to `to`, which has room for `room` of them. Other threads may change a mask that they share after its
 /// true elements were counted.
 fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8, room: usize) {
+    if room == 0 {
+        return;
+    }
     let mut next = to.cast::<T>();
     let mut put = |at: *const T| {
         // SAFETY: no more than `room` elements are put, and each lies in its array.
@@ -40,7 +47,21 @@ fn compress_into<T: Plain>(from: Strided<'_>, mask: Strided<'_>, to: *mut u8, ro
     };
     match (from.slice::<T>(), mask.slice::<Truth>()) {
         (Some(from), Some(mask)) => {
-            from.iter().zip(mask).filter(|(_, chosen)| chosen.get()).take(room).for_each(|(at, _)| put(at));
+            let end = next.wrapping_add(room);
+            for (from, mask) in from.chunks(GROUP).zip(mask.chunks(GROUP)) {
+                if !mask.iter().fold(false, |any, chosen| any | chosen.get()) {
+                    continue;
+                }
+                for (at, chosen) in from.iter().zip(mask) {
+                    // An element that is not chosen gives its place to the next one: no branch depends on the mask.
+                    // SAFETY: there is room for the element before the end.
+                    unsafe { next.write_unaligned(*at) };
+                    next = next.wrapping_add(usize::from(chosen.get()));
+                    if next == end {
+                        return;
+                    }
+                }
+            }
         }
         _ => {
             // SAFETY: it is the address of a truth value.
@@ -286,6 +307,17 @@ fn scatter_strided<T: Copy>(to: Strided<'_>, mask: Strided<'_>, values: Strided<
 }
 
 fn scatter_number<T: Copy>(to: Strided<'_>, mask: Strided<'_>, value: *const u8) {
+    if let (true, Some(mask)) = (to.view().is_contiguous(), mask.slice::<Truth>()) {
+        let first = to.data().cast::<T>().cast_mut();
+        // SAFETY: the number has as many bytes as an element.
+        let value = unsafe { value.cast::<T>().read_unaligned() };
+        for (place, chosen) in mask.iter().enumerate() {
+            let at = first.wrapping_add(place);
+            // SAFETY: it lies in the array. What is not chosen is overwritten with itself: no branch depends on the mask.
+            unsafe { at.write_unaligned(if chosen.get() { value } else { at.read_unaligned() }) };
+        }
+        return;
+    }
     scatter_into::<T>(to, mask, std::iter::repeat(value.cast()));
 }
 

@@ -54,12 +54,14 @@ def shifted(draft):
 def scattered(draft):
     """Elements at index arrays and masks are written, or added to."""
     random, name = draft.random, _writable(draft, "fffi")
-    rows, values = draft.shape(name)[0], random.choice(("4", "-1"))
+    rows, values, mask, some = draft.shape(name)[0], random.choice(("4", "-1")), draft.fresh(), draft.fresh()
     index = f"np.asarray(np.arange({random.randint(1, 9)}) * {random.choice((1, 3, 10, 7))} % {rows})"
     ways = [f"{name}[{index}] = {values}", f"{name}[{name} > 1] = {values}", f"np.add.at({name}, {index}, 2)", f"np.maximum.at({name}, {index}, 2)",
             f"np.putmask({name}, {name} < 0, {values})", f"np.subtract.at({name}, {index}, 1)", f"{name}[{name} < -1] *= 2",
             f"np.place({name}, {name} > 2, 1)", f"np.put({name}, {index}, {values})", f"np.copyto({name}, {values}, where={name} == 0)",
-            f"{name}[np.abs({name}) > 2] += 1"]  # fmt: skip
+            f"{name}[np.abs({name}) > 2] += 1", f"{name}[{name} < 2] = {name}[{name} < 2] * 2 - 1",
+            f"{mask} = {name} > -1\n{name}[{mask}] = {name}[{mask}] * {values} + np.maximum({name}[{mask}], 1)",
+            f"{mask} = {name} > -1\n{some} = {name}[{mask}]\n{some} *= {values}\n{name}[0] = 1\n{name}[{mask}] = {some} + 1"]  # fmt: skip
     text = random.choice(ways)
     if name in draft.rough and (">" in text or "<" in text or "==" in text or "maximum" in text):
         text = ways[0]

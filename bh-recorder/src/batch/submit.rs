@@ -36,6 +36,7 @@ impl Submitted {
 impl State {
     /// Hands the pending batch over, as something of it is asked for or it is large. What else it makes may stay a recipe.
     pub(crate) fn submit_part(&mut self) -> Result<Submitted> {
+        self.make_all_chosen();
         self.bound_recipes();
         self.keep_recipes();
         self.submit()

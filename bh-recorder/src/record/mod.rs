@@ -148,6 +148,11 @@ impl State {
     /// Records an operation of the opcode table into an array.
     #[inline]
     pub(crate) fn record(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> Result<Followup> {
+        if self.recipes.chosen > 0
+            && let Some(recorded) = self.record_in_chosen(operation, out, sources)
+        {
+            return recorded;
+        }
         let opcode = operation.opcode;
         let types = self.types(sources);
         let dtype = self.dtype(out);

@@ -20,6 +20,11 @@ impl State {
         dtype: Option<DType>,
         sources: &[Source],
     ) -> Result<(u32, Followup)> {
+        if self.recipes.chosen > 0
+            && let Some(recorded) = self.record_of_chosen(operation, dtype, sources)
+        {
+            return recorded;
+        }
         let opcode = operation.opcode;
         let types = self.types(sources);
         let types = &types[..sources.len()];

@@ -1,6 +1,7 @@
 //! Recipes: how results are made that were not stored, and what is known of those that need not be.
 
 use crate::array::small_view::SmallView;
+use crate::batch::recipes::chosen::Chosen;
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::{Base, Constant, Instr};
 use std::collections::HashMap;
@@ -14,6 +15,8 @@ const REMEMBERED: usize = 1 << 16;
 pub(crate) struct Recipes {
     /// Places of the bases that are recipes.
     pub(crate) places: Vec<u32>,
+    /// How many of them are what masks choose.
+    pub(crate) chosen: usize,
     /// By structure of the batch and place in it: was the result dropped unread the last time?
     pub(crate) unread: HashMap<u64, bool>,
     /// Recipes that ended, for the next ones.
@@ -75,6 +78,8 @@ pub(crate) struct Recipe {
     /// Which of the lines that are told of it is from.
     pub(crate) told: usize,
     pub(crate) steps: Vec<Step>,
+    /// In place of steps, for what a mask chooses: the inputs are the mask and the array.
+    pub(crate) chosen: Option<Chosen>,
     /// Handles of its own on the arrays that it reads.
     pub(crate) inputs: Vec<u32>,
     /// Records of bases that live only while it is made.

@@ -53,7 +53,10 @@ pub(crate) fn count_nonzero(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> 
 /// The positions of true elements.
 pub(crate) fn flatnonzero(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
     call.check()?;
-    choose::<i64>(call, threads, &|_, first, block| block.iter_mut().zip(first..).for_each(|(to, at)| *to = at))
+    choose::<i64>(call, threads, &|_, first, block| {
+        block.iter_mut().zip(first..).for_each(|(to, at)| *to = at);
+        None
+    })
 }
 
 /// The elements of an array where a mask is true.
@@ -61,15 +64,19 @@ pub(crate) fn compress(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Resul
     call.check()?;
     with_dtype!(call.inputs[1].dtype, T => {
         let source = call.inputs[1].elements::<T>();
-        choose::<T>(call, threads, &|bits, first, block| match source.slice(first..first + bits.len() as i64) {
-            Some(values) => block.copy_from_slice(values),
-            None => block.iter_mut().zip(source.from(first)).for_each(|(to, value)| *to = value),
+        choose::<T>(call, threads, &|bits, first, block| {
+            let values = source.slice(first..first + bits.len() as i64);
+            if values.is_none() {
+                block.iter_mut().zip(source.from(first)).for_each(|(to, value)| *to = value);
+            }
+            values
         })
     })
 }
 
-/// The values of a block of the mask: given its truth values, the number of the first one, and room.
-type Load<'a, T> = &'a (dyn Fn(&[u8], i64, &mut [T]) + Sync);
+/// The values of a block of the mask, given its truth values, the number of the first one, and room: where they lie, or `None` if
+/// they are in the room.
+type Load<'a, T> = &'a (dyn Fn(&[u8], i64, &mut [T]) -> Option<&'a [T]> + Sync);
 
 /// Writes to the output, where the mask is true, the values that `load` makes of blocks of the mask.
 fn choose<T: Element>(call: &Call<'_, '_>, threads: &mut dyn Parallel, load: Load<'_, T>) -> Result<()> {
@@ -104,8 +111,9 @@ fn choose<T: Element>(call: &Call<'_, '_>, threads: &mut dyn Parallel, load: Loa
                 if at == end || bits.iter().fold(0, |any, bit| any | bit) == 0 {
                     return;
                 }
-                let values = &mut values[..bits.len()];
-                load(bits, number, values);
+                let room = &mut values[..bits.len()];
+                let found = load(bits, number, room);
+                let values = found.unwrap_or(room);
                 match output.slice_mut(&mut own).filter(|_| dense) {
                     Some(to) => at += pack(values, bits, &mut to[at..]),
                     None => {
@@ -132,6 +140,11 @@ fn pack<T: Copy>(values: &[T], bits: &[u8], to: &mut [T]) -> usize {
         }
         // The product moves the truth values, one to each bit, to the highest byte.
         let byte = (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) as usize;
+        if byte == 0xff {
+            to[at..at + 8].copy_from_slice(values);
+            at += 8;
+            continue;
+        }
         let (numbers, count) = (&NUMBERS[byte], byte.count_ones() as usize);
         // With room for eight, later ones overwrite what is too much.
         if let Some(to) = to.get_mut(at..at + 8) {

@@ -9,6 +9,7 @@
 //! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before. Where the
 //! results of a batch that comes for the first time would take much of the memory, all of them begin as recipes.
 
+pub(crate) mod chosen;
 mod draft;
 mod told;
 
@@ -212,6 +213,7 @@ impl State {
             self.release(handle);
         }
         recipe.steps.clear();
+        recipe.chosen = None;
         recipe.temporaries.clear();
         if self.recipes.spare.len() < MOST_SPARE {
             self.recipes.spare.push(recipe);
@@ -222,6 +224,7 @@ impl State {
     fn take_recipe(&mut self, place: u32) -> Option<Box<Recipe>> {
         let recipe = self.bases.at_mut(place).recipe.take()?;
         self.recipes.places.retain(|&one| one != place);
+        self.recipes.chosen -= usize::from(recipe.chosen.is_some());
         self.unwritten -= 1;
         Some(recipe)
     }
@@ -240,6 +243,9 @@ impl State {
     #[cold]
     fn drop_recipe(&mut self, place: u32, handle: u32) {
         let Some(recipe) = self.take_recipe(place) else { return };
+        if recipe.chosen.is_some() {
+            return self.end_of(recipe);
+        }
         let live = self.bases.at(place).base.bytes();
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(live);
         // Turns of a loop look alike, whether their results were stored or not.
@@ -259,7 +265,11 @@ impl State {
 
     /// Records the operations of a base's recipe, as somebody asks for the result. Says whether there was one.
     pub(crate) fn make_of_recipe(&mut self, place: u32) -> bool {
-        let Some(recipe) = self.take_recipe(place) else { return false };
+        let Some(mut recipe) = self.take_recipe(place) else { return false };
+        if let Some(chosen) = recipe.chosen.take() {
+            self.make_chosen(place, recipe, &chosen);
+            return true;
+        }
         self.recipes.note(recipe.key, false);
         self.recipes.recomputed += 1;
         self.tell_made(&recipe);
