@@ -83,3 +83,26 @@ def test_places_of_extremes_in_later_blocks(dtype):
                 values[place] = NAN
                 both("np.argmax(a), np.argmin(a)", a=values)
                 values[place] = other
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "i8", "u2", "?", "c16"])
+def test_places_of_extremes_along_axes(dtype):
+    rng = numpy.random.default_rng(7)
+    for shape in ((1, 5), (5, 1), (7, 9), (3, 4, 5), (40, 33), (2, 3, 300), (64, 300)):
+        values = rng.integers(0, 9, shape).astype(dtype)
+        for broken in (False, True):
+            if broken and numpy.dtype(dtype).kind in "fc":
+                values[rng.random(shape) < 0.1] = NAN
+            for axis in range(-len(shape), len(shape)):
+                both(f"np.argmax(a, {axis}), np.argmin(a, axis={axis}), a.argmax({axis}), np.argmin(a.T, {axis}), np.argmax(a[::-1, ::2], axis={axis})", a=values)
+
+
+def test_axes_that_no_array_has():
+    for axis in (2, -3, 1.0, True, None):
+        outcomes = []
+        for library in (numpy, np):
+            try:
+                outcomes.append(numpy.asarray(library.argmax(library.asarray([[1, 5, 2], [7, 0, 3]]), axis)).tolist())
+            except (TypeError, numpy.exceptions.AxisError) as error:
+                outcomes.append(f"{type(error).__name__}: {error}")
+        assert outcomes[0] == outcomes[1], axis

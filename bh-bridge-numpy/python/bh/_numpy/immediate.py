@@ -13,13 +13,15 @@ import numpy as np
 from .. import _native
 from .._array.memory import in_process
 from .fallback import given, lift, lower, taken
-from .registry import AWAITED, COMPUTED, MOVED, SORTED
+from .registry import AWAITED, COMPUTED, COUNTED, MOVED, SORTED
 
 ndarray = _native.ndarray
 
 # The most elements of a little operand, and of one of functions that move elements or count them, where NumPy goes once over what takes
 # bh a few kernels.
 _MOST, _MOST_MOVED = 1 << 14, 1 << 18
+# The most elements of an array that is copied for a call which waits for it; others are lent.
+_COPIED = 1 << 10
 # With more elements than the first number, a stack of at least as many threads as the second is faster than NumPy.
 _MANY_ELEMENTS, _MANY_THREADS = 1 << 20, 8
 _NUMBERS = {int, float, complex, bool, type(None), np.float64, np.int64, np.bool_}
@@ -28,7 +30,7 @@ WORDS = frozenset("""left right linear lower higher nearest midpoint constant ed
 stable introselect big little full same valid reduced complete r L U""".split())
 # The most elements of an operand that may be copied for NumPy without asking how many threads the stack has.
 MOST_SORTED = 1 << 16
-MOST = {COMPUTED: _MOST, MOVED: _MOST_MOVED, AWAITED: _MOST, SORTED: MOST_SORTED}
+MOST = {COMPUTED: _MOST, MOVED: _MOST_MOVED, AWAITED: _MOST, SORTED: MOST_SORTED, COUNTED: _MOST}
 
 
 class Later(Exception):
@@ -63,14 +65,26 @@ def _little_awaited(array):
     """A little array that is waited for, where it is in the memory of this process."""
     if array.size > _MOST or not (_native.is_at_hand(array) or in_process(array._stack)):
         raise Later
-    return lower(array)
+    return _lent(array)
 
 
 def _awaited(array):
     """An array that is waited for."""
     if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads(array._stack) >= _MANY_THREADS:
         raise Later
-    return lower(array)
+    return _lent(array)
+
+
+def _counted(array):
+    """An array that is waited for, unless many threads would share the work."""
+    if array.size > _MOST and in_process(array._stack) and _threads(array._stack) >= _MANY_THREADS:
+        raise Later
+    return _awaited(array)
+
+
+def _lent(array):
+    """NumPy's form of an array for one call: its own memory, unless a copy takes less time. What a result shares of it is copied."""
+    return lower(array) if array.size <= _COPIED or array._scalar else np.asarray(memoryview(array))
 
 
 def _threads(stack):
@@ -94,7 +108,7 @@ def _option(value):
 
 
 # What makes NumPy's form of the operands of a call, by the word of the registry.
-_FORMS = {COMPUTED: _little, MOVED: _moved, AWAITED: _little_awaited, SORTED: _awaited}
+_FORMS = {COMPUTED: _little, MOVED: _moved, AWAITED: _little_awaited, SORTED: _awaited, COUNTED: _counted}
 
 
 def carried_out(original, row, args, kwargs):

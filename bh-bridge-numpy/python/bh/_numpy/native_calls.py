@@ -10,7 +10,7 @@ from .. import _native
 from .._ufunc.ufunc import UFUNCS
 from .immediate import MOST, MOST_SORTED, WORDS
 from .lapack import LINALG
-from .registry import AWAITED, SORTED
+from .registry import AWAITED, COUNTED, SORTED
 
 
 def served(name, function, row, original, method=False, home="bh"):
@@ -36,7 +36,7 @@ def _by_numpy(original, row, is_function):
         return None if LINALG == "stack" else facts | {"most": MOST_SORTED, "takes_hosts": True}
     if not row.by_numpy:
         return None
-    return facts | {"most": MOST[row.by_numpy], "takes_hosts": is_function and row.by_numpy in (AWAITED, SORTED)}
+    return facts | {"most": MOST[row.by_numpy], "takes_hosts": is_function and row.by_numpy in (AWAITED, SORTED, COUNTED)}
 
 
 def drawn(function, native, size=None, most=0):

@@ -50,8 +50,8 @@ OWN, ADAPTED, UNIVERSAL, QUESTION, HOST, TEXT, BRACKETS, NUMPYS, LEFT = (
 # When NumPy computes a call at once. Results have the same bits either way.
 # COMPUTED: if the operands are little and computed already. MOVED: the same, with 16 times as many elements, as NumPy moves each once.
 # AWAITED: after waiting for little operands, as recording the function costs more. SORTED: after waiting for operands of any size, as one
-# thread of NumPy sorts faster than several of bh.
-COMPUTED, MOVED, AWAITED, SORTED = "computed", "moved", "awaited", "sorted"
+# thread of NumPy sorts faster than several of bh. COUNTED: the same, unless the stack has many threads, which share the work.
+COMPUTED, MOVED, AWAITED, SORTED, COUNTED = "computed", "moved", "awaited", "sorted", "counted"
 
 
 def own(module, arrays="", writes="", **facts):
@@ -218,7 +218,7 @@ FUNCTIONS = {
     "gradient": adapted("f varargs", by_numpy=COMPUTED),
     "hamming": adapted(),
     "hanning": adapted(),
-    "histogram": own("_functions.numeric", "a bins weights", by_numpy=AWAITED, operands=1),
+    "histogram": own("_functions.numeric", "a bins weights", by_numpy=COUNTED, operands=1),
     "histogram2d": adapted("x y bins weights", by_numpy=SORTED, operands=2),
     "histogram_bin_edges": adapted("a weights"),
     "histogramdd": adapted("sample weights", by_numpy=SORTED, operands=1),
