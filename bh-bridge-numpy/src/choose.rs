@@ -191,7 +191,8 @@ fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
     crate::transfer::value(py, &total).map(|value| Some(value.to::<i64>()))
 }
 
-/// What a mask chooses of a large array, so that operations on it may run on the whole array. `None` if it is to be copied.
+/// Elements that a mask chooses of a large array, as a recipe: operations on them may run on the whole array. `None` if they have to be
+/// copied.
 fn stays_chosen(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Array>> {
     let context = &array.context;
     if array.len() as u64 * array.dtype.size() as u64 <= context.little {
@@ -207,8 +208,8 @@ fn stays_chosen(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<
     Ok(Some(Array::new(context, id, array.dtype, view)))
 }
 
-/// Assigns what a mask chose to the elements of an array that the same mask chooses, on the whole array. False if it is something
-/// else.
+/// Assigns elements that a mask chose to those of an array that the same mask chooses, by a selection over the whole array. False for
+/// any other value.
 fn set_chosen(py: Python<'_>, array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(value) = value.cast_exact::<Array>().map(Bound::get) else { return Ok(false) };
     let fits = matches!(kind(array, mask), Some(Key::Mask))

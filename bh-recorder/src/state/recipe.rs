@@ -15,7 +15,7 @@ const REMEMBERED: usize = 1 << 16;
 pub(crate) struct Recipes {
     /// Places of the bases that are recipes.
     pub(crate) places: Vec<u32>,
-    /// How many of them are what masks choose.
+    /// How many of them are elements that masks choose.
     pub(crate) chosen: usize,
     /// By structure of the batch and place in it: was the result dropped unread the last time?
     pub(crate) unread: HashMap<u64, bool>,
@@ -78,7 +78,7 @@ pub(crate) struct Recipe {
     /// Which of the lines that are told of it is from.
     pub(crate) told: usize,
     pub(crate) steps: Vec<Step>,
-    /// In place of steps, for what a mask chooses: the inputs are the mask and the array.
+    /// In place of steps, for elements that a mask chooses: the inputs are the mask and the array.
     pub(crate) chosen: Option<Chosen>,
     /// Handles of its own on the arrays that it reads.
     pub(crate) inputs: Vec<u32>,

@@ -1,8 +1,8 @@
-//! What a mask chooses of an array stays a recipe until somebody asks for it, if the mask chooses much of the array.
+//! Elements that a mask chooses of an array stay a recipe until the program reads them, if the mask chooses much of the array.
 //!
-//! An elementwise operation on arrays that the same mask chooses runs on the whole arrays, and its result is again what the mask
-//! chooses. So `z[m] = z[m] ** 2 + c[m]` is one kernel over `z` that copies no element to a list or back. Before the mask or one
-//! of the arrays changes, and before the batch ends, what was chosen of them is recorded as the method that copies it.
+//! An elementwise operation on elements that one mask chooses of several arrays runs on the whole arrays; its result is the same
+//! recipe of the whole result. So `z[m] = z[m] ** 2 + c[m]` is one kernel over `z` that copies no element to a list or back. Before the mask or one
+//! of the arrays changes, and before the batch ends, the recorder records the method that copies the chosen elements.
 
 use crate::array::small_view::SmallView;
 use crate::record::power::as_products;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 /// The part of an array that a mask chooses at least.
 const SHARE: i64 = 4;
-/// Operations of the least cost that copying an element to a list, and back, takes as long as.
+/// Copying an element to a list, and back, takes as long as this many operations of the least cost.
 const MOVES: i64 = 8;
 
-/// The method that copies what a mask chooses, and where the program asked for it.
+/// The method that copies chosen elements, and the line of the program that chose them.
 pub(crate) struct Chosen {
     method: Opcode,
     file: Arc<[u8]>,
@@ -50,7 +50,7 @@ impl Recorder {
         Some(state.name(made))
     }
 
-    /// The number of true elements of a mask, if what it chooses of some array is a recipe.
+    /// The number of true elements of a mask that a recipe reads.
     pub fn chosen_count(&self, mask: ArrayId) -> Option<i64> {
         let state = self.state();
         if state.recipes.chosen == 0 {
@@ -65,7 +65,7 @@ impl Recorder {
         known.map(|entry| entry.base.len)
     }
 
-    /// Assigns what a mask chose to the elements of an array that the same mask chooses. False, and nothing is recorded, if the
+    /// Assigns chosen elements to the elements of another array that the same mask chooses. False, and nothing is recorded, if the
     /// value is no recipe of that mask.
     pub fn assign_chosen(&self, out: ArrayId, mask: ArrayId, value: ArrayId, location: Location<'_>) -> Result<bool> {
         let mut state = self.state();
@@ -90,7 +90,7 @@ impl Recorder {
 }
 
 impl State {
-    /// Is what a mask chooses of an array to stay a recipe?
+    /// Do the elements that a mask chooses of an array stay a recipe?
     fn stays_chosen(&self, mask: u32, array: u32, count: i64) -> bool {
         let Some(running) = &self.running else { return false };
         let options = &running.options;
@@ -118,7 +118,7 @@ impl State {
         self.new_handle(base, view)
     }
 
-    /// A new recipe of what a mask chooses.
+    /// A new recipe of chosen elements.
     fn chosen_of(&mut self, inputs: [u32; 2], count: i64, chosen: Chosen) -> Result<u32> {
         let made = self.new_array(self.dtype(inputs[WHOLE]), SmallView::contiguous(&[count]), count)?;
         let mut recipe = self.recipes.spare.pop().unwrap_or_default();
@@ -146,7 +146,7 @@ impl State {
         self.unwritten += 1;
     }
 
-    /// The mask and the array of which a whole array is what the mask chooses, while that is a recipe.
+    /// The mask and the array that an array of chosen elements reads while it is a recipe. None for parts of such an array.
     fn chosen_inputs(&self, handle: u32) -> Option<[u32; 2]> {
         let handle = self.handles.at(handle);
         let entry = self.bases.at(handle.base);
@@ -161,8 +161,8 @@ impl State {
         one.base == other.base && one.view.same(&other.view)
     }
 
-    /// The operands on whole arrays of an operation on what one mask chooses, and one of the arrays that it chose. None for any
-    /// other operation, and where it takes less time to copy the chosen elements.
+    /// The whole arrays that an operation on elements which one mask chose goes over, and one of its operands. None for any other
+    /// operation, and where copies of the chosen elements take less time.
     fn widened(&self, operation: Operation<'_>, sources: &[Source]) -> Option<([Source; INPUTS], u32)> {
         if operation.opcode.kind() != Kind::Elementwise || sources.len() > INPUTS {
             return None;
@@ -190,7 +190,7 @@ impl State {
         (cost.saturating_mul(others) <= count.saturating_mul(MOVES)).then_some((wide, handle))
     }
 
-    /// Records an operation on what one mask chooses into a new array, as one on the whole arrays. None for any other operation.
+    /// Records an operation on elements that one mask chose into a new array, as one on the whole arrays. None for any other operation.
     #[cold]
     pub(crate) fn record_of_chosen(
         &mut self,
@@ -211,7 +211,7 @@ impl State {
         }))
     }
 
-    /// Records an operation on what one mask chooses into one of these arrays, as one on the whole arrays. None for any other
+    /// Records an operation on elements that one mask chose into one of its operands, as one on the whole arrays. None for any other
     /// operation.
     #[cold]
     pub(crate) fn record_in_chosen(
@@ -237,7 +237,7 @@ impl State {
         }))
     }
 
-    /// Records the method that copies what a mask chose.
+    /// Records the method that copies chosen elements.
     pub(super) fn make_chosen(&mut self, place: u32, recipe: Box<Recipe>, chosen: &Chosen) {
         let len = self.bases.at(place).base.len;
         // Without a handle the array cannot be made; a base that nobody writes is an error where it is read.
@@ -251,7 +251,7 @@ impl State {
         self.end_of(recipe);
     }
 
-    /// Records what masks chose, as the batch ends.
+    /// Records the copies of all chosen elements, as the batch ends.
     pub(crate) fn make_all_chosen(&mut self) {
         while self.recipes.chosen > 0 {
             let is_chosen =
