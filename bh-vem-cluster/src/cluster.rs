@@ -1,29 +1,30 @@
 //! The cluster: feeds programs to the machine and answers for its arrays on rank 0.
 
+mod bypass;
+mod bypass_policy;
 mod configured;
 mod data;
 pub mod front;
 mod mapped;
-mod passage;
-mod past;
 
 use crate::command::Command;
-use crate::command::memory::Memory;
+use crate::command::known_batches::KnownBatches;
 use crate::command::wire::Reader;
-use crate::lead::greeting::greeting;
-use crate::lead::launch::{MET, connect};
-use crate::lead::roster::{Roster, muster, speeds};
-use crate::lead::serve::Server;
-use crate::lead::{Lead, Turn};
+use crate::coordinator::handshake::handshake;
+use crate::coordinator::launch::{JOINED, connect};
+use crate::coordinator::membership::{Membership, speeds, usable_stacks};
+use crate::coordinator::serve::Server;
+use crate::coordinator::{CommandGuard, Coordinator};
 use crate::plan::planner::Planner;
 use crate::plan::settings::Settings;
 use crate::run::call;
 use crate::run::called;
-use crate::run::figures::Figures;
+use crate::run::counters::Counters;
+use crate::run::file_region;
 use crate::run::machine::Machine;
-use crate::run::region;
 use crate::run::tune;
 use crate::transport::inprocess::InProcess;
+use crate::transport::remote::Remote;
 use crate::transport::{Port, Traffic, Transport, to_json};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View, base_flags};
 use bh_core::abi::{
@@ -34,126 +35,144 @@ use bh_core::component::{Child, Counter, Host, Report, Ticket};
 use bh_core::error::{Error, Result};
 use bh_core::keys;
 use bh_core::strided;
+use bypass::{Bypass, bytes_of, order};
 use configured::{Defaults, description, line, settings};
 use mapped::Mapped;
-use passage::{Passage, bytes_of, order};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The most lines of programs that are remembered for operations of one rank.
+/// Program lines remembered for operations that run on one rank, at most.
 const MOST_LINES: usize = 1000;
 
-/// Ranks whose shares are shown, at most.
+/// Ranks whose shares are printed, at most.
 const MOST_SHOWN: usize = 16;
 
-/// What a process ends with that an interrupt ends, as shells see it.
+/// The exit code of a process that an interrupt ended, as shells report it.
 const INTERRUPTED: i32 = 130;
 
 /// The manager of a cluster.
 pub struct Cluster {
     host: Host,
-    /// The way to ranks in other processes, if there are any.
-    lead: Option<Lead>,
-    /// This process is one of the others, and serves.
+    /// The connection to ranks in other processes. `None` in a single process and on ranks other than 0.
+    coordinator: Option<Coordinator>,
+    /// On ranks other than 0: the loop that serves rank 0's commands.
     server: Option<Server>,
     machine: Machine,
-    /// Of batches, where nobody needs to be told of them.
-    memory: Memory,
+    /// Known batches, used where no other process needs a description of them.
+    known_batches: KnownBatches,
     mapped: HashMap<u64, Mapped>,
-    /// The way past the cluster.
-    passage: Arc<Passage>,
-    /// It may open where one of several children has all.
-    passes: bool,
-    /// How often operations were brought to one rank, by file, line and name. Each was named in a warning.
+    /// The direct route to the first child.
+    bypass: Arc<Bypass>,
+    /// The bypass may open when one of several children owns every array.
+    may_bypass: bool,
+    /// How often operations ran on one rank, by file, line and name. Each of them caused one warning.
     brought: BTreeMap<(String, u32, String), u64>,
-    gathered: Counter,
-    past: Counter,
-    figures: Figures,
-    /// What the ranks have begun for the tickets that were given, in their order.
+    on_one_rank: Counter,
+    bypassed: Counter,
+    counters: Counters,
+    /// Work in progress on this process's ranks, by ticket, oldest first.
     open: VecDeque<(u64, Vec<u64>)>,
     /// The last ticket.
     last: u64,
 }
 
 impl Cluster {
-    /// A cluster above these children, and the way past it.
-    fn create(host: Host, mut children: Vec<Child>) -> Result<(Cluster, Arc<Passage>)> {
+    /// Creates a cluster above these children, and the bypass to its first child.
+    fn create(host: Host, mut children: Vec<Child>) -> Result<(Cluster, Arc<Bypass>)> {
         if children.is_empty() {
             return Err(Error::new(status::INIT, "vem-cluster needs a stack below it"));
         }
         call::note(&host);
-        let mut passage = Passage::new(&mut children[0]);
+        let mut bypass = Bypass::new(&mut children[0]);
         let remote = connect(&host)?;
         let counted = host.config(&keys::cluster::RANKS).is_some();
         let keep_all = counted || host.config(&keys::cluster::WEIGHTS).is_some();
-        let (mut lead, mut server, mut passes) = (None, None, false);
+        let (mut coordinator, mut server, mut may_bypass) = (None, None, false);
         let mut machine = match remote.filter(|(remote, _)| remote.ranks() > 1) {
+            // The meeting ends when all ranks have joined.
             Some((remote, _meeting)) if remote.rank() == 0 => {
-                let (line, description) = (line(&host)?, description(&host));
-                let means = muster(&mut children, keep_all);
-                let greeting = greeting(&line, &description);
-                let open = Command::Open(keep_all, description);
-                let (leads, roster) = Lead::start(remote, &greeting, &open, &means, |all| {
-                    let ranks = all.iter().map(Vec::len).sum();
-                    settings(&host, ranks, speeds(all), Defaults::of_processes(all))
-                })?;
-                lead = Some(leads);
-                MET.store(true, Ordering::Release);
-                Machine::remote(host, remote, roster, children, keep_all)
+                let (started, machine) = Cluster::coordinate(host, remote, children, keep_all)?;
+                coordinator = Some(started);
+                machine
             }
             Some((remote, meeting)) => {
-                let mine = line(&host).map(|line| greeting(&line, &description(&host)));
+                let mine = line(&host).map(|line| handshake(&line, &description(&host)));
                 server = Some(Server::new(host, remote, mine, meeting, children));
-                MET.store(true, Ordering::Release);
+                JOINED.store(true, Ordering::Release);
                 let (settings, counts) = (Settings::default(remote.ranks()), vec![1; remote.ranks()]);
-                let roster = Roster { settings, counts, memory: Vec::new() };
-                Machine::remote(host, remote, roster, Vec::new(), true)
+                let membership = Membership { settings, counts, memory: Vec::new() };
+                Machine::remote(host, remote, membership, Vec::new(), true)
             }
             None => {
-                let means = muster(&mut children, keep_all);
-                let memory: Vec<Option<u64>> = means.iter().map(|one| one.memory).collect();
-                // A rank for each sibling below.
-                let ranks = if counted { host.setting(&keys::cluster::RANKS)? } else { children.len() };
-                if ranks == 0 {
-                    return Err(Error::of_key("ranks", "a whole number from 1", "0"));
-                }
-                let defaults = Defaults::of_process(&means);
-                let settings = settings(&host, ranks, speeds(&[means]), defaults)?;
-                let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
-                let mut machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
-                machine.heed_memory(&memory, keep_all);
-                machine.heed_work(host.config(&keys::cluster::SMALL_BYTES).is_none());
+                let ranks = counted.then(|| host.setting(&keys::cluster::RANKS)).transpose()?;
+                let mut machine = Cluster::in_process(host, children, ranks, keep_all)?;
                 if host.setting(&keys::cluster::SIDE_BY_SIDE)? {
                     machine.work_side_by_side();
-                    passes = machine.is_of_siblings();
+                    may_bypass = machine.is_of_siblings();
                 }
                 machine
             }
         };
         if let Some(first) = machine.children.first_mut() {
-            passage = Passage::new(first);
+            bypass = Bypass::new(first);
         }
-        let passage = Arc::new(passage);
+        let bypass = Arc::new(bypass);
         let mut cluster = Cluster {
             host,
-            lead,
+            coordinator,
             server,
             machine,
-            memory: Memory::default(),
+            known_batches: KnownBatches::default(),
             mapped: HashMap::new(),
-            passage: Arc::clone(&passage),
-            passes,
+            bypass: Arc::clone(&bypass),
+            may_bypass,
             brought: BTreeMap::new(),
-            gathered: host.counter("cluster.operations brought to one rank"),
-            past: host.counter("cluster.batches given to one child"),
-            figures: Figures::new(&host),
+            on_one_rank: host.counter("cluster.operations brought to one rank"),
+            bypassed: host.counter("cluster.batches given to one child"),
+            counters: Counters::new(&host),
             open: VecDeque::new(),
             last: 0,
         };
-        cluster.open_passage();
-        Ok((cluster, passage))
+        cluster.open_bypass();
+        Ok((cluster, bypass))
+    }
+
+    /// Rank 0's connection to the other processes, and its machine.
+    fn coordinate(
+        host: Host,
+        remote: Remote,
+        mut children: Vec<Child>,
+        keep_all: bool,
+    ) -> Result<(Coordinator, Machine)> {
+        let (line, description) = (line(&host)?, description(&host));
+        let stacks = usable_stacks(&mut children, keep_all);
+        let handshake = handshake(&line, &description);
+        let open = Command::Open(keep_all, description);
+        let (coordinator, membership) = Coordinator::start(remote, &handshake, &open, &stacks, |all| {
+            let ranks = all.iter().map(Vec::len).sum();
+            settings(&host, ranks, speeds(all), Defaults::of_processes(all))
+        })?;
+        JOINED.store(true, Ordering::Release);
+        Ok((coordinator, Machine::remote(host, remote, membership, children, keep_all)))
+    }
+
+    /// A machine with all ranks in this process: as many as given, or one per child.
+    fn in_process(host: Host, mut children: Vec<Child>, ranks: Option<usize>, keep_all: bool) -> Result<Machine> {
+        let stacks = usable_stacks(&mut children, keep_all);
+        let memory: Vec<Option<u64>> = stacks.iter().map(|one| one.memory).collect();
+        let ranks = ranks.unwrap_or(children.len());
+        if ranks == 0 {
+            return Err(Error::of_key("ranks", "a whole number from 1", "0"));
+        }
+        let defaults = Defaults::of_process(&stacks);
+        let settings = settings(&host, ranks, speeds(&[stacks]), defaults)?;
+        let planner = Planner::new(ranks, 0..ranks, settings, Box::new(move || host.new_base_id()));
+        let mut machine = Machine::new(planner, Port::new(Box::new(InProcess::new(ranks))), children);
+        machine.limit_shares_by_memory(&memory, keep_all);
+        machine.follow_work(host.config(&keys::cluster::SMALL_BYTES).is_none());
+        Ok(machine)
     }
 
     fn capabilities(&mut self) -> Capabilities {
@@ -162,7 +181,7 @@ impl Cluster {
             return Capabilities { flags: capability::SERVES, ..Capabilities::default() };
         };
         let mut capabilities = child.capabilities();
-        let concurrent = match self.passage.is_concurrent() && (ranks == 1 || self.passes) {
+        let concurrent = match self.bypass.is_concurrent() && (ranks == 1 || self.may_bypass) {
             true => 0,
             false => capability::CONCURRENT_DATA,
         };
@@ -170,7 +189,7 @@ impl Cluster {
         if ranks == 1 {
             return capabilities;
         }
-        if self.lead.is_some() {
+        if self.coordinator.is_some() {
             capabilities.flags |= capability::NO_FORK;
         }
         capabilities.flags &= !(capability::ASYNCHRONOUS
@@ -182,7 +201,7 @@ impl Cluster {
         capabilities
     }
 
-    /// Of several ranks nobody knows.
+    /// Predictions exist for a single rank only.
     fn predict(&mut self, batch: &BatchRef<'_>, blocks: &[u32]) -> Result<Prediction> {
         match self.is_single() {
             true => self.machine.children[0].predict(batch, blocks),
@@ -191,22 +210,22 @@ impl Cluster {
     }
 
     fn execute(&mut self, batch: &BatchRef<'_>, blocks: &[u32], report: &mut Report) -> Result<Ticket> {
-        if let Some(outcome) = self.go_past(batch, blocks, report) {
+        if let Some(outcome) = self.execute_bypassing(batch, blocks, report) {
             return outcome;
         }
         let order = order(batch, blocks);
-        let turn = self.lead.as_mut().map(|lead| lead.tell_execute(batch, &order)).transpose()?;
-        let shape = match &turn {
-            Some(turn) => turn.shape,
-            None => self.memory.shape(batch, &order),
+        let guard = self.coordinator.as_mut().map(|coordinator| coordinator.send_batch(batch, &order)).transpose()?;
+        let shape = match &guard {
+            Some(guard) => guard.shape,
+            None => self.known_batches.shape(batch, &order),
         };
-        if let Some(turn) = &turn {
-            self.machine.port.note(&turn.sent);
+        if let Some(guard) = &guard {
+            self.machine.port.note(&guard.sent);
         }
         let outcome = self.machine.execute(shape, batch, &order);
         self.report(batch);
         let ticket = outcome.map(|()| self.ticket());
-        self.open_passage();
+        self.open_bypass();
         ticket
     }
 
@@ -232,9 +251,9 @@ impl Cluster {
 
     fn map(&mut self, base: &Base, view: Option<&View>, mode: u32) -> Result<*mut u8> {
         self.machine.note_copies(bytes_of(base, view));
-        if self.machine.planner.is_home(base.id) {
-            // Batches that come before the map ends must find it there.
-            self.bring_home(base)?;
+        if self.machine.planner.is_adopted(base.id) {
+            // Batches that run before the map ends must find the array on rank 0.
+            self.gather_to_rank0(base)?;
         }
         let outcome = self.map_base(base, view, mode);
         self.count();
@@ -253,8 +272,8 @@ impl Cluster {
             return Ok(());
         }
         let data = self.map_base(base, Some(view), access::READ)?;
-        // SAFETY: the map gives the view's elements until `unmap`, and `memory` is writable for them and elsewhere, as
-        // [`HostMemory::new`] asks.
+        // SAFETY: the map exposes the view's elements until `unmap`, and `memory` is writable for them and does not
+        // overlap, as [`HostMemory::new`] requires.
         unsafe { strided::load(base.dtype(), view, data, memory) };
         self.unmap(base)
     }
@@ -266,8 +285,8 @@ impl Cluster {
         }
         let discard = if view.len() == base.len { access::DISCARD } else { 0 };
         let data = self.map_base(base, Some(view), access::WRITE | discard)?;
-        // SAFETY: the map gives the view's elements until `unmap`, and `memory` is readable for them and elsewhere, as
-        // [`HostMemory::new`] asks.
+        // SAFETY: the map exposes the view's elements until `unmap`, and `memory` is readable for them and does not
+        // overlap, as [`HostMemory::new`] requires.
         unsafe { strided::store(base.dtype(), view, data, memory) };
         self.unmap(base)
     }
@@ -275,21 +294,21 @@ impl Cluster {
     fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
         let shared = if adoption.mode() == adopt::SHARED { base_flags::PINNED } else { 0 };
         let known = Base { flags: base.flags | shared, ..*base };
-        let _turn = self.tell(&Command::Adopt(known))?;
-        let piece = self.machine.planner.adopted(&known);
-        self.machine.settle()?;
-        let outcome = self.machine.children[0].adopt(&piece.base, adoption);
+        let _guard = self.send_command(&Command::Adopt(known))?;
+        let shard = self.machine.planner.adopt(&known);
+        self.machine.run_planned()?;
+        let outcome = self.machine.children[0].adopt(&shard.base, adoption);
         match &outcome {
             Err(_) => drop(self.machine.planner.arrays.remove(&base.id)),
-            Ok(()) => self.machine.know(0, &piece.base),
+            Ok(()) => self.machine.know(0, &shard.base),
         }
         outcome
     }
 
     fn export_data(&mut self, base: &Base, request: &ExportRequest) -> Result<Export> {
-        let piece = self.bring_home(base)?;
-        let export = self.machine.children[0].export_data(&piece.base, request)?;
-        self.passage.lent(export.token, &piece.base);
+        let shard = self.gather_to_rank0(base)?;
+        let export = self.machine.children[0].export_data(&shard.base, request)?;
+        self.bypass.note_export(export.token, &shard.base);
         Ok(export)
     }
 
@@ -320,16 +339,16 @@ impl Cluster {
     }
 
     fn pin(&mut self, base: &Base, pinned: bool) -> Result<()> {
-        let piece = self.bring_home(base)?;
-        self.machine.children[0].pin(&piece.base, pinned)
+        let shard = self.gather_to_rank0(base)?;
+        self.machine.children[0].pin(&shard.base, pinned)
     }
 
     fn extmethod(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
-        if [region::READ, region::WRITE, call::METHOD].contains(&name) {
+        if [file_region::READ, file_region::WRITE, call::METHOD].contains(&name) {
             return Ok(!self.is_single());
         }
-        let _turn = self.tell(&Command::Method(name.to_owned(), opcode.0))?;
-        self.machine.learn(name, opcode)
+        let _guard = self.send_command(&Command::Method(name.to_owned(), opcode.0))?;
+        self.machine.register_method(name, opcode)
     }
 
     fn message(&mut self, text: &str) -> Result<String> {
@@ -355,24 +374,24 @@ impl Cluster {
                 Ok(self.brought.iter().map(line).collect::<Vec<_>>().join("\n"))
             }
             "cluster interrupted" => {
-                if let Some(lead) = &self.lead {
-                    lead.end_with(INTERRUPTED);
+                if let Some(coordinator) = &self.coordinator {
+                    coordinator.end_with(INTERRUPTED);
                 }
                 Ok(String::new())
             }
-            _ if [region::COMMAND, called::COMMAND].iter().any(|begin| text.starts_with(begin))
+            _ if [file_region::COMMAND, called::COMMAND].iter().any(|begin| text.starts_with(begin))
                 && !self.is_single() =>
             {
-                self.close_passage();
+                self.close_bypass();
                 let command = Command::Message(text.to_owned());
-                let _turn = self.tell(&command)?;
-                self.machine.obey(&command)?;
+                let _guard = self.send_command(&command)?;
+                self.machine.execute_command(&command)?;
                 Ok("for each rank's own elements".into())
             }
             _ => {
-                // Settings are for all ranks; questions are answered by the first.
+                // Settings apply to all ranks; the first rank answers questions.
                 let everywhere = ["threads ", "affinity "].iter().any(|command| text.starts_with(command));
-                let _turn = if everywhere { self.tell(&Command::Message(text.to_owned()))? } else { None };
+                let _guard = if everywhere { self.send_command(&Command::Message(text.to_owned()))? } else { None };
                 let children = &mut self.machine.children;
                 let mut answers: Vec<String> =
                     children.iter_mut().map(|child| child.message(text)).collect::<Result<_>>()?;
@@ -387,12 +406,12 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Is there one rank only? It works as if there were no cluster.
+    /// Is there only one rank? Calls then go straight to its stack.
     fn is_single(&self) -> bool {
         self.machine.port.ranks() == 1
     }
 
-    /// A line about who gets how much, and would get of each kind of work.
+    /// A line with the shares of all ranks, and those for each kind of work.
     fn shares(&self) -> String {
         let ranks = self.machine.port.ranks();
         let shown = |weights: &[f64]| {
@@ -414,7 +433,7 @@ impl Cluster {
         text
     }
 
-    /// The ticket of what the ranks of this process have begun.
+    /// A ticket for the work in progress on this process's ranks.
     fn ticket(&mut self) -> Ticket {
         let Some(marks) = self.machine.begun() else { return Ticket::DONE };
         self.last += 1;
@@ -422,20 +441,20 @@ impl Cluster {
         Ticket(self.last)
     }
 
-    /// Tells the other processes what to do; while the turn lasts, no other context does.
-    fn tell(&mut self, command: &Command) -> Result<Option<Turn>> {
-        let turn = self.lead.as_mut().map(|lead| lead.tell(command)).transpose()?;
-        if let Some(turn) = &turn {
-            self.machine.port.note(&turn.sent);
+    /// Sends a command to the other processes. While the guard lives, no other context sends one.
+    fn send_command(&mut self, command: &Command) -> Result<Option<CommandGuard>> {
+        let guard = self.coordinator.as_mut().map(|coordinator| coordinator.send_command(command)).transpose()?;
+        if let Some(guard) = &guard {
+            self.machine.port.note(&guard.sent);
         }
-        Ok(turn)
+        Ok(guard)
     }
 
-    /// What each rank has sent, as JSON.
+    /// The messages and bytes that each rank sent, as JSON.
     fn traffic(&mut self) -> Result<String> {
-        let _turn = self.tell(&Command::Traffic)?;
+        let _guard = self.send_command(&Command::Traffic)?;
         let mut sent = self.machine.port.sent().to_vec();
-        if self.lead.is_some() {
+        if self.coordinator.is_some() {
             for rank in self.machine.port.hosted().end..self.machine.port.ranks() {
                 let bytes = self.machine.port.receive(0, rank)?;
                 let mut reader = Reader(&bytes);
@@ -449,11 +468,11 @@ impl Cluster {
         Ok(to_json(sent.into_iter().enumerate()))
     }
 
-    /// Counts what was sent, and warns once of each line whose operation has no distributed form.
+    /// Updates the counters, and warns once for each line whose operation has no distributed form.
     fn report(&mut self, batch: &BatchRef<'_>) {
         self.count();
-        for index in std::mem::take(&mut self.machine.planner.gathered) {
-            self.gathered.add(1);
+        for index in std::mem::take(&mut self.machine.planner.on_one_rank) {
+            self.on_one_rank.add(1);
             let instr = &batch.instrs[index as usize];
             let name = batch.operation_name(instr.opcode);
             let (file, line) = batch.origin(instr).map_or(("", 0), |(file, line)| (file, line));
@@ -473,13 +492,13 @@ impl Cluster {
     }
 
     fn count(&mut self) {
-        self.figures.report(&self.machine);
+        self.counters.report(&self.machine);
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Ranks that cannot be told any more have ended.
-        drop(self.tell(&Command::Close));
+        // Ranks that cannot receive the command have ended.
+        drop(self.send_command(&Command::Close));
     }
 }

@@ -1,13 +1,13 @@
 //! The cluster manager: splits arrays and work over ranks.
 //!
-//! Every rank has the same planner and feeds it the same programs, so each knows what all of them own, need and do
-//! ([`plan`]). The plan is a list of stages ([`plan::stage`]): first elements move, one message from rank to rank, then every
-//! rank runs a batch on its own stack. [`run`] does that over a [`transport`]. Rank 0 has the program: it [`lead`]s the other
-//! processes by [`command`]s.
+//! Every rank has the same planner and feeds it the same programs, so each knows what all ranks own, need and compute
+//! ([`plan`]). A plan is a list of stages ([`plan::stage`]): first elements move, one message from rank to rank, then
+//! every rank runs a batch on its own stack. [`run`] executes plans over a [`transport`]. Rank 0 runs the program, and
+//! is the [`coordinator`] of the other processes, to which it sends [`command`]s.
 
 mod cluster;
 mod command;
-mod lead;
+mod coordinator;
 mod plan;
 mod run;
 mod transport;

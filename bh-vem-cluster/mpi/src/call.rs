@@ -3,19 +3,19 @@
 use mpi::ffi;
 use std::ffi::{CStr, c_char, c_int};
 
-/// The text of an MPI failure, or nothing.
+/// Converts a return code of MPI to an error with its text.
 pub fn check(code: c_int, what: &str) -> Result<(), String> {
     if code == ffi::MPI_SUCCESS as c_int {
         return Ok(());
     }
     let mut text = [0 as c_char; 1024];
     let mut length = 0;
-    // SAFETY: the text has more than MPI_MAX_ERROR_STRING bytes, 512 at most in both libraries.
+    // SAFETY: `text` has space for MPI_MAX_ERROR_STRING bytes, 512 at most in both libraries.
     let named = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr(), &mut length) };
     if named != ffi::MPI_SUCCESS as c_int {
         return Err(format!("{what} failed with MPI error {code}"));
     }
-    // SAFETY: MPI ends the text with a NUL.
+    // SAFETY: MPI terminates the text with a NUL.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
     Err(format!("{what} failed: {text}"))
 }
@@ -24,23 +24,23 @@ pub fn check(code: c_int, what: &str) -> Result<(), String> {
 pub fn library() -> String {
     let mut text = [0 as c_char; 16384];
     let mut length = 0;
-    // SAFETY: the text has more than MPI_MAX_LIBRARY_VERSION_STRING bytes, 8192 at most in both libraries; the call is
+    // SAFETY: `text` has space for MPI_MAX_LIBRARY_VERSION_STRING bytes, 8192 at most in both libraries; the call is
     // allowed before MPI is initialised.
     let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr(), &mut length) };
     if code != ffi::MPI_SUCCESS as c_int {
         return "an unknown MPI".to_owned();
     }
-    // SAFETY: MPI ends the text with a NUL.
+    // SAFETY: MPI terminates the text with a NUL.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned();
     let line = text.lines().next().unwrap_or_default();
     let words: Vec<&str> = line.split(',').next().unwrap_or_default().split_whitespace().collect();
     words.join(" ")
 }
 
-/// The communicator of all processes, with errors returned instead of ending the program. With `handle`: a copy of the
-/// program's own.
+/// A communicator of all processes, or a duplicate of the program's for a `handle`. It returns errors instead of ending
+/// the program.
 pub fn communicator(handle: Option<i32>) -> Result<ffi::MPI_Comm, String> {
-    // SAFETY: MPI is initialised, and the thread that calls is the one that uses it.
+    // SAFETY: MPI is initialised, and only the calling thread uses it.
     unsafe {
         let original = match handle {
             Some(handle) => ffi::RSMPI_Comm_f2c(handle),
@@ -53,12 +53,12 @@ pub fn communicator(handle: Option<i32>) -> Result<ffi::MPI_Comm, String> {
     }
 }
 
-/// Initialises MPI unless the program has, which must then allow calls from several threads in turn. Returns whether the
-/// program had, and whether calls may come at the same time.
+/// Initialises MPI unless the program has done so, in which case it must allow calls from several threads one at a
+/// time. Returns whether the program initialised MPI, and whether calls may be concurrent.
 pub fn initialise() -> Result<(bool, bool), String> {
     let (mut initialised, mut provided, mut finalised) = (0, 0, 0);
     let serialised = ffi::MPI_THREAD_SERIALIZED as c_int;
-    // SAFETY: these calls are allowed at any time; MPI is initialised once, here.
+    // SAFETY: these calls are allowed at any time, and MPI is initialised only here.
     unsafe {
         check(ffi::MPI_Finalized(&mut finalised), "MPI_Finalized")?;
         if finalised != 0 {

@@ -1,9 +1,9 @@
-//! Messages of the cluster manager through MPI. One library is built for each MPI, and loaded only where a cluster stack
-//! asks for it.
+//! Messages of the cluster manager through MPI. One library is built for each MPI, and loaded only if a cluster stack
+//! needs it.
 //!
-//! One thread of the process initialises MPI, moves on what is under way, and finalises it ([`owner`]). Messages are sent and
-//! received by whoever calls, one caller at a time ([`messages`]), as waking another thread takes longer than a small
-//! message. [`table`] is the C side.
+//! One thread of the process initialises MPI, progresses pending messages, and finalises it ([`owner`]). Callers send
+//! and receive on their own threads, one at a time ([`messages`]), because waking another thread takes longer than a
+//! small message. [`table`] is the C interface.
 
 mod call;
 mod messages;

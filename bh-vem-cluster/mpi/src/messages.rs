@@ -1,4 +1,4 @@
-//! Messages through MPI: sending without waiting, looking for what has come, and the end.
+//! Messages through MPI: non-blocking sends, probes, receives, and the end of the connection.
 
 use crate::call::{check, communicator, initialise, library};
 use bh_cluster_abi::{OpenOptions, ReleaseFn};
@@ -6,25 +6,25 @@ use mpi::ffi;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// Tags of messages: a whole one; the length of one that comes in parts, and its parts; the end of rank 0's process.
+/// Message tags: a whole message; the length of a message in parts; its parts; the end of rank 0's process.
 const WHOLE: c_int = 1;
 const LENGTH: c_int = 2;
 const PART: c_int = 3;
 const END: c_int = 4;
 
-/// The processes that are connected.
+/// The connected processes.
 #[derive(Clone, Debug)]
 pub struct World {
     pub ranks: u32,
     pub rank: u32,
-    /// The program initialised MPI, and finalises it.
+    /// The program initialised MPI and finalises it.
     pub borrowed: bool,
-    /// Another thread may call MPI at any time.
+    /// Other threads may call MPI concurrently.
     pub multiple: bool,
     pub library: String,
 }
 
-/// The bytes of a message that leaves.
+/// The bytes of a message being sent.
 pub struct Bytes {
     data: *const u8,
     len: usize,
@@ -36,16 +36,15 @@ impl Bytes {
     /// Bytes that live until `release` is called.
     ///
     /// # Safety
-    /// `data` must be readable for `len` bytes until `release` is called, which must work with `owner`, once, on any
-    /// thread.
+    /// `data` must be readable for `len` bytes until `release` is called with `owner`, once, on any thread.
     pub unsafe fn owned(data: *const u8, len: usize, owner: *mut c_void, release: ReleaseFn) -> Bytes {
         Bytes { data, len, owner, release: Some(release) }
     }
 
-    /// A number, which is leaked until the message has left.
+    /// A number as the bytes of a message, freed after it is sent.
     fn number(value: u64) -> Bytes {
         unsafe extern "C" fn free(owner: *mut c_void) {
-            // SAFETY: made below by `Box::into_raw`.
+            // SAFETY: `owner` comes from `Box::into_raw` below, and is released once.
             drop(unsafe { Box::from_raw(owner.cast::<u64>()) });
         }
         let owner = Box::into_raw(Box::new(value));
@@ -60,38 +59,38 @@ impl Bytes {
 impl Drop for Bytes {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: `release` works with `owner`, as [`Bytes::owned`] asks, or is that of a number; this is the only
+            // SAFETY: `owned` requires a `release` that accepts `owner`, or it is that of `number`; this is the only
             // call.
             unsafe { release(self.owner) };
         }
     }
 }
 
-/// A part that is on its way.
+/// A part being sent.
 struct Sending {
     request: ffi::MPI_Request,
-    /// The message, kept until its parts have left.
+    /// The message, kept until all of its parts are sent.
     _bytes: Rc<Bytes>,
 }
 
-/// A message that has come and was not taken yet.
+/// A message that was found and not yet taken.
 enum Arriving {
     Whole { message: ffi::MPI_Message, len: usize },
     Parts { from: c_int, len: usize },
 }
 
-/// A message that goes to its place as soon as it comes.
+/// A posted receive.
 struct Expected {
     from: u32,
     request: ffi::MPI_Request,
     len: usize,
 }
 
-/// What was found when looking for a message.
+/// The result of a probe.
 pub enum Found {
-    /// Nothing yet.
+    /// No message yet.
     Nothing,
-    /// A message of this many bytes, to be taken.
+    /// A message of this many bytes, ready to be taken.
     Message(usize),
     /// Rank 0's process has ended.
     End,
@@ -108,12 +107,12 @@ pub struct Messages {
     ended: bool,
 }
 
-// SAFETY: handles of MPI and the bytes of messages may be used by any thread, one at a time, as MPI_THREAD_SERIALIZED says. All
-// that share a message are among its own parts.
+// SAFETY: MPI handles and messages may be used from any thread, one at a time, as MPI_THREAD_SERIALIZED allows. All
+// owners of a message's `Rc` are in this value.
 unsafe impl Send for Messages {}
 
 impl Messages {
-    /// Initialises MPI unless the program has, and connects.
+    /// Initialises MPI unless the program has done so, and connects.
     pub fn start(options: &Options) -> Result<Messages, String> {
         let (borrowed, multiple) = initialise()?;
         let comm = communicator(options.communicator)?;
@@ -127,7 +126,7 @@ impl Messages {
         Ok(Messages { comm, world, part: options.part, sending: Vec::new(), expected: Vec::new(), arriving: None, ended: false })
     }
 
-    /// Number, rank and library.
+    /// Rank, size and library.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -147,10 +146,10 @@ impl Messages {
         let mut first = 0;
         loop {
             let length = (bytes.len - first).min(self.part.max(8));
-            // SAFETY: requests are numbers or pointers, which the call sets.
+            // SAFETY: requests are numbers or pointers, for which zeros are valid; the call below sets them.
             let mut request = unsafe { std::mem::zeroed::<ffi::MPI_Request>() };
             let (what, to, comm) = (ffi_byte(), to as c_int, self.comm);
-            // SAFETY: the bytes are kept until the request is complete.
+            // SAFETY: `sending` keeps the bytes until the request is complete.
             let code = unsafe {
                 let data = bytes.data.add(first).cast();
                 ffi::MPI_Isend(data, length as c_int, what, to, tag, comm, &mut request)
@@ -164,12 +163,12 @@ impl Messages {
         }
     }
 
-    /// Lets go of what has left.
+    /// Releases messages that are sent.
     pub fn progress(&mut self) -> Result<(), String> {
         let mut index = 0;
         while let Some(sending) = self.sending.get_mut(index) {
             let mut done = 0;
-            // SAFETY: the request is one that was started and not completed.
+            // SAFETY: the request was started and is not complete.
             let code = unsafe { ffi::MPI_Test(&mut sending.request, &mut done, status_ignore()) };
             check(code, "a send")?;
             if done != 0 {
@@ -181,21 +180,21 @@ impl Messages {
         Ok(())
     }
 
-    /// Has all that was sent left?
+    /// Are all messages sent?
     pub fn is_idle(&self) -> bool {
         self.sending.is_empty()
     }
 
-    /// Lets the next message from a rank go to its place as soon as it comes. One in parts is waited for later.
+    /// Posts a receive for the next message from a rank. Messages in parts are not received this way.
     ///
     /// # Safety
-    /// `data` must be writable for `len` bytes, by nobody else, until the message was found by [`Messages::look`], or
-    /// for ever.
+    /// `data` must be writable for `len` bytes, and used by nobody else, until [`Messages::look`] has found the
+    /// message, or for ever.
     pub unsafe fn expect(&mut self, from: u32, data: *mut u8, len: usize) -> Result<(), String> {
-        // SAFETY: requests are numbers or pointers, which the call sets.
+        // SAFETY: requests are numbers or pointers, for which zeros are valid; the call below sets them.
         let mut request = unsafe { std::mem::zeroed::<ffi::MPI_Request>() };
-        // SAFETY: `data` is writable for `len` bytes until the request is complete, or for ever, as `# Safety` asks,
-        // and no more are received.
+        // SAFETY: the caller guarantees `len` writable bytes until the request is complete or for ever, and MPI
+        // receives no more than these.
         let code = unsafe {
             let (count, source) = (len as c_int, from as c_int);
             ffi::MPI_Irecv(data.cast(), count, ffi_byte(), source, WHOLE, self.comm, &mut request)
@@ -205,11 +204,11 @@ impl Messages {
         Ok(())
     }
 
-    /// The length of an expected message if it has come.
+    /// The length of a posted receive's message, if it is complete.
     fn look_at_expected(&mut self, place: usize) -> Result<Option<usize>, String> {
         let (mut done, expected) = (0, &mut self.expected[place]);
         let (from, len) = (expected.from, expected.len);
-        // SAFETY: plain values of MPI, filled by the call; the request was started and is not complete.
+        // SAFETY: the call fills the status; the request was started and is not complete.
         let state = unsafe {
             let mut state = std::mem::zeroed::<ffi::MPI_Status>();
             let code = ffi::MPI_Test(&mut expected.request, &mut done, &mut state);
@@ -229,7 +228,7 @@ impl Messages {
         }
     }
 
-    /// Looks for the next message from a rank. Rank 0's end is passed on to those that wait for this rank.
+    /// Probes for the next message from a rank. Forwards rank 0's end to this rank's children in the tree.
     pub fn look(&mut self, from: u32) -> Result<Found, String> {
         if self.ended {
             return Ok(Found::End);
@@ -240,11 +239,11 @@ impl Messages {
         }
         let mut found = 0;
         let what = || format!("waiting for rank {from}");
-        // SAFETY: plain values of MPI, filled by the call.
+        // SAFETY: the calls fill these plain values of MPI.
         let (message, tag, len) = unsafe {
             let mut message = std::mem::zeroed::<ffi::MPI_Message>();
             let mut state = std::mem::zeroed::<ffi::MPI_Status>();
-            // Before a message that is expected comes nothing but the end.
+            // While a receive is posted, only the end can come first.
             let tag = if expected.is_some() { END } else { ffi::RSMPI_ANY_TAG };
             let (source, comm) = (from as c_int, self.comm);
             check(ffi::MPI_Improbe(source, tag, comm, &mut found, &mut message, &mut state), &what())?;
@@ -283,7 +282,7 @@ impl Messages {
             Some(Arriving::Parts { from, len }) if len == into.len() => {
                 for part in into.chunks_mut(self.part.max(8)) {
                     let (data, count, comm) = (part.as_mut_ptr().cast(), part.len() as c_int, self.comm);
-                    // SAFETY: the part has room for this many bytes.
+                    // SAFETY: `data` points to `count` writable bytes of the part.
                     let code = unsafe { ffi::MPI_Recv(data, count, ffi_byte(), from, PART, comm, status_ignore()) };
                     check(code, &format!("receiving {count} bytes from rank {from}"))?;
                 }
@@ -293,7 +292,7 @@ impl Messages {
         }
     }
 
-    /// Waits until all that was sent has left.
+    /// Waits until all sent messages have left.
     pub fn flush(&mut self) -> Result<(), String> {
         while !self.is_idle() {
             self.progress()?;
@@ -302,11 +301,11 @@ impl Messages {
         Ok(())
     }
 
-    /// There will be no more messages: those that wait for this rank hear of it.
+    /// Forwards the end of rank 0's process to this rank's children in the tree.
     fn end(&mut self) -> Result<(), String> {
         self.ended = true;
         for mut expected in self.expected.drain(..) {
-            // SAFETY: the request was started and is not complete; what it receives into lives on.
+            // SAFETY: the request was started and is not complete; the memory that it receives into lives on.
             unsafe {
                 check(ffi::MPI_Cancel(&mut expected.request), "MPI_Cancel")?;
                 check(ffi::MPI_Wait(&mut expected.request, status_ignore()), "MPI_Wait")?;
@@ -318,7 +317,8 @@ impl Messages {
         self.flush()
     }
 
-    /// Tells the others that rank 0 ends, waits until all that was sent has left, and finalises MPI unless the program does.
+    /// Ends the connection: rank 0 informs the others; waits until all messages are sent; finalises MPI unless the
+    /// program does so.
     pub fn finish(&mut self) -> Result<(), String> {
         if self.world.borrowed {
             return Ok(());
@@ -327,75 +327,75 @@ impl Messages {
             self.end()?;
         }
         self.flush()?;
-        // SAFETY: the thread that initialised MPI calls this, and nothing calls MPI after it.
+        // SAFETY: this is the thread that initialised MPI, and no call of MPI follows.
         check(unsafe { ffi::MPI_Finalize() }, "MPI_Finalize")
     }
 
-    /// The communicator, to end all processes through it.
+    /// A handle that can end all processes.
     pub fn aborter(&self) -> Aborter {
         Aborter { comm: self.comm }
     }
 }
 
-/// What it takes to end all processes, whoever else calls MPI.
+/// A handle that can end all processes, even while other threads call MPI.
 #[derive(Clone, Copy)]
 pub struct Aborter {
     comm: ffi::MPI_Comm,
 }
 
-// SAFETY: a handle of MPI, valid in the whole process.
+// SAFETY: an MPI handle is a plain value, valid on all threads of the process.
 unsafe impl Send for Aborter {}
-// SAFETY: as above.
+// SAFETY: an MPI handle is a plain value, valid on all threads of the process.
 unsafe impl Sync for Aborter {}
 
 impl Aborter {
-    /// Ends all processes; MPI does not return from it.
+    /// Ends all processes; does not return.
     pub fn abort(self, code: i32) -> ! {
-        // SAFETY: MPI is initialised; nothing is expected of it afterwards.
+        // SAFETY: MPI is initialised, and the call does not return.
         unsafe { ffi::MPI_Abort(self.comm, code) };
         std::process::abort()
     }
 }
 
-/// [`OpenOptions`], read.
+/// The options of [`OpenOptions`], copied.
 pub struct Options {
     communicator: Option<i32>,
     part: usize,
 }
 
 impl Options {
-    /// Reads the options of the caller.
+    /// Copies the caller's options.
     ///
     /// # Safety
-    /// `options.communicator` must be null or lead to a handle.
+    /// `options.communicator` must be null or point to a handle.
     pub unsafe fn read(options: &OpenOptions) -> Options {
         let longest = c_int::MAX as usize & !7;
-        // SAFETY: null, or a handle, as `# Safety` asks, which is copied.
+        // SAFETY: the caller guarantees null or a valid pointer to a handle, which is copied.
         let communicator = unsafe { options.communicator.as_ref() }.copied();
         Options { communicator, part: options.part_bytes.clamp(8, longest) }
     }
 }
 
-/// Receives a message that was found.
+/// Receives a probed message.
 fn receive(mut message: ffi::MPI_Message, into: &mut [u8]) -> Result<(), String> {
     let (data, count) = (into.as_mut_ptr().cast(), into.len() as c_int);
-    // SAFETY: the slice has room for this many bytes, and the message was found and not received yet.
+    // SAFETY: `data` points to `count` writable bytes, and the message was probed and not yet received.
     check(unsafe { ffi::MPI_Mrecv(data, count, ffi_byte(), &mut message, status_ignore()) }, "receiving a message")
 }
 
-/// "No status wanted".
+/// MPI_STATUS_IGNORE.
 fn status_ignore() -> *mut ffi::MPI_Status {
-    // SAFETY: a constant of the library.
+    // SAFETY: reads a constant of the library.
     unsafe { ffi::RSMPI_STATUS_IGNORE }
 }
 
-/// The type of a byte.
+/// The MPI type of a byte.
 fn ffi_byte() -> ffi::MPI_Datatype {
-    // SAFETY: a constant of the library.
+    // SAFETY: reads a constant of the library.
     unsafe { ffi::RSMPI_UINT8_T }
 }
 
-/// The ranks that a rank passes on to what is for all: a binomial tree whose root is rank 0.
+/// A rank's children in the binomial tree with root 0.
 fn followers(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
     let bits = if rank == 0 { 31 } else { rank.trailing_zeros() };
     (0..bits).rev().map(move |bit| rank + (1 << bit)).filter(move |&other| other < ranks)

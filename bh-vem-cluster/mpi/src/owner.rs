@@ -1,4 +1,4 @@
-//! The thread that initialises and finalises MPI, and moves on what is under way while nobody else calls it.
+//! The thread that initialises and finalises MPI, and progresses pending messages while no other thread calls it.
 
 use crate::messages::{Messages, Options, World};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,26 +6,26 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long the thread pauses between two looks at what is under way.
+/// The thread's pause between calls for progress.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What the thread is told.
+/// A request to the thread.
 enum Word {
-    /// Something is on its way that needs calls to get on.
+    /// Messages are pending that need calls for progress.
     Sent,
-    /// Finalise MPI; answered when that is done.
+    /// Finalise MPI, and send the outcome.
     Finish(Sender<Result<(), String>>),
 }
 
-/// MPI, as the process's threads share it.
+/// MPI, shared by the process's threads.
 pub struct Owner {
     words: Mutex<Sender<Word>>,
-    /// The thread looks after what is on its way.
+    /// The thread is progressing pending messages.
     awake: Arc<AtomicBool>,
     messages: Arc<Mutex<Messages>>,
 }
 
-/// Locks even if a thread panicked while it held the lock: MPI's own state is unharmed by that.
+/// Locks a mutex, even after a panic of its holder, which does not corrupt MPI's state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -52,24 +52,24 @@ impl Owner {
         Ok((Owner { words: Mutex::new(words), awake, messages }, world))
     }
 
-    /// The connection, for one caller at a time.
+    /// The connection, locked for one caller at a time.
     pub fn messages(&self) -> MutexGuard<'_, Messages> {
         lock(&self.messages)
     }
 
-    /// The connection, if nobody else uses it.
+    /// The connection, if it is not locked.
     pub fn try_messages(&self) -> Option<MutexGuard<'_, Messages>> {
         self.messages.try_lock().ok()
     }
 
-    /// Something is on its way: the thread moves it on.
+    /// Lets the thread progress pending messages.
     pub fn wake(&self) {
         if !self.awake.swap(true, Ordering::AcqRel) {
             let _ = lock(&self.words).send(Word::Sent);
         }
     }
 
-    /// Lets the thread finalise MPI. `None` if that takes longer than `patience`.
+    /// Lets the thread finalise MPI. `None` if this takes longer than `patience`.
     pub fn finish(&self, patience: Duration) -> Option<Result<(), String>> {
         let (answer, answered) = channel();
         lock(&self.words).send(Word::Finish(answer)).ok()?;
@@ -88,7 +88,7 @@ fn look_after(messages: &Mutex<Messages>, words: &Receiver<Word>, awake: &Atomic
                 loop {
                     std::thread::sleep(PAUSE);
                     let Ok(mut messages) = messages.try_lock() else { continue };
-                    // Who waits for a message finds out about failures.
+                    // Threads that wait for messages report failures themselves.
                     if messages.progress().is_err() || messages.is_idle() {
                         break;
                     }

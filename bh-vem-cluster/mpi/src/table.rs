@@ -1,4 +1,4 @@
-//! The C side: one connection for the process, and its end.
+//! The C interface: one connection per process, and its end.
 
 use crate::messages::{Aborter, Bytes, Found, Options};
 use crate::owner::Owner;
@@ -8,36 +8,37 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the end of the process waits for the others to take note of it: a limit against a hang, as loaded machines let
-/// processes stand still for seconds.
+/// The longest wait at the end of the process for the others to notice it. A limit against hanging only: loaded
+/// machines may stop processes for seconds.
 const LAST_WORDS: Duration = Duration::from_secs(60);
 
-/// How long a rank that ends the job waits for a call of another thread.
+/// The longest wait for another thread's call before aborting the job.
 const CALL: Duration = Duration::from_secs(10);
 
-/// After so long without a message, looking for one pauses between looks.
+/// The time without a message after which a receive pauses between probes.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The first pause, and the longest.
+/// The first and the longest pause.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 
-/// The connection, as the rest of the process sees it.
+/// The connection as other threads of the process see it.
 struct Transport {
     owner: Owner,
     aborter: Aborter,
     failure: Mutex<String>,
     rank: u32,
     process: i32,
-    /// The thread that initialised MPI may call it while others do, or nobody else's calls are to be feared.
+    /// The owner thread may progress messages during calls of others: MPI allows concurrent calls, or the program makes
+    /// none.
     moves_on: bool,
     borrowed: bool,
     /// A caller waits for a message.
     waiting: AtomicBool,
-    /// What the process ends with, if it is not what it says.
+    /// The exit code to end with instead of the process's own.
     code: AtomicI32,
 }
 
-/// The transport of the process and its table.
+/// The process's transport and its table.
 struct Open {
     transport: &'static Transport,
     table: &'static TransportTable,
@@ -46,15 +47,15 @@ struct Open {
 static OPEN: OnceLock<Result<Open, String>> = OnceLock::new();
 
 unsafe extern "C" {
-    /// As `atexit`, with the code that the process ends with.
+    /// Like `atexit`, with the exit code.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// See [`bh_cluster_abi::OpenFn`].
+/// Implements [`bh_cluster_abi::OpenFn`].
 ///
 /// # Safety
-/// `options` must lead to options whose communicator is null or leads to a handle, and `error` must have room for
+/// `options` must point to options whose communicator is null or points to a handle, and `error` must have space for
 /// `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bh_cluster_transport_open(
@@ -65,16 +66,16 @@ pub unsafe extern "C" fn bh_cluster_transport_open(
 ) -> *const TransportTable {
     if version != VERSION {
         let text = format!("the MPI library of bh has version {VERSION} of the interface, not {version}");
-        // SAFETY: `error` has room for `capacity` bytes, as `# Safety` asks.
+        // SAFETY: the caller guarantees `capacity` writable bytes at `error`.
         unsafe { put_text(&text, error, capacity) };
         return std::ptr::null();
     }
-    // SAFETY: `options` leads to options with a communicator as `Options::read` asks, as `# Safety` says.
+    // SAFETY: the caller guarantees valid options, as `Options::read` requires.
     let start = || start(unsafe { Options::read(&*options) });
     match OPEN.get_or_init(start) {
         Ok(open) => open.table,
         Err(text) => {
-            // SAFETY: `error` has room for `capacity` bytes, as `# Safety` asks.
+            // SAFETY: the caller guarantees `capacity` writable bytes at `error`.
             unsafe { put_text(text, error, capacity) };
             std::ptr::null()
         }
@@ -118,7 +119,7 @@ fn start(options: Options) -> Result<Open, String> {
     Ok(Open { transport, table: Box::leak(Box::new(table)) })
 }
 
-/// The process ends: MPI is finalised, and rank 0 lets the others end.
+/// At the end of the process: finalises MPI, on rank 0 after informing the others.
 extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     let Some(Ok(open)) = OPEN.get() else { return };
     let transport = open.transport;
@@ -127,13 +128,13 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     }
     let wanted = transport.code.load(Ordering::Acquire);
     if wanted != 0 {
-        // MPICH's launcher forgets the codes of ranks that end in order after it was interrupted.
-        // SAFETY: writes what was printed.
+        // MPICH's launcher forgets exit codes of ranks that end normally after an interrupt. SAFETY: flushes C's
+        // streams; null stands for all of them.
         unsafe { fflush(std::ptr::null_mut()) };
         transport.aborter.abort(wanted);
     }
     if transport.waiting.load(Ordering::Acquire) {
-        // The program ends in the middle of an operation, which the others wait for in turn.
+        // The program ends in the middle of an operation, and the other ranks wait for it.
         transport.aborter.abort(code);
     }
     match transport.owner.finish(LAST_WORDS) {
@@ -146,12 +147,12 @@ extern "C" fn at_exit(code: c_int, _argument: *mut c_void) {
     }
 }
 
-/// The transport behind a context.
+/// The transport of a context.
 ///
 /// # Safety
-/// `context` must be that of the table that [`start`] made.
+/// `context` must be that of the table that [`start`] created.
 unsafe fn transport<'a>(context: *mut c_void) -> &'a Transport {
-    // SAFETY: the context is the address of the transport, which is never freed, as `# Safety` asks.
+    // SAFETY: the caller guarantees a context that is the address of the transport, which is never freed.
     unsafe { &*context.cast_const().cast() }
 }
 
@@ -165,7 +166,7 @@ impl Transport {
         outcome.map_or_else(|text| self.fail(text), |()| outcome::OK)
     }
 
-    /// Waits for a message: awake at first, as most come soon, then with pauses.
+    /// Waits for a message: probes continuously at first, because most arrive soon, then with pauses.
     fn wait(&self, from: u32) -> Result<Found, String> {
         let (mut began, mut pause) = (None, PAUSES[0]);
         loop {
@@ -192,7 +193,7 @@ unsafe extern "C" fn send(
     owner: *mut c_void,
     release: ReleaseFn,
 ) -> i32 {
-    // SAFETY: the context is the table's; the caller gives the bytes away.
+    // SAFETY: the context is the table's; the caller passes ownership of the bytes with `release`.
     let (transport, bytes) = unsafe { (transport(context), Bytes::owned(data, bytes, owner, release)) };
     let mut messages = transport.owner.messages();
     let sent = messages.send(to, bytes);
@@ -205,7 +206,7 @@ unsafe extern "C" fn send(
 unsafe extern "C" fn expect(context: *mut c_void, from: u32, data: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the context is the table's.
     let transport = unsafe { transport(context) };
-    // SAFETY: the caller's memory lives until the message has come.
+    // SAFETY: the caller's memory lives until the message has arrived.
     transport.done(unsafe { transport.owner.messages().expect(from, data, bytes) })
 }
 
@@ -217,7 +218,7 @@ unsafe extern "C" fn receive(context: *mut c_void, from: u32, bytes: *mut usize)
     transport.waiting.store(false, Ordering::Release);
     match found {
         Ok(Found::Message(count)) => {
-            // SAFETY: the caller's place for the length.
+            // SAFETY: the caller passes a writable place for the length.
             unsafe { *bytes = count };
             outcome::OK
         }
@@ -231,7 +232,7 @@ unsafe extern "C" fn take(context: *mut c_void, data: *mut u8, bytes: usize) -> 
     let transport = unsafe { transport(context) };
     let into: &mut [u8] = match bytes {
         0 => &mut [],
-        // SAFETY: the caller has room for this many bytes.
+        // SAFETY: the caller passes `bytes` writable bytes.
         _ => unsafe { std::slice::from_raw_parts_mut(data, bytes) },
     };
     transport.done(transport.owner.messages().take(into))
@@ -251,7 +252,7 @@ unsafe extern "C" fn end_with(context: *mut c_void, code: i32) {
 unsafe extern "C" fn error(context: *mut c_void, text: *mut c_char, capacity: usize) {
     // SAFETY: the context is the table's.
     let transport = unsafe { transport(context) };
-    // SAFETY: the caller has room.
+    // SAFETY: the caller passes `capacity` writable bytes.
     unsafe { put_text(&transport.failure.lock().unwrap_or_else(PoisonError::into_inner), text, capacity) }
 }
 
@@ -259,7 +260,7 @@ unsafe extern "C" fn abort(context: *mut c_void, text: *const c_char) {
     // SAFETY: the context is the table's, and the text ends with a NUL.
     let (transport, text) = unsafe { (transport(context), CStr::from_ptr(text).to_string_lossy()) };
     eprintln!("bh: rank {}: {text}", transport.rank);
-    // Another thread's call ends soon, or never: then it is in the way of nothing any more.
+    // Another thread's call ends soon, or hangs and no longer matters.
     let began = Instant::now();
     let _guard = loop {
         match transport.owner.try_messages() {
@@ -270,14 +271,14 @@ unsafe extern "C" fn abort(context: *mut c_void, text: *const c_char) {
     transport.aborter.abort(1)
 }
 
-/// Writes a text with its NUL, cut to fit.
+/// Writes a text with a terminating NUL, cut to fit.
 ///
 /// # Safety
-/// `into` must be writable for `capacity` bytes, and be no part of the text.
+/// `into` must be writable for `capacity` bytes, and not overlap the text.
 unsafe fn put_text(text: &str, into: *mut c_char, capacity: usize) {
     let Some(room) = capacity.checked_sub(1) else { return };
     let count = text.len().min(room);
-    // SAFETY: `count` bytes and the NUL are `capacity` at most, which `into` has room for, as `# Safety` asks.
+    // SAFETY: the `count` bytes and the NUL fit in `capacity` bytes, which the caller guarantees at `into`.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), into, count);
         *into.add(count) = 0;

@@ -1,6 +1,6 @@
-//! What the configuration says of a cluster.
+//! Reads the cluster's configuration.
 
-use crate::lead::roster::Stacks;
+use crate::coordinator::membership::Stacks;
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
 use crate::plan::settings::{Grids, Settings};
@@ -14,29 +14,31 @@ use bh_core::launcher::Launcher;
 use bh_core::stack::DESCRIPTION;
 use std::ffi::{CStr, c_char};
 
-/// The stack that this component is part of, as a configuration.
+/// The stack of this component, as configuration text.
 pub(super) fn description(host: &Host) -> String {
     let text = host.handle(DESCRIPTION).cast_const().cast::<c_char>();
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the stack keeps the text as long as its components, and ends it with NUL.
+    // SAFETY: the stack keeps the NUL-terminated text as long as its components.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// How far ranks that work in host memory go ahead, so that they do several turns of a loop tile by tile, as one would.
+/// Rows computed ahead, in percent of a rank's own, by ranks in host memory: enough to run several iterations as time
+/// tiles.
 const AHEAD_PERCENT: u32 = 10;
 
-/// The same where some have memory of their own: less, as turns of other sizes are kernels that a device builds.
+/// The same if a rank has its own device memory: less, because iterations of other sizes need further kernels.
 const AHEAD_PERCENT_ON_DEVICES: u32 = 2;
 
-/// Right factors of products that come to all ranks of one host as a whole: they would all pass through its memory anyway.
+/// Right factors up to this size are copied to all ranks of one host: any other method would also move them through its
+/// memory.
 const KEEP_BYTES: u64 = 64 << 20;
 
-/// A factor that takes no more than one part in this many of the least memory of devices, or of siblings, comes to them as a whole.
+/// A right factor is copied to every device, or sibling, if it fits this fraction (1/KEPT) of the smallest memory.
 const KEPT: u64 = 8;
 
-/// What suits some ranks where the configuration does not name it.
+/// Defaults for keys that the configuration does not set.
 pub(super) struct Defaults {
     overlap_bytes: u64,
     ahead_percent: u32,
@@ -44,7 +46,7 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// Those of ranks with such stacks, on one host or on several.
+    /// Defaults for ranks with these stacks, on one host or several.
     fn of_ranks(stacks: &Stacks, one_host: bool) -> Defaults {
         let in_host_memory = stacks.iter().all(|one| one.memory.is_none());
         let memory: Option<Vec<u64>> = stacks.iter().map(|one| one.memory).collect();
@@ -59,20 +61,20 @@ impl Defaults {
         }
     }
 
-    /// Those of several processes with such stacks.
+    /// Defaults for several processes with these stacks.
     pub(super) fn of_processes(all: &[Stacks]) -> Defaults {
         let one_host = Launcher::find().is_some_and(|launcher| launcher.local_size == launcher.size);
         Defaults::of_ranks(&all.concat(), one_host)
     }
 
-    /// Those of one process with such stacks, one for each rank or one for all that it simulates: these send what ranks of several
-    /// hosts would.
+    /// Defaults for one process: one stack per rank, or a single stack that simulates all ranks. Simulated ranks send
+    /// what ranks on several hosts would.
     pub(super) fn of_process(stacks: &Stacks) -> Defaults {
         let mut defaults = Defaults::of_ranks(stacks, false);
-        // What siblings compute while elements move takes kernels of its own, which read and write more than they win.
+        // Siblings do not overlap: splitting a batch needs further kernels, whose memory traffic exceeds the gain.
         if stacks.len() > 1 {
             defaults.overlap_bytes = u64::MAX;
-            // Those without memory of their own share the host's.
+            // Siblings without their own memory share the host's.
             let in_host = stacks.iter().filter(|one| one.memory.is_none()).count() as u64;
             let of_host = bh_core::machine::memory() / in_host.max(1);
             let least = stacks.iter().map(|one| one.memory.unwrap_or(of_host)).min();
@@ -82,12 +84,12 @@ impl Defaults {
     }
 }
 
-/// How much of a memory may be a factor that comes as a whole.
+/// The part of a memory that a copied factor may occupy.
 fn part_for_factors(memory: u64) -> u64 {
     memory / 100 * MOST_PERCENT / KEPT
 }
 
-/// What the configuration says, if it does.
+/// The value of a key, or a default if it is not set.
 fn given_or<T: Setting>(host: &Host, key: &Key<T>, otherwise: T) -> Result<T> {
     match host.config(key) {
         Some(_) => host.setting(key),
@@ -95,7 +97,7 @@ fn given_or<T: Setting>(host: &Host, key: &Key<T>, otherwise: T) -> Result<T> {
     }
 }
 
-/// How the configuration shares out work among ranks. `speeds`: how fast they say they are.
+/// The settings for this many ranks. `speeds`: announced speeds by rank.
 pub(super) fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>, defaults: Defaults) -> Result<Settings> {
     let (weights, rates) = shares(host, ranks, speeds)?;
     Ok(Settings {
@@ -110,7 +112,7 @@ pub(super) fn settings(host: &Host, ranks: usize, speeds: Option<Vec<f64>>, defa
     })
 }
 
-/// What a process's configuration says of shares, in a line that is equal where the settings are.
+/// This process's settings as one line, for comparison with other processes.
 pub(super) fn line(host: &Host) -> Result<String> {
     let grid = host.setting(&keys::cluster::GRID)?;
     let settings = Settings {
@@ -125,7 +127,8 @@ pub(super) fn line(host: &Host) -> Result<String> {
     Ok(settings.line(&host.config(&keys::cluster::WEIGHTS).unwrap_or_default(), &grid))
 }
 
-/// What the key says, or what follows from speeds, or equal shares; and how fast ranks are, if shares are to follow that.
+/// The weights from the key, from announced speeds, or equal ones; and the ranks' rates if shares follow the kinds of
+/// work.
 fn shares(host: &Host, ranks: usize, speeds: Option<Vec<f64>>) -> Result<(Weights, Vec<Rates>)> {
     let of_rates = |rates: Vec<Rates>| {
         let weights = Weights::given(rates.iter().map(|rates| rates.0[0]).collect())?;

@@ -1,8 +1,7 @@
-//! The component as the host sees it: calls go past the cluster where one child has all of all arrays, else to the cluster, one at a
-//! time.
+//! The component as the host sees it. Data calls use the bypass if it is open; all others lock the cluster.
 
 use super::Cluster;
-use super::passage::{Passage, Use, bytes_of};
+use super::bypass::{Bypass, Effect, bytes_of};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::{
     Adoption, Capabilities, Evaluation, Export, ExportRequest, HostMemory, ImmediateOperation, Prediction, Residency,
@@ -14,120 +13,120 @@ use bh_core::error::Result;
 use bh_core::keys;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The cluster and the way past it.
+/// The cluster and its bypass.
 #[derive(Clone)]
-struct Ways {
+struct Routes {
     cluster: Arc<Mutex<Cluster>>,
-    passage: Arc<Passage>,
+    bypass: Arc<Bypass>,
 }
 
-impl Ways {
+impl Routes {
     fn cluster(&self) -> MutexGuard<'_, Cluster> {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a call about data by the way that is open.
-    fn go<T>(
+    /// Routes a data call through the bypass if it is open, otherwise to the cluster.
+    fn route<T>(
         &self,
         base: &Base,
-        by: Use,
-        past: impl Fn(&mut Child, &Base) -> Result<T>,
+        by: Effect,
+        bypassed: impl Fn(&mut Child, &Base) -> Result<T>,
         through: impl FnOnce(&mut Cluster) -> Result<T>,
     ) -> Result<T> {
-        if self.passage.is_concurrent()
-            && let Some(outcome) = self.passage.pass(base, by, &past)
+        if self.bypass.is_concurrent()
+            && let Some(outcome) = self.bypass.call_child(base, by, &bypassed)
         {
             return outcome;
         }
         let mut cluster = self.cluster();
-        self.passage.pass(base, by, &past).unwrap_or_else(|| through(&mut cluster))
+        self.bypass.call_child(base, by, &bypassed).unwrap_or_else(|| through(&mut cluster))
     }
 }
 
-impl SharedCalls for Ways {
+impl SharedCalls for Routes {
     fn map(&self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
-        let by = Use::Maps(bytes_of(base, view));
-        self.go(base, by, |child, base| child.map(base, view, access), |cluster| cluster.map(base, view, access))
+        let by = Effect::Maps(bytes_of(base, view));
+        self.route(base, by, |child, base| child.map(base, view, access), |cluster| cluster.map(base, view, access))
     }
 
     fn unmap(&self, base: &Base) -> Result<()> {
-        self.go(base, Use::Unmaps, |child, base| child.unmap(base), |cluster| cluster.unmap(base))
+        self.route(base, Effect::Unmaps, |child, base| child.unmap(base), |cluster| cluster.unmap(base))
     }
 
     fn read(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
-        let by = Use::Copies(bytes_of(base, Some(view)));
-        self.go(base, by, |child, base| child.read(base, view, memory), |cluster| cluster.read(base, view, memory))
+        let by = Effect::Copies(bytes_of(base, Some(view)));
+        self.route(base, by, |child, base| child.read(base, view, memory), |cluster| cluster.read(base, view, memory))
     }
 
     fn write(&self, base: &Base, view: &View, memory: &HostMemory) -> Result<()> {
-        let by = Use::Copies(bytes_of(base, Some(view)));
-        self.go(base, by, |child, base| child.write(base, view, memory), |cluster| cluster.write(base, view, memory))
+        let by = Effect::Copies(bytes_of(base, Some(view)));
+        self.route(base, by, |child, base| child.write(base, view, memory), |cluster| cluster.write(base, view, memory))
     }
 
     fn adopt(&self, base: &Base, adoption: &Adoption) -> Result<()> {
-        let by = if adoption.mode() == adopt::SHARED { Use::Fixes } else { Use::Copies(0) };
-        self.go(base, by, |child, base| child.adopt(base, adoption), |cluster| cluster.adopt(base, adoption))
+        let by = if adoption.mode() == adopt::SHARED { Effect::Fixes } else { Effect::Copies(0) };
+        self.route(base, by, |child, base| child.adopt(base, adoption), |cluster| cluster.adopt(base, adoption))
     }
 
     fn export_data(&self, base: &Base, request: &ExportRequest) -> Result<Export> {
-        let past = |child: &mut Child, base: &Base| {
+        let bypassed = |child: &mut Child, base: &Base| {
             let export = child.export_data(base, request)?;
-            self.passage.lent(export.token, base);
+            self.bypass.note_export(export.token, base);
             Ok(export)
         };
-        self.go(base, Use::Fixes, past, |cluster| cluster.export_data(base, request))
+        self.route(base, Effect::Fixes, bypassed, |cluster| cluster.export_data(base, request))
     }
 
     fn end_export(&self, base: &Base, token: u64) -> Result<()> {
-        self.passage.returned(base, token)
+        self.bypass.end_export(base, token)
     }
 
     fn pin(&self, base: &Base, pinned: bool) -> Result<()> {
-        self.go(base, Use::Fixes, |child, base| child.pin(base, pinned), |cluster| cluster.pin(base, pinned))
+        self.route(base, Effect::Fixes, |child, base| child.pin(base, pinned), |cluster| cluster.pin(base, pinned))
     }
 
     fn prefetch(&self, base: &Base, view: Option<&View>, memory: u32) -> Result<()> {
-        self.go(base, Use::Asks, |child, base| child.prefetch(base, view, memory), |_| Ok(()))
+        self.route(base, Effect::Queries, |child, base| child.prefetch(base, view, memory), |_| Ok(()))
     }
 
     fn detach(&self, base: &Base) -> Result<()> {
-        self.go(base, Use::Asks, |child, base| child.detach(base), |_| Ok(()))
+        self.route(base, Effect::Queries, |child, base| child.detach(base), |_| Ok(()))
     }
 
     fn residency(&self, base: &Base) -> Result<Residency> {
-        self.go(base, Use::Asks, |child, base| child.residency(base), |cluster| cluster.residency(base))
+        self.route(base, Effect::Queries, |child, base| child.residency(base), |cluster| cluster.residency(base))
     }
 
     fn retire(&self, base: &Base, action: u32) -> Result<()> {
-        let by = if action == retire::DISCARD { Use::Drops } else { Use::Asks };
-        self.go(base, by, |child, base| child.retire(base, action), |cluster| cluster.retire(base, action))
+        let by = if action == retire::DISCARD { Effect::Drops } else { Effect::Queries };
+        self.route(base, by, |child, base| child.retire(base, action), |cluster| cluster.retire(base, action))
     }
 
     fn evaluate(&self, operation: &ScalarOperation) -> Result<Evaluation> {
-        self.passage.compute(|child| child.evaluate(operation))
+        self.bypass.compute(|child| child.evaluate(operation))
     }
 
     fn immediate(&self, operation: &ImmediateOperation) -> Result<bool> {
-        self.passage.compute(|child| child.immediate(operation))
+        self.bypass.compute(|child| child.immediate(operation))
     }
 }
 
-/// The manager of a cluster, and the way past it.
-pub struct Front(Ways);
+/// The cluster manager and its bypass.
+pub struct Front(Routes);
 
-// SAFETY: all that it is given lies in its cluster and its passage, which the host calls only while it lives; threads end with
-// their calls.
+// SAFETY: all state is in the cluster and its bypass, which the host uses only while this component lives; threads end
+// with the calls that start them.
 unsafe impl Component for Front {
     const NAME: &'static str = crate::NAME;
     const KIND: u32 = kind::DATA_MANAGER;
     const KEYS: &'static [Row] = keys::cluster::ALL;
 
     fn create(host: Host, children: Vec<Child>) -> Result<Front> {
-        let (cluster, passage) = Cluster::create(host, children)?;
-        Ok(Front(Ways { cluster: Arc::new(Mutex::new(cluster)), passage }))
+        let (cluster, bypass) = Cluster::create(host, children)?;
+        Ok(Front(Routes { cluster: Arc::new(Mutex::new(cluster)), bypass }))
     }
 
-    /// All calls are answered here.
+    /// None: this component answers every call itself.
     fn child(&mut self) -> Option<&mut Child> {
         None
     }

@@ -1,12 +1,12 @@
-//! What the program has mapped.
+//! Bases that the program has mapped.
 
-use crate::plan::array::Piece;
-use crate::run::staging::Staging;
+use crate::plan::array::Shard;
+use crate::run::map_copy::MapCopy;
 
 /// A base that the program has mapped.
 pub(super) enum Mapped {
-    /// The memory of rank 0's piece.
-    Piece { piece: Piece, maps: u32, changes: bool },
-    /// Memory of this component. Dropped by the program while mapped?
-    Staged(Staging),
+    /// A map of rank 0's shard.
+    Shard { shard: Shard, maps: u32, changes: bool },
+    /// A copy in this component's memory.
+    Copy(MapCopy),
 }

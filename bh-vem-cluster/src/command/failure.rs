@@ -1,15 +1,15 @@
-//! What ranks tell each other of instructions that failed.
+//! Failed instructions, as ranks report them to each other.
 
 use bh_core::error::Error;
 
 /// An instruction that failed on a rank.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Which of the program, if that is known.
+    /// The program's instruction, if known.
     pub instr: Option<u32>,
-    /// Why.
+    /// The cause.
     pub error: Error,
-    /// Further instructions that failed. Only instructions of siblings fail together, so messages do not carry them.
+    /// Further instructions that failed. Only siblings report several, so messages do not carry them.
     pub also: Vec<u32>,
 }
 
@@ -25,7 +25,8 @@ impl Failure {
     }
 }
 
-/// The failure of the earlier instruction, with the other one's instructions; of one instruction, or of unknown ones, the first.
+/// The failure of the earlier instruction, extended by the other's instructions. A failure without an instruction comes
+/// last.
 pub fn first_of(one: Option<Failure>, other: Option<Failure>) -> Option<Failure> {
     let place = |failure: &Failure| failure.instr.unwrap_or(u32::MAX);
     match (one, other) {

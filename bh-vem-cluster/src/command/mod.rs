@@ -1,11 +1,11 @@
-//! What rank 0 tells the others to do, as bytes.
+//! Rank 0's commands to the other ranks, and their encoding.
 
 pub mod failure;
-pub mod memory;
+pub mod known_batches;
 pub mod wire;
 
-use crate::command::memory::{Memory, Program};
-use crate::command::wire::{Reader, Writer, get_table, put_table, strange};
+use crate::command::known_batches::{KnownBatches, Program};
+use crate::command::wire::{Reader, Writer, get_table, malformed, put_table};
 use crate::plan::boxes::Span;
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
@@ -13,49 +13,49 @@ use crate::plan::settings::{Grids, Settings};
 use bh_bytecode::{Base, BatchRef, View};
 use bh_core::error::{Error, Result};
 
-/// What all ranks do, at the word of rank 0.
+/// A command that all ranks execute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Run a batch.
     Execute(Box<Program>),
-    /// Bring elements to rank 0.
+    /// Copy elements to rank 0.
     Read(Base, Span),
-    /// Take elements from rank 0.
+    /// Copy elements from rank 0 to their owners.
     Write(Base, Span),
-    /// Bring a view's elements to rank 0.
+    /// Copy a view's elements to rank 0.
     ReadView(Base, View),
-    /// Take a view's elements from rank 0.
+    /// Copy a view's elements from rank 0 to their owners.
     WriteView(Base, View),
-    /// Know an array.
+    /// Register an array.
     Know(Base),
-    /// An array that is overwritten as a whole.
+    /// Replace an array that is overwritten as a whole.
     Renew(Base),
-    /// Elements of an array on rank 0 changed.
+    /// Invalidate copies: rank 0 changed an array in place.
     Changed(Base),
-    /// Rank 0 takes memory of the program as an array.
+    /// Adopt the program's memory on rank 0 as an array.
     Adopt(Base),
-    /// An array is needed as a whole on rank 0.
-    Home(Base),
-    /// Let an array be cut in rows.
-    Rows(Base),
-    /// A number stands for an extension method.
+    /// Gather an array into rank 0's memory and keep it there.
+    GatherToRank0(Base),
+    /// Move an array from a grid to rows.
+    ToRows(Base),
+    /// Register an extension method under a number.
     Method(String, u16),
-    /// A context begins, on this stack, described as a configuration, or on all siblings of it, however slow.
+    /// Open a context on a stack, given as configuration text. True: use all of its siblings, however slow.
     Open(bool, String),
-    /// Rank 0 wants to know what each rank has sent.
+    /// Send traffic counts to rank 0.
     Traffic,
-    /// A command for the stacks below.
+    /// Pass a message to the stacks below.
     Message(String),
-    /// The context ends.
+    /// Close the context.
     Close,
 }
 
-impl Memory {
-    /// What the bytes of a command, behind its number, stand for.
+impl KnownBatches {
+    /// Decodes a command; the context's number is already read.
     pub fn get(&mut self, bytes: &[u8]) -> Result<Command> {
         let mut reader = Reader(bytes);
         let kind = reader.number()?;
-        let base = |reader: &mut Reader<'_>| get_table::<Base>(reader)?.pop().ok_or_else(strange);
+        let base = |reader: &mut Reader<'_>| get_table::<Base>(reader)?.pop().ok_or_else(malformed);
         let span =
             |reader: &mut Reader<'_>| Ok::<Span, Error>(Span::new(reader.number()? as i64, reader.number()? as i64));
         Ok(match kind {
@@ -66,8 +66,8 @@ impl Memory {
             4 => Command::Renew(base(&mut reader)?),
             5 => Command::Changed(base(&mut reader)?),
             6 => Command::Adopt(base(&mut reader)?),
-            7 => Command::Home(base(&mut reader)?),
-            15 => Command::Rows(base(&mut reader)?),
+            7 => Command::GatherToRank0(base(&mut reader)?),
+            15 => Command::ToRows(base(&mut reader)?),
             8 => Command::Method(reader.text()?, reader.number()? as u16),
             9 => Command::Close,
             10 => Command::Open(reader.number()? != 0, reader.text()?),
@@ -75,11 +75,11 @@ impl Memory {
             12 => Command::Message(reader.text()?),
             13 => Command::ReadView(base(&mut reader)?, get_view(&mut reader)?),
             14 => Command::WriteView(base(&mut reader)?, get_view(&mut reader)?),
-            _ => return Err(strange()),
+            _ => return Err(malformed()),
         })
     }
 
-    /// The bytes of the command to run a batch, and the number of its shape.
+    /// Encodes the command that runs a batch; also returns the number of the batch's shape.
     pub fn put_execute(&mut self, batch: &BatchRef<'_>, order: &[u32]) -> (Vec<u8>, u64) {
         let mut writer = Writer::default();
         writer.number(0);
@@ -87,7 +87,7 @@ impl Memory {
         (writer.0, shape)
     }
 
-    /// The bytes of a command.
+    /// Encodes a command.
     pub fn put(&mut self, command: &Command) -> Vec<u8> {
         let mut writer = Writer::default();
         let mut with = |kind: u64, base: &Base, span: Option<&Span>| {
@@ -104,8 +104,8 @@ impl Memory {
             Command::Renew(base) => with(4, base, None),
             Command::Changed(base) => with(5, base, None),
             Command::Adopt(base) => with(6, base, None),
-            Command::Home(base) => with(7, base, None),
-            Command::Rows(base) => with(15, base, None),
+            Command::GatherToRank0(base) => with(7, base, None),
+            Command::ToRows(base) => with(15, base, None),
             Command::Execute(program) => return self.put_execute(&program.batch.as_ref(), &program.order).0,
             Command::Method(name, opcode) => {
                 writer.number(8).bytes(name.as_bytes()).number(u64::from(*opcode));
@@ -139,21 +139,21 @@ fn put_view(writer: &mut Writer, kind: u64, base: &Base, view: &View) {
 fn get_view(reader: &mut Reader<'_>) -> Result<View> {
     let start = reader.number()? as i64;
     let (shape, stride) = (get_table::<i64>(reader)?, get_table::<i64>(reader)?);
-    View::new(start, &shape, &stride).map_err(|_| strange())
+    View::new(start, &shape, &stride).map_err(|_| malformed())
 }
 
-/// Appends how work is shared out.
+/// Encodes settings.
 pub fn put_settings(writer: &mut Writer, settings: &Settings) {
     writer.number(settings.small_bytes).number(settings.overlap_rows as u64);
     writer.number(settings.ahead_percent as u64).number(settings.overlap_bytes).number(settings.keep_bytes);
     writer.bytes(settings.grid.to_string().as_bytes());
-    // Equal ones are no more than a number.
+    // Equal weights are encoded as a count only.
     let listed: Vec<u64> = settings.weights.as_slice().iter().map(|weight| weight.to_bits()).collect();
     put_table(writer.number(settings.weights.ranks() as u64), &listed);
     put_table(writer, &settings.rates.iter().flat_map(|rates| rates.0.map(f64::to_bits)).collect::<Vec<u64>>());
 }
 
-/// What [`put_settings`] wrote.
+/// Decodes settings from [`put_settings`].
 pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let (small_bytes, overlap_rows) = (reader.number()?, reader.number()? as i64);
     let (ahead_percent, overlap_bytes, keep_bytes) = (reader.number()? as i64, reader.number()?, reader.number()?);
@@ -162,12 +162,12 @@ pub fn get_settings(reader: &mut Reader<'_>) -> Result<Settings> {
     let weights: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
     let weights = match weights.len() {
         0 => Weights::even(ranks),
-        _ => Weights::given(weights).filter(|weights| weights.ranks() == ranks).ok_or_else(strange)?,
+        _ => Weights::given(weights).filter(|weights| weights.ranks() == ranks).ok_or_else(malformed)?,
     };
     let rates: Vec<f64> = get_table::<u64>(reader)?.into_iter().map(f64::from_bits).collect();
     let rates: Vec<Rates> = rates.as_chunks().0.iter().map(|rates| Rates(*rates)).collect();
     if !(rates.is_empty() || rates.len() == ranks) {
-        return Err(strange());
+        return Err(malformed());
     }
     let grid = Grids::read(&grid, ranks)?;
     Ok(Settings { weights, rates, small_bytes, overlap_rows, ahead_percent, grid, overlap_bytes, keep_bytes })
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn commands_arrive_as_they_were_sent() {
-        let (mut here, mut there) = (Memory::default(), Memory::default());
+        let (mut here, mut there) = (KnownBatches::default(), KnownBatches::default());
         let base = Base::new(7, DType::F64, 100);
         let span = Span::new(3, 9);
         let commands = [
@@ -192,8 +192,8 @@ mod tests {
             Command::Renew(base),
             Command::Changed(base),
             Command::Adopt(base),
-            Command::Home(base),
-            Command::Rows(base),
+            Command::GatherToRank0(base),
+            Command::ToRows(base),
             Command::Method("matmul".into(), 0x4001),
             Command::Open(true, "[stacks]".into()),
             Command::Traffic,

@@ -1,4 +1,4 @@
-//! Commands and errors as bytes of control messages.
+//! Encodes commands and errors as bytes of control messages.
 
 use crate::command::failure::Failure;
 use bh_bytecode::batch::{Attribute, Constant, Extension, Instr, Origin, Rename, ViewRec};
@@ -6,7 +6,7 @@ use bh_bytecode::{Base, Block};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// Appends numbers and texts.
+/// Encodes numbers and texts.
 #[derive(Default)]
 pub struct Writer(pub Vec<u8>);
 
@@ -17,13 +17,13 @@ impl Writer {
         self
     }
 
-    /// Appends a small number.
+    /// Appends a 32-bit number.
     pub fn short(&mut self, value: u32) -> &mut Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    /// Appends bytes with their count.
+    /// Appends a byte count and the bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Writer {
         self.number(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
@@ -31,7 +31,7 @@ impl Writer {
     }
 }
 
-/// Reads what a [`Writer`] wrote.
+/// Decodes the output of a [`Writer`].
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// The next small number.
+    /// The next 32-bit number.
     pub fn short(&mut self) -> Result<u32> {
         let mut bytes = [0; 4];
         bytes.copy_from_slice(self.take(4)?);
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Records that are plain numbers without gaps.
+/// Records without padding for which every bit pattern is valid.
 pub trait Plain: Copy {}
 impl Plain for Base {}
 impl Plain for ViewRec {}
@@ -87,17 +87,18 @@ impl Plain for u64 {}
 
 /// Appends a table.
 pub fn put_table<T: Plain>(writer: &mut Writer, table: &[T]) {
-    // SAFETY: the records are plain numbers without gaps.
+    // SAFETY: `Plain` records have no padding, so all of their bytes are initialised.
     let bytes = unsafe { std::slice::from_raw_parts(table.as_ptr().cast::<u8>(), size_of_val(table)) };
     writer.bytes(bytes);
 }
 
-/// What [`put_table`] wrote.
+/// Decodes a table from [`put_table`].
 pub fn get_table<T: Plain>(reader: &mut Reader<'_>) -> Result<Vec<T>> {
     let bytes = reader.bytes()?;
     let count = bytes.len() / size_of::<T>();
     let mut table = Vec::<T>::with_capacity(count);
-    // SAFETY: every pattern of bits is a record, and there is room for this many.
+    // SAFETY: the vector has capacity for `count` records, the source has their bytes, and every bit pattern is a valid
+    // `Plain` record.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), table.as_mut_ptr().cast(), count * size_of::<T>());
         table.set_len(count);
@@ -105,7 +106,7 @@ pub fn get_table<T: Plain>(reader: &mut Reader<'_>) -> Result<Vec<T>> {
     Ok(table)
 }
 
-/// A failure, or none, as bytes.
+/// Encodes a failure; no bytes for none.
 pub fn put_failure(failure: Option<&Failure>) -> Vec<u8> {
     let mut writer = Writer::default();
     let Some(Failure { instr, error, .. }) = failure else { return writer.0 };
@@ -116,7 +117,7 @@ pub fn put_failure(failure: Option<&Failure>) -> Vec<u8> {
     writer.0
 }
 
-/// What [`put_failure`] wrote.
+/// Decodes a failure from [`put_failure`].
 pub fn get_failure(bytes: &[u8]) -> Result<Option<Failure>> {
     if bytes.is_empty() {
         return Ok(None);
@@ -131,6 +132,6 @@ pub fn get_failure(bytes: &[u8]) -> Result<Option<Failure>> {
     Ok(Some(Failure::new(u32::try_from(instr).ok(), error)))
 }
 
-pub(crate) fn strange() -> Error {
+pub(crate) fn malformed() -> Error {
     Error::new(status::EXECUTION, "a control message is none of this version: do all ranks run the same bh?")
 }

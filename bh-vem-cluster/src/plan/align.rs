@@ -1,5 +1,5 @@
-//! Looks ahead in a program: how arrays that it makes should be cut so that what they meet lies on the same rank, and how
-//! many rows of them, and of those that it changes turn by turn, ranks had better compute twice than send.
+//! Looks ahead in a program: cuts for the arrays that it creates, so that operands meet on the same rank, and the rows
+//! that ranks should compute redundantly instead of sending them.
 
 use crate::plan::array::Array;
 use crate::plan::boxes::{Span, rows_in, span_of};
@@ -9,55 +9,55 @@ use crate::plan::settings::Settings;
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, View};
 use std::collections::{HashMap, HashSet};
 
-/// What was found, by number of instruction or base.
+/// The findings, by number of instruction or base.
 #[derive(Debug, Default)]
 pub struct Hints {
     cuts: HashMap<u32, Cuts>,
     extensions: HashMap<u32, (i64, i64)>,
-    passing: HashSet<u32>,
+    temporary: HashSet<u32>,
     ahead: HashMap<u32, (i64, i64)>,
-    meshes: HashMap<u32, Cut>,
+    grids: HashMap<u32, Cut>,
 }
 
 impl Hints {
-    /// The cuts that suit what the program does with the array that this instruction overwrites.
+    /// The cuts that suit the uses of the array that this instruction overwrites.
     pub fn cuts(&self, instr: u32) -> Option<Cuts> {
         self.cuts.get(&instr).cloned()
     }
 
-    /// For an array that lives within the program: the rows before and behind its own that each rank should compute too.
+    /// For a temporary: the rows before and behind its own that each rank should also compute. `None` for other arrays.
     pub fn extension(&self, base: u32) -> Option<(i64, i64)> {
-        self.passing.contains(&base).then(|| self.extensions.get(&base).copied().unwrap_or((0, 0)))
+        self.temporary.contains(&base).then(|| self.extensions.get(&base).copied().unwrap_or((0, 0)))
     }
 
-    /// For an instruction that writes an array that lives on: the rows before and behind its own that each rank should write too,
-    /// as later ones read them.
+    /// For an instruction that writes a lasting array: the rows before and behind its own that each rank should also
+    /// write, because later instructions read them.
     pub fn ahead(&self, instr: u32) -> Option<(i64, i64)> {
         self.ahead.get(&instr).copied()
     }
 
-    /// Do ranks compute rows of others for several turns?
+    /// Do ranks compute rows of their neighbours for several iterations?
     pub fn go_ahead(&self) -> bool {
         !self.ahead.is_empty()
     }
 
-    /// The shape of an array that is to be cut on a grid of ranks, and the grid.
-    pub fn mesh(&self, base: u32) -> Option<&Cut> {
-        self.meshes.get(&base)
+    /// The shape of an array that belongs on a grid of ranks, and the grid.
+    pub fn layout(&self, base: u32) -> Option<&Cut> {
+        self.grids.get(&base)
     }
 
     /// Walks through a program from its end.
     pub fn find(arrays: &HashMap<u64, Array>, settings: &Settings, batch: &BatchRef<'_>, order: &[u32]) -> Hints {
         let mut walk =
             Walk { arrays, settings, batch, wanted: HashMap::new(), ahead: HashMap::new(), hints: Hints::default() };
-        walk.find_passing(order);
+        walk.find_temporaries(order);
         for &index in order.iter().rev() {
             let instr = &batch.instrs[index as usize];
             if let (false, Some(output)) = (instr.opcode.is_system(), instr.outputs().first()) {
                 walk.visit(index, instr, output.as_view());
             }
         }
-        walk.hints.meshes = choose(arrays, settings, batch, order).cuts;
+        walk.hints.grids = choose(arrays, settings, batch, order).cuts;
         walk.hints
     }
 }
@@ -66,16 +66,16 @@ struct Walk<'a> {
     arrays: &'a HashMap<u64, Array>,
     settings: &'a Settings,
     batch: &'a BatchRef<'a>,
-    /// How the readers seen so far want a base to be cut.
+    /// The cuts that the readers seen so far ask for.
     wanted: HashMap<u32, Cuts>,
-    /// The rows around its own that the readers seen so far want each rank to have of a base that lives on.
+    /// Lasting arrays: the rows around its own that the readers seen so far need on each rank.
     ahead: HashMap<u32, (i64, i64)>,
     hints: Hints,
 }
 
 impl Walk<'_> {
-    /// Arrays that are made and dropped here, and written element by element.
-    fn find_passing(&mut self, order: &[u32]) {
+    /// Finds temporaries: arrays that the program creates and drops, and writes element by element.
+    fn find_temporaries(&mut self, order: &[u32]) {
         let mut otherwise = HashSet::new();
         for &index in order {
             let instr = &self.batch.instrs[index as usize];
@@ -84,7 +84,7 @@ impl Walk<'_> {
                 let base = self.batch.views[view as usize].base;
                 match instr.opcode.kind() {
                     Kind::System if instr.opcode == Opcode::Discard => {
-                        self.hints.passing.insert(base);
+                        self.hints.temporary.insert(base);
                     }
                     Kind::Elementwise | Kind::Generator | Kind::System => {}
                     _ if instr.outputs().contains(operand) => {
@@ -99,7 +99,7 @@ impl Walk<'_> {
             let known = batch.bases.get(*base as usize).is_some_and(|base| !arrays.contains_key(&base.id));
             known && !otherwise.contains(base)
         };
-        self.hints.passing.retain(fresh);
+        self.hints.temporary.retain(fresh);
     }
 
     fn visit(&mut self, index: u32, instr: &Instr, output: Option<u32>) {
@@ -116,7 +116,7 @@ impl Walk<'_> {
         if let Some(rows) = rows {
             self.hints.ahead.insert(index, rows);
         }
-        // What each rank computes beside its own.
+        // Rows that each rank computes around its own.
         let beside = self.hints.extensions.get(&target).copied().or(rows).unwrap_or_default();
         if whole {
             self.wanted.remove(&target);
@@ -140,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The cuts of a base, as far as they are known: as it is, or wanted by readers of what overwrites it.
+    /// The known cuts of a base: its present ones, or if it is overwritten, those that its readers ask for.
     fn cuts_of(&self, base: u32, overwritten: bool) -> Option<Cuts> {
         let record = self.batch.bases.get(base as usize)?;
         if record.bytes() <= self.settings.small_bytes {
@@ -151,7 +151,7 @@ impl Walk<'_> {
         if overwritten { wanted().or_else(known) } else { known().or_else(wanted) }
     }
 
-    /// A reader whose work is parted like this asks for a base to be cut alike.
+    /// A reader whose work is split like this asks for the same cuts of its operand.
     fn ask(&mut self, parts: &Parts, view: u32, source: &View) {
         let base = self.batch.views[view as usize].base;
         let record = &self.batch.bases[base as usize];
@@ -163,8 +163,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A reader that computes its share of `target`, and this many rows beside it, reads rows of neighbours: the rank should compute
-    /// those itself.
+    /// A reader that computes its share of `target` and this many rows around it needs rows of neighbours: asks that
+    /// each rank computes them itself.
     fn extend(
         &mut self,
         (target, view, cuts): (u32, &View, &Cuts),
@@ -173,13 +173,13 @@ impl Walk<'_> {
         source: &View,
     ) {
         let base = self.batch.views[input as usize].base;
-        let passing = self.hints.passing.contains(&base);
-        let own = if passing { self.wanted.get(&base).cloned() } else { self.cuts_of(base, false) };
+        let temporary = self.hints.temporary.contains(&base);
+        let own = if temporary { self.wanted.get(&base).cloned() } else { self.cuts_of(base, false) };
         let (Some(own), Some(dim)) = (own, outermost(view.shape())) else { return };
         let row = self.row(base, source);
         let target_row = self.row(target, view);
         let all = span_of(source);
-        // The rows that a rank needs before and behind its own.
+        // The rows before and behind its own that a rank needs.
         let beyond = |rank: usize| {
             let (mine, here) = (cuts.own(rank), own.own(rank));
             let reach = Span::new(mine.low - above * target_row, mine.high + below * target_row);
@@ -194,20 +194,20 @@ impl Walk<'_> {
             let count = |elements: i64| (elements.max(0) + row - 1) / row;
             (count(here.low - low), count(high - here.high))
         };
-        let ranks = some_of(cuts, &own, beyond);
+        let ranks = representatives(cuts, &own, beyond);
         let (up, down) = ranks
             .into_iter()
             .map(beyond)
             .fold((0, 0), |most, here: (i64, i64)| (most.0.max(here.0), most.1.max(here.1)));
         let (most, ahead) = (up.max(down), own.fewest(row).saturating_mul(self.settings.ahead_percent) / 100);
         let join = |rows: &mut (i64, i64)| *rows = (rows.0.max(up), rows.1.max(down));
-        if passing {
-            // What lies between two states of an array that lives on reaches beyond both.
+        if temporary {
+            // A temporary between two states of a lasting array may extend as far as both.
             if most <= self.settings.overlap_rows.max(2 * ahead) {
                 join(self.hints.extensions.entry(base).or_default());
             }
         } else if most > ahead {
-            // They are sent at this place, with what later readers want.
+            // These rows are sent here, together with those that later readers need.
             self.ahead.remove(&base);
         } else if most > 0 {
             join(self.ahead.entry(base).or_default());
@@ -221,15 +221,16 @@ impl Walk<'_> {
     }
 }
 
-/// Ranks that stand for all, where cuts of two arrays follow the same rows and ranks far from each other do alike; else all.
-fn some_of(cuts: &Cuts, own: &Cuts, beyond: impl Fn(usize) -> (i64, i64)) -> Vec<usize> {
+/// Ranks that represent all others, if the cuts of both arrays follow the same rows and distant ranks need the same
+/// rows; otherwise all ranks.
+fn representatives(cuts: &Cuts, own: &Cuts, beyond: impl Fn(usize) -> (i64, i64)) -> Vec<usize> {
     let ranks = cuts.ranks();
-    let mut alike = cuts.beside(own).unwrap_or(0..0);
-    while alike.len() > 2 && beyond(alike.start) != beyond(alike.end - 1) {
-        alike = alike.start + 1..alike.end - 1;
+    let mut uniform = cuts.beside(own).unwrap_or(0..0);
+    while uniform.len() > 2 && beyond(uniform.start) != beyond(uniform.end - 1) {
+        uniform = uniform.start + 1..uniform.end - 1;
     }
-    if alike.len() <= 2 || ranks - alike.len() > 16 {
-        alike = ranks..ranks;
+    if uniform.len() <= 2 || ranks - uniform.len() > 16 {
+        uniform = ranks..ranks;
     }
-    (0..alike.start.min(ranks)).chain(alike.clone().take(1)).chain(alike.end..ranks).collect()
+    (0..uniform.start.min(ranks)).chain(uniform.clone().take(1)).chain(uniform.end..ranks).collect()
 }

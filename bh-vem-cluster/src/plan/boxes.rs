@@ -1,11 +1,11 @@
-//! Boxes of indices: parts of a view, and which of its elements lie in a range of the base.
+//! Boxes of indices: parts of a view, and the elements of a view in a range of its base.
 
 use bh_bytecode::View;
 use bh_bytecode::view::MAX_RANK;
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// More boxes than this on one rank are not worth their kernels: the operation is brought to one rank instead.
+/// The most boxes per rank that are worth their kernels. Above that, the operation runs on one rank.
 const MOST_BOXES: usize = 64;
 
 /// A half-open range of elements of a base.
@@ -18,17 +18,17 @@ pub struct Span {
 }
 
 impl Span {
-    /// The elements from `low` to before `high`; none if they are the wrong way round.
+    /// The elements from `low` to before `high`; empty if `high` is below `low`.
     pub fn new(low: i64, high: i64) -> Span {
         Span { low, high: high.max(low) }
     }
 
-    /// How many elements.
+    /// The number of elements.
     pub fn len(self) -> i64 {
         self.high - self.low
     }
 
-    /// Has it no elements?
+    /// Is it empty?
     pub fn is_empty(self) -> bool {
         self.high <= self.low
     }
@@ -38,13 +38,13 @@ impl Span {
         other.is_empty() || (self.low <= other.low && other.high <= self.high)
     }
 
-    /// The common elements.
+    /// The intersection.
     pub fn meet(self, other: Span) -> Span {
         let low = self.low.max(other.low);
         Span::new(low, self.high.min(other.high))
     }
 
-    /// The smallest range with both.
+    /// The smallest span that contains both.
     pub fn join(self, other: Span) -> Span {
         match (self.is_empty(), other.is_empty()) {
             (true, _) => other,
@@ -54,7 +54,7 @@ impl Span {
     }
 }
 
-/// The range of elements that a view reaches; empty if it has none.
+/// The range of elements that a view reaches; empty for an empty view.
 pub fn span_of(view: &View) -> Span {
     view.extent().map_or(Span::default(), |(low, high)| Span::new(low, high + 1))
 }
@@ -85,7 +85,7 @@ impl IndexBox {
         &self.extent[..self.rank]
     }
 
-    /// How many indices.
+    /// The number of indices.
     pub fn len(&self) -> i64 {
         self.extent().iter().product()
     }
@@ -96,12 +96,12 @@ impl IndexBox {
         self
     }
 
-    /// Are all of these dimensions (a bit mask) of a shape in the box as a whole?
+    /// Does the box span these dimensions (a bit mask) of a shape completely?
     pub fn is_whole(&self, shape: &[i64], dims: u32) -> bool {
         (0..self.rank).all(|dim| dims >> dim & 1 == 0 || self.extent[dim] == shape[dim])
     }
 
-    /// The indices that another box has, too; `None` if there are none.
+    /// The intersection; `None` if it is empty.
     pub fn meet(&self, other: &IndexBox) -> Option<IndexBox> {
         (0..self.first().len()).try_fold(*self, |both, dim| {
             let common = self.along(dim).meet(other.along(dim));
@@ -109,7 +109,7 @@ impl IndexBox {
         })
     }
 
-    /// The indices counted from the first ones of a box that has them.
+    /// The box relative to the first indices of a box that contains it.
     pub fn within(&self, whole: &IndexBox) -> IndexBox {
         (0..self.first().len())
             .fold(*self, |part, dim| part.with(dim, self.first()[dim] - whole.first()[dim], self.extent()[dim]))
@@ -120,7 +120,7 @@ impl IndexBox {
         Span::new(self.first()[dim], self.first()[dim] + self.extent()[dim])
     }
 
-    /// The box of the dimensions that are not in `mask`.
+    /// The box without the dimensions in `mask`.
     pub fn without(&self, mask: u32) -> IndexBox {
         let mut kept = IndexBox { rank: 0, first: [0; MAX_RANK], extent: [1; MAX_RANK] };
         for dim in (0..self.rank).filter(|dim| mask >> dim & 1 == 0) {
@@ -130,7 +130,7 @@ impl IndexBox {
         kept
     }
 
-    /// The box of an input whose dimensions in `mask` are missing here and taken whole from `shape`.
+    /// The box of an input: dimensions in `mask`, which this box lacks, span all of `shape`.
     pub fn widen(&self, mask: u32, shape: &[i64]) -> IndexBox {
         let mut wide = IndexBox::whole(shape);
         for (at, dim) in (0..shape.len()).filter(|dim| mask >> dim & 1 == 0).enumerate() {
@@ -139,7 +139,7 @@ impl IndexBox {
         wide
     }
 
-    /// The elements of a view at these indices, as a view whose base begins at element `origin`.
+    /// The view's elements at these indices, as a view of a base whose first element is `origin`.
     pub fn of(&self, view: &View, origin: i64) -> Result<View> {
         let reach: i64 = self.first().iter().zip(view.stride()).map(|(first, stride)| first * stride).sum();
         let start = if self.len() == 0 { 0 } else { view.start() + reach - origin };
@@ -147,7 +147,7 @@ impl IndexBox {
     }
 }
 
-/// The indices of a view whose elements lie in `span`, as disjoint boxes; `None` if there would be too many.
+/// The indices of a view whose elements are in `span`, as disjoint boxes; `None` if there are too many.
 pub fn inside(view: &View, span: Span) -> Option<Vec<IndexBox>> {
     let Some((low, high)) = view.extent() else { return Some(Vec::new()) };
     let whole = IndexBox::whole(view.shape());
@@ -172,8 +172,8 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Cuts the dimensions from `level` on; those before are fixed and lead to element `at`. False if it takes too many
-    /// boxes.
+    /// Cuts the dimensions from `level` on; the outer ones are fixed, and reach element `at`. False if there are too
+    /// many boxes.
     fn cut(&mut self, level: usize, at: i64, part: IndexBox) -> bool {
         let Some(&dim) = self.order.get(level) else {
             if self.span.low <= at && at < self.span.high {
@@ -181,7 +181,7 @@ impl Cutter<'_> {
             }
             return self.boxes.len() <= MOST_BOXES;
         };
-        // What the inner dimensions add, at least and at most.
+        // The range of offsets that the inner dimensions add.
         let (mut down, mut up) = (0, 0);
         for &inner in &self.order[level + 1..] {
             let reach = (self.view.shape()[inner] - 1) * self.view.stride()[inner];
@@ -219,7 +219,7 @@ fn range(at: i64, step: i64, extent: i64, low: i64, high: i64) -> Span {
     Span::new(first.max(0), (last + 1).min(extent))
 }
 
-/// A view in which dimensions that repeat elements have one index: what must be moved to have all of its elements.
+/// A view with one index for each dimension that repeats elements, so that every element occurs once.
 pub fn unrepeated(view: &View) -> Result<View> {
     let shape: Vec<i64> = view
         .shape()
@@ -230,7 +230,7 @@ pub fn unrepeated(view: &View) -> Result<View> {
     View::new(view.start(), &shape, view.stride()).map_err(|error| Error::new(status::BATCH, error.0))
 }
 
-/// The same indices as `view` on a base that holds its unrepeated elements one after the other.
+/// The indices of `view` on a base that holds its unrepeated elements contiguously.
 pub fn packed(view: &View) -> Result<View> {
     let once = unrepeated(view)?;
     let dense = View::contiguous(once.shape()).map_err(|error| Error::new(status::BATCH, error.0))?;
@@ -239,7 +239,7 @@ pub fn packed(view: &View) -> Result<View> {
     View::new(0, view.shape(), &stride).map_err(|error| Error::new(status::BATCH, error.0))
 }
 
-/// The indices of the outermost dimension of a view whose rows reach into a span.
+/// The indices of a view's dimension `dim`, the outermost, whose rows reach into a span.
 pub(crate) fn rows_in(view: &View, dim: usize, span: Span) -> Span {
     let (step, extent) = (view.stride()[dim], view.shape()[dim]);
     let all = span_of(view);

@@ -1,6 +1,7 @@
-//! Plans LU and Cholesky factors and solutions of linear systems: the columns of the matrix, and those of right sides behind them,
-//! go to the ranks in blocks, in turn, so that all have work until the end, and the results go back to the owners of rows.
-//! How wide blocks are depends on the matrix alone, so the bits are the same on any number of ranks.
+//! Plans LU and Cholesky factorizations and linear systems: the columns of the matrix, and those of right sides behind
+//! them, are distributed in blocks, cyclically, so that all ranks have work until the end. The results return to the
+//! owners of rows. The width of blocks depends on the matrix alone, so results have the same bits on any number of
+//! ranks.
 
 use crate::plan::boxes::{IndexBox, Span, inside, span_of};
 use crate::plan::planner::Planner;
@@ -9,52 +10,52 @@ use bh_bytecode::{BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// A matrix has about this many blocks, as far as these are neither narrow nor wide.
+/// The number of blocks of a matrix, if that makes them neither too narrow nor too wide.
 const BLOCKS: i64 = 32;
 const NARROW: i64 = 8;
 const WIDE: i64 = 128;
 
-/// What is made of the matrix.
+/// The method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sought {
-    /// L and U of its rows in another order, and the order.
+pub enum Factoring {
+    /// L, U and the order of rows.
     Lu,
-    /// L of L · Lᴴ.
+    /// L, where the matrix is L · Lᴴ.
     Cholesky,
-    /// What it must be multiplied by to give the right sides.
+    /// The solution for right sides.
     Solution,
 }
 
-/// Columns of a rank.
+/// A block of columns on a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     pub rank: usize,
-    /// The first of the columns, and how many.
+    /// The first column, and the number of columns.
     pub first: i64,
     pub width: i64,
-    /// All rows of them.
+    /// All rows of the block.
     pub place: Place,
 }
 
-/// Who has which columns.
+/// The distribution of columns.
 #[derive(Debug)]
 pub struct Columns {
-    pub sought: Sought,
+    pub factoring: Factoring,
     /// Rows of the matrix.
     pub rows: i64,
-    /// In order.
+    /// The matrix's blocks in order.
     pub matrix: Vec<Block>,
     pub sides: Vec<Block>,
-    /// The ranks that have some.
+    /// The ranks that have blocks.
     pub members: Vec<usize>,
-    /// What is written.
+    /// The outputs.
     pub outputs: Vec<(u64, View)>,
 }
 
 /// An operand: its array, and the view as a matrix.
 type Operand = (u64, View);
 
-/// A view of a matrix; of a vector, as one column.
+/// A view as a matrix; a vector becomes one column.
 fn as_matrix(view: View) -> Option<View> {
     match (view.shape(), view.stride()) {
         (&[_, _], _) => Some(view),
@@ -63,7 +64,7 @@ fn as_matrix(view: View) -> Option<View> {
     }
 }
 
-/// The indices from `first` to before `end` of a dimension that are in a box, as a box.
+/// The part of a box with indices from `first` to before `end` along a dimension.
 fn within(part: &IndexBox, dim: usize, first: i64, end: i64) -> IndexBox {
     let from = Span::new(part.first()[dim], part.first()[dim] + part.extent()[dim]);
     let both = from.meet(Span::new(first, end));
@@ -71,14 +72,14 @@ fn within(part: &IndexBox, dim: usize, first: i64, end: i64) -> IndexBox {
 }
 
 impl Planner {
-    /// How such a method is done by all ranks; `None` if that is not for this one. The columns come to their ranks.
+    /// Distributes the columns for such a method; `None` if another way suits the instruction.
     pub fn plan_columns(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Columns>> {
         let instr = &batch.instrs[index as usize];
         let method = if instr.opcode.is_extension() { batch.extension_name(instr.opcode) } else { None };
-        let sought = match method {
-            Some("lu") => Sought::Lu,
-            Some("cholesky") => Sought::Cholesky,
-            Some("solve") => Sought::Solution,
+        let factoring = match method {
+            Some("lu") => Factoring::Lu,
+            Some("cholesky") => Factoring::Cholesky,
+            Some("solve") => Factoring::Solution,
             _ => return Ok(None),
         };
         let operand = |view: u32| Some((batch.base_of(view)?.id, as_matrix(batch.view(view))?));
@@ -107,15 +108,15 @@ impl Planner {
             let view = operand.as_view().ok_or_else(|| Error::new(status::BATCH, "an output is no view"))?;
             self.target(batch, index, view, None)?;
         }
-        let ranks = self.workers();
+        let ranks = self.sharing_ranks();
         let (mut dealt, mut blocks) = (0, [Vec::new(), Vec::new()]);
         for (number, (input, parts)) in inputs.iter().zip(&parts).enumerate() {
             for first in (0..input.1.shape()[1]).step_by(width as usize) {
                 let (rank, width) = (ranks[dealt % ranks.len()], width.min(input.1.shape()[1] - first));
                 let like = self.arrays[&input.0].base;
                 let block = Block { rank, first, width, place: self.scratch(rank, &like, &[rows, width])? };
-                // Nothing reads what is above the diagonal.
-                let from = if sought == Sought::Cholesky { first } else { 0 };
+                // Nothing reads the elements above the diagonal.
+                let from = if factoring == Factoring::Cholesky { first } else { 0 };
                 self.bring_block(input, parts, &block, from)?;
                 blocks[number].push(block);
                 dealt += 1;
@@ -123,16 +124,16 @@ impl Planner {
         }
         let [matrix, sides] = blocks;
         let members = ranks[..dealt.min(ranks.len())].to_vec();
-        Ok(Some(Columns { sought, rows, matrix, sides, members, outputs: outputs.to_vec() }))
+        Ok(Some(Columns { factoring, rows, matrix, sides, members, outputs: outputs.to_vec() }))
     }
 
-    /// The ranks that get a share.
-    fn workers(&self) -> Vec<usize> {
+    /// The ranks with a share of the work.
+    fn sharing_ranks(&self) -> Vec<usize> {
         let weights = self.settings.weights.as_slice();
         (0..self.ranks()).filter(|&rank| weights.get(rank).is_none_or(|&weight| weight > 0.0)).collect()
     }
 
-    /// The boxes of a view by owner; `None` if they are too many.
+    /// The boxes of a view by owner; `None` if there are too many.
     fn owned_boxes(&self, (id, view): &Operand) -> Option<Vec<(usize, IndexBox)>> {
         let cuts = &self.arrays[id].cuts;
         let mut parts = Vec::new();
@@ -142,7 +143,7 @@ impl Planner {
         Some(parts)
     }
 
-    /// Brings the rows of a block's columns from row `from` on to its rank.
+    /// Sends a block's columns, from row `from` on, to its rank.
     fn bring_block(
         &mut self,
         (id, view): &Operand,
@@ -156,8 +157,8 @@ impl Planner {
             if part.len() == 0 || !self.stages.hosts(*owner) && !self.stages.hosts(block.rank) {
                 continue;
             }
-            let piece = self.piece(*id, *owner);
-            let source = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+            let shard = self.shard(*id, *owner);
+            let source = Place { base: shard.base, view: part.of(view, shard.window.low)? };
             let here = part.with(1, part.first()[1] - block.first, part.extent()[1]);
             let target = Place { base: block.place.base, view: here.of(&block.place.view, 0)? };
             self.move_data(*id, *owner, block.rank, source, target, at);
@@ -166,8 +167,8 @@ impl Planner {
         Ok(())
     }
 
-    /// Gives the owners of an output what the ranks have of it in blocks of columns.
-    pub fn give_columns(&mut self, (id, view): &Operand, blocks: &[Block]) -> Result<()> {
+    /// Sends blocks of columns to the owners of an output.
+    pub fn send_columns(&mut self, (id, view): &Operand, blocks: &[Block]) -> Result<()> {
         let at = self.after_use(*id);
         let unfit = || Error::new(status::BATCH, "a factor is cut into too many parts");
         let shares = self.shares(*id, view).ok_or_else(unfit)?;
@@ -181,8 +182,8 @@ impl Planner {
                 }
                 let here = part.with(1, part.first()[1] - block.first, part.extent()[1]);
                 let source = Place { base: block.place.base, view: here.of(&block.place.view, 0)? };
-                let piece = self.piece(*id, *owner);
-                let target = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+                let shard = self.shard(*id, *owner);
+                let target = Place { base: shard.base, view: part.of(view, shard.window.low)? };
                 self.moved(at, (block.rank, source), (*owner, target));
             }
         }
@@ -190,7 +191,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Moves elements from rank to rank in a stage, or copies them on one.
+    /// Sends elements from one rank to another, or copies them within a rank.
     fn moved(&mut self, at: usize, (from, source): (usize, Place), (to, target): (usize, Place)) {
         match from == to {
             true => self.copy(at, to, target, source),
@@ -198,7 +199,7 @@ impl Planner {
         }
     }
 
-    /// Drops what the ranks had of a matrix when all that is planned is over.
+    /// Drops all blocks after the last planned use of the outputs.
     pub fn drop_columns(&mut self, work: &Columns) {
         let at = work.outputs.iter().map(|(id, _)| self.after_use(*id)).max().unwrap_or(0);
         for block in work.matrix.iter().chain(&work.sides) {

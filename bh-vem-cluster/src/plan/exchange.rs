@@ -1,5 +1,5 @@
-//! Plans gather and scatter between ranks: each rank asks the owners for the elements that its indices name, or sends them what
-//! they are to become. Nobody gets more of an array than that.
+//! Plans gathers and scatters between ranks: each rank requests the elements that its indices name from their owners,
+//! or sends owners the new values. Nothing else moves.
 
 use crate::plan::boxes::{IndexBox, inside, span_of};
 use crate::plan::layout::Cuts;
@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 /// Bytes of an element's number in a message.
 pub const NUMBER: usize = 8;
 
-/// What comes with the indices of a share.
+/// The values for a share of the indices.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// Elements of a rank.
+    /// Elements in a rank's memory.
     Data(Box<Place>),
     /// A constant.
     Same(Vec<u8>),
@@ -25,10 +25,10 @@ pub enum Values {
 #[derive(Clone, Debug)]
 pub struct Part {
     pub rank: usize,
-    /// Which of all indices.
+    /// The box of this part among all indices.
     pub which: IndexBox,
     pub indices: Place,
-    /// Where the elements go to or come from.
+    /// The target of gathered elements, or the source of scattered ones.
     pub values: Values,
     pub mask: Option<Place>,
 }
@@ -36,26 +36,26 @@ pub struct Part {
 /// The parts of the indices, and the owners' elements by rank.
 type Prepared = (Vec<Part>, BTreeMap<usize, Place>);
 
-/// Who exchanges what.
+/// The plan of an exchange.
 #[derive(Debug)]
 pub struct Exchange {
     pub gathers: bool,
     pub opcode: Opcode,
-    /// The elements that indices count.
+    /// The view whose elements the indices number.
     pub view: View,
-    /// Who owns which.
+    /// The owners of its elements.
     pub cuts: Cuts,
     /// The owners' elements.
     pub owned: BTreeMap<usize, Place>,
     pub parts: Vec<Part>,
     /// The shape of all indices.
     pub shape: Vec<i64>,
-    /// What is written.
+    /// The output.
     pub written: (u64, View),
 }
 
 impl Planner {
-    /// How an instruction with indices is done by exchange; `None` if another way is better, or the only one.
+    /// Plans an instruction with indices as an exchange; `None` if another way suits it.
     pub fn plan_exchange(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Exchange>> {
         let instr = &batch.instrs[index as usize];
         let operands: Vec<Option<u32>> = instr.operands().iter().map(|operand| operand.as_view()).collect();
@@ -94,7 +94,7 @@ impl Planner {
         })
     }
 
-    /// Who wants which elements, if asking for them moves less than bringing the whole source to everybody.
+    /// The shares of a gather's output, if requests move fewer bytes than copying the whole source to every rank.
     fn gather_shares(
         &mut self,
         batch: &BatchRef<'_>,
@@ -113,12 +113,12 @@ impl Planner {
         let size = batch.base_of(output).map_or(1, |base| base.dtype().size() as i64);
         let most = shares.iter().map(|(_, part)| part.len()).max().unwrap_or(0);
         let worth = most * (size + NUMBER as i64) < view.len() * size;
-        Ok((worth && !self.is_here(id, view, &all)?).then_some(shares))
+        Ok((worth && !self.is_available(id, view, &all)?).then_some(shares))
     }
 
-    /// Who has which indices, in the order of ranks; what is written twice gets the value that comes last.
+    /// The shares of a scatter's indices, in the order of ranks: the last value for an element wins.
     fn scatter_shares(&self, batch: &BatchRef<'_>, inputs: &[Option<u32>]) -> Option<Vec<Share>> {
-        // The indices stay where they are, or if they are on one rank only, where the values are.
+        // Indices stay where they are. If one rank has all of them, the shares are those of the values.
         let of = |view: u32| {
             let cuts = &self.arrays.get(&batch.base_of(view)?.id)?.cuts;
             let mut shares = Vec::new();
@@ -141,7 +141,7 @@ impl Planner {
         (ordered && slabs).then_some(shares)
     }
 
-    /// Brings indices, values and masks to the ranks of their shares, and finds the owners' elements.
+    /// Brings indices, values and masks to the ranks of their shares, and locates the owners' elements.
     fn exchange(
         &mut self,
         batch: &BatchRef<'_>,
@@ -149,7 +149,7 @@ impl Planner {
         (id, view, gathers): (u64, View, bool),
         shares: &[Share],
     ) -> Result<Option<Prepared>> {
-        // Of a gather, operand 0 is written, of a scatter operand 1 read.
+        // Operand 0 of a gather is its output; operand 1 of a scatter is an input.
         let inputs = if gathers { &[2][..] } else { &[1, 2, 3] };
         let mut sources = Vec::new();
         for &operand in inputs.iter().filter(|&&operand| operand < instr.count as usize) {
@@ -161,7 +161,7 @@ impl Planner {
         }
         for (_, from, source) in &sources {
             let at = self.fetchable(*from);
-            if !self.is_here(*from, source, shares)? && self.fetch(*from, source, shares, at)?.is_err() {
+            if !self.is_available(*from, source, shares)? && self.fetch(*from, source, shares, at)?.is_err() {
                 return Ok(None);
             }
         }
@@ -177,10 +177,10 @@ impl Planner {
             let values = if gathers {
                 let Some(output) = instr.operands()[0].as_view() else { return Ok(None) };
                 let Some(base) = batch.base_of(output) else { return Ok(None) };
-                let piece = self.piece(base.id, rank);
+                let shard = self.shard(base.id, rank);
                 Values::Data(Box::new(Place {
-                    base: piece.base,
-                    view: which.of(&batch.view(output), piece.window.low)?,
+                    base: shard.base,
+                    view: which.of(&batch.view(output), shard.window.low)?,
                 }))
             } else if let Some(found) = places.get(&1) {
                 Values::Data(Box::new(found[number]))
@@ -196,8 +196,8 @@ impl Planner {
         let mut owned = BTreeMap::new();
         let cuts = self.arrays[&id].cuts.clone();
         for rank in cuts.owners(span_of(&view)) {
-            let piece = self.piece(id, rank);
-            owned.insert(rank, Place::run(piece.base, cuts.own(rank), piece.window)?);
+            let shard = self.shard(id, rank);
+            owned.insert(rank, Place::run(shard.base, cuts.own(rank), shard.window)?);
         }
         Ok(Some((parts, owned)))
     }

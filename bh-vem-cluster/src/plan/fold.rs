@@ -1,32 +1,32 @@
-//! Plans reductions and accumulates along the axis that is cut: every rank folds what it owns, and the results are combined
-//! in a fixed order of ranks, so that equal numbers of ranks give equal bits.
+//! Plans reductions and accumulates along the cut axis: every rank reduces its own elements, and the results are
+//! combined in a fixed order of ranks. Equal numbers of ranks give equal bits.
 
-use crate::plan::array::Piece;
+use crate::plan::array::Shard;
 use crate::plan::boxes::IndexBox;
-use crate::plan::near::{Ranks, Use};
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
 use crate::plan::stages::Stages;
+use crate::plan::workers::{ArrayView, RankList};
 use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// This many results are combined on one rank at a time: few, that messages to it do not wait for each other, but enough that a
-/// handful of ranks need one step. A power of two, so that the tree of results is the same as with two.
+/// Results combined on one rank per step: few enough that messages do not queue, enough that a handful of ranks takes
+/// one step. A power of two, so that the tree equals that of pairs.
 const FAN_IN: usize = 16;
 
 /// The result of one rank.
 #[derive(Clone, Copy)]
 struct Partial {
     rank: usize,
-    /// Which of the results it is a part of.
+    /// The box of results that it contributes to.
     part: IndexBox,
     place: Place,
 }
 
-/// The results of ranks, in order: those that this process knows, and what the others have in common.
+/// The results of all ranks, in order. Those of other processes' ranks are only described.
 pub(crate) struct Partials {
-    members: Ranks,
+    members: RankList,
     /// In the order of ranks.
     mine: Vec<Partial>,
     like: Base,
@@ -34,14 +34,14 @@ pub(crate) struct Partials {
 }
 
 impl Partials {
-    /// Results of this shape, each rank's own.
-    pub(crate) fn of_all(members: Ranks, places: Vec<(usize, Place)>, like: Base, shape: &[i64]) -> Partials {
+    /// Each rank's result, all of this shape.
+    pub(crate) fn of_all(members: RankList, places: Vec<(usize, Place)>, like: Base, shape: &[i64]) -> Partials {
         let part = IndexBox::whole(shape);
         let mine = places.into_iter().map(|(rank, place)| Partial { rank, part, place }).collect();
         Partials { members, mine, like, shape: shape.to_vec() }
     }
 
-    /// The result at a place; those of other processes have no identity.
+    /// The result at a place. On other processes' ranks, the base has id 0.
     fn at(&self, place: usize) -> Result<Partial> {
         let rank = self.members.at(place);
         if let Ok(found) = self.mine.binary_search_by_key(&rank, |partial| partial.rank) {
@@ -52,7 +52,8 @@ impl Partials {
         Ok(Partial { rank, part: IndexBox::whole(&self.shape), place: Place { base, view } })
     }
 
-    /// The first places of the groups that are combined when every `step`th result is left, as far as this process takes part.
+    /// The first places of the groups to combine when every `step`th result is left, limited to groups that involve
+    /// this process.
     fn groups(&self, stages: &Stages, step: usize) -> Vec<usize> {
         if stages.complete() {
             return (0..self.members.len()).step_by(FAN_IN * step).collect();
@@ -64,22 +65,22 @@ impl Partials {
     }
 }
 
-/// An instruction of the planner's own, with the source line of the program's.
-pub(crate) struct Own {
+/// An instruction that the planner adds, with the source line of the program's instruction.
+pub(crate) struct OwnInstr {
     pub(crate) index: u32,
     pub(crate) instr: Instr,
 }
 
-impl Own {
-    pub(crate) fn new(batch: &BatchRef<'_>, index: u32, opcode: Opcode, operands: usize) -> Own {
+impl OwnInstr {
+    pub(crate) fn new(batch: &BatchRef<'_>, index: u32, opcode: Opcode, operands: usize) -> OwnInstr {
         let mut instr = Instr::new(opcode, &vec![Operand::view(0); operands]);
         instr.origin = batch.instrs[index as usize].origin;
-        Own { index, instr }
+        OwnInstr { index, instr }
     }
 }
 
 impl Planner {
-    /// Plans a reduction. False if it must be brought to one rank.
+    /// Plans a reduction. False if it must run on one rank.
     pub(crate) fn reduce(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
         let mask = u32::from(instr.param);
@@ -94,9 +95,9 @@ impl Planner {
         if self.arrays[&id].cuts.is_first() || source.is_empty() {
             return self.by_output(batch, index, &widen);
         }
-        let from = Use { id, view: &source };
-        let mut crowd = self.owners(from, beside.is_some());
-        let Some(mut shares) = self.owned_by(&crowd, from) else { return self.by_output(batch, index, &widen) };
+        let from = ArrayView { id, view: &source };
+        let mut workers = self.owners(from, beside.is_some());
+        let Some(mut shares) = self.owned_by(&workers, from) else { return self.by_output(batch, index, &widen) };
         let one_each = shares.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let kept_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), !mask));
         let folded_whole = shares.iter().all(|(_, part)| part.is_whole(source.shape(), mask));
@@ -109,36 +110,36 @@ impl Planner {
         {
             return self.by_output(batch, index, &widen);
         }
-        // The mask, or the other factor, comes to where the elements are.
+        // The mask, or the other factor, moves to the elements.
         if let Some((mask, chosen)) = &beside {
             let at = self.fetchable(*mask);
-            if !self.is_here(*mask, chosen, &shares)? && self.fetch(*mask, chosen, &shares, at)?.is_err() {
+            if !self.is_available(*mask, chosen, &shares)? && self.fetch(*mask, chosen, &shares, at)?.is_err() {
                 return self.by_output(batch, index, &widen);
             }
         }
         let target = self.target(batch, index, output, None)?;
         let by_tree = kept_whole && self.arrays[&target].cuts.is_first();
-        if !by_tree && !crowd.alike.is_empty() {
-            // Every rank's result is needed.
-            crowd = self.owners(from, true);
-            shares = match self.owned_by(&crowd, from) {
+        if !by_tree && !workers.uniform.is_empty() {
+            // This method needs every rank's result.
+            workers = self.owners(from, true);
+            shares = match self.owned_by(&workers, from) {
                 Some(shares) => shares,
                 None => return self.by_output(batch, index, &widen),
             };
         }
-        let members = crowd.members(&shares);
-        shares.retain(|(rank, _)| crowd.alike.is_empty() || self.stages.hosts(*rank));
+        let members = workers.members(&shares);
+        shares.retain(|(rank, _)| workers.uniform.is_empty() || self.stages.hosts(*rank));
         let (partials, folded) = self.partials(batch, index, (id, &source), beside, &shares)?;
         let view = batch.view(output);
         if !kept_whole {
-            return self.collect(batch, index, (target, &view), &partials, folded + 1);
+            return self.gather_results(batch, index, (target, &view), &partials, folded + 1);
         }
         let partials = Partials { members, mine: partials, like: self.arrays[&id].base, shape: view.shape().to_vec() };
-        self.add_up(batch, index, Use { id: target, view: &view }, partials, folded + 1)
+        self.combine_partials(batch, index, ArrayView { id: target, view: &view }, partials, folded + 1)
     }
 
-    /// The view whose elements are folded where they are: the first input, or the second factor of a contraction if ranks have
-    /// that and the first rank has the first one.
+    /// The view that is reduced in place: the first input, or the second factor of a contraction if ranks share that
+    /// one while rank 0 has the first.
     fn folded_input(&self, batch: &BatchRef<'_>, index: u32) -> Option<u32> {
         let instr = &batch.instrs[index as usize];
         let first = instr.inputs().first()?.as_view()?;
@@ -151,22 +152,22 @@ impl Planner {
         }
     }
 
-    /// Combines results, which are there from stage `after` on, where the array of the output is.
-    pub(crate) fn add_up(
+    /// Combines results, available from stage `after` on, for the output's owners.
+    pub(crate) fn combine_partials(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
-        target: Use<'_>,
+        target: ArrayView<'_>,
         partials: Partials,
         after: usize,
     ) -> Result<bool> {
         match self.arrays[&target.id].cuts.is_first() {
-            true => self.tree(batch, index, (target.id, target.view), &partials, after),
+            true => self.reduce_tree(batch, index, (target.id, target.view), &partials, after),
             false => self.reduce_scatter(batch, index, (target.id, target.view), &partials.mine, after),
         }
     }
 
-    /// Lets every rank fold its share into a base of its own; returns the stage in which that happens, too.
+    /// Lets every rank reduce its share into a temporary; also returns the stage of that.
     fn partials(
         &mut self,
         batch: &BatchRef<'_>,
@@ -190,10 +191,10 @@ impl Planner {
         }
         let mut partials = Vec::new();
         for (&(rank, part), mask) in shares.iter().zip(places) {
-            let piece = self.piece(id, rank);
+            let shard = self.shard(id, rank);
             let kept = part.without(u32::from(instr.param));
-            let place = self.scratch(rank, &piece.base, kept.extent())?;
-            let from = Place { base: piece.base, view: part.of(source, piece.window.low)? };
+            let place = self.scratch(rank, &shard.base, kept.extent())?;
+            let from = Place { base: shard.base, view: part.of(source, shard.window.low)? };
             let operands: Vec<Local> = [Local::Data(place), Local::Data(from)].into_iter().chain(mask).collect();
             self.stages.push(stage, rank, instr, index, &operands);
             partials.push(Partial { rank, part: kept, place });
@@ -205,14 +206,14 @@ impl Planner {
         Ok((partials, stage))
     }
 
-    /// Room for a result of a rank.
+    /// A temporary on a rank.
     pub(crate) fn scratch(&mut self, rank: usize, like: &Base, shape: &[i64]) -> Result<Place> {
         let view = View::contiguous(shape).map_err(|error| Error::new(status::BATCH, error.0))?;
         Ok(Place { base: self.local_base(rank, like, view.len(), 0), view })
     }
 
-    /// Combines results two by two, until rank 0 has that of all; they are there from stage `after` on.
-    pub(crate) fn tree(
+    /// Combines results along a tree on rank 0; they are available from stage `after` on.
+    pub(crate) fn reduce_tree(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
@@ -240,15 +241,15 @@ impl Planner {
             stage += 1;
         }
         let last = (stage - 1).max(self.after_use(target));
-        let piece = self.piece(target, 0);
-        let out = Place { base: piece.base, view: whole(view, &piece)? };
+        let shard = self.shard(target, 0);
+        let out = Place { base: shard.base, view: whole(view, &shard)? };
         self.put_result(batch, index, last, 0, (out, result));
         self.stages.push_system(last, 0, Opcode::Discard, &result.base);
         self.finish(target, view, last, false);
         Ok(true)
     }
 
-    /// Writes a result where it belongs; operations that change what is there add it.
+    /// Writes a result to the output, or adds it if the operation updates its output.
     pub(crate) fn put_result(
         &mut self,
         batch: &BatchRef<'_>,
@@ -262,12 +263,12 @@ impl Planner {
             true => (Opcode::Add, vec![Local::Data(out), Local::Data(out), Local::Data(result)]),
             false => (Opcode::Copy, vec![Local::Data(out), Local::Data(result)]),
         };
-        let own = Own::new(batch, index, opcode, operands.len());
+        let own = OwnInstr::new(batch, index, opcode, operands.len());
         self.stages.push(stage, rank, &own.instr, own.index, &operands);
     }
 
-    /// A rank combines values that it has two by two, into the first of them.
-    pub(crate) fn combine_pairs(&mut self, combine: &Own, stage: usize, rank: usize, values: &[Place]) {
+    /// Combines values of one rank pairwise, into the first of them.
+    pub(crate) fn combine_pairs(&mut self, combine: &OwnInstr, stage: usize, rank: usize, values: &[Place]) {
         let mut distance = 1;
         while distance < values.len() {
             for left in (0..values.len() - distance).step_by(2 * distance) {
@@ -278,8 +279,8 @@ impl Planner {
         }
     }
 
-    /// The first rank of a group gets the results of the others, and combines them two by two.
-    fn combine_group(&mut self, combine: &Own, stage: usize, partials: &Partials, group: &[usize]) -> Result<()> {
+    /// Sends a group's results to its first rank, which combines them pairwise.
+    fn combine_group(&mut self, combine: &OwnInstr, stage: usize, partials: &Partials, group: &[usize]) -> Result<()> {
         let into = partials.at(group[0])?;
         let mut places = vec![into.place];
         for &member in &group[1..] {
@@ -302,7 +303,7 @@ impl Planner {
         }
     }
 
-    /// Every owner of results gets its part of all ranks' and combines them in the order of ranks, from stage `moved` on.
+    /// Sends every owner its part of all results, from stage `moved` on; it combines them in the order of ranks.
     fn reduce_scatter(
         &mut self,
         batch: &BatchRef<'_>,
@@ -334,8 +335,8 @@ impl Planner {
                 values.push(arrived);
             }
             self.combine_pairs(&combine, stage, rank, &values);
-            let piece = self.piece(target, rank);
-            let out = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+            let shard = self.shard(target, rank);
+            let out = Place { base: shard.base, view: part.of(view, shard.window.low)? };
             self.put_result(batch, index, stage, rank, (out, values[0]));
         }
         unused.extend(partials.iter().map(|partial| (partial.rank, partial.place.base)));
@@ -346,8 +347,9 @@ impl Planner {
         Ok(true)
     }
 
-    /// Results of different ranks, there from stage `after` on, are different elements of an array on rank 0.
-    fn collect(
+    /// Collects results of different ranks, available from stage `after` on, as different elements of an array on rank
+    /// 0.
+    fn gather_results(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
@@ -355,11 +357,11 @@ impl Planner {
         partials: &[Partial],
         after: usize,
     ) -> Result<bool> {
-        let copy = Own::new(batch, index, Opcode::Copy, 2);
+        let copy = OwnInstr::new(batch, index, Opcode::Copy, 2);
         let stage = after.max(self.after_use(target) + 1);
-        let piece = self.piece(target, 0);
+        let shard = self.shard(target, 0);
         for partial in partials {
-            let out = Place { base: piece.base, view: partial.part.of(view, piece.window.low)? };
+            let out = Place { base: shard.base, view: partial.part.of(view, shard.window.low)? };
             if partial.rank == 0 {
                 let operands = [Local::Data(out), Local::Data(partial.place)];
                 self.stages.push(stage, 0, &copy.instr, copy.index, &operands);
@@ -372,7 +374,7 @@ impl Planner {
         Ok(true)
     }
 
-    /// Plans an accumulate. False if it must be brought to one rank.
+    /// Plans an accumulate. False if it must run on one rank.
     pub(crate) fn accumulate(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         if self.by_output(batch, index, &|_, part| *part)? {
             return Ok(true);
@@ -385,7 +387,7 @@ impl Planner {
         let (view, source) = (batch.view(output), batch.view(input));
         let (Some(target), Some(id)) = (batch.base_of(output), batch.base_of(input)) else { return Ok(false) };
         let (target, id) = (target.id, id.id);
-        let written = Use { id: target, view: &view };
+        let written = ArrayView { id: target, view: &view };
         let Some(mut shares) = self.owned_by(&self.owners(written, true), written) else { return Ok(false) };
         shares.sort_by_key(|(_, part)| part.first()[axis]);
         let apart = shares.iter().all(|(_, part)| part.is_whole(view.shape(), !(1 << axis)));
@@ -393,7 +395,7 @@ impl Planner {
             return Ok(false);
         }
         let at = self.fetchable(id);
-        if !self.is_here(id, &source, &shares)? && self.fetch(id, &source, &shares, at)?.is_err() {
+        if !self.is_available(id, &source, &shares)? && self.fetch(id, &source, &shares, at)?.is_err() {
             return Ok(false);
         }
         let mut stage = self.after_use(target);
@@ -403,15 +405,15 @@ impl Planner {
             stage = stage.max(ready);
             places.push(place);
         }
-        let copy = Own::new(batch, index, Opcode::Copy, 2);
+        let copy = OwnInstr::new(batch, index, Opcode::Copy, 2);
         let mut partials = Vec::new();
         let mut outs = Vec::new();
         for ((rank, part), place) in shares.iter().zip(places) {
-            let piece = self.piece(target, *rank);
-            let out = Place { base: piece.base, view: part.of(&view, piece.window.low)? };
+            let shard = self.shard(target, *rank);
+            let out = Place { base: shard.base, view: part.of(&view, shard.window.low)? };
             self.stages.push(stage, *rank, instr, index, &[Local::Data(out), Local::Data(place)]);
             let last = out.view.slice(axis, Some(-1), None, 1).map_err(|error| Error::new(status::BATCH, error.0))?;
-            let total = self.scratch(*rank, &piece.base, last.shape())?;
+            let total = self.scratch(*rank, &shard.base, last.shape())?;
             let operands = [Local::Data(total), Local::Data(Place { base: out.base, view: last })];
             self.stages.push(stage, *rank, &copy.instr, copy.index, &operands);
             partials.push(Partial { rank: *rank, part: *part, place: total });
@@ -423,7 +425,7 @@ impl Planner {
         Ok(true)
     }
 
-    /// Adds to what each rank accumulated the total of all before it; returns the last stage.
+    /// Adds the total of all lower ranks to each rank's accumulate; returns the last stage.
     fn scan(
         &mut self,
         batch: &BatchRef<'_>,
@@ -435,7 +437,7 @@ impl Planner {
         let combine = combiner(batch, index)?;
         let (mut stage, mut distance) = (first + 1, 1);
         while distance < totals.len() {
-            // The last one first, as each takes what the others had before this stage.
+            // From the last one down: each adds the value that its source had before this stage.
             for right in (distance..totals.len()).rev() {
                 let (from, into) = (&totals[right - distance], &totals[right]);
                 let arrived = self.scratch(into.rank, &from.place.base, from.place.view.shape())?;
@@ -464,24 +466,24 @@ impl Planner {
     }
 }
 
-/// The array that says which elements a masked reduction takes, or the other factor of a contraction, and its view.
+/// The mask of a masked reduction, or the other factor of a contraction, and its view.
 fn beside(batch: &BatchRef<'_>, index: u32, input: u32) -> Option<(u64, View)> {
     let [first, second] = batch.instrs[index as usize].inputs() else { return None };
     let other = if first.as_view() == Some(input) { second } else { first }.as_view()?;
     Some((batch.base_of(other)?.id, batch.view(other)))
 }
 
-/// The instruction that combines two results; those of methods and of sums into places are added.
-pub(crate) fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<Own> {
+/// The instruction that combines two results: an addition for methods and scatter-adds.
+pub(crate) fn combiner(batch: &BatchRef<'_>, index: u32) -> Result<OwnInstr> {
     let opcode = batch.instrs[index as usize].opcode;
     if opcode.is_extension() || opcode == Opcode::ScatterAdd {
-        return Ok(Own::new(batch, index, Opcode::Add, 3));
+        return Ok(OwnInstr::new(batch, index, Opcode::Add, 3));
     }
     let combiner = opcode.combiner().ok_or_else(|| Error::new(status::BATCH, format!("{opcode} combines nothing")))?;
-    Ok(Own::new(batch, index, combiner, 3))
+    Ok(OwnInstr::new(batch, index, combiner, 3))
 }
 
-/// All of a view in a piece.
-fn whole(view: &View, piece: &Piece) -> Result<View> {
-    IndexBox::whole(view.shape()).of(view, piece.window.low)
+/// The whole view within a shard.
+fn whole(view: &View, shard: &Shard) -> Result<View> {
+    IndexBox::whole(view.shape()).of(view, shard.window.low)
 }

@@ -1,35 +1,35 @@
-//! Where arrays and iteration spaces are cut: rank `r` owns the elements from `cuts.at(r)` to before `cuts.at(r + 1)`. Cuts are
-//! formulas, so that they take as much memory on thousands of ranks as on two.
+//! Cuts of arrays and iteration spaces: rank `r` owns the elements from `cuts.at(r)` to before `cuts.at(r + 1)`. Cuts
+//! are formulas, so their size does not depend on the number of ranks.
 
 use crate::plan::boxes::Span;
 use bh_bytecode::{Base, BatchRef, View};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How much of the work each rank gets.
+/// Each rank's weight in the distribution of work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     ranks: usize,
-    /// `None` if all are equal.
+    /// `None` if all weights are equal.
     uneven: Option<Arc<Uneven>>,
 }
 
-/// Weights that differ.
+/// Unequal weights.
 #[derive(Debug, PartialEq)]
 struct Uneven {
     each: Vec<f64>,
-    /// The sums of those up to each rank.
+    /// Sums of the weights up to and including each rank's.
     sums: Vec<f64>,
     smallest: f64,
 }
 
 impl Weights {
-    /// The same for all.
+    /// Equal weights.
     pub fn even(ranks: usize) -> Weights {
         Weights { ranks, uneven: None }
     }
 
-    /// Given weights, one for each rank: finite, not negative, and not all 0.
+    /// The given weights, one per rank. `None` unless they are finite, not negative, and not all 0.
     pub fn given(weights: Vec<f64>) -> Option<Weights> {
         let fit = weights.iter().all(|&weight| weight >= 0.0 && weight.is_finite());
         if !fit || weights.iter().all(|&weight| weight == 0.0) {
@@ -48,12 +48,12 @@ impl Weights {
         Some(Weights { ranks, uneven: Some(Arc::new(Uneven { each: weights, sums, smallest })) })
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// Are they the same, at a glance? Those of one planner are.
+    /// Are they identical? A quick test: one planner's weights share memory.
     fn are(&self, other: &Weights) -> bool {
         let same = match (&self.uneven, &other.uneven) {
             (None, None) => true,
@@ -63,7 +63,7 @@ impl Weights {
         same && self.ranks == other.ranks
     }
 
-    /// By rank; none if all are equal.
+    /// The weights by rank; empty if all are equal.
     pub fn as_slice(&self) -> &[f64] {
         match self.uneven.as_deref() {
             None => &[],
@@ -71,7 +71,7 @@ impl Weights {
         }
     }
 
-    /// The first of `count` things that a rank gets.
+    /// The first of `count` items that a rank gets.
     fn first(&self, count: i64, rank: usize) -> i64 {
         if rank == 0 || rank >= self.ranks {
             return if rank == 0 { 0 } else { count };
@@ -87,7 +87,7 @@ impl Weights {
         }
     }
 
-    /// No rank gets fewer of `count` things.
+    /// A lower limit for the items, of `count`, that any rank gets.
     fn least(&self, count: i64) -> i64 {
         match self.uneven.as_deref() {
             None => count / self.ranks.max(1) as i64,
@@ -98,7 +98,7 @@ impl Weights {
     }
 }
 
-/// Numbers that follow the rows that ranks get: `base + step · (the rank's first row)`, between `low` and `high`.
+/// A number for each rank that is linear in its first row, `base + step · row`, clamped to `low` and `high`.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     rows: i64,
@@ -119,14 +119,14 @@ impl Line {
     }
 }
 
-/// How the numbers of the ranks but the first come about.
+/// The numbers of all ranks except for the first.
 #[derive(Clone, Debug)]
 enum Inner {
     Line(Line),
     Listed(Arc<[i64]>),
 }
 
-/// What each rank begins with: 0 for the first, `end` behind the last, and never less than the rank before.
+/// Non-decreasing numbers for all ranks: 0 for the first, `end` behind the last.
 #[derive(Clone, Debug)]
 struct Marks {
     ranks: usize,
@@ -135,7 +135,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Of a line in its simplest form: limits are what the second rank and the last begin with.
+    /// A line in normal form: its limits are the numbers of the second rank and the last.
     fn line(end: i64, mut line: Line) -> Marks {
         let ranks = line.weights.ranks;
         let last = ranks.saturating_sub(1).max(1);
@@ -155,7 +155,7 @@ impl Marks {
         }
     }
 
-    /// What is above `low`, divided by `step` and rounded up; between 0 and `end`.
+    /// Each number minus `low`, divided by `step` and rounded up; clamped to 0 and `end`.
     fn divided(&self, low: i64, step: i64, end: i64) -> Marks {
         let up = |number: i64| -(low - number).div_euclid(step);
         self.mapped(
@@ -165,13 +165,13 @@ impl Marks {
         )
     }
 
-    /// Every number times `step`, and `start` more; between 0 and `end`.
+    /// `start` plus each number times `step`; clamped to 0 and `end`.
     fn multiplied(&self, start: i64, step: i64, end: i64) -> Marks {
         let one = |number: i64| (start + number * step).clamp(0, end);
         self.mapped(end, one, |line| Some((start + line.base * step, line.step * step)))
     }
 
-    /// Numbers that `one` makes, which must not decrease. `straight`: base and step of what it makes of a line, if that is one.
+    /// Maps each number; results must not decrease. `straight`: base and step of a mapped line, if it is linear.
     fn mapped(&self, end: i64, one: impl Fn(i64) -> i64, straight: impl Fn(&Line) -> Option<(i64, i64)>) -> Marks {
         if let Inner::Line(line) = &self.inner
             && let Some((base, step)) = straight(line)
@@ -183,13 +183,14 @@ impl Marks {
         Marks { ranks: self.ranks, end, inner: Inner::Listed(list) }
     }
 
-    /// How many ranks begin with at most this number; the end counts as a rank.
+    /// How many ranks have at most this number; the end counts as a rank.
     fn up_to(&self, number: i64) -> usize {
         first_of(0..self.ranks + 1, |rank| self.at(rank) > number)
     }
 }
 
-/// The first of some ranks for which something holds that holds for all behind it; the end if there is none.
+/// The first rank for which `holds` is true; the range's end if there is none. `holds` must also be true for all ranks
+/// behind it.
 pub fn first_of(ranks: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (ranks.start, ranks.end.max(ranks.start));
     while low < high {
@@ -219,33 +220,33 @@ impl PartialEq for Marks {
 pub struct Cuts(Marks);
 
 impl Cuts {
-    /// Cuts at these elements, which must not decrease.
+    /// Cuts at these elements, in non-decreasing order.
     #[cfg(test)]
     pub fn new(cuts: Vec<i64>) -> Cuts {
         let (ranks, end) = (cuts.len() - 1, cuts[cuts.len() - 1]);
         Cuts(Marks { ranks, end, inner: Inner::Listed(cuts.into()) })
     }
 
-    /// Everything on rank 0.
+    /// All elements on rank 0.
     pub fn first(len: i64, ranks: usize) -> Cuts {
         let line = Line { rows: 0, weights: Weights::even(ranks), base: len, step: 0, low: len, high: len };
         Cuts(Marks::line(len, line))
     }
 
-    /// Whole rows of `row` elements, shared out by weight.
+    /// Whole rows of `row` elements, distributed by weight.
     pub fn rows(len: i64, row: i64, weights: &Weights) -> Cuts {
         let row = row.clamp(1, len.max(1));
-        // What does not fill a row belongs to the last one.
+        // Elements behind the last whole row belong to the last row.
         let rows = (len / row).max(1);
         Cuts(Marks::line(len, Line { rows, weights: weights.clone(), base: 0, step: row, low: 0, high: rows * row }))
     }
 
-    /// How these cut every `step`th thing from one on.
+    /// The cuts of `count` items that correspond to every `step`th element from `first` on.
     pub fn part(&self, first: i64, step: i64, count: i64) -> Cuts {
         Cuts(self.0.divided(first, step, count))
     }
 
-    /// Appends them to a description.
+    /// Appends the cuts to a description.
     pub fn describe(&self, words: &mut Vec<u64>) {
         words.push(self.0.end as u64);
         match &self.0.inner {
@@ -264,17 +265,17 @@ impl Cuts {
         Span::new(self.0.at(rank), self.0.at(rank + 1))
     }
 
-    /// The first elements by rank, and the length: for those who look up many.
+    /// The first element of each rank, and the length: faster for many look-ups.
     pub fn list(&self) -> Vec<i64> {
         (0..=self.0.ranks).map(|rank| self.0.at(rank)).collect()
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.0.ranks
     }
 
-    /// Are they all between rows of this many elements?
+    /// Are all cuts multiples of `row`?
     pub fn are_between(&self, row: i64) -> bool {
         let between = |number: i64| number % row == 0;
         let straight = match &self.0.inner {
@@ -284,12 +285,12 @@ impl Cuts {
         straight && between(self.0.end) || (0..=self.0.ranks).all(|rank| between(self.0.at(rank)))
     }
 
-    /// Is everything on rank 0?
+    /// Are all elements on rank 0?
     pub fn is_first(&self) -> bool {
         self.0.at(1) == self.0.end
     }
 
-    /// The ranks from the first that owns elements of a span to the last.
+    /// The range from the first to the last rank that owns elements of a span.
     pub fn range(&self, span: Span) -> Range<usize> {
         if span.is_empty() || self.0.end == 0 {
             return 0..0;
@@ -304,7 +305,8 @@ impl Cuts {
         self.range(span).filter(move |&rank| cuts.0.at(rank + 1) > cuts.0.at(rank).max(span.low))
     }
 
-    /// If cuts of other arrays may be as far from these on many ranks: the ranks from one row to the next of which both do.
+    /// The ranks along which these cuts and another array's advance by constant steps for each row. `None` if the cuts
+    /// do not follow the same rows.
     pub fn beside(&self, other: &Cuts) -> Option<Range<usize>> {
         let (Inner::Line(one), Inner::Line(two)) = (&self.0.inner, &other.0.inner) else { return None };
         if one.rows != two.rows
@@ -325,7 +327,7 @@ impl Cuts {
         Some(one.start.max(two.start)..one.end.min(two.end))
     }
 
-    /// The least rows that a rank gets where rows are shared out.
+    /// The fewest rows of any rank; 0 if the cuts do not follow rows.
     pub fn least_rows(&self) -> i64 {
         match &self.0.inner {
             Inner::Line(line) => line.weights.least(line.rows),
@@ -333,16 +335,16 @@ impl Cuts {
         }
     }
 
-    /// The least rows of this many elements that a rank gets, as far as that is known.
+    /// The fewest rows of this many elements of any rank, if known; otherwise 0.
     pub fn fewest(&self, row: i64) -> i64 {
         match self.least_rows() {
-            // The cut between two ranks is a number.
+            // The single cut between two ranks may be a constant.
             0 if self.0.ranks == 2 => self.own(0).len().min(self.own(1).len()) / row.max(1),
             rows => rows,
         }
     }
 
-    /// The rows that a rank gets where rows are shared out.
+    /// The rows of a rank; 0 if the cuts do not follow rows.
     pub fn rows_of(&self, rank: usize) -> i64 {
         match &self.0.inner {
             Inner::Line(Line { rows, weights, .. }) => weights.first(*rows, rank + 1) - weights.first(*rows, rank),
@@ -350,7 +352,7 @@ impl Cuts {
         }
     }
 
-    /// By how many elements the cut moves with each row; 0 if it does not follow rows.
+    /// The distance of cuts in elements per row; 0 if the cuts do not follow rows.
     pub fn step(&self) -> i64 {
         match &self.0.inner {
             Inner::Line(line) => line.step,
@@ -358,7 +360,7 @@ impl Cuts {
         }
     }
 
-    /// About what they take in memory.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         match &self.0.inner {
             Inner::Line(_) => 0,
@@ -367,11 +369,11 @@ impl Cuts {
     }
 }
 
-/// Where the outermost dimension of an iteration space with more than one index is cut.
+/// The cuts of an iteration space along its outermost dimension with more than one index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parts {
     dim: usize,
-    /// The first index of each rank, and the extent behind the last.
+    /// The first index of each rank, and the extent.
     firsts: Marks,
 }
 
@@ -381,7 +383,7 @@ pub fn outermost(shape: &[i64]) -> Option<usize> {
 }
 
 impl Parts {
-    /// How the cuts of a base cut a view of it; `None` if the view's rows do not follow the base's.
+    /// The cuts of a view that correspond to those of its base; `None` if the view's rows do not follow the base's.
     pub fn of(view: &View, cuts: &Cuts) -> Option<Parts> {
         if cuts.is_first() {
             return None;
@@ -394,19 +396,19 @@ impl Parts {
         }
         Some(Parts { dim, firsts: cuts.0.divided(low, step, extent) })
     }
-    /// The same without the dimensions in `mask`; `None` if the cut one is among them.
+    /// The same without the dimensions in `mask`; `None` if these include the cut one.
     pub fn without(&self, mask: u32) -> Option<Parts> {
         let kept = (0..self.dim).filter(|dim| mask >> dim & 1 == 0).count();
         (mask >> self.dim & 1 == 0).then(|| Parts { dim: kept, firsts: self.firsts.clone() })
     }
 
-    /// The same for an input of this shape with further dimensions in `mask`.
+    /// The same for an input of this shape with additional dimensions in `mask`.
     pub fn widen(&self, mask: u32, shape: &[i64]) -> Option<Parts> {
         let dim = (0..shape.len()).filter(|dim| mask >> dim & 1 == 0).nth(self.dim)?;
         Some(Parts { dim, firsts: self.firsts.clone() })
     }
 
-    /// The cuts of a base of `len` elements that suit a view of it, between rows where that is possible.
+    /// The cuts of a base of `len` elements that correspond to those of a view of it, between rows if possible.
     pub fn cuts(&self, view: &View, len: i64) -> Option<Cuts> {
         let step = *view.stride().get(self.dim)?;
         let low = view.extent()?.0;
@@ -417,24 +419,25 @@ impl Parts {
             return None;
         }
         let reach: i64 = steps_inside(view, self.dim).map(|(extent, inner)| (extent - 1) * inner).sum();
-        // What comes before the view in its row goes with the row.
+        // A row includes the elements before the view in it.
         let margin = if low % step + reach < step { low % step } else { 0 };
         Some(Cuts(self.firsts.multiplied(low - margin, step, len)))
     }
 }
 
-/// Extents and lengths of the strides of the dimensions inside of `dim` that have more than one index.
+/// Extents and absolute strides of the dimensions inside of `dim` with more than one index.
 fn steps_inside(view: &View, dim: usize) -> impl Iterator<Item = (i64, i64)> + '_ {
     let dims = view.shape().iter().zip(view.stride()).skip(dim + 1);
     dims.filter(|&(&extent, _)| extent > 1).map(|(&extent, step)| (extent, step.abs()))
 }
 
-/// Does an output view, which has no element twice, cover its base?
+/// Does an output view cover its base? Output views have no element twice.
 pub(crate) fn covers(batch: &BatchRef<'_>, view: u32) -> bool {
     batch.base_of(view).is_some_and(|base| base.len == batch.views[view as usize].len)
 }
 
-/// Elements per row: what the base says, or the step of the view that it is first written through, if all is one row.
+/// Elements per row: the base's hint, or, if that is a single row, the outermost stride of the view that first writes
+/// it.
 pub(crate) fn row_of(base: &Base, view: Option<&View>) -> i64 {
     let step = view.and_then(|view| Some(view.stride()[outermost(view.shape())?].abs()));
     let several = base.row_hint > 0 && base.row_hint < base.len;
@@ -492,9 +495,9 @@ mod tests {
         assert_eq!(row_of(&Base { row_hint: 4, ..base }, None), 4);
     }
 
-    /// Cuts as formulas are those that a list has.
+    /// Cuts as formulas equal those in a list.
     #[test]
-    fn formulas_are_what_each_rank_would_compute() {
+    fn formulas_equal_lists() {
         let weights =
             [Weights::even(1), Weights::even(5), Weights::even(16), Weights::given(vec![1.0, 3.0, 0.2, 1.0]).unwrap()];
         for weights in &weights {

@@ -1,43 +1,38 @@
-//! Plans: where arrays are cut, who computes what, and what must move for it. Every rank has the same planner.
+//! Plans: the cuts of arrays, the work of ranks, and the transfers for it. Every rank has the same planner.
 
+mod adopted;
 pub mod align;
-pub mod alone;
-#[cfg(test)]
-mod apart;
 pub mod array;
 pub mod boxes;
+mod broadcast;
 pub mod choice;
 pub mod columns;
-pub mod dealing;
+pub mod coverage;
 pub mod exchange;
 pub mod fetch;
 pub mod fold;
 pub mod grid;
-pub mod held;
-mod homes;
 pub mod layout;
-pub mod mesh;
-pub mod meshed;
-pub mod meshfold;
-pub mod meshmove;
-mod meshwork;
 pub mod methods;
-pub mod near;
 pub mod operate;
 #[cfg(debug_assertions)]
 pub mod order;
 pub mod overlap;
 pub mod panels;
 pub mod partial;
+#[cfg(test)]
+mod per_rank;
 pub mod planner;
 pub mod plans;
 pub mod product;
 pub mod rates;
-pub mod recut;
-pub mod round;
+pub mod redistribute;
 pub mod settings;
+pub mod single_rank;
+pub mod sort_select;
 pub mod stage;
 pub mod stages;
 pub mod tall;
 #[cfg(debug_assertions)]
 pub mod versions;
+pub mod workers;

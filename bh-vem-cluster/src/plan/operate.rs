@@ -1,12 +1,12 @@
-//! Plans operations: who computes what, and what must move for it.
+//! Plans operations: the work of each rank, and the transfers for it.
 
 use crate::plan::boxes::{IndexBox, span_of};
-use crate::plan::held::{Has, Runs};
+use crate::plan::coverage::{Coverage, CoverageRuns};
 use crate::plan::layout::Parts;
 use crate::plan::layout::covers;
-use crate::plan::near::{BoxOf, Crowd, Use};
 use crate::plan::planner::{Planned, Planner, Share};
 use crate::plan::stage::{Local, Place};
+use crate::plan::workers::{ArrayView, BoxOf, Workers};
 use bh_bytecode::methods;
 use bh_bytecode::{BatchRef, Instr, Kind, Opcode, Operand, View};
 use bh_core::error::Result;
@@ -14,10 +14,10 @@ use bh_core::error::Result;
 impl Planner {
     pub(crate) fn operate(&mut self, batch: &BatchRef<'_>, index: u32, instr: &Instr) -> Result<Planned> {
         let shape = |operand: usize| instr.inputs()[operand].as_view().map_or(&[][..], |view| batch.shape(view));
-        if self.on_mesh(batch, index)? {
+        if self.on_grid(batch, index)? {
             return Ok(Planned::Done);
         }
-        self.leave_meshes(batch, instr)?;
+        self.operands_to_rows(batch, instr)?;
         let same: BoxOf<'_> = &|_, part| *part;
         let (planned, risk) = match instr.opcode.kind() {
             Kind::Elementwise | Kind::Generator => (self.by_output(batch, index, same)?, Planned::Done),
@@ -50,12 +50,12 @@ impl Planner {
             _ => (false, Planned::Risky),
         };
         if !planned {
-            self.bring_together(batch, index)?;
+            self.run_on_one_rank(batch, index)?;
         }
         Ok(risk)
     }
 
-    /// How the inputs' cuts cut the work.
+    /// The cuts of the work that correspond to those of the inputs.
     pub(crate) fn input_parts(&self, batch: &BatchRef<'_>, instr: &Instr) -> Option<Parts> {
         instr.inputs().iter().filter_map(|operand| operand.as_view()).find_map(|view| {
             let array = self.arrays.get(&batch.base_of(view)?.id)?;
@@ -63,7 +63,7 @@ impl Planner {
         })
     }
 
-    /// Can all ranks compute a small array for themselves, as they have all that it depends on?
+    /// Can all ranks compute a small array, because all have its inputs?
     fn is_everywhere(&self, batch: &BatchRef<'_>, instr: &Instr, target: u64) -> bool {
         let here = |view: u32| match batch.base_of(view) {
             Some(base) => self.arrays.get(&base.id).is_some_and(|array| array.everywhere),
@@ -78,8 +78,7 @@ impl Planner {
             && instr.inputs().iter().filter_map(|operand| operand.as_view()).all(here)
     }
 
-    /// Every rank computes what it owns of the output, and fetches what it needs for that. False if that cannot be done
-    /// box by box.
+    /// Plans an operation by the owners of its output, which fetch the operands. False if this takes too many boxes.
     pub(crate) fn by_output(&mut self, batch: &BatchRef<'_>, index: u32, box_of: BoxOf<'_>) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
         let Some(output) = instr.outputs().first().and_then(|operand| operand.as_view()) else { return Ok(false) };
@@ -96,12 +95,12 @@ impl Planner {
         let target = self.target(batch, index, output, parts.as_ref())?;
         match self.go_ahead(batch, index, target, fresh) {
             None => self.by_reach(batch, index, (target, output), parts.as_ref(), box_of),
-            Some(held) => {
+            Some(valid_runs) => {
                 let planned = self.by_reach(batch, index, (target, output), parts.as_ref(), box_of);
                 if let Some(array) = self.arrays.get_mut(&target) {
                     array.draw_back();
                     if !matches!(planned, Ok(true)) {
-                        array.held = held;
+                        array.valid_runs = valid_runs;
                     }
                 }
                 planned
@@ -109,9 +108,9 @@ impl Planner {
         }
     }
 
-    /// Lets ranks write elements of their neighbours, too, that later instructions of the program read. What they had before; `None`
-    /// if they write their own.
-    fn go_ahead(&mut self, batch: &BatchRef<'_>, index: u32, target: u64, fresh: bool) -> Option<Runs> {
+    /// Lets ranks also write elements of their neighbours that later instructions read. Returns the valid elements
+    /// before; `None` if ranks write only their own.
+    fn go_ahead(&mut self, batch: &BatchRef<'_>, index: u32, target: u64, fresh: bool) -> Option<CoverageRuns> {
         let (up, down) = self.hints.ahead(index)?;
         let instr = &batch.instrs[index as usize];
         let output = instr.outputs().first()?.as_view()?;
@@ -119,14 +118,14 @@ impl Planner {
         let mut inputs = instr.inputs().iter().filter_map(|operand| operand.as_view());
         let reads = instr.opcode.reads_output() || inputs.any(|view| base(view) == base(output));
         let array = self.arrays.get_mut(&target)?;
-        if array.small || array.fixed || array.passing || array.extension != (0, 0) || array.cuts.is_first() {
+        if array.small || array.fixed || array.temporary || array.extension != (0, 0) || array.cuts.is_first() {
             return None;
         }
-        let (held, rows) = (array.held.clone(), (up * array.row, down * array.row));
-        array.reach_out(rows, fresh, covers(batch, output) && !reads).then_some(held)
+        let (valid_runs, rows) = (array.valid_runs.clone(), (up * array.row, down * array.row));
+        array.reach_out(rows, fresh, covers(batch, output) && !reads).then_some(valid_runs)
     }
 
-    /// Every rank computes what it owns of the output, or reaches of it.
+    /// Plans the elements that ranks own of the output, and their extension.
     fn by_reach(
         &mut self,
         batch: &BatchRef<'_>,
@@ -136,23 +135,23 @@ impl Planner {
         box_of: BoxOf<'_>,
     ) -> Result<bool> {
         let (instr, view) = (&batch.instrs[index as usize], batch.view(output));
-        let aim = Use { id: target, view: &view };
+        let aim = ArrayView { id: target, view: &view };
         let everywhere = self.is_everywhere(batch, instr, target);
-        let crowd = match everywhere {
-            true => Crowd::everywhere(self.ranks()),
-            false => self.crowd(batch, instr, aim, box_of),
+        let workers = match everywhere {
+            true => Workers::everywhere(self.ranks()),
+            false => self.workers(batch, instr, aim, box_of),
         };
-        let Some(shares) = self.some_shares(&crowd, aim) else { return Ok(false) };
+        let Some(shares) = self.representative_shares(&workers, aim) else { return Ok(false) };
         let mut others = Vec::new();
         for other in instr.outputs()[1..].iter().filter_map(|operand| operand.as_view()) {
             let (id, view) = (self.target(batch, index, other, parts)?, batch.view(other));
-            // Each rank makes the same part of all outputs, which all ranks know of each other.
+            // Each rank must compute the same box of all outputs, and all ranks know that.
             let (one, own) = (&self.arrays[&id], &self.arrays[&target]);
-            let alike = view == batch.view(output)
+            let uniform = view == batch.view(output)
                 && one.cuts == own.cuts
                 && (one.small, one.extension) == (own.small, own.extension)
                 && self.is_everywhere(batch, instr, id) == everywhere;
-            if !alike {
+            if !uniform {
                 return Ok(false);
             }
             others.push((id, view));
@@ -165,16 +164,16 @@ impl Planner {
         if !shares.iter().all(|(_, part)| part.is_whole(view.shape(), axes)) {
             return Ok(false);
         }
-        self.compute(batch, index, (aim, &others), (&crowd, &shares), box_of)
+        self.compute(batch, index, (aim, &others), (&workers, &shares), box_of)
     }
 
-    /// Fetches the operands of shares and appends the instruction to the batches of their ranks; `others` are further outputs.
+    /// Fetches the operands of shares, and appends the instruction to the ranks' batches. `others`: further outputs.
     fn compute(
         &mut self,
         batch: &BatchRef<'_>,
         index: u32,
-        (target, others): (Use<'_>, &[(u64, View)]),
-        (crowd, shares): (&Crowd, &[Share]),
+        (target, others): (ArrayView<'_>, &[(u64, View)]),
+        (workers, shares): (&Workers, &[Share]),
         box_of: BoxOf<'_>,
     ) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
@@ -191,12 +190,12 @@ impl Planner {
                 }
             }
         }
-        if !self.bring(crowd, target, &sources, box_of)? {
+        if !self.bring(workers, target, &sources, box_of)? {
             return Ok(false);
         }
         let mut stage = self.after_use(target.id);
         for (place, id, view) in &sources {
-            let Some(needs) = self.needs(crowd, target, (*place, Use { id: *id, view }), box_of)? else {
+            let Some(needs) = self.needs(workers, target, (*place, ArrayView { id: *id, view }), box_of)? else {
                 return Ok(false);
             };
             let mut locals = Vec::with_capacity(mine.len());
@@ -209,54 +208,71 @@ impl Planner {
             }
             inputs.push((*place, locals));
         }
-        let written = || std::iter::once((target.id, target.view)).chain(others.iter().map(|(id, view)| (*id, view)));
-        // Fetching from the arrays that are written lasts until the elements are there.
-        stage = written().map(|(id, _)| self.after_use(id)).fold(stage, usize::max);
-        for (number, (rank, part)) in mine.iter().enumerate() {
-            let mut operands = Vec::with_capacity(instr.operands().len());
-            for (id, view) in written() {
-                let piece = self.piece(id, *rank);
-                operands.push(Local::Data(Place { base: piece.base, view: part.of(view, piece.window.low)? }));
-            }
-            operands.extend(instr.inputs().iter().map(|&operand| Local::Same(operand)));
-            for (place, locals) in &inputs {
-                operands[1 + others.len() + place] = locals[number];
-            }
-            self.stages.push(stage, *rank, instr, index, &operands);
+        let written: Vec<(u64, View)> =
+            std::iter::once((target.id, *target.view)).chain(others.iter().copied()).collect();
+        // A fetch from an output must end before the output changes.
+        stage = written.iter().map(|(id, _)| self.after_use(*id)).fold(stage, usize::max);
+        for (number, share) in mine.iter().enumerate() {
+            let locals: Vec<(usize, Local)> = inputs.iter().map(|(place, all)| (*place, all[number])).collect();
+            self.push_share(batch, index, (*share, stage), &written, &locals)?;
         }
         for (_, id, _) in &sources {
             self.reads(*id, stage);
         }
-        for (id, view) in written() {
-            self.finish(id, view, stage, crowd.everywhere);
+        for (id, view) in &written {
+            self.finish(*id, view, stage, workers.everywhere);
         }
         Ok(true)
     }
 
-    /// Brings operands to the ranks that need them; false if that cannot be done box by box.
+    /// Appends the instruction for a share to its rank's batch of a stage. `inputs`: the operands that differ from the
+    /// program's, by place among the inputs.
+    fn push_share(
+        &mut self,
+        batch: &BatchRef<'_>,
+        index: u32,
+        ((rank, part), stage): (Share, usize),
+        written: &[(u64, View)],
+        inputs: &[(usize, Local)],
+    ) -> Result<()> {
+        let instr = &batch.instrs[index as usize];
+        let mut operands = Vec::with_capacity(instr.operands().len());
+        for (id, view) in written {
+            let shard = self.shard(*id, rank);
+            operands.push(Local::Data(Place { base: shard.base, view: part.of(view, shard.window.low)? }));
+        }
+        operands.extend(instr.inputs().iter().map(|&operand| Local::Same(operand)));
+        for &(place, local) in inputs {
+            operands[written.len() + place] = local;
+        }
+        self.stages.push(stage, rank, instr, index, &operands);
+        Ok(())
+    }
+
+    /// Brings operands to the ranks that need them; false if this takes too many boxes.
     fn bring(
         &mut self,
-        crowd: &Crowd,
-        target: Use<'_>,
+        workers: &Workers,
+        target: ArrayView<'_>,
         sources: &[(usize, u64, View)],
         box_of: BoxOf<'_>,
     ) -> Result<bool> {
         let mut at = None;
         for (place, id, view) in sources {
-            let Some(needs) = self.needs(crowd, target, (*place, Use { id: *id, view }), box_of)? else {
+            let Some(needs) = self.needs(workers, target, (*place, ArrayView { id: *id, view }), box_of)? else {
                 return Ok(false);
             };
-            if !self.is_here(*id, view, &needs.shares)? {
+            if !self.is_available(*id, view, &needs.shares)? {
                 at = at.max(Some(self.fetchable(*id)));
             }
         }
         let Some(mut at) = at else { return Ok(true) };
         for (place, id, view) in sources {
-            let Some(needs) = self.needs(crowd, target, (*place, Use { id: *id, view }), box_of)? else {
+            let Some(needs) = self.needs(workers, target, (*place, ArrayView { id: *id, view }), box_of)? else {
                 return Ok(false);
             };
-            if !self.is_here(*id, view, &needs.shares)? {
-                // What a piece that grew for the operand before has can be sent from one stage later.
+            if !self.is_available(*id, view, &needs.shares)? {
+                // A shard that grew for an earlier operand can be sent one stage later.
                 at = at.max(self.fetchable(*id));
                 if self.fetch_needs(*id, view, &needs, at)?.is_err() {
                     return Ok(false);
@@ -266,16 +282,16 @@ impl Planner {
         Ok(true)
     }
 
-    /// Notes that a view of an array was written by what is no part of a plan: the program, a file, an exchange.
-    pub(crate) fn take_in(&mut self, target: u64, view: &View) {
+    /// Records a write that is no part of a plan: by the program, a file or an exchange.
+    pub(crate) fn note_external_write(&mut self, target: u64, view: &View) {
         #[cfg(debug_assertions)]
         if let Some(array) = self.arrays.get(&target) {
-            self.stages.versions.take_in(array, view);
+            self.stages.versions.note_external_write(array, view);
         }
         self.finish(target, view, 0, false);
     }
 
-    /// Notes that a view of an array was written by its owners, or by all ranks.
+    /// Records that owners, or all ranks if `everywhere`, wrote a view.
     pub(crate) fn finish(&mut self, target: u64, view: &View, stage: usize, everywhere: bool) {
         if let Some(array) = self.arrays.get_mut(&target) {
             array.everywhere = everywhere;
@@ -284,11 +300,11 @@ impl Planner {
         }
         self.wrote(target, span_of(view), stage);
         if let (true, Some(array)) = (everywhere, self.arrays.get_mut(&target)) {
-            array.held = Runs::new(array.cuts.ranks(), Has::Around(0, 0));
+            array.valid_runs = CoverageRuns::new(array.cuts.ranks(), Coverage::Around(0, 0));
         }
     }
 
-    /// Makes the arrays of the inputs known.
+    /// Registers the arrays of the inputs.
     pub(crate) fn know_inputs(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
         for view in instr.inputs().iter().filter_map(|operand| operand.as_view()) {
             if let Some(base) = batch.base_of(view) {
@@ -298,7 +314,7 @@ impl Planner {
     }
 }
 
-/// Is it a scalar program, in other memory than what it reads?
+/// Is it a scalar program whose outputs and inputs are in different bases?
 fn is_by_element(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     let base = |operand: &Operand| operand.as_view().map(|view| batch.views[view as usize].base);
     let apart = |output: &Operand| instr.inputs().iter().all(|input| base(input) != base(output));
@@ -307,7 +323,7 @@ fn is_by_element(batch: &BatchRef<'_>, instr: &Instr) -> bool {
         && instr.outputs().iter().all(apart)
 }
 
-/// Do all ranks have a part of an operation, for which they need what they own of its inputs?
+/// Do all ranks compute a part of an operation, from the inputs' elements that they own?
 pub(crate) fn is_done_by_all(batch: &BatchRef<'_>, instr: &Instr, small_bytes: u64) -> bool {
     let parted = match instr.opcode.kind() {
         Kind::System => false,
@@ -322,7 +338,7 @@ pub(crate) fn is_done_by_all(batch: &BatchRef<'_>, instr: &Instr, small_bytes: u
     parted && outputs.any(|base| base.bytes() > small_bytes)
 }
 
-/// Does a method make each line along the last axis of that line of its input?
+/// Does a method compute each line of its output, along the last axis, from the same line of its input?
 fn is_by_line(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     const METHODS: [&str; 4] = ["sort", "argsort", "fft", "ifft"];
     let named =
@@ -336,11 +352,11 @@ fn is_by_line(batch: &BatchRef<'_>, instr: &Instr) -> bool {
         && batch.shape(output).len() > 1
 }
 
-/// The part of a factor of a matrix product that a part of the product needs; either factor may be a vector.
+/// The box of a factor that a box of a matrix product needs. Either factor may be a vector.
 fn factor(operand: usize, part: &IndexBox, shapes: [&[i64]; 2]) -> IndexBox {
     let whole = IndexBox::whole(shapes[operand]);
     let matrix = shapes[operand].len() == 2;
-    // Rows of the product are rows of the left factor; its last dimension is that of the right one.
+    // Rows of the product are rows of the left factor; its last dimension is the right factor's.
     let dim = if operand == 0 { 0 } else { part.first().len().wrapping_sub(1) };
     match (matrix, part.first().get(dim)) {
         (true, Some(&first)) => whole.with(operand, first, part.extent()[dim]),

@@ -1,5 +1,5 @@
-//! A model that checks plans in builds with debug assertions: stages may change the order in which ranks touch elements, but
-//! not of two uses of an element that one of them changes. Then every rank reads the newest elements that the planner knows of.
+//! A model that checks plans in builds with debug assertions: stages may reorder uses of an element, except for pairs
+//! of which one changes it. Every rank then reads the newest elements that the planner knows.
 
 use crate::plan::stage::{Local, Place, Transfer};
 use bh_bytecode::interp::offsets;
@@ -7,23 +7,23 @@ use bh_bytecode::{Base, Instr, Opcode, View};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// Elements of a base, at most, whose uses are checked: each use is compared with those before it, element by element.
+/// Bases with more elements are not checked: each use is compared with all earlier ones, element by element.
 const CHECKED: i64 = 1 << 16;
 
-/// The parts of a stage, one after the other.
+/// The phases of a stage, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    /// What nothing uses any more is dropped.
+    /// Unused bases are dropped.
     Drops,
-    /// Elements go into messages.
+    /// Elements are packed into messages.
     Sends,
-    /// Elements come out of messages.
+    /// Elements are unpacked from messages.
     Receives,
     /// The local batches run.
     Runs,
 }
 
-/// A use of elements of a base, by what and when.
+/// A use of a base's elements.
 #[derive(Clone, Debug)]
 struct Use {
     stage: usize,
@@ -41,14 +41,14 @@ impl fmt::Display for Use {
     }
 }
 
-/// The uses of all local bases, in the order in which they were planned.
+/// The uses of all local bases, in planning order.
 #[derive(Debug, Default)]
 pub struct Order {
     uses: HashMap<u64, Vec<Use>>,
 }
 
 impl Order {
-    /// Notes an instruction of a stage's local batch.
+    /// Records an instruction of a stage's local batch.
     pub fn run(&mut self, stage: usize, instr: &Instr, operands: &[Local]) {
         for (at, operand) in operands.iter().enumerate() {
             if let Local::Data(place) = operand {
@@ -58,7 +58,7 @@ impl Order {
         }
     }
 
-    /// Notes that a base is dropped, in a local batch or before everything else.
+    /// Records that a base is dropped, in a local batch or before everything else.
     pub fn drop(&mut self, stage: Option<usize>, opcode: Opcode, base: &Base) {
         let view = View::contiguous(&[base.len]).unwrap_or_default();
         let part = if stage.is_some() { Part::Runs } else { Part::Drops };
@@ -66,7 +66,7 @@ impl Order {
         self.note(&place, Use { stage: stage.unwrap_or(0), part, writes: true, view, by: opcode });
     }
 
-    /// Notes a message at the beginning of a stage.
+    /// Records a message at the beginning of a stage.
     pub fn transfer(&mut self, stage: usize, transfer: &Transfer) {
         let Transfer { source, target, .. } = transfer;
         let by = Opcode::Copy;
@@ -74,9 +74,8 @@ impl Order {
         self.note(target, Use { stage, part: Part::Receives, writes: true, view: target.view, by });
     }
 
-    /// Panics if a use that was planned before this one, of an element that either changes, comes after it, or if the base
-    /// is not there any more. Bases of other processes' ranks have no identity, and large ones would take long, as would views that
-    /// repeat elements very often.
+    /// Panics if this use runs before one that was planned earlier, and either changes a common element; or if the base
+    /// is already dropped. Skips bases of other processes, large ones, and views that repeat elements very often.
     fn note(&mut self, place: &Place, new: Use) {
         if place.base.id == 0 || place.base.len.max(new.view.len()) > CHECKED {
             return;
@@ -84,7 +83,7 @@ impl Order {
         let known = self.uses.entry(place.base.id).or_default();
         for old in known.iter() {
             let (before, after) = ((old.stage, old.part), (new.stage, new.part));
-            // A base that was dropped does not come again, so all of its uses come before that.
+            // Ids of dropped bases are not reused, so all uses of a base must precede its drop.
             let wrong = match old.by {
                 Opcode::Discard => before <= after,
                 _ => before > after && (old.writes || new.writes) && meet(&old.view, &new.view),
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_place_of_a_piece_may_be_read_until_it_is_dropped() {
+    fn the_old_base_of_a_shard_may_be_read_until_it_is_dropped() {
         let mut order = Order::default();
         order.drop(Some(2), Opcode::Discard, &place(0, 10).base);
         order.transfer(2, &Transfer { from: 1, to: 0, source: place(0, 10), target: other(0) });
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "was planned after")]
-    fn what_is_dropped_is_not_used_afterwards() {
+    fn dropped_bases_are_not_used_afterwards() {
         let mut order = Order::default();
         order.drop(Some(2), Opcode::Discard, &place(0, 10).base);
         copy(&mut order, 2, other(0), place(0, 10));
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "was planned after")]
-    fn what_is_used_later_is_not_dropped_first() {
+    fn bases_used_later_are_not_dropped_first() {
         let mut order = Order::default();
         copy(&mut order, 0, other(0), place(0, 10));
         order.drop(None, Opcode::Discard, &place(0, 10).base);

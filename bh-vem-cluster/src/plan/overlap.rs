@@ -1,5 +1,5 @@
-//! Splits a rank's local batch where elements arrive: what needs none of them runs while they travel, the borders that do run
-//! afterwards. Both see what they would see in one batch.
+//! Splits a rank's local batch if elements arrive: the early part needs none of them and runs during the transfer, the
+//! borders run afterwards. Both compute the same values as a single batch.
 
 use crate::plan::boxes::{IndexBox, Span, rows_in, span_of};
 use crate::plan::layout::outermost;
@@ -8,13 +8,14 @@ use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, Operand, View};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Spans that are kept apart for a base, at most.
+/// Separate spans per base, at most.
 const MOST_SPANS: usize = 8;
 
-/// Makes identities for bases.
+/// Creates ids for bases.
 type NewBase<'a> = &'a mut dyn FnMut() -> u64;
 
-/// Splits the local batches of stages in which a rank gets at least this many bytes. Bases up to number `old` may have data.
+/// Splits the local batches of stages in which a rank receives at least `least_bytes`. Bases with ids up to `old` may
+/// have data.
 pub fn overlap(stages: &mut [Stage], hosted: &Range<usize>, (least_bytes, old): (u64, u64), new_base: NewBase<'_>) {
     let mut seen: HashSet<u64> = HashSet::new();
     for stage in stages {
@@ -49,12 +50,12 @@ pub fn overlap(stages: &mut [Stage], hosted: &Range<usize>, (least_bytes, old): 
     }
 }
 
-/// When a part of an instruction runs: before the messages are there, or after it, in one of two borders.
+/// When a part of an instruction runs: before the messages arrive, or after that, in one of two borders.
 const EARLY: usize = 0;
 const ABOVE: usize = 1;
 const BELOW: usize = 2;
 
-/// Spans of a base, joined where there are too many.
+/// Spans of a base; merged if there are too many.
 #[derive(Clone, Default)]
 struct Spans(Vec<Span>);
 
@@ -75,18 +76,18 @@ impl Spans {
     }
 }
 
-/// What is known of a base while the split is found.
+/// The state of a base during the split.
 #[derive(Clone, Default)]
 struct Use {
-    /// Elements that have their values only when the messages are there.
+    /// Elements whose values are available only after the messages.
     late: Spans,
-    /// Elements that are read then.
+    /// Elements that late parts read.
     late_reads: Spans,
-    /// Elements by when they are written.
+    /// Elements written, by time.
     written: [Spans; 3],
-    /// It is made and dropped in this batch.
+    /// It is created and dropped in this batch.
     own: bool,
-    /// Elements that are written at one time are read at another.
+    /// Elements written at one time are read at another.
     shared: bool,
 }
 
@@ -95,12 +96,12 @@ struct Use {
 enum Cut {
     /// All of it at one time.
     All(usize),
-    /// The indices of a dimension that can be early, of this many.
+    /// Early indices of a dimension with this extent; the rest is late.
     Rows { dim: usize, early: Span, extent: i64 },
 }
 
 impl Cut {
-    /// The indices of each time.
+    /// The indices for each time.
     fn parts(self) -> Vec<(usize, Option<(usize, Span)>)> {
         match self {
             Cut::All(time) => vec![(time, None)],
@@ -115,7 +116,7 @@ impl Cut {
     }
 }
 
-/// The batch before messages arrive and that after; `None` if nothing can be done before.
+/// The batches before and after the arrival of messages; `None` if nothing can run before.
 fn split(
     local: &LocalBatch,
     arriving: &[&Place],
@@ -147,7 +148,7 @@ impl Finder<'_> {
         Some((self.batch.views[view as usize].base as usize, self.batch.view(view)))
     }
 
-    /// Finds the bases that are written as a whole before anything else happens to them, and dropped.
+    /// Finds the bases that the batch overwrites before any other use, and drops.
     fn find_own(&mut self, is_new: &dyn Fn(u64) -> bool) {
         let mut seen = vec![false; self.uses.len()];
         for instr in self.batch.instrs {
@@ -192,7 +193,7 @@ impl Finder<'_> {
             Kind::Reduction if instr.opcode.combiner().is_some() => true,
             _ => return Cut::All(ABOVE),
         };
-        // A fold is cut along its input, and its output is put together at the end.
+        // A reduction is cut along its input; the partial results are combined at the end.
         let Some(main) = instr.operands()[usize::from(folds)].as_view() else { return Cut::All(ABOVE) };
         let shape = self.batch.shape(main).to_vec();
         let Some(dim) = outermost(&shape) else { return Cut::All(ABOVE) };
@@ -219,14 +220,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Does an instruction read elements of what it writes through another view?
+    /// Does an instruction read elements of its output through another view?
     fn reads_what_it_writes(&self, instr: &Instr) -> bool {
         let Some((out, written)) = self.base(&instr.operands()[0]) else { return true };
         let inputs = instr.inputs().iter().filter_map(|operand| self.base(operand));
         instr.outputs != 1 || inputs.into_iter().any(|(base, view)| base == out && view != written)
     }
 
-    /// Is the output of a fold met by nothing that is late, and no input?
+    /// Is a reduction's output free of late elements and different from its input?
     fn is_untouched(&self, instr: &Instr) -> bool {
         let (Some((out, view)), Some((input, _))) = (self.base(&instr.operands()[0]), self.base(&instr.operands()[1]))
         else {
@@ -236,7 +237,7 @@ impl Finder<'_> {
         out != input && !entry.late.meet(span_of(&view)) && !entry.late_reads.meet(span_of(&view))
     }
 
-    /// For each operand, the elements of its base that keep what meets them from being early.
+    /// For each operand, the spans of its base that make overlapping uses late.
     fn late_spans(&self, instr: &Instr) -> Vec<(View, Vec<Span>)> {
         let mut found = Vec::new();
         for (place, operand) in instr.operands().iter().enumerate() {
@@ -250,7 +251,7 @@ impl Finder<'_> {
         found
     }
 
-    /// Notes what a part of an instruction reads and writes.
+    /// Records the reads and writes of a part of an instruction.
     fn note(&mut self, instr: &Instr, time: usize, rows: Option<(usize, Span)>) {
         let outputs = instr.outputs as usize;
         for (place, operand) in instr.operands().iter().enumerate() {
@@ -276,7 +277,7 @@ impl Finder<'_> {
             }
         }
         if instr.opcode.kind() == Kind::Reduction && rows.is_some() {
-            // The parts are put together when all are there.
+            // Partial results are combined after all of them are available.
             if let Some((base, view)) = self.base(&instr.operands()[0]) {
                 self.uses[base].late.add(span_of(&view));
                 self.uses[base].shared = true;
@@ -289,7 +290,7 @@ fn meets(view: &View, span: Span) -> bool {
     !span_of(view).meet(span).is_empty()
 }
 
-/// The longest run of indices below `extent` that are in none of these spans.
+/// The longest run of indices below `extent` outside of all spans.
 fn widest_gap(mut late: Vec<Span>, extent: i64) -> Span {
     late.sort_by_key(|span| span.low);
     let (mut best, mut from) = (Span::default(), 0);
@@ -303,7 +304,7 @@ fn widest_gap(mut late: Vec<Span>, extent: i64) -> Span {
     best
 }
 
-/// These indices of a view; all of one that lacks the dimension.
+/// These indices of a view; all of a view that lacks the dimension.
 fn part_of(view: &View, rows: Option<(usize, Span)>) -> View {
     match rows {
         Some((dim, rows)) if dim < view.rank() => {
@@ -318,7 +319,7 @@ fn part_of(view: &View, rows: Option<(usize, Span)>) -> View {
 struct Writer<'a, 'b> {
     finder: &'a Finder<'a>,
     new_base: NewBase<'b>,
-    /// Bases that stand for one at a time.
+    /// Replacements of bases for one time.
     stand_ins: HashMap<(usize, usize), Base>,
     early: LocalBatch,
     late: LocalBatch,
@@ -359,8 +360,8 @@ impl<'a, 'b> Writer<'a, 'b> {
         }
     }
 
-    /// The base of a time: temporary ones whose parts have nothing to do with each other are bases of their own, so that each
-    /// lives within its kernel.
+    /// The base for a time. Temporaries whose parts are independent get a base for each time, so that each lives within
+    /// its kernel.
     fn base(&mut self, base: usize, time: usize) -> Base {
         let (entry, own) = (&self.finder.uses[base], self.finder.batch.bases[base]);
         if !entry.own || entry.shared {
@@ -385,7 +386,7 @@ impl<'a, 'b> Writer<'a, 'b> {
         }
     }
 
-    /// Folds each part, and puts the results together when all are there.
+    /// Reduces each part, and combines the results at the end.
     fn fold(&mut self, instr: &Instr, global: u32, cut: Cut) {
         let (Some((_, out)), Some(combiner)) = (self.finder.base(&instr.operands()[0]), instr.opcode.combiner()) else {
             return;

@@ -1,35 +1,35 @@
-//! Plans methods whose results are sums over the ranks: each does what it owns of the operand that is cut, and a fixed tree of
-//! ranks adds the results. Nothing large moves.
+//! Plans methods whose results are sums over ranks: each computes with the cut operand's elements that it owns, and a
+//! fixed tree of ranks adds the results. No large array moves.
 
 use crate::plan::boxes::{IndexBox, inside, span_of};
 use crate::plan::fold::Partials;
-use crate::plan::near::{Crowd, Use};
 use crate::plan::panels::Factor;
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::Local;
+use crate::plan::workers::{ArrayView, Workers};
 use bh_bytecode::{BatchRef, DType, Opcode, Operand, View};
 use bh_core::error::Result;
 
-/// A product by parts is this many times as large as its factor at most, as each rank has one.
+/// The product must be this many times smaller than the cut factor, because each rank holds a partial product.
 const LEAST_GAIN: i64 = 4;
 
-/// An operand of what ranks do.
+/// An operand of the ranks' work.
 enum Input {
-    /// Their shares of a view of an array.
+    /// The ranks' shares of a view.
     Shared(Box<(u64, View)>, Vec<Share>),
-    /// The same for all.
+    /// The same operand for all ranks.
     Same(Operand),
 }
 
-/// The array of an operand and the view of it.
+/// An operand's array and view.
 fn factor_of(batch: &BatchRef<'_>, index: u32, operand: usize) -> Option<(u64, View)> {
     let view = batch.instrs[index as usize].operands().get(operand)?.as_view()?;
     Some((batch.base_of(view)?.id, batch.view(view)))
 }
 
 impl Planner {
-    /// Plans a matrix product whose inner dimension is cut: each rank multiplies the rows of the right factor that it has. False
-    /// if another way is better, or the only one.
+    /// Plans a matrix product with a cut inner dimension: each rank multiplies its own rows of the right factor. False
+    /// if another way suits it.
     pub(crate) fn product_by_parts(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let factors = [0, 1, 2].map(|operand| factor_of(batch, index, operand));
         let [Some(out), Some(left), Some(right)] = factors else { return Ok(false) };
@@ -43,21 +43,21 @@ impl Planner {
         if self.arrays[&right.0].base.dtype() == DType::Bool {
             return Ok(false);
         }
-        // The columns of the left factor that meet these rows.
+        // The columns of the left factor that match these rows.
         let (whole, inner) = (IndexBox::whole(left.1.shape()), left.1.rank() - 1);
         let beside: Vec<Share> =
             shares.iter().map(|(rank, rows)| (*rank, whole.with(inner, rows.first()[0], rows.extent()[0]))).collect();
-        if left.1.len() > right.1.len() && !self.is_here(left.0, &left.1, &beside)? {
+        if left.1.len() > right.1.len() && !self.is_available(left.0, &left.1, &beside)? {
             return Ok(false);
         }
         let at = self.fetchable(left.0);
-        if !self.is_here(left.0, &left.1, &beside)? && self.fetch(left.0, &left.1, &beside, at)?.is_err() {
+        if !self.is_available(left.0, &left.1, &beside)? && self.fetch(left.0, &left.1, &beside, at)?.is_err() {
             return Ok(false);
         }
         self.add_parts(batch, index, &[Input::Shared(Box::new(left), beside), Input::Shared(Box::new(right), shares)])
     }
 
-    /// Plans the count of true elements. False if another way is better, or the only one.
+    /// Plans a count of true elements. False if another way suits it.
     pub(crate) fn count_by_parts(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let (Some(out), Some(source)) = (factor_of(batch, index, 0), factor_of(batch, index, 1)) else {
             return Ok(false);
@@ -72,8 +72,8 @@ impl Planner {
         }
     }
 
-    /// Plans sums of whole numbers into places that indices name, where there are few places: each rank adds its own elements to as many zeros. False if
-    /// another way is better, or the only one.
+    /// Plans a scatter-add of whole numbers to few elements: each rank adds its own values to zeros. False if another
+    /// way suits it.
     pub(crate) fn scatter_by_parts(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let Some(shares) = self.scattered(batch, index) else { return Ok(false) };
         let instr = &batch.instrs[index as usize];
@@ -82,7 +82,7 @@ impl Planner {
             let factor = factor_of(batch, index, operand);
             if let Some((id, view)) = &factor {
                 let at = self.fetchable(*id);
-                if !self.is_here(*id, view, &shares)? && self.fetch(*id, view, &shares, at)?.is_err() {
+                if !self.is_available(*id, view, &shares)? && self.fetch(*id, view, &shares, at)?.is_err() {
                     return Ok(false);
                 }
             }
@@ -94,7 +94,7 @@ impl Planner {
         self.add_parts(batch, index, &operands)
     }
 
-    /// The rows of the indices by rank, if sums are better made so: they then move less than the elements would.
+    /// The rows of the indices by owner, if a scatter-add moves less as a sum over ranks.
     pub(crate) fn scattered(&mut self, batch: &BatchRef<'_>, index: u32) -> Option<Vec<Share>> {
         let instr = &batch.instrs[index as usize];
         if instr.opcode != Opcode::ScatterAdd || instr.count != 3 {
@@ -110,7 +110,7 @@ impl Planner {
         self.know_inputs(batch, instr);
         let base = batch.base_of(instr.operands()[0].as_view()?)?;
         let array = self.array(base, Some(&out.1));
-        // Sums of other numbers depend on the order, which is that of the indices.
+        // Rounding makes other sums depend on the order of the indices.
         if !array.base.dtype().is_int() || array.extension != (0, 0) {
             return None;
         }
@@ -118,7 +118,7 @@ impl Planner {
         (out.1.len() * shares.len() as i64 <= indices.1.len()).then_some(shares)
     }
 
-    /// The rows of a view by rank, if several ranks have some, each in one box and all of each row.
+    /// The rows of a view by owner, if there are several owners and each has one box of whole rows.
     pub(crate) fn slabs(&self, (id, view): Factor<'_>) -> Option<Vec<Share>> {
         let array = self.arrays.get(&id)?;
         if array.small || array.cuts.is_first() {
@@ -135,7 +135,8 @@ impl Planner {
         (shares.len() > 1).then_some(shares)
     }
 
-    /// Lets every rank do its shares of the operands, which are there, and adds the results in the order of ranks.
+    /// Lets every rank compute with its shares of the operands, which it has, and adds the results in the order of
+    /// ranks.
     fn add_parts(&mut self, batch: &BatchRef<'_>, index: u32, operands: &[Input]) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
         let Some(output) = instr.operands()[0].as_view() else { return Ok(false) };
@@ -171,9 +172,9 @@ impl Planner {
                 self.reads(factor.0, stage);
             }
         }
-        let members = Crowd { ranks: 0..0, alike: 0..0, everywhere: false }.members(&members);
+        let members = Workers { ranks: 0..0, uniform: 0..0, everywhere: false }.members(&members);
         let partials = Partials::of_all(members, mine, like, view.shape());
-        let target = Use { id: target, view: &view };
-        self.add_up(batch, index, target, partials, stage + 1)
+        let target = ArrayView { id: target, view: &view };
+        self.combine_partials(batch, index, target, partials, stage + 1)
     }
 }

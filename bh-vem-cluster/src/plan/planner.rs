@@ -1,10 +1,10 @@
-//! The planner: every rank has the same one, feeds it the same programs, and so knows without asking what all ranks have,
-//! need and do. Nothing here runs or sends anything.
+//! The planner. Every rank has the same one and feeds it the same programs, so it knows without messages what all ranks
+//! have, need and compute. It does not run or send anything.
 
 use crate::plan::align::Hints;
-use crate::plan::array::{Array, Piece, When};
+use crate::plan::array::{Array, Shard, When};
 use crate::plan::boxes::{IndexBox, Span, inside, span_of};
-use crate::plan::held::{Has, Runs};
+use crate::plan::coverage::{Coverage, CoverageRuns};
 use crate::plan::layout::{Cuts, Parts, covers, row_of};
 use crate::plan::overlap::overlap;
 use crate::plan::settings::Settings;
@@ -16,24 +16,24 @@ use bh_core::error::{Error, Result};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-/// The most kinds of arrays whose borders are remembered.
+/// Kinds of arrays whose halos are remembered, at most.
 const MOST_KINDS: usize = 1024;
 
-/// A line is cut between rows if each rank has at least this many.
+/// A line is cut between rows if each rank gets at least this many.
 const LEAST_ROWS: i64 = 8;
 
-/// Makes identities for bases of the hosted ranks.
+/// Creates ids for the bases of hosted ranks.
 pub type NewId = Box<dyn FnMut() -> u64 + Send>;
 
-/// What a rank computes of an instruction.
+/// A rank and the box of indices that it computes.
 pub type Share = (usize, IndexBox);
 
-/// Does an instruction end a part of the program?
+/// Must the ranks agree before they continue?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planned {
-    /// No: what follows can be planned.
+    /// No: later instructions can be planned.
     Done,
-    /// It may fail on one rank for reasons that lie in the data: the ranks must agree before they go on.
+    /// Yes: the data may make it fail on one rank only.
     Risky,
 }
 
@@ -45,39 +45,40 @@ pub struct Planner {
     pub(crate) arrays: HashMap<u64, Array>,
     pub(crate) stages: Stages,
     flush: u64,
-    /// Bases with larger numbers have no data yet.
+    /// Bases with larger ids have no data yet.
     newest: u64,
     pub(crate) program: u64,
     pub(crate) hints: Hints,
-    /// Lengths and rows of arrays whose pieces got rows of neighbours: others like them get room for these at once.
-    bordered: HashSet<(i64, i64)>,
-    /// Changes with them.
-    bordered_version: u64,
-    /// The room beside their own that ranks have needed of arrays on grids, by shape.
-    pub(crate) borders: HashMap<Vec<i64>, Vec<[i64; 2]>>,
-    /// How many arrays went from grids to rows.
-    pub left: u64,
-    /// Arrays that may have copies of views.
+    /// Kinds (length and row) of arrays whose shards received neighbours' rows: similar arrays get a margin from the
+    /// start.
+    halo_kinds: HashSet<(i64, i64)>,
+    /// Changes with `halo_kinds` and `grid_capacities`.
+    halo_version: u64,
+    /// The halo capacities that arrays on grids have needed, by shape.
+    pub(crate) grid_capacities: HashMap<Vec<i64>, Vec<[i64; 2]>>,
+    /// How many arrays have moved from grids to rows.
+    pub left_grids: u64,
+    /// Arrays that may have packed copies.
     pub(crate) copied: BTreeSet<u64>,
-    /// Arrays in memory of rank 0 that the program has given away, and the elements of them that all ranks have asked for.
-    pub(crate) homes: HashMap<u64, i64>,
-    /// What one rank does alone is shared out, so that several are done at once.
-    pub shares_out: bool,
-    /// What each rank has of that so far, in elements.
-    pub(crate) alone: Vec<f64>,
-    /// Ranks can factor matrices of their own.
+    /// Adopted arrays on rank 0, and the number of their elements that all ranks have needed.
+    pub(crate) adopted: HashMap<u64, i64>,
+    /// Operations that run on one rank are distributed, so that several run at once.
+    pub spreads_single_rank_work: bool,
+    /// The elements of such operations on each rank, for the current plan.
+    pub(crate) single_rank_load: Vec<f64>,
+    /// All stacks have the methods for factoring tall matrices.
     pub factors: bool,
-    /// Ranks can solve linear systems of their own.
+    /// All stacks have the methods for linear systems.
     pub solves: bool,
-    /// Instructions of the last program that were brought to one rank.
-    pub(crate) gathered: Vec<u32>,
-    /// How often a rank was looked at.
+    /// Instructions of the last program that ran on one rank.
+    pub(crate) on_one_rank: Vec<u32>,
+    /// How many ranks were examined.
     #[cfg(test)]
-    pub(crate) looked: std::cell::Cell<usize>,
+    pub(crate) examined: std::cell::Cell<usize>,
 }
 
 impl Planner {
-    /// A planner for this many ranks, of which this process does the work of `hosted`.
+    /// A planner for this many ranks, on a process that hosts some of them.
     pub fn new(ranks: usize, hosted: Range<usize>, settings: Settings, new_id: NewId) -> Planner {
         let complete = hosted.len() == ranks;
         Planner {
@@ -90,38 +91,38 @@ impl Planner {
             newest: 0,
             program: 0,
             hints: Hints::default(),
-            bordered: HashSet::new(),
-            bordered_version: 0,
-            borders: HashMap::new(),
-            left: 0,
+            halo_kinds: HashSet::new(),
+            halo_version: 0,
+            grid_capacities: HashMap::new(),
+            left_grids: 0,
             copied: BTreeSet::new(),
-            homes: HashMap::new(),
-            shares_out: false,
-            alone: Vec::new(),
+            adopted: HashMap::new(),
+            spreads_single_rank_work: false,
+            single_rank_load: Vec::new(),
             factors: false,
             solves: false,
-            gathered: Vec::new(),
+            on_one_rank: Vec::new(),
             #[cfg(test)]
-            looked: Default::default(),
+            examined: Default::default(),
         }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// Begins a program: looks ahead how its arrays are best cut.
+    /// Begins a program, and looks ahead for the best cuts of its arrays.
     pub fn begin(&mut self, batch: &BatchRef<'_>, order: &[u32]) {
         self.program += 1;
         self.newest = (self.new_id)();
         self.hints = Hints::find(&self.arrays, &self.settings, batch, order);
     }
 
-    /// Appends what the plan of a batch depends on beside its shape. False if such a plan will not come again: data is lost, or
-    /// arrays that the batch does not use have copies that end with it.
+    /// Appends everything that a batch's plan depends on, except for its shape. False if the plan cannot repeat: data
+    /// is lost, or packed copies of arrays outside of the batch end with it.
     pub fn describe(&self, batch: &BatchRef<'_>, words: &mut Vec<u64>) -> bool {
-        words.push(self.bordered_version);
+        words.push(self.halo_version);
         for base in batch.bases {
             match self.arrays.get(&base.id) {
                 None => words.push(0),
@@ -133,7 +134,7 @@ impl Planner {
         self.stages.list.is_empty() && self.copied.iter().all(used)
     }
 
-    /// The bases of this process's ranks that a batch finds, in the order of its arrays.
+    /// The bases of this process's ranks for a batch's arrays, in order.
     pub fn bases_of(&self, batch: &BatchRef<'_>, ids: &mut Vec<u64>) {
         ids.clear();
         for base in batch.bases {
@@ -143,13 +144,13 @@ impl Planner {
         }
     }
 
-    /// The identity of a new base of this process's ranks.
+    /// A new base id.
     pub fn new_base(&mut self) -> u64 {
         (self.new_id)()
     }
 
-    /// Takes an array as a plan left it.
-    pub fn adopt_state(&mut self, mut array: Array) {
+    /// Restores an array's state after a plan.
+    pub fn restore(&mut self, mut array: Array) {
         let (id, program) = (array.base.id, self.program);
         array.copies.values_mut().for_each(|copy| copy.used = program);
         if !array.copies.is_empty() {
@@ -160,7 +161,7 @@ impl Planner {
         self.arrays.insert(id, array);
     }
 
-    /// Plans one instruction. An error is that of its outputs, which are lost.
+    /// Plans one instruction. After an error its outputs are lost.
     pub fn plan(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Planned> {
         let instr = &batch.instrs[index as usize];
         let outcome = match instr.opcode.kind() {
@@ -180,14 +181,14 @@ impl Planner {
         })
     }
 
-    /// Panics if a rank has another version of an element of an operand than this planner believes.
+    /// Panics if an element of an operand has another version on a rank than this planner assumes.
     #[cfg(debug_assertions)]
     fn check_versions(&self, batch: &BatchRef<'_>, instr: &Instr) {
         let bases = instr.operands().iter().filter_map(|operand| batch.base_of(operand.as_view()?));
         bases.filter_map(|base| self.arrays.get(&base.id)).for_each(|array| self.stages.versions.check(array));
     }
 
-    /// Are the arrays that an instruction reads there? Those that it writes without reading are healed.
+    /// Checks that an instruction's inputs are not lost. Outputs that it overwrites as a whole are no longer lost.
     pub(crate) fn check_inputs(&mut self, batch: &BatchRef<'_>, instr: &Instr) -> Result<()> {
         let lost = |planner: &Planner, view: u32| {
             let base = batch.base_of(view).filter(|_| batch.views[view as usize].len > 0)?;
@@ -209,7 +210,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Marks what an instruction would have written as lost.
+    /// Marks an instruction's outputs as lost.
     pub fn lose_outputs(&mut self, batch: &BatchRef<'_>, instr: &Instr, error: &Error) {
         let views = instr.outputs().iter().filter_map(|operand| operand.as_view());
         for view in views.filter(|&view| batch.views[view as usize].len > 0) {
@@ -219,13 +220,14 @@ impl Planner {
         }
     }
 
-    /// Marks an array as lost; the first error counts.
+    /// Marks an array as lost; keeps the first error.
     pub fn lose(&mut self, base: &Base, error: &Error) {
         let array = self.array(base, None);
         array.lost.get_or_insert_with(|| error.clone());
     }
 
-    /// SYNC needs nothing, as reads fetch what they need; FREE and DISCARD drop the data on all ranks.
+    /// Plans data management. SYNC needs no action, because reads fetch elements; FREE and DISCARD drop the data on all
+    /// ranks.
     fn manage(&mut self, batch: &BatchRef<'_>, instr: &Instr) {
         let view = instr.operands().first().and_then(|operand| operand.as_view());
         let Some(base) = view.and_then(|view| batch.base_of(view)) else { return };
@@ -233,9 +235,9 @@ impl Planner {
             Opcode::Free if self.arrays.get(&base.id).is_some_and(|array| array.fixed) => {
                 let array = self.array(base, None);
                 array.lost = None;
-                let piece = array.pieces.get(&0).copied();
+                let shard = array.shards.get(&0).copied();
                 let stage = self.after_use(base.id);
-                if let Some(own) = piece {
+                if let Some(own) = shard {
                     self.stages.push_system(stage, 0, Opcode::Free, &own);
                     #[cfg(debug_assertions)]
                     self.stages.versions.clear(&self.arrays[&base.id]);
@@ -254,9 +256,9 @@ impl Planner {
         #[cfg(debug_assertions)]
         self.stages.versions.forget(&array);
         let unused = [array.wrote, array.arrived, array.read].iter().all(|when| when.flush != self.flush);
-        for (&rank, base) in &array.pieces {
+        for (&rank, base) in &array.shards {
             match unused && array.copies.is_empty() {
-                // It may share memory with what messages are about to change, and would get its own for nothing.
+                // Dropping first avoids a copy: the base may share memory with one that messages change.
                 true => self.stages.drop_first(rank, base),
                 false => self.stages.push_system(stage, rank, Opcode::Discard, base),
             }
@@ -264,7 +266,7 @@ impl Planner {
         self.drop_copies(stage, array.copies.into_iter().map(|((rank, _), copy)| (rank, copy.base)).collect());
     }
 
-    /// Drops copies of views, in an order that does not depend on a hash table.
+    /// Drops packed copies, sorted, so that their order does not depend on a hash table.
     pub(crate) fn drop_copies(&mut self, stage: usize, mut copies: Vec<(usize, Base)>) {
         copies.sort_by_key(|(rank, base)| (*rank, base.id));
         for (rank, base) in copies {
@@ -272,7 +274,8 @@ impl Planner {
         }
     }
 
-    /// The first stage in which nothing that is planned uses an array any more, apart from what comes earlier in it.
+    /// The last planned stage that uses an array; 0 if none does. Instructions appended to that stage run after the
+    /// use.
     pub(crate) fn after_use(&self, id: u64) -> usize {
         let Some(array) = self.arrays.get(&id) else { return 0 };
         let copies = array.copies.values().map(|copy| self.stage_of(copy.ready)).max().unwrap_or(0);
@@ -280,18 +283,18 @@ impl Planner {
         own.into_iter().fold(copies, usize::max)
     }
 
-    /// The stage that something was noted for; 0 if that is over.
+    /// The planned stage of a time; 0 if it has run.
     pub(crate) fn stage_of(&self, when: When) -> usize {
         if when.flush == self.flush { when.stage } else { 0 }
     }
 
-    /// The first stage in which elements of an array may be sent: after they were written.
+    /// The first stage that can send elements written at this time.
     pub(crate) fn sendable(&self, when: When) -> usize {
         if when.flush == self.flush { when.stage + 1 } else { 0 }
     }
 
-    /// The first stage in which elements of an array may be brought to other ranks, and pieces of it may grow: what was
-    /// written may be sent, and what is on its way has arrived, so that it is copied with the rest of a piece.
+    /// The first stage that can send elements of an array and grow its shards: writes are complete, and arriving
+    /// elements are included in copies of grown shards.
     pub(crate) fn fetchable(&self, id: u64) -> usize {
         let array = &self.arrays[&id];
         self.sendable(array.wrote).max(self.stage_of(array.arrived))
@@ -301,12 +304,13 @@ impl Planner {
         When { flush: self.flush, stage }
     }
 
-    /// Takes the stages, to run them.
+    /// Takes the stages for execution.
     pub fn take_stages(&mut self) -> Vec<Stage> {
         self.flush += 1;
-        self.alone.clear();
+        self.single_rank_load.clear();
         let mut stages = self.stages.take();
-        // Rows for several turns travel once; turns that are cut in two cannot go on from each other in a cache.
+        // With rows for several iterations, batches are not split: a split would end the time tiles that keep
+        // iterations in cache.
         let least_bytes = if self.hints.go_ahead() { u64::MAX } else { self.settings.overlap_bytes };
         let limits = (least_bytes, self.newest);
         overlap(&mut stages, self.stages.hosted(), limits, &mut self.new_id);
@@ -314,7 +318,7 @@ impl Planner {
         stages
     }
 
-    /// Drops the copies of views that the last program did not use.
+    /// Drops packed copies that the last program did not use.
     pub fn end(&mut self) {
         let program = self.program;
         for id in std::mem::take(&mut self.copied) {
@@ -334,7 +338,7 @@ impl Planner {
         }
     }
 
-    /// The array of a base, made if it is not known; `view` is the one that it is first written through.
+    /// The array of a base; created if unknown. `view`: its first view.
     pub(crate) fn array(&mut self, base: &Base, view: Option<&View>) -> &mut Array {
         if !self.arrays.contains_key(&base.id) {
             let row = self.row_of_new(base, view);
@@ -349,22 +353,22 @@ impl Planner {
         self.arrays.get_mut(&base.id).expect("it was just made")
     }
 
-    /// Elements per row of an array that is first written through this view. A line that is written in a few rows, as numbers of a
-    /// generator are, is cut between elements: with rows some ranks would get nothing.
+    /// Elements per row of a new array, first written through this view. A line written in few rows, such as a
+    /// generator's, is cut between elements, because some ranks would get no row.
     fn row_of_new(&self, base: &Base, view: Option<&View>) -> i64 {
         let row = row_of(base, view);
         let is_line = base.row_hint <= 1 || base.row_hint >= base.len;
         if is_line && base.len / row < LEAST_ROWS * self.ranks as i64 { 1 } else { row }
     }
 
-    /// An array of zeros, with room where arrays like it needed some.
+    /// An array of zeros, with a margin if similar arrays needed one.
     fn fresh(&self, base: &Base, row: i64, cuts: Cuts, small: bool) -> Array {
-        // Without such room, what writes all of the array's own elements covers the piece, which then need not be zeroed first,
-        // and can be the alias of a copy.
-        Array::new(base, row, cuts, small, self.bordered.contains(&(base.len, row)))
+        // Without a margin, a write of all own elements covers the shard, which then need not be zeroed and can alias a
+        // copy.
+        Array::new(base, row, cuts, small, self.halo_kinds.contains(&(base.len, row)))
     }
 
-    /// Gets an array ready to be written from outside; one that is overwritten as a whole gets fresh memory.
+    /// Prepares an array for a write from outside; creates it anew if it is overwritten as a whole.
     pub(crate) fn renew(&mut self, base: &Base, span: Span) -> Result<()> {
         let array = self.array(base, None);
         if span != array.all() {
@@ -383,9 +387,9 @@ impl Planner {
         Ok(())
     }
 
-    /// Makes an array one whole on rank 0, where its memory stays; returns the piece.
-    pub(crate) fn bring_home(&mut self, base: &Base) -> Result<Piece> {
-        self.leave_mesh(base.id)?;
+    /// Gathers an array into rank 0's memory and keeps it there; returns the shard.
+    pub(crate) fn gather_to_rank0(&mut self, base: &Base) -> Result<Shard> {
+        self.grid_to_rows(base.id)?;
         let array = self.array(base, None);
         if let Some(error) = &array.lost {
             return Err(error.clone());
@@ -395,44 +399,45 @@ impl Planner {
             let at = self.fetchable(base.id);
             self.widen(base.id, 0, all, at, &mut HashMap::new())?;
         }
-        let piece = self.piece(base.id, 0);
+        let shard = self.shard(base.id, 0);
         let (stage, ranks) = (self.after_use(base.id), self.ranks);
-        let Some(array) = self.arrays.get_mut(&base.id) else { return Ok(piece) };
+        let Some(array) = self.arrays.get_mut(&base.id) else { return Ok(shard) };
         array.cuts = Cuts::first(base.len, ranks);
-        (array.held, array.rooms) = (Runs::new(ranks, Has::Around(0, 0)), Runs::new(ranks, Has::Around(0, 0)));
-        array.rooms.set(0..1, Has::Only(piece.window));
-        // What has come to rank 0 is its own from now on.
+        (array.valid_runs, array.window_runs) =
+            (CoverageRuns::new(ranks, Coverage::Around(0, 0)), CoverageRuns::new(ranks, Coverage::Around(0, 0)));
+        array.window_runs.set(0..1, Coverage::Exactly(shard.window));
+        // Elements that arrived on rank 0 are its own from now on.
         array.wrote = array.wrote.max(array.arrived);
         (array.fixed, array.everywhere, array.extension) = (true, false, (0, 0));
-        // Others may have room for some of it only.
+        // Other ranks' shards may cover a part only.
         array.small = false;
-        let others = array.pieces.split_off(&1).into_iter().collect();
+        let others = array.shards.split_off(&1).into_iter().collect();
         self.drop_copies(stage, others);
-        Ok(piece)
+        Ok(shard)
     }
 
-    /// An array's cuts by the present weights.
+    /// An array's cuts by the current weights.
     pub(crate) fn rows_by_weights(&self, array: &Array) -> Cuts {
         Cuts::rows(array.base.len, array.row, &self.settings.weights)
     }
 
-    /// Takes memory on rank 0 as an array's data, where it stays if the program shares it; returns the piece.
-    pub(crate) fn adopted(&mut self, base: &Base) -> Piece {
+    /// Adopts memory on rank 0 as an array, which stays there if the program shares it; returns the shard.
+    pub(crate) fn adopt(&mut self, base: &Base) -> Shard {
         self.forget(base.id);
         let mut array = Array::new(base, row_of(base, None), Cuts::first(base.len, self.ranks), false, false);
         array.fixed = base.has(base_flags::PINNED) || base.bytes() <= self.settings.small_bytes;
         if !array.fixed {
-            self.homes.insert(base.id, 0);
+            self.adopted.insert(base.id, 0);
         }
         let all = array.all();
         let own = self.local_base(0, base, base.len, base.row_hint);
         if self.stages.hosts(0) {
-            array.pieces.insert(0, own);
+            array.shards.insert(0, own);
         }
         #[cfg(debug_assertions)]
         self.stages.versions.trust(&array);
         self.arrays.insert(base.id, array);
-        Piece { base: own, window: all, valid: all }
+        Shard { base: own, window: all, valid: all }
     }
 
     /// A new base of one rank.
@@ -441,14 +446,14 @@ impl Planner {
         Base { id, len: len.max(1), row_hint: row, flags: 0, ..*like }
     }
 
-    /// The piece of an array on a rank, made if there is none. Those of other processes have no identity.
-    pub(crate) fn piece(&mut self, id: u64, rank: usize) -> Piece {
+    /// The shard of an array on a rank; created if there is none. On other processes' ranks, its base has id 0.
+    pub(crate) fn shard(&mut self, id: u64, rank: usize) -> Shard {
         let array = &self.arrays[&id];
-        if let Some(piece) = array.piece(rank) {
-            return piece;
+        if let Some(shard) = array.shard(rank) {
+            return shard;
         }
         let (like, row, window, valid) = (array.base, array.row, array.window(rank), array.valid(rank));
-        let region = array.mesh.as_ref().and_then(|mesh| mesh.window(rank));
+        let region = array.layout.as_ref().and_then(|layout| layout.window(rank));
         let base = match &region {
             Some(region) => self.base_of_region(rank, &like, region),
             None => self.local_base(rank, &like, window.len(), row),
@@ -456,29 +461,29 @@ impl Planner {
         if base.id != 0
             && let Some(array) = self.arrays.get_mut(&id)
         {
-            array.pieces.insert(rank, base);
+            array.shards.insert(rank, base);
         }
-        Piece { base, window, valid }
+        Shard { base, window, valid }
     }
 
-    /// Notes that pieces of such arrays get rows of neighbours.
-    pub(crate) fn note_border(&mut self, kind: (i64, i64)) {
-        if self.bordered.len() == MOST_KINDS {
-            self.bordered.clear();
+    /// Records that shards of such arrays receive neighbours' rows.
+    pub(crate) fn note_halo(&mut self, kind: (i64, i64)) {
+        if self.halo_kinds.len() == MOST_KINDS {
+            self.halo_kinds.clear();
         }
-        self.bordered_version += u64::from(self.bordered.insert(kind));
+        self.halo_version += u64::from(self.halo_kinds.insert(kind));
     }
 
-    /// Notes that ranks need this room beside their own of such arrays on grids.
-    pub(crate) fn note_room(&mut self, shape: &[i64], room: &[[i64; 2]]) {
-        if self.borders.len() == MOST_KINDS {
-            self.borders.clear();
+    /// Records the halo capacity that arrays of this shape on grids need.
+    pub(crate) fn note_capacity(&mut self, shape: &[i64], capacity: &[[i64; 2]]) {
+        if self.grid_capacities.len() == MOST_KINDS {
+            self.grid_capacities.clear();
         }
-        let old = self.borders.insert(shape.to_vec(), room.to_vec());
-        self.bordered_version += u64::from(old.is_none_or(|old| old != room));
+        let old = self.grid_capacities.insert(shape.to_vec(), capacity.to_vec());
+        self.halo_version += u64::from(old.is_none_or(|old| old != capacity));
     }
 
-    /// The boxes of a view that each rank computes; `None` if they are too many.
+    /// The boxes of a view that each rank computes; `None` if there are too many.
     pub(crate) fn shares(&self, id: u64, view: &View) -> Option<Vec<Share>> {
         let array = &self.arrays[&id];
         let mut shares = Vec::new();
@@ -491,7 +496,7 @@ impl Planner {
         Some(shares)
     }
 
-    /// Notes that elements of a span were written in a stage by their owners. Copies of them are dropped.
+    /// Records that owners wrote elements of a span in a stage; drops packed copies of the array.
     pub(crate) fn wrote(&mut self, id: u64, span: Span, stage: usize) {
         let (now, last) = (self.now(stage), self.after_use(id).max(stage));
         let Some(array) = self.arrays.get_mut(&id) else { return };
@@ -501,7 +506,7 @@ impl Planner {
         self.drop_copies(last, copies.into_iter().map(|((rank, _), copy)| (rank, copy.base)).collect());
     }
 
-    /// Notes that an array is read in a stage.
+    /// Records a read of an array in a stage.
     pub(crate) fn reads(&mut self, id: u64, stage: usize) {
         let now = self.now(stage);
         if let Some(array) = self.arrays.get_mut(&id) {
@@ -509,8 +514,7 @@ impl Planner {
         }
     }
 
-    /// Gets an array ready to be written by an instruction, with the cuts that suit the program if it is new or
-    /// overwritten as a whole.
+    /// Prepares an array for a write by an instruction. A new or overwritten array gets the cuts that suit the program.
     pub(crate) fn target(&mut self, batch: &BatchRef<'_>, index: u32, view: u32, parts: Option<&Parts>) -> Result<u64> {
         let base = batch.base_of(view).ok_or_else(|| Error::new(status::BATCH, "an output is no view of a base"))?;
         let (shape, whole) = (batch.view(view), covers(batch, view));
@@ -520,8 +524,9 @@ impl Planner {
         let hint = self.hints.cuts(index);
         let known = self.arrays.get(&base.id);
         if let Some(array) = known {
-            let alone = array.cuts.is_first() && array.cuts != self.rows_by_weights(array);
-            let better = hint.as_ref().is_some_and(|cuts| *cuts != array.cuts) || array.extension != (0, 0) || alone;
+            let single_rank_load = array.cuts.is_first() && array.cuts != self.rows_by_weights(array);
+            let better =
+                hint.as_ref().is_some_and(|cuts| *cuts != array.cuts) || array.extension != (0, 0) || single_rank_load;
             if array.fixed
                 || array.small
                 || !whole
@@ -542,7 +547,7 @@ impl Planner {
                 array.cuts = cuts;
             }
             if let Some((up, down)) = extension {
-                array.passing = true;
+                array.temporary = true;
                 array.extension = (up * array.row, down * array.row);
             }
         }
@@ -550,7 +555,7 @@ impl Planner {
     }
 }
 
-/// Has an instruction outputs, all of them without elements?
+/// Has an instruction outputs, all of them empty?
 fn no_output(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     let empty = |view: Option<u32>| view.is_some_and(|view| batch.views[view as usize].len == 0);
     !instr.outputs().is_empty() && instr.outputs().iter().all(|operand| empty(operand.as_view()))

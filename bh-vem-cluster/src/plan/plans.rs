@@ -1,5 +1,5 @@
-//! Plans that serve again: a batch of a shape that came before and that finds its arrays as they were then needs the same
-//! messages and local batches, on other bases.
+//! The plan cache: a batch of a known shape whose arrays are in the same state as before needs the same messages and
+//! local batches, on other bases.
 
 use crate::plan::array::Array;
 use crate::plan::planner::Planner;
@@ -8,16 +8,16 @@ use bh_bytecode::BatchRef;
 use bh_bytecode::cache::{Cache, Key};
 use std::collections::HashMap;
 
-/// Bytes of plans that a context keeps, at most.
+/// Bytes of plans per context, at most.
 const MOST_BYTES: usize = 32 << 20;
 
-/// The plans of a context.
+/// The plan cache of a context.
 pub struct Plans {
     cache: Cache<Plan>,
     words: Vec<u64>,
-    /// Is there a plan for these words, once it is made?
+    /// Can the plan of this batch repeat?
     lasting: bool,
-    /// The bases of the arrays before the batch that is planned.
+    /// The bases of the arrays before the current batch.
     before: Vec<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// The plan that serves a batch of this shape, with the bases of this time; the planner's arrays are as it leaves them.
+    /// The plan for a batch of this shape, on the current bases; moves the planner's arrays to their state after it.
     pub fn find(&mut self, planner: &mut Planner, batch: &BatchRef<'_>, shape: u64) -> Option<&mut Plan> {
         self.words.clear();
         self.words.push(shape);
@@ -42,18 +42,18 @@ impl Plans {
         Some(plan)
     }
 
-    /// Keeps what was planned for the batch that was looked up last, unless it depends on more than arrays.
+    /// Caches the plan of the batch that was looked up last, if it can repeat.
     pub fn keep(&mut self, planner: &Planner, batch: &BatchRef<'_>, stages: &[Stage]) {
         if self.lasting {
             let plan = Plan::new(planner, batch, stages, &self.before);
             let (bytes, cost) = (plan.bytes(), batch.instrs.len() as u64);
-            // A plan that is larger than all that is kept is made anew each time.
+            // A plan above the limit is not cached.
             drop(self.cache.insert(&Key::of_words(&self.words), plan, bytes, cost));
         }
     }
 }
 
-/// Numbers that stand for bases: 0 for those of other processes.
+/// Numbers for base ids; 0 for bases of other processes.
 struct Numbers(HashMap<u64, u64>);
 
 impl Numbers {
@@ -66,24 +66,24 @@ impl Numbers {
     }
 }
 
-/// The bases of a stage, in numbers.
+/// The bases of a stage as numbers.
 struct Names {
-    /// By local batch, the early ones first, and base.
+    /// By local batch, early ones first, and base.
     local: Vec<Vec<u64>>,
-    /// Of the sources and targets of what moves.
+    /// Sources and targets of transfers.
     moved: Vec<[u64; 2]>,
 }
 
-/// What all ranks do for a batch.
+/// A batch's plan for this process's ranks.
 pub struct Plan {
-    /// The stages, with the bases of the last time.
+    /// The stages, on the bases of the last run.
     pub stages: Vec<Stage>,
-    /// Instructions that are brought to one rank.
-    pub gathered: Vec<u32>,
+    /// Instructions that run on one rank.
+    pub on_one_rank: Vec<u32>,
     names: Vec<Names>,
-    /// How many bases the plan makes.
+    /// How many bases the plan creates.
     fresh: usize,
-    /// The arrays of the batch after it, with numbers for bases; those without are dropped.
+    /// The arrays of the batch after it, with numbers as base ids; `None` for dropped ones.
     after: Vec<Option<Array>>,
 }
 
@@ -108,10 +108,10 @@ impl Plan {
             array.each_base(|id| *id = numbers.of(*id));
         }
         let fresh = numbers.0.len() - old;
-        Plan { stages: stages.to_vec(), gathered: planner.gathered.clone(), names, fresh, after }
+        Plan { stages: stages.to_vec(), on_one_rank: planner.on_one_rank.clone(), names, fresh, after }
     }
 
-    /// Puts in the bases of this time. `bases` are those of the arrays before.
+    /// Substitutes the current bases. `bases`: those of the arrays before the batch.
     fn renew(&mut self, planner: &mut Planner, batch: &BatchRef<'_>, bases: &mut Vec<u64>) {
         bases.extend((0..self.fresh).map(|_| planner.new_base()));
         let id_of = |number: u64| if number == 0 { 0 } else { bases[number as usize - 1] };
@@ -133,7 +133,7 @@ impl Plan {
             };
             let mut array = Array { base: *base, ..after.clone() };
             array.each_base(|id| *id = id_of(*id));
-            planner.adopt_state(array);
+            planner.restore(array);
         }
     }
 
@@ -146,6 +146,6 @@ impl Plan {
             .sum::<usize>();
         let moved = self.stages.iter().map(|stage| size_of_val(&stage.transfers[..])).sum::<usize>();
         let arrays = self.after.iter().flatten().map(Array::bytes).sum::<usize>();
-        local + moved + arrays + size_of_val(&self.names[..]) + size_of_val(&self.gathered[..])
+        local + moved + arrays + size_of_val(&self.names[..]) + size_of_val(&self.on_one_rank[..])
     }
 }

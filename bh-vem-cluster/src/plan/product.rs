@@ -1,11 +1,11 @@
-//! Matrix products: rows of the product stay where they are, and the right factor comes by in panels of rows, each rank
-//! beginning with its own. No rank ever has more of it than its own rows and a panel. Where less moves on a grid of ranks,
-//! each rank gets a part of each panel only ([`crate::plan::grid`]). A factor that is small beside the memory of devices comes
-//! as a whole.
+//! Matrix products: the product's rows stay in place, and the right factor is sent in panels of rows, on each rank
+//! beginning with its own. A rank holds only its own rows and one panel. If a grid of ranks moves less, ranks get parts
+//! of panels ([`crate::plan::grid::product`]). A factor that is small compared to the ranks' memory is copied to all of
+//! them.
 
 use crate::plan::boxes::{IndexBox, span_of};
-use crate::plan::fold::Own;
-use crate::plan::grid::Grid;
+use crate::plan::fold::OwnInstr;
+use crate::plan::grid::product::ProductGrid;
 use crate::plan::panels::{Factor, Panel};
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place};
@@ -14,7 +14,7 @@ use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
 impl Planner {
-    /// Plans a product by panels. False if another way is better, or the only one.
+    /// Plans a product by panels. False if another way suits it.
     pub(crate) fn product(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let instr = &batch.instrs[index as usize];
         let operands: Option<Vec<(u64, View)>> = instr
@@ -45,31 +45,31 @@ impl Planner {
         }
         let whole: Vec<Share> = shares.iter().map(|&(rank, _)| (rank, IndexBox::whole(right.1.shape()))).collect();
         if self.arrays[&right.0].base.bytes() <= self.settings.keep_bytes {
-            // It is here for the next product, too.
+            // The copy also serves later products.
             let at = self.fetchable(right.0);
             if self.fetch(right.0, &right.1, &whole, at)?.is_ok() {
                 return Ok(false);
             }
         }
-        if self.is_here(right.0, &right.1, &whole)? || !self.bring_rows((left.0, &left.1), &shares)? {
+        if self.is_available(right.0, &right.1, &whole)? || !self.bring_rows((left.0, &left.1), &shares)? {
             return Ok(false);
         }
         let factors = [(target, &out.1), (left.0, &left.1), (right.0, &right.1)];
         let extents = [out.1.shape()[0], right.1.shape()[0], right.1.shape()[1]];
-        match Grid::best(&shares, &panels, extents) {
-            Some(grid) => self.on_grid(batch, index, factors, (&shares, &panels), grid)?,
+        match ProductGrid::best(&shares, &panels, extents) {
+            Some(grid) => self.product_on_grid(batch, index, factors, (&shares, &panels), grid)?,
             None => self.by_panels(batch, index, factors, (&shares, &panels))?,
         }
         Ok(true)
     }
 
-    /// Brings the rows of the left factor to the ranks of the product's; false if they cannot be kept in one piece.
+    /// Brings the left factor's rows to the ranks of the product's rows; false if they do not fit in one shard.
     fn bring_rows(&mut self, (id, view): Factor<'_>, shares: &[Share]) -> Result<bool> {
         let whole = IndexBox::whole(view.shape());
         let rows: Vec<Share> =
             shares.iter().map(|(rank, part)| (*rank, whole.with(0, part.first()[0], part.extent()[0]))).collect();
         let at = self.fetchable(id);
-        if !self.is_here(id, view, &rows)? && self.fetch(id, view, &rows, at)?.is_err() {
+        if !self.is_available(id, view, &rows)? && self.fetch(id, view, &rows, at)?.is_err() {
             return Ok(false);
         }
         for (rank, part) in &rows {
@@ -88,7 +88,7 @@ impl Planner {
         (shares, panels): (&[Share], &[Panel]),
     ) -> Result<()> {
         let instr = &batch.instrs[index as usize];
-        let add = Own::new(batch, index, Opcode::Add, 3);
+        let add = OwnInstr::new(batch, index, Opcode::Add, 3);
         let ready = [self.arrays[&left].wrote, self.arrays[&left].arrived].map(|when| self.stage_of(when));
         let first = self.fetchable(right).max(self.after_use(target)).max(ready[0]).max(ready[1]);
         for step in 0..panels.len() {
@@ -100,18 +100,18 @@ impl Planner {
                 }
                 let (panel_place, arrived) = self.bring_panel((right, columns), panel, rank, stage)?;
                 let (from, count) = (panel.rows.first()[0], panel.rows.extent()[0]);
-                let piece = self.piece(left, rank);
+                let shard = self.shard(left, rank);
                 let taken = IndexBox::whole(rows.shape())
                     .with(0, part.first()[0], part.extent()[0])
                     .with(1, from, count)
-                    .of(rows, piece.window.low)?;
-                let factor = Place { base: piece.base, view: taken };
-                let piece = self.piece(target, rank);
-                let sum = Place { base: piece.base, view: part.of(out, piece.window.low)? };
+                    .of(rows, shard.window.low)?;
+                let factor = Place { base: shard.base, view: taken };
+                let shard = self.shard(target, rank);
+                let sum = Place { base: shard.base, view: part.of(out, shard.window.low)? };
                 let mut product = sum;
                 if step > 0 {
                     let view = View::contiguous(part.extent()).map_err(|error| Error::new(status::BATCH, error.0))?;
-                    product = Place { base: self.local_base(rank, &piece.base, view.len(), view.shape()[1]), view };
+                    product = Place { base: self.local_base(rank, &shard.base, view.len(), view.shape()[1]), view };
                 }
                 self.stages.push(stage, rank, instr, index, &[product, factor, panel_place].map(Local::Data));
                 if step > 0 {
@@ -139,7 +139,7 @@ mod tests {
     use bh_bytecode::batch::Extension;
     use bh_bytecode::{Base, Batch, Instr, Operand};
 
-    /// What one of many ranks does for a product: this many transfers and instructions.
+    /// The numbers of transfers and instructions that one of many ranks plans for a product.
     fn planned(ranks: usize, rank: usize, [rows, inner, columns]: [i64; 3]) -> [usize; 2] {
         let mut batch = Batch::default();
         let (name, name_len) = batch.push_string("matmul");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_rank_plans_what_it_sends_gets_and_computes() {
-        // Panels of the right factor come from all ranks; on a grid, lines of ranks meet.
+        // Panels of the right factor come from all ranks; on a grid, from the ranks of a line.
         for ranks in [16usize, 256, 1024] {
             let line = ranks.isqrt();
             let [transfers, instrs] = planned(ranks, ranks / 2 + 1, [ranks as i64 * 2; 3]);

@@ -1,76 +1,76 @@
-//! How fast stacks do each kind of work, how much of each a batch is, and the shares that a mix of work asks for. All of it is
-//! counted, so that shares are the same in each run.
+//! Rates of stacks for each kind of work, the work of a batch, and the shares that suit a mix of work. All of it is
+//! counted, not timed, so shares are equal in each run.
 
 use crate::plan::methods::PRODUCT;
 use bh_bytecode::{BatchRef, Instr, base_flags};
 use std::collections::{HashMap, HashSet};
 
-/// The kinds of work, as files with rates name them.
+/// The kinds of work, as in files of rates.
 pub const KINDS: [&str; 5] = ["bytes", "operations", "functions", "products", "copies"];
 
-/// Opcodes that take at least as long as this many additions are functions, as roots of numbers are not.
+/// Opcodes that cost at least this many additions count as functions; square roots cost less.
 const LEAST_COST: u32 = 15;
 
-/// Additions that stand for a scalar program on one element, as long as nothing is known of its turns.
+/// The assumed cost of a scalar program per element, in additions: its number of iterations is unknown.
 const PROGRAM: f64 = 100.0;
 
-/// A stack that is slower than the fastest by more than this gets no share.
+/// A stack that is slower than the fastest by more than this factor gets no share.
 pub const MOST_TIMES_SLOWER: f64 = 10.0;
 
-/// Bytes in a nanosecond that move when arrays are cut anew.
+/// Bytes per nanosecond that a redistribution moves.
 const MOVED: f64 = 4.0;
 
-/// Nanoseconds that it takes to plan anew what was planned before.
+/// Nanoseconds for planning again after a redistribution.
 const PLANNING: f64 = 1e5;
 
-/// A rate at which nothing is done in any time that counts.
+/// Stands in for a rate of 0.
 const NEVER: f64 = 1e-12;
 
-/// The part of the time that a change of shares must save.
+/// The fraction of the time that new shares must save.
 const GAIN: f64 = 0.02;
 
-/// What was done longer ago than this many changes of shares would take counts half.
+/// Work older than this many redistributions would take counts half.
 const WINDOW: f64 = 50.0;
 
-/// Batches whose work is known, at most.
+/// Batches whose work is remembered, at most.
 const MOST_KNOWN: usize = 4096;
 
-/// How much of each kind: bytes that kernels read and write; additions of 32 bits, the same in functions, and in products of
-/// matrices; bytes that the program writes and reads.
+/// Amounts of work by kind: bytes that kernels read and write; 32-bit additions; the same within functions; the same
+/// within matrix products; bytes that the program reads and writes.
 pub type Work = [f64; KINDS.len()];
 
-/// What a stack does of each kind in a nanosecond; 0 where it is to do nothing, as it would only slow others.
+/// A stack's rate for each kind of work, per nanosecond. 0 if it should do none, because it would slow others down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates(pub [f64; KINDS.len()]);
 
 impl Rates {
-    /// Of an engine that says no more than how many operations it does.
+    /// The rates of an engine that only announces its operations per nanosecond.
     pub fn announced(speed: f64) -> Rates {
-        // Such as processors and graphics cards have.
+        // Typical of processors and graphics cards.
         const OPERATIONS_A_BYTE: f64 = 5.0;
         Rates([speed / OPERATIONS_A_BYTE, speed, speed, speed, speed])
     }
 
-    /// Can they be those of stacks that share work, so that some are there for each kind?
+    /// Are rates valid for stacks that share work? Each kind needs a stack with a positive rate.
     pub fn are_sound(all: &[Rates]) -> bool {
         let fit = |kind: usize| all.iter().map(move |rates| rates.0[kind]);
         (0..KINDS.len())
             .all(|kind| fit(kind).all(|rate| rate.is_finite() && rate >= 0.0) && fit(kind).any(|rate| rate > 0.0))
     }
 
-    /// Nanoseconds that some work takes: kernels compute while memory works.
+    /// Nanoseconds for some work: computation overlaps memory traffic, except for products and copies.
     pub fn time(&self, work: &Work) -> f64 {
         let of = |kind: usize| work[kind] / self.0[kind].max(NEVER);
         of(0).max(of(1) + of(2)) + of(3) + of(4)
     }
 }
 
-/// Numbers of 32 bits for which an element counts.
+/// 32-bit numbers that an element counts as.
 fn numbers(bytes: usize) -> f64 {
     (bytes as f64 / 4.0).max(1.0)
 }
 
-/// How much work a batch is.
+/// The work of a batch.
 pub fn work(batch: &BatchRef<'_>, order: &[u32]) -> Work {
     let mut count = Count { batch, work: [0.0; KINDS.len()], read: HashSet::new(), wrote: HashMap::new() };
     for &index in order {
@@ -85,9 +85,9 @@ pub fn work(batch: &BatchRef<'_>, order: &[u32]) -> Work {
 struct Count<'a> {
     batch: &'a BatchRef<'a>,
     work: Work,
-    /// Bases that were read since they were written last.
+    /// Bases that were read since their last write.
     read: HashSet<u32>,
-    /// The view through which a base was written last.
+    /// The view of a base's last write.
     wrote: HashMap<u32, u32>,
 }
 
@@ -112,7 +112,7 @@ impl Count<'_> {
         instr.outputs().iter().filter_map(|operand| operand.as_view()).for_each(|view| self.writes(view));
     }
 
-    /// Additions and multiplications of a product of matrices.
+    /// Additions and multiplications of a matrix product.
     fn product(&self, instr: &Instr) -> f64 {
         let [output, left] = [0, 1].map(|place| instr.operands().get(place).and_then(|operand| operand.as_view()));
         let inner = left.map_or(1, |view| self.batch.view(view).shape().last().copied().unwrap_or(1));
@@ -120,17 +120,19 @@ impl Count<'_> {
     }
 
     fn bytes(&self, view: u32) -> f64 {
-        let passes = |base: &bh_bytecode::Base| base.has(base_flags::BORN) && base.has(base_flags::DIES);
+        let is_temporary = |base: &bh_bytecode::Base| base.has(base_flags::BORN) && base.has(base_flags::DIES);
         match self.batch.base_of(view) {
-            // What lives within a batch lives within kernels.
-            Some(base) if !passes(base) => (self.batch.views[view as usize].len as usize * base.dtype().size()) as f64,
+            // Arrays that live within a batch live within kernels.
+            Some(base) if !is_temporary(base) => {
+                (self.batch.views[view as usize].len as usize * base.dtype().size()) as f64
+            }
             _ => 0.0,
         }
     }
 
     fn reads(&mut self, view: u32) {
         let base = self.batch.views[view as usize].base;
-        // The kernel that wrote it has it.
+        // The kernel that wrote it still has it.
         if self.wrote.get(&base) != Some(&view) && self.read.insert(base) {
             self.work[0] += self.bytes(view);
         }
@@ -144,50 +146,50 @@ impl Count<'_> {
     }
 }
 
-/// What is known of batches of one shape.
+/// The properties of batches of one shape.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     work: Work,
-    /// How often elements moved, where several ranks had shares.
+    /// How often elements moved between ranks with shares.
     exchanges: f64,
 }
 
-/// The mix of work since shares changed, which later work outweighs. Siblings go on while others end a batch, as devices do: what
-/// counts is how long each takes for all of it.
+/// The mix of work since shares changed; later work counts more. Siblings run ahead of each other across batches, so
+/// the total time of each matters.
 #[derive(Debug)]
 pub struct Mix {
     rates: Vec<Rates>,
-    /// Nanoseconds that one exchange takes, if all may go to one rank where that is faster.
+    /// Nanoseconds per exchange. `None` if work must not be gathered on one rank.
     exchange: Option<f64>,
     known: HashMap<u64, Known>,
-    /// The batch that is under way.
+    /// The current batch.
     shape: u64,
-    /// Nanoseconds that each rank would take for all of it.
+    /// Nanoseconds that each rank would take for all of the work.
     alone: Vec<f64>,
-    /// Nanoseconds that exchanges would take if several ranks had shares.
+    /// Nanoseconds of exchanges if several ranks had shares.
     exchanged: f64,
     /// Bytes that the program has written and read since the last batch.
     copied: f64,
 }
 
 impl Mix {
-    /// Of ranks that are as fast as this.
+    /// No work yet, on ranks with these rates.
     pub fn new(rates: Vec<Rates>, exchange: Option<f64>) -> Mix {
         let alone = vec![0.0; rates.len()];
         Mix { rates, exchange, known: HashMap::new(), shape: 0, alone, exchanged: 0.0, copied: 0.0 }
     }
 
-    /// A rank's stack is lost.
+    /// Excludes a rank whose stack is lost.
     pub fn lose(&mut self, rank: usize) {
         self.rates[rank] = Rates([0.0; KINDS.len()]);
     }
 
-    /// Notes bytes that the program writes or reads.
+    /// Records bytes that the program writes or reads.
     pub fn copies(&mut self, bytes: u64) {
         self.copied += bytes as f64;
     }
 
-    /// The shares that suit some times of all work on each rank.
+    /// The shares that suit these times of all work on each rank, and the time with them.
     fn best(&self, alone: &[f64], exchanged: f64) -> (Vec<f64>, f64) {
         let least = alone.iter().copied().fold(f64::INFINITY, f64::min);
         let share = |&time: &f64| if time <= least * MOST_TIMES_SLOWER { least / time } else { 0.0 };
@@ -196,7 +198,7 @@ impl Mix {
         if self.exchange.is_none() || together <= least {
             return (shares, together);
         }
-        // The first rank has what is small, and hears of the program first.
+        // Among equally fast ranks the first one: it has the small arrays and gets commands first.
         let first = alone.iter().position(|time| *time <= least * (1.0 + GAIN)).unwrap_or(0);
         ((0..alone.len()).map(|rank| f64::from(u8::from(rank == first))).collect(), least)
     }
@@ -208,8 +210,8 @@ impl Mix {
         self.best(&self.rates.iter().map(|rates| rates.time(&work)).collect::<Vec<_>>(), 0.0).0
     }
 
-    /// Notes a batch of this shape that is about to run with these shares while `bytes` are cut so. Shares that would save more
-    /// than it takes to cut all of that anew are returned.
+    /// Records a batch of this shape before it runs with the shares `now`; `bytes` are the distributed arrays. Returns
+    /// other shares if they would have saved more time than a redistribution takes.
     pub fn note(&mut self, shape: u64, work: impl FnOnce() -> Work, now: &[f64], bytes: u64) -> Option<Vec<f64>> {
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
@@ -239,7 +241,7 @@ impl Mix {
         changes.then_some(shares)
     }
 
-    /// Notes how often elements moved for the batch that was noted last.
+    /// Records how often elements moved for the batch that was recorded last.
     pub fn exchanged(&mut self, times: usize) {
         if let Some(known) = self.known.get_mut(&self.shape) {
             known.exchanges = times as f64;
@@ -252,7 +254,7 @@ mod tests {
     use super::*;
     use bh_bytecode::{Base, Batch, Constant, DType, Opcode, Operand, View};
 
-    /// As fast with memory, a quarter as fast with functions.
+    /// Two stacks with equally fast memory; the second computes functions at a quarter of the rate.
     fn two() -> Vec<Rates> {
         vec![Rates([10.0, 40.0, 20.0, 40.0, 5.0]), Rates([10.0, 20.0, 5.0, 40.0, 5.0])]
     }
@@ -268,7 +270,7 @@ mod tests {
         batch.push_instr(Instr::new(Opcode::Add, &[Operand::view(kept), Operand::view(made), Operand::constant(one)]));
         batch
             .push_instr(Instr::new(Opcode::Multiply, &[Operand::view(kept), Operand::view(kept), Operand::view(kept)]));
-        // Read once, written twice; the second turn finds what it reads where the first has put it.
+        // Read once, written twice; the second instruction finds its operand in its kernel.
         assert_eq!(work(&batch.as_ref(), &[0, 1, 2]), [24_000.0, 4000.0, 30_000.0, 0.0, 0.0]);
     }
 
@@ -277,16 +279,16 @@ mod tests {
         let mut mix = Mix::new(two(), None);
         assert_eq!((mix.of_kind(0), mix.of_kind(2)), (vec![1.0, 1.0], vec![1.0, 0.25]));
         let functions = [1e6, 0.0, 1e8, 0.0, 0.0];
-        // Enough work for what the change takes.
+        // There is enough work to pay for the change.
         assert_eq!(mix.note(1, || functions, &[1.0, 1.0], 1 << 20), Some(vec![1.0, 0.25]));
         assert_eq!((0..100).find_map(|_| mix.note(1, || functions, &[1.0, 0.25], 1 << 20)), None);
-        // Much memory, so that shares move back only after some turns.
+        // Redistribution is expensive, so shares return only after some batches.
         let bytes = [1e9, 0.0, 0.0, 0.0, 0.0];
         let turns = (0..100).position(|_| mix.note(2, || bytes, &[1.0, 0.25], 4 << 30).is_some()).unwrap();
         assert!((10..90).contains(&turns), "{turns}");
     }
 
-    /// Whatever comes, changes take no longer than they save.
+    /// Redistributions take no longer than they save, for any sequence of work.
     #[test]
     fn changes_cost_no_more_than_they_save() {
         let kinds = [[1e8, 0.0, 0.0, 0.0, 0.0], [1e6, 0.0, 1e8, 0.0, 0.0]];
@@ -328,9 +330,10 @@ mod tests {
         assert_eq!((0..100).find_map(|_| mix.note(2, || much, &[1.0, 1.0], 10_000)), Some(vec![0.0, 1.0]));
     }
 
-    /// A card that is slow to fill gets all of what stays there, and a part of what the program brings.
+    /// A device with a slow connection gets all work on arrays that stay there, and a part of the work on the program's
+    /// data.
     #[test]
-    fn what_the_program_brings_is_shared_out() {
+    fn work_on_data_from_the_program_is_shared() {
         let (card, cores) = (Rates([2000.0, 2e4, 2e4, 2e4, 6.0]), Rates([100.0, 300.0, 300.0, 300.0, 6.0]));
         let mut mix = Mix::new(vec![card, cores], None);
         let sums = [5e8, 1e8, 0.0, 0.0, 0.0];

@@ -1,4 +1,4 @@
-//! How the cluster shares out work, as the configuration says.
+//! The settings that distribute work.
 
 use crate::plan::layout::Weights;
 use crate::plan::rates::Rates;
@@ -6,20 +6,20 @@ use bh_core::error::{Error, Result};
 use bh_core::keys::cluster;
 use std::fmt;
 
-/// On which grids of ranks arrays are cut along several axes.
+/// The grids of ranks on which arrays are cut along several axes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grids {
-    /// Where that moves less.
+    /// Grids that move fewer bytes than rows.
     #[default]
     Auto,
-    /// On none: arrays are cut in rows.
+    /// None: all arrays are in rows.
     Rows,
-    /// On this one, wherever operations allow it: the ranks along each axis.
+    /// This grid, for all arrays and operations that allow it: the ranks along each axis.
     Given(Vec<usize>),
 }
 
 impl Grids {
-    /// What the key says; a grid must have all ranks.
+    /// Parses the key's value; a grid must have `ranks` ranks.
     pub fn read(text: &str, ranks: usize) -> Result<Grids> {
         let given = || {
             let axes: Option<Vec<usize>> = text.split('x').map(|axis| axis.trim().parse().ok()).collect();
@@ -52,31 +52,32 @@ impl fmt::Display for Grids {
     }
 }
 
-/// How work is shared out.
+/// The settings that distribute work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// By rank.
+    /// The weight of each rank.
     pub weights: Weights,
-    /// How fast ranks are, if shares follow that; else none.
+    /// The ranks' rates, if shares follow the kinds of work; otherwise empty.
     pub rates: Vec<Rates>,
-    /// Arrays of at most this many bytes are on rank 0 and, as far as they are needed, on the others.
+    /// Arrays up to this size are on rank 0, and copied to other ranks that need them.
     pub small_bytes: u64,
-    /// Rows of passing arrays that ranks compute twice instead of sending them, at most.
+    /// Rows of temporaries that ranks compute redundantly instead of receiving them, at most.
     pub overlap_rows: i64,
-    /// Rows of kept arrays that ranks compute twice instead of getting them for each turn of a loop, in percent of their own.
+    /// Rows of lasting arrays that ranks compute redundantly instead of receiving them in each iteration, in percent of
+    /// their own.
     pub ahead_percent: i64,
-    /// On which grids of ranks arrays are cut along several axes.
+    /// The grids on which arrays are cut along several axes.
     pub grid: Grids,
-    /// Where a rank gets at least this many bytes, it computes what needs none of them meanwhile.
+    /// A rank that receives at least this many bytes computes independent parts during the transfer.
     pub overlap_bytes: u64,
-    /// Right factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change.
+    /// Right factors of products up to this size are copied to all ranks, and kept until they change.
     pub keep_bytes: u64,
 }
 
 impl Settings {
-    /// Those of a configuration that does not name them.
+    /// The default settings.
     pub fn default(ranks: usize) -> Settings {
-        // Messages that are this long take longer than the further kernels that it costs to compute meanwhile.
+        // Longer messages take more time than the additional kernels of a split batch.
         let overlap_bytes = cluster::OVERLAP_BYTES.default();
         let (small_bytes, overlap_rows) = (cluster::SMALL_BYTES.default(), cluster::OVERLAP_ROWS.default().into());
         Settings {
@@ -91,7 +92,7 @@ impl Settings {
         }
     }
 
-    /// One line, which is equal where the settings are. `weights` and `grid` are what the configuration says of them.
+    /// The settings as one line, for comparison. `weights` and `grid`: the configured values.
     pub fn line(&self, weights: &str, grid: &str) -> String {
         let Settings {
             weights: _,

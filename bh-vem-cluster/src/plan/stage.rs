@@ -1,4 +1,4 @@
-//! What ranks do for a part of a program: first data moves, then local batches run.
+//! Stages: data moves first, then local batches run.
 
 use crate::plan::boxes::Span;
 use crate::plan::methods;
@@ -8,45 +8,45 @@ use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
 
-/// Elements of an array of one rank.
+/// Elements of a rank's base.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The rank's own base.
     pub base: Base,
-    /// Which of its elements.
+    /// The elements.
     pub view: View,
 }
 
 impl Place {
-    /// What the elements take in a message.
+    /// Bytes of the elements in a message.
     pub fn bytes(&self) -> usize {
         self.view.len() as usize * self.base.dtype().size()
     }
 
-    /// Elements in a row of a rank's base, whose window of the program's array this is.
+    /// The contiguous elements of a span; the base covers `window` of the program's array.
     pub fn run(base: Base, span: Span, window: Span) -> Result<Place> {
         let part = View::new(span.low - window.low, &[span.len()], &[1]);
         part.map(|view| Place { base, view }).map_err(|error| Error::new(status::BATCH, error.0))
     }
 }
 
-/// Elements that move from one rank to another; the shapes of both places are equal.
+/// Elements that move from one rank to another. Source and target have equal shapes.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// The rank that has them.
+    /// The sender.
     pub from: usize,
-    /// The rank that gets them.
+    /// The receiver.
     pub to: usize,
-    /// Where they are.
+    /// The elements on the sender.
     pub source: Place,
-    /// Where they go.
+    /// Their place on the receiver.
     pub target: Place,
 }
 
 /// An operand of a local instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Local {
-    /// As in the program: a constant.
+    /// The program's operand, a constant.
     Same(Operand),
     /// A view without data.
     Index(View),
@@ -57,11 +57,11 @@ pub enum Local {
 /// The instructions of one rank in one stage.
 #[derive(Clone, Debug, Default)]
 pub struct LocalBatch {
-    /// Instructions on local bases. Constants, origins, names and methods are the program's.
+    /// Instructions on local bases. The program provides constants, origins, names and methods.
     pub batch: Batch,
-    /// For each instruction, that of the program that it is a part of.
+    /// The number of the program's instruction behind each instruction; `u32::MAX` if there is none.
     pub globals: Vec<u32>,
-    /// Bases that are dropped, by index; known when the batch is complete.
+    /// Which bases are dropped, by index; set by [`LocalBatch::complete`].
     pub dropped: Vec<bool>,
     index: HashMap<u64, u32>,
     views: HashMap<(u32, View), u32>,
@@ -82,7 +82,7 @@ impl LocalBatch {
         Operand::view(*self.views.entry((base, view)).or_insert_with(|| batch.push_view(base, &view)))
     }
 
-    /// Appends an instruction like `like`, which is number `global` of the program, on other operands.
+    /// Appends a copy of `like`, instruction `global` of the program, with other operands.
     pub fn push(&mut self, like: &Instr, global: u32, operands: &[Local]) {
         let mut instr = *like;
         for (place, operand) in operands.iter().enumerate() {
@@ -100,7 +100,7 @@ impl LocalBatch {
         self.globals.push(u32::MAX);
     }
 
-    /// Takes over what instructions refer to by index. Nothing can be appended afterwards.
+    /// Copies the tables that instructions refer to. Nothing can be appended afterwards.
     pub fn complete(&mut self, program: &BatchRef<'_>) {
         (self.index, self.views) = Default::default();
         self.dropped = vec![false; self.batch.bases.len()];
@@ -122,19 +122,19 @@ impl LocalBatch {
         self.batch.attributes = program.attributes.to_vec();
     }
 
-    /// Is there nothing but data to drop?
+    /// Are all instructions DISCARDs?
     pub fn only_drops(&self) -> bool {
         self.batch.instrs.iter().all(|instr| instr.opcode == Opcode::Discard)
     }
 
-    /// Takes the constants of another turn.
+    /// Takes the constants of another run.
     pub fn renew(&mut self, constants: &[Constant]) {
         self.batch.constants.clear();
         self.batch.constants.extend_from_slice(constants);
         self.batch.header.seen = self.batch.header.seen.saturating_add(1);
     }
 
-    /// About what it takes in memory.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         let batch = &self.batch;
         size_of::<LocalBatch>()
@@ -148,19 +148,19 @@ impl LocalBatch {
     }
 }
 
-/// One stage, as far as the ranks of this process take part.
+/// One stage, limited to the ranks of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
-    /// What moves before the local batches run, in the order in which messages hold it.
+    /// The transfers before the local batches run, in the order of their elements in messages.
     pub transfers: Vec<Transfer>,
-    /// What the hosted ranks compute while it moves: local batches that need none of it.
+    /// Local batches that run during the transfers, because they need none of the elements.
     pub early: Vec<LocalBatch>,
     /// The local batches of the hosted ranks.
     pub local: Vec<LocalBatch>,
 }
 
 impl Stage {
-    /// Makes the local batches ready to run.
+    /// Completes the local batches.
     pub fn complete(&mut self, batch: &BatchRef<'_>) {
         let local = self.early.iter_mut().chain(&mut self.local);
         local.filter(|local| !local.batch.instrs.is_empty()).for_each(|local| local.complete(batch));

@@ -1,4 +1,4 @@
-//! The stages of a program while they are planned, in order. Models check them in builds with debug assertions.
+//! The stages of the current plan, in order. In builds with debug assertions, models check them.
 
 #[cfg(debug_assertions)]
 use crate::plan::order::Order;
@@ -8,7 +8,7 @@ use crate::plan::versions::Versions;
 use bh_bytecode::{Base, Instr, Opcode};
 use std::ops::Range;
 
-/// The stages of a program that were planned and have not run yet.
+/// Planned stages that have not run.
 #[derive(Debug)]
 pub struct Stages {
     hosted: Range<usize>,
@@ -17,13 +17,13 @@ pub struct Stages {
     pub list: Vec<Stage>,
     #[cfg(debug_assertions)]
     order: Order,
-    /// What ranks have.
+    /// The model of the elements that ranks have.
     #[cfg(debug_assertions)]
     pub versions: Versions,
 }
 
 impl Stages {
-    /// None, for these ranks, which may be all that there are.
+    /// No stages, for a process that hosts these ranks. `complete`: there are no others.
     pub fn new(hosted: Range<usize>, complete: bool) -> Stages {
         Stages {
             hosted,
@@ -36,22 +36,22 @@ impl Stages {
         }
     }
 
-    /// The ranks whose work this process does.
+    /// The ranks of this process.
     pub fn hosted(&self) -> &Range<usize> {
         &self.hosted
     }
 
-    /// Are these all ranks that there are?
+    /// Does this process host all ranks?
     pub fn complete(&self) -> bool {
         self.complete
     }
 
-    /// Does this process do the work of a rank?
+    /// Does this process host a rank?
     pub fn hosts(&self, rank: usize) -> bool {
         self.hosted.contains(&rank)
     }
 
-    /// Takes the stages, to run them.
+    /// Takes the stages for execution.
     pub fn take(&mut self) -> Vec<Stage> {
         #[cfg(debug_assertions)]
         {
@@ -79,7 +79,7 @@ impl Stages {
         }
     }
 
-    /// Tells the models of an instruction. Copies that are no part of the program's move elements.
+    /// Records an instruction in the models. A copy without an instruction of the program moves elements.
     #[cfg(debug_assertions)]
     fn model(&mut self, stage: usize, like: &Instr, global: u32, operands: &[Local]) {
         self.order.run(stage, like, operands);
@@ -89,7 +89,7 @@ impl Stages {
         }
     }
 
-    /// Tells the models that a base is dropped, or becomes zeros.
+    /// Records in the models that a base is dropped or cleared.
     #[cfg(debug_assertions)]
     fn model_drop(&mut self, stage: Option<usize>, opcode: Opcode, base: &Base) {
         self.order.drop(stage, opcode, base);
@@ -108,7 +108,7 @@ impl Stages {
         }
     }
 
-    /// Drops data that nothing uses any more, before anything arrives.
+    /// Drops an unused base before any message arrives.
     pub fn drop_first(&mut self, rank: usize, base: &Base) {
         if self.hosts(rank) {
             #[cfg(debug_assertions)]
@@ -120,14 +120,14 @@ impl Stages {
         }
     }
 
-    /// Lets data move at the beginning of a stage.
+    /// Adds a transfer at the beginning of a stage.
     pub fn transfer(&mut self, stage: usize, transfer: Transfer) {
         #[cfg(debug_assertions)]
         {
             self.order.transfer(stage, &transfer);
             self.versions.copy(&transfer.source, &transfer.target);
         }
-        // All ranks have the same stages, whatever moves between them.
+        // All ranks create the stage, even if they have no part in the transfer.
         let list = &mut self.at(stage).transfers;
         list.push(transfer);
     }

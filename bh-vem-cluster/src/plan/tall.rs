@@ -1,8 +1,9 @@
-//! Plans the factors of tall matrices: each rank factors the rows that it has, the triangles are joined in a tree of ranks, and
-//! what the owners of rows need to make theirs of the whole goes the same way back. Nothing but small squares moves.
+//! Plans QR and SVD of tall matrices as communication-avoiding TSQR: each rank factors its own rows, a tree of ranks
+//! joins the triangles, and the squares that complete the orthonormal columns return along the same tree. Only small
+//! squares move.
 
 use crate::plan::boxes::IndexBox;
-use crate::plan::fold::Own;
+use crate::plan::fold::OwnInstr;
 use crate::plan::methods::{PRODUCT, QR};
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
@@ -10,44 +11,44 @@ use bh_bytecode::{Base, BatchRef, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 
-/// This many triangles are joined at a time.
+/// Triangles joined in one step.
 const FAN_IN: usize = 8;
 
-/// An operand: the number of its view, its array, and the view.
+/// An operand: view number, array and view.
 type Factor = (u32, u64, View);
 
-/// What is made of a tall matrix.
+/// The outputs for a tall matrix.
 struct Outputs {
-    /// As many rows as the matrix.
+    /// The output with as many rows as the matrix.
     tall: Option<Factor>,
-    /// Small.
+    /// The small outputs.
     others: Vec<Factor>,
-    /// The small ones are those of the triangle's singular values.
+    /// The small outputs derive from the triangle's singular values.
     values: bool,
 }
 
-/// A triangle of a rank.
+/// A triangle on a rank.
 #[derive(Clone, Copy)]
 struct Triangle {
     rank: usize,
     place: Place,
 }
 
-/// Triangles that were joined by one of their ranks: the orthonormal columns, with rows for each.
+/// Triangles joined by one of their ranks: the orthonormal columns, with a square of rows for each.
 struct Joined {
     members: Vec<usize>,
     columns: Place,
 }
 
 impl Planner {
-    /// Plans `qr` and `svd` of a tall matrix. False if another way is better, or the only one.
+    /// Plans `qr` and `svd` of a tall matrix. False if another way suits it.
     pub(crate) fn factor_tall(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<bool> {
         let Some((matrix, outputs)) = self.tall(batch, index) else { return Ok(false) };
         self.know_inputs(batch, &batch.instrs[index as usize]);
         let (_, id, view) = matrix;
         let Some(shares) = self.tall_shares(batch, index, &matrix, &outputs)? else { return Ok(false) };
         let at = self.fetchable(id);
-        if !self.is_here(id, &view, &shares)? && self.fetch(id, &view, &shares, at)?.is_err() {
+        if !self.is_available(id, &view, &shares)? && self.fetch(id, &view, &shares, at)?.is_err() {
             return Ok(false);
         }
         for (number, ..) in &outputs.others {
@@ -58,7 +59,7 @@ impl Planner {
         Ok(true)
     }
 
-    /// The matrix and what is made of it, if that is such a method and the ranks have what it takes.
+    /// The matrix and the outputs of such a method, if the stacks have the methods for it.
     fn tall(&self, batch: &BatchRef<'_>, index: u32) -> Option<(Factor, Outputs)> {
         let instr = &batch.instrs[index as usize];
         let values = match batch.extension_name(instr.opcode)? {
@@ -87,7 +88,8 @@ impl Planner {
         Some((matrix, Outputs { tall: all.pop(), others, values }))
     }
 
-    /// The rows of the matrix by rank, those of what is as tall where there is something; each at least as many as columns.
+    /// The rows of the matrix by rank, or those of the tall output if there is one. `None` unless each has at least as
+    /// many rows as columns.
     fn tall_shares(
         &mut self,
         batch: &BatchRef<'_>,
@@ -109,13 +111,13 @@ impl Planner {
     }
 }
 
-/// The plan in the making.
+/// A plan in progress.
 struct Work<'a, 'b> {
     planner: &'a mut Planner,
     batch: &'a BatchRef<'b>,
     index: u32,
     columns: i64,
-    /// What comes next is in this stage.
+    /// The stage of the next instructions.
     stage: usize,
     unused: Vec<(usize, Base)>,
 }
@@ -154,22 +156,22 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Memory of a rank until the end.
+    /// A temporary that lives until the end of the plan.
     fn scratch(&mut self, rank: usize, like: &Base, shape: &[i64]) -> Result<Place> {
         let place = self.planner.scratch(rank, like, shape)?;
         self.unused.push((rank, place.base));
         Ok(place)
     }
 
-    /// A method on places of a rank.
+    /// Appends a method on places of a rank.
     fn call(&mut self, rank: usize, method: Opcode, outputs: u8, places: &[Place]) {
-        let mut own = Own::new(self.batch, self.index, method, places.len());
+        let mut own = OwnInstr::new(self.batch, self.index, method, places.len());
         own.instr.outputs = outputs;
         let operands: Vec<Local> = places.iter().copied().map(Local::Data).collect();
         self.planner.stages.push(self.stage, rank, &own.instr, own.index, &operands);
     }
 
-    /// The factors of a rank's rows.
+    /// Factors a rank's rows: orthonormal columns and triangle.
     fn factor(&mut self, rank: usize, rows: &Place, count: i64) -> Result<(Place, Place)> {
         let columns = self.scratch(rank, &rows.base, &[count, self.columns])?;
         let triangle = self.scratch(rank, &rows.base, &[self.columns; 2])?;
@@ -177,7 +179,7 @@ impl Work<'_, '_> {
         Ok((columns, triangle))
     }
 
-    /// The square of a member among those that are joined.
+    /// The square of a member in the joined columns.
     fn square(&self, all: &Place, member: usize) -> Result<Place> {
         let part = IndexBox::whole(all.view.shape()).with(0, member as i64 * self.columns, self.columns);
         Ok(Place { base: all.base, view: part.of(&all.view, 0)? })
@@ -191,7 +193,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The first of each few ranks gets the triangles of the others and factors them.
+    /// Sends the triangles of each group to its first rank, which factors them.
     fn join(&mut self, triangles: &[Triangle]) -> Result<(Vec<Joined>, Vec<Triangle>)> {
         let (mut joined, mut left) = (Vec::new(), Vec::new());
         for (number, group) in triangles.chunks(FAN_IN).enumerate() {
@@ -209,7 +211,7 @@ impl Work<'_, '_> {
         Ok((joined, left))
     }
 
-    /// Writes what is small; returns what the orthonormal columns of the triangle are still to be multiplied by.
+    /// Writes the small outputs; returns the factor for the triangle's orthonormal columns, if there is one.
     fn finish_small(&mut self, root: Triangle, outputs: &Outputs) -> Result<Option<Place>> {
         let (mut made, mut given) = (vec![root.place], None);
         if outputs.values {
@@ -231,19 +233,19 @@ impl Work<'_, '_> {
         }
         self.stage += 1;
         for ((_, id, view), source) in outputs.others.iter().zip(made) {
-            self.hand_out(root.rank, source, *id, view)?;
+            self.send_to_owners(root.rank, source, *id, view)?;
         }
         Ok(given)
     }
 
-    /// Gives the owners of an array what a rank has of it.
-    fn hand_out(&mut self, from: usize, source: Place, id: u64, view: &View) -> Result<()> {
+    /// Sends a small result to the owners of an output.
+    fn send_to_owners(&mut self, from: usize, source: Place, id: u64, view: &View) -> Result<()> {
         self.stage = self.stage.max(self.planner.after_use(id) + 1);
         let shares = self.planner.shares(id, view);
         let shares = shares.ok_or_else(|| Error::new(status::BATCH, "a small factor is cut into too many parts"))?;
         for (rank, part) in shares {
-            let piece = self.planner.piece(id, rank);
-            let target = Place { base: piece.base, view: part.of(view, piece.window.low)? };
+            let shard = self.planner.shard(id, rank);
+            let target = Place { base: shard.base, view: part.of(view, shard.window.low)? };
             let source = Place { base: source.base, view: part.of(&source.view, 0)? };
             self.moved(from, rank, source, target);
         }
@@ -251,7 +253,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Sends each rank the square that its orthonormal columns are to be multiplied by.
+    /// Sends each rank the square that completes its orthonormal columns.
     fn pass_down(
         &mut self,
         root: Triangle,
@@ -289,7 +291,7 @@ impl Work<'_, '_> {
         Ok(squares.into_iter().flatten().collect())
     }
 
-    /// Every owner multiplies its orthonormal columns.
+    /// Completes every owner's orthonormal columns.
     fn finish_tall(
         &mut self,
         (_, id, view): &Factor,
@@ -299,8 +301,8 @@ impl Work<'_, '_> {
     ) -> Result<()> {
         self.stage = self.stage.max(self.planner.after_use(*id));
         for (((rank, rows), columns), square) in shares.iter().zip(columns).zip(squares) {
-            let piece = self.planner.piece(*id, *rank);
-            let out = Place { base: piece.base, view: rows.of(view, piece.window.low)? };
+            let shard = self.planner.shard(*id, *rank);
+            let out = Place { base: shard.base, view: rows.of(view, shard.window.low)? };
             self.call(*rank, PRODUCT, 1, &[out, *columns, *square]);
         }
         self.planner.finish(*id, view, self.stage, false);

@@ -1,5 +1,5 @@
-//! A model of what ranks have, in builds with debug assertions: which version of which element every element of theirs is. It
-//! follows plans in the order in which they are made, which [`crate::plan::order`] shows to be as good as that of stages.
+//! A model that tracks the version of every element on every rank, in builds with debug assertions. It follows plans in
+//! planning order, which is equivalent to the order of stages, as [`crate::plan::order`] checks.
 
 use crate::plan::array::Array;
 use crate::plan::boxes::packed;
@@ -8,34 +8,34 @@ use bh_bytecode::interp::offsets;
 use bh_bytecode::{Base, View};
 use std::collections::HashMap;
 
-/// Arrays of more elements are not followed.
+/// Arrays with more elements are not tracked.
 const MOST_ELEMENTS: i64 = 1 << 16;
 
-/// What an element of a rank's base holds: the version above, the element of the program's array below. Versions of all arrays
-/// are different, so that they name the array, too.
+/// The content of an element of a rank's base: version in the upper half, element of the program's array in the lower.
+/// Versions are unique across arrays, so they also identify the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held(u64);
 
 impl Held {
-    /// A result of the instruction that is being planned.
+    /// A result of the current instruction.
     const RESULT: Held = Held(u64::MAX);
 
-    /// Zero, if nothing was ever written.
+    /// The zero value if the element was never written.
     fn new(version: u32, element: i64) -> Held {
         if version == 0 { Held(0) } else { Held(u64::from(version) << 32 | element as u64) }
     }
 }
 
-/// The versions of all elements that the planner and the ranks of this process know of.
+/// The versions of all elements known to the planner and to this process's ranks.
 #[derive(Debug, Default)]
 pub struct Versions {
     complete: bool,
     last: u32,
-    /// Of the program's arrays, by element; 0 is what was never written.
+    /// Versions of the program's arrays, by element; 0 if it was never written.
     newest: HashMap<u64, Vec<u32>>,
-    /// Of the ranks' bases, by element; those without are zeros.
+    /// Contents of the ranks' bases, by element; zeros if missing.
     held: HashMap<u64, Vec<Held>>,
-    /// Bases that something may still be sent from before they are dropped.
+    /// Dropped bases that may still be sent.
     dropped: Vec<u64>,
 }
 
@@ -43,14 +43,14 @@ fn places(view: &View) -> impl Iterator<Item = i64> {
     offsets(view.start(), view.shape(), view.stride())
 }
 
-/// The elements of a copy of a view, and those of the array that they are.
+/// Pairs of an element of a packed copy and the array's element that it holds.
 fn copied(view: &View) -> impl Iterator<Item = (i64, i64)> {
     let packed = packed(view).expect("the copy was made so");
     places(&packed).zip(places(view)).collect::<Vec<_>>().into_iter()
 }
 
 impl Versions {
-    /// Nothing was written yet. `complete`: this process does the work of all ranks; else nothing is followed.
+    /// Nothing written yet. `complete`: this process hosts all ranks; otherwise nothing is tracked.
     pub fn new(complete: bool) -> Versions {
         Versions { complete, ..Versions::default() }
     }
@@ -63,7 +63,7 @@ impl Versions {
         self.held.entry(base.id).or_insert_with(|| vec![Held::default(); base.len as usize])
     }
 
-    /// A part of the program's instruction runs on a rank.
+    /// Records a part of the program's instruction on a rank.
     pub fn run(&mut self, operands: &[Local], outputs: usize) {
         for operand in operands.iter().take(outputs) {
             if let Local::Data(place) = operand {
@@ -72,7 +72,7 @@ impl Versions {
         }
     }
 
-    /// Elements of a rank become a result of the instruction that is being planned.
+    /// Records results of the current instruction.
     pub fn result(&mut self, place: &Place) {
         if self.follows(&place.base) {
             let held = self.held(&place.base);
@@ -80,7 +80,7 @@ impl Versions {
         }
     }
 
-    /// Elements are copied as they are.
+    /// Records a copy of elements.
     pub fn copy(&mut self, source: &Place, target: &Place) {
         if !self.follows(&target.base) || !self.follows(&source.base) {
             return;
@@ -92,42 +92,43 @@ impl Versions {
         places(&target.view).zip(from).for_each(|(element, what)| held[element as usize] = what);
     }
 
-    /// A base is dropped in some stage.
+    /// Records that a base is dropped.
     pub fn drop(&mut self, base: &Base) {
         self.dropped.push(base.id);
     }
 
-    /// All that was planned is going to run.
+    /// Forgets dropped bases; all planned stages are about to run.
     pub fn settle(&mut self) {
         for base in self.dropped.drain(..) {
             self.held.remove(&base);
         }
     }
 
-    /// An array of the program is not there any more.
+    /// Forgets an array of the program.
     pub fn forget(&mut self, array: &Array) {
         self.newest.remove(&array.base.id);
     }
 
-    /// An array becomes zeros.
+    /// Records that an array becomes zeros.
     pub fn clear(&mut self, array: &Array) {
         self.forget(array);
-        for base in array.pieces.values() {
+        for base in array.shards.values() {
             self.held.remove(&base.id);
         }
     }
 
-    /// A view of an array is written by what is no part of a plan: the program, a file, an exchange.
-    pub fn take_in(&mut self, array: &Array, view: &View) {
-        for &rank in array.pieces.keys() {
-            let Some(piece) = array.piece(rank).filter(|piece| self.follows(&piece.base)) else { continue };
-            let held = self.held(&piece.base);
+    /// Records a write that is no part of a plan: by the program, a file or an exchange.
+    pub fn note_external_write(&mut self, array: &Array, view: &View) {
+        for &rank in array.shards.keys() {
+            let Some(shard) = array.shard(rank).filter(|shard| self.follows(&shard.base)) else { continue };
+            let held = self.held(&shard.base);
             let mine = array.places_in(rank, array.reach(rank), view);
             mine.into_iter().for_each(|(_, place)| held[place as usize] = Held::RESULT);
         }
     }
 
-    /// A view of an array was written by those that compute its elements, or by all ranks. Panics if one of them did not.
+    /// Records that a view was written by the ranks that compute its elements, or by all ranks. Panics if one of them
+    /// has not.
     pub fn finish(&mut self, array: &Array, view: &View, everywhere: bool) {
         if !self.follows(&array.base) || array.lost.is_some() {
             return;
@@ -136,10 +137,10 @@ impl Versions {
         let version = self.last;
         let newest = self.newest.entry(array.base.id).or_insert_with(|| vec![0; array.base.len as usize]);
         places(view).for_each(|element| newest[element as usize] = version);
-        for &rank in array.pieces.keys() {
-            let Some(piece) = array.piece(rank) else { continue };
+        for &rank in array.shards.keys() {
+            let Some(shard) = array.shard(rank) else { continue };
             let reach = if everywhere { array.all() } else { array.reach(rank) };
-            let held = self.held(&piece.base);
+            let held = self.held(&shard.base);
             for (element, place) in array.places_in(rank, reach, view) {
                 let there = &mut held[place as usize];
                 let id = array.base.id;
@@ -149,17 +150,17 @@ impl Versions {
         }
     }
 
-    /// What ranks have of an array is as it should be: its plan has served before, or it is the user's memory.
+    /// Assumes that the ranks' elements of an array are current: its plan has run before, or it is the user's memory.
     pub fn trust(&mut self, array: &Array) {
         if !self.follows(&array.base) {
             return;
         }
         self.last += 1;
         let mut newest = vec![self.last; array.base.len as usize];
-        for rank in (0..array.cuts.ranks()).filter(|rank| !array.pieces.contains_key(rank)) {
+        for rank in (0..array.cuts.ranks()).filter(|rank| !array.shards.contains_key(rank)) {
             array.places_of_valid(rank).into_iter().for_each(|(element, _)| newest[element as usize] = 0);
         }
-        for (rank, base) in &array.pieces {
+        for (rank, base) in &array.shards {
             let held = self.held(base);
             for (element, place) in array.places_of_valid(*rank) {
                 held[place as usize] = Held::new(newest[element as usize], element);
@@ -174,7 +175,7 @@ impl Versions {
         self.newest.insert(array.base.id, newest);
     }
 
-    /// Panics if a rank has another version of an element than the planner believes.
+    /// Panics if an element on a rank has another version than the planner assumes.
     pub fn check(&self, array: &Array) {
         if !self.complete {
             return;
@@ -184,7 +185,7 @@ impl Versions {
                 self.compare(
                     array,
                     rank,
-                    array.pieces.get(&rank),
+                    array.shards.get(&rank),
                     array.places_of_valid(rank).into_iter().map(|(element, place)| (place, element)),
                 );
             }
@@ -194,16 +195,16 @@ impl Versions {
         }
     }
 
-    /// Panics if a place of a rank is not a view of an array as it is now.
+    /// Panics if a place of a rank differs from the current view of an array.
     pub fn expect(&self, array: &Array, view: &View, rank: usize, place: &Place) {
-        // A view may repeat a few elements very often.
+        // A view may repeat few elements very often.
         if view.len() > MOST_ELEMENTS {
             return;
         }
         self.compare(array, rank, Some(&place.base), places(&place.view).zip(places(view)));
     }
 
-    /// Panics if an element of a rank's base, zeros if there is none, is not the newest of an element of an array.
+    /// Panics if elements of a rank's base, or zeros without one, are not the newest of the array's elements.
     fn compare(&self, array: &Array, rank: usize, base: Option<&Base>, elements: impl Iterator<Item = (i64, i64)>) {
         if !self.follows(&array.base) || array.lost.is_some() {
             return;
@@ -222,25 +223,25 @@ impl Versions {
 mod tests {
     use super::*;
     use crate::plan::boxes::Span;
-    use crate::plan::held::Has;
+    use crate::plan::coverage::Coverage;
     use crate::plan::layout::Cuts;
     use bh_bytecode::DType;
 
-    /// An array of ten elements on two ranks, the second of which has two of the first's, too.
+    /// An array of ten elements on two ranks; the second also has two of the first's.
     fn array() -> Array {
         let base = Base::new(1, DType::F64, 10);
         let cuts = Cuts::rows(10, 1, &crate::plan::layout::Weights::even(2));
         let mut array = Array::new(&base, 1, cuts, false, false);
         let local = |id, len: i64| Base::new(id, DType::F64, len);
-        array.pieces = [(0, local(7, 5)), (1, local(8, 7))].into();
-        array.rooms.set(1..2, Has::Around(2, 0));
+        array.shards = [(0, local(7, 5)), (1, local(8, 7))].into();
+        array.window_runs.set(1..2, Coverage::Around(2, 0));
         array.set_valid(1, Span::new(3, 10));
         array
     }
 
     fn run(array: &Array, rank: usize, span: Span) -> Place {
-        let piece = array.piece(rank).unwrap();
-        Place::run(piece.base, span, piece.window).unwrap()
+        let shard = array.shard(rank).unwrap();
+        Place::run(shard.base, span, shard.window).unwrap()
     }
 
     fn written(versions: &mut Versions, array: &mut Array, span: Span) {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_brought_over_is_as_new_as_the_owners() {
+    fn fetched_elements_are_as_new_as_the_owners() {
         let (mut versions, mut array) = (Versions::new(true), array());
         versions.check(&array);
         written(&mut versions, &mut array, Span::new(0, 10));
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "rank 1 has Held(0) for element 3")]
-    fn what_was_never_brought_over_is_found() {
+    fn elements_that_were_never_fetched_are_found() {
         let (mut versions, mut array) = (Versions::new(true), array());
         written(&mut versions, &mut array, Span::new(0, 10));
         array.set_valid(1, Span::new(3, 10));

@@ -1,5 +1,5 @@
-//! Functions of the program on each rank's own part of arrays: rank 0's command has the function, in a form of the program's
-//! language, and each process calls what its bridge gave it for that.
+//! Calls functions of the program on each rank's own rows. Rank 0's command carries the function, encoded by the
+//! program's language; each process passes it to a callback of its bridge.
 
 use crate::command::failure::Failure;
 use crate::command::wire::Writer;
@@ -18,13 +18,13 @@ use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The method that calls the function which was named last.
+/// The extension method that calls the function of the last command.
 pub const METHOD: &str = "cluster_call";
 
-/// What the bridge of this process gave for calls, if it has a language for that.
+/// The callback of this process's bridge; null if it has none.
 static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Notes what the bridge gave.
+/// Stores the bridge's callback.
 pub fn note(host: &Host) {
     let given = host.handle(CALL);
     if !given.is_null() {
@@ -32,24 +32,24 @@ pub fn note(host: &Host) {
     }
 }
 
-/// Is an instruction such a call?
+/// Does an instruction call a function?
 pub fn is_call(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     instr.opcode.is_extension() && batch.extension_name(instr.opcode) == Some(METHOD)
 }
 
-/// A rank's part of the call.
+/// A rank's part of a call.
 struct Part {
     rank: usize,
-    /// Its rows of the result, and those that it gets of the operands.
+    /// The rows of the result, and the rows of the operands including the halo.
     own: Span,
     rows: Span,
-    /// The operands: their bases, elements of a row, and shapes of a row.
+    /// The operands: base, elements per row, and shape of a row.
     operands: Vec<(Base, i64, Vec<i64>)>,
     result: Place,
 }
 
 impl Machine {
-    /// Calls a function on each rank's own rows; all that was planned before is done. The failure is that of some rank.
+    /// Calls the function on each rank's own rows, after all earlier work. Returns the failure of the lowest rank.
     pub fn call(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Failure>> {
         let failed = self.run(batch);
         let instr = &batch.instrs[index as usize];
@@ -63,12 +63,12 @@ impl Machine {
         if let Some(view) = instr.outputs().first().and_then(|operand| operand.as_view())
             && let Some(target) = batch.base_of(view)
         {
-            self.planner.take_in(target.id, &batch.view(view));
+            self.planner.note_external_write(target.id, &batch.view(view));
         }
         self.agree(called.err().map(failure))
     }
 
-    /// Sends what other ranks need of this process's rows.
+    /// Sends this process's rows that other ranks need.
     fn send_parts(&mut self, parts: &[Part]) -> Result<()> {
         for part in parts {
             for (base, row, _) in &part.operands {
@@ -83,7 +83,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The owners of rows of an array, and which elements of them they own.
+    /// The owners of rows of an array, and the elements of these rows that each owns.
     fn owned(&self, base: &Base, rows: Span, row: i64) -> Vec<(usize, Span)> {
         let span = Span::new(rows.low * row, rows.high * row);
         let cuts = &self.planner.arrays[&base.id].cuts;
@@ -91,8 +91,8 @@ impl Machine {
     }
 
     fn own_elements(&mut self, base: &Base, owner: usize, span: Span) -> Result<Vec<u8>> {
-        let piece = self.planner.piece(base.id, owner);
-        let place = Place::run(piece.base, span, piece.window)?;
+        let shard = self.planner.shard(base.id, owner);
+        let place = Place::run(shard.base, span, shard.window)?;
         let mut bytes = Vec::new();
         let (state, child) = self.rank(owner);
         state.pack(child, &place, &mut bytes)?;
@@ -138,17 +138,17 @@ impl Machine {
     }
 }
 
-/// Calls the bridge's function.
+/// Calls the bridge's callback.
 fn answer(request: &[u8]) -> Result<Vec<u8>> {
     unsafe extern "C" fn append(answer: *mut c_void, data: *const u8, bytes: usize) {
-        // SAFETY: the answer is the vector below, and the data has this many bytes.
+        // SAFETY: `answer` is the vector that `function` was called with below, and `data` has `bytes` bytes.
         unsafe { (*answer.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(data, bytes)) };
     }
     let function = FUNCTION.load(Ordering::Acquire);
     if function.is_null() {
         return Err(Error::new(status::UNSUPPORTED, "this process has no program of its own, to call functions of"));
     }
-    // SAFETY: what bridges give by this name is such a function.
+    // SAFETY: bridges set the handle `CALL` to a function of this type.
     let function = unsafe { std::mem::transmute::<*mut c_void, CallFn>(function) };
     let mut bytes: Vec<u8> = Vec::new();
     // SAFETY: the request and the answer live through the call.
@@ -160,7 +160,7 @@ fn answer(request: &[u8]) -> Result<Vec<u8>> {
 }
 
 impl Planner {
-    /// Who calls the function on what. An error is that of all ranks.
+    /// The parts of a call. All ranks get the same error.
     fn plan_call(&mut self, batch: &BatchRef<'_>, instr: &Instr, halo: i64) -> Result<Vec<Part>> {
         self.check_inputs(batch, instr)?;
         let unfit = || Error::new(status::ARGUMENT, "parts are rows of whole arrays with as many rows");
@@ -195,14 +195,14 @@ impl Planner {
             }
             let own = Span::new(reach.low / row, reach.high / row);
             let rows = Span::new(own.low - halo, own.high + halo).meet(Span::new(0, count));
-            let piece = self.piece(target.id, rank);
-            let result = Place::run(piece.base, reach, piece.window)?;
+            let shard = self.shard(target.id, rank);
+            let result = Place::run(shard.base, reach, shard.window)?;
             parts.push(Part { rank, own, rows, operands: operands.clone(), result });
         }
         Ok(parts)
     }
 
-    /// The ranks of this process, and those that get rows of theirs.
+    /// The ranks of this process, and those that receive its rows.
     fn called(&self, target: &Base, row: i64, halo: i64, operands: &[(Base, i64, Vec<i64>)]) -> BTreeSet<usize> {
         let mut ranks: BTreeSet<usize> = self.stages.hosted().clone().collect();
         for rank in self.stages.hosted().clone() {
@@ -229,7 +229,7 @@ mod tests {
     use bh_bytecode::{Batch, DType, Opcode, Operand};
 
     #[test]
-    fn a_rank_looks_at_those_that_get_rows_of_its_own() {
+    fn a_rank_examines_those_that_receive_its_rows() {
         let ranks = 4096usize;
         let base = |id: u64, row: i64| Base { row_hint: row, ..Base::new(id, DType::F64, 8192 * row) };
         let mut batch = Batch::default();

@@ -1,26 +1,27 @@
-//! Runs LU and Cholesky factors and solutions of linear systems, whose columns ranks have in blocks: the rank of a block factors it
-//! and sends what follows from it to those that have columns behind it (right-looking, as LAPACK's `getrf` and `potrf`; in one
-//! dimension, as LINPACK on the first hypercubes). The stacks below do the work, on blocks that are the same for any number of ranks.
+//! Runs LU and Cholesky factorizations and linear systems on columns that are distributed in blocks: the rank of a
+//! block factors it and broadcasts the factors to the ranks with blocks behind it (right-looking, as LAPACK's `getrf`
+//! and `potrf`; one-dimensional, as LINPACK on the first hypercubes). The stacks below compute on blocks that are equal
+//! for any number of ranks.
 
 use crate::command::failure::Failure;
 use crate::plan::boxes::IndexBox;
-use crate::plan::columns::{Block, Columns, Sought};
-use crate::plan::fold::Own;
+use crate::plan::columns::{Block, Columns, Factoring};
+use crate::plan::fold::OwnInstr;
 use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, SOLVE};
 use crate::plan::stage::Place;
 use crate::run::machine::{Machine, timed};
 use crate::transport::Class;
-use crate::transport::tree::{followers, leader};
+use crate::transport::tree::{tree_children, tree_parent};
 use bh_bytecode::{Base, BatchRef, DType, Instr, Opcode, View};
 use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// What the rank of a block sends when it has failed.
+/// The first byte of a block's message, after a failure or a success.
 const FAILED: u8 = 0;
 const DONE: u8 = 1;
 
-/// A matrix of a rank by its rows.
+/// Some rows of a matrix on a rank.
 fn rows(place: &Place, first: i64, count: i64) -> Result<Place> {
     let part = IndexBox::whole(place.view.shape()).with(0, first, count);
     Ok(Place { base: place.base, view: part.of(&place.view, 0)? })
@@ -31,10 +32,10 @@ fn transposed(place: &Place) -> Result<Place> {
     Ok(Place { base: place.base, view })
 }
 
-/// The method or operation that makes the first places of the others.
+/// A method or operation: opcode, number of outputs, and the places of outputs and inputs.
 type Step = (Opcode, u8, Vec<Place>);
 
-/// The work and how it goes.
+/// A factorization in progress.
 struct Work<'a, 'b> {
     machine: &'a mut Machine,
     batch: &'a BatchRef<'b>,
@@ -42,14 +43,14 @@ struct Work<'a, 'b> {
     columns: &'a Columns,
     size: usize,
     dtype: DType,
-    /// The numbers of the rows of the matrix in their order.
+    /// The matrix's row numbers in pivot order.
     order: Vec<i64>,
     /// The first failure of a rank of this process.
     failed: Option<Error>,
 }
 
 impl Machine {
-    /// Does such a method; all that was planned before is done. The failure is that of some rank.
+    /// Runs such a method after all earlier work. Returns the failure of the lowest rank.
     pub fn factor(&mut self, batch: &BatchRef<'_>, index: u32, columns: &Columns) -> Result<Option<Failure>> {
         let failed = self.run(batch);
         if let Some(failure) = self.agree(failed)? {
@@ -61,7 +62,7 @@ impl Machine {
         let mut work = Work { machine: self, batch, index, columns, size: dtype.size(), dtype, order, failed: None };
         work.factor()?;
         let mut failed = work.agree()?;
-        if failed.is_none() && columns.sought == Sought::Solution {
+        if failed.is_none() && columns.factoring == Factoring::Solution {
             work.substitute()?;
             failed = work.agree()?;
         }
@@ -70,8 +71,8 @@ impl Machine {
             self.planner.drop_columns(columns);
             return Ok(failed);
         }
-        let blocks = if columns.sought == Sought::Solution { &columns.sides } else { &columns.matrix };
-        self.planner.give_columns(&columns.outputs[0], blocks)?;
+        let blocks = if columns.factoring == Factoring::Solution { &columns.sides } else { &columns.matrix };
+        self.planner.send_columns(&columns.outputs[0], blocks)?;
         if let Some(output) = columns.outputs.get(1) {
             self.give_order(output, columns.members[0], &order)?;
         }
@@ -79,7 +80,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Gives the owners of an array the order of rows, which each member knows.
+    /// Sends the order of rows to the owners of an output.
     fn give_order(&mut self, output: &(u64, View), rank: usize, order: &[i64]) -> Result<()> {
         let count = order.len() as i64;
         let place = self.planner.scratch(rank, &Base::new(0, DType::I64, 1), &[count, 1])?;
@@ -88,22 +89,23 @@ impl Machine {
             let (state, child) = self.rank(rank);
             state.unpack(child, &place, &bytes)?;
         }
-        self.planner.give_columns(output, &[Block { rank, first: 0, width: 1, place }])?;
+        self.planner.send_columns(output, &[Block { rank, first: 0, width: 1, place }])?;
         let at = self.planner.after_use(output.0);
         self.planner.stages.push_system(at, rank, Opcode::Discard, &place.base);
         Ok(())
     }
 
-    /// Sends a message of the first of some ranks to the others, by a tree; what the ranks of this process have of it then.
-    fn hand_on(&mut self, ranks: &[usize], message: Option<Vec<u8>>) -> Result<BTreeMap<usize, Vec<u8>>> {
+    /// Broadcasts a message from the first of some ranks along a tree; returns it for each rank of this process among
+    /// them.
+    fn broadcast_along(&mut self, ranks: &[usize], message: Option<Vec<u8>>) -> Result<BTreeMap<usize, Vec<u8>>> {
         let mut messages = BTreeMap::new();
         let mut first = message;
         for (place, &rank) in ranks.iter().enumerate().filter(|(_, rank)| self.port.hosts(**rank)).collect::<Vec<_>>() {
             let bytes = match first.take() {
                 Some(bytes) if place == 0 => bytes,
-                _ => timed(&mut self.spent.wait, || self.port.receive(rank, ranks[leader(place)]))?,
+                _ => timed(&mut self.spent.wait, || self.port.receive(rank, ranks[tree_parent(place)]))?,
             };
-            for other in followers(place, ranks.len()) {
+            for other in tree_children(place, ranks.len()) {
                 self.port.send(Class::Payload, rank, ranks[other], bytes.clone())?;
             }
             messages.insert(rank, bytes);
@@ -114,9 +116,9 @@ impl Machine {
 
 impl Work<'_, '_> {
     fn factor(&mut self) -> Result<()> {
-        match self.columns.sought {
-            Sought::Cholesky => self.cholesky(),
-            Sought::Lu | Sought::Solution => self.lu(),
+        match self.columns.factoring {
+            Factoring::Cholesky => self.cholesky(),
+            Factoring::Lu | Factoring::Solution => self.lu(),
         }
     }
 
@@ -128,7 +130,7 @@ impl Work<'_, '_> {
         self.machine.agree(failed)
     }
 
-    /// Does this process do the work of a rank?
+    /// Does this process host a rank?
     fn hosts(&self, rank: usize) -> bool {
         self.machine.port.hosts(rank)
     }
@@ -141,15 +143,15 @@ impl Work<'_, '_> {
         })
     }
 
-    /// Lets the stack of a rank do some steps; some places are dropped then.
+    /// Runs steps on a rank's stack, then drops some places.
     fn run(&mut self, rank: usize, steps: Vec<Step>, dropped: &[Place]) {
         let own = |(opcode, outputs, places): Step| -> (Instr, u32, Vec<Place>) {
-            let mut own = Own::new(self.batch, self.index, opcode, places.len());
+            let mut own = OwnInstr::new(self.batch, self.index, opcode, places.len());
             own.instr.outputs = outputs;
             (own.instr, own.index, places)
         };
         let steps: Vec<_> = steps.into_iter().map(own).collect();
-        let done = self.machine.own(self.batch, rank, &steps, dropped);
+        let done = self.machine.run_on_rank(self.batch, rank, &steps, dropped);
         self.keep(done);
     }
 
@@ -157,7 +159,7 @@ impl Work<'_, '_> {
         self.machine.planner.scratch(rank, &Base::new(0, dtype, 1), shape)
     }
 
-    /// A matrix of a rank with these elements.
+    /// A matrix on a rank with these elements.
     fn made(&mut self, rank: usize, shape: [i64; 2], bytes: &[u8]) -> Result<Place> {
         let place = self.scratch(rank, self.dtype, &shape)?;
         let (state, child) = self.machine.rank(rank);
@@ -166,41 +168,41 @@ impl Work<'_, '_> {
         Ok(place)
     }
 
-    /// Elements of a rank; zeros if they are lost.
+    /// The elements of a place; zeros if they are lost.
     fn elements(&mut self, rank: usize, place: &Place) -> Vec<u8> {
         let elements = self.machine.elements(rank, place);
         let bytes = self.keep(elements);
         if bytes.is_empty() { vec![0; place.bytes()] } else { bytes }
     }
 
-    /// The ranks that have some of these blocks, one of them first.
+    /// The ranks of some blocks, with `first` in front.
     fn listeners<'c>(&self, first: usize, blocks: impl Iterator<Item = &'c Block>) -> Vec<usize> {
         let mut ranks: Vec<usize> = blocks.map(|block| block.rank).filter(|rank| *rank != first).collect();
         ranks.sort_unstable();
         ranks.dedup();
-        // Those behind it first, so that the work of handing on goes round.
+        // In cyclic order from `first`, so that the work of broadcasting rotates.
         let behind = ranks.partition_point(|rank| *rank < first);
         ranks.rotate_left(behind);
         ranks.insert(0, first);
         ranks
     }
 
-    /// What the rank of a block tells of it: whether it failed, and what the others get then.
-    fn told(&self, mut parts: Vec<u8>) -> Vec<u8> {
+    /// The message of a block's rank: whether it failed, and the data for the others.
+    fn message_of(&self, mut parts: Vec<u8>) -> Vec<u8> {
         parts.insert(0, if self.failed.is_some() { FAILED } else { DONE });
         parts
     }
 
-    /// Factors the matrix, and does the same to right sides.
+    /// Factors the matrix, and applies the same steps to the right sides.
     fn lu(&mut self) -> Result<()> {
         let columns = self.columns;
-        let keeps_lower = columns.sought == Sought::Lu;
+        let keeps_lower = columns.factoring == Factoring::Lu;
         for (number, block) in columns.matrix.iter().enumerate() {
             let left = if keeps_lower { &columns.matrix[..number] } else { &[] };
             let right: Vec<&Block> = columns.matrix[number + 1..].iter().chain(&columns.sides).collect();
             let ranks = self.listeners(block.rank, left.iter().chain(right.iter().copied()));
             let message = if self.hosts(block.rank) { Some(self.panel(block)?) } else { None };
-            let messages = self.machine.hand_on(&ranks, message)?;
+            let messages = self.machine.broadcast_along(&ranks, message)?;
             for (&rank, message) in &messages {
                 if message[0] == FAILED {
                     return Ok(());
@@ -223,29 +225,30 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Factors a block of columns in place from its diagonal on; the order of its rows and the factors, for the others.
+    /// Factors a block of columns in place, from its diagonal on; returns the message with the order of its rows and
+    /// the factors.
     fn panel(&mut self, block: &Block) -> Result<Vec<u8>> {
         let (rank, count) = (block.rank, self.columns.rows - block.first);
         let own = rows(&block.place, block.first, count)?;
         let factors = self.scratch(rank, self.dtype, &[count, block.width])?;
         let order = self.scratch(rank, DType::I64, &[count])?;
         self.run(rank, vec![(PANEL, 2, vec![factors, order, own]), (Opcode::Copy, 1, vec![own, factors])], &[]);
-        let mut told = self.elements(rank, &order);
+        let mut message_of = self.elements(rank, &order);
         let bytes = self.elements(rank, &factors);
         let step = (block.width as usize + 1) * self.size;
         let part = self.part();
-        // Zeros have one of two signs.
+        // Zeros of either sign.
         let none = |number: &[u8]| number[..part - 1].iter().all(|byte| *byte == 0) && number[part - 1] & 0x7f == 0;
         let zero = |place: usize| bytes[place * step..][..self.size].chunks_exact(part).all(none);
-        if self.columns.sought == Sought::Solution && (0..block.width as usize).any(zero) {
+        if self.columns.factoring == Factoring::Solution && (0..block.width as usize).any(zero) {
             self.keep::<()>(Err(Error::new(status::EXECUTION, "solve: the matrix is singular")));
         }
-        told.extend_from_slice(&bytes);
+        message_of.extend_from_slice(&bytes);
         self.run(rank, Vec::new(), &[factors, order]);
-        Ok(self.told(told))
+        Ok(self.message_of(message_of))
     }
 
-    /// Brings rows of a block from `first` on into an order.
+    /// Permutes a block's rows from `first` on.
     fn exchange(&mut self, block: &Block, first: i64, order: &[i64]) -> Result<()> {
         let row = block.width as usize * self.size;
         let moved: Vec<(usize, usize)> =
@@ -261,7 +264,8 @@ impl Work<'_, '_> {
                 return Ok(());
             }
         };
-        // SAFETY: the map has all rows of the block until it ends, and nobody else uses them.
+        // SAFETY: the map exposes all rows of the block until `unmap`, and this rank's stack runs nothing in the
+        // meantime.
         let all = unsafe { std::slice::from_raw_parts_mut(data, block.place.bytes()) };
         let all = &mut all[first as usize * row..];
         let kept: Vec<u8> = moved.iter().flat_map(|(_, from)| &all[from * row..][..row]).copied().collect();
@@ -273,7 +277,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Takes what a block explains from the blocks of a rank behind it.
+    /// Eliminates a block from the blocks behind it on a rank.
     fn eliminate(&mut self, block: &Block, behind: &[&Block], factors: &[u8]) -> Result<()> {
         let Some(rank) = behind.first().map(|own| own.rank) else { return Ok(()) };
         let (width, below) = (block.width, self.columns.rows - block.first - block.width);
@@ -303,7 +307,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Takes a product from a place.
+    /// Subtracts a product from a place.
     fn take(
         &mut self,
         rank: usize,
@@ -317,7 +321,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Bytes of a real part.
+    /// Bytes of a real number of the type.
     fn part(&self) -> usize {
         self.size / if self.dtype.is_complex() { 2 } else { 1 }
     }
@@ -332,7 +336,7 @@ impl Work<'_, '_> {
         bytes
     }
 
-    /// Turns right sides, to which was done what made L of the matrix, into solutions, from the last rows on.
+    /// Solves the upper triangular system, from the last rows on, after L has been applied to the right sides.
     fn substitute(&mut self) -> Result<()> {
         let columns = self.columns;
         for block in columns.matrix.iter().rev() {
@@ -345,7 +349,7 @@ impl Work<'_, '_> {
                 }
                 false => None,
             };
-            for (rank, message) in self.machine.hand_on(&ranks, message)? {
+            for (rank, message) in self.machine.broadcast_along(&ranks, message)? {
                 let own: Vec<&Block> = columns.sides.iter().filter(|side| side.rank == rank).collect();
                 if !own.is_empty() {
                     self.substitute_one(rank, block, &own, message)?;
@@ -359,7 +363,7 @@ impl Work<'_, '_> {
         let row = block.width as usize * self.size;
         let upper = block.first as usize * row;
         for place in 1..block.width as usize {
-            // L's.
+            // Clears L's elements below the diagonal.
             factors[upper + place * row..][..place * self.size].fill(0);
         }
         let diagonal = self.made(rank, [block.width; 2], &factors[upper..])?;
@@ -381,14 +385,14 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Factors a positive definite matrix, of which the blocks have what is not above the diagonal; zeros come above it.
+    /// Factors a positive definite matrix. Blocks have no elements above the diagonal; zeros replace them.
     fn cholesky(&mut self) -> Result<()> {
         let columns = self.columns;
         for (number, block) in columns.matrix.iter().enumerate() {
             let right = &columns.matrix[number + 1..];
             let ranks = self.listeners(block.rank, right.iter());
             let message = if self.hosts(block.rank) { Some(self.positive(block)?) } else { None };
-            for (rank, message) in self.machine.hand_on(&ranks, message)? {
+            for (rank, message) in self.machine.broadcast_along(&ranks, message)? {
                 if message[0] == FAILED {
                     return Ok(());
                 }
@@ -401,7 +405,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Factors a block of columns in place; what is below the diagonal block, for the others.
+    /// Factors a block of columns in place; returns the message with the rows below its diagonal block.
     fn positive(&mut self, block: &Block) -> Result<Vec<u8>> {
         let (rank, width) = (block.rank, block.width);
         let below = self.columns.rows - block.first - width;
@@ -410,7 +414,7 @@ impl Work<'_, '_> {
         let mut steps = vec![(CHOLESKY, 1, vec![factor, own]), (Opcode::Copy, 1, vec![own, factor])];
         let mut dropped = vec![factor];
         if below > 0 {
-            // L X = Aᴴ below it.
+            // Solve L X = Aᴴ for the rows below.
             let solved = self.scratch(rank, self.dtype, &[width, below])?;
             let conjugate = self.conjugate(rank, transposed(&rest)?, &mut steps, &mut dropped)?;
             steps.push((SOLVE, 1, vec![solved, factor, conjugate]));
@@ -420,10 +424,10 @@ impl Work<'_, '_> {
         }
         self.run(rank, steps, &dropped);
         let bytes = if below > 0 && self.failed.is_none() { self.elements(rank, &rest) } else { Vec::new() };
-        Ok(self.told(bytes))
+        Ok(self.message_of(bytes))
     }
 
-    /// The conjugate of a place: itself for real numbers.
+    /// The conjugate of a place; the place itself for real numbers.
     fn conjugate(
         &mut self,
         rank: usize,
@@ -440,7 +444,7 @@ impl Work<'_, '_> {
         Ok(made)
     }
 
-    /// Takes what a block explains from the blocks of a rank behind it.
+    /// Subtracts a block's contribution from the blocks behind it on a rank.
     fn reduce(&mut self, rank: usize, block: &Block, behind: &[&Block], lower: &[u8]) -> Result<()> {
         let first = block.first + block.width;
         let lower = self.made(rank, [self.columns.rows - first, block.width], lower)?;

@@ -1,30 +1,30 @@
-//! Runs stages: messages leave as soon as what they carry is there, what needs none of those that arrive is computed while
-//! they travel, then the rest.
+//! Runs stages: messages are sent as soon as their elements are available, early batches run during the transfer, then
+//! the rest.
 
 use crate::command::failure::{Failure, first_of};
 use crate::plan::layout::covers;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
 use crate::run::machine::{Machine, timed};
-use crate::run::rooms::Underway;
+use crate::run::staging::StagedMove;
 use crate::transport::{Class, buffers};
 use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand};
 use bh_core::error::Error;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
-/// Bytes of an array that is a few numbers.
-const NUMBERS: u64 = 64;
+/// The most bytes of an array that counts as a few scalars.
+const SCALAR_BYTES: u64 = 64;
 
-/// Keeps the failures of this process's ranks.
+/// The failures of this process's ranks.
 struct Failures<'a> {
     batch: &'a BatchRef<'a>,
     first: Option<Failure>,
-    /// Ranks' bases that miss elements because an instruction failed, by their ids.
+    /// Ids of ranks' bases with missing elements after a failure.
     lost: HashSet<u64>,
 }
 
 impl Failures<'_> {
-    /// Keeps a failure if its instruction comes before that of the one so far: ranks fail in any order.
+    /// Records a failure; the one of the earliest instruction remains, because ranks fail in any order.
     fn keep(&mut self, instr: Option<u32>, error: Error) {
         let error = match instr {
             Some(instr) if error.origin.is_none() => error.unplaced().at_instr(self.batch, instr),
@@ -33,7 +33,7 @@ impl Failures<'_> {
         self.first = first_of(self.first.take(), Some(Failure::new(instr, error.unplaced())));
     }
 
-    /// What moves out of a lost base makes the other one lost.
+    /// Marks the targets of transfers from lost bases as lost.
     fn follow_transfers(&mut self, transfers: &[Transfer]) {
         if self.lost.is_empty() {
             return;
@@ -43,7 +43,7 @@ impl Failures<'_> {
         self.lost.extend(reached);
     }
 
-    /// What a rank is about to compute of lost bases is lost, and the instructions have failed.
+    /// Marks the results of a batch that depend on lost bases as lost, and their instructions as failed.
     fn follow_batch(&mut self, local: &LocalBatch) {
         if self.lost.is_empty() {
             return;
@@ -73,85 +73,85 @@ impl Failures<'_> {
     }
 }
 
-/// What moves before a stage.
+/// The transfers before a stage.
 #[derive(Clone, Copy)]
 struct Moves<'a> {
     transfers: &'a [Transfer],
-    /// Between ranks of this process it goes past the messages.
-    carried: bool,
+    /// Transfers between ranks of this process are peer copies instead of messages.
+    by_peer_copy: bool,
 }
 
-/// What moves before a stage of this number.
-fn moves<'a>(stages: &'a [Stage], carried: &[bool], number: usize) -> Moves<'a> {
-    Moves { transfers: &stages[number].transfers, carried: carried[number] }
+/// The transfers before a stage.
+fn moves<'a>(stages: &'a [Stage], by_peer_copy: &[bool], number: usize) -> Moves<'a> {
+    Moves { transfers: &stages[number].transfers, by_peer_copy: by_peer_copy[number] }
 }
 
 impl Machine {
-    /// The messages of a stage by sender and receiver.
+    /// The messages of a stage, by sender and receiver.
     fn by_pair<'a>(&self, moves: Moves<'a>) -> BTreeMap<(usize, usize), Vec<&'a Transfer>> {
         let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
-        for transfer in moves.transfers.iter().filter(|transfer| !(moves.carried && self.is_within(transfer))) {
+        for transfer in moves.transfers.iter().filter(|transfer| !(moves.by_peer_copy && self.is_within(transfer))) {
             pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
         }
         pairs
     }
 
-    /// Runs what is planned; returns the first failure of a rank of this process.
+    /// Runs the planned stages; returns the first failure of this process's ranks.
     pub fn run(&mut self, batch: &BatchRef<'_>) -> Option<Failure> {
         let mut stages = self.planner.take_stages();
         stages.iter_mut().for_each(|stage| stage.complete(batch));
         self.run_stages(batch, &mut stages)
     }
 
-    /// Runs stages that are complete.
+    /// Runs completed stages.
     pub(crate) fn run_stages(&mut self, batch: &BatchRef<'_>, stages: &mut [Stage]) -> Option<Failure> {
         let mut failures = Failures { batch, first: None, lost: HashSet::new() };
         self.exchanges += stages.iter().filter(|stage| !stage.transfers.is_empty()).count();
-        let carried: Vec<bool> = stages.iter().map(|stage| self.carries(&stage.transfers)).collect();
+        let by_peer_copy: Vec<bool> = stages.iter().map(|stage| self.uses_peer_copies(&stage.transfers)).collect();
         let mut sent = false;
         if !stages.is_empty() {
-            self.expect_data(moves(stages, &carried, 0), &mut failures);
+            self.expect_data(moves(stages, &by_peer_copy, 0), &mut failures);
         }
         for number in 0..stages.len() {
             if !sent {
-                self.send_data(moves(stages, &carried, number), &mut failures);
+                self.send_data(moves(stages, &by_peer_copy, number), &mut failures);
             }
             failures.follow_transfers(&stages[number].transfers);
-            let underway = self.begin_carrying(moves(stages, &carried, number), &mut failures);
+            let staged = self.begin_peer_moves(moves(stages, &by_peer_copy, number), &mut failures);
             self.run_local(&mut stages[number].early, &mut failures);
-            if carried[number] {
-                self.take_numbers_home(&stages[number], &mut failures);
+            if by_peer_copy[number] {
+                self.copy_scalars_to_host(&stages[number], &mut failures);
             }
-            if let Err(error) = self.end_carry(underway) {
+            if let Err(error) = self.end_peer_copies(staged) {
                 failures.keep(None, error);
             }
-            self.receive_data(moves(stages, &carried, number), &mut failures);
+            self.receive_data(moves(stages, &by_peer_copy, number), &mut failures);
             if number + 1 < stages.len() {
-                self.expect_data(moves(stages, &carried, number + 1), &mut failures);
+                self.expect_data(moves(stages, &by_peer_copy, number + 1), &mut failures);
             }
-            // What the next stage sends leaves now, unless this one makes it.
+            // The next stage's messages are sent now, unless this stage computes their elements.
             sent = stages.get(number + 1).is_some_and(|next| !self.makes(&stages[number].local, &next.transfers));
             if sent {
-                self.send_data(moves(stages, &carried, number + 1), &mut failures);
+                self.send_data(moves(stages, &by_peer_copy, number + 1), &mut failures);
             }
             self.run_local(&mut stages[number].local, &mut failures);
         }
         failures.first
     }
 
-    /// Begins what goes past the messages.
-    fn begin_carrying(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) -> Vec<Underway> {
-        if !moves.carried {
+    /// Begins the peer copies of a stage.
+    fn begin_peer_moves(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) -> Vec<StagedMove> {
+        if !moves.by_peer_copy {
             return Vec::new();
         }
-        let (underway, outcome) = self.begin_carry(moves.transfers);
+        let (staged, outcome) = self.begin_peer_copies(moves.transfers);
         if let Err(error) = outcome {
             failures.keep(None, error);
         }
-        underway
+        staged
     }
 
-    /// Do local batches write what a rank of this process sends afterwards?
+    /// Do local batches write elements that this process's ranks then send?
     fn makes(&self, local: &[LocalBatch], transfers: &[Transfer]) -> bool {
         let sources: HashSet<u64> = transfers
             .iter()
@@ -161,11 +161,11 @@ impl Machine {
         !sources.is_empty() && local.iter().any(|local| local.writes_any(&sources))
     }
 
-    /// Where nothing is to be done but to join a few numbers that come from others, devices hand theirs over: the processor has them
-    /// then, for whoever asks next, and a device would take longer to begin than it does for all.
-    fn take_numbers_home(&mut self, stage: &Stage, failures: &mut Failures<'_>) {
+    /// If a batch only combines scalars from other ranks, copies them from the device to host memory: the processor
+    /// computes them faster than a device starts a kernel, and the program is likely to read them.
+    fn copy_scalars_to_host(&mut self, stage: &Stage, failures: &mut Failures<'_>) {
         let first = self.port.hosted().start;
-        for (place, local) in stage.local.iter().enumerate().filter(|(_, local)| local.has_numbers_alone()) {
+        for (place, local) in stage.local.iter().enumerate().filter(|(_, local)| local.has_only_scalars()) {
             let joins = |transfer: &Transfer| transfer.to == first + place && self.is_within(transfer);
             if !stage.transfers.iter().any(joins) {
                 continue;
@@ -201,7 +201,7 @@ impl Machine {
         }
     }
 
-    /// Sends what moves in a stage, one message from rank to rank.
+    /// Sends a stage's elements, one message per pair of ranks.
     fn send_data(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) {
         for ((from, to), transfers) in self.by_pair(moves) {
             if !self.port.hosts(from) {
@@ -225,7 +225,7 @@ impl Machine {
         }
     }
 
-    /// Makes room for what a stage receives, so that it can come while this process computes.
+    /// Posts receives for a stage's messages, so that they can arrive during computation.
     fn expect_data(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) {
         if self.port.is_alone() {
             return;
@@ -240,7 +240,7 @@ impl Machine {
         }
     }
 
-    /// Receives what moves in a stage.
+    /// Receives a stage's messages and stores their elements.
     fn receive_data(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) {
         for ((from, to), transfers) in self.by_pair(moves) {
             if !self.port.hosts(to) {
@@ -266,12 +266,12 @@ impl Machine {
 }
 
 impl LocalBatch {
-    /// Are all of its arrays a few bytes?
-    fn has_numbers_alone(&self) -> bool {
-        self.batch.bases.iter().all(|base| base.bytes() <= NUMBERS)
+    /// Are all of its arrays a few bytes long?
+    fn has_only_scalars(&self) -> bool {
+        self.batch.bases.iter().all(|base| base.bytes() <= SCALAR_BYTES)
     }
 
-    /// The bases that instructions write and nothing drops.
+    /// The bases that it writes and does not drop.
     fn written(&self) -> Vec<Base> {
         let outputs = self.batch.instrs.iter().filter(|instr| !instr.opcode.is_system()).flat_map(Instr::outputs);
         let written: HashSet<u32> =
@@ -283,7 +283,7 @@ impl LocalBatch {
             .collect()
     }
 
-    /// Does an instruction write or drop one of these bases?
+    /// Does it write or drop one of these bases?
     fn writes_any(&self, bases: &HashSet<u64>) -> bool {
         let id = |view: u32| self.batch.bases.get(self.batch.views[view as usize].base as usize).map(|base| base.id);
         self.batch.instrs.iter().any(|instr| {

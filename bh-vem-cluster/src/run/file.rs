@@ -1,19 +1,19 @@
-//! Files of all ranks: each reads or writes the elements that it owns at their places in the file, so that nothing of them
-//! passes through another rank. The file is named by a command; extension methods move the elements.
+//! Parallel file access: each rank reads or writes its own elements at their place in the file. A command names the
+//! file; extension methods move the elements.
 
 use crate::command::failure::Failure;
 use crate::plan::boxes::{Span, span_of};
 use crate::plan::planner::Planner;
 use crate::plan::stage::Place;
+use crate::run::file_region::{FileRegion, READ};
 use crate::run::machine::Machine;
-use crate::run::region::{READ, Region};
 use bh_bytecode::{Base, BatchRef, Instr};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-/// Elements of one rank, and their place in the file.
+/// Elements of one rank, and their offset in bytes from the first.
 struct Part {
     rank: usize,
     place: Place,
@@ -21,8 +21,8 @@ struct Part {
 }
 
 impl Machine {
-    /// Moves elements between an array and the file that was named last; all that was planned before is done. The failure is
-    /// that of some rank.
+    /// Moves elements between an array and the file of the last command, after all earlier work. Returns the failure of
+    /// the lowest rank.
     pub fn transfer(&mut self, batch: &BatchRef<'_>, index: u32) -> Result<Option<Failure>> {
         let mut failed = self.run(batch);
         let instr = &batch.instrs[index as usize];
@@ -42,7 +42,7 @@ impl Machine {
         self.agree(failed)
     }
 
-    fn transfer_part(&mut self, region: &Region, part: &Part, reads: bool) -> Result<()> {
+    fn transfer_part(&mut self, region: &FileRegion, part: &Part, reads: bool) -> Result<()> {
         let place = &part.place;
         let at = region.offset + part.byte;
         let (state, child) = self.rank(part.rank);
@@ -61,7 +61,7 @@ impl Machine {
 }
 
 impl Planner {
-    /// Who reads or writes which part. An error is that of all ranks.
+    /// The parts that ranks read or write. All ranks get the same error.
     fn plan_transfer(&mut self, batch: &BatchRef<'_>, instr: &Instr, reads: bool) -> Result<Vec<Part>> {
         self.check_inputs(batch, instr)?;
         let operand = if reads { instr.outputs().first() } else { instr.inputs().first() };
@@ -82,12 +82,12 @@ impl Planner {
         {
             let view = batch.view(written);
             self.array(target, Some(&view));
-            self.take_in(target.id, &view);
+            self.note_external_write(target.id, &view);
         }
         Ok(parts)
     }
 
-    /// The elements of a span by rank: those that it owns, or, where it is read from the file, all that it computes.
+    /// The elements of a span by rank: those that it owns, or for a read from the file, all that it computes.
     fn parts_of(&mut self, base: &Base, span: Span, reads: bool) -> Result<Vec<Part>> {
         let size = base.dtype().size() as i64;
         let mut parts = Vec::new();
@@ -95,8 +95,8 @@ impl Planner {
             let array = &self.arrays[&base.id];
             let part = if reads { array.reach(rank) } else { array.cuts.own(rank) }.meet(span);
             if !part.is_empty() {
-                let piece = self.piece(base.id, rank);
-                let place = Place::run(piece.base, part, piece.window)?;
+                let shard = self.shard(base.id, rank);
+                let place = Place::run(shard.base, part, shard.window)?;
                 parts.push(Part { rank, place, byte: ((part.low - span.low) * size) as u64 });
             }
         }

@@ -1,16 +1,16 @@
-//! Numbers whose order is that of elements, whatever their type.
+//! Sort keys: integers in the order of elements, for every type.
 
 use bh_bytecode::DType;
 
-/// How elements of a type compare.
+/// The comparison of a type's elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     pub dtype: DType,
-    /// Equal values are equal: zeros of both signs, and all that are no numbers. Else they have the order of their bits.
+    /// Equal values have equal keys: zeros of both signs, and all NaNs. Otherwise keys have the order of bits.
     pub by_value: bool,
 }
 
-/// A number for the bits of a floating-point number, of which `infinity` are those of infinity, and `sign` the highest.
+/// The key of a floating-point number. `infinity`: the bits of infinity; `sign`: the sign bit.
 fn of_float(bits: u64, infinity: u64, sign: u64, by_value: bool) -> u64 {
     let magnitude = bits & (sign - 1);
     if by_value && magnitude > infinity {
@@ -20,7 +20,7 @@ fn of_float(bits: u64, infinity: u64, sign: u64, by_value: bool) -> u64 {
         return of_float(sign, infinity, sign, false) + 1;
     }
     let key = |bits: u64| if bits & sign == 0 { bits | sign } else { !bits & (sign | (sign - 1)) };
-    // Below all numbers are those that are none and have a sign; they go behind.
+    // Negative NaNs would sort below all numbers; they move to the end.
     let below = key(infinity | sign);
     match (magnitude > infinity, bits & sign == 0) {
         (false, _) => key(bits) - below,
@@ -36,7 +36,7 @@ fn word<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 impl Keys {
-    /// The number of an element, which is at most [`Keys::highest`].
+    /// An element's key, at most [`Keys::highest`].
     pub fn of(self, element: &[u8]) -> u64 {
         let signed = |value: u64, bits: u32| value ^ 1 << (bits - 1);
         match self.dtype {
@@ -57,12 +57,12 @@ impl Keys {
         }
     }
 
-    /// The highest number.
+    /// The highest key.
     pub fn highest(self) -> u64 {
         u64::MAX >> (64 - 8 * self.dtype.size().min(8))
     }
 
-    /// How many of some elements in order have this number or a lower one.
+    /// How many of the sorted elements have keys up to `number`.
     pub fn up_to(self, elements: &[u8], number: u64) -> usize {
         let size = self.dtype.size();
         let (mut low, mut high) = (0, elements.len() / size);

@@ -1,4 +1,4 @@
-//! A rank's own side: its bases, the batches that run on them, and their bytes in messages.
+//! A local rank: its bases, the batches that run on them, and their elements in messages.
 
 use crate::plan::stage::{LocalBatch, Place};
 use bh_bytecode::{Base, Batch, Constant, Instr, Opcode, Operand, View, base_flags};
@@ -7,40 +7,40 @@ use bh_core::component::{Child, Report, Ticket};
 use bh_core::error::{Error, Result};
 use std::collections::{HashSet, VecDeque};
 
-/// The most batches that a stack has begun and not finished.
+/// Unfinished batches per stack, at most.
 const MOST_OPEN: usize = 16;
 
-/// Bases of few bytes that are dropped when the stack has finished what it has begun, at most, and their bytes.
+/// Deferred drops, at most, and the most bytes of such a base.
 const MOST_LATER: usize = 64;
 const FEW_BYTES: u64 = 4096;
 
-/// The memory that a stack's engines have of their own.
+/// The bytes of a stack's own memory, if its engines have one.
 pub(crate) fn memory_of(child: &mut Child) -> Option<u64> {
     child.message("device memory").ok()?.trim().parse().ok()
 }
 
 /// One rank of this process.
 pub struct LocalRank {
-    /// Bases that the stack below has heard of.
+    /// Bases that the stack below knows.
     known: HashSet<u64>,
-    /// Have its engines memory of their own?
+    /// Do its engines have their own memory?
     pub(crate) on_device: bool,
-    /// Batches that the stack has begun and nobody has waited for, by number.
+    /// Unfinished batches, by number.
     open: VecDeque<(u64, Ticket)>,
-    /// How many batches it has begun so far.
+    /// The number of batches started.
     begun: u64,
-    /// Bases that are dropped when none is open: a batch of its own would take longer than they are worth.
+    /// Bases to drop when no batch is unfinished: a separate batch would cost more than their memory is worth.
     later: Vec<Base>,
 }
 
 impl LocalRank {
-    /// A rank above a stack whose engines have memory of their own, or have none.
+    /// A rank above a stack.
     pub fn new(on_device: bool) -> LocalRank {
         LocalRank { known: HashSet::new(), on_device, open: VecDeque::new(), begun: 0, later: Vec::new() }
     }
 
-    /// Runs a batch on the stack below, which may go on with it when this returns. The error says which instruction of the
-    /// local batch failed, if that is known.
+    /// Starts a batch on the stack below, which may still run when this returns. The error names the failed instruction
+    /// of the local batch, if known.
     pub fn run(&mut self, child: &mut Child, local: &mut LocalBatch) -> Result<()> {
         if local.batch.instrs.is_empty() {
             return Ok(());
@@ -65,7 +65,7 @@ impl LocalRank {
                 self.known.remove(&base.id);
             }
         }
-        // The caches below look batches up by what is written down here; a plan that serves again keeps it.
+        // Caches below use the batch's signature; a cached plan keeps it.
         if !signed {
             batch.sign();
         }
@@ -73,7 +73,7 @@ impl LocalRank {
         self.opened(child, ticket)
     }
 
-    /// Notes that the stack has begun something.
+    /// Records a ticket of the stack.
     pub fn opened(&mut self, child: &mut Child, ticket: Ticket) -> Result<()> {
         if ticket == Ticket::DONE {
             return Ok(());
@@ -84,12 +84,12 @@ impl LocalRank {
         self.wait(child, old)
     }
 
-    /// How many batches the stack has begun; all of them if some are open, so that there is something to wait for.
+    /// The number of the last batch started; `None` if all are finished.
     pub fn mark(&self) -> Option<u64> {
         (!self.open.is_empty()).then_some(self.begun)
     }
 
-    /// Waits until the stack has finished the batches up to a number.
+    /// Waits until the stack has finished all batches up to a number.
     pub fn wait(&mut self, child: &mut Child, up_to: u64) -> Result<()> {
         let mut outcome = Ok(());
         while let Some((_, ticket)) = self.open.pop_front_if(|(number, _)| *number <= up_to) {
@@ -102,13 +102,13 @@ impl LocalRank {
         outcome
     }
 
-    /// Would [`LocalRank::wait`] return at once?
+    /// Would [`LocalRank::wait`] return immediately?
     pub fn is_done(&self, child: &mut Child, up_to: u64) -> Result<bool> {
         let last = self.open.iter().rev().find(|(number, _)| *number <= up_to);
         last.map_or(Ok(true), |(_, ticket)| child.poll(*ticket))
     }
 
-    /// Drops data without a batch.
+    /// Drops bases without a batch.
     fn drop_all(&mut self, child: &mut Child, bases: &[Base]) -> Result<()> {
         let mut outcome = Ok(());
         for base in bases.iter().filter(|base| self.known.remove(&base.id)) {
@@ -117,22 +117,22 @@ impl LocalRank {
         outcome
     }
 
-    /// Drops a base, if the stack below has it.
+    /// Drops a base, if the stack below knows it.
     pub fn forget(&mut self, child: &mut Child, base: &Base) -> Result<()> {
         self.drop_all(child, &[*base])
     }
 
-    /// Notes that a base has data.
+    /// Records that a base has data.
     pub fn know(&mut self, base: &Base) {
         self.known.insert(base.id);
     }
 
-    /// Forgets a base that the stack below has not got any more.
+    /// Forgets a base that the stack below no longer has.
     pub fn lose_name(&mut self, base: u64) {
         self.known.remove(&base);
     }
 
-    /// Appends the elements of a place to a message. If they are lost, zeros stand for them.
+    /// Appends the elements of a place to a message; zeros if they are lost.
     pub fn pack(&mut self, child: &mut Child, place: &Place, into: &mut Vec<u8>) -> Result<()> {
         let size = place.base.dtype().size();
         let first = into.len();
@@ -144,7 +144,7 @@ impl LocalRank {
         self.read(child, place, &mut into[first..])
     }
 
-    /// Lets a base that the stack has be in host memory, and nowhere else.
+    /// Moves a base to host memory, if the stack has it.
     pub fn take_home(&mut self, child: &mut Child, base: &Base) -> Result<()> {
         if !self.known.contains(&base.id) {
             return Ok(());
@@ -153,23 +153,23 @@ impl LocalRank {
         child.unmap(base)
     }
 
-    /// Copies the elements of a place, one after the other.
+    /// Copies the elements of a place, packed.
     pub fn read(&mut self, child: &mut Child, place: &Place, into: &mut [u8]) -> Result<()> {
         debug_assert_eq!(into.len(), place.bytes());
         self.know(&place.base);
         let stride = dense(&place.view, place.base.dtype().size());
-        // SAFETY: the buffer has room for the view's elements, and the strides live through the call.
+        // SAFETY: `into` has space for the view's elements, and the strides live through the call.
         let memory = unsafe { HostMemory::new(into.as_mut_ptr(), &stride) };
         child.read(&place.base, &place.view, &memory)
     }
 
-    /// Copies the elements of a place. Zeros stand for what is lost.
+    /// Copies the elements of a place, packed; zeros if they are lost.
     pub fn read_or_clear(&mut self, child: &mut Child, place: &Place, into: &mut [u8]) -> Result<()> {
         self.read(child, place, into).inspect_err(|_| into.fill(0))
     }
 
-    /// Lets a device copy elements in a row to pinned memory, or from there, while it goes on; the number of the move. None if it does
-    /// not do so.
+    /// Starts an asynchronous copy of contiguous elements between a device and pinned memory; returns its number.
+    /// `None` if the stack does not support this.
     pub fn begin_move(&mut self, child: &mut Child, place: &Place, address: usize, writes: bool) -> Option<u64> {
         if !self.on_device || place.view.is_empty() {
             return None;
@@ -181,7 +181,7 @@ impl LocalRank {
         child.message(&format!("begin {begin} {run}")).ok()?.trim().parse().ok()
     }
 
-    /// Makes a base that is not there yet, and of which a part is about to come, on the device.
+    /// Creates a new base on the device before a part of it arrives.
     fn clear_first(&mut self, child: &mut Child, place: &Place, writes: bool) -> Result<()> {
         let new = self.known.insert(place.base.id);
         if !(new && writes && self.on_device && place.bytes() < place.base.bytes() as usize) {
@@ -191,7 +191,7 @@ impl LocalRank {
         self.opened(child, ticket)
     }
 
-    /// Takes the elements of a place from a message; returns the rest of it.
+    /// Copies elements from a message to a place; returns the rest of the message.
     pub fn unpack<'a>(&mut self, child: &mut Child, place: &Place, from: &'a [u8]) -> Result<&'a [u8]> {
         let size = place.base.dtype().size();
         let bytes = place.view.len() as usize * size;
@@ -202,27 +202,27 @@ impl LocalRank {
         if bytes == 0 {
             return Ok(rest);
         }
-        // SAFETY: the message has the view's elements, which are only read.
+        // SAFETY: `mine` has the view's elements, packed, and `write` only reads them.
         unsafe { self.write(child, place, mine.as_ptr(), &dense(&place.view, size))? };
         Ok(rest)
     }
 
-    /// Overwrites the elements of a place with those behind an address, this many bytes from one to the next along each axis.
+    /// Overwrites the elements of a place from memory at `from`, with strides in bytes along each axis.
     ///
     /// # Safety
-    /// `stride` must have an entry for each of the view's dimensions, and each element that it leads to behind `from`
-    /// be readable and no part of the base's memory.
+    /// `stride` must have an entry for each of the view's dimensions. The elements that it addresses from `from` must
+    /// be readable, and not in the base's memory.
     pub unsafe fn write(&mut self, child: &mut Child, place: &Place, from: *const u8, stride: &[i64]) -> Result<()> {
         self.clear_first(child, place, true)?;
-        // SAFETY: the elements are readable where the strides lead to, as `# Safety` asks; both live through the call,
+        // SAFETY: the caller guarantees readable elements at these strides; memory and strides live through the call,
         // which only reads them.
         let memory = unsafe { HostMemory::new(from.cast_mut(), stride) };
         child.write(&place.base, &place.view, &memory)
     }
 }
 
-/// Makes a base of zeros where an operation would write it. A part that came before would make it in host memory, and all of it
-/// would have to be brought to the device.
+/// Creates a base of zeros with an operation, on the device. A partial write would create it in host memory and copy
+/// all of it to the device.
 fn clear(child: &mut Child, base: &Base) -> Result<Ticket> {
     let mut batch = Batch::default();
     let place = batch.push_base(Base { flags: base_flags::BORN | base_flags::LIVE_OUT, ..*base });
@@ -234,7 +234,7 @@ fn clear(child: &mut Child, base: &Base) -> Result<Ticket> {
     child.execute(&batch.as_ref(), &[], &mut Report::none())
 }
 
-/// Strides in bytes of a view's elements, one after the other in C order.
+/// Strides in bytes of a view's packed elements, in C order.
 pub(crate) fn dense(view: &View, size: usize) -> Vec<i64> {
     let mut step = size as i64;
     let mut stride: Vec<i64> = view

@@ -1,7 +1,7 @@
-//! The machine: the ranks of this process with their planner, their stacks and their way to the others.
+//! The machine: this process's ranks with their planner, their stacks and the connection to other ranks.
 
 use crate::command::Command;
-use crate::lead::roster::Roster;
+use crate::coordinator::membership::Membership;
 use crate::plan::boxes::{Span, span_of};
 use crate::plan::choice::Savings;
 use crate::plan::methods::{CHOLESKY, PANEL, PRODUCT, QR, SOLVE};
@@ -9,11 +9,11 @@ use crate::plan::planner::Planner;
 use crate::plan::plans::Plans;
 use crate::plan::stage::{LocalBatch, Place};
 use crate::run::called::{self, Called};
+use crate::run::file_region::{COMMAND, FileRegion};
 use crate::run::local::{LocalRank, memory_of};
-use crate::run::region::{COMMAND, Region};
-use crate::run::rooms::Rooms;
 use crate::run::shares::Shares;
-use crate::transport::crossing::Crossing;
+use crate::run::staging::StagingBuffers;
+use crate::transport::multiplex::Multiplexed;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
 use bh_bytecode::{Base, Opcode, View};
@@ -23,14 +23,14 @@ use bh_core::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::Instant;
 
-/// Where the time of this process's ranks went, in nanoseconds.
+/// Time of this process's ranks by activity, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
     /// In the stacks below.
     pub compute: u64,
-    /// Waiting for messages with elements.
+    /// Waiting for messages of elements.
     pub wait: u64,
-    /// Putting elements into messages and taking them out.
+    /// Packing and unpacking messages.
     pub pack: u64,
 }
 
@@ -38,33 +38,34 @@ pub struct Spent {
 pub struct Machine {
     /// The planner that all ranks have.
     pub planner: Planner,
-    /// The way to the other ranks.
+    /// The connection to the other ranks.
     pub port: Port,
-    /// The stacks below; ranks take turns if there are fewer stacks.
+    /// The stacks below. Ranks share them round-robin if there are fewer stacks.
     pub children: Vec<Child>,
-    /// Threads for the stacks but the first, where each rank has one of its own.
-    pub(crate) crew: Option<ThreadPool>,
-    /// Operations that may fail do not keep others from being planned, and those of one rank are shared out.
+    /// Threads for all stacks but the first, if each rank has its own.
+    pub(crate) pool: Option<ThreadPool>,
+    /// Siblings run at the same time: operations that may fail do not delay planning, and operations for one rank are
+    /// divided among siblings.
     pub(crate) side_by_side: bool,
-    /// Where the time went.
+    /// Time by activity.
     pub spent: Spent,
-    /// The file that elements go to or come from next.
-    pub region: Option<Region>,
-    /// The function that is called next.
+    /// The file for the next transfers.
+    pub region: Option<FileRegion>,
+    /// The function for the next calls.
     pub called: Option<Called>,
     pub(crate) locals: Vec<LocalRank>,
-    /// Memory between ranks of this process.
-    pub(crate) rooms: Rooms,
+    /// Staging buffers between ranks of this process.
+    pub(crate) staging: StagingBuffers,
     pub(crate) plans: Plans,
     pub(crate) shares: Shares,
     pub(crate) savings: Savings,
-    /// How many batches found a plan that served before.
+    /// How many batches had a cached plan.
     pub planned_before: u64,
-    /// How often elements have moved between ranks.
+    /// How often elements moved between ranks.
     pub(crate) exchanges: usize,
 }
 
-/// Adds the time that something takes.
+/// Runs `work` and adds its time to `sum`.
 pub(crate) fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
     let begin = Instant::now();
     let result = work();
@@ -72,23 +73,23 @@ pub(crate) fn timed<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Threads that work for as many ranks, each with a stack of its own; none where one thread is enough, or refused.
-fn crew(ranks: usize, stacks: usize) -> Option<ThreadPool> {
+/// Threads for all ranks but the first, if each has its own stack. `None` if one thread is enough or none can start.
+fn pool(ranks: usize, stacks: usize) -> Option<ThreadPool> {
     let threads = ThreadPoolBuilder::new().num_threads(ranks.saturating_sub(1));
     (ranks > 1 && ranks <= stacks).then(|| threads.thread_name(|_| "bh-sibling".into()).build().ok())?
 }
 
-/// Does something with each of some things, by the threads of a crew if there is one; the outcomes in their order. None stops the
+/// Maps `work` over items, in parallel if there is a pool; returns the outcomes in order. An error does not stop the
 /// others.
-pub(super) fn each<T: Send>(
-    crew: Option<&ThreadPool>,
+pub(super) fn for_each<T: Send>(
+    pool: Option<&ThreadPool>,
     things: impl Iterator<Item = T>,
     work: &(impl Fn(T) -> Result<()> + Sync),
 ) -> Vec<Result<()>> {
-    let Some(crew) = crew else { return things.map(work).collect() };
+    let Some(pool) = pool else { return things.map(work).collect() };
     let things: Vec<T> = things.collect();
     let mut outcomes = vec![Ok(()); things.len()];
-    crew.in_place_scope(|scope| {
+    pool.in_place_scope(|scope| {
         let mut all = things.into_iter().zip(&mut outcomes);
         let own = all.next();
         for (thing, outcome) in all {
@@ -102,12 +103,12 @@ pub(super) fn each<T: Send>(
 }
 
 impl Machine {
-    /// Follows a fork of the process, with all stacks below.
+    /// Prepares for a fork of the process or recovers after it, with all stacks below.
     pub(crate) fn fork(&mut self, moment: u32) -> Result<()> {
         if moment == fork::CHILD {
-            // The threads are gone, and their locks may be held for ever.
-            let crew = crew(self.locals.len(), self.children.len());
-            std::mem::forget(std::mem::replace(&mut self.crew, crew));
+            // The child has no threads, and may inherit locked locks: leak the pool.
+            let pool = pool(self.locals.len(), self.children.len());
+            std::mem::forget(std::mem::replace(&mut self.pool, pool));
         }
         self.children.iter_mut().try_for_each(|child| child.fork(moment))
     }
@@ -117,18 +118,18 @@ impl Machine {
         let on_device: Vec<bool> = children.iter_mut().map(|child| memory_of(child).is_some()).collect();
         let ranks = on_device.iter().cycle().map(|&on_device| LocalRank::new(on_device));
         let locals: Vec<LocalRank> = ranks.take(port.hosted().len()).collect();
-        let crew = crew(locals.len(), children.len());
+        let pool = pool(locals.len(), children.len());
         Machine {
             planner,
             port,
             children,
-            crew,
+            pool,
             side_by_side: false,
             spent: Spent::default(),
             region: None,
             called: None,
             locals,
-            rooms: Rooms::default(),
+            staging: StagingBuffers::default(),
             plans: Plans::default(),
             shares: Shares::default(),
             savings: Savings::default(),
@@ -137,58 +138,58 @@ impl Machine {
         }
     }
 
-    /// The machine of one process among several. `given`: the configuration says how work is shared out.
-    pub fn remote(host: Host, remote: Remote, roster: Roster, children: Vec<Child>, given: bool) -> Machine {
-        let wire: Box<dyn Transport> = match roster.counts.iter().all(|&count| count == 1) {
+    /// The machine of one process of several. `given`: the configuration sets the shares.
+    pub fn remote(host: Host, remote: Remote, membership: Membership, children: Vec<Child>, given: bool) -> Machine {
+        let wire: Box<dyn Transport> = match membership.counts.iter().all(|&count| count == 1) {
             true => Box::new(Wire::new(remote)),
-            false => Box::new(Crossing::new(Box::new(remote), &roster.counts)),
+            false => Box::new(Multiplexed::new(Box::new(remote), &membership.counts)),
         };
         let port = Port::new(wire);
         let new_id = Box::new(move || host.new_base_id());
         let mut machine =
-            Machine::new(Planner::new(port.ranks(), port.hosted(), roster.settings, new_id), port, children);
-        machine.heed_memory(&roster.memory, given);
-        machine.heed_work(false);
+            Machine::new(Planner::new(port.ranks(), port.hosted(), membership.settings, new_id), port, children);
+        machine.limit_shares_by_memory(&membership.memory, given);
+        machine.follow_work(false);
         machine
     }
 
-    /// Lets ranks that are siblings, all of one process, do what does not depend on each other at the same time. Devices go on by
-    /// themselves, and begin later where more is planned first.
+    /// Enables concurrent work of siblings, if all ranks are siblings of this process. Not if all are devices: they run
+    /// asynchronously, and more planning would delay their start.
     pub fn work_side_by_side(&mut self) {
         let wait = self.locals.iter().any(|rank| !rank.on_device);
-        self.side_by_side = wait && self.crew.is_some() && self.port.is_alone();
-        self.planner.shares_out = self.side_by_side;
+        self.side_by_side = wait && self.pool.is_some() && self.port.is_alone();
+        self.planner.spreads_single_rank_work = self.side_by_side;
     }
 
-    /// Has each rank, all of this process, a stack of its own, and is there more than one?
+    /// Are there several ranks, all in this process, each with its own stack?
     pub fn is_of_siblings(&self) -> bool {
-        self.crew.is_some() && self.port.is_alone()
+        self.pool.is_some() && self.port.is_alone()
     }
 
-    /// Has the first rank all shares, and is nothing about to change that?
+    /// Has the first rank all shares, with no change pending?
     pub fn first_has_all_shares(&self) -> bool {
         let weights = self.planner.settings.weights.as_slice();
         weights.split_first().is_some_and(|(_, others)| others.iter().all(|weight| *weight == 0.0))
             && !self.shares.change()
     }
 
-    /// Notes that the first rank's stack has begun something.
+    /// Records a ticket of the first rank's stack.
     pub fn began(&mut self, ticket: Ticket) -> Result<()> {
         self.locals[0].opened(&mut self.children[0], ticket)
     }
 
-    /// Forgets bases of the first rank that are dropped.
+    /// Forgets dropped bases of the first rank.
     pub fn lose_names(&mut self, bases: &[u64]) {
         bases.iter().for_each(|&base| self.locals[0].lose_name(base));
     }
 
-    /// What the stacks below have begun and nobody has waited for: the batches of each rank, by number.
+    /// The last batch started on each rank; `None` if all are finished.
     pub fn begun(&self) -> Option<Vec<u64>> {
         let marks = || self.locals.iter().map(|rank| rank.mark().unwrap_or_default()).collect();
         self.locals.iter().any(|rank| rank.mark().is_some()).then(marks)
     }
 
-    /// Waits for batches that [`Machine::begun`] has named.
+    /// Waits for the batches of [`Machine::begun`].
     pub fn wait(&mut self, marks: &[u64]) -> Result<()> {
         let begin = Instant::now();
         let mut outcome = Ok(());
@@ -200,7 +201,7 @@ impl Machine {
         outcome
     }
 
-    /// Would [`Machine::wait`] return at once?
+    /// Would [`Machine::wait`] return immediately?
     pub fn is_done(&mut self, marks: &[u64]) -> Result<bool> {
         for (place, &mark) in marks.iter().enumerate() {
             let child = place % self.children.len();
@@ -211,19 +212,19 @@ impl Machine {
         Ok(true)
     }
 
-    /// Notes that a base of a rank has data.
+    /// Records that a base of a rank has data.
     pub fn know(&mut self, rank: usize, base: &Base) {
         self.rank(rank).0.know(base);
     }
 
-    /// Runs a batch for each rank, side by side where each has a stack of its own; the outcomes by rank.
+    /// Runs a batch on each rank, in parallel if each has its own stack; returns the outcomes by rank.
     pub(crate) fn run_ranks(&mut self, batches: &mut [LocalBatch]) -> Vec<Result<()>> {
-        // Nobody is woken for one.
+        // One batch runs on this thread.
         let several = batches.iter().filter(|batch| !batch.only_drops()).count() > 1;
-        let crew = self.crew.as_ref().filter(|_| several);
+        let pool = self.pool.as_ref().filter(|_| several);
         let (ranks, stacks) = (self.locals.iter_mut().zip(batches), self.children.len());
-        match crew {
-            Some(_) => each(crew, self.children.iter_mut().zip(ranks), &|(child, (rank, batch)): (
+        match pool {
+            Some(_) => for_each(pool, self.children.iter_mut().zip(ranks), &|(child, (rank, batch)): (
                 &mut Child,
                 (&mut LocalRank, &mut LocalBatch),
             )| rank.run(child, batch)),
@@ -242,8 +243,8 @@ impl Machine {
         (&mut self.locals[place], &mut self.children[child])
     }
 
-    /// Does what rank 0 told this rank to do. Errors are those that rank 0 has, too.
-    pub fn obey(&mut self, command: &Command) -> Result<()> {
+    /// Executes a command of rank 0, which gets the same errors.
+    pub fn execute_command(&mut self, command: &Command) -> Result<()> {
         match command {
             Command::Execute(program) => self.execute(program.shape, &program.batch.as_ref(), &program.order),
             Command::Read(base, span) => self.read(base, *span, &mut []),
@@ -260,17 +261,17 @@ impl Machine {
                 Some(parts) => self.write_view(base, view, &parts, None),
                 None => Ok(()),
             },
-            Command::Rows(base) => self.cut_in_rows(base),
+            Command::ToRows(base) => self.cut_in_rows(base),
             Command::Renew(base) => self.planner.renew(base, Span::new(0, base.len)),
             Command::Changed(base) => self.changed(base),
             Command::Adopt(base) => {
-                self.planner.adopted(base);
-                self.settle()
+                self.planner.adopt(base);
+                self.run_planned()
             }
-            Command::Home(base) => self.planner.bring_home(base).and_then(|_| self.settle()),
-            Command::Method(name, opcode) => self.learn(name, Opcode(*opcode)).map(drop),
+            Command::GatherToRank0(base) => self.planner.gather_to_rank0(base).and_then(|_| self.run_planned()),
+            Command::Method(name, opcode) => self.register_method(name, Opcode(*opcode)).map(drop),
             Command::Message(text) if text.starts_with(COMMAND) => {
-                self.region = Region::read(text);
+                self.region = FileRegion::read(text);
                 Ok(())
             }
             Command::Message(text) if text.starts_with(called::COMMAND) => {
@@ -287,8 +288,8 @@ impl Machine {
         }
     }
 
-    /// Tells the stacks below the number of a method; false if one of them has none of this name.
-    pub fn learn(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
+    /// Registers a method's number in the stacks below; false if one of them lacks the method.
+    pub fn register_method(&mut self, name: &str, opcode: Opcode) -> Result<bool> {
         let mut all = |name: &str, opcode: Opcode| {
             self.children
                 .iter_mut()
@@ -306,21 +307,22 @@ impl Machine {
         all(name, opcode)
     }
 
-    /// Notes that an array was changed in rank 0's memory, where it lives.
+    /// Records that rank 0 changed an array in place.
     pub fn changed(&mut self, base: &Base) -> Result<()> {
         let whole = View::contiguous(&[base.len]).unwrap_or_default();
-        self.planner.take_in(base.id, &whole);
-        self.settle()
+        self.planner.note_external_write(base.id, &whole);
+        self.run_planned()
     }
 
-    /// Runs what is planned outside of a program.
-    pub fn settle(&mut self) -> Result<()> {
+    /// Runs the stages planned outside of a program.
+    pub fn run_planned(&mut self) -> Result<()> {
         let none = bh_bytecode::Batch::default();
         let outcome = self.run(&none.as_ref()).map_or(Ok(()), |failure| Err(failure.error));
         self.local(outcome)
     }
 
-    /// The outcome of what only one rank does. The others cannot know of a failure, and would wait for this rank.
+    /// Aborts the job if work that only one rank does has failed: the others cannot know of it, and would wait for this
+    /// rank.
     pub(crate) fn local<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if let (Err(error), false) = (&outcome, self.port.is_alone()) {
             self.port.abort(&error.to_string());
@@ -328,16 +330,16 @@ impl Machine {
         outcome
     }
 
-    /// Lets an array that is cut on a grid of ranks be cut in rows.
+    /// Moves an array from a grid to rows.
     pub fn cut_in_rows(&mut self, base: &Base) -> Result<()> {
-        if !self.planner.is_on_mesh(base.id) {
+        if !self.planner.is_on_grid(base.id) {
             return Ok(());
         }
-        self.planner.leave_mesh(base.id)?;
-        self.settle()
+        self.planner.grid_to_rows(base.id)?;
+        self.run_planned()
     }
 
-    /// Copies elements of an array to rank 0. `into` has room for all of it where rank 0 is, and is empty elsewhere.
+    /// Copies elements of an array to rank 0. On rank 0, `into` has space for the whole array; elsewhere it is empty.
     pub fn read(&mut self, base: &Base, span: Span, into: &mut [u8]) -> Result<()> {
         self.cut_in_rows(base)?;
         let Some(array) = self.planner.arrays.get(&base.id) else { return Ok(()) };
@@ -351,10 +353,10 @@ impl Machine {
         let cuts = array.cuts.clone();
         for rank in cuts.owners(span) {
             let part = cuts.own(rank).meet(span);
-            let piece = self.planner.piece(base.id, rank);
+            let shard = self.planner.shard(base.id, rank);
             let mut bytes = Vec::new();
             if self.port.hosts(rank) && self.port.hosts(0) {
-                let place = Place::run(piece.base, part, piece.window)?;
+                let place = Place::run(shard.base, part, shard.window)?;
                 self.port.note_message(rank, if rank == 0 { 0 } else { place.bytes() });
                 let (state, child) = self.rank(rank);
                 let read = state.read(child, &place, &mut into[part.low as usize * size..part.high as usize * size]);
@@ -362,7 +364,7 @@ impl Machine {
                 continue;
             }
             if self.port.hosts(rank) {
-                let place = Place::run(piece.base, part, piece.window)?;
+                let place = Place::run(shard.base, part, shard.window)?;
                 let (state, child) = self.rank(rank);
                 let packed = state.pack(child, &place, &mut bytes);
                 self.local(packed)?;
@@ -380,31 +382,31 @@ impl Machine {
         Ok(())
     }
 
-    /// Overwrites elements of an array with rank 0's. `from` has all of the array where rank 0 is, and is empty elsewhere.
+    /// Overwrites elements of an array from rank 0. On rank 0, `from` has the whole array; elsewhere it is empty.
     pub fn write(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
         self.planner.renew(base, span)?;
         self.cut_in_rows(base)?;
         match self.port.is_alone() {
             true => self.write_alone(base, span, from)?,
-            false => self.hand_out(base, span, from)?,
+            false => self.send_from_rank0(base, span, from)?,
         }
         let view = View::new(span.low, &[span.len()], &[1]).unwrap_or_default();
-        self.planner.take_in(base.id, &view);
+        self.planner.note_external_write(base.id, &view);
         debug_assert_eq!(span_of(&view), span);
-        self.settle()
+        self.run_planned()
     }
 
-    /// Sends rank 0's elements to all ranks that have some.
-    fn hand_out(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
+    /// Sends elements from rank 0 to all ranks that compute them.
+    fn send_from_rank0(&mut self, base: &Base, span: Span, from: &[u8]) -> Result<()> {
         let size = base.dtype().size();
         for rank in self.planner.arrays[&base.id].reaching(span) {
             let part = self.planner.arrays[&base.id].reach(rank).meet(span);
             if part.is_empty() {
                 continue;
             }
-            let piece = self.planner.piece(base.id, rank);
+            let shard = self.planner.shard(base.id, rank);
             if self.port.hosts(rank) && self.port.hosts(0) {
-                let place: Place = Place::run(piece.base, part, piece.window)?;
+                let place: Place = Place::run(shard.base, part, shard.window)?;
                 self.port.note_message(0, if rank == 0 { 0 } else { place.bytes() });
                 let (state, child) = self.rank(rank);
                 let written = state.unpack(child, &place, &from[part.low as usize * size..]).map(drop);
@@ -422,7 +424,7 @@ impl Machine {
                 if rank != 0 {
                     bytes = self.port.receive(rank, 0)?;
                 }
-                let place: Place = Place::run(piece.base, part, piece.window)?;
+                let place: Place = Place::run(shard.base, part, shard.window)?;
                 let (state, child) = self.rank(rank);
                 let unpacked = state.unpack(child, &place, &bytes).map(drop);
                 self.local(unpacked)?;

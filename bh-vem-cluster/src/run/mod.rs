@@ -1,27 +1,27 @@
-//! Runs what is planned for the ranks of this process.
+//! Runs plans on this process's ranks.
 
+mod adopted;
 pub mod call;
 pub mod called;
-mod carry;
 mod columns;
-mod dealing;
+pub mod counters;
 mod direct;
+mod exchange;
 pub mod execute;
-pub mod figures;
 pub mod file;
-mod heed;
-mod homes;
+pub mod file_region;
 mod keys;
 pub mod local;
 pub mod machine;
+pub mod map_copy;
+mod peer_copy;
 pub mod programs;
-pub mod region;
+mod rebalance;
 mod regrid;
-mod rooms;
 mod scan;
 mod search;
 pub mod shares;
-pub mod staging;
+mod sort_select;
+mod staging;
 pub mod tune;
 pub mod views;
-mod wishes;

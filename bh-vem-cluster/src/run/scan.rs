@@ -1,15 +1,15 @@
-//! Running sums over ranks, by the tree of processes: each gets those of the ranks before it, and those of all.
+//! Prefix sums over ranks along the tree of processes, together with the total.
 
 use crate::run::machine::Machine;
 use crate::transport::Class;
-use crate::transport::tree::{above, below};
+use crate::transport::tree::{child_ranks, parent_rank};
 use bh_core::error::Result;
 
-/// Sums over some ranks.
+/// The result of a prefix sum.
 pub struct Sums {
-    /// Over those before each rank of this process.
+    /// The sums over all ranks before each rank of this process.
     pub before: Vec<Vec<i64>>,
-    /// Over all.
+    /// The sums over all ranks.
     pub all: Vec<i64>,
 }
 
@@ -26,7 +26,7 @@ fn numbers(bytes: &[u8]) -> Vec<i64> {
 }
 
 impl Machine {
-    /// Sums of as many numbers of each rank; `mine` are those of the ranks of this process.
+    /// Sums equally many numbers per rank; `mine`: those of this process's ranks.
     pub fn scan(&mut self, mine: &[Vec<i64>]) -> Result<Sums> {
         let mut own = vec![0; mine.first().map_or(0, Vec::len)];
         let mut before = Vec::with_capacity(mine.len());
@@ -36,18 +36,18 @@ impl Machine {
         }
         let (me, mut others) = (self.port.hosted().start, Vec::new());
         let mut all = own;
-        for other in below(&self.port).into_iter().rev() {
+        for other in child_ranks(&self.port).into_iter().rev() {
             others.push((other, all.clone()));
             add(&mut all, &numbers(&self.port.receive(me, other)?));
         }
         let mut earlier = vec![0; all.len()];
-        if let Some(above) = above(&self.port) {
-            self.port.send(Class::Control, me, above, to_bytes(&all))?;
-            let mut both = numbers(&self.port.receive(me, above)?);
+        if let Some(parent_rank) = parent_rank(&self.port) {
+            self.port.send(Class::Control, me, parent_rank, to_bytes(&all))?;
+            let mut both = numbers(&self.port.receive(me, parent_rank)?);
             all = both.split_off(earlier.len());
             earlier = both;
         }
-        // Those with the most processes behind them first.
+        // Largest subtrees first.
         for (other, mut sum) in others.into_iter().rev() {
             add(&mut sum, &earlier);
             self.port.send(Class::Control, me, other, to_bytes(&[sum, all.clone()].concat()))?;

@@ -1,25 +1,25 @@
-//! Which number has the element at some place of a sorted line, found by asking how many elements there are up to others: with each
-//! answer what is left becomes a small part of what it was.
+//! A distributed multiway search: finds the keys at given positions of a sorted sequence by counting elements up to
+//! probe keys. Each round divides the remaining intervals by PARTS.
 
 use crate::run::keys::Keys;
 
-/// This many parts of what is left are told apart at a time.
+/// Parts of each interval that a round distinguishes.
 const PARTS: u64 = 16;
 
-/// The places of a line, and the lowest and highest number that the element there may have.
+/// The wanted positions, and for each the interval of keys that are still possible.
 pub struct Search {
     wanted: Vec<i64>,
     between: Vec<(u64, u64)>,
 }
 
 impl Search {
-    /// Nothing is known yet.
+    /// A search with full intervals.
     pub fn new(wanted: Vec<i64>, keys: Keys) -> Search {
         Search { between: vec![(0, keys.highest()); wanted.len()], wanted }
     }
 
-    /// The numbers up to which elements are to be counted; none if all is known.
-    pub fn asks(&self) -> Vec<u64> {
+    /// The keys to count elements up to; none at the end of the search.
+    pub fn probes(&self) -> Vec<u64> {
         if self.between.iter().all(|(low, high)| low == high) {
             return Vec::new();
         }
@@ -29,8 +29,8 @@ impl Search {
         self.between.iter().flat_map(|&between| (1..PARTS).map(move |part| ask(between, part))).collect()
     }
 
-    /// Learns how many elements there are up to each.
-    pub fn learn(&mut self, asked: &[u64], counts: &[i64]) {
+    /// Narrows the intervals with the counts for each probe.
+    pub fn narrow(&mut self, asked: &[u64], counts: &[i64]) {
         let each = PARTS as usize - 1;
         let answers = asked.chunks(each).zip(counts.chunks(each));
         for ((between, wanted), (asked, counts)) in self.between.iter_mut().zip(&self.wanted).zip(answers) {
@@ -41,7 +41,7 @@ impl Search {
         }
     }
 
-    /// The numbers of the elements there, when all is known.
+    /// The keys at the wanted positions, after the search.
     pub fn found(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         self.between.iter().map(|(number, _)| *number)
     }
@@ -53,7 +53,7 @@ mod tests {
     use bh_bytecode::DType;
 
     #[test]
-    fn the_elements_at_places_are_found() {
+    fn keys_at_positions_are_found() {
         for dtype in [DType::U8, DType::F32, DType::U64] {
             let keys = Keys { dtype, by_value: false };
             let highest = keys.highest();
@@ -63,13 +63,13 @@ mod tests {
             let mut search = Search::new((0..line.len() as i64).collect(), keys);
             let mut turns = 0;
             loop {
-                let asked = search.asks();
+                let asked = search.probes();
                 if asked.is_empty() {
                     break;
                 }
                 let counts: Vec<i64> =
                     asked.iter().map(|ask| line.iter().filter(|number| *number <= ask).count() as i64).collect();
-                search.learn(&asked, &counts);
+                search.narrow(&asked, &counts);
                 turns += 1;
             }
             assert_eq!(search.found().collect::<Vec<_>>(), line);

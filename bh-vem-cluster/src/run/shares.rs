@@ -1,50 +1,50 @@
-//! Who gets how much, as far as that changes while a program runs: where it does another kind of work, in which other stacks are
-//! fast; where arrays would not fit a stack's memory; and where a device is lost, if all ranks live in this process.
+//! Shares that change while a program runs: for other kinds of work, for arrays that do not fit into a stack's memory,
+//! and after the loss of a device, if all ranks are in this process.
 
 use crate::plan::layout::Weights;
 use crate::plan::rates::Mix;
 use bh_bytecode::{Base, base_flags};
 
-/// The most that arrays take of a stack's memory, in percent: the rest is for what operations need beside them.
+/// The part of a stack's memory for arrays, in percent; the rest is for temporaries of operations.
 pub(crate) const MOST_PERCENT: u64 = 80;
 
-/// What shares follow.
+/// The inputs of shares.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
-    /// The bytes that arrays may take on each rank; none if that changes nothing.
+    /// The bytes for arrays on each rank; empty if memory imposes no limit.
     pub(super) limits: Vec<u64>,
-    /// The shares that were asked for, where memory does not matter.
+    /// The shares without memory limits.
     pub(super) wanted: Vec<f64>,
-    /// Arrays of this many bytes fit.
+    /// Total bytes that are known to fit.
     pub(super) fitting: u64,
-    /// How many arrays there were when that was looked at.
+    /// The number of arrays at that time.
     pub(super) arrays: usize,
-    /// A device was lost: the shares from the next batch on.
+    /// New shares, from the next batch on.
     pub(super) next: Option<Weights>,
-    /// The kinds of work that the program does, if shares follow them.
+    /// The program's mix of work, if shares follow it.
     pub(super) mix: Option<Mix>,
-    /// How often they have changed.
+    /// How often shares have changed.
     pub(crate) changes: u64,
 }
 
-/// What counts of the arrays that there are.
-pub(crate) struct Holdings {
-    /// Bytes of those that are shared out.
+/// Totals over arrays.
+pub(crate) struct ArrayTotals {
+    /// Bytes of the distributed ones.
     pub bytes: u64,
-    /// How many there are of any kind.
+    /// The number of all arrays.
     pub arrays: usize,
-    /// Bytes of those that a batch makes and leaves.
+    /// Bytes that a batch creates and keeps.
     pub new: u64,
 }
 
-impl Holdings {
-    /// The bytes of new bases that stay and are not small.
+impl ArrayTotals {
+    /// Bytes of new bases that are lasting and not small.
     pub fn lasting<'a>(new: impl Iterator<Item = &'a Base>, small_bytes: u64) -> u64 {
         new.filter(|base| !base.has(base_flags::DIES) && base.bytes() > small_bytes).map(|base| base.bytes()).sum()
     }
 }
 
-/// The bytes of each rank, shared out as is wanted as far as they fit; `None` if they do not.
+/// The bytes of each rank: proportional to `wanted` up to its limit. `None` if the total exceeds all limits.
 pub(super) fn fitted(wanted: &[f64], limits: &[u64], total: u64) -> Option<Vec<f64>> {
     let mut full = vec![false; wanted.len()];
     loop {
@@ -65,7 +65,7 @@ pub(super) fn fitted(wanted: &[f64], limits: &[u64], total: u64) -> Option<Vec<f
 }
 
 impl Shares {
-    /// Is a change decided?
+    /// Is a change pending?
     pub(crate) fn change(&self) -> bool {
         self.next.is_some()
     }

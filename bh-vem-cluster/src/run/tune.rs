@@ -1,4 +1,4 @@
-//! Measures how fast the stacks below are at each kind of work, all of them at the same time, as they work in programs.
+//! Measures the rates of the stacks below for each kind of work, all at the same time, as in programs.
 
 use crate::plan::methods::PRODUCT;
 use crate::plan::rates::{KINDS, MOST_TIMES_SLOWER, Rates, work};
@@ -12,25 +12,25 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The kind of work that bytes from the program are, the last of them.
+/// The index of the kind "copies", the last one.
 const COPIES: usize = KINDS.len() - 1;
-/// Elements of an array, and rows of a matrix, for stacks that would take long with more; the last are more than caches hold.
+/// Elements of an array, and rows of a matrix: smaller sizes for slow stacks; the largest exceeds caches.
 const SIZES: [(i64, i64); 3] = [(1 << 14, 64), (1 << 20, 512), (16 << 20, 2048)];
-/// Nanoseconds in which a stack computes on a size before it gets the next one.
+/// Nanoseconds below which a stack is measured with the next larger size.
 const FAST: [u128; 2] = [10_000_000, 60_000_000];
-/// Operations on each element where computing is measured.
+/// Additions per element when operations are measured.
 const OPERATIONS: usize = 256;
-/// Turns of three functions on each element.
+/// Repetitions of three functions per element.
 const FUNCTIONS: usize = 8;
-/// Each stack runs each batch at least this often, and goes on until all have.
+/// Runs of a batch per stack, at least; each continues until all have finished theirs.
 const RUNS: usize = 3;
-/// The least time that a stack runs a batch for, and goes on for until all have.
+/// The time of runs per stack, at least; each continues until all have finished theirs.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Each stack alone and all of them together are measured in this many rounds; medians count, as another program may be in the way of one.
+/// Rounds of measurements, alone and together; medians are robust against other programs.
 const ROUNDS: usize = 5;
-/// How many times as fast as the fastest alone stacks must be together.
+/// The least speed of all stacks together, relative to the fastest alone.
 const LEAST: f64 = 0.97;
-/// Runs in which kernels are built for sizes that come again.
+/// Runs after which engines have built kernels for repeated sizes.
 const BUILDING: usize = 4;
 
 /// The arrays of one stack.
@@ -51,11 +51,11 @@ impl Arrays {
     }
 }
 
-/// A batch in the making.
+/// A batch under construction.
 struct Making(Batch);
 
 impl Making {
-    /// The beginning of a base, as an array of this shape.
+    /// A base's first elements as an operand of this shape.
     fn view(&mut self, base: &Base, flags: u32, shape: &[i64]) -> Result<Operand> {
         let known = self.0.bases.iter().position(|known| known.id == base.id);
         let place = known.map_or_else(|| self.0.push_base(Base { flags, ..*base }), |place| place as u32);
@@ -95,7 +95,7 @@ fn part(extent: i64, share: f64) -> i64 {
     ((extent as f64 * share).round() as i64).clamp(1, extent)
 }
 
-/// A batch that is of one kind of work, on a share of the elements, or of the rows of a product.
+/// A batch of one kind of work, on a share of the elements or of the product's rows.
 fn batch(arrays: &Arrays, kind: usize, share: f64) -> Result<Batch> {
     let part = |extent| part(extent, share);
     let mut making = Making(Batch::default());
@@ -126,14 +126,14 @@ fn batch(arrays: &Arrays, kind: usize, share: f64) -> Result<Batch> {
     Ok(making.0)
 }
 
-/// Lets a stack build what it needs.
+/// Runs a batch until the stack has built its kernels.
 fn prepare(child: &mut Child, batch: &Batch) -> Result<()> {
     (0..BUILDING).try_for_each(|_| run(child, batch))?;
     child.message("finish building")?;
     run(child, batch)
 }
 
-/// The size that a stack is measured with.
+/// The size for measurements of a stack.
 fn size(host: &Host, child: &mut Child) -> Result<(i64, i64)> {
     for (size, fast) in SIZES.into_iter().zip(FAST) {
         let arrays = Arrays::new(host, size);
@@ -151,17 +151,17 @@ fn size(host: &Host, child: &mut Child) -> Result<(i64, i64)> {
     Ok(SIZES[2])
 }
 
-/// What a stack does in a run of a measurement.
+/// A stack's work in one run of a measurement.
 struct Load {
     batch: Batch,
-    /// How much that is, in units of the kind.
+    /// The amount, in the kind's unit.
     amount: f64,
-    /// The numbers that it works on, and how many of them.
+    /// The base that it works on, and the number of elements.
     values: Base,
     elements: i64,
 }
 
-/// What stacks do where each works on its share of its arrays.
+/// The loads of stacks, each on its share of its arrays.
 fn loads(arrays: &[Arrays], kind: usize, shares: &[f64]) -> Result<Vec<Load>> {
     let load = |(arrays, share): (&Arrays, &f64)| {
         let (batch, values) = (batch(arrays, kind, *share)?, arrays.values);
@@ -175,8 +175,8 @@ fn loads(arrays: &[Arrays], kind: usize, shares: &[f64]) -> Result<Vec<Load>> {
     arrays.iter().zip(shares).map(load).collect()
 }
 
-/// Lets each stack run its load until all have done so often and long enough; how much each does in a nanosecond. `before`: what is done
-/// first in each run.
+/// Runs loads on all stacks until each has run often and long enough; returns the amounts per nanosecond. `before` is
+/// called first in each run.
 fn side_by_side(
     children: &mut [Child],
     loads: &[Load],
@@ -218,9 +218,9 @@ fn medians(rows: &[Vec<f64>]) -> Vec<f64> {
     (0..rows[0].len()).map(median).collect()
 }
 
-/// The rates of one kind that stacks have, of their rates in each round beside each other and alone. That is what they have beside each
-/// other, unless this is less than the fastest does alone. Then they stand in each other's way, and the others count as too slow for what is
-/// mainly of this kind. Rounds are compared each for itself, as a machine whose memory others use is slower in some.
+/// The rates of one kind from those of each round, together and alone. Usually those together. If the sum of these is
+/// less than the fastest alone, stacks slow each other down, and all but the fastest get a rate that counts as too
+/// slow. Rounds are compared separately, because other programs may slow down some of them.
 fn worth(together: &[Vec<f64>], alone: &[Vec<f64>]) -> Vec<f64> {
     let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
     let quotient = |(together, alone): (&Vec<f64>, &Vec<f64>)| vec![together.iter().sum::<f64>() / best(alone)];
@@ -263,8 +263,8 @@ pub fn measure(host: &Host, children: &mut [Child]) -> Result<Vec<Rates>> {
     Ok(found)
 }
 
-/// How much stacks do of a kind in a nanosecond. Beside each other they work on as much as one of them alone, as they do in programs: what
-/// lies in a cache is the same then.
+/// The rates of a kind. Together, stacks share the work that one does alone, as in programs, so that caches hold the
+/// same data.
 fn rates(
     children: &mut [Child],
     arrays: &[Arrays],
@@ -292,20 +292,20 @@ fn rates(
     Ok(worth(&together, &alone))
 }
 
-/// Bytes in a nanosecond that each stack gets from the program's memory.
+/// Bytes per nanosecond that each stack copies from the program's memory.
 fn copies(children: &mut [Child], arrays: &[Arrays]) -> Result<Vec<f64>> {
     let most = arrays.iter().map(|arrays| arrays.values.bytes()).max().unwrap_or(0);
     let memory = vec![0u8; most as usize];
     rates(children, arrays, COPIES, |child, load| {
         let view = View::contiguous(&[load.elements]).map_err(|why| Error::new(status::BATCH, why.0))?;
         let stride = dense(&view, load.values.dtype().size());
-        // SAFETY: it has as many bytes as the largest of the arrays, and is only read.
+        // SAFETY: `memory` has as many bytes as the largest array, and is only read.
         let from = unsafe { HostMemory::new(memory.as_ptr().cast_mut(), &stride) };
         child.write(&load.values, &view, &from)
     })
 }
 
-/// The lines of a file for the key `weights`.
+/// Formats a file for the key `weights`.
 pub fn file(measured: &[Rates]) -> String {
     let mut text = String::from(
         "# a line for each engine: GB/s of its memory; additions of 32 bits in a nanosecond, the same in functions, and in\n\
@@ -318,19 +318,19 @@ pub fn file(measured: &[Rates]) -> String {
     text
 }
 
-/// What the key `weights` says where all get as much, however fast they are.
+/// The value of the key `weights` for equal shares.
 pub const EVEN: &str = "even";
 
-/// What the key `weights` may say.
+/// A value of the key `weights`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
     /// The shares.
     Shares(Vec<f64>),
-    /// What they follow.
+    /// Rates, which determine the shares.
     Rates(Vec<Rates>),
 }
 
-/// The numbers of a text, or of the file that it names.
+/// Parses numbers, or the file that the text names.
 pub fn given(text: &str) -> Option<Given> {
     let numbers = |text: &str| text.split(',').map(|number| number.trim().parse().ok()).collect::<Option<Vec<f64>>>();
     if let Some(shares) = numbers(text) {
@@ -362,13 +362,13 @@ mod tests {
     }
 
     #[test]
-    fn one_round_in_whose_way_something_was_does_not_count() {
+    fn a_disturbed_round_does_not_count() {
         let alone = [vec![5.0, 3.0], vec![9.0, 3.0], vec![5.0, 3.0]];
         assert_eq!(worth(&[vec![1.0, 1.0], vec![4.0, 6.0], vec![4.5, 2.0]], &alone), [4.0, 2.0]);
     }
 
     #[test]
-    fn what_was_measured_comes_back() {
+    fn measured_rates_are_read_back() {
         let path = std::env::temp_dir().join(format!("bh-shares-{}", std::process::id()));
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();

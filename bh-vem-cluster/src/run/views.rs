@@ -1,7 +1,7 @@
-//! Elements of views between rank 0's program and their owners: what is asked moves, and nothing beside it.
+//! Moves the elements of views between rank 0's program and their owners, and no others.
 
 use crate::plan::boxes::{IndexBox, inside, span_of};
-use crate::plan::mesh::{lie, part, region_of};
+use crate::plan::grid::layout::{axes_of, part, region_of};
 use crate::plan::planner::Planner;
 use crate::plan::stage::Place;
 use crate::run::machine::Machine;
@@ -15,17 +15,18 @@ use bh_core::strided::{self, Side};
 pub type Parts = Vec<(usize, Vec<IndexBox>)>;
 
 impl Planner {
-    /// The parts of a view that ranks own, or, where it is written, compute: all for rank 0, which has the other side, and each
-    /// other rank's own for itself. `None` if they are too many, or repeat elements, or the array is not known.
+    /// The parts of a view by rank: those that it owns, or computes if `writes`. On rank 0's process those of all
+    /// ranks, elsewhere only its own. `None` if there are too many boxes, the view repeats elements, or the array is
+    /// unknown or lost.
     pub fn parts_of_view(&self, base: &Base, view: &View, writes: bool) -> Option<Parts> {
         let array = self.arrays.get(&base.id).filter(|array| array.lost.is_none() && view.len() <= base.len)?;
-        if let Some(mesh) = &array.mesh {
-            let axes = lie(&mesh.shape, view)?;
+        if let Some(layout) = &array.layout {
+            let axes = axes_of(&layout.shape, view)?;
             let ranks = match self.stages.hosted().start {
-                0 => mesh.owners(&region_of(&axes)),
+                0 => layout.owners(&region_of(&axes)),
                 _ => self.stages.hosted().clone().collect(),
             };
-            let of = |rank: usize| Some((rank, vec![part(&axes, view.shape(), &mesh.own(rank)?)?]));
+            let of = |rank: usize| Some((rank, vec![part(&axes, view.shape(), &layout.own(rank)?)?]));
             return Some(ranks.into_iter().filter_map(of).collect());
         }
         let span = span_of(view);
@@ -41,24 +42,24 @@ impl Planner {
         Some(parts?.into_iter().filter(|(_, boxes)| !boxes.is_empty()).collect())
     }
 
-    /// Where a rank has a part of a view that it owns.
+    /// A part of a view in its rank's memory.
     fn place_of(&mut self, base: &Base, view: &View, (rank, part): (usize, &IndexBox)) -> Result<Place> {
-        if self.is_on_mesh(base.id) {
+        if self.is_on_grid(base.id) {
             return self.on_rank(base.id, rank, &part.of(view, 0)?);
         }
-        let piece = self.piece(base.id, rank);
-        Ok(Place { base: piece.base, view: part.of(view, piece.window.low)? })
+        let shard = self.shard(base.id, rank);
+        Ok(Place { base: shard.base, view: part.of(view, shard.window.low)? })
     }
 }
 
-/// A box of the program's memory.
+/// The address of a box's first element in the program's memory.
 fn corner(part: &IndexBox, memory: &HostMemory) -> *mut u8 {
     let reach: i64 = part.first().iter().zip(memory.stride()).map(|(first, stride)| first * stride).sum();
     memory.data().wrapping_offset(reach as isize)
 }
 
 impl Machine {
-    /// Copies a view's elements to rank 0, where `into` is their place.
+    /// Copies a view's elements to `into` on rank 0.
     pub fn read_view(&mut self, base: &Base, view: &View, parts: &Parts, into: Option<&HostMemory>) -> Result<()> {
         for (rank, boxes) in parts {
             let mut bytes = Vec::new();
@@ -76,7 +77,8 @@ impl Machine {
                 let mut rest = &bytes[..];
                 for part in boxes {
                     let packed = View::contiguous(part.extent()).unwrap_or_default();
-                    // SAFETY: the program's memory is valid for the whole view, and the message has the box's elements.
+                    // SAFETY: `memory` is valid for the whole view, so also for the box; `rest` has the box's elements,
+                    // packed.
                     unsafe {
                         let memory = HostMemory::new(corner(part, memory), memory.stride());
                         strided::load(base.dtype(), &packed, rest.as_ptr(), &memory);
@@ -104,7 +106,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Overwrites a view's elements, which are not all of the array, with those of rank 0, where `from` is their place.
+    /// Overwrites a view, which must not be the whole array, with elements of `from` on rank 0.
     pub fn write_view(&mut self, base: &Base, view: &View, parts: &Parts, from: Option<&HostMemory>) -> Result<()> {
         let size = base.dtype().size();
         for (rank, boxes) in parts {
@@ -117,7 +119,8 @@ impl Machine {
                     let stride: Vec<i64> = packed.stride().iter().map(|stride| stride * size as i64).collect();
                     let to = Side { data: bytes[first..].as_mut_ptr(), stride: &stride };
                     let side = Side { data: corner(part, memory), stride: memory.stride() };
-                    // SAFETY: the program's memory is valid for the whole view, and there is room for the box.
+                    // SAFETY: `memory` is valid for the whole view, so also for the box; `bytes` has space for the box,
+                    // packed.
                     unsafe { strided::copy(base.dtype(), part.extent(), to, side) };
                 }
                 if *rank != 0 {
@@ -137,8 +140,8 @@ impl Machine {
                 }
             }
         }
-        self.planner.take_in(base.id, view);
-        self.settle()
+        self.planner.note_external_write(base.id, view);
+        self.run_planned()
     }
 }
 
@@ -150,7 +153,7 @@ mod tests {
     use bh_bytecode::DType;
 
     #[test]
-    fn a_rank_looks_at_its_own_part_of_a_view() {
+    fn a_rank_examines_its_own_part_of_a_view() {
         let (ranks, base) = (4096usize, Base { row_hint: 10, ..Base::new(1, DType::F64, 81_920) });
         let column = View::new(3, &[8192], &[10]).unwrap();
         for rank in [0, 1, 2048, 4095] {

@@ -1,16 +1,16 @@
-//! Memory of long messages, kept for those that follow: the next turn of a loop sends as many bytes, and memory that is new each
-//! time takes as long to come as the bytes to copy.
+//! A cache of buffers for long messages: iterations send the same sizes, and faulting in new memory takes as long as
+//! copying the bytes.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Shorter messages leave their memory to the allocator.
+/// Buffers of shorter messages are not cached.
 const LEAST_BYTES: usize = 64 << 10;
 
-/// What is kept at most.
+/// Limits of the cache.
 const MOST_BYTES: usize = 256 << 20;
 const MOST_BUFFERS: usize = 256;
 
-/// What is kept.
+/// The cached buffers.
 struct Buffers {
     kept: Vec<Vec<u8>>,
     bytes: usize,
@@ -19,7 +19,7 @@ struct Buffers {
 static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers { kept: Vec::new(), bytes: 0 });
 
 impl Buffers {
-    /// Memory of this many bytes, which may have any value.
+    /// A buffer of this many bytes with arbitrary contents, if one fits.
     fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
         let fits = |buffer: &&Vec<u8>| (bytes..=2 * bytes).contains(&buffer.len());
         let best = self.kept.iter().filter(fits).map(Vec::len).min()?;
@@ -30,7 +30,7 @@ impl Buffers {
         Some(buffer)
     }
 
-    /// Keeps memory, if there is room for it.
+    /// Caches a buffer, within the limits.
     fn give(&mut self, buffer: Vec<u8>) {
         let bytes = self.bytes + buffer.capacity();
         if buffer.len() >= LEAST_BYTES && bytes <= MOST_BYTES && self.kept.len() < MOST_BUFFERS {
@@ -40,7 +40,7 @@ impl Buffers {
     }
 }
 
-/// Memory of this many bytes, which may have any value.
+/// A buffer of this many bytes with arbitrary contents.
 pub fn take(bytes: usize) -> Vec<u8> {
     let kept = match bytes >= LEAST_BYTES {
         true => BUFFERS.lock().unwrap_or_else(PoisonError::into_inner).take(bytes),
@@ -49,7 +49,7 @@ pub fn take(bytes: usize) -> Vec<u8> {
     kept.unwrap_or_else(|| vec![0; bytes])
 }
 
-/// Gives back the memory of a message that nobody needs any more.
+/// Returns the buffer of a message to the cache.
 pub fn give(buffer: Vec<u8>) {
     if buffer.len() >= LEAST_BYTES {
         BUFFERS.lock().unwrap_or_else(PoisonError::into_inner).give(buffer);
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_serves_again_where_it_fits() {
+    fn buffers_are_reused_where_they_fit() {
         let mut buffers = Buffers { kept: Vec::new(), bytes: 0 };
         let address = |buffer: &Vec<u8>| buffer.as_ptr().addr();
         let (large, small) = (vec![1; 3 * LEAST_BYTES], vec![2; LEAST_BYTES]);

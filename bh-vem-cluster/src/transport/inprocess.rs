@@ -1,4 +1,4 @@
-//! All ranks in one process: messages wait in queues. Ranks take turns, so nobody ever waits for a message.
+//! All ranks in one process: messages wait in queues. Ranks run one after the other, so a receive never waits.
 
 use crate::transport::Transport;
 use bh_core::abi::status;
@@ -20,7 +20,7 @@ impl InProcess {
 }
 
 impl InProcess {
-    /// Is there a message from a rank for another?
+    /// Is a message from `from` to `at` queued?
     pub fn has(&self, at: usize, from: usize) -> bool {
         self.queues.get(&(from, at)).is_some_and(|queue| !queue.is_empty())
     }

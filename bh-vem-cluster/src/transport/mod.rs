@@ -1,43 +1,44 @@
-//! How bytes get from rank to rank, and how many did.
+//! Transports of messages between ranks, and counts of what they send.
 
 pub mod buffers;
-pub mod crossing;
 pub mod inprocess;
+pub mod multiplex;
 pub mod remote;
 pub mod tree;
 
 use bh_core::error::Result;
 use std::ops::Range;
 
-/// Moves messages between ranks. Messages from one rank to another arrive in the order in which they were sent.
+/// Sends messages between ranks. Messages from one rank to another arrive in order.
 pub trait Transport: Send {
-    /// How many ranks there are.
+    /// The number of ranks.
     fn ranks(&self) -> usize;
 
-    /// The ranks that live in this process.
+    /// The ranks of this process.
     fn hosted(&self) -> Range<usize>;
 
-    /// The first rank of each process; each has one rank, unless it is said otherwise.
+    /// The first rank of each process. By default each process has one rank.
     fn processes(&self) -> Vec<usize> {
         (0..self.ranks()).collect()
     }
 
-    /// Sends a message from a hosted rank. Does not wait for the receiver.
+    /// Sends a message from a hosted rank, without waiting for the receiver.
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) -> Result<()>;
 
-    /// The next message from a rank to a hosted one will have this many bytes: room for it may be made ready.
+    /// Announces that the next message from a rank to a hosted one has this many bytes, so that a receive can be
+    /// posted.
     fn expect(&mut self, _at: usize, _from: usize, _bytes: usize) -> Result<()> {
         Ok(())
     }
 
-    /// The next message from a rank to a hosted one. Waits for it.
+    /// Waits for the next message from a rank to a hosted one.
     fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>>;
 
-    /// Ends all processes with a message, as one of them cannot go on.
+    /// Ends all processes with an error message.
     fn abort(&mut self, text: &str);
 }
 
-/// What a message carries.
+/// The kind of a message's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Elements of arrays.
@@ -46,16 +47,16 @@ pub enum Class {
     Control,
 }
 
-/// Messages and bytes that ranks sent.
+/// Counts of sent messages and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Messages with elements.
+    /// Messages of elements.
     pub messages: u64,
     /// Bytes of elements.
     pub bytes: u64,
     /// Other messages.
     pub control_messages: u64,
-    /// Bytes of those.
+    /// Bytes of these.
     pub control_bytes: u64,
 }
 
@@ -74,19 +75,19 @@ impl Traffic {
         [self.messages, self.bytes, self.control_messages, self.control_bytes]
     }
 
-    /// Of the four numbers.
+    /// Creates counts from the four numbers.
     pub fn of_numbers([messages, bytes, control_messages, control_bytes]: [u64; 4]) -> Traffic {
         Traffic { messages, bytes, control_messages, control_bytes }
     }
 
-    /// What was sent since it was this much.
+    /// The difference to earlier counts.
     pub fn since(&self, before: &Traffic) -> Traffic {
         let (now, before) = (self.numbers(), before.numbers());
         Traffic::of_numbers(std::array::from_fn(|place| now[place] - before[place]))
     }
 }
 
-/// Traffic by rank as JSON: a list with one object for each rank.
+/// Traffic by rank as JSON: a list with an object for each rank.
 pub fn to_json(traffic: impl Iterator<Item = (usize, Traffic)>) -> String {
     let line = |(rank, sent): (usize, Traffic)| {
         format!(
@@ -98,7 +99,7 @@ pub fn to_json(traffic: impl Iterator<Item = (usize, Traffic)>) -> String {
     format!("[{}]", lines.join(",\n "))
 }
 
-/// A transport that counts what goes through it.
+/// A transport that counts messages.
 pub struct Port {
     wire: Box<dyn Transport>,
     hosted: Range<usize>,
@@ -108,18 +109,18 @@ pub struct Port {
 }
 
 impl Port {
-    /// Nothing sent yet.
+    /// A port with zero counts.
     pub fn new(wire: Box<dyn Transport>) -> Port {
         let (hosted, processes) = (wire.hosted(), wire.processes());
         Port { wire, sent: vec![Traffic::default(); hosted.len()], hosted, processes }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.wire.ranks()
     }
 
-    /// The ranks that live in this process.
+    /// The ranks of this process.
     pub fn hosted(&self) -> Range<usize> {
         self.hosted.clone()
     }
@@ -134,12 +135,12 @@ impl Port {
         self.processes.partition_point(|&first| first <= self.hosted.start) - 1
     }
 
-    /// Does this process do the work of a rank?
+    /// Does this process host a rank?
     pub fn hosts(&self, rank: usize) -> bool {
         self.hosted.contains(&rank)
     }
 
-    /// Do all ranks live in this process?
+    /// Are all ranks in this process?
     pub fn is_alone(&self) -> bool {
         self.hosted.len() == self.ranks()
     }
@@ -150,12 +151,12 @@ impl Port {
         self.wire.send(from, to, bytes)
     }
 
-    /// The next message from a rank to a hosted one will have this many bytes, and nothing else is received before it.
+    /// Announces the next message from a rank to a hosted one; no other may be received before it.
     pub fn expect(&mut self, at: usize, from: usize, bytes: usize) -> Result<()> {
         self.wire.expect(at, from, bytes)
     }
 
-    /// The next message from a rank to a hosted one.
+    /// Waits for the next message from a rank to a hosted one.
     pub fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>> {
         self.wire.receive(at, from)
     }
@@ -165,19 +166,19 @@ impl Port {
         self.wire.abort(text);
     }
 
-    /// What each hosted rank has sent.
+    /// The traffic of each hosted rank.
     pub fn sent(&self) -> &[Traffic] {
         &self.sent
     }
 
-    /// Counts elements that moved past the messages, as the message that they would have been; none if there are none.
+    /// Counts elements that moved without a message as if they were one, unless there are none.
     pub fn note_message(&mut self, from: usize, bytes: usize) {
         if bytes > 0 {
             self.sent[from - self.hosted.start].count(Class::Payload, bytes);
         }
     }
 
-    /// Counts what this process's rank sent by another way on behalf of this one.
+    /// Adds traffic that another port sent for this process's first rank.
     pub fn note(&mut self, sent: &Traffic) {
         let (now, more) = (self.sent[0].numbers(), sent.numbers());
         self.sent[0] = Traffic::of_numbers(std::array::from_fn(|place| now[place] + more[place]));

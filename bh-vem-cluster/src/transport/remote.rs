@@ -1,4 +1,4 @@
-//! Ranks in processes of their own: messages go through a library that is loaded when a cluster asks for it.
+//! Ranks in separate processes: messages go through a transport library, loaded on demand.
 
 use crate::transport::{Transport, buffers};
 use bh_cluster_abi::{OPEN_SYMBOL, OpenFn, OpenOptions, TransportTable, VERSION, outcome};
@@ -10,27 +10,28 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The error text of a rank's end: no failure, but the end of rank 0's process.
+/// The text of the error that reports the end of rank 0's process, which is no failure.
 pub const ENDED: &str = "rank 0 has ended";
 
-/// The other processes.
+/// The connection to the other processes.
 #[derive(Clone, Copy)]
 pub struct Remote {
     table: &'static TransportTable,
-    /// Longer messages go in parts.
+    /// Longer messages are sent in parts.
     part_bytes: usize,
 }
 
 impl Remote {
-    /// Loads the transport library of this name and joins the other processes: all, or those of the program's own
-    /// communicator. Messages longer than `part_bytes` go in parts.
+    /// Loads a transport library by name and joins the other processes: all of them, or those of the program's
+    /// communicator. Messages longer than `part_bytes` are sent in parts.
     pub fn open(name: &str, communicator: Option<i32>, part_bytes: usize) -> Result<Remote> {
         let file = find(name)?;
         let fail = |text: String| Error::new(status::LIBRARY, format!("cluster: '{}': {text}", file.display()));
-        // SAFETY: the file is a library of bh, beside this one.
+        // SAFETY: the file is a transport library of bh from this library's directories, whose initialisers are safe to
+        // run.
         let library = unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_LOCAL) };
         let library = library.map_err(|error| fail(format!("cannot be loaded: {error}")))?;
-        // SAFETY: what exports this name is an open function.
+        // SAFETY: transport libraries export this name as an `OpenFn`.
         let open = unsafe { library.get::<OpenFn>(OPEN_SYMBOL) }.map(|symbol| *symbol);
         let open = open.map_err(|_| fail(format!("exports no '{OPEN_SYMBOL}'")))?;
         std::mem::forget(library);
@@ -40,38 +41,38 @@ impl Remote {
         // SAFETY: the options and the text live through the call.
         let table = unsafe { open(VERSION, &options, text.as_mut_ptr(), text.len()).as_ref() };
         let Some(table) = table else {
-            // SAFETY: the function wrote a text with its NUL.
+            // SAFETY: after a failure, `open` has written a NUL-terminated text.
             let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
             return Err(Error::new(status::INIT, format!("cluster: {text}")));
         };
         Ok(Remote { table, part_bytes })
     }
 
-    /// This process.
+    /// This process's rank.
     pub fn rank(&self) -> usize {
         self.table.rank as usize
     }
 
-    /// Did the program initialise the library that moves the messages? Then it goes on when rank 0's contexts end.
+    /// Did the program initialise the message library? It then continues after rank 0's last context has ended.
     pub fn is_borrowed(&self) -> bool {
         self.table.borrowed != 0
     }
 
-    /// This process, which is about to end, is to end with another code than it would. A library that cannot do that lets it be.
+    /// Sets the exit code of this process. Older transport libraries ignore it.
     pub fn end_with(&self, code: i32) {
         if self.table.struct_size > std::mem::offset_of!(TransportTable, end_with) {
-            // SAFETY: the context is the table's, and the slot is there.
+            // SAFETY: the context belongs to the table, whose size includes the slot.
             unsafe { (self.table.end_with)(self.table.context, code) }
         }
     }
 
-    /// Waits until all that was sent has left.
+    /// Waits until all sent messages have left.
     pub fn flush(&self) -> Result<()> {
-        // SAFETY: the context is the table's.
+        // SAFETY: the context belongs to the table.
         self.check(unsafe { (self.table.flush)(self.table.context) })
     }
 
-    /// Name and version of the library that moves the messages.
+    /// Name and version of the message library.
     pub fn library(&self) -> String {
         // SAFETY: the text lives as long as the process.
         unsafe { CStr::from_ptr(self.table.library) }.to_string_lossy().into_owned()
@@ -81,10 +82,10 @@ impl Remote {
         match code {
             outcome::OK => Ok(()),
             outcome::ENDED => Err(Error::new(status::SHUTDOWN, ENDED)),
-            // The others would wait for what this rank cannot send or receive.
+            // This rank can no longer send or receive; the others would wait for it.
             _ => {
                 let mut text = [0 as c_char; 1024];
-                // SAFETY: the text has this capacity, and the function ends it with a NUL.
+                // SAFETY: `text` has the given capacity, and `error` writes a NUL-terminated text.
                 unsafe {
                     (self.table.error)(self.table.context, text.as_mut_ptr(), text.len());
                     (self.table.abort)(self.table.context, text.as_ptr());
@@ -95,7 +96,7 @@ impl Remote {
     }
 }
 
-/// The library's file: beside this one, or in a directory of `BH_LIBRARY_PATH`, as packages for Python come without MPI.
+/// The library's file: beside this one, or in a directory of `BH_LIBRARY_PATH`. Python packages come without MPI.
 fn find(name: &str) -> Result<PathBuf> {
     let own = bh_core::loader::own_directory().unwrap_or_default();
     let file = format!("libbh_cluster_{name}.so");
@@ -122,12 +123,12 @@ impl Transport for Remote {
 
     fn send(&mut self, _from: usize, to: usize, bytes: Vec<u8>) -> Result<()> {
         unsafe extern "C" fn release(owner: *mut c_void) {
-            // SAFETY: made below by `Box::into_raw`.
+            // SAFETY: `owner` comes from `Box::into_raw` below, and is released once.
             buffers::give(*unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
         }
         let owner = Box::into_raw(Box::new(bytes));
         let table = self.table;
-        // SAFETY: the bytes live until the library releases them, once.
+        // SAFETY: the bytes live until the library calls `release`, which it does once.
         self.check(unsafe {
             let (data, count) = ((*owner).as_ptr(), (*owner).len());
             (table.send)(table.context, to as u32, data, count, owner.cast(), release)
@@ -136,10 +137,10 @@ impl Transport for Remote {
 
     fn receive(&mut self, _at: usize, from: usize) -> Result<Vec<u8>> {
         let mut count = 0;
-        // SAFETY: the count lives through the call.
+        // SAFETY: `count` lives through the call.
         self.check(unsafe { (self.table.receive)(self.table.context, from as u32, &mut count) })?;
         let mut bytes = buffers::take(count);
-        // SAFETY: the buffer has as many bytes as were announced.
+        // SAFETY: the buffer has `count` bytes, as `receive` reported.
         self.check(unsafe { (self.table.take)(self.table.context, bytes.as_mut_ptr(), count) })?;
         Ok(bytes)
     }
@@ -151,17 +152,17 @@ impl Transport for Remote {
     }
 }
 
-/// Shorter messages are sent before anybody asks for them.
+/// Shorter messages are sent eagerly, before a receive is posted.
 const EXPECTED_BYTES: usize = 16 << 10;
 
-/// The other processes, with room for long messages made ready before they come: MPI moves those only when it knows where to.
+/// The other processes, with posted receives for long messages: MPI transfers these only to a known address.
 pub struct Wire {
     remote: Remote,
     expected: HashMap<usize, Vec<u8>>,
 }
 
 impl Wire {
-    /// Nothing is expected.
+    /// A wire without posted receives.
     pub fn new(remote: Remote) -> Wire {
         Wire { remote, expected: HashMap::new() }
     }
@@ -184,22 +185,22 @@ impl Transport for Wire {
         if !(EXPECTED_BYTES..=self.remote.part_bytes).contains(&bytes) || self.expected.contains_key(&from) {
             return Ok(());
         }
-        let mut room = buffers::take(bytes);
+        let mut buffer = buffers::take(bytes);
         let table = self.remote.table;
-        // SAFETY: the room does not move, and is freed only when the message has come.
-        self.remote.check(unsafe { (table.expect)(table.context, from as u32, room.as_mut_ptr(), bytes) })?;
-        self.expected.insert(from, room);
+        // SAFETY: moving the vector does not move its memory, which is freed only after the message has arrived.
+        self.remote.check(unsafe { (table.expect)(table.context, from as u32, buffer.as_mut_ptr(), bytes) })?;
+        self.expected.insert(from, buffer);
         Ok(())
     }
 
     fn receive(&mut self, at: usize, from: usize) -> Result<Vec<u8>> {
-        let Some(room) = self.expected.remove(&from) else { return self.remote.receive(at, from) };
+        let Some(buffer) = self.expected.remove(&from) else { return self.remote.receive(at, from) };
         let (table, mut count) = (self.remote.table, 0);
-        // The library may still write to it after a failure.
-        let room = std::mem::ManuallyDrop::new(room);
+        // After a failure the library may still write to the memory: leak it.
+        let buffer = std::mem::ManuallyDrop::new(buffer);
         // SAFETY: the count lives through the call.
         self.remote.check(unsafe { (table.receive)(table.context, from as u32, &mut count) })?;
-        Ok(std::mem::ManuallyDrop::into_inner(room))
+        Ok(std::mem::ManuallyDrop::into_inner(buffer))
     }
 
     fn abort(&mut self, text: &str) {
@@ -209,7 +210,7 @@ impl Transport for Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        // What has not come may still come.
-        self.expected.drain().for_each(|(_, room)| std::mem::forget(room));
+        // Messages may still arrive: leak their memory.
+        self.expected.drain().for_each(|(_, buffer)| std::mem::forget(buffer));
     }
 }

@@ -1,5 +1,5 @@
-//! Linear systems and factors of matrices whose columns all ranks have: the same bits on any number of them, what one rank makes but
-//! for the last bits, and no more traffic than the columns that ranks need of each other.
+//! Linear systems and factorizations with distributed columns: equal bits on any number of ranks, equal to one rank up
+//! to the last bits, and no more traffic than the columns that ranks need of each other.
 
 use crate::support;
 
@@ -10,7 +10,7 @@ use support::{Part, Program, cluster_on, cluster_with};
 
 const BELOW: &str = "'fuser', 'node', 've-cpu'";
 
-/// What is sought of which matrix.
+/// A method and its matrix.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     method: &'static str,
@@ -34,7 +34,7 @@ fn element(dtype: DType, re: f64, im: f64) -> Vec<u8> {
     }
 }
 
-/// A matrix; a positive definite one where its factor is sought.
+/// A random matrix; positive definite for Cholesky.
 fn matrix(case: &Case, rng: &mut Rng) -> Vec<u8> {
     let n = case.rows;
     let positive = case.method == "cholesky";
@@ -56,7 +56,7 @@ fn matrix(case: &Case, rng: &mut Rng) -> Vec<u8> {
     entries.into_iter().flat_map(|(re, im)| element(case.dtype, re, im)).collect()
 }
 
-/// The results of a stack, and the bytes that the rank which sends most sends.
+/// A stack's results, and the bytes of the rank that sends the most.
 fn outcome(stack: &mut Stack, case: &Case) -> (Vec<Vec<u8>>, u64) {
     let (mut rng, n) = (Rng::new(case.seed), case.rows);
     let mut program = Program::new(stack);
@@ -140,15 +140,15 @@ fn systems_and_factors_have_the_same_bits_on_any_number_of_ranks() {
 }
 
 #[test]
-fn what_moves_of_a_matrix_is_its_columns_and_what_ranks_need_of_them() {
+fn matrices_move_only_the_columns_that_ranks_need() {
     for (method, sides) in [("solve", 1), ("solve", 96), ("lu", 1), ("cholesky", 1)] {
         for ranks in [2usize, 4, 16, 64] {
             let case = Case { method, rows: 512, sides, dtype: DType::F64, turned: false, seed: 7 };
             let mut stack = cluster_on(BELOW, ranks, 64);
             let (_, most) = outcome(&mut stack, &case);
             let matrix = (case.rows * case.rows * 8) as u64;
-            // There and back, and no more of the blocks than a rank gets of them itself, on the average half of each.
-            // Where a few ranks have right sides, one of them hands more on.
+            // The matrix moves there and back, and each rank receives at most the other ranks' blocks, half of each on
+            // average. If few ranks have right sides, one of them forwards more.
             let limit = 3 * matrix / ranks as u64 + matrix * 3 / 4 + if sides > 1 { matrix } else { 0 };
             assert!(most <= limit, "{method} on {ranks} ranks: {most} of {limit}");
             let program = Program::new(&mut stack);
@@ -175,7 +175,7 @@ fn matrices_without_a_solution_are_an_error_of_all_ranks() {
         program.method("cholesky", program.all(other), &[program.all(negative)]);
         let error = program.try_run().unwrap_err().to_string();
         assert!(error.contains("positive definite"), "{ranks} ranks: {error}");
-        // The arrays that are left are usable.
+        // The remaining arrays are usable.
         assert_eq!(program.values(side)[5], 5.0);
         program.method("solve", program.all(out), &[program.all(negative), program.all(side)]);
         assert!(program.try_run().is_err(), "a row of zeros has no solution");

@@ -1,4 +1,4 @@
-//! Arrays that are cut along several axes, on grids of ranks: what the heaviest rank sends, and that results are those of one rank.
+//! Arrays on grids of ranks: the traffic of the rank that sends the most, and results equal to those of one rank.
 
 use crate::support;
 
@@ -11,14 +11,14 @@ fn on_grid(ranks: usize, grid: &str) -> Stack {
     cluster_with("'node', 've-interp'", ranks, 64, &format!("grid = '{grid}'"))
 }
 
-/// The inside of a plane with a border of one, moved.
+/// The interior of a plane, shifted.
 fn inner(shape: [i64; 2], moved: [i64; 2]) -> View {
     let view = View::contiguous(&shape).unwrap();
     let rows = view.slice(0, Some(1 + moved[0]), Some(shape[0] - 1 + moved[0]), 1).unwrap();
     rows.slice(1, Some(1 + moved[1]), Some(shape[1] - 1 + moved[1]), 1).unwrap()
 }
 
-/// One turn of Jacobi's iteration, with the sum of all new values.
+/// One iteration of Jacobi's method, with the sum of all new values.
 fn heat(program: &mut Program, plane: u32, shape: [i64; 2]) -> u32 {
     let at = |moved: [i64; 2]| inner(shape, moved);
     let mut sum = program.binary(Opcode::Add, (plane, at([0, 0])), (plane, at([-1, 0])));
@@ -31,8 +31,8 @@ fn heat(program: &mut Program, plane: u32, shape: [i64; 2]) -> u32 {
     total
 }
 
-/// A plane that operations make, and what some turns of heat leave of it: sums, and the bytes and messages of the heaviest rank in
-/// the last turn.
+/// The result of some iterations on a plane that operations create: sums, and the bytes and messages of the heaviest
+/// rank in the last iteration.
 fn heated(stack: &mut Stack, shape: [i64; 2], turns: usize) -> (Vec<f64>, Vec<f64>, [u64; 2]) {
     let mut program = Program::new(stack);
     let first = program.grid(&[shape[1]], |at| (at % 7) as f64);
@@ -53,7 +53,7 @@ fn heated(stack: &mut Stack, shape: [i64; 2], turns: usize) -> (Vec<f64>, Vec<f6
     (left, sums, most)
 }
 
-/// A rank sends the borders of its box, in four messages, and its part of the sum.
+/// A rank sends the borders of its box in four messages, and its part of the sum.
 #[test]
 fn stencils_send_the_borders_of_boxes() {
     for (ranks, grid, shape) in [
@@ -79,7 +79,7 @@ fn stencils_send_the_borders_of_boxes() {
     }
 }
 
-/// Without a given grid, one is taken where it moves less: for many ranks, or fewer rows than ranks.
+/// Without a given grid, bh chooses one if it moves less: with many ranks, or with fewer rows than ranks.
 #[test]
 fn the_model_takes_a_grid_where_it_moves_less() {
     let below = "'fuser', 'node', 've-cpu'";
@@ -96,7 +96,7 @@ fn the_model_takes_a_grid_where_it_moves_less() {
     }
 }
 
-/// A few long rows that operations make, and the elements of the rank that sends most of them to the program.
+/// The most elements that any rank sends to the program, of a few long rows that operations create.
 fn widest(stack: &mut Stack, shape: [i64; 2]) -> u64 {
     let mut program = Program::new(stack);
     let first = program.grid(&[shape[1]], |at| at as f64);
@@ -111,7 +111,7 @@ fn widest(stack: &mut Stack, shape: [i64; 2]) -> u64 {
     sent.most_bytes
 }
 
-/// Forces between all pairs: a rank gets the bodies of its line and of its column, and results come together in its line.
+/// Forces between all pairs: a rank gets the bodies of its line and of its column, and a line adds its results.
 #[test]
 fn pairs_are_taken_in_squares() {
     for (ranks, grid, n) in
@@ -145,7 +145,8 @@ fn pairs_are_taken_in_squares() {
             if ranks > 1 {
                 let lines: Vec<u64> = grid.split('x').map(|axis| axis.parse().unwrap()).collect();
                 let (n, p) = (n as u64, ranks as u64);
-                // Its own bodies to its column, and to its line; its part of the sums to others of the line.
+                // It sends its own bodies to its column and its line, and its part of the sums to the others of the
+                // line.
                 let own = n.div_ceil(p);
                 let most = own * (lines[0] + lines[1]) + n.div_ceil(lines[0]);
                 assert!(sent.most_bytes <= most * 8, "{grid}: {} bytes, not {}", sent.most_bytes, most * 8);

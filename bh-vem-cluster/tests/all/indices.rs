@@ -1,17 +1,17 @@
-//! Gather, scatter and matrix products between ranks: what is sent, and that the results are those of one rank.
+//! Gathers, scatters and matrix products between ranks: their traffic, and results equal to those of one rank.
 
 use crate::support;
 
 use bh_bytecode::{Opcode, View};
 use support::{Program, cluster, cluster_on};
 
-/// Numbers below a limit without an apparent order.
+/// Numbers below a limit in no apparent order.
 fn scattered(count: i64, limit: i64) -> Vec<i64> {
     (0..count).map(|at| at * 7919 % 104_729 * 31 % limit).collect()
 }
 
 #[test]
-fn a_gather_sends_the_wishes_and_the_elements() {
+fn a_gather_sends_requests_and_elements() {
     for ranks in [2, 3, 4, 7] {
         let (len, count) = (400 * ranks as i64, 10 * ranks as i64);
         let wanted = scattered(count, len);
@@ -58,7 +58,7 @@ fn a_scatter_sends_numbers_and_values_to_the_owners() {
                 program.run();
                 let sent = program.traffic() - before;
                 assert!(sent.bytes <= count as u64 * 16, "{ranks} ranks: {} bytes", sent.bytes);
-                // What was to be changed did not go anywhere as a whole.
+                // The scattered array was not sent as a whole.
                 assert!(sent.messages <= (ranks * ranks) as u64, "{ranks} ranks: {} messages", sent.messages);
                 results.push(program.values(target));
             }
@@ -68,7 +68,7 @@ fn a_scatter_sends_numbers_and_values_to_the_owners() {
     }
 }
 
-/// Indices into rows and columns that are not one after the other in memory.
+/// Indices of rows and columns that are not contiguous.
 #[test]
 fn indices_count_in_the_view() {
     let mut results = Vec::new();
@@ -133,7 +133,8 @@ fn products_send_the_right_factor_once_to_each_rank() {
     }
 }
 
-/// On a grid each rank gets the rows of its line, some columns of the right factor, and sends what it computed to the owners.
+/// On a grid, each rank gets the rows of its line and some columns of the right factor, and sends its block to the
+/// owners.
 #[test]
 fn products_on_many_ranks_move_the_least_of_all_grids() {
     let entry = |at: i64| (at % 13) as f64 - 6.0;
@@ -174,7 +175,7 @@ fn products_on_many_ranks_move_the_least_of_all_grids() {
     }
 }
 
-/// Every rank has a part of each sum, and the sums lie where no rank has a box of them.
+/// Every rank has a part of each sum, and no rank has a box of the target.
 #[test]
 fn sums_into_scattered_places_leave_nothing_behind() {
     let (count, n) = (6i64, 200i64);

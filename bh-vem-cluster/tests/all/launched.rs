@@ -1,4 +1,4 @@
-//! The suites on ranks that `mpirun` started, through each MPI that bh was built for: this program starts itself.
+//! The suites on ranks under `mpirun`, for each MPI that bh was built for. The test program launches itself.
 
 use crate::launcher;
 use crate::support;
@@ -15,18 +15,18 @@ use support::Program;
 /// The launchers, by the name of bh's library.
 const LAUNCHERS: &[(&str, &str)] = &[("openmpi", "mpirun.openmpi"), ("mpich", "mpirun.mpich")];
 
-/// How long ranks of which one does not come wait for it: long enough for those that come to do so on a loaded machine.
+/// The wait of ranks if one does not arrive: long enough for the others to arrive on a loaded machine.
 const MEET_SECONDS: u64 = 15;
 
-/// The longest that something which happens may take.
+/// A limit against hanging.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs longer than a sample where everything is asked for.
+/// Does the environment ask for all tests instead of a sample?
 fn all() -> bool {
     std::env::var_os("BH_TEST_ALL").is_some()
 }
 
-/// The launchers whose library is there. What is left out is said.
+/// The launchers whose transport library exists. Prints the others.
 fn launchers() -> Vec<(&'static str, &'static str)> {
     let there = |name: &str| stacks::libraries().join(format!("libbh_cluster_{name}.so")).is_file();
     for (name, _) in LAUNCHERS.iter().filter(|(name, _)| !there(name)) {
@@ -35,7 +35,7 @@ fn launchers() -> Vec<(&'static str, &'static str)> {
     LAUNCHERS.iter().copied().filter(|(name, _)| there(name)).collect()
 }
 
-/// A command line of this program's tests, on this many ranks.
+/// The command line of a test of this program on this many ranks.
 fn launch((name, program): (&str, &str), ranks: usize, test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(program);
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
@@ -57,12 +57,12 @@ fn said(output: &Output) -> String {
     )
 }
 
-/// Keys with which little work goes to a device, too.
+/// Settings with which devices also get little work.
 const DEVICE: &str = "[components.opencl]\ndevice = 'cpu'\ngroup = 16\nsmall_bytes = 64\nsmall_operations = 8\n\
                       cache_dir = ''\nwhile_building = 'off'\n";
 
-/// A cluster of the ranks that were started, on which arrays of more than `small` bytes are split. Run by hand with
-/// `TEST_DEVICE`, each rank has a device.
+/// A cluster of the launched ranks that splits arrays of more than `small` bytes. With `TEST_DEVICE`, for manual runs,
+/// each rank has a device.
 fn cluster(small: u64, more: &str) -> Stack {
     let on_device = std::env::var_os("TEST_DEVICE").is_some();
     let below = match siblings() {
@@ -70,7 +70,7 @@ fn cluster(small: u64, more: &str) -> Stack {
         1 => "'node', 've-interp'".to_owned(),
         count => format!("[{}]", vec!["['node', 've-interp']"; count].join(", ")),
     };
-    // How far results may be from the oracle follows from the stack's name.
+    // The stack's name determines the tolerance against the oracle.
     let (device, it) = if on_device { (DEVICE, "opencl-ranks") } else { ("", "it") };
     let text =
         format!("[stacks]\n{it} = ['cluster', {below}]\n{device}[components.cluster]\nsmall_bytes = {small}\n{more}\n");
@@ -78,7 +78,7 @@ fn cluster(small: u64, more: &str) -> Stack {
     Stack::load(&config, Some(it)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How many stacks each process has.
+/// The stacks of each process.
 fn siblings() -> usize {
     std::env::var("TEST_SIBLINGS").map_or(1, |count| count.parse().unwrap())
 }
@@ -93,7 +93,7 @@ fn suites_of_a_rank() {
     let variable = |name: &str| std::env::var(name).unwrap().parse::<usize>().unwrap();
     let (ranks, step, programs) = (variable("TEST_RANKS"), variable("TEST_STEP"), variable("TEST_PROGRAMS") as u64);
     let ranks = ranks * siblings();
-    // Uneven shares, if there are several stacks.
+    // Uneven shares for several stacks.
     let weights = (0..ranks).map(|rank| (1 + rank % 3).to_string()).collect::<Vec<_>>().join(", ");
     let weights = if siblings() > 1 { format!("weights = [{weights}]\n") } else { String::new() };
     let mut stack = cluster(16, &format!("{weights}part_bytes = 64"));
@@ -102,7 +102,7 @@ fn suites_of_a_rank() {
     let shown: Vec<&str> = summary.failures.iter().take(10).map(String::as_str).collect();
     assert!(summary.passed(), "{ranks} ranks: {summary}\n{}", shown.join("\n"));
     assert_eq!(summary.unsupported, 0, "{ranks} ranks: {summary}");
-    // Two contexts at a time, with settings of their own.
+    // Two contexts at the same time, with different settings.
     let mut stacks = [stack, cluster(0, "overlap_rows = 0")];
     for seed in 0..programs {
         if let Err(error) = random::check_seed(&mut stacks, seed) {
@@ -123,11 +123,11 @@ fn rows_of_a_rank() {
     let config = stacks::from_text("cluster.toml", text).unwrap();
     let [mut stack, mut plain] = ["it", "alone"].map(|name| Stack::load(&config, Some(name)).unwrap());
     let ranks = ranks_of(&mut stack);
-    support::rows::compare(&mut stack, &mut plain, 0..if all() { 1000 } else { 60 });
+    support::sort_select::compare(&mut stack, &mut plain, 0..if all() { 1000 } else { 60 });
     println!("{ranks} ranks put elements in a row");
 }
 
-/// Runs a test on these numbers of ranks with each launcher; at its end it says what the ranks did.
+/// Runs a test on these numbers of ranks with each launcher, and checks the text that ranks print.
 fn on_ranks(numbers: [usize; 2], test: &str, told: &str) {
     for launcher in launchers() {
         for ranks in numbers {
@@ -140,7 +140,7 @@ fn on_ranks(numbers: [usize; 2], test: &str, told: &str) {
 }
 
 #[test]
-fn methods_on_ranks_put_elements_in_a_row() {
+fn methods_on_ranks_sort_and_select() {
     on_ranks([2, 5], "rows_of_a_rank", "put");
 }
 
@@ -154,7 +154,7 @@ fn suites_on_ranks_equal_the_oracle() {
             let output = launch(launcher, ranks, "suites_of_a_rank", &variables);
             assert!(output.status.success(), "{} ranks with {}: {}", ranks, launcher.0, said(&output));
             let count = String::from_utf8_lossy(&output.stdout).matches("random programs").count();
-            // One rank alone is the same program as without a cluster, and each of several would be.
+            // The same program would run as one rank in each process if the cluster did not connect.
             assert_eq!(count, 1, "{} ranks with {}: {}", ranks, launcher.0, said(&output));
         }
     }
@@ -175,12 +175,12 @@ fn suites_on_siblings_of_ranks_equal_the_oracle() {
 #[ignore = "run on ranks by the test below"]
 fn operations_of_one_rank() {
     let limit = libc::rlimit { rlim_cur: 6 << 30, rlim_max: 6 << 30 };
-    // SAFETY: the limit lives through the call.
+    // SAFETY: `limit` lives through the call, which only reads it.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     let mut stack = cluster(16, "");
     let mut program = Program::new(&mut stack);
     let (target, source) = (program.grid(&[100_000], |_| 0.0), program.grid(&[150, 150], |at| at as f64));
-    // Each row reaches over both ranks, more than are worth a box each.
+    // Each row spans both ranks, and there are more boxes than are worth their kernels.
     let crossed = View::new(0, &[150, 150], &[301, 300]).unwrap();
     for copies in 1..=40 {
         for _ in 0..2 {
@@ -194,7 +194,7 @@ fn operations_of_one_rank() {
     println!("all turns");
 }
 
-/// What other ranks note of them does not grow with the turns.
+/// The other ranks' memory does not grow with the number of iterations.
 #[test]
 fn operations_of_one_rank_may_come_often() {
     for launcher in launchers() {
@@ -204,7 +204,7 @@ fn operations_of_one_rank_may_come_often() {
     }
 }
 
-/// Over TCP, from one network name space to another; only where everything is asked for, as it needs to be root.
+/// Over TCP between two network name spaces. Needs root, so it only runs with all tests.
 #[test]
 fn ranks_of_two_hosts_equal_the_oracle() {
     if !all() || !launchers().iter().any(|(name, _)| *name == "openmpi") {
@@ -222,11 +222,11 @@ fn ranks_of_two_hosts_equal_the_oracle() {
     assert!(said(&output).contains("2 ranks: it: ok"), "{}", said(&output));
 }
 
-/// What the ranks of a job have come to, as files of a folder that they share.
+/// The progress of a job's ranks, as files in a shared folder.
 struct Events(PathBuf);
 
 impl Events {
-    /// A folder for a job.
+    /// Creates a folder for a job.
     fn new() -> Events {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -244,13 +244,13 @@ impl Events {
         std::fs::write(self.0.join(event), format!("{}\n", std::process::id())).unwrap();
     }
 
-    /// Waits for an event; the process of the rank that it happened to.
+    /// Waits for an event; returns the process id of the rank that recorded it.
     fn wait(&self, event: &str) -> u32 {
         let process = || std::fs::read_to_string(self.0.join(event)).ok()?.strip_suffix('\n')?.parse().ok();
         until(event, process)
     }
 
-    /// Ranks 0 and 2 go on from here at about the same time.
+    /// Synchronises ranks 0 and 2.
     fn meet(&self, rank: usize) {
         self.happens(&format!("rank {rank} is here"));
         self.wait_for_meeting();
@@ -288,14 +288,14 @@ fn a_rank_that_fails() {
     let rank = bh_core::launcher::Launcher::find().unwrap().rank;
     let events = Events::of_job();
     match std::env::var("TEST_FAULT").unwrap().as_str() {
-        // One rank has other settings than the rest.
+        // One rank has different settings.
         "settings" => drop(cluster(if rank == 2 { 32 } else { 16 }, "")),
         // A rank is killed while the others wait for it.
         "killed" => {
             if rank == 1 {
                 std::thread::spawn(move || {
                     events.wait("programs run");
-                    // SAFETY: ends this process.
+                    // SAFETY: signals this process.
                     unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
                 });
                 drop(cluster(16, ""));
@@ -309,7 +309,7 @@ fn a_rank_that_fails() {
                 }
             }
         }
-        // A rank ends before it has a cluster: the launcher has seen its end before the others begin.
+        // A rank ends before it creates a cluster, and the launcher notices before the others begin.
         "gone" if rank == 1 => events.happens("rank 1 ends"),
         "gone" => {
             let process = events.wait("rank 1 ends");
@@ -322,7 +322,7 @@ fn a_rank_that_fails() {
             let _other =
                 Stack::load(&stacks::from_text("other.toml", "[stacks]\nit = ['node', 've-interp']\n").unwrap(), None);
             events.happens("rank 1 is elsewhere");
-            // Until the launcher ends it.
+            // Until the launcher ends this process.
             std::thread::sleep(LIMIT);
         }
         "away" => {
@@ -330,11 +330,11 @@ fn a_rank_that_fails() {
             events.meet(rank);
             drop(cluster(16, &format!("meet_seconds = {MEET_SECONDS}")));
         }
-        // A rank comes late, but it comes.
+        // A rank arrives late, but within the limit.
         "late" => {
             if rank == 1 {
                 events.wait_for_meeting();
-                // The others wait by now, as a rule.
+                // The others are usually waiting by now.
                 std::thread::sleep(Duration::from_secs(1));
             } else {
                 events.meet(rank);
@@ -352,7 +352,7 @@ fn a_rank_that_fails() {
     }
 }
 
-/// Ranks of which one fails in this way.
+/// Runs ranks of which one fails in this way.
 fn fail(launcher: (&str, &str), ranks: usize, fault: &str, more: &[(&str, &str)]) -> Output {
     let events = Events::new();
     let variables = [("TEST_FAULT", fault), ("TEST_EVENTS", events.0.to_str().unwrap())];
@@ -368,7 +368,7 @@ fn ranks_end_together_when_one_fails() {
             let said = said(&output);
             assert!(!output.status.success(), "{fault} with {}: {said}", launcher.0);
             assert!(said.contains(message), "{fault} with {}: {said}", launcher.0);
-            // No rank has waited in vain for the others' end.
+            // No rank has waited in vain for the others to end.
             assert!(!said.contains("do not end"), "{fault} with {}: {said}", launcher.0);
             if fault == "code" {
                 assert_eq!(output.status.code(), Some(7), "{}: {said}", launcher.0);
@@ -394,7 +394,7 @@ fn ranks_that_do_not_come_are_named() {
     }
 }
 
-/// The launcher of another MPI than the library's starts processes that find themselves alone.
+/// Under another MPI's launcher, each process finds itself alone.
 #[test]
 fn the_wrong_launcher_is_named() {
     let [first, second] = match launchers()[..] {

@@ -1,6 +1,5 @@
-//! The manager of ranks. One program, which `cargo xtask test` runs test by test.
+//! Tests of the cluster manager. `cargo xtask test` runs this program once per test.
 
-mod alone;
 mod columns;
 mod grids;
 mod indices;
@@ -9,6 +8,7 @@ mod launcher;
 mod methods;
 mod programs;
 mod shares;
+mod single_rank;
 mod suites;
 mod support;
 mod traffic;

@@ -1,10 +1,10 @@
-//! Extension methods on clusters: what they send, and that they give what one rank does.
+//! Extension methods on clusters: their traffic, and results equal to those of one rank.
 
 use crate::support;
 
 use bh_bytecode::{Opcode, View};
 use bh_core::stack::Stack;
-use support::{Program, cluster_on, cluster_with, rows};
+use support::{Program, cluster_on, cluster_with, sort_select};
 
 const BELOW: &str = "'fuser', 'node', 've-cpu'";
 
@@ -33,7 +33,7 @@ fn lines_are_sorted_where_they_are() {
         program.run();
         assert_eq!((program.traffic() - before).bytes, 0, "{ranks} ranks");
         assert_eq!(program.values(sorted), expected, "{ranks} ranks");
-        // Columns come to the ranks that have them as lines: all but those that stay.
+        // Columns move to the owners of lines, except for elements that are already there.
         let turned = View::contiguous(&[rows, columns]).unwrap().transpose(&[1, 0]).unwrap();
         let lines = program.zeros(&[columns, rows]);
         let before = program.traffic();
@@ -82,10 +82,10 @@ fn products_along_the_cut_send_one_product_from_each_rank() {
     }
 }
 
-/// Ranks on which methods that put elements in a row are tried.
+/// Numbers of ranks for sorts and selections.
 const RANKS: [usize; 7] = [1, 2, 3, 7, 16, 33, 64];
 
-/// Values with many that are equal, zeros of both signs, and some that are no numbers.
+/// Values with many duplicates, zeros of both signs, and some NaNs.
 fn uneven(at: i64) -> f64 {
     match at * 2_654_435_761 % 101 {
         0 => f64::NAN,
@@ -100,7 +100,7 @@ fn in_order(a: f64, b: f64) -> std::cmp::Ordering {
     a.is_nan().cmp(&b.is_nan()).then(a.total_cmp(&b))
 }
 
-/// Every element moves once at most, to its place; what tells ranks where that is grows with the number of ranks alone.
+/// Every element moves at most once, to its owner. Other traffic grows only with the number of ranks.
 #[test]
 fn a_line_is_sorted_by_all_ranks() {
     type Value = fn(i64) -> f64;
@@ -135,7 +135,7 @@ fn a_line_is_sorted_by_all_ranks() {
             assert_eq!(program.whole_values(order), wanted, "{ranks} ranks");
             assert_eq!(program.count("cluster.operations brought to one rank"), 0);
 
-            // Read backwards, the line comes to the owners of the result first.
+            // The reversed line is first sent to the owners of the result.
             let backwards = View::contiguous(&[length]).unwrap().reverse(0).unwrap();
             program.method("argsort", program.all(order), &[(source, backwards)]);
             program.run();
@@ -147,7 +147,7 @@ fn a_line_is_sorted_by_all_ranks() {
     }
 }
 
-/// What a mask chooses moves only where the result is cut otherwise.
+/// Selected elements move only if the result is cut differently.
 #[test]
 fn masks_choose_where_elements_are() {
     let (rows, columns) = (131i64, 3i64);
@@ -166,7 +166,7 @@ fn masks_choose_where_elements_are() {
             program.method("compress", program.all(values), &[program.all(mask), program.all(source)]);
             program.run();
             let sent = program.traffic() - before;
-            // The mask is cut in rows as the array is.
+            // The mask is cut in rows like the array.
             assert!(sent.bytes <= wanted.len() as u64 * 8, "{ranks} ranks: {sent:?}");
             program.method(
                 "flatnonzero",
@@ -178,7 +178,7 @@ fn masks_choose_where_elements_are() {
             assert_eq!(found, wanted.iter().map(|at| entry(*at)).collect::<Vec<_>>(), "{ranks} ranks");
             assert_eq!(program.whole_values(numbers), wanted, "{ranks} ranks");
             assert!(ranks == 64 || program.count("cluster.operations brought to one rank") == 0, "{ranks} ranks");
-            // A result without the room is an error of all ranks, and costs nothing else.
+            // A result of the wrong size is an error on all ranks without other effects.
             let short = program.zeros(&[wanted.len() as i64 - 1]);
             program.method("compress", program.all(short), &[program.all(mask), program.all(source)]);
             assert!(program.try_run().is_err(), "{ranks} ranks");
@@ -188,13 +188,13 @@ fn masks_choose_where_elements_are() {
     }
 }
 
-/// Every rank sends its sums, or what others own of them; no element moves.
+/// Ranks send their sums, or the parts of sums that others own, and no elements.
 #[test]
 fn sums_into_few_places_are_made_where_the_elements_are() {
     let length = 2000i64;
     let place = |at: i64| at * at % 11;
     for ranks in RANKS {
-        // On one rank, and cut.
+        // On one rank, and distributed.
         for small in [256, 0] {
             let mut stack = cluster_on(BELOW, ranks, small);
             let mut program = Program::new(&mut stack);
@@ -240,12 +240,12 @@ fn turned(matrix: &[f64], [rows, columns]: [usize; 2]) -> Vec<f64> {
     (0..rows * columns).map(|place| matrix[place % rows * columns + place / rows]).collect()
 }
 
-/// Ranks send their triangles up a tree, and squares come back; what is as tall as the matrix stays where it is.
+/// Ranks send their triangles up a tree, and squares return. The tall output stays in place.
 #[test]
 fn tall_matrices_are_factored_by_rows() {
     let value = |at: i64| (at * at * 31 % 1009) as f64 / 500.0 - 1.0;
     for ranks in RANKS {
-        // The small factors are on one rank, and cut.
+        // The small factors are on one rank, and distributed.
         for (columns, small) in [(3usize, 128), (5, 64)] {
             let rows = 9 * ranks + 20;
             let mut stack = cluster_on(BELOW, ranks, small);
@@ -288,7 +288,7 @@ fn tall_matrices_are_factored_by_rows() {
 }
 
 #[test]
-fn random_rows_are_what_one_rank_makes() {
+fn random_sorts_and_selections_equal_those_of_one_rank() {
     let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (programs, first) = (variable("BH_TEST_PROGRAMS", 700), variable("BH_TEST_FIRST", 0));
     let mut plain = cluster_on(BELOW, 1, 64);
@@ -301,6 +301,6 @@ fn random_rows_are_what_one_rank_makes() {
         .collect();
     for seed in first..first + programs {
         let place = (seed % stacks.len() as u64) as usize;
-        rows::compare(&mut stacks[place], &mut plain, seed..seed + 1);
+        sort_select::compare(&mut stacks[place], &mut plain, seed..seed + 1);
     }
 }

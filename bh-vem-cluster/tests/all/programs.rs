@@ -1,4 +1,4 @@
-//! Programs in C on ranks that `mpirun` started: unchanged ones, ways to end, programs with a communicator of their own, and
+//! C programs on ranks under `mpirun`: unchanged programs, ways to end, programs with their own communicator, and
 //! files.
 
 use crate::launcher;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An MPI: the name of bh's library, the launcher, the compiler.
+/// An MPI: the name of bh's transport library, the launcher and the compiler.
 type Mpi = (&'static str, &'static str, &'static str);
 
 const IMPLEMENTATIONS: &[Mpi] =
     &[("openmpi", "mpirun.openmpi", "mpicc.openmpi"), ("mpich", "mpirun.mpich", "mpicc.mpich")];
 
-/// Where `cargo xtask test` installed bh.
+/// The prefix to which `cargo xtask test` installed bh.
 fn prefix() -> PathBuf {
     std::env::var_os("BH_TEST_PREFIX")
         .map(PathBuf::from)
         .expect("run the tests by `cargo xtask test`, which sets BH_TEST_PREFIX")
 }
 
-/// Those that bh was built for; what is left out is said.
+/// The MPIs that bh was built for. Prints the others.
 fn implementations() -> Vec<Mpi> {
     let there = |name: &str| prefix().join("lib/bh").join(format!("libbh_cluster_{name}.so")).is_file();
     for (name, ..) in IMPLEMENTATIONS.iter().filter(|(name, ..)| !there(name)) {
@@ -35,7 +35,7 @@ struct Program(PathBuf);
 impl Program {
     fn compile(compiler: &str, source: &Path) -> Program {
         let name = source.file_stem().unwrap().to_string_lossy().into_owned();
-        // Several tests have the same program at a time.
+        // Several tests use the same program at the same time.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let program = std::env::temp_dir().join(format!("bh-ranks-{name}-{compiler}-{}-{number}", std::process::id()));
@@ -69,12 +69,12 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Best effort: it lies in the temporary directory.
+        // Best effort: the file is in the temporary directory.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// The beginning of a command line, before the number of ranks.
+/// A launcher's command line up to the number of ranks.
 fn beginning((name, launcher, _): Mpi) -> Vec<String> {
     let options = if name == "openmpi" { &["--oversubscribe", "--bind-to", "none"][..] } else { &[] };
     std::iter::once(launcher).chain(options.iter().copied()).map(str::to_owned).collect()
@@ -99,7 +99,7 @@ fn said(output: &Output) -> String {
     format!("{}\n{out}\n{err}", output.status)
 }
 
-/// What a program printed, but for times and the stack's name; numbers on their own.
+/// A program's output without times and the stack's name, split into texts and numbers.
 fn figures(output: &Output) -> Vec<(String, Option<f64>)> {
     assert!(output.status.success(), "{}", said(output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -114,8 +114,8 @@ fn figures(output: &Output) -> Vec<(String, Option<f64>)> {
 }
 
 #[test]
-fn unchanged_programs_give_what_they_give_without_a_cluster() {
-    // Rows of the second heat program are long enough for receives that are posted before their data comes.
+fn unchanged_programs_give_the_same_results_without_a_cluster() {
+    // The second heat program has rows long enough for posted receives.
     let programs = [
         (Program::example("heat.c"), ["200", "20"]),
         (Program::example("heat.c"), ["2500", "3"]),
@@ -202,7 +202,7 @@ fn ranks_without_a_program_serve() {
 }
 
 #[test]
-fn a_mistake_of_all_ranks_is_told() {
+fn a_mistake_of_all_ranks_is_reported() {
     let program = Program::example("heat.c");
     for mpi in implementations() {
         for (variable, text) in [
@@ -214,7 +214,7 @@ fn a_mistake_of_all_ranks_is_told() {
             line.extend(program.line(&["100", "5"]));
             let output = run("cluster", &on_ranks(mpi, 3, &line));
             let told = said(&output).matches(text).count();
-            // Those that the launcher has not ended a second later tell of it, too.
+            // Ranks that the launcher has not ended a second later report it, too.
             assert!(
                 !output.status.success() && (1..=3).contains(&told),
                 "{variable} with {}: {}",
@@ -248,7 +248,7 @@ fn a_process_alone_among_the_tasks_of_a_batch_system_works() {
     line.extend(program.line(&["100", "5"]));
     let output = run("cluster", &line);
     assert!(output.status.success() && said(&output).contains("it works alone"), "{}", said(&output));
-    // A library that is asked for starts a process of its own where no launcher did.
+    // Setting the transport library starts a process of its own without a launcher.
     for mpi in implementations() {
         line[1] = format!("BH_CLUSTER_TRANSPORT={}", mpi.0);
         let output = run("cluster", &line);
@@ -308,7 +308,7 @@ fn ranks_of_hosts_without_the_folder_leave_no_figures() {
     std::fs::remove_file(&file).unwrap();
 }
 
-/// The numbers of a field in texts of traffic, by text and rank.
+/// The values of a field in traffic texts, by text and rank.
 fn traffic(text: &str, field: &str) -> Vec<u64> {
     let field = format!("\"{field}\": ");
     let values = text.split(&field).skip(1);
@@ -321,7 +321,7 @@ fn shallow_water_sends_a_row_of_each_field_to_each_neighbour_in_one_message() {
     let config = std::env::temp_dir().join(format!("bh-ranks-shallow-{}.toml", std::process::id()));
     for ranks in [2usize, 3, 4, 7] {
         let stack = "[stacks]\nsimulated = ['filter', 'cluster', 'fuser', 'node', 've-cpu']\n";
-        // Steps of one batch send rows one by one, or those for all of them at once.
+        // Iterations of a batch send rows one by one, or all of their rows at once.
         for (steps, percent, times) in [(1u64, 0, 1), (5, 0, 5), (5, 50, 1)] {
             let keys = format!("ranks = {ranks}\nsmall_bytes = 64\nahead_percent = {percent}\n");
             std::fs::write(&config, format!("{stack}[components.cluster]\n{keys}")).unwrap();
@@ -337,7 +337,7 @@ fn shallow_water_sends_a_row_of_each_field_to_each_neighbour_in_one_message() {
             let text = String::from_utf8_lossy(&output.stdout);
             let [messages, bytes] = ["messages", "bytes"].map(|field| traffic(&text, field));
             assert_eq!((messages.len(), bytes.len()), (5 * ranks, 5 * ranks), "{text}");
-            // The first batch also makes what the fields begin with.
+            // The first batch also creates the initial fields.
             for turn in 1..4 {
                 for rank in 0..ranks {
                     let neighbours = if rank == 0 || rank == ranks - 1 { 1 } else { 2 };

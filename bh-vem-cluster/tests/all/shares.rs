@@ -1,4 +1,4 @@
-//! Who gets how much: devices that are lost, memory that is short, and engines for each part of the memory.
+//! Shares: after a device is lost, with little memory, and with one engine for each part of the memory.
 
 use crate::support;
 
@@ -7,10 +7,10 @@ use bh_core::stack::Stack;
 use bh_tests::stacks;
 use support::{Program, two_devices};
 
-/// The second device is lost after a few kernels.
+/// The second device fails after a few kernels.
 const FAULT: &str = "fault_after = 4\nspecialise = 'off'";
 
-/// The share of a lost device moves to the other; what was on it is lost.
+/// The share of a lost device moves to the other one; its data is lost.
 #[test]
 fn a_lost_device_gets_nothing_more() {
     let Some(mut stack) = two_devices("weights = [1, 1]", FAULT) else { return };
@@ -43,7 +43,7 @@ fn a_lost_device_gets_nothing_more() {
     assert!(stack.message("info").unwrap().contains("shares 100.0%, 0.0%"));
 }
 
-/// Arrays that were there before move to the other device; what only the lost one had is lost by name.
+/// Existing arrays move to the other device; errors name the elements that only the lost device had.
 #[test]
 fn arrays_from_before_a_device_is_lost_move_to_the_others() {
     let Some(mut stack) = two_devices("weights = [1, 1]", FAULT) else { return };
@@ -76,7 +76,7 @@ fn arrays_from_before_a_device_is_lost_move_to_the_others() {
     assert_eq!(program.values(kept)[399], 399.0);
 }
 
-/// A device with less memory gets less, so that arrays fit it, and nothing is brought to it in pieces.
+/// A device with less memory gets a smaller share, so that arrays fit without being split in pieces.
 #[test]
 fn shares_respect_memory() {
     let Some(mut stack) = two_devices("", "memory = '1MiB'") else { return };
@@ -106,7 +106,7 @@ fn shares_respect_memory() {
     assert!(stack.message("cluster shares").unwrap().contains("2 ranks, shares "));
 }
 
-/// An engine for each list of processors that the key names, as on a host with as many parts of memory.
+/// One engine for each list of processors in the key, as on a host with several memory nodes.
 #[test]
 fn engines_are_as_many_as_parts_of_the_memory() {
     let text = "[stacks]\nit = ['cluster', [['fuser', 'node', 've-cpu*']]]\n[components.cluster]\nsmall_bytes = 64\n\
@@ -126,7 +126,7 @@ fn engines_are_as_many_as_parts_of_the_memory() {
     program.end();
 }
 
-/// Two engines of the processor, with keys of the cluster.
+/// Two processor engines, with keys of the cluster.
 fn two_engines(keys: &str) -> Stack {
     let chain = "['fuser', 'node', 've-cpu']";
     let text = format!(
@@ -137,7 +137,7 @@ fn two_engines(keys: &str) -> Stack {
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Shares follow what the program does of late, as a file says how fast engines are in it.
+/// Shares follow the recent kinds of work, with rates from a file.
 #[test]
 fn shares_follow_the_kind_of_work() {
     let path = std::env::temp_dir().join(format!("bh-rates-shares-{}", std::process::id()));
@@ -174,7 +174,7 @@ fn shares_follow_the_kind_of_work() {
     assert!((first - 50.0).abs() < 2.0, "{shares}");
 }
 
-/// What is so little that messages would take longer is done by one, until there is more to do.
+/// One sibling does work that would take less time than messages, until there is more of it.
 #[test]
 fn little_work_stays_together() {
     let mut stack = two_engines("");

@@ -1,4 +1,4 @@
-//! Conformance and random programs on clusters of several numbers of ranks in one process.
+//! Conformance and random programs on in-process clusters of several sizes.
 
 use bh_bytecode::random::{Program, program};
 use bh_core::stack::Stack;
@@ -7,8 +7,8 @@ use bh_tests::run::Cuts;
 use bh_tests::{conformance, random, stacks};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A cluster on which arrays of more than `small` bytes are split. Under a launcher it has the ranks that were started,
-/// and this program must run its tests one by one (`mpirun -n 3 suites --test-threads=1`).
+/// A cluster that splits arrays of more than `small` bytes. Under a launcher it has the launched ranks, and this
+/// program must run its tests one by one (`mpirun -n 3 suites --test-threads=1`).
 fn cluster(ranks: usize, small: u64, more: &str) -> Stack {
     let ranks = match launched() {
         true => String::new(),
@@ -17,7 +17,7 @@ fn cluster(ranks: usize, small: u64, more: &str) -> Stack {
     of_text("'node', 've-interp'", small, &ranks)
 }
 
-/// Arrays split over three stacks, which work at the same time. One has memory of its own and completes late.
+/// Three siblings that run at the same time; one has its own memory and completes late.
 fn siblings(small: u64, more: &str) -> Stack {
     let below = "[['node', 've-interp'], ['node', 'shadow', 've-interp'], ['node', 've-interp']]";
     of_text(below, small, &format!("{more}\n[components.shadow]\nrefuse = 0.3"))
@@ -29,7 +29,7 @@ fn of_text(below: &str, small: u64, keys: &str) -> Stack {
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Did mpirun start this program?
+/// Did a launcher start this program?
 fn launched() -> bool {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().any(|variable| std::env::var_os(variable).is_some())
 }
@@ -96,7 +96,7 @@ fn by_kind(name: &str) -> Stack {
     with_rates(&format!("kind-{name}"), rates, |keys| siblings(16, &format!("{keys}\nahead_percent = 100")))
 }
 
-/// Siblings of which the first does all where memory counts, past the cluster, and all do what takes operations.
+/// Siblings of which the first does all memory-bound work through the bypass, and all share the rest.
 fn of_one(name: &str) -> Stack {
     let rates = "0: 1e-5, 1e-7, 1e-6, 1e-6, 1e-5\n1: 1e-7, 1e-7, 1e-6, 1e-7, 1e-7\n2: 1e-7, 1e-6, 4e-6, 1e-7, 1e-7\n";
     let below = "[['node', 've-interp'], ['node', 've-interp'], ['node', 've-interp']]";
@@ -114,7 +114,7 @@ fn with_rates(name: &str, rates: &str, make: impl FnOnce(&str) -> Stack) -> Stac
     stack
 }
 
-/// Ranks of very different shares, with windows and borders of all kinds.
+/// Ranks with very different shares, and all kinds of windows and halos.
 fn uneven() -> Vec<Stack> {
     let shares = ["1", "2", "0.5", "0", "3", "0.1", "1", "0.7"];
     let stack = |ranks: usize| {
@@ -130,8 +130,8 @@ fn uneven() -> Vec<Stack> {
     (2..=8).map(stack).chain([siblings, by_kind("uneven"), of_one("uneven")]).chain(on_grids.map(on_grid)).collect()
 }
 
-/// Runs the programs of this many seeds, or as the environment says, each on the next cluster. `make`: the program and how it is
-/// cut, of its seed and the number of the clusters.
+/// Runs programs of this many seeds, or as many as the environment sets, each on the next cluster. `make` creates the
+/// program and its order from the seed and the cluster's number.
 fn equal_the_oracle(programs: u64, make: impl Fn(u64, u64) -> (Program, Cuts)) {
     let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (programs, first) = (variable("BH_TEST_PROGRAMS", programs), variable("BH_TEST_FIRST", 0));
@@ -161,7 +161,7 @@ fn programs_in_several_batches_equal_the_oracle() {
     });
 }
 
-/// Pieces of arrays grow although what was read of them before is still on its way.
+/// Shards of arrays grow while earlier reads of them are still in flight.
 #[test]
 fn windows_that_grow_equal_the_oracle() {
     equal_the_oracle(1_500, |seed, _| {

@@ -1,11 +1,11 @@
-//! What well-known programs send on clusters of several sizes, from the counters of the transport.
+//! The traffic of well-known programs on clusters of several sizes, from the transport's counters.
 
 use crate::support;
 
 use bh_bytecode::{DType, Opcode, View};
 use support::{Program, cluster, cluster_on, cluster_with, two_devices};
 
-/// The inside of a grid with a border of one, moved by this many rows, columns and so on.
+/// The interior of a grid with a border of one, shifted along each axis.
 fn inner(shape: &[i64], moved: &[i64]) -> View {
     let mut view = View::contiguous(shape).unwrap();
     for (dim, &by) in moved.iter().enumerate() {
@@ -14,12 +14,12 @@ fn inner(shape: &[i64], moved: &[i64]) -> View {
     view
 }
 
-/// The rows of a grid that end up with ranks of the cluster: all of them, as there are at least two for each.
+/// The pairs of neighbouring ranks: each rank has at least two rows.
 fn pairs(ranks: u64) -> u64 {
     ranks - 1
 }
 
-/// One turn of Jacobi's iteration, with the sum of changes.
+/// One iteration of Jacobi's method, with the sum of changes.
 fn heat(program: &mut Program, grid: u32, shape: &[i64]) -> u32 {
     let at = |moved: &[i64]| inner(shape, moved);
     let mut sum = program.binary(Opcode::Add, (grid, at(&[0, 0])), (grid, at(&[-1, 0])));
@@ -89,9 +89,10 @@ fn heat_sends_two_rows_between_neighbours_and_one_number_from_each_rank() {
     }
 }
 
-/// As many bytes as turn by turn, in one message from each rank to each neighbour. The numbers of all turns go to the first rank.
+/// The same bytes as iteration by iteration, in one message between neighbours. The sums of all iterations go to the
+/// first rank.
 #[test]
-fn turns_of_one_batch_get_the_rows_for_all_at_once() {
+fn iterations_of_one_batch_get_their_rows_at_once() {
     let (turns, shape) = (6, [400, 10]);
     let mut found = Vec::new();
     for (ranks, percent) in [(2, 0), (2, 6), (4, 0), (4, 6)] {
@@ -124,7 +125,7 @@ fn turns_of_one_batch_get_the_rows_for_all_at_once() {
 }
 
 #[test]
-fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_before() {
+fn an_iteration_is_one_kernel_on_each_rank_one_for_the_sum_and_a_cached_plan() {
     let (ranks, shape) = (4u64, [400, 300]);
     let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);
     let mut program = Program::new(&mut stack);
@@ -143,7 +144,7 @@ fn a_turn_is_one_kernel_on_each_rank_one_for_the_sum_and_a_plan_that_was_made_be
     }
 }
 
-/// Two devices, which are one processor here: their borders travel in each turn, and nothing else.
+/// Two devices on one processor exchange their borders in each iteration, and nothing else.
 #[test]
 fn devices_of_a_process_exchange_no_more_than_borders() {
     let Some(mut stack) = two_devices("weights = [1, 1]", "") else { return };
@@ -165,7 +166,7 @@ fn devices_of_a_process_exchange_no_more_than_borders() {
 }
 
 #[test]
-fn several_turns_in_a_batch_send_no_more() {
+fn several_iterations_in_a_batch_send_no_more() {
     let (ranks, shape) = (4u64, [24, 10]);
     let mut stack = cluster(ranks as usize, 64);
     let mut program = Program::new(&mut stack);
@@ -215,7 +216,7 @@ fn a_stencil_of_27_points_sends_two_planes_between_neighbours() {
     }
 }
 
-/// As many options as there are, priced by some formula without neighbours, and the sum of the prices.
+/// Many options, priced by a formula without neighbours, and the sum of the prices.
 #[test]
 fn elementwise_work_sends_one_number_from_each_rank() {
     for ranks in [2, 3, 4, 7, 1024] {
@@ -260,7 +261,7 @@ fn weak_scaling_is_constant_for_each_rank() {
     assert_eq!(most[0], (2 * 48 + 8, 3));
 }
 
-/// Half steps between points, and a whole step from them: three fields whose flows are never stored.
+/// Half steps between points, then a whole step: three fields whose fluxes are never stored.
 #[test]
 fn fields_of_a_step_travel_in_one_message_to_each_neighbour() {
     for ranks in [2, 3, 4, 7] {
@@ -302,9 +303,9 @@ fn fields_of_a_step_travel_in_one_message_to_each_neighbour() {
     }
 }
 
-/// The mean of all elements, taken from each of them.
+/// Subtracts the mean of all elements.
 #[test]
-fn what_is_taken_from_all_ranks_and_given_to_all_takes_few_messages_of_each() {
+fn reductions_to_all_ranks_take_few_messages_of_each() {
     for ranks in [2u64, 3, 4, 7, 16, 64, 256] {
         let shape = [4 * ranks as i64, 3];
         let mut stack = cluster(ranks as usize, 64);
@@ -320,7 +321,7 @@ fn what_is_taken_from_all_ranks_and_given_to_all_takes_few_messages_of_each() {
             let none = program.sum(program.all(rest));
             program.run();
             let sent = program.traffic() - before;
-            // Up the tree and down again, and up once more for the sum of what is left.
+            // Up the tree and down for the mean, and up once more for the sum.
             assert_eq!(sent.messages, 3 * (ranks - 1), "{ranks} ranks");
             let steps = u64::from(ranks.next_power_of_two().ilog2().div_ceil(2));
             assert!(sent.most_messages <= 2 + 3 * steps, "{ranks} ranks: {} messages", sent.most_messages);
@@ -329,7 +330,7 @@ fn what_is_taken_from_all_ranks_and_given_to_all_takes_few_messages_of_each() {
     }
 }
 
-/// An array that begins in one way, and the bytes that this sent.
+/// Creates an array in one of several ways; also returns the bytes that this sent.
 fn begun(program: &mut Program, how: &str, shape: [i64; 2]) -> (u32, u64) {
     let value = |at: i64| ((at * 7919) % 1009) as f64;
     let before = program.traffic();
@@ -343,7 +344,7 @@ fn begun(program: &mut Program, how: &str, shape: [i64; 2]) -> (u32, u64) {
                 "zeros" => program.fill(program.all(array), 0.0),
                 "a range" => program.range((array, View::contiguous(&[len]).unwrap())),
                 "random numbers" => {
-                    // Generators write lines as long rows, of numbers for rows and numbers for columns.
+                    // Generators write lines as long rows, from numbers of rows and of columns.
                     let rows = [len / 512, 512];
                     let (row, column) =
                         (program.grid(&rows[..1], |at| at as f64), program.grid(&rows[1..], |at| at as f64));
@@ -400,8 +401,8 @@ fn used(program: &mut Program, use_of_it: &str, array: u32, shape: [i64; 2]) -> 
     (program.traffic() - before).bytes
 }
 
-/// Arrays begin in rows, however they are made, and the first use of them sends what rows must, in batches of their own and in
-/// one. Memory that is given away goes to the ranks with its first use, once.
+/// Arrays begin in rows, regardless of how they are created. Their first use sends the elements that rows require, in
+/// separate batches or in one. Donated memory moves to the ranks with its first use, once.
 #[test]
 fn the_first_use_of_an_array_sends_what_rows_must() {
     let (ranks, shape) = (16u64, [4096i64, 128]);
@@ -422,7 +423,7 @@ fn the_first_use_of_an_array_sends_what_rows_must() {
             let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);
             let mut program = Program::new(&mut stack);
             let (array, made) = begun(&mut program, how, shape);
-            // What arrays are made of goes to all ranks: numbers for each row, and for each column.
+            // All ranks get the operands: numbers of rows and of columns.
             let sources = ranks * (rows + 512 * 8);
             let first = if how == "memory" { others } else { 0 } + if how == "random numbers" { sources } else { 0 };
             assert!(made <= first, "{how}: {made} bytes, not {first}");
@@ -436,9 +437,9 @@ fn the_first_use_of_an_array_sends_what_rows_must() {
     }
 }
 
-/// Whoever uses little of memory that was given away gets that, and the rest stays where it is.
+/// Small uses of donated memory move only the elements in use.
 #[test]
-fn memory_that_is_given_away_stays_until_ranks_have_asked_for_as_much() {
+fn adopted_memory_stays_until_ranks_have_read_as_much() {
     let (ranks, shape) = (8u64, [64i64, 64]);
     let mut stack = cluster(ranks as usize, 64);
     let mut program = Program::new(&mut stack);

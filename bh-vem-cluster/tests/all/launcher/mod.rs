@@ -1,34 +1,34 @@
-//! Runs launchers such as `mpirun` with a limit of time.
+//! Runs launchers such as `mpirun` with a time limit.
 //!
-//! Open MPI's own launcher (4.1 with PMIx 4.2) sometimes waits for ever when a rank has failed: all of its ranks have ended,
-//! and it joins a thread of PMIx that waits for a lock (`PMIx_server_finalize`). That says nothing about the ranks, so such
-//! a run is made again.
+//! Open MPI's launcher (4.1 with PMIx 4.2) sometimes hangs after a rank has failed: all of its ranks have ended, and it
+//! joins a PMIx thread that waits for a lock (`PMIx_server_finalize`). That is no error of the ranks, so the run is
+//! repeated.
 
 use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest that a program of the tests may take.
+/// The time limit of a test program.
 const LIMIT: Duration = Duration::from_secs(400);
-/// The pause between two looks at a launcher.
+/// The pause between two checks of a launcher.
 const PAUSE: Duration = Duration::from_millis(2);
-/// A launcher stands still if it sleeps at so many looks in turn after all of its ranks have ended.
+/// The consecutive checks that must find a launcher asleep after all of its ranks have ended, before it counts as hung.
 const LOOKS: usize = 2500;
-/// A launcher that stands still so often is an error.
+/// The hung runs that count as an error.
 const TRIES: usize = 3;
 
 /// How a launcher ended.
 enum End {
     Itself(Output),
-    /// It stood still when all of its ranks had ended.
+    /// It hung after all of its ranks had ended.
     Stuck,
 }
 
-/// What a command prints and how it ends.
+/// The output and exit status of a command.
 ///
 /// # Panics
-/// If it cannot be started, or does not end.
+/// If it cannot start, or exceeds the time limit.
 pub fn output(command: &mut Command) -> Output {
     for _ in 0..TRIES {
         match attempt(command) {
@@ -55,8 +55,8 @@ fn attempt(command: &mut Command) -> End {
             return End::Stuck;
         }
         if begin.elapsed() > LIMIT {
-            // The launcher ends its ranks when it is asked to end.
-            // SAFETY: signals a child that was not waited for.
+            // Launchers end their ranks after SIGTERM. SAFETY: signals a child that was not waited for, so its id is
+            // still valid.
             unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
             for _ in 0..LOOKS {
                 thread::sleep(PAUSE);
@@ -85,7 +85,7 @@ fn all_of(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>>
     })
 }
 
-/// Does a process sleep, and have children, all of which have ended?
+/// Is a process asleep, with children that have all ended?
 fn sleeps_with_zombies(parent: u32) -> bool {
     let threads: Vec<_> = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten().collect();
     let lists =

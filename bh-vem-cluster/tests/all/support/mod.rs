@@ -1,8 +1,8 @@
-//! Programs written operation by operation, run on clusters in one process.
+//! Programs written operation by operation, on in-process clusters.
 
 #![allow(dead_code)] // each of the tests uses a part of it
 
-pub mod rows;
+pub mod sort_select;
 
 use bh_bytecode::batch::{Extension, NO_BASE};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
@@ -15,7 +15,7 @@ use std::ffi::c_void;
 use std::ops::Sub;
 use std::sync::atomic::Ordering;
 
-/// A cluster on which arrays of more than `small` bytes are split.
+/// A cluster that splits arrays of more than `small` bytes.
 pub fn cluster(ranks: usize, small: u64) -> Stack {
     cluster_on("'node', 've-interp'", ranks, small)
 }
@@ -34,7 +34,7 @@ pub fn cluster_with(below: &str, ranks: usize, small: u64, more: &str) -> Stack 
     Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Two devices, which are one processor, if there is OpenCL, with keys of the cluster and of the second.
+/// Two OpenCL devices on the same processor, if there is OpenCL, with keys of the cluster and of the second device.
 pub fn two_devices(keys: &str, second: &str) -> Option<Stack> {
     let device = "device = 'cpu'\nsmall_bytes = '0'\nsmall_operations = 0\n";
     let text = format!(
@@ -51,14 +51,14 @@ pub fn two_devices(keys: &str, second: &str) -> Option<Stack> {
     loaded.ok()
 }
 
-/// What ranks sent.
+/// The ranks' traffic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sent {
     pub messages: u64,
     pub bytes: u64,
-    /// By rank.
+    /// By rank: messages and bytes.
     each: Vec<[u64; 2]>,
-    /// Of the rank that sent most.
+    /// Of the rank that sent the most.
     pub most_messages: u64,
     pub most_bytes: u64,
 }
@@ -73,7 +73,7 @@ impl Sub for Sent {
 }
 
 impl Sent {
-    /// The bytes that a rank sent.
+    /// The bytes of a rank.
     pub fn bytes_of(&self, rank: usize) -> u64 {
         self.each[rank][1]
     }
@@ -89,16 +89,17 @@ impl Sent {
     }
 }
 
-/// Frees memory that was given away.
+/// Releases donated memory.
 unsafe extern "C" fn give_back(owner: *mut c_void, _: *mut c_void) {
-    // SAFETY: the box that was leaked for the adoption.
+    // SAFETY: `owner` is the box that `given` leaked for the adoption, released once.
     drop(unsafe { Box::from_raw(owner.cast::<Vec<f64>>()) });
 }
 
 /// An array and a view of it.
 pub type Part = (u32, View);
 
-/// Arrays of a stack and the batch in the making. Arrays that operations make die with the batch, but for scalars.
+/// The arrays of a stack, and a batch under construction. Arrays created by operations die with the batch, except for
+/// scalars.
 pub struct Program<'a> {
     stack: &'a mut Stack,
     arrays: Vec<(Base, Vec<i64>)>,
@@ -124,13 +125,13 @@ impl Program<'_> {
         array
     }
 
-    /// An array in memory that the program gives away.
+    /// An array in donated memory.
     pub fn given(&mut self, shape: &[i64], value: impl Fn(i64) -> f64) -> u32 {
         let array = self.array(shape);
         let base = self.arrays[array as usize].0;
         let data = Box::leak(Box::new((0..base.len).map(value).collect::<Vec<f64>>()));
         let (address, owner) = (data.as_mut_ptr().cast(), std::ptr::from_mut(data).cast());
-        // SAFETY: the elements of the base, which live until they are given back.
+        // SAFETY: the memory has the base's elements, and lives until `give_back` releases it.
         let adoption = unsafe { Adoption::new(address, adopt::DONATED, memory::HOST, Some(give_back), owner) };
         self.stack.adopt(&base, &adoption).unwrap();
         array
@@ -141,7 +142,7 @@ impl Program<'_> {
         (array, View::contiguous(&self.arrays[array as usize].1).unwrap())
     }
 
-    /// An array that nothing was written to.
+    /// An array without a write.
     pub fn zeros(&mut self, shape: &[i64]) -> u32 {
         self.array(shape)
     }
@@ -158,7 +159,7 @@ impl Program<'_> {
         run::read(self.stack, &self.arrays[array as usize].0).unwrap()
     }
 
-    /// An array of any type that nothing was written to.
+    /// An array of any type without a write.
     pub fn array_of(&mut self, dtype: DType, shape: &[i64]) -> u32 {
         let id = self.stack.services().base_ids().fetch_add(1, Ordering::Relaxed);
         let len: i64 = shape.iter().product();
@@ -167,7 +168,7 @@ impl Program<'_> {
         self.arrays.len() as u32 - 1
     }
 
-    /// An array of whole numbers that nothing was written to.
+    /// An array of whole numbers without a write.
     pub fn whole(&mut self, shape: &[i64]) -> u32 {
         self.array_of(DType::I64, shape)
     }
@@ -191,14 +192,14 @@ impl Program<'_> {
         Operand::view(self.batch.intern_view(index, view))
     }
 
-    /// One number for all elements.
+    /// Sets all elements to one number.
     pub fn fill(&mut self, output: Part, value: f64) {
         let constant = self.batch.push_constant(Constant::from_value(value));
         let operands = [self.operand(&output), Operand::constant(constant)];
         self.batch.push_instr(Instr::new(Opcode::Copy, &operands));
     }
 
-    /// The numbers of elements.
+    /// Sets elements to their numbers.
     pub fn range(&mut self, output: Part) {
         let index = self.batch.push_view(NO_BASE, &View::contiguous(output.1.shape()).unwrap());
         let operands = [self.operand(&output), Operand::view(index)];
@@ -262,7 +263,7 @@ impl Program<'_> {
         result
     }
 
-    /// The sum of all elements, which stays.
+    /// The sum of all elements, in an array that outlives the batch.
     pub fn sum(&mut self, input: Part) -> u32 {
         let rank = input.1.rank();
         let result = self.array(&[]);
@@ -277,7 +278,7 @@ impl Program<'_> {
         self.batch.instrs.last_mut().unwrap().param = axes;
     }
 
-    /// Runs the batch, and drops what its operations made.
+    /// Runs the batch, and drops the arrays that its operations created.
     pub fn run(&mut self) {
         let used: HashSet<u64> = self.batch.bases.iter().map(|base| base.id).collect();
         for array in std::mem::take(&mut self.passing) {
@@ -297,7 +298,7 @@ impl Program<'_> {
         outcome
     }
 
-    /// Drops all arrays: no rank may keep anything, as what is left would never be given back.
+    /// Drops all arrays, and checks that no rank keeps memory.
     pub fn end(mut self) {
         let parts: Vec<Part> = (0..self.arrays.len() as u32).map(|array| self.all(array)).collect();
         for part in parts {
