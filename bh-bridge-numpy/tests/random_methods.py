@@ -1,4 +1,4 @@
-"""Random calls of methods on the stack of the environment, compared with NumPy's: `python random_methods.py FIRST COUNT` prints
+"""Random calls of methods on the stack of the environment, compared with NumPy's: `python random_methods.py FIRST COUNT [KIND...]` prints
 what differs, and at last how many calls there were. Sizes lie on both sides of what fits a group of the device."""
 
 import os
@@ -71,6 +71,20 @@ class Calls:
         bound = (1e-13 if kind in ("c16", "f8") else 3e-6) * numpy.log2(shape[axis] + 2)
         error = numpy.abs(numpy.asarray(found) - wanted).max() / max(1e-300, numpy.sqrt((numpy.abs(wanted) ** 2).mean()))
         return f"{name} {shape} {axis} {kind}", error <= bound, error
+
+    def real_fft(self):
+        shape, axis = self.shape(self.length())
+        name, kind, bound = self.source.choice(["rfft", "irfft"]), *self.source.choice([("f8", 1e-13), ("f4", 3e-6)])
+        host, size = self.rng.standard_normal(shape).astype(kind), shape[axis]
+        if name == "irfft":
+            size = max(1, size - self.source.choice([0, 1]))
+            # The imaginary part of an element without a partner in the other half does not count.
+            host = (host + 1j * self.rng.standard_normal(shape)).astype("c16" if kind == "f8" else "c8")
+        found = numpy.asarray(getattr(bh.fft, name)(self.laid(host), size, axis))
+        wanted = getattr(numpy.fft, name)(host.astype("f8" if name == "rfft" else "c16"), size, axis)
+        error = numpy.abs(found - wanted).max() / max(1e-300, numpy.sqrt((numpy.abs(wanted) ** 2).mean()))
+        is_alike = found.dtype == getattr(numpy.fft, name)(host, size, axis).dtype and found.shape == wanted.shape
+        return f"{name} {shape} {axis} {kind} {size}", is_alike and error <= bound * numpy.log2(size + 2), error
 
     def sort(self):
         shape, axis = self.shape(self.length())
@@ -203,7 +217,7 @@ class Calls:
         return f"distances {n} {k} {d} {kind}", numpy.array_equal(found, apart(points, centres)), None
 
 
-KINDS = "fft sort argsort searchsorted choose linear stacked orthogonal product distances".split()
+KINDS = "fft real_fft sort argsort searchsorted choose linear stacked orthogonal product distances".split()
 
 
 def check(seed):
@@ -215,7 +229,8 @@ def check(seed):
 
 
 if __name__ == "__main__":
-    first, count = map(int, sys.argv[1:])
+    first, count = map(int, sys.argv[1:3])
+    KINDS = sys.argv[3:] or KINDS
     wrong = 0
     for seed in range(first, first + count):
         try:

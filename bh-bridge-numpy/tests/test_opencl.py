@@ -55,13 +55,13 @@ def test_what_only_has_a_name_changes_no_result(tmp_path):
     assert lazy == pytest.approx(plain, rel=1e-12)
 
 
-def methods(count, **settings):
-    """What random calls of methods say, on the device alone."""
+def methods(count, *kinds, **settings):
+    """What random calls of methods, of all kinds or of these, say, on the device alone."""
     # PoCL takes long to optimise.
     quick = {"BH_OPENCL_CACHE_DIR": "", "POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}
     env = {**os.environ, "BH_STACK": "opencl-only", "BH_OPENCL_DEVICE": "cpu", **quick, **settings}
     script = Path(__file__).with_name("random_methods.py")
-    done = subprocess.run([sys.executable, str(script), "0", str(count)], capture_output=True, text=True, env=env)
+    done = subprocess.run([sys.executable, str(script), "0", str(count), *kinds], capture_output=True, text=True, env=env)
     if "OpenCL" in done.stderr and done.returncode:
         pytest.skip("there is no OpenCL")
     assert done.returncode == 0, done.stderr
@@ -72,6 +72,11 @@ def methods(count, **settings):
 def test_methods_on_the_device_give_what_numpy_gives(group):
     found = methods(30, BH_OPENCL_GROUP=group)
     assert "30 calls, 0 differ" in found, found
+
+
+def test_transforms_of_real_numbers_on_the_device_give_what_numpy_gives():
+    found = methods(20, "real_fft")
+    assert "20 calls, 0 differ" in found, found
 
 
 def test_methods_are_the_next_engines_if_the_device_is_not_to_run_them():

@@ -640,7 +640,7 @@ np.where(b, v, w) | np.select([b], [v], 0) | np.choose(i % 2, [v, w]) | np.clip(
 np.interp(v, [0., .5, 1.], [0., 1., 4.]) | np.convolve(v, np.ones(5)) | np.outer(v[:300], v[:300]) | np.dot(v, w) | m @ m.T | m.T @ m
 t.T @ t | np.einsum('ij,ij->i', m, m) | np.matmul(c, np.swapaxes(c, 1, 2)) | np.trace(s) | np.diag(s) | np.tril(s) | np.linalg.solve(s, v[:200])
 np.linalg.inv(s) | np.linalg.det(s) | np.linalg.cholesky(p) | np.linalg.qr(t) | np.linalg.svd(t, full_matrices=False) | np.linalg.norm(m)
-np.linalg.lstsq(t, t[:, 0]) | np.fft.fft(m, axis=0) | np.fft.fft(m, axis=1) | np.fft.fft2(m) | np.fft.fftshift(v) | np.cov(t, rowvar=False)
+np.linalg.lstsq(t, t[:, 0]) | np.fft.fft(m, axis=0) | np.fft.fft(m, axis=1) | np.fft.fft2(m) | np.fft.rfft(m) | np.fft.irfft(m) | np.fft.fftshift(v) | np.cov(t, rowvar=False)
 np.isin(i, [3, 5]) | np.allclose(v, w) | np.add.reduceat(v, [0, 100, 5000]) | np.add.outer(v[:200], v[:200]) | np.meshgrid(v[:200], v[:200])
 np.linspace(0, 1, 60000) | np.random.default_rng(3).random(60000) | np.nan_to_num(v) | np.round(v, 2) | v.astype('f4')
 """

@@ -196,7 +196,7 @@ pub enum Task {
         /// Which factors.
         of: Factors,
     },
-    /// Fourier transforms of lines of complex numbers. The buffers are the results, the lines, and the work space.
+    /// Fourier transforms of lines. The buffers are the results, the lines, and the work space.
     Transforms(Transforms),
 }
 
@@ -245,18 +245,33 @@ pub enum Factors {
     },
 }
 
+/// From what to what transforms lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From complex numbers to complex numbers; the exponent is negative.
+    Forward,
+    /// From complex numbers to complex numbers; the exponent is positive.
+    Inverse,
+    /// From real numbers to the first `len / 2 + 1` elements of their forward transforms.
+    FromReal,
+    /// From such first elements, of which those without a partner in the other half are real, to real numbers: the inverse. The lines are
+    /// overwritten.
+    ToReal,
+}
+
 /// Transforms of several lines: the sums over `j` of element `j` times exp(∓2πi·j·k/len), without a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transforms {
-    /// The type of all elements: complex numbers of single or double precision.
+    /// The type of the complex numbers, of single or double precision, which that of real numbers follows from.
     pub dtype: DType,
-    /// Is the sign of the exponent positive?
-    pub inverse: bool,
-    /// Elements of a line.
+    /// From what to what they lead.
+    pub direction: Direction,
+    /// Elements of a line; of real numbers and their halves, the real numbers.
     pub len: i64,
     /// Lines.
     pub count: i64,
-    /// Where the results and the lines lie. The steps of both are positive.
+    /// Where the results and the lines lie, each in elements of its type. The steps of both are positive, and the first real number has
+    /// an even place.
     pub places: [LinePlace; 2],
 }
 

@@ -6,7 +6,7 @@ use crate::library::{Handle, Known, Loaded, NO_MEMORY, functions};
 use bh_bytecode::DType;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_device::driver::{Buffer, LinePlace, Transforms};
+use bh_device::driver::{Buffer, Direction, LinePlace, Transforms};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_longlong};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,7 +37,9 @@ pub(crate) fn found(cuda: u32) -> &'static std::result::Result<Loaded<Functions>
     FOUND.get_or_init(|| KNOWN.load(cuda, Functions::of, |functions| functions.property))
 }
 
-/// `CUDA_C_32F`, `CUDA_C_64F`, `CUFFT_FORWARD`, `CUFFT_INVERSE`.
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_C_32F`, `CUDA_C_64F`, `CUFFT_FORWARD`, `CUFFT_INVERSE`.
+const REAL_SINGLE: c_int = 0;
+const REAL_DOUBLE: c_int = 1;
 const SINGLE: c_int = 4;
 const DOUBLE: c_int = 5;
 const FORWARD: c_int = -1;
@@ -58,6 +60,26 @@ pub(crate) struct Cufft {
     functions: &'static Functions,
     plans: Mutex<HashMap<Transforms, Plan>>,
     stream: Arc<Stream>,
+}
+
+/// The types of the results and of the lines.
+fn dtypes(transforms: &Transforms) -> [DType; 2] {
+    let (complex, real) = (transforms.dtype, transforms.dtype.real_part());
+    match transforms.direction {
+        Direction::Forward | Direction::Inverse => [complex, complex],
+        Direction::FromReal => [complex, real],
+        Direction::ToReal => [real, complex],
+    }
+}
+
+/// The library's numbers of these types.
+fn kinds(transforms: &Transforms) -> [c_int; 2] {
+    dtypes(transforms).map(|dtype| match dtype {
+        DType::F32 => REAL_SINGLE,
+        DType::F64 => REAL_DOUBLE,
+        DType::C64 => SINGLE,
+        _ => DOUBLE,
+    })
 }
 
 /// Fails unless the library's status is that all is well.
@@ -84,7 +106,12 @@ impl Cufft {
     /// The plan of transforms, wherever their lines begin; the context is the thread's.
     fn plan(&self, plans: &mut HashMap<Transforms, Plan>, transforms: &Transforms) -> Result<Plan> {
         let places = transforms.places.map(|place| LinePlace { first: 0, ..place });
-        let key = Transforms { places, inverse: false, ..*transforms };
+        // Both directions between complex numbers have one plan.
+        let direction = match transforms.direction {
+            Direction::Inverse => Direction::Forward,
+            other => other,
+        };
+        let key = Transforms { places, direction, ..*transforms };
         if let Some(plan) = plans.get(&key) {
             return Ok(*plan);
         }
@@ -95,7 +122,8 @@ impl Cufft {
         let (it, mut plan) = (self.functions, Plan { handle: 0, room: 0 });
         // SAFETY: `handle` takes the plan.
         check("making a plan", unsafe { (it.create)(&mut plan.handle) })?;
-        let kind = if key.dtype == DType::C64 { SINGLE } else { DOUBLE };
+        let [to_kind, from_kind] = kinds(&key);
+        let kind = to_kind.max(from_kind);
         let [to, from] = places;
         let (mut len, mut to_len, mut from_len) = (key.len, key.len, key.len);
         // SAFETY: the plan is new, the stream lives, and the places lead to one number each.
@@ -111,11 +139,11 @@ impl Cufft {
                         &mut from_len,
                         from_step,
                         from_next,
-                        kind,
+                        from_kind,
                         &mut to_len,
                         to_step,
                         to_next,
-                        kind,
+                        to_kind,
                         key.count,
                         &mut plan.room,
                         kind,
@@ -148,9 +176,13 @@ impl Cufft {
         let mut plans = self.plans();
         let plan = self.plan(&mut plans, transforms)?;
         let [to, from, room] = buffers.map(address);
-        let at = |place: LinePlace| place.first as Address * transforms.dtype.size() as Address;
-        let (to, from) = (to + at(transforms.places[0]), from + at(transforms.places[1]));
-        let direction = if transforms.inverse { INVERSE } else { FORWARD };
+        let [to_dtype, from_dtype] = dtypes(transforms);
+        let at = |place: LinePlace, dtype: DType| place.first as Address * dtype.size() as Address;
+        let (to, from) = (to + at(transforms.places[0], to_dtype), from + at(transforms.places[1], from_dtype));
+        let direction = match transforms.direction {
+            Direction::Forward | Direction::FromReal => FORWARD,
+            Direction::Inverse | Direction::ToReal => INVERSE,
+        };
         // SAFETY: the buffers have what the places lead to and the work space that the plan asks for, as `# Safety` asks; the stream
         // keeps the order of all work, and nobody else uses the plan meanwhile.
         unsafe {

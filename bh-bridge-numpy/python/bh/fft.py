@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
 from ._array.conversion import astype, native, warn
-from ._array.element_types import is_complex
+from ._array.element_types import complex_code, is_complex, real_code
 from ._array.layout import axes_in_memory
 from ._array.memory import ranks_of
 from ._cluster import ranks as _ranks
@@ -55,15 +55,19 @@ _SHARED_BYTES = 1 << 20
 _LEAST_ROWS = 16
 
 
-def _by_ranks(line, method):
-    """The transform of a line that several ranks have, as one of a matrix: along its columns, a factor for each element, along its
-    rows (Gentleman and Sande 1966). `None` for a line that is one rank's work."""
+def _is_shared(line):
+    """The rows of the matrix as which several ranks transform a line; 0 for a line that is one rank's work."""
     size = line.shape[-1]
     if line.size != size or line.nbytes < _SHARED_BYTES or _ranks.ranks() == 1:
-        return None
+        return 0
     rows = next(number for number in range(isqrt(size), 0, -1) if not size % number)
-    if rows < _LEAST_ROWS:
-        return None
+    return rows if rows >= _LEAST_ROWS else 0
+
+
+def _by_ranks(line, method, rows):
+    """The transform of a line that several ranks have, as one of a matrix: along its columns, a factor for each element, along its
+    rows (Gentleman and Sande 1966)."""
+    size = line.shape[-1]
 
     def lines(matrix):
         made = _native.empty(matrix.shape, line._code, _native.Stack(line._stack))
@@ -77,40 +81,59 @@ def _by_ranks(line, method):
     return _native.reshape(_native.transpose(made, (1, 0)), line.shape)
 
 
-def _transform(a, n, axis, norm, forward, like=None):
-    """The transform along an axis, with the order in memory of the operand or of another array."""
+def _by_lines(method, a, axis, extent, code, like):
+    """A method's result along an axis, with this many elements there and the order in memory of another array."""
+    line = moveaxis(a, axis, -1)
+    # Lines that several ranks have stay where they are transformed.
+    if ranks_of(a._stack) > 1:
+        made = _native.empty((*line.shape[:-1], extent), code, _native.Stack(a._stack))
+        result = moveaxis(made, -1, axis)
+    else:
+        shape = (*a.shape[:axis], extent, *a.shape[axis + 1 :])
+        result = _native.empty(shape, code, _native.Stack(a._stack), axes_in_memory("K", like.shape, like._stride))
+        made = moveaxis(result, axis, -1)
+    try:
+        if result.size:
+            _native.extension(method, [made], [line])
+    except _native.Error:
+        raise Fallback("no component of the stack transforms") from None
+    return result
+
+
+def _scaled(result, size, norm, forward):
+    """What the stack's transform gives, with the factor of the norm; the stack's inverse has the factor 1/n."""
+    if norm in (None, "backward"):
+        return result
+    if forward:
+        return result * (size**-0.5 if norm == "ortho" else 1 / size)
+    return result * (size**0.5 if norm == "ortho" else float(size))
+
+
+def _check_norm(norm):
     if norm not in _NORMS:
         raise ValueError(f"Invalid norm value {norm}; should be \"backward\", \"ortho\" or \"forward\".")
+
+
+def _check_size(size):
+    if size < 1:
+        raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
+
+
+def _transform(a, n, axis, norm, forward, like=None):
+    """The transform along an axis, with the order in memory of the operand or of another array."""
+    _check_norm(norm)
     like = native(a if like is None else like)
-    axes = axes_in_memory("K", like.shape, like._stride)
     axis = normalize_axis_index(axis, like.ndim)
     a = _sized(_complex(a), n, axis)
     size = a.shape[axis]
-    if size < 1:
-        raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
+    _check_size(size)
     method, line = "fft" if forward else "ifft", moveaxis(a, axis, -1)
-    result = _by_ranks(line, method)
-    if result is not None:
-        result = moveaxis(result, -1, axis)
+    rows = _is_shared(line)
+    if rows:
+        result = moveaxis(_by_ranks(line, method, rows), -1, axis)
     else:
-        # Lines that several ranks have stay where they are transformed; else the result has the operand's order in memory.
-        if ranks_of(a._stack) > 1:
-            made = _native.empty(line.shape, a._code, _native.Stack(a._stack))
-            result = moveaxis(made, -1, axis)
-        else:
-            result = _native.empty(a.shape, a._code, _native.Stack(a._stack), axes)
-            made = moveaxis(result, axis, -1)
-        try:
-            if result.size:
-                _native.extension(method, [made], [line])
-        except _native.Error:
-            raise Fallback("no component of the stack transforms") from None
-    # The stack's inverse has the factor 1/n.
-    if forward and norm in ("ortho", "forward"):
-        result = result * (size**-0.5 if norm == "ortho" else 1 / size)
-    elif not forward and norm in ("ortho", "forward"):
-        result = result * (size**0.5 if norm == "ortho" else float(size))
-    return result
+        result = _by_lines(method, a, axis, size, a._code, like)
+    return _scaled(result, size, norm, forward)
 
 
 def _stored(result, out):
@@ -141,25 +164,40 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
 @_native_fft
 def rfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform of real numbers: its first half, which determines the other."""
-    a = native(a)
+    a = like = native(a)
     if is_complex(a._code):
         raise TypeError("ufunc 'rfft_n_even' did not contain a loop with signature matching types")
-    result = _transform(a, n, axis, norm, True)
-    axis = normalize_axis_index(axis, result.ndim)
-    half = result[(slice(None),) * axis + (slice(0, result.shape[axis] // 2 + 1),)]
-    return _stored(_native.cast_in_order(half, half._code), out)
+    _check_norm(norm)
+    axis = normalize_axis_index(axis, a.ndim)
+    a = _sized(astype(a, np.float32 if a.dtype == np.float32 else np.float64), n, axis)
+    size = a.shape[axis]
+    _check_size(size)
+    if _is_shared(moveaxis(a, axis, -1)):
+        result = _transform(a, None, axis, norm, True, like)
+        half = result[(slice(None),) * axis + (slice(0, size // 2 + 1),)]
+        return _stored(_native.cast_in_order(half, half._code), out)
+    result = _by_lines("rfft", a, axis, size // 2 + 1, complex_code(a._code), like)
+    return _stored(_scaled(result, size, norm, True), out)
 
 
 @_native_fft
 def irfft(a, n=None, axis=-1, norm=None, out=None):
     """The real numbers of which this is the first half of the transform."""
     like = native(a)
+    _check_norm(norm)
     a = _complex(like)
     axis = normalize_axis_index(axis, a.ndim)
     n = 2 * (a.shape[axis] - 1) if n is None else n
-    if n < 1:
-        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+    _check_size(n)
     a = _sized(a, n // 2 + 1, axis)
+    if _is_shared(moveaxis(a, axis, -1)):
+        return _stored(_real_by_ranks(a, n, axis, norm, like), out)
+    result = _by_lines("irfft", a, axis, n, real_code(a._code), like)
+    return _stored(_scaled(result, n, norm, False), out)
+
+
+def _real_by_ranks(a, n, axis, norm, like):
+    """`irfft` of a line that several ranks have, as a transform of complex numbers."""
     at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
     # The first element, and for even n the last one, are taken as real.
     first = astype(part_of(a[at(0, 1)], "real"), a.dtype)
@@ -168,10 +206,9 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
     if n % 2 == 0:
         parts.append(astype(part_of(a[at(n // 2, n // 2 + 1)], "real"), a.dtype))
     parts.append(_u["conjugate"](flip(middle, axis)))
-    full = concatenate(parts, axis)
-    result = _transform(full, None, axis, norm, False, like)
+    result = _transform(concatenate(parts, axis), None, axis, norm, False, like)
     order = _native.memory_order([result]) or list(range(result.ndim))
-    return _stored(_native.turned_back(part_of(_native.transpose(result, order), "real"), order), out)
+    return _native.turned_back(part_of(_native.transpose(result, order), "real"), order)
 
 
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}

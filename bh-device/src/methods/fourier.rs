@@ -1,11 +1,14 @@
 //! Discrete Fourier transforms along the last axis: passes of Stockham's algorithm, each of which does transforms of some
 //! elements in local memory. Lengths with large prime factors are convolutions of lengths without (Bluestein). A library
-//! may transform complex lines.
+//! may transform lines.
+
+pub(super) mod real;
 
 use super::library::code;
 use super::lines::Lines;
 use super::{Call, Kernels};
 use crate::code::{Code, KernelMemory, Variant, Writer, is_wide};
+use crate::driver::{Direction, Task};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 use std::fmt::Write;
@@ -27,21 +30,18 @@ const ROOTS: KernelMemory = KernelMemory::Scratch(0);
 pub(super) fn transform(call: &Call<'_, '_>, inverse: bool) -> Option<Kernels> {
     let operands = call.batch.instrs[call.instr as usize].operands();
     let (to, from) = (Lines::new(call.batch, operands[0])?, Lines::new(call.batch, operands[1])?);
-    let (dtype, n, count) = (to.dtype, to.len, to.count());
-    let wide = is_wide(call.batch, operands) || n * count > 1 << 28;
-    let mut plan = Plan { call, dtype, wide, codes: Vec::new(), scratch: vec![0], tables: Vec::new() };
-    let out = Out { conjugate: inverse, scale: if inverse { 1.0 / n as f64 } else { 1.0 } };
-    if let Some((task, room)) = call.transforms(&to, &from, inverse) {
-        plan.codes.push(code(task, vec![to.memory, from.memory, ROOTS]));
-        plan.scratch[0] = room;
-        if inverse {
-            plan.scale(&to, out.scale);
+    let mut plan = Plan::new(call, to.dtype, to.len * to.count());
+    let out = Out { conjugate: inverse, scale: if inverse { 1.0 / to.len as f64 } else { 1.0 } };
+    let direction = if inverse { Direction::Inverse } else { Direction::Forward };
+    let is_complex = from.dtype == to.dtype;
+    match is_complex.then(|| call.transforms(direction, to.len, [&to, &from])).flatten() {
+        Some(task) => {
+            plan.library(task, &to, &from);
+            if inverse {
+                plan.scale(&to, out.scale);
+            }
         }
-        return Some(plan.finish());
-    }
-    match factors(n) {
-        Some(_) => plan.passes(&from, &to, inverse, out),
-        None => plan.convolution(&from, &to, inverse, out.scale),
+        None => plan.transform(&from, &to, out),
     }
     Some(plan.finish())
 }
@@ -115,6 +115,29 @@ struct Table {
     first: i64,
 }
 
+/// Where the tables have the roots of one length.
+#[derive(Clone, Copy)]
+struct Roots {
+    dtype: DType,
+    first: i64,
+    /// The number of roots in the first table and where the second one begins, if roots are products of two.
+    coarse: Option<(i64, i64)>,
+}
+
+impl Roots {
+    /// An expression of the root with the number `at`.
+    fn at(self, writer: &mut Writer, at: &str) -> String {
+        let (roots, first) = (writer.buffer(ROOTS, self.dtype, false), self.first);
+        match self.coarse {
+            None => format!("{roots}[{first} + {at}]"),
+            Some((fine, coarse)) => format!(
+                "bh_mul_{}({roots}[{first} + ({at}) % {fine}], {roots}[{coarse} + ({at}) / {fine}])",
+                self.dtype
+            ),
+        }
+    }
+}
+
 /// The transforms of one element each of this many of a line, which a pass makes.
 struct Pass {
     radix: i64,
@@ -135,7 +158,28 @@ struct Plan<'a, 'b, 'c> {
     tables: Vec<Table>,
 }
 
-impl Plan<'_, '_, '_> {
+impl<'a, 'b, 'c> Plan<'a, 'b, 'c> {
+    /// A plan for this many elements of a complex type in all lines.
+    fn new(call: &'a Call<'b, 'c>, dtype: DType, elements: i64) -> Plan<'a, 'b, 'c> {
+        let operands = call.batch.instrs[call.instr as usize].operands();
+        let wide = is_wide(call.batch, operands) || elements > 1 << 28;
+        Plan { call, dtype, wide, codes: Vec::new(), scratch: vec![0], tables: Vec::new() }
+    }
+
+    /// Gives the lines to a library, which asks for the bytes of its work space.
+    fn library(&mut self, (task, room): (Task, usize), to: &Lines, from: &Lines) {
+        self.codes.push(code(task, vec![to.memory, from.memory, ROOTS]));
+        self.scratch[0] = room;
+    }
+
+    /// The transforms of all lines, or of their conjugates if the results are.
+    fn transform(&mut self, from: &Lines, to: &Lines, out: Out) {
+        match factors(to.len) {
+            Some(_) => self.passes(from, to, out.conjugate, out),
+            None => self.convolution(from, to, out.conjugate, out.scale),
+        }
+    }
+
     fn single(&self) -> i64 {
         LOCAL / self.dtype.size() as i64 / if self.call.target.halves < 2 { 2 } else { 1 }
     }
@@ -156,16 +200,20 @@ impl Plan<'_, '_, '_> {
         first
     }
 
-    /// An expression of the root with the number `at` of this many.
-    fn root(&mut self, writer: &mut Writer, of: i64, at: &str) -> String {
-        let roots = writer.buffer(ROOTS, self.dtype, false);
+    /// The roots of this many.
+    fn roots(&mut self, of: i64) -> Roots {
+        let dtype = self.dtype;
         if of <= TABLE {
-            let first = self.table(of, 1, of);
-            return format!("{roots}[{first} + {at}]");
+            return Roots { dtype, first: self.table(of, 1, of), coarse: None };
         }
         let fine = 1 << (63 - (of as u64).leading_zeros()).div_ceil(2);
-        let (low, high) = (self.table(of, 1, fine), self.table(of, fine, of / fine + 1));
-        format!("bh_mul_{}({roots}[{low} + ({at}) % {fine}], {roots}[{high} + ({at}) / {fine}])", self.dtype)
+        let (first, coarse) = (self.table(of, 1, fine), self.table(of, fine, of / fine + 1));
+        Roots { dtype, first, coarse: Some((fine, coarse)) }
+    }
+
+    /// An expression of the root with the number `at` of this many.
+    fn root(&mut self, writer: &mut Writer, of: i64, at: &str) -> String {
+        self.roots(of).at(writer, at)
     }
 
     /// The transforms of all lines, pass by pass; `conjugate`: of the conjugates of what is read.
@@ -249,13 +297,13 @@ impl Plan<'_, '_, '_> {
             }
         };
         let begin = to.begin(&mut writer, "line", "to");
-        let target = to.element(&mut writer, "to", "at", true);
+        let store = to.store(&mut writer, "to", "at", "value");
         let done = pass.done;
         write!(
             body,
             "for (int e = item; e < {all}; e += {group}) {{\n{writes}const {index} u = first + c;\nif (u < {end}) {{\n{}\
              const {index} q = t % {done}, p = t / {done}, at = q + {done} * ({radix} * p + j);\n{begin}\
-             {name} value = {value};\n{scale}{target} = value;\n}}\n}}\n",
+             {name} value = {value};\n{scale}{store}}}\n}}\n",
             place("u")
         )
         .unwrap_or_default();
@@ -353,13 +401,13 @@ impl Plan<'_, '_, '_> {
         let scale = number(dtype, scale / m as f64);
         self.each(count, n, |writer| {
             let (from_begin, to_begin) = (padded.begin(writer, "line", "from"), to.begin(writer, "line", "to"));
-            let (source, target) = (padded.element(writer, "from", "at", false), to.element(writer, "to", "at", true));
+            let (source, store) = (padded.element(writer, "from", "at", false), to.store(writer, "to", "at", "result"));
             let sign = if conjugate { "-" } else { "" };
             let index = writer.index();
             format!(
                 "const {index} j = at;\n{}{from_begin}{to_begin}\
                  const {name} value = bh_mul_{dtype}(bh_conj_{dtype}({source}), chirp);\n\
-                 {target} = bh_make_{dtype}(value.re * {scale}, {sign}value.im * {scale});\n",
+                 const {name} result = bh_make_{dtype}(value.re * {scale}, {sign}value.im * {scale});\n{store}",
                 angle("-")
             )
         });

@@ -4,7 +4,7 @@
 use super::Call;
 use super::lines::Lines;
 use crate::code::{Code, KernelMemory};
-use crate::driver::{Factors, Subject, Task, Transforms};
+use crate::driver::{Direction, Factors, Subject, Task, Transforms};
 use bh_bytecode::{BatchRef, DType};
 
 /// Rows and columns that a matrix has more of, if a library factors it and kernels of ours could, too.
@@ -69,17 +69,22 @@ impl Call<'_, '_> {
         Some((task, room))
     }
 
-    /// The task of a library for transforms of complex lines at equal distances, and the bytes of its work space; none if kernels of
-    /// ours do it.
-    pub(super) fn transforms(&self, to: &Lines, from: &Lines, inverse: bool) -> Option<(Task, usize)> {
-        let libraries = self.libraries?;
-        let (len, count) = (to.len, to.count());
-        if from.dtype != to.dtype || len * count < SHORT || len < 2 {
+    /// The task of a library for transforms into lines of other lines, both at equal distances, and the bytes of its work space; none if
+    /// kernels of ours do it.
+    pub(super) fn transforms(&self, direction: Direction, len: i64, lines: [&Lines; 2]) -> Option<(Task, usize)> {
+        let libraries = self.libraries.filter(|libraries| libraries.has(Subject::Transforms))?;
+        let [to, from] = lines;
+        let count = to.count();
+        let places = [to.place()?, from.place()?];
+        // Libraries take real numbers where complex ones could lie.
+        let is_even =
+            [to, from].iter().zip(places).all(|(lines, place)| lines.dtype.is_complex() || place.first % 2 == 0);
+        if len * count < SHORT || len < 2 || !is_even {
             return None;
         }
-        let task =
-            Task::Transforms(Transforms { dtype: to.dtype, inverse, len, count, places: [to.place()?, from.place()?] });
-        let room = libraries.has(Subject::Transforms).then(|| libraries.room(&task).ok()).flatten()?;
+        let dtype = if to.dtype.is_complex() { to.dtype } else { from.dtype };
+        let task = Task::Transforms(Transforms { dtype, direction, len, count, places });
+        let room = libraries.room(&task).ok()?;
         Some((task, room))
     }
 }

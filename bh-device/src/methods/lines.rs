@@ -17,6 +17,8 @@ pub(super) struct Lines {
     /// Elements of a line, and how far they are apart.
     pub(super) len: i64,
     step: i64,
+    /// Is each element two real numbers of the memory, its parts? Then the steps are those of real numbers.
+    pairs: bool,
 }
 
 impl Lines {
@@ -37,7 +39,16 @@ impl Lines {
             }
         }
         let (place, dtype) = (KernelMemory::Of(BufferRef::Base(record.base)), batch.dtype(operand)?);
-        Some(Lines { dtype, memory: place, start: record.start, shape: joined, stride: strides, len, step })
+        Some(Lines {
+            dtype,
+            memory: place,
+            start: record.start,
+            shape: joined,
+            stride: strides,
+            len,
+            step,
+            pairs: false,
+        })
     }
 
     /// The elements of the one line as lines of one element each; none if there are several lines.
@@ -48,7 +59,13 @@ impl Lines {
 
     /// Dense lines between kernels.
     pub(super) fn between(place: KernelMemory, dtype: DType, count: i64, len: i64) -> Lines {
-        Lines { dtype, memory: place, start: 0, shape: vec![count], stride: vec![len], len, step: 1 }
+        Lines { dtype, memory: place, start: 0, shape: vec![count], stride: vec![len], len, step: 1, pairs: false }
+    }
+
+    /// Lines of real numbers as lines of half as many complex numbers, whose parts are neighbours.
+    pub(super) fn pairs(self) -> Lines {
+        let dtype = if self.dtype == DType::F32 { DType::C64 } else { DType::C128 };
+        Lines { dtype, len: self.len / 2, pairs: true, ..self }
     }
 
     /// How many lines there are.
@@ -82,13 +99,37 @@ impl Lines {
         text + &format!("const {index} {name} = {};\n", writer.numbers.address(self.start, &terms))
     }
 
-    /// The element `at` of the line that begins at `name`.
+    /// The element `at` of the line that begins at `name`; pairs can only be read so.
     pub(super) fn element(&self, writer: &mut Writer, name: &str, at: &str, writes: bool) -> String {
-        let buffer = writer.buffer(self.memory, self.dtype, writes);
-        let element = match self.step {
+        if self.pairs {
+            let [re, im] = self.parts(writer, name, at, false);
+            return format!("bh_make_{}({re}, {im})", self.dtype);
+        }
+        let element = self.number(writer, name, at, writes);
+        if writes { element } else { loaded(self.dtype, element) }
+    }
+
+    /// A statement that writes the element `at` of the line that begins at `name`; `value` is the name of a variable.
+    pub(super) fn store(&self, writer: &mut Writer, name: &str, at: &str, value: &str) -> String {
+        if !self.pairs {
+            return format!("{} = {value};\n", self.number(writer, name, at, true));
+        }
+        let [re, im] = self.parts(writer, name, at, true);
+        format!("{re} = {value}.re;\n{im} = {value}.im;\n")
+    }
+
+    /// The two numbers of an element of pairs.
+    fn parts(&self, writer: &mut Writer, name: &str, at: &str, writes: bool) -> [String; 2] {
+        [0, 1].map(|part| self.number(writer, name, &format!("2 * ({at}) + {part}"), writes))
+    }
+
+    /// The number `at` of the line that begins at `name`, in memory.
+    fn number(&self, writer: &mut Writer, name: &str, at: &str, writes: bool) -> String {
+        let dtype = if self.pairs { self.dtype.real_part() } else { self.dtype };
+        let buffer = writer.buffer(self.memory, dtype, writes);
+        match self.step {
             1 => format!("{buffer}[{name} + ({at})]"),
             step => format!("{buffer}[{name} + {} * ({at})]", writer.numbers.text(step)),
-        };
-        if writes { element } else { loaded(self.dtype, element) }
+        }
     }
 }

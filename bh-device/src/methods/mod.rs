@@ -111,10 +111,12 @@ const fn factoring(name: &'static str, matrices: Matrices, kernels: fn(&Call<'_,
 }
 
 /// All of them, products first.
-static SHIPPED: [Shipped; 16] = [
+static SHIPPED: [Shipped; 18] = [
     shipped("matmul", |_| true, product),
     shipped("fft", |_| true, |call| fourier::transform(call, false)),
     shipped("ifft", |_| true, |call| fourier::transform(call, true)),
+    shipped("rfft", |_| true, fourier::real::forward),
+    shipped("irfft", |_| true, fourier::real::inverse),
     shipped("sort", order::sorts, |call| order::sort(call, false)),
     shipped("argsort", order::sorts, |call| order::sort(call, true)),
     shipped("searchsorted_left", order::sorts, |call| order::search(call, true)),
@@ -299,7 +301,9 @@ fn fits(batch: &BatchRef<'_>, instr: u32, name: &str) -> bool {
     };
     let forms = |views: &[u32]| views.iter().map(form).collect::<Option<Vec<Form<'_>>>>();
     let (Some(to), Some(from)) = (forms(outputs), forms(inputs)) else { return false };
-    (0..outputs.len()).all(apart) && bh_bytecode::methods::check(name, &to, &from).is_ok()
+    (0..outputs.len()).all(apart)
+        && bh_bytecode::methods::check(name, &to, &from).is_ok()
+        && fourier::real::fits(name, &to, &from)
 }
 
 /// The kernels of a call of a method of ours, which the device takes.

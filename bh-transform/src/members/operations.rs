@@ -122,7 +122,7 @@ impl<E: Emit> Replay<'_, E> {
     }
 
     fn method(&mut self, name: &str, tables: &BatchRef<'_>, instr: &Instr) -> Result<()> {
-        let along_last = matches!(name, "fft" | "ifft" | "sort" | "argsort");
+        let along_last = matches!(name, "fft" | "ifft" | "rfft" | "irfft" | "sort" | "argsort");
         let one_table = name.starts_with("searchsorted") && !self.varies(tables, instr.inputs()[0]);
         if name == "matmul" {
             return self.matmul(tables, instr);

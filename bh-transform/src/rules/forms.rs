@@ -30,6 +30,8 @@ impl<'a, E: Emit> Sweep<'a, E> {
             Form::Gather => return self.gather(call),
             Form::Fourier => (0, self.fourier(call, "fft")?),
             Form::InverseFourier => (0, self.fourier(call, "ifft")?),
+            Form::RealFourier => (0, self.real_fourier(call)?),
+            Form::InverseRealFourier => (0, self.inverse_real_fourier(call)?),
             Form::Sort => (0, self.sort(call)?),
             Form::Compress => return self.compress(call),
             Form::Scatter | Form::ScatterAdd | Form::CondScatter => return self.assignment(form, call),
@@ -40,7 +42,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// The type of an input.
-    fn type_of(&self, call: &Call<'a, E::Base>, at: usize) -> DType {
+    pub(super) fn type_of(&self, call: &Call<'a, E::Base>, at: usize) -> DType {
         call.input(at).map_or(call.dtype(), |(base, _)| base.dtype())
     }
 

@@ -1,6 +1,6 @@
 //! The adjoints of extension methods.
 
-use crate::emit::{Emit, Place, Value, contiguous, number};
+use crate::emit::{Emit, Place, Value, contiguous, number, view};
 use crate::reverse::{Call, Kept, Sweep};
 use bh_bytecode::{DType, Opcode};
 use bh_core::Result;
@@ -63,6 +63,50 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let flow = self.method(method, &[&call.adjoint], view.shape())?;
         let to = call.input(0).map_or(call.dtype(), |(base, _)| base.dtype());
         self.in_type(flow, call.dtype(), to, view.shape())
+    }
+
+    /// The real part of the transform of the adjoint with zeros for the other half, which is an inverse transform, too: of the conjugate
+    /// times n/2, but for the elements that have no partner in the other half, which count twice.
+    pub(super) fn real_fourier(&mut self, call: &Call<'a, E::Base>) -> Result<Value<E::Base>> {
+        let (dtype, shape) = (call.dtype(), call.out.1.shape());
+        let Some((_, whole)) = call.input(0) else { return Ok(number(0.0, dtype)) };
+        let len = whole.shape().last().copied().unwrap_or(1);
+        let conjugate = self.of(Opcode::Conj, 0, &[call.adjoint.clone().into()], dtype, shape)?;
+        let weights = self.alone_or_paired(dtype, (shape, len), (len as f64, len as f64 / 2.0))?;
+        let weighted = self.both(Opcode::Multiply, conjugate, weights.into(), dtype, shape)?;
+        let flow = self.fresh(dtype.real_part(), whole.shape())?;
+        self.emit.call("irfft", &[&flow], &[weighted])?;
+        Ok(flow.into())
+    }
+
+    /// The conjugate of the adjoint's transform over n, of which elements with a partner in the other half count twice.
+    pub(super) fn inverse_real_fourier(&mut self, call: &Call<'a, E::Base>) -> Result<Value<E::Base>> {
+        let dtype = self.type_of(call, 0);
+        let Some((_, half)) = call.input(0) else { return Ok(number(0.0, dtype)) };
+        let len = call.out.1.shape().last().copied().unwrap_or(1);
+        let made = self.fresh(dtype, half.shape())?;
+        self.emit.call("rfft", &[&made], &[call.adjoint.clone().into()])?;
+        let conjugate = self.of(Opcode::Conj, 0, &[made.into()], dtype, half.shape())?;
+        let weights = self.alone_or_paired(dtype, (half.shape(), len), (1.0 / len as f64, 2.0 / len as f64))?;
+        self.both(Opcode::Multiply, conjugate, weights.into(), dtype, half.shape())
+    }
+
+    /// Numbers for the elements of the halves of transforms of `len` elements: one for those without a partner in the other half, the
+    /// first and for an even length the last, and one for the others.
+    fn alone_or_paired(
+        &mut self,
+        dtype: DType,
+        (shape, len): (&[i64], i64),
+        (alone, paired): (f64, f64),
+    ) -> Result<Place<E::Base>> {
+        let half = len / 2 + 1;
+        let line = self.full(paired, dtype, &[half])?;
+        let step = if len % 2 == 0 && half > 1 { half - 1 } else { half };
+        let ends = line.with(view(0, &[(half - 1) / step + 1], &[step])?);
+        self.emit.operate(Opcode::Copy, 0, &ends, &[number(alone, dtype)])?;
+        let mut stride = vec![0; shape.len()];
+        stride.last_mut().into_iter().for_each(|stride| *stride = 1);
+        Ok(line.with(view(0, shape, &stride)?))
     }
 
     /// Back to where the elements came from.

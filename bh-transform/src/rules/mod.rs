@@ -83,6 +83,10 @@ pub(crate) enum Form {
     Fourier,
     /// A discrete Fourier transform, backward.
     InverseFourier,
+    /// The first half of the transform of real numbers.
+    RealFourier,
+    /// Real numbers from the first half of their transform.
+    InverseRealFourier,
     /// Elements in ascending order.
     Sort,
     /// Elements where a mask is true.
@@ -206,6 +210,8 @@ fn rule_of_method(name: &str) -> Rule {
         "svd" => Rule::Form(Form::Svd),
         "fft" => Rule::Form(Form::Fourier),
         "ifft" => Rule::Form(Form::InverseFourier),
+        "rfft" => Rule::Form(Form::RealFourier),
+        "irfft" => Rule::Form(Form::InverseRealFourier),
         "sort" => Rule::Form(Form::Sort),
         "compress" => Rule::Form(Form::Compress),
         "argsort" | "searchsorted_left" | "searchsorted_right" | "count_nonzero" | "flatnonzero" => Rule::Zero,
@@ -251,7 +257,8 @@ impl Form {
         let all = (1 << outputs) - 1;
         let (flows, inputs, outputs) = match self {
             Form::Cast | Form::Conjugate | Form::Real | Form::Imaginary => (active, 0, 0),
-            Form::RunningSum | Form::Fourier | Form::InverseFourier => (active & 1, 0, 0),
+            Form::RunningSum => (active & 1, 0, 0),
+            Form::Fourier | Form::InverseFourier | Form::RealFourier | Form::InverseRealFourier => (active & 1, 0, 0),
             Form::Modulus => (active & 1, 1, 1),
             Form::Choice => (active & 0b110, 1, 0),
             Form::Sum => (active & 1, if masked { 0b10 } else { 0 }, 0),

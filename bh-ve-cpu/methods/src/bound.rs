@@ -29,7 +29,9 @@ pub(crate) fn work_bytes(name: &str, inputs: &[Form<'_>], threads: usize) -> usi
             let matrices = if inputs.iter().any(|form| form.shape.len() > 2) { threads.max(1) } else { 1 };
             squares.saturating_add(side.saturating_mul(PER_ROW)).saturating_add(FIXED).saturating_mul(matrices)
         }
-        "fft" | "ifft" => line().saturating_mul(threads.saturating_mul(2).max(4)).saturating_add(1),
+        "fft" | "ifft" | "rfft" => line().saturating_mul(threads.saturating_mul(2).max(4)).saturating_add(1),
+        // A line of the output has at most twice as many elements.
+        "irfft" => line().saturating_mul(threads.saturating_mul(4).max(8)).saturating_add(1),
         "sort" => line().saturating_mul(threads).saturating_add(threads),
         // With each element its position, of half an element.
         "argsort" => line().saturating_mul(threads.saturating_mul(2)).saturating_add(threads),

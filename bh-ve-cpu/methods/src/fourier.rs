@@ -1,5 +1,7 @@
 //! Discrete Fourier transforms along the last axis.
 
+pub(crate) mod real;
+
 use crate::parallel::share;
 use crate::scratch::Reserved;
 use crate::{Call, Methods, Parallel};
@@ -7,6 +9,7 @@ use bh_bytecode::{DType, Element};
 use bh_core::Result;
 use rustfft::num_complex::Complex;
 use rustfft::{FftDirection, FftNum, FftPlanner};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,12 +26,27 @@ pub(crate) struct Plans {
 /// The same of one type.
 struct Transforms<T: FftNum> {
     planner: FftPlanner<T>,
+    roots: Roots<T>,
     buffers: Buffers<T>,
 }
 
 impl<T: FftNum> Transforms<T> {
     fn new() -> Transforms<T> {
-        Transforms { planner: FftPlanner::new(), buffers: Buffers(Mutex::default()) }
+        Transforms { planner: FftPlanner::new(), roots: Roots(HashMap::new()), buffers: Buffers(Mutex::default()) }
+    }
+}
+
+/// Roots of unity for transforms of real numbers, kept by length.
+struct Roots<T>(HashMap<usize, Vec<Complex<T>>>);
+
+impl<T: Part> Roots<T> {
+    /// Those for a length.
+    fn of(&mut self, length: usize) -> &[Complex<T>] {
+        let kept = self.0.values().map(Vec::len).sum::<usize>() * size_of::<Complex<T>>();
+        if kept > KEPT && !self.0.contains_key(&length) {
+            self.0.clear();
+        }
+        self.0.entry(length).or_insert_with(|| real::roots(length))
     }
 }
 
@@ -92,6 +110,9 @@ trait Part: FftNum + Element {
 
     /// The same numbers, as the library has them.
     fn as_library(numbers: &mut [Self::Number]) -> &mut [Complex<Self>];
+
+    /// Each two neighbours as the parts of a number.
+    fn as_pairs(values: &mut [Self]) -> &mut [Complex<Self>];
 }
 
 macro_rules! part {
@@ -110,6 +131,11 @@ macro_rules! part {
             fn as_library(numbers: &mut [Self::Number]) -> &mut [Complex<$real>] {
                 // SAFETY: both are two numbers of this type in C's layout, the real part first.
                 unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len()) }
+            }
+
+            fn as_pairs(values: &mut [$real]) -> &mut [Complex<$real>] {
+                // SAFETY: a number is two of these values in C's layout, and there are half as many of them.
+                unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len() / 2) }
             }
         }
     )*};

@@ -67,6 +67,8 @@ const SHIPPED: &[(&str, Shipped)] = &[
     ("det_or_doubt", Shipped::Plain(little::det)),
     ("fft", Shipped::Planned(fourier::forward)),
     ("ifft", Shipped::Planned(fourier::inverse)),
+    ("rfft", Shipped::Planned(fourier::real::forward)),
+    ("irfft", Shipped::Planned(fourier::real::inverse)),
     ("sort", Shipped::AtOnce(order::sort)),
     ("argsort", Shipped::AtOnce(order::argsort)),
     ("searchsorted_left", Shipped::AtOnce(order::search_left)),

@@ -437,6 +437,12 @@ fn fourier_transforms() {
     let back = call(&mut driver, "ifft", &[complex, complex], &[transformed]).unwrap().remove(0);
     let real: Vec<f64> = numbers(&back).into_iter().step_by(2).take(8).collect();
     close(&real, &numbers(&input));
+    let half = ("c128", "[2:3, 3:1]");
+    let transformed = call(&mut driver, "rfft", &[half, line], std::slice::from_ref(&input)).unwrap().remove(0);
+    let expected = [10.0, 0.0, -2.0, 2.0, -2.0, 0.0, 1.0, 0.0, 0.0, -1.0, -1.0, 0.0];
+    close(&numbers(&transformed), &expected);
+    let back = call(&mut driver, "irfft", &[line, half], &[transformed]).unwrap().remove(0);
+    close(&numbers(&back), &numbers(&input));
 }
 
 /// A method of the user in a library of C.

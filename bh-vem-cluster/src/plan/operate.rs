@@ -340,16 +340,22 @@ pub(crate) fn is_done_by_all(batch: &BatchRef<'_>, instr: &Instr, small_bytes: u
 
 /// Does a method compute each line of its output, along the last axis, from the same line of its input?
 fn is_by_line(batch: &BatchRef<'_>, instr: &Instr) -> bool {
-    const METHODS: [&str; 4] = ["sort", "argsort", "fft", "ifft"];
+    const METHODS: [&str; 6] = ["sort", "argsort", "fft", "ifft", "rfft", "irfft"];
     let named =
         instr.opcode.is_extension() && batch.extension_name(instr.opcode).is_some_and(|name| METHODS.contains(&name));
     let views: Vec<u32> = instr.operands().iter().filter_map(|operand| operand.as_view()).collect();
     let [output, input] = views[..] else { return false };
+    let (Some((to, rows)), Some((from, others))) = (batch.shape(output).split_last(), batch.shape(input).split_last())
+    else {
+        return false;
+    };
+    // A single line is cut along its elements, of which input and output may have different numbers.
+    let several = rows.iter().any(|&extent| extent > 1) || to == from && !rows.is_empty();
     named
         && instr.count == 2
         && batch.views[output as usize].base != batch.views[input as usize].base
-        && batch.shape(output) == batch.shape(input)
-        && batch.shape(output).len() > 1
+        && rows == others
+        && several
 }
 
 /// The box of a factor that a box of a matrix product needs. Either factor may be a vector.

@@ -375,6 +375,7 @@ fn used(program: &mut Program, use_of_it: &str, array: u32, shape: [i64; 2]) -> 
         "a transpose" => program.zeros(&[columns, rows]),
         "a product" => program.zeros(&[rows, 2]),
         "transforms of rows" => program.array_of(DType::C128, &shape),
+        "halves of transforms of rows" => program.array_of(DType::C128, &[rows, columns / 2 + 1]),
         _ => program.zeros(&shape),
     };
     let target = program.all(target);
@@ -389,6 +390,7 @@ fn used(program: &mut Program, use_of_it: &str, array: u32, shape: [i64; 2]) -> 
         "a multiple" => program.op(Opcode::Add, target, &[all, all]),
         "a transpose" => program.op(Opcode::Copy, target, &[(array, all.1.transpose(&[1, 0]).unwrap())]),
         "transforms of rows" => program.method("fft", target, &[all]),
+        "halves of transforms of rows" => program.method("rfft", target, &[all]),
         "a stencil" => {
             let at = |moved: [i64; 2]| (array, inner(&shape, &moved));
             let sum = program.binary(Opcode::Add, at([-1, 0]), at([1, 0]));
@@ -418,6 +420,7 @@ fn the_first_use_of_an_array_sends_what_rows_must() {
             ("a multiple", 0),
             ("a stencil", pairs(ranks) * 2 * columns),
             ("transforms of rows", 0),
+            ("halves of transforms of rows", 0),
             ("a transpose", others),
         ] {
             let mut stack = cluster_on("'fuser', 'node', 've-cpu'", ranks as usize, 64);

@@ -42,6 +42,16 @@ def is_real(code):
     return code < COMPLEX64
 
 
+def real_code(code):
+    """The real type of the precision of this one."""
+    return {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}.get(code, code)
+
+
+def complex_code(code):
+    """The complex type of the precision of this one."""
+    return {FLOAT32: COMPLEX64, FLOAT64: COMPLEX128}.get(code, code)
+
+
 def is_inexact(code):
     """Is it a floating-point or complex type?"""
     return code >= FLOAT32

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _native
 from .._array.conversion import astype, native
-from .._array.element_types import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_complex, is_inexact
+from .._array.element_types import FLOAT64, complex_code, is_complex, is_inexact, real_code
 from .._functions import products
 from .._functions.manipulation import matrix_transpose, reshape
 from .._functions.reductions import sum as _sum
@@ -41,19 +41,9 @@ def matrices(a, square=False):
     return a if is_inexact(a._code) else astype(a, np.float64)
 
 
-def real_code(code):
-    """The real type of the precision of this one."""
-    return {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}.get(code, code)
-
-
 def real_type(kind):
-    """The same, of dtypes."""
+    """The real type of the precision of this one."""
     return kind.type(0).real.dtype
-
-
-def complex_code(code):
-    """The complex type of the precision of this one."""
-    return {FLOAT32: COMPLEX64, FLOAT64: COMPLEX128}.get(code, code)
 
 
 def new(like, shape, code=None):

@@ -232,6 +232,13 @@ fn transforms_of_all_layouts_are_right() {
         forward[0].is_near(&given.times(&Matrix::new(len, len, root)), bound, &format!("fft, {what}"));
         let back = call(&mut stack, &mut rng, ("ifft", dtype), &[&forward[0]], &outputs).unwrap();
         back[0].is_near(&given, bound, &format!("ifft, {what}"));
+        let real = dtype.real_part();
+        let given = random(&mut rng, real, lines, len);
+        let half = len / 2 + 1;
+        let found = call(&mut stack, &mut rng, ("rfft", real), &[&given], &[(dtype, &[lines, half])]).unwrap();
+        found[0].is_near(&given.times(&Matrix::new(len, half, root)), bound, &format!("rfft, {what}"));
+        let back = call(&mut stack, &mut rng, ("irfft", dtype), &[&found[0]], &[(real, &[lines, len])]).unwrap();
+        back[0].is_near(&given, bound, &format!("irfft, {what}"));
     }
 }
 

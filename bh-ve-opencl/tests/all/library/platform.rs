@@ -6,7 +6,7 @@ use bh_core::config::Row;
 use bh_core::{Host, Result, keys};
 use bh_device::device::DeviceInfo;
 use bh_device::driver::{
-    Buffer, Driver, Event, Factors, Libraries, LinePlace, Options, Pinned, Platform, Program, Region, Subject, Task,
+    Buffer, Direction, Driver, Event, Factors, Libraries, Options, Pinned, Platform, Program, Region, Subject, Task,
     Transforms,
 };
 use bh_device::language::Language;
@@ -232,27 +232,47 @@ impl Device {
     /// # Safety
     /// As [`Libraries::run`].
     unsafe fn transform(&self, transforms: &Transforms, buffers: &[&dyn Buffer]) -> Result<()> {
-        let &Transforms { dtype, inverse, len, count, places } = transforms;
-        let (len, count) = (len as usize, count as usize);
-        let at = |place: LinePlace, line: usize, element: usize| {
+        let &Transforms { dtype, direction, len, count, places } = transforms;
+        let (len, count, real) = (len as usize, count as usize, dtype.real_part());
+        let half = len / 2 + 1;
+        let (types, lens) = match direction {
+            Direction::Forward | Direction::Inverse => ([dtype, dtype], [len, len]),
+            Direction::FromReal => ([dtype, real], [half, len]),
+            Direction::ToReal => ([real, dtype], [len, half]),
+        };
+        let at = |side: usize, line: usize, element: usize| {
+            let place = places[side];
             place.first as usize + line * place.next as usize + element * place.step as usize
         };
-        let all = places.map(|place| at(place, count - 1, len - 1) + 1);
-        let read = |buffer: usize| {
-            let mut bytes = vec![0; all[buffer] * dtype.size()];
+        let read = |side: usize| {
+            let mut bytes = vec![0; (at(side, count - 1, lens[side] - 1) + 1) * types[side].size()];
             // SAFETY: the buffer has all elements that the places lead to, as `# Safety` asks.
-            unsafe { self.0.download(buffers[buffer], 0, &mut bytes) }.map(|()| C::read(dtype, &bytes))
+            unsafe { self.0.download(buffers[side], 0, &mut bytes) }.map(|()| C::read(types[side], &bytes))
         };
-        let (mut to, from) = (read(0)?, read(1)?);
-        let turn = if inverse { 2.0 } else { -2.0 } * std::f64::consts::PI / len as f64;
+        let (mut to, mut from) = (read(0)?, read(1)?);
+        let is_inverse = matches!(direction, Direction::Inverse | Direction::ToReal);
+        let turn = if is_inverse { 2.0 } else { -2.0 } * std::f64::consts::PI / len as f64;
         let roots: Vec<C> = (0..len).map(|j| C((turn * j as f64).cos(), (turn * j as f64).sin())).collect();
-        for (line, k) in (0..count).flat_map(|line| (0..len).map(move |k| (line, k))) {
-            let term = |j: usize| times(from[at(places[1], line, j)], roots[j * k % len]);
-            to[at(places[0], line, k)] = (0..len).fold(C(0.0, 0.0), |sum, j| add(sum, term(j)));
+        for line in 0..count {
+            // Of first halves, the others are conjugates.
+            let whole: Vec<C> = (0..len)
+                .map(|j| match from.get(at(1, line, j)) {
+                    Some(&value) if j < lens[1] => value,
+                    _ => C(from[at(1, line, len - j)].0, -from[at(1, line, len - j)].1),
+                })
+                .collect();
+            for k in 0..lens[0] {
+                let term = |j: usize| times(whole[j], roots[j * k % len]);
+                to[at(0, line, k)] = (0..len).fold(C(0.0, 0.0), |sum, j| add(sum, term(j)));
+            }
         }
         // SAFETY: as above.
         unsafe {
-            self.0.upload(buffers[0], 0, &C::bytes(dtype, &to))?;
+            if direction == Direction::ToReal {
+                from.iter_mut().for_each(|value| *value = C(7.0, 7.0));
+                self.0.upload(buffers[1], 0, &C::bytes(types[1], &from))?;
+            }
+            self.0.upload(buffers[0], 0, &C::bytes(types[0], &to))?;
             self.0.upload(buffers[2], 0, &[0xff; ROOM])
         }
     }

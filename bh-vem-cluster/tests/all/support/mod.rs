@@ -222,7 +222,7 @@ impl Program<'_> {
 
     /// The same with several outputs.
     pub fn method_into(&mut self, name: &str, outputs: &[Part], inputs: &[Part]) {
-        const NAMES: &str = "matmul sort argsort compress flatnonzero qr svd lu cholesky solve eigh fft";
+        const NAMES: &str = "matmul sort argsort compress flatnonzero qr svd lu cholesky solve eigh fft rfft";
         let number = NAMES.split(' ').position(|known| known == name).expect("it is among these") as u16;
         let opcode = Opcode(Opcode::FIRST_EXTENSION + number);
         assert!(self.stack.extmethod(name, opcode).unwrap(), "no method '{name}'");
