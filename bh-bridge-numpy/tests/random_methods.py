@@ -100,6 +100,24 @@ class Calls:
             found, wanted = found.view(whole), numpy.take_along_axis(bits, order, axis)
         return f"sort {shape} {axis} {host.dtype}", numpy.array_equal(found, wanted), None
 
+    def selected(self):
+        """Some elements of sorted lines of which the others are not read."""
+        shape = (self.source.randint(1, 3), self.source.choice([1 << 14, 20_000, 50_001]))
+        host = self.values(shape, self.source.choice(TYPES))
+        positions = [self.source.randrange(-shape[1], shape[1]) for _ in range(self.source.randint(1, 5))]
+        laid = self.laid(host)
+        turned = self.source.random() < 0.3
+
+        def made():
+            ordered = bh.sort(laid.T, axis=0).T if turned else bh.sort(laid, axis=1)
+            return [ordered[:, at].copy() for at in positions]
+
+        found, wanted = numpy.asarray(bh.stack(made())), numpy.sort(host, axis=1)[:, positions].T
+        if host.dtype.kind == "f":
+            zeros = (numpy.asarray(found) == 0) & (wanted == 0)
+            found = numpy.where(zeros, wanted, found)
+        return f"selected {shape} {positions} {host.dtype}", numpy.array_equal(found, wanted, equal_nan=host.dtype.kind == "f"), None
+
     def argsort(self):
         shape, axis = self.shape(self.length())
         host = self.values(shape, self.source.choice(TYPES))
@@ -217,7 +235,7 @@ class Calls:
         return f"distances {n} {k} {d} {kind}", numpy.array_equal(found, apart(points, centres)), None
 
 
-KINDS = "fft real_fft sort argsort searchsorted choose linear stacked orthogonal product distances".split()
+KINDS = "fft real_fft sort selected argsort searchsorted choose linear stacked orthogonal product distances".split()
 
 
 def check(seed):

@@ -74,6 +74,14 @@ def test_methods_on_the_device_give_what_numpy_gives(group):
     assert "30 calls, 0 differ" in found, found
 
 
+@pytest.mark.parametrize("placements", ["auto", "none"])
+def test_elements_of_sorted_lines_are_those_that_numpy_finds(placements):
+    found = methods(6, "selected", BH_OPENCL_PLACEMENTS=placements)
+    kernels = int(found.split("opencl.kernels ")[1].split()[0])
+    # Two kernels for each digit, or one for each doubling of what is in order.
+    assert "6 calls, 0 differ" in found and (kernels > 80) == (placements == "auto"), found
+
+
 def test_transforms_of_real_numbers_on_the_device_give_what_numpy_gives():
     found = methods(20, "real_fft")
     assert "20 calls, 0 differ" in found, found

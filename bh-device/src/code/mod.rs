@@ -59,10 +59,12 @@ pub(crate) enum Placement {
     Vector,
     /// Work by the libraries of the device's maker, if there are any.
     Library,
+    /// Of a sorted line of which only some elements are read, these alone.
+    Select,
 }
 
 /// All placements with their names in the configuration.
-pub(crate) const PLACEMENTS: [(Placement, &str); 7] = [
+pub(crate) const PLACEMENTS: [(Placement, &str); 8] = [
     (Placement::Private, "private"),
     (Placement::Local, "local"),
     (Placement::Padding, "padding"),
@@ -70,6 +72,7 @@ pub(crate) const PLACEMENTS: [(Placement, &str); 7] = [
     (Placement::Units, "units"),
     (Placement::Library, "library"),
     (Placement::Vector, "vector"),
+    (Placement::Select, "select"),
 ];
 
 impl Placement {

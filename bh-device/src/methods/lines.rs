@@ -83,6 +83,17 @@ impl Lines {
         (self.step > 0 && next > 0).then_some(LinePlace { first: self.start, step: self.step, next })
     }
 
+    /// The position in its line of the element at this place of the memory; none if lines are not at equal distances, or lie within each
+    /// other.
+    pub(super) fn position(&self, offset: i64) -> Option<i64> {
+        let LinePlace { first, step, next } = self.place()?;
+        let at = offset - first;
+        match self.len * step <= next || self.count() == 1 {
+            true => Some(at % next / step),
+            false => (next * self.count() <= step).then_some(at / step),
+        }
+    }
+
     /// Are neighbouring lines closer together than neighbours of a line?
     pub(super) fn is_across(&self) -> bool {
         self.shape.last().is_some_and(|extent| *extent > 1)

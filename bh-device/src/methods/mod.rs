@@ -17,6 +17,7 @@ mod order;
 mod orthogonal;
 mod panel;
 mod program;
+mod select;
 
 use crate::code::{self, Code, KernelMemory, Placement, Placements, Target, Variant};
 use crate::driver::{Driver, Libraries, Subject};

@@ -1,7 +1,8 @@
-//! Sorting along the last axis by merging, and searching in what is sorted. Elements become unsigned numbers in the order of
+//! Sorting along the last axis by merging (or, of a few elements that are read, by selecting), and searching in what is sorted. Elements become unsigned numbers in the order of
 //! their values, NaN last; merging keeps the order of equal ones.
 
 use super::lines::Lines;
+use super::select::select;
 use super::{Call, Kernels};
 use crate::code::{Code, KernelMemory, Variant, Writer, is_wide};
 use bh_bytecode::DType;
@@ -14,19 +15,24 @@ const ITEMS: usize = 256;
 
 /// How elements are compared.
 #[derive(Clone, Copy)]
-struct Rank {
+pub(super) struct Rank {
     dtype: DType,
     /// Are zeros of both signs equal, and all that is no number?
     equals: bool,
 }
 
 impl Rank {
+    /// The order of the values of a type, in which no two are equal.
+    pub(super) fn of_values(dtype: DType) -> Rank {
+        Rank { dtype, equals: false }
+    }
+
     /// The type of the numbers that stand for elements, as an element's type.
-    fn key(self) -> DType {
+    pub(super) fn key(self) -> DType {
         if self.dtype.size() == 8 { DType::U64 } else { DType::U32 }
     }
 
-    fn bits(self) -> u32 {
+    pub(super) fn bits(self) -> u32 {
         8 * self.key().size() as u32
     }
 
@@ -40,7 +46,7 @@ impl Rank {
     }
 
     /// Statements that make `key` of an element.
-    fn rank(self, element: &str) -> String {
+    pub(super) fn rank(self, element: &str) -> String {
         let (name, bits) = (type_name(self.key()), self.bits());
         let Some((sign, nans)) = self.float() else {
             let sign =
@@ -72,7 +78,7 @@ impl Rank {
     }
 
     /// Statements that find the element of `key`, and its expression.
-    fn element(self) -> (String, String) {
+    pub(super) fn element(self) -> (String, String) {
         let (name, bits, own) = (type_name(self.key()), self.bits(), type_name(self.dtype));
         let Some((sign, nans)) = self.float() else {
             let sign =
@@ -104,9 +110,12 @@ pub(super) fn sort(call: &Call<'_, '_>, positions: bool) -> Option<Kernels> {
     if from.len > i64::from(i32::MAX) {
         return None;
     }
+    if !positions && let Some(kernels) = select(call, &to, &from) {
+        return Some(kernels);
+    }
     let wide = is_wide(call.batch, operands);
     let group = call.target.group.min(ITEMS) as i64;
-    let rank = Rank { dtype: from.dtype, equals: positions };
+    let rank = Rank { equals: positions, ..Rank::of_values(from.dtype) };
     let (count, len) = (from.count(), from.len);
     let sort = Sort { call, rank, positions, wide, group, count, len };
     let block = group * EACH;
