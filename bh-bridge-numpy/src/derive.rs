@@ -7,6 +7,8 @@ use crate::interrupt::detached;
 use crate::location::with_location;
 use crate::shared_view::contiguous;
 use bh_bytecode::{DType, Opcode};
+use bh_core::config::parse_size;
+use bh_core::machine;
 use bh_recorder::{ArrayId, Input};
 use bh_transform::{Window, shaped};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -18,7 +20,27 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Pullback>()?;
     module.add_class::<Way>()?;
     module.add_class::<Known>()?;
+    module.add_function(wrap_pyfunction!(memory_bound, module)?)?;
     module.add_function(wrap_pyfunction!(constant_copy, module)?)
+}
+
+/// Bytes of a bound of memory: a number of them, a text like "2 GiB" or "25%", or the share of the machine's memory that a number
+/// below 1 is.
+#[pyfunction]
+fn memory_bound(bound: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let wrong = || {
+        let text =
+            "memory: a number of bytes, a size like \"2 GiB\" or \"25%\", or a share between 0 and 1 is expected";
+        PyValueError::new_err(format!("{text}, not {bound}"))
+    };
+    if let Ok(text) = bound.extract::<String>() {
+        return parse_size(&text, machine::memory).map(|bytes| bytes as u64).ok_or_else(wrong);
+    }
+    match bound.extract::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok((machine::memory() as f64 * share) as u64),
+        Ok(bytes) if bytes >= 1.0 && bytes.is_finite() => Ok(bytes as u64),
+        _ => Err(wrong()),
+    }
 }
 
 /// What an argument of a taped stretch is like: its base, its type and its extents.
@@ -73,14 +95,16 @@ pub fn names(context: Shared, arrays: &[PyRef<'_, Array>]) -> PyResult<Vec<Array
 
 #[pymethods]
 impl Taping {
-    /// Begins to tape what is done with these arrays, each the whole of its memory in C order.
+    /// Begins to tape what is done with these arrays, each the whole of its memory in C order. `bound`: the most bytes that the
+    /// derivative may take.
     #[new]
-    fn new(py: Python<'_>, arguments: Vec<PyRef<'_, Array>>) -> PyResult<Taping> {
+    #[pyo3(signature = (arguments, bound=None))]
+    fn new(py: Python<'_>, arguments: Vec<PyRef<'_, Array>>, bound: Option<u64>) -> PyResult<Taping> {
         let context = arguments.first().ok_or_else(|| PyValueError::new_err("there is nothing to differentiate by"))?;
         let context = context.context;
         let ids = names(context, &arguments)?;
         let all = described(context, &ids)?;
-        let taping = detached(py, || bh_transform::Taping::begin(&context.recorder, &ids)).map_err(exception)?;
+        let taping = detached(py, || bh_transform::Taping::begin(&context.recorder, &ids, bound)).map_err(exception)?;
         Ok(Taping { context, arguments: all, taping: Mutex::new(Some(taping)) })
     }
 
@@ -129,10 +153,16 @@ impl Pullback {
         self.arguments.get(argument).is_some_and(|argument| self.pullback.has_changed(argument.base))
     }
 
-    /// Begins a way back, with adjoints of all results. `gathers`: flows into shifted boxes of one grid are added in one pass.
-    fn begin(&self, py: Python<'_>, adjoints: Vec<PyRef<'_, Array>>, gathers: bool) -> PyResult<Way> {
+    /// What the derivative does with its memory: units, states, runs, the most bytes, and the least bound. `None` without a bound.
+    fn plan(&self) -> Option<[u64; 5]> {
+        let plan = self.pullback.plan()?;
+        Some([plan.units, plan.states, plan.runs, plan.peak, plan.least])
+    }
+
+    /// Begins a way back, with adjoints of all results. `once`: it is the only one.
+    fn begin(&self, py: Python<'_>, adjoints: Vec<PyRef<'_, Array>>, once: bool) -> PyResult<Way> {
         let ids = names(self.context, &adjoints)?;
-        let way = detached(py, || self.pullback.begin(&ids, gathers)).map_err(exception)?;
+        let way = detached(py, || self.pullback.begin(&ids, once)).map_err(exception)?;
         let (arguments, pullback) = (self.arguments.clone(), self.pullback.clone());
         Ok(Way { context: self.context, arguments, pullback, way: Mutex::new(way) })
     }
@@ -152,6 +182,11 @@ impl Way {
         let id = names(self.context, std::slice::from_ref(&adjoint))?[0];
         let Some(Some(window)) = call.inputs.get(input).cloned() else { return Ok(()) };
         self.with(py, |pullback, way| pullback.add(way, &window, id))
+    }
+
+    /// How many units have run again so far, without those before their own adjoints; 0 if there is no bound.
+    fn runs(&self) -> u64 {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner).runs()
     }
 
     /// Goes back to the begin, and takes the adjoints of the arguments. `None` for those that no result depends on.

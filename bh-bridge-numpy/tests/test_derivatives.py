@@ -746,8 +746,8 @@ def test_shifted_boxes_of_grids_in_one_pass(monkeypatch, function, dtype):
         return (found * np.array(weights[: found.shape[0], : found.shape[1]])).real.sum()
 
     found = []
-    for gathers in (True, False):
-        monkeypatch.setattr(bh._jit.derivatives, "_GATHERS", gathers)
+    for adjoints in ("", "boxes"):
+        monkeypatch.setenv("BH_ADJOINTS", adjoints)
         found.append(bh.grad(scalar, (0, 1))(np.array(u), np.array(k)))
     for gathered, added in zip(*found):
         numpy.testing.assert_allclose(gathered, added, rtol=1e-4 if dtype == numpy.float32 else 1e-12, atol=1e-5 if dtype == numpy.float32 else 1e-12)
@@ -787,3 +787,33 @@ def test_derivatives_and_members_on_ranks(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", chosen]
     done = subprocess.run(command, env=environment, cwd=here, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+
+
+def definite(a):
+    return a @ np.conj(a).swapaxes(-1, -2) + 3 * np.eye(a.shape[-1])
+
+
+STACKED = {
+    "solve": lambda a, b: np.linalg.solve(a, b),
+    "inv": lambda a, b: np.linalg.inv(a) * b,
+    "det": lambda a, b: np.linalg.det(a) * b[..., 0, 0],
+    "slogdet": lambda a, b: np.linalg.slogdet(a)[1] * b[..., 0, 0],
+    "cholesky": lambda a, b: np.linalg.cholesky(definite(a)) * b,
+    "qr": lambda a, b: np.linalg.qr(a)[0] * b + np.linalg.qr(a)[1],
+    "eigh": lambda a, b: np.linalg.eigh(definite(a))[0] + b[..., 0],
+    "eigvals": lambda a, b: np.linalg.eigvals(a).sum(axis=-1).real * b[..., 0, 0],
+    "svd": lambda a, b: np.linalg.svd(a)[1] * b[..., 0],
+    "svd of all": lambda a, b: (lambda u, s, v: (u * s[..., None, :] ** 2) @ v)(*np.linalg.svd(a)) * b,
+}
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("name", STACKED)
+def test_linear_algebra_of_stacks(name, kind):
+    a, b = (numpy.random.default_rng(seed).uniform(0.2, 0.9, (2, 3, 4, 4)) for seed in (1, 2))
+    a += 2 * numpy.eye(4)
+    if kind == "complex":
+        a = a + 1j * numpy.random.default_rng(3).uniform(0.2, 0.9, a.shape)
+    if kind == "complex" and name == "slogdet":
+        pytest.skip("the phase has no part in it")
+    check(STACKED[name], a, b, rtol=1e-5)

@@ -1,9 +1,8 @@
 //! The adjoints of bases: what flows into them is added up where it is read.
 //!
-//! A stencil reads shifted slices of an array, so that its adjoint adds the same values to shifted boxes of one grid. Adding box after
-//! box would go over the grid for each. Instead, what flows is put into an array with a border of zeros, of which each shifted box
-//! is a view as large as the grid: the sum is one elementwise operation after the other over the whole grid, which a fuser makes
-//! one kernel of, with the memory traffic of the stencil itself.
+//! A stencil reads shifted slices of an array, so that its adjoint adds values to shifted boxes of one grid. Adding box after box
+//! would go over the grid for each. Instead, the part that all boxes have in common is written once, with all of their values, and
+//! the thin rest of each box after it. Each element is added to in the order of the flows.
 
 use crate::emit::{Emit, Place, Value, contiguous, number, view};
 use crate::reverse::Sweep;
@@ -11,14 +10,12 @@ use crate::tape::is_whole;
 use bh_bytecode::{Base, Constant, DType, Opcode, View};
 use bh_core::Result;
 
-/// Grids of fewer elements are added to box by box: more and smaller kernels cost more than passes over memory.
+/// Grids of fewer elements are added to box by box: more kernels cost more than passes over memory.
 pub(crate) const LEAST: i64 = 1 << 15;
 /// This many flows wait, at most.
 const MOST_FLOWS: usize = 16;
-/// This many boxes are added in one pass, at least: a border costs as much as a pass or two.
-const FEWEST: usize = 3;
-/// The part by which a border may make an array larger.
-const BORDER: i64 = 4;
+/// Boxes are added in one pass if at least one part in so many of the smallest is common to all.
+const COMMON: i64 = 2;
 
 /// The adjoint of a base.
 pub(crate) struct Adjoint<B> {
@@ -36,30 +33,22 @@ pub(crate) struct Flow<B> {
     pub(crate) factor: f64,
 }
 
-/// Terms of a sum, and whether each is subtracted.
-type Terms<B> = Vec<(Value<B>, bool)>;
+/// A part of a grid: along each axis, where it begins and where it ends.
+type Part = Vec<(i64, i64)>;
 
-/// Flows of the same values into boxes of a grid, which begin at these places.
-struct Shifted<B> {
+/// A flow into a box of a grid.
+struct Boxed<B> {
+    part: Part,
     from: Place<B>,
-    boxes: Vec<(Vec<i64>, Flow<B>)>,
+    factor: f64,
 }
 
-impl<B: Clone> Shifted<B> {
-    /// How many zeros the values need before and behind them along each axis, for each box to be a view of the whole grid.
-    fn borders(&self, grid: &[i64]) -> Vec<(i64, i64)> {
-        let extents = grid.iter().zip(self.from.shape()).enumerate();
-        let border = |(axis, (&extent, &own)): (usize, (&i64, &i64))| {
-            let offsets = || self.boxes.iter().map(|(offset, _)| offset[axis]);
-            let before = offsets().max().unwrap_or_default();
-            (before, offsets().map(|offset| extent - offset - own).max().unwrap_or_default())
-        };
-        extents.map(border).collect()
-    }
-
-    /// Are the values those of the whole grid?
-    fn is_whole(&self, grid: &[i64]) -> bool {
-        self.from.shape() == grid
+impl<B: Clone> Boxed<B> {
+    /// The values for a part of the box.
+    fn values(&self, part: &Part) -> Result<Place<B>> {
+        let stride = self.from.view.stride();
+        let steps = part.iter().zip(&self.part).zip(stride).map(|((part, own), step)| (part.0 - own.0) * step);
+        Ok(self.from.with(view(self.from.view.start() + steps.sum::<i64>(), &extents(part), stride)?))
     }
 }
 
@@ -186,129 +175,61 @@ impl<'a, E: Emit> Sweep<'a, E> {
     ) -> Result<(Option<E::Base>, Vec<Flow<E::Base>>)> {
         let grids = flows.iter().filter_map(|flow| grid_of(&flow.to, base.len));
         let grid = grids.max_by_key(Vec::len);
-        let Some(grid) = grid.filter(|_| base.len >= self.least && flows.len() > 1) else { return Ok((own, flows)) };
-        let (mut groups, mut others) = (Vec::new(), Vec::new());
-        for flow in flows {
-            match boxed(&grid, &flow) {
-                Some((from, offset)) => group::<E>(&mut groups, from, offset, flow),
-                None => others.push(flow),
-            }
-        }
-        let smaller = groups.iter().filter(|group| !group.is_whole(&grid)).flat_map(|group| &group.boxes).count();
-        if smaller < FEWEST || !groups.iter().all(|group| self.has_small_borders(&grid, group)) {
-            others.extend(groups.into_iter().flat_map(|group| group.boxes).map(|(_, flow)| flow));
-            return Ok((own, others));
-        }
-        let (view, is_sum) = (contiguous(&grid)?, own.is_some());
-        let mut terms = Vec::new();
-        let out = match own {
-            Some(own) => Place { base: own, dtype: base.dtype(), view },
+        let Some(grid) = grid.filter(|_| base.len >= self.least) else { return Ok((own, flows)) };
+        let boxes: Vec<Option<Boxed<E::Base>>> = flows.iter().map(|flow| boxed(&grid, flow)).collect();
+        let common = common(boxes.iter().flatten().map(|one| &one.part));
+        let smallest = boxes.iter().flatten().map(|one| count(&one.part)).min().unwrap_or(0);
+        let pays = |common: &Part| self.least == 0 || count(common) >= smallest / COMMON;
+        let several = boxes.iter().flatten().count() > 1;
+        let Some(common) = common.filter(|common| several && pays(common)) else { return Ok((own, flows)) };
+        let others = flows.into_iter().zip(&boxes).filter(|(_, one)| one.is_none()).map(|(flow, _)| flow).collect();
+        let boxes: Vec<Boxed<E::Base>> = boxes.into_iter().flatten().collect();
+        let out = match &own {
+            Some(own) => Place { base: own.clone(), dtype: base.dtype(), view: contiguous(&grid)? },
             None => self.fresh(base.dtype(), &grid)?,
         };
-        for group in groups {
-            self.shifted(&grid, group, &mut terms)?;
+        self.write_common(&out, own.is_some(), &common, &boxes)?;
+        if own.is_none() {
+            let whole = grid.iter().map(|&extent| (0, extent)).collect();
+            for part in around(&whole, &common) {
+                let zero = number(0.0, out.dtype);
+                self.emit.operate(Opcode::Copy, 0, &part_of(&out, &part)?, &[zero])?;
+            }
         }
-        self.write_sum(&out, is_sum, terms)?;
+        for one in &boxes {
+            for part in around(&one.part, &common) {
+                let (to, from) = (part_of(&out, &part)?, self.scaled(one.values(&part)?, one.factor)?);
+                self.emit.operate(Opcode::Add, 0, &to, &[to.clone().into(), from.into()])?;
+            }
+        }
         Ok((Some(out.base), others))
     }
 
-    /// Are there few zeros beside the values?
-    fn has_small_borders(&self, grid: &[i64], group: &Shifted<E::Base>) -> bool {
-        let (len, shape) = (group.from.view.len(), group.from.shape());
-        let with: i64 =
-            group.borders(grid).iter().zip(shape).map(|((before, behind), own)| before + own + behind).product();
-        self.least == 0 || with <= len + len / BORDER
-    }
-
-    /// Appends each flow of a group as values for the whole grid.
-    fn shifted(&mut self, grid: &[i64], group: Shifted<E::Base>, terms: &mut Vec<(Place<E::Base>, f64)>) -> Result<()> {
-        if group.is_whole(grid) {
-            terms.extend(group.boxes.iter().map(|(_, flow)| (group.from.clone(), flow.factor)));
-            return Ok(());
-        }
-        let borders = group.borders(grid);
-        let bordered = self.with_borders(&group.from, &borders)?;
-        let stride = bordered.view.stride().to_vec();
-        for (offset, flow) in &group.boxes {
-            let steps = borders.iter().zip(offset).zip(&stride);
-            let first: i64 = steps.map(|((border, offset), step)| (border.0 - offset) * step).sum();
-            let window = bordered.with(view(first, grid, &stride)?);
-            terms.push((window, flow.factor));
+    /// Writes the sum of all boxes where they overlap. `is_sum`: there is one, to which they are added.
+    fn write_common(
+        &mut self,
+        out: &Place<E::Base>,
+        is_sum: bool,
+        common: &Part,
+        boxes: &[Boxed<E::Base>],
+    ) -> Result<()> {
+        let to = part_of(out, common)?;
+        let shape = extents(common);
+        let mut sum: Option<Value<E::Base>> = is_sum.then(|| to.clone().into());
+        for (at, one) in boxes.iter().enumerate() {
+            let (values, is_last) = (one.values(common)?, at + 1 == boxes.len());
+            let (opcode, term) = match one.factor {
+                -1.0 if sum.is_some() => (Opcode::Subtract, values),
+                factor => (Opcode::Add, self.scaled(values, factor)?),
+            };
+            sum = match sum {
+                None if is_last => return self.emit.operate(Opcode::Copy, 0, &to, &[term.into()]),
+                None => Some(term.into()),
+                Some(sum) if is_last => return self.emit.operate(opcode, 0, &to, &[sum, term.into()]),
+                Some(sum) => Some(self.both(opcode, sum, term.into(), out.dtype, &shape)?),
+            };
         }
         Ok(())
-    }
-
-    /// A copy of values with zeros before and behind them along each axis.
-    fn with_borders(&mut self, from: &Place<E::Base>, borders: &[(i64, i64)]) -> Result<Place<E::Base>> {
-        let shape: Vec<i64> =
-            from.shape().iter().zip(borders).map(|(own, (before, behind))| before + own + behind).collect();
-        let all = self.fresh(from.dtype, &shape)?;
-        let order = contiguous(&shape)?;
-        let stride = order.stride();
-        // Slabs: whole along later axes, within the values along earlier ones.
-        let (mut first, mut extents) = (0, shape.clone());
-        for (axis, &(before, behind)) in borders.iter().enumerate() {
-            let step = stride[axis];
-            for (start, extent) in [(first, before), (first + (shape[axis] - behind) * step, behind)] {
-                extents[axis] = extent;
-                if extent > 0 {
-                    let slab = all.with(view(start, &extents, stride)?);
-                    self.emit.operate(Opcode::Copy, 0, &slab, &[number(0.0, from.dtype)])?;
-                }
-            }
-            first += before * step;
-            extents[axis] = from.shape()[axis];
-        }
-        let inner = all.with(view(first, from.shape(), stride)?);
-        self.emit.operate(Opcode::Copy, 0, &inner, &[from.clone().into()])?;
-        Ok(all)
-    }
-
-    /// Writes the sum of terms times numbers, and of what is there if that is a sum already. Terms with the same number are added
-    /// before they are multiplied with it.
-    fn write_sum(&mut self, out: &Place<E::Base>, is_sum: bool, terms: Vec<(Place<E::Base>, f64)>) -> Result<()> {
-        let mut groups: Vec<(f64, Terms<E::Base>)> = Vec::new();
-        for (term, factor) in terms {
-            let (size, is_less, term) = (factor.abs(), factor < 0.0, term.into());
-            match groups.iter_mut().find(|(other, _)| *other == size) {
-                Some((_, terms)) => terms.push((term, is_less)),
-                None => groups.push((size, vec![(term, is_less)])),
-            }
-        }
-        let mut parts: Terms<E::Base> = if is_sum { vec![(out.clone().into(), false)] } else { Vec::new() };
-        for (size, mut terms) in groups {
-            terms.sort_by_key(|(_, is_less)| *is_less);
-            let is_less = terms[0].1;
-            let terms = terms.into_iter().map(|(term, less)| (term, less != is_less)).collect();
-            let Some(sum) = self.chain(terms, out)? else { continue };
-            parts.push(match size == 1.0 {
-                true => (sum, is_less),
-                false => {
-                    let factor = number(if is_less { -size } else { size }, out.dtype);
-                    (self.both(Opcode::Multiply, sum, factor, out.dtype, out.view.shape())?, false)
-                }
-            });
-        }
-        let Some((last, is_less)) = parts.pop() else { return Ok(()) };
-        match self.chain(parts, out)? {
-            Some(sum) => self.emit.operate(sign(is_less), 0, out, &[sum, last]),
-            None if is_less => self.emit.operate(Opcode::Multiply, 0, out, &[last, number(-1.0, out.dtype)]),
-            None => self.emit.operate(Opcode::Copy, 0, out, &[last]),
-        }
-    }
-
-    /// The sum of terms, some of which are subtracted.
-    fn chain(&mut self, terms: Terms<E::Base>, like: &Place<E::Base>) -> Result<Option<Value<E::Base>>> {
-        let (dtype, shape) = (like.dtype, like.view);
-        let mut sum = None;
-        for (term, is_less) in terms {
-            sum = Some(match sum {
-                None if is_less => self.both(Opcode::Multiply, term, number(-1.0, dtype), dtype, shape.shape())?,
-                None => term,
-                Some(sum) => self.both(sign(is_less), sum, term, dtype, shape.shape())?,
-            });
-        }
-        Ok(sum)
     }
 
     /// Adds to the adjoint of a view some of whose elements are at one place without being repeated along an axis.
@@ -337,8 +258,44 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 }
 
-fn sign(is_less: bool) -> Opcode {
-    if is_less { Opcode::Subtract } else { Opcode::Add }
+fn extents(part: &Part) -> Vec<i64> {
+    part.iter().map(|(begin, end)| end - begin).collect()
+}
+
+fn count(part: &Part) -> i64 {
+    extents(part).iter().product()
+}
+
+/// A part of a grid that an array in C order is.
+fn part_of<B: Clone>(grid: &Place<B>, part: &Part) -> Result<Place<B>> {
+    let stride = grid.view.stride();
+    let first: i64 = part.iter().zip(stride).map(|((begin, _), step)| begin * step).sum();
+    Ok(grid.with(view(grid.view.start() + first, &extents(part), stride)?))
+}
+
+/// What all parts have in common, if there is such a part.
+fn common<'p>(mut parts: impl Iterator<Item = &'p Part>) -> Option<Part> {
+    let first = parts.next()?.clone();
+    let both = |a: Part, b: &Part| a.iter().zip(b).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1))).collect();
+    let common: Part = parts.fold(first, both);
+    common.iter().all(|(begin, end)| begin < end).then_some(common)
+}
+
+/// The parts of a part around an inner one: slabs whole along later axes, and within the inner one along earlier ones.
+fn around(outer: &Part, inner: &Part) -> Vec<Part> {
+    let mut slabs = Vec::new();
+    let mut rest = outer.clone();
+    for (axis, &(begin, end)) in inner.iter().enumerate() {
+        for side in [(rest[axis].0, begin), (end, rest[axis].1)] {
+            if side.0 < side.1 {
+                rest[axis] = side;
+                slabs.push(rest.clone());
+                rest[axis] = outer[axis];
+            }
+        }
+        rest[axis] = (begin, end);
+    }
+    slabs
 }
 
 /// The extents of a grid in C order with this many elements of which a view is a box; `None` if there is none.
@@ -354,34 +311,26 @@ fn grid_of(of: &View, len: i64) -> Option<Vec<i64>> {
     Some(grid)
 }
 
-/// The values of a flow in the form of a box of a grid, and where the box begins.
-fn boxed<B: Clone>(grid: &[i64], flow: &Flow<B>) -> Option<(Place<B>, Vec<i64>)> {
+/// A flow as one into a box of a grid, if it is one.
+fn boxed<B: Clone>(grid: &[i64], flow: &Flow<B>) -> Option<Boxed<B>> {
     let len: i64 = grid.iter().product();
     if flow.to.len() == len && flow.to.is_contiguous() {
         let own = flow.from.view.reshape(grid).ok().flatten()?;
-        return Some((flow.from.with(own.canonical()), vec![0; grid.len()]));
+        let part = grid.iter().map(|&extent| (0, extent)).collect();
+        return Some(Boxed { part, from: flow.from.with(own.canonical()), factor: flow.factor });
     }
     if grid_of(&flow.to, len)? != grid {
         return None;
     }
     let mut rest = flow.to.start();
-    let mut offset = Vec::with_capacity(grid.len());
+    let mut part = Vec::with_capacity(grid.len());
     for ((&step, &extent), &own) in flow.to.stride().iter().zip(grid).zip(flow.to.shape()) {
         let first = rest / step;
         if first + own > extent {
             return None;
         }
-        offset.push(first);
+        part.push((first, first + own));
         rest -= first * step;
     }
-    Some((flow.from.clone(), offset))
-}
-
-/// Puts a flow to those of the same values.
-fn group<E: Emit>(groups: &mut Vec<Shifted<E::Base>>, from: Place<E::Base>, offset: Vec<i64>, flow: Flow<E::Base>) {
-    let same = |group: &&mut Shifted<E::Base>| E::same(&group.from.base, &from.base) && group.from.view == from.view;
-    match groups.iter_mut().find(same) {
-        Some(group) => group.boxes.push((offset, flow)),
-        None => groups.push(Shifted { from, boxes: vec![(offset, flow)] }),
-    }
+    Some(Boxed { part, from: flow.from.clone(), factor: flow.factor })
 }

@@ -1,7 +1,7 @@
 //! Where a transformed program is recorded: a recorder, or a batch under construction.
 
 use bh_bytecode::view::ViewError;
-use bh_bytecode::{Constant, DType, Opcode, View};
+use bh_bytecode::{BatchRef, Constant, DType, Instr, Opcode, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 
@@ -66,6 +66,18 @@ pub(crate) trait Emit {
 
     /// A call of an extension method.
     fn call(&mut self, method: &str, outs: &[&Place<Self::Base>], inputs: &[Value<Self::Base>]) -> Result<()>;
+
+    /// An instruction as it was recorded, on other arrays: one for each output, and the inputs' by the places of their bases.
+    fn repeat(
+        &mut self,
+        tables: &BatchRef<'_>,
+        instr: &Instr,
+        outputs: &[Self::Base],
+        inputs: &[(u32, Self::Base)],
+    ) -> Result<()>;
+
+    /// Lets what was recorded run, so that what it has no use for ends.
+    fn flush(&mut self) -> Result<()>;
 
     /// Says which place in the user's program the operations that follow belong to: file and line.
     fn locate(&mut self, origin: Option<(&str, u32)>);
@@ -149,19 +161,40 @@ impl<B: Clone> Place<B> {
         self.view.reverse(axis).map(|view| self.with(view.canonical())).map_err(view_error)
     }
 
-    /// A matrix with its axes exchanged.
+    /// Matrices with their axes, the last two, exchanged.
     pub(crate) fn transposed(&self) -> Result<Place<B>> {
-        self.view.transpose(&[1, 0]).map(|view| self.with(view.canonical())).map_err(view_error)
+        let rank = self.view.rank();
+        let mut axes: Vec<usize> = (0..rank).collect();
+        axes.swap(rank - 2, rank - 1);
+        self.view.transpose(&axes).map(|view| self.with(view.canonical())).map_err(view_error)
     }
 
-    /// The diagonal of a matrix.
+    /// The diagonals of matrices.
     pub(crate) fn diagonal(&self) -> Result<Place<B>> {
-        self.view.diagonal(0, 0, 1).map(|view| self.with(view.canonical())).map_err(view_error)
+        let rank = self.view.rank();
+        self.view.diagonal(0, rank - 2, rank - 1).map(|view| self.with(view.canonical())).map_err(view_error)
     }
 
-    /// Columns of a matrix, from one on to before another.
+    /// Columns of matrices, from one on to before another.
     pub(crate) fn columns(&self, first: i64, end: i64) -> Result<Place<B>> {
-        self.view.slice(1, Some(first), Some(end), 1).map(|view| self.with(view.canonical())).map_err(view_error)
+        let last = self.view.rank() - 1;
+        self.view.slice(last, Some(first), Some(end), 1).map(|view| self.with(view.canonical())).map_err(view_error)
+    }
+
+    /// Rows and columns of matrices.
+    pub(crate) fn extents(&self) -> [i64; 2] {
+        let shape = self.shape();
+        [shape[shape.len() - 2], shape[shape.len() - 1]]
+    }
+
+    /// Vectors as matrices of one column.
+    pub(crate) fn as_columns(&self) -> Result<Place<B>> {
+        self.new_axis(self.view.rank())
+    }
+
+    /// Vectors as matrices of one row.
+    pub(crate) fn as_rows(&self) -> Result<Place<B>> {
+        self.new_axis(self.view.rank() - 1)
     }
 
     /// The view with a new axis of one element at a place.

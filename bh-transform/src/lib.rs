@@ -10,15 +10,21 @@
 //! Rules are a column of the opcode table: `rules/` has them by kinds of operations.
 
 mod adjoints;
+mod binomial;
+mod bounded;
 mod emit;
+mod history;
 mod members;
 mod record;
 mod reverse;
+mod rewind;
 mod rules;
 mod shared;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod units;
 
+pub use bounded::Plan;
 pub use members::record::{Members, Results};
 pub use record::{Pullback, Taping, Way, Window, shaped};

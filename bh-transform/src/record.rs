@@ -1,16 +1,19 @@
 //! Derivatives of what a recorder records: a tape in its submission, and the adjoint program recorded like any other.
 
 use crate::adjoints::LEAST;
+use crate::bounded::{Bounded, Plan};
 use crate::emit::{Emit, Place, Value, contiguous};
 use crate::reverse::{Progress, Sweep};
+use crate::rewind::{Rewind, Values};
 use crate::shared::Shared;
 use crate::tape::Tape;
-use bh_bytecode::{Base, Constant, DType, Opcode, View};
+use bh_bytecode::{Base, BatchRef, Constant, DType, Instr, Opcode, View};
 use bh_core::abi::status;
+use bh_core::environment;
 use bh_core::{Error, Result};
 use bh_recorder::{Array, ArrayId, ArrayInfo, Input, Location, Recorder, Tape as _};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A stretch of a program that is being taped, to be differentiated by some arrays' values at its begin.
 pub struct Taping {
@@ -23,9 +26,14 @@ pub struct Taping {
 impl Taping {
     /// Begins to tape what the recorder records. Each of the arguments has to be the whole of a base of its own, which nothing
     /// outside of the stretch writes.
-    pub fn begin(recorder: &Arc<Recorder>, arguments: &[ArrayId]) -> Result<Taping> {
+    /// `bound`: how many bytes the derivative may take beside the program, if there is a bound.
+    pub fn begin(recorder: &Arc<Recorder>, arguments: &[ArrayId], bound: Option<u64>) -> Result<Taping> {
         let bases = arguments.iter().map(|&array| recorder.info(array).map(|info| info.base));
-        let tape = Shared::new(Tape::new(bases.collect::<Result<Vec<u64>>>()?));
+        let tape = Tape::new(bases.collect::<Result<Vec<u64>>>()?);
+        let tape = Shared::new(match bound {
+            Some(bound) => tape.within(Bounded::new(bound, None)),
+            None => tape,
+        });
         let number = recorder.begin_tape(tape.watcher(), arguments)?;
         Ok(Taping { recorder: recorder.clone(), tape, number, ended: false })
     }
@@ -53,7 +61,7 @@ impl Taping {
         }
         let depending = inputs.into_iter().map(|input| tape.depends(input.base.id).then_some(input)).collect();
         outputs.iter().for_each(|output| tape.start(output.base.id));
-        Ok((tape.segments.len(), depending))
+        Ok((tape.mark(), depending))
     }
 
     /// Ends the stretch. `results`: arrays whose derivatives will be asked for. `later`: the program may go on before they are, so
@@ -61,13 +69,17 @@ impl Taping {
     pub fn end(mut self, results: &[ArrayId], later: bool) -> Result<Pullback> {
         self.ended = true;
         self.recorder.end_tape(self.number)?;
-        let tape = self.tape.take_all();
+        let mut tape = self.tape.take_all();
         let owned = |id: ArrayId| Array::new(self.recorder.clone(), id);
         let arrays: HashMap<ArrayId, Array> = tape.arrays().map(|id| (id, owned(id))).collect();
+        let plan = tape.end();
         let results =
             results.iter().map(|&array| Window::of(&self.recorder, array)).collect::<Result<Vec<Window>>>()?;
         tape.check()?;
-        let mut pullback = Pullback { recorder: self.recorder.clone(), tape, bases: HashMap::new(), results };
+        let states = Mutex::new(Vec::new());
+        let recorder = self.recorder.clone();
+        let mut pullback =
+            Pullback { recorder, tape, bases: HashMap::new(), states, results, plan, shared: Vec::new() };
         pullback.own(arrays, later)?;
         Ok(pullback)
     }
@@ -118,13 +130,34 @@ pub struct Pullback {
     tape: Tape,
     /// What holds the values that the tape needs, by the bases of the program.
     bases: HashMap<u64, Arc<Array>>,
+    /// States of a program that runs again, with their units.
+    states: Mutex<Vec<(usize, Values<Arc<Array>>)>>,
     results: Vec<Window>,
+    plan: Option<Plan>,
+    /// Arrays of states that the program has, too.
+    shared: Vec<Arc<Arc<Array>>>,
 }
 
 /// A way back through a stretch.
 pub struct Way {
     progress: Progress<Arc<Array>>,
+    /// For a program that runs again.
+    rewind: Option<Rewind<Arc<Array>>>,
+    /// Grids of fewer elements are added to box by box.
     least: i64,
+}
+
+/// From how many elements on a grid is added to in one pass: none with `BH_ADJOINTS=boxes`, which switches that off.
+fn least() -> i64 {
+    let is_off = environment::variable("BH_ADJOINTS").is_some_and(|value| value == "boxes");
+    if is_off { i64::MAX } else { LEAST }
+}
+
+impl Way {
+    /// How many units have run again so far, without those before their own adjoints.
+    pub fn runs(&self) -> u64 {
+        self.rewind.as_ref().map_or(0, |rewind| rewind.runs)
+    }
 }
 
 impl Pullback {
@@ -133,16 +166,45 @@ impl Pullback {
         let held = self.tape.held.iter().filter_map(|(&base, &array)| Some((base, array?)));
         let saved = self.tape.saved.iter().filter_map(|saved| Some((saved.base, saved.array?)));
         for (base, id) in held.chain(saved) {
-            let Some(mut array) = arrays.remove(&id) else { continue };
-            if later && !self.recorder.is_only_handle(id)? {
-                let dtype = self.recorder.info(id)?.dtype;
-                let inputs = [Input::Array(id)];
-                let copy = self.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &inputs, Location::UNKNOWN)?;
-                array = Array::new(self.recorder.clone(), copy);
-            }
-            self.bases.insert(base, Arc::new(array));
+            let Some(array) = arrays.remove(&id) else { continue };
+            self.bases.insert(base, Arc::new(self.safe(array, later)?.0));
         }
+        let Some(bounded) = self.tape.bounded.as_ref().filter(|bounded| !bounded.keeps_all) else { return Ok(()) };
+        let mut known: HashMap<ArrayId, Arc<Arc<Array>>> = HashMap::new();
+        let mut states = Vec::new();
+        for (at, state) in bounded.history.states.iter().enumerate() {
+            let mut values = Values::new();
+            for (base, id) in bounded.history.state(at) {
+                if let Some(array) = arrays.remove(&id) {
+                    let (array, is_shared) = self.safe(array, later)?;
+                    let array = Arc::new(Arc::new(array));
+                    // A second owner keeps what the program has from being written.
+                    self.shared.extend(is_shared.then(|| array.clone()));
+                    known.insert(id, array);
+                }
+                values.extend(known.get(&id).map(|array| (base.id, (base, array.clone()))));
+            }
+            states.push((state.unit, values));
+        }
+        self.states = Mutex::new(states);
         Ok(())
+    }
+
+    /// An array whose values stay: a copy, if the program may go on before they are read. Does the program have it, too?
+    fn safe(&self, array: Array, later: bool) -> Result<(Array, bool)> {
+        let is_shared = !self.recorder.is_only_handle(array.id())?;
+        if !later || !is_shared {
+            return Ok((array, is_shared));
+        }
+        let dtype = self.recorder.info(array.id())?.dtype;
+        let inputs = [Input::Array(array.id())];
+        let copy = self.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &inputs, Location::UNKNOWN)?;
+        Ok((Array::new(self.recorder.clone(), copy), false))
+    }
+
+    /// What the derivative does with its memory, if there is a bound.
+    pub fn plan(&self) -> Option<Plan> {
+        self.plan
     }
 
     /// Has the stretch changed the argument that was on this base?
@@ -150,14 +212,14 @@ impl Pullback {
         self.tape.has_written(base)
     }
 
-    /// Begins a way back with adjoints of all results in their order, which have the types and shapes of the results. `gathers`: flows
-    /// into shifted boxes of one grid are added in one pass.
-    pub fn begin(&self, adjoints: &[ArrayId], gathers: bool) -> Result<Way> {
+    /// Begins a way back with adjoints of all results in their order, which have the types and shapes of the results. `once`: there is
+    /// no other way back, so that values may go as they are used.
+    pub fn begin(&self, adjoints: &[ArrayId], once: bool) -> Result<Way> {
         if adjoints.len() != self.results.len() {
             let text = format!("{} adjoints given for {} results", adjoints.len(), self.results.len());
             return Err(Error::new(status::ARGUMENT, text));
         }
-        let mut way = Way { progress: Progress::of(&self.tape), least: if gathers { LEAST } else { i64::MAX } };
+        let mut way = Way { progress: Progress::of(&self.tape), rewind: self.rewind(once), least: least() };
         for (result, &adjoint) in self.results.iter().zip(adjoints) {
             if self.tape.depends(result.base.id) {
                 self.add(&mut way, result, adjoint)?;
@@ -184,7 +246,18 @@ impl Pullback {
 
     /// Goes back to a place on the tape, as [`Taping::call`] returns it; 0 is its begin.
     pub fn run_to(&self, way: &mut Way, place: usize) -> Result<()> {
-        self.sweep(way, |sweep| sweep.run_to(place))
+        let (segments, units) = self.tape.place(place);
+        let Some(rewind) = &mut way.rewind else { return self.sweep(way, |sweep| sweep.run_to(segments)) };
+        let Some(bounded) = &self.tape.bounded else { return Ok(()) };
+        let mut emit = Emitter::new(&self.recorder);
+        rewind.run_to(&mut emit, &bounded.history, &mut way.progress, way.least, units)
+    }
+
+    fn rewind(&self, once: bool) -> Option<Rewind<Arc<Array>>> {
+        let bounded = self.tape.bounded.as_ref().filter(|bounded| !bounded.keeps_all)?;
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = if once { std::mem::take(&mut *states) } else { states.clone() };
+        Some(Rewind::new(states, bounded.history.units.len(), bounded.room(), once))
     }
 
     /// The adjoint of the whole of a base, flat, where the way is; `None` if no result depends on it. It is zero from here on.
@@ -284,6 +357,22 @@ impl Emit for Emitter {
         let outs = outs.iter().map(|out| self.window(out)).collect::<Result<Vec<Array>>>()?;
         let ids: Vec<ArrayId> = outs.iter().map(Array::id).collect();
         self.with_inputs(inputs, |inputs| self.recorder.call_extension(opcode, &ids, inputs, self.location()))
+    }
+
+    fn repeat(
+        &mut self,
+        tables: &BatchRef<'_>,
+        instr: &Instr,
+        outputs: &[Arc<Array>],
+        inputs: &[(u32, Arc<Array>)],
+    ) -> Result<()> {
+        let outputs: Vec<ArrayId> = outputs.iter().map(|array| array.id()).collect();
+        let inputs: Vec<(u32, ArrayId)> = inputs.iter().map(|(base, array)| (*base, array.id())).collect();
+        self.recorder.repeat(tables, instr, &outputs, &inputs)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.recorder.flush()
     }
 
     fn locate(&mut self, origin: Option<(&str, u32)>) {

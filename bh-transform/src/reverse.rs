@@ -11,7 +11,7 @@ use crate::emit::{Emit, Place, Value, contiguous, number, view};
 use crate::rules::expression::{Expression, Partial};
 use crate::rules::{Form, Needs, Rule};
 use crate::tape::{Segment, Step, Tape, is_whole, method, place_of, rule_of};
-use bh_bytecode::{Base, BatchRef, DType, Instr, Opcode, Operand, View};
+use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, View};
 use bh_core::Result;
 use std::collections::HashMap;
 
@@ -39,7 +39,12 @@ pub(crate) struct Progress<B> {
 impl<B> Progress<B> {
     /// A sweep that begins at the end of a tape.
     pub(crate) fn of(tape: &Tape) -> Progress<B> {
-        Progress { adjoints: HashMap::new(), older: HashMap::new(), segments: tape.segments.len() }
+        Progress::with(HashMap::new(), tape)
+    }
+
+    /// As [`Progress::of`], with adjoints that were found behind the tape.
+    pub(crate) fn with(adjoints: HashMap<u64, Adjoint<B>>, tape: &Tape) -> Progress<B> {
+        Progress { adjoints, older: HashMap::new(), segments: tape.segments.len() }
     }
 }
 
@@ -112,7 +117,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     fn step(&mut self, segment: &'a Segment, step: &Step) -> Result<()> {
-        let tables = segment.batch.as_ref();
+        let tables = Batch::as_ref(&segment.batch);
         let instr = &segment.batch.instrs[step.at as usize];
         let mut saves = Vec::with_capacity(step.saves.len());
         for &(position, saved) in &step.saves {
@@ -460,6 +465,6 @@ impl<'a, E: Emit> Sweep<'a, E> {
 }
 
 /// A value that the tape should have kept.
-fn lost() -> bh_core::Error {
+pub(crate) fn lost() -> bh_core::Error {
     bh_core::Error::new(bh_core::abi::status::HANDLE, "derivative: a value of the program was not kept")
 }

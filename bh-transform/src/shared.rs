@@ -2,7 +2,7 @@
 
 use bh_bytecode::Batch;
 use bh_core::Error;
-use bh_recorder::{ArrayId, Tape};
+use bh_recorder::{ArrayId, Ending, Tape};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The tape, from either of its ends.
@@ -31,6 +31,22 @@ impl<T: Tape + Default + 'static> Shared<T> {
 }
 
 impl<T: Tape + Default + 'static> Tape for Shared<T> {
+    fn followed(&self) -> Option<Vec<ArrayId>> {
+        self.lock().followed()
+    }
+
+    fn expect(&mut self, ending: Ending) {
+        self.lock().expect(ending);
+    }
+
+    fn release(&mut self) -> Vec<ArrayId> {
+        self.lock().release()
+    }
+
+    fn longest(&self) -> usize {
+        self.lock().longest()
+    }
+
     fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
         self.lock().take(batch)
     }

@@ -3,13 +3,15 @@
 //! A tape sees each batch before it runs. It follows which arrays depend on the arguments, notes which values the rules of the
 //! operations read, keeps the arrays that hold them, and has a view copied before the program overwrites such values in it.
 
+use crate::bounded::{Bounded, Plan};
 use crate::rules::{Form, Needs, Rule, programs, rule};
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::{ArrayId, Tape as _};
+use bh_recorder::{ArrayId, Ending, Tape as _};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// This many views of one base are taken as the whole of it.
 const MOST_VIEWS: usize = 64;
@@ -22,23 +24,33 @@ pub(crate) struct Tape {
     active: HashSet<u64>,
     /// New bases whose first values count as constant.
     stopped: HashSet<u64>,
+    /// Those of them that have got these values in the batch shown last.
+    first_written: Vec<u64>,
     /// Views of bases that rules read, in their present values.
     reads: HashMap<u64, Vec<View>>,
     /// Bases that reads or saved values need.
     pub(crate) held: HashMap<u64, Option<ArrayId>>,
     pub(crate) saved: Vec<Saved>,
+    /// What is to be copied before the instruction followed last.
+    pending: Vec<Pending>,
+    /// Bytes of what is held and saved.
+    bytes: u64,
     /// The bases of the arguments, and whether the program has written them.
     arguments: HashMap<u64, bool>,
     /// What the batch shown last needs of its bases.
     fresh: Vec<u64>,
-    /// Copies that were put into the batch shown last, by their bases there.
-    copies: Vec<u32>,
+    /// How many copies were put into the batch shown last.
+    copies: usize,
+    /// The places on the tape that were asked for: segments and units before them.
+    places: Vec<(usize, usize)>,
+    /// How much memory the tape may take, and how it does with that.
+    pub(crate) bounded: Option<Box<Bounded>>,
     error: Option<Error>,
 }
 
 /// A batch of the program, and its operations that matter.
 pub(crate) struct Segment {
-    pub(crate) batch: Batch,
+    pub(crate) batch: Arc<Batch>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -60,6 +72,14 @@ pub(crate) struct Saved {
     pub(crate) restored: bool,
 }
 
+/// A view that is to be copied before an instruction overwrites it, which has it as this operand.
+pub(crate) struct Pending {
+    pub(crate) saved: usize,
+    pub(crate) base: Base,
+    pub(crate) view: View,
+    pub(crate) operand: Operand,
+}
+
 /// The name of an extension method that an instruction calls.
 pub(crate) fn method<'a>(batch: &BatchRef<'a>, instr: &Instr) -> Option<&'a str> {
     if instr.opcode.is_extension() { batch.extension_name(instr.opcode) } else { None }
@@ -72,17 +92,8 @@ pub(crate) fn rule_of(batch: &BatchRef<'_>, instr: &Instr) -> Rule {
     let rule = rule(instr.opcode, method(batch, instr), numeric.unwrap_or(DType::Bool));
     match rule {
         Rule::Form(form) if form.is_factorization() && !is_determined(batch, instr, form) => Rule::Missing,
-        Rule::Form(form) if (form.is_factorization() || form == Form::Solve) && takes_stack(batch, instr) => {
-            Rule::Missing
-        }
         rule => rule,
     }
-}
-
-/// Is the first input a stack of matrices? Rules of linear algebra are those of one matrix.
-fn takes_stack(batch: &BatchRef<'_>, instr: &Instr) -> bool {
-    let matrix = instr.inputs().first().and_then(|&operand| place_of(batch, operand));
-    matrix.is_some_and(|(_, view)| view.rank() > 2)
 }
 
 fn is_determined(batch: &BatchRef<'_>, instr: &Instr, form: Form) -> bool {
@@ -107,39 +118,60 @@ pub(crate) fn is_whole(base: &Base, view: &View) -> bool {
 }
 
 impl bh_recorder::Tape for Tape {
+    fn followed(&self) -> Option<Vec<ArrayId>> {
+        let bounded = self.bounded.as_ref()?;
+        Some(bounded.history.followed().chain(self.own_arrays()).collect())
+    }
+
+    fn longest(&self) -> usize {
+        self.bounded.as_ref().map_or(usize::MAX, |bounded| bounded.history.longest())
+    }
+
+    fn expect(&mut self, ending: Ending) {
+        if let Some(bounded) = &mut self.bounded {
+            bounded.ending = ending;
+        }
+    }
+
+    fn release(&mut self) -> Vec<ArrayId> {
+        self.bounded.as_mut().map_or_else(Vec::new, |bounded| bounded.history.take_released())
+    }
+
     /// Takes a batch before it runs, and puts the copies of overwritten values into it. The bases of the copies are appended
     /// without identities. Returns the bases that have to be kept, by their places.
     fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
-        let original = batch.clone();
-        let tables = original.as_ref();
-        let mut steps = Vec::new();
-        batch.instrs.clear();
-        for (at, instr) in tables.instrs.iter().enumerate() {
-            if instr.opcode == Opcode::Discard {
-                self.forget(&tables, instr);
+        let original = Arc::new(batch.clone());
+        let copies = match self.bounded.take() {
+            Some(mut bounded) => {
+                let copies = self.take_bounded(&mut bounded, &original, batch);
+                self.bounded = Some(bounded);
+                copies
             }
-            let step = if instr.opcode.is_system() { None } else { self.follow(&tables, at as u32, batch) };
-            batch.instrs.push(*instr);
-            self.finish(&tables, instr, step, &mut steps);
-        }
-        let kept = |id: &u64| original.bases.iter().position(|base| base.id == *id).map(|at| at as u32);
-        let kept: Vec<u32> = std::mem::take(&mut self.fresh).iter().filter_map(kept).collect();
-        if !steps.is_empty() {
-            self.segments.push(Segment { batch: original, steps });
-        }
-        kept
+            None => self.take_all(&original, batch),
+        };
+        insert(batch, copies);
+        let asked = self.bounded.as_ref().map_or_else(Vec::new, |bounded| bounded.history.asks().0);
+        let place = |id: &u64| original.bases.iter().position(|base| base.id == *id).map(|at| at as u32);
+        self.fresh.iter().chain(&asked).filter_map(place).collect()
     }
 
     /// Takes the arrays of the batch shown last: of the bases to keep, and of the copies, in their order.
     fn receive(&mut self, kept: &[(u64, ArrayId)], made: &[(u64, ArrayId)]) {
-        for &(id, array) in kept {
-            self.held.insert(id, Some(array));
+        let mut kept = kept.iter().peekable();
+        for base in std::mem::take(&mut self.fresh) {
+            if let Some(&(id, array)) = kept.next_if(|(id, _)| *id == base) {
+                self.held.insert(id, Some(array));
+            }
         }
-        let first = self.saved.len() - self.copies.len();
-        for (saved, &(id, array)) in self.saved[first..].iter_mut().zip(made) {
+        let (own, others) = made.split_at(std::mem::take(&mut self.copies).min(made.len()));
+        let first = self.saved.len() - own.len();
+        for (saved, &(id, array)) in self.saved[first..].iter_mut().zip(own) {
             (saved.base, saved.array) = (id, Some(array));
         }
-        self.copies.clear();
+        if let Some(bounded) = &mut self.bounded {
+            let rest: Vec<(u64, ArrayId)> = kept.copied().collect();
+            bounded.history.receive(&rest, others);
+        }
     }
 
     /// Does the base depend on the arguments?
@@ -154,7 +186,8 @@ impl bh_recorder::Tape for Tape {
 
     /// Does the base hold values that the tape relies on, or that depend on the arguments?
     fn relies_on(&self, base: u64) -> bool {
-        self.depends(base) || self.held.contains_key(&base)
+        let runs_again = self.bounded.as_ref().is_some_and(|bounded| bounded.history.knows(base));
+        self.depends(base) || self.held.contains_key(&base) || runs_again
     }
 
     /// Notes why there can be no derivative.
@@ -190,9 +223,126 @@ impl Tape {
         self.error.clone().map_or(Ok(()), Err)
     }
 
+    /// Ends the program. Returns what its derivative does with its memory, if there is a bound.
+    pub(crate) fn end(&mut self) -> Option<Plan> {
+        let (bytes, bounded) = (self.bytes, self.bounded.as_mut()?);
+        bounded.history.end();
+        if let Err(error) = bounded.check(bytes) {
+            self.error.get_or_insert(error);
+        }
+        Some(bounded.plan(bytes))
+    }
+
     /// All arrays that the tape holds.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = ArrayId> {
+        self.own_arrays().chain(self.bounded.iter().flat_map(|bounded| bounded.history.arrays()))
+    }
+
+    /// The arrays with values that rules read.
+    fn own_arrays(&self) -> impl Iterator<Item = ArrayId> {
         self.held.values().copied().chain(self.saved.iter().map(|saved| saved.array)).flatten()
+    }
+
+    /// A tape of a part of a program that runs again: what depended on the arguments before it, and bases whose first values,
+    /// which it makes, count as constant.
+    pub(crate) fn again(active: &[u64], stopped: &[u64]) -> Tape {
+        let set = |ids: &[u64]| ids.iter().copied().collect();
+        Tape { active: set(active), stopped: set(stopped), ..Tape::default() }
+    }
+
+    /// A place on the tape, behind all that it has seen.
+    pub(crate) fn mark(&mut self) -> usize {
+        let active = self.snapshot();
+        let units = self.bounded.as_mut().map_or(0, |bounded| {
+            bounded.history.cut_here(active);
+            bounded.history.units.len() - 1
+        });
+        self.places.push((self.segments.len(), units));
+        self.places.len()
+    }
+
+    /// How many segments and units are before a place; the begin is place 0.
+    pub(crate) fn place(&self, place: usize) -> (usize, usize) {
+        place.checked_sub(1).and_then(|at| self.places.get(at)).copied().unwrap_or((0, 0))
+    }
+
+    /// The bases that depend on the arguments.
+    pub(crate) fn snapshot(&self) -> Arc<Vec<u64>> {
+        let mut active: Vec<u64> = self.active.iter().copied().collect();
+        active.sort_unstable();
+        Arc::new(active)
+    }
+
+    /// Bytes of what rules read, as far as it is noted.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Forgets all values that rules read, and what led to them. Returns the arrays that had them.
+    pub(crate) fn forget_values(&mut self) -> Vec<ArrayId> {
+        let arrays = self.own_arrays().collect();
+        self.segments.clear();
+        self.reads.clear();
+        self.held.clear();
+        self.saved.clear();
+        self.pending.clear();
+        self.fresh.clear();
+        (self.bytes, self.copies) = (0, 0);
+        arrays
+    }
+
+    /// Gives what depends on the arguments and what counts as constant the state of an earlier time.
+    pub(crate) fn go_back(&mut self, active: HashSet<u64>, stopped: HashSet<u64>) {
+        (self.active, self.stopped) = (active, stopped);
+    }
+
+    /// What [`Tape::go_back`] takes.
+    pub(crate) fn now(&self) -> (HashSet<u64>, HashSet<u64>) {
+        (self.active.clone(), self.stopped.clone())
+    }
+
+    /// Ends bases, of which nothing depends on the arguments any more.
+    pub(crate) fn end_bases(&mut self, bases: impl Iterator<Item = u64>) {
+        bases.for_each(|base| _ = self.active.remove(&base));
+    }
+
+    /// Bases that have got first values that count as constant since this was asked last.
+    pub(crate) fn take_first_written(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.first_written)
+    }
+
+    /// Follows a batch, whose values are kept. `before` is called with the place of each operation. Returns the copies to be made.
+    pub(crate) fn keep_all(
+        &mut self,
+        original: &Arc<Batch>,
+        batch: &mut Batch,
+        mut before: impl FnMut(&mut Tape, usize),
+    ) -> Inserts {
+        let tables = Batch::as_ref(original);
+        let (mut steps, mut copies) = (Vec::new(), Vec::new());
+        for (at, instr) in tables.instrs.iter().enumerate() {
+            before(self, at);
+            let step = self.follow(&tables, at as u32);
+            for pending in std::mem::take(&mut self.pending) {
+                let copy = insert_copy(batch, &pending.base, &pending.view, (pending.operand, instr.origin));
+                copies.push((at, copy));
+                self.copies += 1;
+            }
+            steps.extend(self.finish(&tables, instr, step));
+        }
+        if !steps.is_empty() {
+            self.segments.push(Segment { batch: original.clone(), steps });
+        }
+        copies
+    }
+
+    fn take_all(&mut self, original: &Arc<Batch>, batch: &mut Batch) -> Inserts {
+        self.keep_all(original, batch, |_, _| ())
+    }
+
+    /// What is to be copied before the instruction followed last.
+    pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
+        std::mem::take(&mut self.pending)
     }
 
     fn forget(&mut self, tables: &BatchRef<'_>, instr: &Instr) {
@@ -201,9 +351,15 @@ impl Tape {
         }
     }
 
-    /// Follows an operation up to where it writes. Puts copies of what it overwrites into the batch.
-    fn follow(&mut self, tables: &BatchRef<'_>, at: u32, batch: &mut Batch) -> Option<Step> {
+    /// Follows an operation up to where it writes.
+    pub(crate) fn follow(&mut self, tables: &BatchRef<'_>, at: u32) -> Option<Step> {
         let instr = &tables.instrs[at as usize];
+        if instr.opcode == Opcode::Discard {
+            self.forget(tables, instr);
+        }
+        if instr.opcode.is_system() {
+            return None;
+        }
         let outs: Vec<(Base, View)> = instr.outputs().iter().filter_map(|&out| place_of(tables, out)).collect();
         let needs = self.needs(tables, instr, &outs);
         let before: Vec<bool> = outs.iter().map(|out| self.is_read(out)).collect();
@@ -211,8 +367,7 @@ impl Tape {
         let mut saves = Vec::new();
         for (position, (out, restored)) in outs.iter().zip(before).enumerate() {
             if self.is_read(out) {
-                let from = instr.outputs()[position];
-                saves.push((position as u8, self.save(out, restored, (from, instr.origin), batch)));
+                saves.push((position as u8, self.save(out, restored, instr.outputs()[position])));
             }
             if let Some(written) = self.arguments.get_mut(&out.0.id) {
                 *written = true;
@@ -223,8 +378,8 @@ impl Tape {
     }
 
     /// Follows an operation from where it has written.
-    fn finish(&mut self, tables: &BatchRef<'_>, instr: &Instr, step: Option<Step>, steps: &mut Vec<Step>) {
-        let Some(step) = step else { return };
+    pub(crate) fn finish(&mut self, tables: &BatchRef<'_>, instr: &Instr, step: Option<Step>) -> Option<Step> {
+        let step = step?;
         for (position, &operand) in instr.outputs().iter().enumerate() {
             let Some((base, view)) = place_of(tables, operand) else { continue };
             if step.needs.flows != 0 && is_inexact(base.dtype()) {
@@ -236,7 +391,7 @@ impl Tape {
                 self.note_read(&base, view);
             }
         }
-        steps.push(step);
+        Some(step)
     }
 
     /// What the derivative of an operation reads.
@@ -248,8 +403,10 @@ impl Tape {
                 active |= 1 << position;
             }
         }
-        let stopped = outs.iter().filter(|(base, _)| self.stopped.remove(&base.id)).count() > 0;
-        if stopped || !outs.iter().any(|(base, _)| is_inexact(base.dtype())) {
+        let stopped = outs.iter().map(|(base, _)| base.id).filter(|base| self.stopped.remove(base));
+        let known = self.first_written.len();
+        self.first_written.extend(stopped);
+        if self.first_written.len() > known || !outs.iter().any(|(base, _)| is_inexact(base.dtype())) {
             active = 0;
         }
         let rule = rule_of(tables, instr);
@@ -290,6 +447,7 @@ impl Tape {
         if let std::collections::hash_map::Entry::Vacant(entry) = self.held.entry(base.id) {
             entry.insert(None);
             self.fresh.push(base.id);
+            self.bytes += base.bytes();
         }
     }
 
@@ -299,27 +457,45 @@ impl Tape {
         views.iter().any(|read| overlap(read, view) != Overlap::Disjoint)
     }
 
-    /// Puts a copy of a view, which the operand is, into the batch, and returns its place among the saved.
-    fn save(
-        &mut self,
-        (base, view): &(Base, View),
-        restored: bool,
-        (from, origin): (Operand, u32),
-        batch: &mut Batch,
-    ) -> u32 {
-        let copy = batch.push_base(Base { id: 0, len: view.len(), flags: 0, row_hint: 0, ..*base });
-        let to = batch.push_view(copy, &View::contiguous(view.shape()).unwrap_or_default());
-        batch.instrs.push(Instr { origin, ..Instr::new(Opcode::Copy, &[Operand::view(to), from]) });
-        self.copies.push(copy);
+    /// Lets a view, which the operand is, be copied. Returns its place among the saved.
+    fn save(&mut self, (base, view): &(Base, View), restored: bool, operand: Operand) -> u32 {
+        let saved = self.saved.len();
+        self.pending.push(Pending { saved, base: *base, view: *view, operand });
         self.saved.push(Saved { base: 0, array: None, restored });
+        self.bytes += Base { len: view.len(), ..*base }.bytes();
         if let Some(views) = self.reads.get_mut(&base.id) {
             views.retain(|read| read != view && !is_whole(base, view));
         }
-        self.saved.len() as u32 - 1
+        saved as u32
     }
 }
 
-fn keeps_elements(rule: Rule) -> bool {
+/// Instructions to be put before others, by the places of these.
+pub(crate) type Inserts = Vec<(usize, Instr)>;
+
+/// Appends a base for a copy of a view, which the operand is, to a batch. Returns the instruction that copies.
+pub(crate) fn insert_copy(batch: &mut Batch, base: &Base, view: &View, (from, origin): (Operand, u32)) -> Instr {
+    let copy = batch.push_base(Base { id: 0, len: view.len(), flags: 0, row_hint: 0, ..*base });
+    let to = batch.push_view(copy, &View::contiguous(view.shape()).unwrap_or_default());
+    Instr { origin, ..Instr::new(Opcode::Copy, &[Operand::view(to), from]) }
+}
+
+/// Puts instructions before others, in their order.
+fn insert(batch: &mut Batch, mut inserts: Inserts) {
+    if inserts.is_empty() {
+        return;
+    }
+    inserts.sort_by_key(|(at, _)| *at);
+    let mut inserts = inserts.into_iter().peekable();
+    for (at, instr) in std::mem::take(&mut batch.instrs).into_iter().enumerate() {
+        while let Some((_, copy)) = inserts.next_if(|(before, _)| *before == at) {
+            batch.instrs.push(copy);
+        }
+        batch.instrs.push(instr);
+    }
+}
+
+pub(crate) fn keeps_elements(rule: Rule) -> bool {
     matches!(rule, Rule::Form(form) if form.keeps_elements())
 }
 

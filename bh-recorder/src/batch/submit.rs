@@ -122,17 +122,17 @@ impl State {
         let running = self.running.as_ref()?;
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
+        let longest = self.tapes.limit(options.max_instructions);
         let full = bytes >= if limit::is_short(instructions) { running.step_bytes } else { options.max_bytes };
-        if instructions < limit::shortest(options.max_instructions) && !full {
+        if instructions < limit::shortest(longest) && !full {
             return None;
         }
-        let repeats = self.builder.period.found().is_some_and(|period| period < options.max_instructions as u64);
-        let most = limit::limit(instructions, self.builder.work_bytes, repeats, options.max_instructions);
+        let repeats = self.builder.period.found().is_some_and(|period| period < longest as u64);
+        let most = limit::limit(instructions, self.builder.work_bytes, repeats, longest);
         if instructions < most && !full {
             return None;
         }
-        let over = instructions >= 2 * options.max_instructions
-            || bytes >= running.step_bytes.max(options.max_bytes.saturating_mul(2));
+        let over = instructions >= 2 * longest || bytes >= running.step_bytes.max(options.max_bytes.saturating_mul(2));
         let period = &self.builder.period;
         let found = period.found().filter(|_| repeats);
         let looping = match period.found() {

@@ -9,12 +9,31 @@ use crate::batch::builder::Builder;
 use crate::state::State;
 use crate::{ArrayId, Recorder};
 use bh_bytecode::batch::NO_SLOT;
-use bh_bytecode::{Base, Batch, base_flags};
+use bh_bytecode::{Base, Batch, Instr, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
+use std::collections::HashMap;
 
 /// What sees the batches of a context. It is called under the recorder's lock, and must not call the recorder.
 pub trait Tape: Send {
+    /// Arrays whose ends the tape follows; `None` if it follows none. Where there are some, [`Tape::expect`] comes before each batch.
+    fn followed(&self) -> Option<Vec<ArrayId>> {
+        None
+    }
+
+    /// Hears what ends with the batch shown next.
+    fn expect(&mut self, _ending: Ending) {}
+
+    /// Hands out arrays of the tape's that end behind the batch shown last.
+    fn release(&mut self) -> Vec<ArrayId> {
+        Vec::new()
+    }
+
+    /// The most operations that the next batch may have.
+    fn longest(&self) -> usize {
+        usize::MAX
+    }
+
     /// Looks at a batch that is complete but for the ends of some arrays, and puts operations into it, before, between or behind
     /// its own. New bases are appended with identity 0, and have to be written as a whole before they are read. Returns the
     /// bases that have to be kept, by their places in the batch.
@@ -37,6 +56,15 @@ pub trait Tape: Send {
     fn fail(&mut self, error: Error);
 }
 
+/// What a program has no handles on any more.
+#[derive(Debug, Default)]
+pub struct Ending {
+    /// For each base of a batch: does it end with the batch, but for the tape's own handles?
+    pub bases: Vec<bool>,
+    /// Arrays of the tape's, of those that it follows, that have the only handles of their bases.
+    pub alone: Vec<ArrayId>,
+}
+
 /// The tapes of a context, the innermost last.
 #[derive(Default)]
 pub(crate) struct Tapes {
@@ -45,11 +73,24 @@ pub(crate) struct Tapes {
     last: u64,
     /// Handles of arrays that end behind the batch under construction.
     ending: Vec<u32>,
+    /// The most operations of the batch under construction; 0 if no tape says so.
+    longest: usize,
 }
 
 impl Tapes {
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// The most operations of the batch under construction, where a batch has this many at most.
+    #[inline]
+    pub(crate) fn limit(&self, most: usize) -> usize {
+        if self.longest == 0 { most } else { most.min(self.longest) }
+    }
+
+    fn ask_limit(&mut self) {
+        let least = self.all.iter().map(|(_, tape)| tape.longest()).min();
+        self.longest = least.filter(|&least| least < usize::MAX).map_or(0, |least| least.max(1));
     }
 }
 
@@ -67,6 +108,7 @@ impl Recorder {
         state.tapes.last += 1;
         let number = state.tapes.last;
         state.tapes.all.push((number, tape));
+        state.tapes.ask_limit();
         drop(state);
         submitted.drive().inspect_err(|_| _ = self.end_tape(number))?;
         Ok(number)
@@ -78,6 +120,7 @@ impl Recorder {
         let submitted = state.submit();
         state.end_arrays();
         state.tapes.all.retain(|&(other, _)| other != number);
+        state.tapes.ask_limit();
         drop(state);
         submitted?.drive()
     }
@@ -148,6 +191,9 @@ impl State {
         let mut all = std::mem::take(&mut self.tapes.all);
         for (_, tape) in all.iter_mut().rev() {
             let known = (self.builder.batch.bases.len(), self.builder.batch.views.len());
+            if let Some(followed) = tape.followed() {
+                tape.expect(self.ending(&followed));
+            }
             let kept = tape.take(&mut self.builder.batch);
             self.builder.signed = false;
             let answer = self.keep_bases(&kept).and_then(|kept| Ok((kept, self.make_bases(known)?)));
@@ -155,9 +201,38 @@ impl State {
                 Ok((kept, made)) => tape.receive(&kept, &made),
                 Err(error) => tape.fail(error),
             }
+            for array in tape.release() {
+                let handle = self.find(array);
+                self.tapes.ending.extend(handle);
+            }
         }
+        let first = self.builder.batch.instrs.len();
         self.end_arrays();
+        self.builder.place_ends(first);
         self.tapes.all = all;
+        self.tapes.ask_limit();
+    }
+
+    /// What the program has no handles on behind the batch under construction. `followed`: arrays of the tape that asks.
+    fn ending(&self, followed: &[ArrayId]) -> Ending {
+        let mut own: HashMap<u32, u32> = HashMap::new();
+        let of = |handle: u32| self.handles.at(handle).base;
+        let followed: Vec<(ArrayId, u32)> =
+            followed.iter().filter_map(|&array| Some((array, of(self.find(array).ok()?)))).collect();
+        let leaving = self.tapes.ending.iter().map(|&handle| of(handle));
+        followed.iter().map(|&(_, place)| place).chain(leaving).for_each(|place| *own.entry(place).or_default() += 1);
+        let is_alone = |place: u32| {
+            let entry = self.bases.at(place);
+            entry.maps == 0 && entry.references <= own.get(&place).copied().unwrap_or(0)
+        };
+        let batch = &self.builder.batch;
+        let ends = |(base, &place): (&Base, &u32)| {
+            base.has(base_flags::DIES) || (self.bases.at(place).base.id == base.id && is_alone(place))
+        };
+        Ending {
+            bases: batch.bases.iter().zip(&self.builder.places).map(ends).collect(),
+            alone: followed.into_iter().filter(|&(_, place)| is_alone(place)).map(|(array, _)| array).collect(),
+        }
     }
 
     /// Ends the arrays whose last handles went while there were tapes.
@@ -210,6 +285,31 @@ impl State {
 }
 
 impl Builder {
+    /// Puts the ends of bases, which the instructions from `first` on are, behind the last uses of these bases.
+    fn place_ends(&mut self, first: usize) {
+        let Batch { instrs, views, .. } = &mut self.batch;
+        let ends = instrs.split_off(first);
+        if ends.is_empty() {
+            return;
+        }
+        let base_of = |operand: &Operand| operand.as_view().map(|view| views[view as usize].base);
+        let mut behind: HashMap<u32, usize> = HashMap::new();
+        for (at, instr) in instrs.iter().enumerate() {
+            instr.operands().iter().filter_map(base_of).for_each(|base| _ = behind.insert(base, at + 1));
+        }
+        let place = |end: &Instr| end.operands().first().and_then(base_of).and_then(|base| behind.get(&base).copied());
+        let mut ends: Vec<(usize, Instr)> = ends.into_iter().map(|end| (place(&end).unwrap_or(0), end)).collect();
+        ends.sort_by_key(|(place, _)| *place);
+        let mut ends = ends.into_iter().peekable();
+        for (at, instr) in std::mem::take(instrs).into_iter().enumerate() {
+            while let Some((_, end)) = ends.next_if(|(place, _)| *place == at) {
+                instrs.push(end);
+            }
+            instrs.push(instr);
+        }
+        instrs.extend(ends.map(|(_, end)| end));
+    }
+
     /// Takes appended bases and views out of the batch again, with all operations on them.
     fn drop_appended(&mut self, bases: usize, views: usize) {
         let is_old = |view: u32| (view as usize) < views;

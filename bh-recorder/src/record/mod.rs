@@ -10,6 +10,7 @@ pub(crate) mod location;
 pub(crate) mod operate;
 pub(crate) mod order;
 pub(crate) mod power;
+mod repeat;
 pub(crate) mod result;
 pub(crate) mod special;
 

@@ -7,9 +7,11 @@
 //!
 //! Factors of equal eigenvalues or singular values are not unique, and a function that depends on the choice has no derivative.
 //! A difference of zero between them counts as if it had no share.
+//!
+//! All of it is said of one matrix, and done for the matrices of a stack, which are the last two axes of its operands.
 
 use super::Form;
-use crate::emit::{Emit, Place, Value, number};
+use crate::emit::{Emit, Place, Value, number, view_error};
 use crate::reverse::{Call, Sweep};
 use crate::tape::place_of;
 use bh_bytecode::{DType, Opcode};
@@ -40,7 +42,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let (packed, order) = match calls[0].instr.outputs().len() {
             1 => {
                 let a = self.input_place(&calls[0], 0)?;
-                let (packed, order) = (self.fresh(dtype, shape)?, self.fresh(DType::I64, &shape[..1])?);
+                let (packed, order) = (self.fresh(dtype, shape)?, self.fresh(DType::I64, &shape[..shape.len() - 1])?);
                 self.emit.call("lu", &[&packed, &order], &[a.into()])?;
                 (packed, order)
             }
@@ -60,10 +62,16 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let x = self.over_adjoint(&x, &high)?;
         let x = self.solved(&low_turned, &x)?;
         // Row i of P·A is row order[i] of A.
-        let rows = order.new_axis(1)?;
-        let (size, columns) = (number(shape[0] as f64, DType::I64), self.numbers(1, shape, 1)?);
+        let (rows, last) = (order.as_columns()?, shape.len() - 1);
+        let (size, columns) = (number(shape[last] as f64, DType::I64), self.numbers(last, shape, 1)?);
         let index = self.both(Opcode::Multiply, rows.into(), size, DType::I64, shape)?;
-        let index = self.both(Opcode::Add, index, columns.into(), DType::I64, shape)?;
+        let mut index = self.both(Opcode::Add, index, columns.into(), DType::I64, shape)?;
+        let mut step = shape[last] * shape[last];
+        for axis in (0..last - 1).rev() {
+            let matrices = self.numbers(axis, shape, step)?;
+            index = self.both(Opcode::Add, index, matrices.into(), DType::I64, shape)?;
+            step *= shape[axis];
+        }
         let flow = self.full(0.0, dtype, shape)?;
         self.emit.operate(Opcode::Scatter, 0, &flow, &[x.into(), index])?;
         Ok(flow)
@@ -90,7 +98,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     fn qr(&mut self, calls: &[Call<'a, E::Base>]) -> Result<Place<E::Base>> {
         let (q, r) = (self.written(&calls[0], 0)?, self.written(&calls[0], 1)?);
         let (mut of_q, of_r) = (self.cotangent(calls, 0)?, self.cotangent(calls, 1)?);
-        let (dtype, size, columns) = (q.dtype, r.shape()[0], r.shape()[1]);
+        let (dtype, [size, columns]) = (q.dtype, r.extents());
         let (left, of_left) = (r.columns(0, size)?, of_r.columns(0, size)?);
         if columns > size {
             let (right, of_right) = (r.columns(size, columns)?, of_r.columns(size, columns)?);
@@ -102,9 +110,9 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let (q_turned, r_turned) = (self.adjoint_matrix(&q)?, self.adjoint_matrix(&left)?);
         let (first, second) = (self.times(&of_left, &r_turned)?, self.times(&q_turned, &of_q)?);
         let both = self.combined(Opcode::Subtract, &first, &second)?;
-        let shape = [size, size];
-        let strict = self.triangle(&shape, true)?;
-        let upper = self.choose(&strict, number(0.0, dtype), both.into(), dtype, &shape)?;
+        let shape = both.view;
+        let strict = self.triangle(shape.shape(), true)?;
+        let upper = self.choose(&strict, number(0.0, dtype), both.into(), dtype, shape.shape())?;
         self.halve(&upper.diagonal()?)?;
         let lower = self.adjoint_matrix(&upper)?;
         let whole = self.combined(Opcode::Add, &upper, &lower)?;
@@ -114,7 +122,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         if columns == size {
             return Ok(square);
         }
-        let flow = self.fresh(dtype, &[q.shape()[0], columns])?;
+        let flow = self.fresh(dtype, &with_extents(q.shape(), [q.extents()[0], columns]))?;
         self.emit.operate(Opcode::Copy, 0, &flow.columns(0, size)?, &[square.into()])?;
         let right = self.times(&q, &of_r.columns(size, columns)?)?;
         self.emit.operate(Opcode::Copy, 0, &flow.columns(size, columns)?, &[right.into()])?;
@@ -131,7 +139,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
             true => {
                 let of_vectors = self.cotangent(calls, 1)?;
                 let inner = self.times(&turned, &of_vectors)?;
-                let (columns, rows) = (values.new_axis(0)?, values.new_axis(1)?);
+                let (columns, rows) = (values.as_rows()?, values.as_columns()?);
                 let apart = self.both(Opcode::Subtract, columns.into(), rows.into(), values.dtype, shape)?;
                 let apart = self.inverse_or_zero(apart, values.dtype, shape)?;
                 let apart = self.in_type(apart, values.dtype, dtype, shape)?;
@@ -158,16 +166,16 @@ impl<'a, E: Emit> Sweep<'a, E> {
             true => {
                 let of_vectors = self.cotangent(calls, 1)?;
                 let inner = self.times(&turned, &of_vectors)?;
-                let (real, length) = (dtype.real_part(), &shape[..1]);
+                let (real, length) = (dtype.real_part(), &shape[..shape.len() - 1]);
                 let parts = self.of(Opcode::Real, 0, &[inner.diagonal()?.into()], real, length)?;
                 let parts = self.in_type(parts, real, dtype, length)?;
-                let parts = self.place(parts, dtype, length)?.new_axis(0)?;
+                let parts = self.place(parts, dtype, length)?.as_rows()?;
                 let along = self.both(Opcode::Multiply, vectors.clone().into(), parts.into(), dtype, shape)?;
                 let along = self.place(along, dtype, shape)?;
                 let along = self.times(&turned, &along)?;
                 let across = self.combined(Opcode::Subtract, &inner, &along)?;
                 let values = self.conjugate(&values)?;
-                let (columns, rows) = (values.new_axis(0)?, values.new_axis(1)?);
+                let (columns, rows) = (values.as_rows()?, values.as_columns()?);
                 let apart = self.both(Opcode::Subtract, columns.into(), rows.into(), dtype, shape)?;
                 let apart = self.inverse_or_zero(apart, dtype, shape)?;
                 let inner = self.both(Opcode::Multiply, across.into(), apart, dtype, shape)?;
@@ -188,7 +196,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         }
         let a = self.input_place(call, 0)?;
         let (dtype, matrix) = (if method == "eig" { call.dtype() } else { a.dtype }, a.view);
-        let values = self.fresh(call.dtype(), &matrix.shape()[..1])?;
+        let values = self.fresh(call.dtype(), &matrix.shape()[..matrix.rank() - 1])?;
         let vectors = self.fresh(dtype, matrix.shape())?;
         self.emit.call(method, &[&values, &vectors], &[a.into()])?;
         Ok([values, vectors])
@@ -199,21 +207,22 @@ impl<'a, E: Emit> Sweep<'a, E> {
     fn svd(&mut self, calls: &[Call<'a, E::Base>]) -> Result<Place<E::Base>> {
         let only_values = calls[0].instr.outputs().len() == 1;
         let [left, values, right] = self.singular(&calls[0])?;
-        let (dtype, count) = (left.dtype, values.shape()[0]);
-        let shape = [count, count];
+        let (dtype, line) = (left.dtype, values.view);
+        let (line, count) = (line.shape(), left.extents()[1]);
+        let shape = with_extents(left.shape(), [count, count]);
         let inner = self.full(0.0, dtype, &shape)?;
         let mut outer = Vec::new();
         if !only_values {
             let (of_left, of_right) = (self.cotangent(calls, 0)?, self.cotangent(calls, 2)?);
-            let scale = self.in_type(values.clone().into(), values.dtype, dtype, &[count])?;
-            let scale = self.place(scale, dtype, &[count])?;
-            let (columns, rows) = (scale.new_axis(0)?, scale.new_axis(1)?);
+            let scale = self.in_type(values.clone().into(), values.dtype, dtype, line)?;
+            let scale = self.place(scale, dtype, line)?;
+            let (columns, rows) = (scale.as_rows()?, scale.as_columns()?);
             let squares = self.combined(Opcode::Multiply, &scale, &scale)?;
-            let (after, before) = (squares.new_axis(0)?.into(), squares.new_axis(1)?.into());
+            let (after, before) = (squares.as_rows()?.into(), squares.as_columns()?.into());
             let apart = self.both(Opcode::Subtract, after, before, dtype, &shape)?;
             let apart = self.inverse_or_zero(apart, dtype, &shape)?;
-            let inverse = self.inverse_or_zero(scale.clone().into(), dtype, &[count])?;
-            let inverse = self.place(inverse, dtype, &[count])?;
+            let inverse = self.inverse_or_zero(scale.clone().into(), dtype, line)?;
+            let inverse = self.place(inverse, dtype, line)?;
             let (left_turned, right_turned) = (self.adjoint_matrix(&left)?, self.adjoint_matrix(&right)?);
             // W(Uᴴ·G_U), and half of its diagonal, which is imaginary, over S.
             let projected = self.times(&left_turned, &of_left)?;
@@ -223,8 +232,8 @@ impl<'a, E: Emit> Sweep<'a, E> {
             self.emit.operate(Opcode::Copy, 0, &inner, &[term])?;
             if dtype.is_complex() {
                 let phase =
-                    self.both(Opcode::Multiply, skew.diagonal()?.into(), inverse.clone().into(), dtype, &[count])?;
-                let half = self.both(Opcode::Multiply, phase, number(0.5, dtype), dtype, &[count])?;
+                    self.both(Opcode::Multiply, skew.diagonal()?.into(), inverse.clone().into(), dtype, line)?;
+                let half = self.both(Opcode::Multiply, phase, number(0.5, dtype), dtype, line)?;
                 self.add_to(&inner.diagonal()?, half)?;
             }
             let of_right_turned = self.adjoint_matrix(&of_right)?;
@@ -233,17 +242,17 @@ impl<'a, E: Emit> Sweep<'a, E> {
             let term = self.both(Opcode::Multiply, skew.into(), apart, dtype, &shape)?;
             let term = self.both(Opcode::Multiply, term, rows.into(), dtype, &shape)?;
             self.add_to(&inner, term)?;
-            if left.shape()[0] > count {
+            if left.extents()[0] > count {
                 let along = self.times(&left, &projected)?;
                 let across = self.combined(Opcode::Subtract, &of_left, &along)?;
-                let across = self.combined(Opcode::Multiply, &across, &inverse.new_axis(0)?)?;
+                let across = self.combined(Opcode::Multiply, &across, &inverse.as_rows()?)?;
                 outer.push(self.times(&across, &right)?);
             }
-            if right.shape()[1] > count {
+            if right.extents()[1] > count {
                 let along = self.times(&of_right, &right_turned)?;
                 let along = self.times(&along, &right)?;
                 let across = self.combined(Opcode::Subtract, &of_right, &along)?;
-                let across = self.combined(Opcode::Multiply, &across, &inverse.new_axis(1)?)?;
+                let across = self.combined(Opcode::Multiply, &across, &inverse.as_columns()?)?;
                 outer.push(self.times(&left, &across)?);
             }
         }
@@ -263,10 +272,11 @@ impl<'a, E: Emit> Sweep<'a, E> {
             return Ok([self.written(call, 0)?, self.written(call, 1)?, self.written(call, 2)?]);
         }
         let a = self.input_place(call, 0)?;
-        let (dtype, rows, columns) = (a.dtype, a.shape()[0], a.shape()[1]);
-        let count = rows.min(columns);
-        let values = self.fresh(call.dtype(), &[count])?;
-        let (left, right) = (self.fresh(dtype, &[rows, count])?, self.fresh(dtype, &[count, columns])?);
+        let (dtype, [rows, columns]) = (a.dtype, a.extents());
+        let (count, rank) = (rows.min(columns), a.view.rank());
+        let (left, right) = (with_extents(a.shape(), [rows, count]), with_extents(a.shape(), [count, columns]));
+        let values = self.fresh(call.dtype(), &right[..rank - 1])?;
+        let (left, right) = (self.fresh(dtype, &left)?, self.fresh(dtype, &right)?);
         self.emit.call("svd", &[&left, &values, &right], &[a.into()])?;
         Ok([left, values, right])
     }
@@ -297,11 +307,26 @@ impl<'a, E: Emit> Sweep<'a, E> {
         self.conjugate(&turned)
     }
 
-    /// The matrix product.
-    fn times(&mut self, a: &Place<E::Base>, b: &Place<E::Base>) -> Result<Place<E::Base>> {
-        let shape = [a.shape()[0], b.shape()[1]];
-        let value = self.method("matmul", &[a, b], &shape)?;
-        self.place(value, a.dtype, &shape)
+    /// The matrix product; of stacks, that of each matrix with its partner.
+    pub(crate) fn times(&mut self, a: &Place<E::Base>, b: &Place<E::Base>) -> Result<Place<E::Base>> {
+        let ([rows, inner], [_, columns]) = (a.extents(), b.extents());
+        let shape = with_extents(a.shape(), [rows, columns]);
+        let rank = shape.len();
+        if rank == 2 {
+            let value = self.method("matmul", &[a, b], &shape)?;
+            return self.place(value, a.dtype, &shape);
+        }
+        // Sums along the last axis of products over rows, columns and that.
+        let mut all = shape.clone();
+        all.push(inner);
+        let wide = |place: &Place<E::Base>, at: usize| -> Result<Place<E::Base>> {
+            let place = place.new_axis(at)?;
+            Ok(place.with(place.view.broadcast_to(&all).map_err(view_error)?.canonical()))
+        };
+        let (left, right) = (wide(a, rank - 1)?, wide(&b.transposed()?, rank - 2)?);
+        let product = self.fresh(a.dtype, &shape)?;
+        self.emit.operate(Opcode::Contract, 1 << rank, &product, &[left.into(), right.into()])?;
+        Ok(product)
     }
 
     /// a⁻¹·b.
@@ -356,7 +381,8 @@ impl<'a, E: Emit> Sweep<'a, E> {
 
     /// Where a matrix has its lower triangle: with its diagonal, or strictly below it.
     fn triangle(&mut self, shape: &[i64], strict: bool) -> Result<Value<E::Base>> {
-        let (rows, columns) = (self.numbers(0, shape, 1)?, self.numbers(1, shape, 1)?);
+        let last = shape.len() - 1;
+        let (rows, columns) = (self.numbers(last - 1, shape, 1)?, self.numbers(last, shape, 1)?);
         let opcode = if strict { Opcode::Greater } else { Opcode::GreaterEqual };
         self.both(opcode, rows.into(), columns.into(), DType::Bool, shape)
     }
@@ -382,4 +408,11 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let inverse = self.both(Opcode::Divide, one, divisor, dtype, shape)?;
         self.of(Opcode::Where, 0, &[is_zero, zero, inverse], dtype, shape)
     }
+}
+
+/// The shape of a stack with matrices of these extents instead of its own.
+fn with_extents(shape: &[i64], extents: [i64; 2]) -> Vec<i64> {
+    let mut all = shape[..shape.len() - 2].to_vec();
+    all.extend(extents);
+    all
 }

@@ -46,11 +46,11 @@ impl<'a, E: Emit> Sweep<'a, E> {
             let x = self.output(call)?;
             let minus = self.both(Opcode::Multiply, y.clone().into(), number(-1.0, dtype), dtype, view.shape())?;
             let minus = self.place(minus, dtype, view.shape())?;
-            let flow = if view.rank() == 1 {
-                let (column, row) = (minus.new_axis(1)?.into(), x.new_axis(0)?.into());
+            let flow = if view.rank() < matrix.rank() {
+                let (column, row) = (minus.as_columns()?.into(), x.as_rows()?.into());
                 self.both(Opcode::Multiply, column, row, dtype, matrix.shape())?
             } else {
-                self.method("matmul", &[&minus, &x.transposed()?], matrix.shape())?
+                self.times(&minus, &x.transposed()?)?.into()
             };
             self.flow(call, 0, flow, kept)?;
         }

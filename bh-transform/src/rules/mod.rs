@@ -294,11 +294,11 @@ impl Form {
 
     /// Has a factorization with these shapes a derivative? Columns that complete a factor to a square are not determined.
     pub(crate) fn is_determined(self, outputs: &[View], input: &View) -> bool {
-        let shorter = input.shape().iter().min();
+        let shorter = input.shape().iter().rev().take(2).min();
         match self {
             Form::Qr => outputs[0].shape().last() == shorter,
             Form::Svd if outputs.len() > 1 => {
-                outputs[0].shape().last() == shorter && outputs[2].shape().first() == shorter
+                outputs[0].shape().last() == shorter && outputs[2].shape().iter().rev().nth(1) == shorter
             }
             _ => true,
         }

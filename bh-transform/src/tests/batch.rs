@@ -4,10 +4,11 @@ use crate::emit::{Emit, Place, Value, contiguous};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::view::overlap;
-use bh_bytecode::{Base, Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, View};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, View};
 use bh_core::Result;
 use bh_core::abi::status;
-use bh_recorder::{ArrayId, Tape};
+use bh_recorder::{ArrayId, Ending, Tape};
+use std::collections::HashSet;
 
 /// Records into a batch. Bases are known by their identities.
 pub(super) struct Builder {
@@ -98,6 +99,33 @@ impl Emit for Builder {
         Err(bh_core::Error::new(status::UNSUPPORTED, format!("{method}: the interpreter has no methods")))
     }
 
+    fn repeat(&mut self, tables: &BatchRef<'_>, instr: &Instr, outputs: &[u64], inputs: &[(u32, u64)]) -> Result<()> {
+        let mut operands = Vec::new();
+        for (position, operand) in instr.operands().iter().enumerate() {
+            operands.push(match operand.as_view() {
+                None => {
+                    let at = operand.as_constant().expect("operands are views or constants");
+                    Operand::constant(self.batch.push_constant(tables.constants[at as usize]))
+                }
+                Some(view) if tables.views[view as usize].base == NO_BASE => {
+                    Operand::view(self.batch.push_view(NO_BASE, &tables.view(view)))
+                }
+                Some(view) => {
+                    let input = || inputs.iter().find(|(base, _)| *base == tables.views[view as usize].base);
+                    let base = outputs.get(position).copied().or_else(|| Some(input()?.1));
+                    self.view(base.expect("the base has an array"), &tables.view(view))
+                }
+            });
+        }
+        let repeated = Instr::new(instr.opcode, &operands);
+        self.batch.push_instr(Instr { param: instr.param, order: instr.order, ..repeated });
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn locate(&mut self, _: Option<(&str, u32)>) {}
 }
 
@@ -109,13 +137,31 @@ fn overlaps(input: &Place<u64>, out: &Place<u64>, elementwise: bool) -> bool {
     }
 }
 
-/// Shows a tape all batches, and runs what it leaves of them. Copies get identities behind `copies`. Returns the batches as they
-/// ran; `None` if one fails.
-pub(super) fn run(tape: &mut impl Tape, batches: &[Batch], memory: &mut Memory, copies: u64) -> Option<Vec<Batch>> {
+/// Does an operation of a batch use a base?
+pub(super) fn is_used(batch: &Batch, base: u64) -> bool {
+    let views = batch.instrs.iter().flat_map(|instr| instr.operands().to_vec()).filter_map(|operand| operand.as_view());
+    views.into_iter().any(|view| batch.as_ref().base_of(view).is_some_and(|other| other.id == base))
+}
+
+/// Shows a tape all batches, and runs what it leaves of them. Copies get identities behind `copies`. `ending`: bases that the program
+/// drops behind their last use. Returns the batches as they ran; `None` if one fails.
+pub(super) fn run(
+    tape: &mut impl Tape,
+    batches: &[Batch],
+    memory: &mut Memory,
+    copies: u64,
+    ending: &HashSet<u64>,
+) -> Option<Vec<Batch>> {
     let (mut ran, mut next) = (Vec::new(), copies);
-    for batch in batches {
+    for (number, batch) in batches.iter().enumerate() {
         let mut batch = batch.clone();
         let known = batch.bases.len();
+        let ends =
+            |base: u64| ending.contains(&base) && !batches[number + 1..].iter().any(|later| is_used(later, base));
+        if let Some(followed) = tape.followed() {
+            let alone = followed.into_iter().filter(|array| ends(array.0) && !is_used(&batch, array.0)).collect();
+            tape.expect(Ending { bases: batch.bases.iter().map(|base| ends(base.id)).collect(), alone });
+        }
         let kept = tape.take(&mut batch);
         for base in &mut batch.bases[known..] {
             next += 1;
@@ -125,6 +171,7 @@ pub(super) fn run(tape: &mut impl Tape, batches: &[Batch], memory: &mut Memory, 
         let kept: Vec<_> = kept.iter().map(|&at| named(&batch.bases[at as usize])).collect();
         let made: Vec<_> = batch.bases[known..].iter().map(named).collect();
         tape.receive(&kept, &made);
+        tape.release();
         execute(&batch.as_ref(), memory).ok()?;
         ran.push(batch);
     }

@@ -8,7 +8,7 @@ use crate::members::tape::MemberTape;
 use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::random::{Rng, program};
 use bh_bytecode::{Base, DType, Opcode};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const MEMBERS: usize = 3;
 /// Identities from here on are those of copies, of the members' arguments, and of the program for all.
@@ -72,7 +72,7 @@ fn check(seed: u64) -> Option<usize> {
             execute(&batch.as_ref(), member).ok()?;
         }
     }
-    run(&mut tape, &batches, &mut memory, COPIES)?;
+    run(&mut tape, &batches, &mut memory, COPIES, &HashSet::new())?;
     tape.check().expect("all arrays are the program's own");
     for id in tape.saved.values() {
         let like = tape

@@ -1,16 +1,19 @@
 //! Random programs: what adjoints give for random directions is what tangents give.
 
-use super::batch::{Builder, run};
+use super::batch::{Builder, is_used, run};
 use super::oracle::{Numbers, Oracle, Rough, bytes, is_smooth, numbers, width};
+use crate::bounded::Bounded;
 use crate::emit::{Place, contiguous};
 use crate::reverse::{Progress, Sweep};
+use crate::rewind::{Rewind, Values};
 use crate::rules::{Rule, rule};
 use crate::tape::Tape;
 use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::random::{Options, Rng, program};
-use bh_bytecode::{Base, Batch, DType, Opcode, TypeSet};
+use bh_bytecode::{Base, Batch, DType, Opcode, TypeSet, base_flags};
 use bh_recorder::Tape as _;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Identities from here on are those of copies, and from the second number on of adjoint programs.
 const COPIES: u64 = 1 << 40;
@@ -38,23 +41,29 @@ pub(super) fn cut(rng: &mut Rng, batch: &Batch) -> Vec<Batch> {
 }
 
 /// A taped program: the tape, the memory after it, and the batches as they ran.
-struct Taped {
-    tape: Tape,
+pub(super) struct Taped {
+    pub(super) tape: Tape,
     memory: Memory,
     batches: Vec<Batch>,
 }
 
-fn tape(batches: &[Batch], memory: &Memory, arguments: &[Base]) -> Taped {
-    let mut tape = Tape::new(arguments.iter().map(|base| base.id));
-    let mut memory = memory.clone();
-    let batches = run(&mut tape, batches, &mut memory, COPIES).expect("the program runs with its copies");
+/// `ending`: bases that the program drops behind their last use.
+pub(super) fn tape(tape: Tape, batches: &[Batch], memory: &Memory, ending: &HashSet<u64>) -> Taped {
+    let (mut tape, mut memory) = (tape, memory.clone());
+    let batches = run(&mut tape, batches, &mut memory, COPIES, ending).expect("the program runs with its copies");
     Taped { tape, memory, batches }
 }
 
-/// The adjoints of the arguments, for adjoints of bases.
-fn adjoints(taped: &Taped, seeds: &HashMap<u64, Numbers>, arguments: &[Base], least: i64) -> Vec<Option<Numbers>> {
+/// The adjoints of the arguments, for adjoints of bases. `room`: for how many states of a program that runs again there is room.
+pub(super) fn adjoints(
+    taped: &mut Taped,
+    seeds: &HashMap<u64, Numbers>,
+    arguments: &[Base],
+    (least, room): (i64, u64),
+) -> Vec<Option<Numbers>> {
     let mut known = bases(&taped.batches);
     let mut memory = Memory::new();
+    taped.tape.end();
     let needed: Vec<u64> = taped.tape.arrays().map(|array| array.0).collect();
     // What the tape does not keep is gone.
     for base in known.iter().filter(|base| needed.contains(&base.id)) {
@@ -77,7 +86,31 @@ fn adjoints(taped: &Taped, seeds: &HashMap<u64, Numbers>, arguments: &[Base], le
         let view = contiguous(&[base.len]).expect("a base has a view");
         sweep.add(&base, &view, Place { base: seed, dtype: base.dtype(), view }.into()).expect("the seed fits");
     }
-    sweep.run_to(0).expect("all operations have rules");
+    let bounded = taped.tape.bounded.as_ref().filter(|bounded| !bounded.keeps_all);
+    let mut shared = Vec::new();
+    if let Some(bounded) = bounded {
+        let mut arrays = HashMap::new();
+        let mut states = Vec::new();
+        for (at, state) in bounded.history.states.iter().enumerate() {
+            let mut values = Values::new();
+            for (base, array) in bounded.history.state(at) {
+                let owner = arrays.entry(array).or_insert_with(|| Arc::new(array.0)).clone();
+                // What the program has may not be written.
+                if array.0 == base.id && array.0 % 2 == 0 {
+                    shared.push(owner.clone());
+                }
+                values.insert(base.id, (base, owner));
+            }
+            states.push((state.unit, values));
+        }
+        drop(arrays);
+        let mut rewind = Rewind::new(states, bounded.history.units.len(), room, room % 2 == 0);
+        let mut progress = sweep.progress;
+        rewind.run_to(&mut builder, &bounded.history, &mut progress, least, 0).expect("all units run again");
+        sweep = Sweep::new(&mut builder, &taped.tape, &find, progress, least);
+    } else {
+        sweep.run_to(0).expect("all operations have rules");
+    }
     let found: Vec<Option<u64>> =
         arguments.iter().map(|base| sweep.take(base.id).expect("adjoints are added up")).collect();
     bh_bytecode::validate(&builder.batch.as_ref()).expect("the adjoint program is legal");
@@ -121,18 +154,23 @@ pub(super) fn check(seed: u64, given: &Case) -> Result<Vec<Opcode>, Rough> {
     for batch in &batches {
         oracle.run(batch, |_| false)?;
     }
-    let taped = tape(&batches, &memory, &arguments);
+    let new = || Tape::new(arguments.iter().map(|base| base.id));
+    let mut taped = tape(new(), &batches, &memory, &HashSet::new());
     for base in &all {
         assert_eq!(taped.memory.get(base.id), oracle.memory.get(base.id), "seed {seed}: the program gives the same");
     }
     let seeds: HashMap<u64, Numbers> = all
         .iter()
-        .filter(|base| is_smooth(base.dtype()) && oracle.memory.get(base.id).is_some())
+        .filter(|base| is_smooth(base.dtype()) && oracle.memory.get(base.id).is_some() && rng.chance(80))
+        .collect::<Vec<&Base>>()
+        .into_iter()
         .map(|base| (base.id, random(&mut rng, base.len as usize * width(base.dtype()), -1.0, 1.0)))
         .collect();
     // Grids in one pass, or box by box.
-    let found = adjoints(&taped, &seeds, &arguments, if seed % 4 == 3 { i64::MAX } else { 0 });
-    let (mut forward, mut backward, mut size) = (0.0, 0.0, 1e-9);
+    let least = if seed % 4 == 3 { i64::MAX } else { 0 };
+    let found = adjoints(&mut taped, &seeds, &arguments, (least, 0));
+    again(&mut rng, (&batches, &memory), &seeds, &arguments, (least, &found));
+    let (mut forward, mut backward, mut size) = (0.0, 0.0, 1e-6);
     for base in &all {
         if let (Some(seed), Some(tangent)) = (seeds.get(&base.id), oracle.tangents.get(&base.id)) {
             let (sum, terms) = paired(base.dtype(), seed, tangent);
@@ -163,6 +201,38 @@ pub(super) fn check(seed: u64, given: &Case) -> Result<Vec<Opcode>, Rough> {
             .map(|step| segment.batch.instrs[step.at as usize].opcode)
     });
     Ok(steps.collect())
+}
+
+/// The same adjoints, to the bit, under a bound of memory.
+fn again(
+    rng: &mut Rng,
+    (batches, memory): (&[Batch], &Memory),
+    seeds: &HashMap<u64, Numbers>,
+    arguments: &[Base],
+    (least, expected): (i64, &[Option<Numbers>]),
+) {
+    let mut batches = batches.to_vec();
+    let mut known: HashSet<u64> =
+        bases(&batches).iter().map(|base| base.id).filter(|&base| memory.get(base).is_some()).collect();
+    for batch in &mut batches {
+        for at in 0..batch.bases.len() {
+            if is_used(batch, batch.bases[at].id) && known.insert(batch.bases[at].id) {
+                batch.bases[at].flags |= base_flags::BORN;
+            }
+        }
+    }
+    // Arrays that end have no adjoints of their own.
+    let ending: HashSet<u64> =
+        bases(&batches).iter().map(|base| base.id).filter(|base| !seeds.contains_key(base)).collect();
+    let bounded = Bounded::new(rng.below(3000) as u64, Some(1 + rng.below(4)));
+    let given = Tape::new(arguments.iter().map(|base| base.id)).within(bounded);
+    let mut taped = tape(given, &batches, memory, &ending);
+    let room = taped.tape.bounded.as_ref().map_or(0, |bounded| bounded.room()).max(1) + rng.below(3) as u64;
+    let found = adjoints(&mut taped, seeds, arguments, (least, room));
+    let bits = |all: &[Option<Numbers>]| -> Vec<Option<Vec<u64>>> {
+        all.iter().map(|one| one.as_ref().map(|one| one.iter().map(|x| x.to_bits()).collect())).collect()
+    };
+    assert_eq!(bits(&found), bits(expected), "room for {room}: {}", bh_bytecode::text::print(&batches[0].as_ref()));
 }
 
 pub(super) fn options(types: TypeSet) -> Options {

@@ -6,7 +6,7 @@ adjoint of that is recorded like any other program. Names and meanings of argume
 """
 
 import functools
-import os
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +19,23 @@ from .trees import LEAF, alike, as_result, fresh, full, parts_of, tree_of, unfla
 
 _array = _native.ndarray
 
-_choice = os.environ.get("BH_ADJOINTS") or "boxes"
-if _choice not in ("grids", "boxes"):
-    raise ValueError(f"BH_ADJOINTS is '{_choice}', but must be boxes or grids")
-# Are flows into shifted boxes of one grid added in one pass over the grid?
-_GATHERS = _choice == "grids"
+
+class MemoryPlan(NamedTuple):
+    """What a gradient does with its memory. The steps are those of the loops of the program, or parts of straight code."""
+
+    steps: int
+    """How many parts of the program are taken back one after the other."""
+    states: int
+    """For how many states of the program there is room; 0 if all values fit, so that nothing runs again."""
+    runs: int
+    """How many steps run forward, in all, without the run of each step that its adjoint begins with."""
+    peak: int
+    """The bytes that the gradient takes at most."""
+    least: int
+    """The least bound under which there is a gradient."""
 
 
-def grad(fun, argnums=0, has_aux=False):
+def grad(fun, argnums=0, has_aux=False, memory=None):
     """A function that returns the gradient of `fun`, whose result is one real number.
 
     Parameters
@@ -37,6 +46,11 @@ def grad(fun, argnums=0, has_aux=False):
         The positional arguments to differentiate by: arrays, numbers, or tuples, lists, dictionaries and dataclasses of them.
     has_aux : bool
         `fun` returns a pair, whose second part is passed through.
+    memory : int, float or str
+        The most memory that the gradient may take: bytes, a size as "2 GiB" or "25%", or a share of the machine's memory between 0 and
+        1. If the values that the derivative reads do not fit, parts of `fun` run again from states that are kept. The gradient has the
+        same bits. The function that is returned has a method `plan`, which takes the same arguments, runs `fun`, and returns a
+        `MemoryPlan`: the peak, and how often parts will run again.
 
     Returns
     -------
@@ -49,6 +63,8 @@ def grad(fun, argnums=0, has_aux=False):
     bh.Error
         If `fun` reads a value that depends on the arguments (`float(x)`, `np.asarray(x)`), except through `stop_gradient`; if the
         derivative of an operation is not known.
+    MemoryError
+        If `memory` is too small a bound: the message names the least.
     TypeError
         For arguments that are no floating-point or complex numbers, and for results that are not one real number.
 
@@ -60,17 +76,19 @@ def grad(fun, argnums=0, has_aux=False):
     >>> bh.grad(energy)(bh.array([1.0, 2.0, 3.0]))
     array([ 2., 36., 30.])
     """
-    inner = value_and_grad(fun, argnums, has_aux)
+    inner = value_and_grad(fun, argnums, has_aux, memory)
 
     @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
     def gradient(*args, **kwargs):
         value, found = inner(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
+    if memory is not None:
+        gradient.plan = inner.plan
     return gradient
 
 
-def value_and_grad(fun, argnums=0, has_aux=False):
+def value_and_grad(fun, argnums=0, has_aux=False, memory=None):
     """As `grad`, for a function that returns the pair of the value of `fun` and its gradient.
 
     Examples
@@ -79,11 +97,13 @@ def value_and_grad(fun, argnums=0, has_aux=False):
     (np.float64(5.0), array([2., 4.]))
     """
 
+    several = isinstance(argnums, (tuple, list))
+    numbers = tuple(argnums) if several else (argnums,)
+    bound = None if memory is None else _native.memory_bound(memory)
+
     @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
     def value_and_gradient(*args, **kwargs):
-        several = isinstance(argnums, (tuple, list))
-        numbers = tuple(argnums) if several else (argnums,)
-        taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False)
+        taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False, bound=bound)
         try:
             found = taped.pull([full(1.0, taped.number())])
         finally:
@@ -91,13 +111,20 @@ def value_and_grad(fun, argnums=0, has_aux=False):
         found = tuple(found) if several else found[0]
         return ((taped.value, taped.aux) if has_aux else taped.value), found
 
+    def plan(*args, **kwargs):
+        taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False, bound=bound)
+        taped.write_back()
+        return taped.plan()
+
+    if bound is not None:
+        value_and_gradient.plan = plan
     return value_and_gradient
 
 
-def vjp(fun, *primals, has_aux=False):
+def vjp(fun, *primals, has_aux=False, memory=None):
     """The value of `fun`, and a function that takes a cotangent of the value back to the arguments, as a tuple.
 
-    With `has_aux`, the second part of the pair that `fun` returns is a third result.
+    With `has_aux`, the second part of the pair that `fun` returns is a third result. `memory` is that of `grad`.
 
     Examples
     --------
@@ -105,7 +132,8 @@ def vjp(fun, *primals, has_aux=False):
     >>> back(bh.ones(2))
     (array([1.        , 0.54030231]),)
     """
-    taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=True)
+    bound = None if memory is None else _native.memory_bound(memory)
+    taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=True, bound=bound)
     taped.write_back()
 
     def back(cotangent):
@@ -441,8 +469,8 @@ class _Taped:
 
     differentiates = True
 
-    def __init__(self, fun, args, kwargs, numbers, has_aux, later):
-        args = list(args)
+    def __init__(self, fun, args, kwargs, numbers, has_aux, later, bound=None):
+        args, self._once = list(args), not later
         # Of each differentiated argument: its form, its arrays, and what they were made of.
         self.trees, self.given, originals = [], [], []
         for number in numbers:
@@ -458,7 +486,7 @@ class _Taped:
         if here.give_up is not None:
             here.give_up("it takes derivatives")
         arguments = [array for arrays in self.given for array in arrays]
-        self.taping, self.calls = _native.Taping(arguments), []
+        self.taping, self.calls = _native.Taping(arguments, bound), []
         here.tapings = (*here.tapings, self)
         try:
             value = fun(*args, **kwargs)
@@ -476,6 +504,11 @@ class _Taped:
         self._back = self.taping.end(self.results, later)
         self.value = unflatten(self.result_tree, iter(self.results))
         self._arguments = list(zip(arguments, originals))
+
+    def plan(self):
+        """What the way back does with its memory, if that has a bound."""
+        found = self._back.plan()
+        return None if found is None else MemoryPlan(*found)
 
     def write_back(self):
         """Gives the caller's arrays what the function has left in them. The way back may read what was there before, unless it is
@@ -497,7 +530,7 @@ class _Taped:
 
     def pull(self, cotangents):
         """The adjoints of the arguments, in their forms."""
-        way = self._back.begin(cotangents, _GATHERS)
+        way = self._back.begin(cotangents, self._once)
         for call in reversed(self.calls):
             call.take_back(way)
         found = iter(way.finish())

@@ -57,8 +57,7 @@ def _check_finite(matrices):
         raise Fallback("a matrix with infinite elements or NaN")
 
 
-# Matrices of a stack with fewer rows and columns are one call; of larger ones, each is a call, which ranks and devices share. Rules of
-# derivatives are for single matrices.
+# Matrices of a stack with fewer rows and columns are one call; of larger ones, each is a call, which ranks and devices share.
 _LITTLE = 256
 
 
@@ -67,7 +66,7 @@ def method(name, outs, inputs, ranks):
     that belong to one matrix, for the outputs, then for the inputs. Waits for the results, as it may fail, except in traced
     functions: reading their results raises the error."""
     try:
-        if max(inputs[0].shape[-2:]) < _LITTLE and not here.tapings:
+        if max(inputs[0].shape[-2:]) < _LITTLE:
             _native.extension(name, outs, inputs)
         else:
             _each(name, outs, inputs, ranks)
