@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;
-use bh_kernel::{Home, Survey, TileOptions};
+use bh_kernel::{Home, Survey, TileOptions, WindowOptions};
 use std::fmt::Write;
 
 /// The part of the largest array whose rows are taken to fit a cache.
@@ -204,14 +204,15 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String
 fn explain_windows(batch: &BatchRef<'_>) -> String {
     let largest = batch.bases.iter().map(|base| base.bytes()).max().unwrap_or(0);
     let survey = Survey::new(batch);
-    let figures = bh_kernel::figures(&survey, (largest as i64 / SHARE).max(1));
+    let search = |bytes: i64| bh_kernel::windows(&survey, &WindowOptions { bytes, stand_ins: true }, &[]);
+    let windows = search((largest as i64 / SHARE).max(1));
     // Kernels are numbered without those that compute nothing.
     let computes = |block: &u32| survey.computes(*block);
     let number = |block: u32| (0..block).filter(computes).count();
     let mut text = String::new();
     let bytes = (largest as i64 / SHARE).clamp(1, CACHE_BYTES);
     let options = TileOptions { bytes, small: SMALL_BYTES, threads: THREADS, kernels: None };
-    let tilings = bh_kernel::tilings(&survey, &options, &bh_kernel::figures(&survey, options.bytes).windows);
+    let tilings = bh_kernel::tilings(&survey, &options, &search(options.bytes));
     // Writing to a string cannot fail.
     for (blocks, gain) in &tilings.declined {
         let (first, count) = (number(blocks.start), blocks.clone().filter(computes).count());
@@ -238,7 +239,7 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
             tiling.gain
         );
     }
-    for window in &figures.windows.found {
+    for window in &windows.found {
         let rolling = window.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
         let (first, count) = (number(window.blocks.start), window.blocks.clone().filter(computes).count());
         let _ = writeln!(
@@ -251,7 +252,7 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
             window.plain_bytes
         );
     }
-    for &(block, reason) in &figures.windows.apart {
+    for &(block, reason) in &windows.apart {
         let first = number(block);
         let _ = writeln!(text, "kernels {first} and {} do not run in lock-step: {}", first + 1, reason.text());
     }

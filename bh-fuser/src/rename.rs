@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::relation::{Digits, Walk};
 use bh_bytecode::{BatchRef, View};
+use bh_kernel::boxes::subtract;
 
 /// The most views that a rename may copy.
 const MOST_VIEWS: usize = 32;
@@ -81,26 +82,6 @@ fn whole(len: i64, strides: &[i64]) -> Vec<Ranges> {
 fn ranges(digits: &Digits, strides: &[i64]) -> Option<Ranges> {
     let mut walk = Walk::new(digits);
     strides.iter().map(|&stride| walk.digit(stride)).collect()
-}
-
-/// Adds `piece` without `hole` to `into`.
-fn subtract(mut piece: Ranges, hole: &Ranges, into: &mut Vec<Ranges>) {
-    if piece.iter().zip(hole).any(|(a, b)| a.1 < b.0 || b.1 < a.0) {
-        into.push(piece);
-        return;
-    }
-    for level in 0..piece.len() {
-        let (low, high) = piece[level];
-        let (hole_low, hole_high) = hole[level];
-        for (first, last) in [(low, hole_low - 1), (hole_high + 1, high)] {
-            if first <= last {
-                let mut side = piece.clone();
-                side[level] = (first, last);
-                into.push(side);
-            }
-        }
-        piece[level] = (low.max(hole_low), high.min(hole_high));
-    }
 }
 
 fn to_view(piece: &Ranges, strides: &[i64]) -> Option<View> {

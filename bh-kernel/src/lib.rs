@@ -9,11 +9,14 @@
 //! All loads of a stage come before all its stores in meaning: identical loads are made once, a read of what the block
 //! has written takes the value itself, and writes to contracted bases vanish.
 
+pub mod boxes;
 mod draft;
 mod footprint;
 mod kernel;
 mod lower;
 mod nest;
+pub mod schedule;
+mod stride;
 mod survey;
 pub mod table;
 #[cfg(test)]
@@ -30,6 +33,7 @@ pub use kernel::{
 };
 pub use lower::{copy_stage, lower, lower_product};
 pub use nest::{Axis, fold_axes};
+pub use stride::Stride;
 pub use survey::Survey;
 pub use text::describe;
 pub use tiles::{
@@ -38,6 +42,6 @@ pub use tiles::{
 };
 pub use uses::{BaseUse, Uses};
 pub use window::{
-    Apart, Figures, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows,
-    Turn, WindowOptions, figures, gcd, windows,
+    Apart, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows, Steps,
+    Turn, WindowOptions, windows,
 };

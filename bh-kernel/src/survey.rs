@@ -37,7 +37,7 @@ impl<'a> Survey<'a> {
     }
 
     /// A block, lowered.
-    pub fn block(&self, block: u32) -> &Lowered {
+    pub(crate) fn block(&self, block: u32) -> &Lowered {
         &self.found().lowered[block as usize]
     }
 

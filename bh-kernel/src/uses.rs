@@ -48,11 +48,24 @@ impl Uses {
 
     /// Adds what a stage uses; stages come in the order in which they run.
     pub fn stage(&mut self, batch: &BatchRef<'_>, stage: &Stage) {
-        // What an earlier stage writes completely is not needed from before the block.
-        let written: Vec<u32> =
-            self.0.iter().filter(|known| known.access & access::DISCARD != 0).map(|known| known.base).collect();
-        for (slot, buffer) in stage.kernel.slots.iter().zip(&stage.parameters.buffers) {
-            let BufferRef::Base(base) = *buffer else { continue };
+        self.slots(batch, stage, |slot| match stage.parameters.buffers[slot] {
+            BufferRef::Base(base) => Some(base),
+            BufferRef::Fresh(_) | BufferRef::Temporary(_) | BufferRef::None => None,
+        });
+        for gather in &stage.parameters.gathers {
+            if let (BufferRef::Base(base), true) = (gather.buffer, gather.len > 0 && stage.parameters.iterations() > 0)
+            {
+                self.add(base, access::READ);
+            }
+        }
+    }
+
+    /// Adds the bases that a stage's slots use, those whose buffers they are in; stages come in the order in which they run.
+    pub fn slots(&mut self, batch: &BatchRef<'_>, stage: &Stage, base: impl Fn(usize) -> Option<u32>) {
+        // What an earlier stage writes completely is not needed from before.
+        let written: Vec<u32> = self.0.iter().filter(|known| known.discards()).map(|known| known.base).collect();
+        for (number, slot) in stage.kernel.slots.iter().enumerate() {
+            let Some(base) = base(number) else { continue };
             let elements = stage.elements(slot.mode);
             let mode = match slot.mode {
                 _ if elements == 0 => continue,
@@ -61,12 +74,6 @@ impl Uses {
                 SlotMode::Write | SlotMode::Result => output(elements == batch.bases[base as usize].len),
             };
             self.add(base, mode);
-        }
-        for gather in &stage.parameters.gathers {
-            if let (BufferRef::Base(base), true) = (gather.buffer, gather.len > 0 && stage.parameters.iterations() > 0)
-            {
-                self.add(base, access::READ);
-            }
         }
     }
 

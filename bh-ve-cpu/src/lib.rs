@@ -14,7 +14,6 @@ mod plan;
 mod primitives;
 mod programs;
 mod settings;
-mod shape;
 
 pub use bh_vector::{math, prims, simd};
 pub use engine::Engine;

@@ -78,7 +78,7 @@ impl Subject {
                 bh_ve_cpu::plan_blocks(&self.partition.apply(&batch)).expect("families can be planned");
             }
             "windows" => {
-                let options = WindowOptions { bytes: CACHE, unit: &|_| Some(1) };
+                let options = WindowOptions { bytes: CACHE, stand_ins: true };
                 bh_kernel::windows(&Survey::new(&self.partition.apply(&batch)), &options, &[]);
             }
             "tiles" => {

@@ -1,8 +1,9 @@
 //! Collecting a chain of blocks that may run tile by tile, with the arrays that their nests touch.
 
 use super::grid::{self, Grid, Position};
-use super::part::{Area, Block, Part, Parts, area, meet};
+use super::part::{Area, Block, Part, Parts, area};
 use super::split::split;
+use crate::boxes::meet;
 use crate::window::SlidingRename;
 use crate::{BufferRef, SlotMode, Stage};
 use bh_bytecode::batch::NO_BASE;

@@ -4,8 +4,9 @@
 //! the first one are the last ones again.
 
 use super::grid::{self, Grid};
-use super::part::{Area, Part, area, meet};
+use super::part::{Area, Part, area};
 use super::split::split;
+use crate::boxes::meet;
 use crate::{BufferRef, SlotMode, Stage, Step};
 
 /// The largest distance that something is moved by.

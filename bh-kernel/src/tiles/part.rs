@@ -97,11 +97,6 @@ pub(super) struct Part {
 /// The first and last row, column and element of these.
 pub(super) type Area = [(i64, i64); 3];
 
-/// Have two of them an element in common?
-pub(super) fn meet(one: &Area, other: &Area) -> bool {
-    one.iter().zip(other).all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
-}
-
 /// The rows, columns and elements of these that a slot touches, each of them; `None` if there are gaps.
 pub(super) fn area(stage: &Stage, slot: usize, place: Position) -> Option<Area> {
     let parameters = &stage.parameters;

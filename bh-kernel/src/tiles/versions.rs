@@ -4,6 +4,7 @@
 use super::chain::{Chain, Nest};
 use super::grid::{Grid, Position};
 use super::part::{Area, area};
+use crate::boxes::subtract;
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, base_flags};
 
@@ -45,7 +46,9 @@ impl Chain<'_> {
             return None;
         }
         let own = area(&nest.stage, slot, nest.places[slot]?)?;
-        let rest = beside(own, [array.rows(self.batch)?, array.columns(), array.grid.column]);
+        let whole = [array.rows(self.batch)?, array.columns(), array.grid.column].map(|extent| (0, extent - 1));
+        let mut rest = Vec::new();
+        subtract(whole, &own, &mut rest);
         let copied: i64 = rest.iter().map(|area| lengths(area).product::<i64>()).sum();
         let new = base.has(base_flags::BORN);
         // What is all new has no need of another array; nobody may have written the rest of what is new in this batch.
@@ -56,22 +59,6 @@ impl Chain<'_> {
 
 fn lengths(area: &Area) -> impl Iterator<Item = i64> {
     area.iter().map(|(low, high)| high - low + 1)
-}
-
-/// What there is beside an area of an array of so many rows, columns and elements of these.
-fn beside(area: Area, whole: [i64; 3]) -> Vec<Area> {
-    let mut sides = Vec::new();
-    let mut rest = whole.map(|extent| (0, extent - 1));
-    for axis in 0..3 {
-        let (low, high) = area[axis];
-        for part in [(0, low - 1), (high + 1, whole[axis] - 1)].into_iter().filter(|part| part.0 <= part.1) {
-            let mut side = rest;
-            side[axis] = part;
-            sides.push(side);
-        }
-        rest[axis] = area[axis];
-    }
-    sides
 }
 
 /// A copy of an area of a base to its fresh buffer, cut as the nests of chains are.

@@ -3,6 +3,7 @@
 use super::effort::Effort;
 use super::rows::{self, Rows, Steps};
 use super::{Apart, NO_ARRAY, SlidingRename, WindowOptions};
+use crate::schedule::Schedule;
 use crate::survey::{Survey, outermost_strides};
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
@@ -78,7 +79,7 @@ pub(super) struct Nest {
 pub(super) struct Chain<'a> {
     pub(super) batch: &'a BatchRef<'a>,
     pub(super) survey: &'a Survey<'a>,
-    options: &'a WindowOptions<'a>,
+    options: &'a WindowOptions,
     pub(super) first: u32,
     pub(super) end: u32,
     pub(super) nests: Vec<Nest>,
@@ -113,12 +114,7 @@ struct Lag {
 const ALONE: u32 = 4;
 
 impl<'a> Chain<'a> {
-    pub(super) fn new(
-        survey: &'a Survey<'a>,
-        options: &'a WindowOptions<'a>,
-        first: u32,
-        effort: &'a Effort,
-    ) -> Chain<'a> {
+    pub(super) fn new(survey: &'a Survey<'a>, options: &'a WindowOptions, first: u32, effort: &'a Effort) -> Chain<'a> {
         Chain {
             batch: survey.batch,
             survey,
@@ -347,7 +343,8 @@ impl<'a> Chain<'a> {
         spans: &[Span],
     ) -> Result<Lag, Apart> {
         let unit = if stage.kernel.reduces() {
-            let iterations = (self.options.unit)(stage).filter(|_| steps.per == 1 || steps.phase == 0);
+            let whole = if self.options.stand_ins { Some(1) } else { Schedule::new(stage, false).whole_units() };
+            let iterations = whole.filter(|_| steps.per == 1 || steps.phase == 0);
             let iterations = iterations.ok_or(Apart::Rows)?;
             iterations / gcd(iterations, steps.per)
         } else {
@@ -411,7 +408,7 @@ fn spans(stage: &Stage, nest: u32, arrays: &[u32], ways: &[Option<Rows>]) -> Vec
 }
 
 /// The greatest common divisor of numbers that are not negative.
-pub fn gcd(a: i64, b: i64) -> i64 {
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

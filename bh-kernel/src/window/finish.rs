@@ -14,7 +14,7 @@ const CHUNKS: i64 = 32;
 const LEAST_GAIN: u64 = 12;
 
 /// Completes a window, or says why there is none. The outer error is a block before which the chain must end.
-pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions<'_>) -> Result<Result<SlidingWindow, Apart>, u32> {
+pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions) -> Result<Result<SlidingWindow, Apart>, u32> {
     if chain.nests.len() < 2 {
         return Ok(Err(chain.reason.unwrap_or(Apart::Unrelated)));
     }
@@ -28,7 +28,7 @@ pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions<'_>) -> Result<Re
     Ok(complete(chain, &rolling, options).ok_or(Apart::Gain))
 }
 
-fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions<'_>) -> Option<SlidingWindow> {
+fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> Option<SlidingWindow> {
     let (plain_bytes, bytes) = traffic(&chain, rolling);
     let counts = |array: &&Array| !array.accesses.is_empty();
     let total: i64 = chain.arrays.iter().filter(counts).map(size).sum();
@@ -224,16 +224,5 @@ fn uses(chain: &Chain<'_>) -> Vec<Uses> {
 
 fn finish_nest(nest: Nest, Uses { rows, writes }: Uses) -> SlidingNest {
     let Nest { block, stage, arrays, steps, late, early, .. } = nest;
-    SlidingNest {
-        block,
-        stage,
-        arrays,
-        positions: steps.positions,
-        per: steps.per,
-        phase: steps.phase,
-        late,
-        early,
-        writes,
-        rows,
-    }
+    SlidingNest { block, stage, arrays, steps, late, early, writes, rows }
 }

@@ -5,10 +5,10 @@
 //! Nothing is computed at other rows than before, so that borders need no thought: at strips in which one of the nests has
 //! not begun yet, or has ended, and between chunks, all of them run one by one.
 
-use super::SlidingNest;
 use super::chain::{Access, Chain, Nest};
 use super::effort::Effort;
 use super::union::{Part, Union, United};
+use super::{SlidingNest, Steps};
 use crate::{Dim, Parameters, Stage};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -213,9 +213,7 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
         };
         SlidingNest {
             block: first.block,
-            positions: first.steps.positions,
-            per: 1,
-            phase: 0,
+            steps: Steps { per: 1, phase: 0, positions: first.steps.positions },
             late: first.late,
             early: first.early,
             writes: Vec::new(),
@@ -268,7 +266,7 @@ mod tests {
         assert_eq!(reads(&window, joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
         let stores = joined.stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. }));
         assert_eq!(stores.count(), 3);
-        assert_eq!((joined.late, joined.positions), (window.nests[0].late, 99));
+        assert_eq!((joined.late, joined.steps.positions), (window.nests[0].late, 99));
     }
 
     #[test]

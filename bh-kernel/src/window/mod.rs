@@ -23,7 +23,6 @@
 
 mod chain;
 mod effort;
-mod figures;
 mod finish;
 mod lockstep;
 mod rows;
@@ -36,19 +35,20 @@ use crate::kernel::Stage;
 use crate::survey::Survey;
 use bh_bytecode::{BatchRef, DType};
 use chain::Chain;
-pub use chain::gcd;
+pub(crate) use chain::gcd;
 use effort::Effort;
-pub use figures::{Figures, figures};
 pub use lockstep::Turn;
+pub use rows::Steps;
 use std::ops::Range;
 
 /// What an engine wants of windows.
-pub struct WindowOptions<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct WindowOptions {
     /// Bytes of rows that a window may have in use at once: what the nearest large cache holds.
     pub bytes: i64,
-    /// Iterations of the outermost loop that belong to one partial result of the stage's reductions: a window never
-    /// parts them. `None` if the stage's results cannot be had in parts.
-    pub unit: &'a dyn Fn(&Stage) -> Option<i64>,
+    /// Do small arrays stand for large ones? A window never parts the iterations that belong to one partial result of a stage's
+    /// reductions, of which small arrays have too few; then each iteration has one.
+    pub stand_ins: bool,
 }
 
 /// Where an array of a window lives.
@@ -106,12 +106,8 @@ pub struct SlidingNest {
     pub stage: Stage,
     /// The array of each slot, or [`NO_ARRAY`].
     pub arrays: Vec<u32>,
-    /// Positions of the outermost loop.
-    pub positions: i64,
-    /// Iterations of a position.
-    pub per: i64,
-    /// Iterations that the first position lacks.
-    pub phase: i64,
+    /// The positions of its outermost loop.
+    pub steps: Steps,
     /// At time `t` the nest has run its positions below `t - late`.
     pub late: i64,
     /// In a chunk that begins at time `t` it starts at position `t - early`.
@@ -120,14 +116,6 @@ pub struct SlidingNest {
     pub writes: Vec<(u32, i64)>,
     /// The first row of each slot at position 0; 0 of slots that do not go through rows.
     pub rows: Vec<i64>,
-}
-
-impl SlidingNest {
-    /// The iterations of some positions.
-    pub fn iterations(&self, positions: Range<i64>) -> Range<i64> {
-        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.stage.parameters.extents[0]);
-        at(positions.start)..at(positions.end)
-    }
 }
 
 /// A nest that runs after the window.
@@ -231,7 +219,7 @@ const EFFORT: usize = 200;
 const LEAST_EFFORT: usize = 20_000;
 
 /// The windows of a batch beside these blocks, which are in order.
-pub fn windows(survey: &Survey<'_>, options: &WindowOptions<'_>, taken: &[Range<u32>]) -> SlidingWindows {
+pub fn windows(survey: &Survey<'_>, options: &WindowOptions, taken: &[Range<u32>]) -> SlidingWindows {
     let (mut windows, batch) = (SlidingWindows::default(), survey.batch);
     let blocks = batch.blocks.len() as u32;
     if blocks < 2 || !worthwhile(batch, options.bytes) {
@@ -271,7 +259,7 @@ pub fn windows(survey: &Survey<'_>, options: &WindowOptions<'_>, taken: &[Range<
 /// The longest window from block `first` on that ends before block `limit`.
 fn longest(
     survey: &Survey<'_>,
-    options: &WindowOptions<'_>,
+    options: &WindowOptions,
     first: u32,
     limit: u32,
     effort: &Effort,

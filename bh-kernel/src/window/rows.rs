@@ -1,15 +1,28 @@
 //! Rows: an array of a window is cut into rows of one pitch, and every nest advances one row at each position of its
 //! outermost loop, or of several iterations of it.
 
+use crate::boxes::subtract;
 use crate::{BufferRef, SlotMode, Stage};
+use std::ops::Range;
 
 /// How the iterations of a nest's outermost loop make positions: position `p` is the iterations from
 /// `p * per - phase` to `(p + 1) * per - phase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Steps {
-    pub(super) per: i64,
-    pub(super) phase: i64,
-    pub(super) positions: i64,
+pub struct Steps {
+    /// Iterations of a position.
+    pub per: i64,
+    /// Iterations that the first position lacks.
+    pub phase: i64,
+    /// Positions in all.
+    pub positions: i64,
+}
+
+impl Steps {
+    /// The iterations, of `extent`, of some positions.
+    pub fn iterations(&self, positions: Range<i64>, extent: i64) -> Range<i64> {
+        let at = |position: i64| (position * self.per - self.phase).clamp(0, extent);
+        at(positions.start)..at(positions.end)
+    }
 }
 
 /// The rows that a slot touches at position 0; at position `p` they lie `p` rows further.
@@ -19,12 +32,8 @@ pub(super) struct Rows {
     pub(super) last: i64,
 }
 
-/// A box of elements that is surely touched, or the hull of what may be: rows and columns, both inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Region {
-    pub(super) rows: (i64, i64),
-    pub(super) columns: (i64, i64),
-}
+/// A box of elements that is surely touched, or the hull of what may be: rows and columns.
+pub(super) type Region = [(i64, i64); 2];
 
 /// The lowest and highest offset that the inner loops add.
 fn inner_span(stage: &Stage, slot: usize) -> (i64, i64) {
@@ -87,7 +96,7 @@ pub(super) fn region(stage: &Stage, slot: usize, steps: Steps, rows: Rows, pitch
     let stride = outer_stride(stage, slot);
     let range = (rows.first, rows.last + steps.positions - 1);
     if rows.first != rows.last {
-        return (!exact).then_some(Region { rows: range, columns: (0, pitch - 1) });
+        return (!exact).then_some([range, (0, pitch - 1)]);
     }
     let (low, high) = inner_span(stage, slot);
     let start = parameters.starts[slot];
@@ -101,12 +110,12 @@ pub(super) fn region(stage: &Stage, slot: usize, steps: Steps, rows: Rows, pitch
     } else if steps.phase == 0 && parameters.extents[0] % steps.per == 0 {
         (start + low, start + (steps.per - 1) * stride + high, steps.per * inner)
     } else {
-        return (!exact).then_some(Region { rows: range, columns: (0, pitch - 1) });
+        return (!exact).then_some([range, (0, pitch - 1)]);
     };
     let column = first.rem_euclid(pitch);
     let columns = (column, column + last - first);
     // Distinct elements fill their hull if there are as many.
-    (!exact || count == last - first + 1).then_some(Region { rows: range, columns })
+    (!exact || count == last - first + 1).then_some([range, columns])
 }
 
 /// Do the boxes together contain the region?
@@ -116,7 +125,7 @@ pub(super) fn covered(region: Region, boxes: &[Region]) -> bool {
     for other in boxes {
         let mut left = Vec::with_capacity(rest.len());
         for piece in rest {
-            subtract(piece, *other, &mut left);
+            subtract(piece, other, &mut left);
         }
         if left.is_empty() {
             return true;
@@ -127,23 +136,4 @@ pub(super) fn covered(region: Region, boxes: &[Region]) -> bool {
         rest = left;
     }
     false
-}
-
-/// What is left of a region without another one.
-fn subtract(from: Region, other: Region, left: &mut Vec<Region>) {
-    let rows = (from.rows.0.max(other.rows.0), from.rows.1.min(other.rows.1));
-    let columns = (from.columns.0.max(other.columns.0), from.columns.1.min(other.columns.1));
-    if rows.0 > rows.1 || columns.0 > columns.1 {
-        left.push(from);
-        return;
-    }
-    let mut keep = |rows: (i64, i64), columns: (i64, i64)| {
-        if rows.0 <= rows.1 && columns.0 <= columns.1 {
-            left.push(Region { rows, columns });
-        }
-    };
-    keep((from.rows.0, rows.0 - 1), from.columns);
-    keep((rows.1 + 1, from.rows.1), from.columns);
-    keep(rows, (from.columns.0, columns.0 - 1));
-    keep(rows, (columns.1 + 1, from.columns.1));
 }

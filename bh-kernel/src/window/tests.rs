@@ -1,6 +1,6 @@
 //! Chains of small batches: which nests join, how far they lag, and which arrays need no memory.
 
-use super::{Apart, Home, SlidingWindow, SlidingWindows, WindowOptions, figures, windows};
+use super::{Apart, Home, SlidingWindow, SlidingWindows, WindowOptions, windows};
 use crate::Survey;
 use bh_bytecode::text::parse;
 
@@ -10,7 +10,7 @@ pub(super) fn plan(text: &str, bytes: i64) -> SlidingWindows {
     for index in 0..batch.instrs.len() as u32 {
         batch.push_block(&[index], &[]);
     }
-    windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes, unit: &|_| Some(1) }, &[])
+    windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes, stand_ins: true }, &[])
 }
 
 fn rolling(window: &SlidingWindow) -> Vec<u32> {
@@ -103,23 +103,6 @@ i1: v3 = multiply v2, v3
 }
 
 #[test]
-fn kernels_in_no_window_move_what_they_move_alone() {
-    let mut batch = parse(&format!("bh batch 1\n{TWO_STEP}")).unwrap();
-    for index in 0..batch.instrs.len() as u32 {
-        batch.push_block(&[index], &[]);
-    }
-    let alone = figures(&Survey::new(&batch.as_ref()), 500);
-    assert_eq!((alone.kernels, alone.windowed, alone.turns()), (5, 0, 5));
-    // Each of about ten thousand elements that are read, at one or two places of one array, and written.
-    assert_eq!(alone.bytes, alone.plain_bytes);
-    assert!((5 * 2 * 9_600 * 8..5 * 4 * 10_000 * 8).contains(&alone.bytes), "{}", alone.bytes);
-    let windowed = figures(&Survey::new(&batch.as_ref()), 20_000);
-    assert_eq!((windowed.kernels, windowed.windowed, windowed.turns()), (5, 5, 1));
-    assert_eq!(windowed.plain_bytes, alone.plain_bytes);
-    assert!(windowed.bytes < alone.bytes / 3, "{}", windowed.bytes);
-}
-
-#[test]
 fn rows_that_do_not_fit_are_refused() {
     let found = plan(TWO_STEP, 500);
     assert!(found.found.is_empty());
@@ -132,7 +115,7 @@ fn rows_that_do_not_fit_are_refused() {
 fn fused(text: &str, kernels: &[(&[u32], &[u32])]) -> SlidingWindows {
     let mut batch = parse(&format!("bh batch 1\n{text}")).unwrap();
     kernels.iter().for_each(|(instrs, contracted)| batch.push_block(instrs, contracted));
-    windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[])
+    windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, stand_ins: true }, &[])
 }
 
 /// Softmax of the rows of b0: their maxima (b1), exponentials (b2), sums of these (b3), and quotients (b4).

@@ -3,8 +3,8 @@
 
 use super::WindowMemory;
 use crate::primitives::{LanesFn, PrimFn, Primitives, SumFn};
-use crate::shape::Schedule;
 use bh_bytecode::{DType, Opcode};
+use bh_kernel::schedule::Schedule;
 use bh_kernel::{Arg, BufferRef, Slot, SlotMode, Stage, Step};
 use std::collections::HashSet;
 

@@ -6,9 +6,9 @@ use super::program::{Native, Program, Repeated};
 use super::registers::Registers;
 use crate::native::{self, SlotMemory, Tier1};
 use crate::primitives::{LANES, Primitives};
-use crate::shape::LoopShape;
 use bh_core::Result;
 use bh_jit_abi::Folds;
+use bh_kernel::schedule::LoopShape;
 use bh_kernel::{Arg, Slot, SlotMode, Stage, Step};
 
 /// Bytes that registers, constants and the memory of a block may take: about the nearest cache, as measured. Smaller

@@ -4,10 +4,10 @@ use super::analysis::{Access, Analysis, ValueHome};
 use super::gather::GatherForm;
 use super::program::{Fold, Op, PointerIndex, Program, RowStride, weight};
 use crate::primitives::{PrimFn, Primitives};
-use crate::shape::SlotPlan;
 use bh_bytecode::neutral::neutral;
 use bh_bytecode::{DType, Opcode};
 use bh_core::{Error, Result, abi::status};
+use bh_kernel::schedule::SlotPlan;
 use bh_kernel::{Arg, Dim, Slot, SlotMode, Step};
 
 /// A program under construction.

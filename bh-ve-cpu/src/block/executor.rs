@@ -5,8 +5,8 @@ use super::memory::BlockScratch;
 use super::program::{Native, Program, Repeated};
 use crate::native::Code;
 use crate::primitives::LANES;
-use crate::shape::{FoldTree, Lines, LoopShape};
 use bh_jit_abi::{Call, SCRATCH_BYTES};
+use bh_kernel::schedule::{FoldTree, Lines, LoopShape};
 
 /// What values are folded into: one accumulator for each fold of the program.
 #[derive(Clone, Copy)]

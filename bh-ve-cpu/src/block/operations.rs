@@ -5,7 +5,7 @@ use super::gather;
 use super::program::{Fold, Op, PointerIndex, RowStride};
 use super::sums::SUM_TERMS;
 use crate::primitives::LANES;
-use crate::shape::FoldTree;
+use bh_kernel::schedule::FoldTree;
 use std::mem::MaybeUninit;
 
 impl BlockExecutor<'_> {

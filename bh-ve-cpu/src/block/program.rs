@@ -8,8 +8,8 @@
 use super::gather::GatherForm;
 use crate::native::NativeKernel;
 use crate::primitives::{CopyFn, FillFn, IotaFn, JoinFn, LanesFn, PhiloxFn, PrimFn, RepeatFn, StridedFn, SumFn};
-use crate::shape::{Schedule, SlotPlan};
 use bh_bytecode::{DType, Opcode};
+use bh_kernel::schedule::{Schedule, SlotPlan};
 use bh_kernel::{ConstantRef, GatherSource};
 use std::sync::Arc;
 

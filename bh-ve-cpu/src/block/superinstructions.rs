@@ -2,8 +2,8 @@
 
 use super::analysis::{Analysis, Form, Value, ValueHome};
 use crate::primitives::{Primitives, Side};
-use crate::shape::FoldTree;
 use bh_bytecode::{DType, Opcode};
+use bh_kernel::schedule::FoldTree;
 use bh_kernel::{Arg, Step};
 
 impl Analysis<'_> {

@@ -3,12 +3,12 @@
 
 use super::elementwise::{BLOCK, Buffers, Elements, elementwise};
 use crate::primitives::{JoinFn, LANES, LanesFn, PrimFn, Primitives};
-use crate::shape::LONG_ROW;
 use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::planning::LITTLE;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
 use bh_jit_abi::ROW_SETS;
+use bh_kernel::schedule::LONG_ROW;
 use bh_kernel::{Dim, fold_axes};
 use std::mem::MaybeUninit;
 

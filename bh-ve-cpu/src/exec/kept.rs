@@ -3,7 +3,7 @@
 use super::reduction::ReductionRunner;
 use crate::block::Folding;
 use crate::primitives::LANES;
-use crate::shape::{FoldTree, split};
+use bh_kernel::schedule::{FoldTree, split};
 
 impl ReductionRunner<'_> {
     /// Folds a part of `count` kept lines, one line after the other, element by element.

@@ -23,8 +23,8 @@ pub(crate) use window::run_window;
 pub(crate) use workers::Workers;
 
 use crate::block::{Aligned, Bound};
-use crate::shape::Schedule;
 use bh_core::Result;
+use bh_kernel::schedule::Schedule;
 
 /// Runs a program.
 pub(crate) fn run(bound: Bound<'_>, workers: &mut Workers, partials: &mut Aligned) -> Result<()> {

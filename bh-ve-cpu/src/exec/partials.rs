@@ -5,7 +5,7 @@ use super::scratch::NestScratch;
 use super::workers::Workers;
 use crate::block::{Bound, Fold, Program};
 use crate::primitives::Primitives;
-use crate::shape::{FoldLoops, Schedule};
+use bh_kernel::schedule::{FoldLoops, Schedule};
 use std::ops::Range;
 
 /// Units of work for each partial result: it is read from memory that another participant wrote.

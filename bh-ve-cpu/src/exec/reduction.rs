@@ -15,9 +15,9 @@ use super::scratch::NestScratch;
 use super::workers::Workers;
 use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding};
 use crate::primitives::{LANES, Primitives};
-use crate::shape::{FoldLoops, FoldTree, Unit, split};
 use bh_core::Result;
 use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
+use bh_kernel::schedule::{FoldLoops, FoldTree, Unit, split};
 use std::ops::Range;
 
 /// What is folded into together fits the nearest cache.

@@ -6,8 +6,8 @@ use super::workers::Workers;
 use crate::block::{Binding, Bound};
 use crate::plan::{TilePlan, TileProgram};
 use crate::primitives::Primitives;
-use crate::shape::Schedule;
 use bh_kernel::TileSlot;
+use bh_kernel::schedule::Schedule;
 use std::ops::Range;
 
 /// What all participants know.

@@ -7,8 +7,8 @@ use super::{map, reduction};
 use crate::block::{Aligned, Binding, Bound};
 use crate::plan::{LineBuffer, WindowNest, WindowPlan, WindowTurn};
 use crate::primitives::Primitives;
-use crate::shape::{FoldLoops, Schedule};
 use bh_core::Result;
+use bh_kernel::schedule::{FoldLoops, Schedule};
 use std::ops::Range;
 
 /// Parts of the window for each participant, where parts have gaps between them. More parts share the work better, as a late
@@ -243,7 +243,7 @@ impl Window<'_> {
     unsafe fn gap(&self, scratch: &mut Scratch, border: usize) {
         let rows = self.gap_rows(border);
         for (index, nest) in self.plan.nests.iter().enumerate() {
-            let at = |time: i64| time.clamp(0, nest.positions);
+            let at = |time: i64| time.clamp(0, nest.steps.positions);
             let positions = at(rows.time - nest.late)..at(rows.time - nest.early);
             // SAFETY: all parts have run, and nobody else runs the gap.
             unsafe { self.positions(scratch, index, rows, positions) };
@@ -282,7 +282,7 @@ impl Window<'_> {
     unsafe fn consecutive(&self, scratch: &mut Scratch, index: usize, rows: BufferRows, positions: Range<i64>) {
         let (nest, binding) = (self.nest(index), &self.bindings[index]);
         let first = positions.start;
-        let iterations = nest.iterations(positions);
+        let iterations = nest.steps.iterations(positions, nest.program.schedule.extent(0));
         if iterations.is_empty() {
             return;
         }
@@ -324,7 +324,7 @@ impl Window<'_> {
 /// on.
 fn strip(nest: &WindowNest, times: Range<i64>, begin: Option<i64>, end: Option<i64>) -> Range<i64> {
     let low = begin.map_or(0, |begin| (begin - nest.early).max(0));
-    let high = end.map_or(nest.positions, |end| (end - nest.late).min(nest.positions));
+    let high = end.map_or(nest.steps.positions, |end| (end - nest.late).min(nest.steps.positions));
     let start = (times.start - nest.late).max(low);
     start..(times.end - nest.late).min(high).max(start)
 }

@@ -1,9 +1,9 @@
 //! What of a stage its machine code depends on.
 
-use crate::shape::{FoldTree, Lines, LoopShape, Schedule, joined};
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Divider, Folds, LANES, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
+use bh_kernel::schedule::{FoldTree, Lines, LoopShape, Schedule, joined};
 use bh_kernel::{SlotMode, Stage, Step};
 
 /// Slots that lie so close, in rows and then in elements, are addressed from one position.

@@ -4,9 +4,8 @@ use crate::block::{Program, WindowMemory, compile_in_window};
 use crate::native::Tier1;
 use crate::primitives::Primitives;
 use bh_bytecode::BatchRef;
-use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_kernel::{BaseUse, Reach, SlotMode, TileNest, TileSlot, Tiling, Uses};
+use bh_kernel::{BaseUse, Reach, TileNest, TileSlot, Tiling, Uses};
 use std::ops::Range;
 
 /// A nest of a chain.
@@ -110,19 +109,11 @@ fn groups(slots: &[TileSlot], places: &[i64], rings: bool) -> Vec<u32> {
 /// The bases that live in memory, and how each is acquired.
 fn base_uses(batch: &BatchRef<'_>, tiling: &Tiling) -> Vec<BaseUse> {
     let mut uses = Uses::default();
-    for nest in &tiling.nests {
-        for (slot, own) in nest.slots.iter().zip(&nest.stage.kernel.slots) {
-            let &TileSlot::Base(base) = slot else { continue };
-            let whole = nest.stage.parameters.iterations() == batch.bases[base as usize].len;
-            uses.add(
-                base,
-                match own.mode {
-                    SlotMode::Read | SlotMode::Index => access::READ,
-                    _ if whole => access::WRITE | access::DISCARD,
-                    _ => access::WRITE,
-                },
-            );
-        }
+    for TileNest { stage, slots, .. } in &tiling.nests {
+        uses.slots(batch, stage, |slot| match slots[slot] {
+            TileSlot::Base(base) => Some(base),
+            TileSlot::Index | TileSlot::Fresh(_) | TileSlot::Rows(_) => None,
+        });
     }
     uses.into_vec()
 }

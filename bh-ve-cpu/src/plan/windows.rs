@@ -6,11 +6,11 @@ use super::tiles::TilePlan;
 use crate::block::{Program, WindowMemory, compile, compile_in_window};
 use crate::native::Tier1;
 use crate::primitives::Primitives;
-use crate::shape::Schedule;
 use bh_bytecode::BatchRef;
-use bh_core::abi::access;
 use bh_core::{Error, Result};
-use bh_kernel::{Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingNest, SlidingWindow, SlotMode, Stage};
+use bh_kernel::{
+    Apart, BaseUse, Home, LateNest, Lowered, SlidingArray, SlidingNest, SlidingWindow, Stage, Steps, Uses,
+};
 use bh_kernel::{SlidingWindows, Survey, TileOptions, WindowOptions};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,21 +25,11 @@ pub(crate) struct WindowNest {
     pub(crate) buffers: Vec<Option<usize>>,
     /// The first row of each slot at position 0.
     pub(crate) rows: Vec<i64>,
-    pub(crate) positions: i64,
-    per: i64,
-    phase: i64,
+    pub(crate) steps: Steps,
     pub(crate) late: i64,
     pub(crate) early: i64,
     /// The line buffers that it writes, and the row that each gets at position 0.
     pub(crate) writes: Vec<(usize, i64)>,
-}
-
-impl WindowNest {
-    /// The iterations of some positions.
-    pub(crate) fn iterations(&self, positions: Range<i64>) -> Range<i64> {
-        let at = |position: i64| (position * self.per - self.phase).clamp(0, self.program.schedule.extent(0));
-        at(positions.start)..at(positions.end)
-    }
 }
 
 /// What a strip does at once.
@@ -121,7 +111,7 @@ pub(crate) fn plan_windows(
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<WindowPlans> {
-    let options = WindowOptions { bytes, unit: &|stage| Schedule::new(stage, false).whole_units() };
+    let options = WindowOptions { bytes, stand_ins: false };
     let survey = Survey::new(batch);
     let mut windows = bh_kernel::windows(&survey, &options, &[]);
     let tiled = tiles.is_some();
@@ -232,7 +222,7 @@ impl NestCompiler<'_> {
 
     fn nest(&mut self, nest: SlidingNest, in_order: bool) -> Result<WindowNest> {
         let (buffers, groups) = (self.buffers, self.buffers.groups(&nest));
-        let SlidingNest { stage, arrays, positions, per, phase, late, early, writes, rows, .. } = nest;
+        let SlidingNest { stage, arrays, steps, late, early, writes, rows, .. } = nest;
         let resident: Vec<bool> = arrays.iter().map(|&array| buffers.is_resident(array)).collect();
         let memory = WindowMemory { resident: &resident, groups: &groups, in_order, in_tile: false };
         let program = compile_in_window(&stage, memory, self.primitives, self.tier1);
@@ -241,9 +231,7 @@ impl NestCompiler<'_> {
             buffers: arrays.iter().map(|&array| buffers.of(array)).collect(),
             rows,
             arrays,
-            positions,
-            per,
-            phase,
+            steps,
             late,
             early,
             writes: writes.iter().filter_map(|&(array, row)| Some((buffers.of(array)?, row))).collect(),
@@ -314,28 +302,15 @@ impl WindowPlan {
 
 /// The bases that live in their own memory, and how each is acquired.
 fn base_uses(batch: &BatchRef<'_>, window: &SlidingWindow) -> Vec<BaseUse> {
-    let mut uses: Vec<BaseUse> = Vec::new();
+    let mut uses = Uses::default();
     let nests = window.nests.iter().map(|nest| (&nest.stage, &nest.arrays));
     for (stage, arrays) in nests.chain(window.after.iter().map(|late| (&late.stage, &late.arrays))) {
-        for (slot, &array) in arrays.iter().enumerate() {
-            let Some(SlidingArray { base, home: Home::Base, .. }) = window.arrays.get(array as usize) else { continue };
-            let mode = stage.kernel.slots[slot].mode;
-            let known = uses.iter_mut().find(|known| known.base == *base);
-            let elements = stage.elements(mode);
-            let whole = mode != SlotMode::Read && elements == batch.bases[*base as usize].len;
-            match (known, mode) {
-                _ if elements == 0 => {}
-                // What the chain has written completely is not needed from before.
-                (Some(known), SlotMode::Read) if known.access & access::DISCARD == 0 => known.access |= access::READ,
-                (Some(_), SlotMode::Read) => {}
-                (Some(known), _) => known.access |= access::WRITE,
-                (None, SlotMode::Read) => uses.push(BaseUse { base: *base, access: access::READ }),
-                (None, _) if whole => uses.push(BaseUse { base: *base, access: access::WRITE | access::DISCARD }),
-                (None, _) => uses.push(BaseUse { base: *base, access: access::WRITE }),
-            }
-        }
+        uses.slots(batch, stage, |slot| match window.arrays.get(arrays[slot] as usize) {
+            Some(&SlidingArray { base, home: Home::Base, .. }) => Some(base),
+            _ => None,
+        });
     }
-    uses
+    uses.into_vec()
 }
 
 /// Where the temporaries of blocks begin, by array, and their bytes in all.

@@ -50,7 +50,7 @@ fn joined(program: &Program, algorithm: Algorithm) -> usize {
     let partition = partition(&batch, algorithm);
     let windows = bh_kernel::windows(
         &Survey::new(&partition.apply(&batch)),
-        &WindowOptions { bytes: 20_000, unit: &|_| Some(1) },
+        &WindowOptions { bytes: 20_000, stand_ins: true },
         &[],
     );
     let turns = windows.found.iter().flat_map(|window| &window.turns);
@@ -63,7 +63,7 @@ fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let batch = program.batch.as_ref();
     let partition = partition(&batch, algorithm);
     let applied = partition.apply(&batch);
-    let windows = bh_kernel::windows(&Survey::new(&applied), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[]);
+    let windows = bh_kernel::windows(&Survey::new(&applied), &WindowOptions { bytes: 20_000, stand_ins: true }, &[]);
     let mut counts = (0, 0, 0);
     for window in &windows.found {
         let unused = |number: &u32| window.nests.iter().all(|nest| !nest.arrays.contains(number));

@@ -1,5 +1,7 @@
 //! How compiled kernels are called.
 
+use crate::LANES;
+
 /// Bytes of scratch memory that a kernel may use.
 pub const SCRATCH_BYTES: usize = 48 << 10;
 
@@ -27,12 +29,6 @@ pub struct Failure {
     pub dimensions: [i64; FAILURE_LANES],
 }
 
-/// Lanes that a row is folded into.
-pub const LANES: usize = 32;
-
-/// Rows that are done side by side, and the sets of lanes of a fold's long rows.
-pub const ROW_SETS: usize = 4;
-
 /// Rows whose lanes are joined side by side, with [`crate::Folds::Results`].
 pub const JOINED: usize = 8;
 
@@ -48,7 +44,7 @@ pub struct Call {
     pub rows: i64,
     /// Elements of a row.
     pub count: i64,
-    /// Sets of lanes, with [`crate::Folds::Lanes`]: a power of two, at least [`ROW_SETS`] if there are several rows; or sets of
+    /// Sets of lanes, with [`crate::Folds::Lanes`]: a power of two, at least [`crate::ROW_SETS`] if there are several rows; or sets of
     /// elements, with [`crate::Folds::Sets`].
     pub sets: i64,
     /// The position of each slot's first element; for index views, the first number.

@@ -10,10 +10,10 @@ mod request;
 mod wire;
 
 pub use artifact::{Artifact, Function};
-pub use call::{
-    Call, FAILURE_AT, FAILURE_LANES, Failure, JOINED, KernelFn, LANES, RESULTS_AT, ROW_SETS, SCRATCH_BYTES, TURNS_AT,
-};
-pub use request::{Divider, Folds, LONG_ROW_BYTES, Level, Near, Request, SlotForm, Stride};
+pub use bh_kernel::Stride;
+pub use bh_kernel::schedule::{LANES, ROW_SETS};
+pub use call::{Call, FAILURE_AT, FAILURE_LANES, Failure, JOINED, KernelFn, RESULTS_AT, SCRATCH_BYTES, TURNS_AT};
+pub use request::{Divider, Folds, LONG_ROW_BYTES, Level, Near, Request, SlotForm};
 
 /// The version of everything in this crate.
 pub const VERSION: u32 = 26;

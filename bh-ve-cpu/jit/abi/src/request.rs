@@ -1,9 +1,9 @@
 //! The description of a kernel: everything that its machine code depends on, and nothing else. Sizes, strides, offsets and
 //! values of constants are parameters of the code.
 
-use crate::wire::{self, ModeForm, dtype, dtypes, steps};
+use crate::wire::{self, ModeForm, StrideForm, dtype, dtypes, steps};
 use bh_bytecode::DType;
-use bh_kernel::{Arg, SlotMode, Step};
+use bh_kernel::{Arg, SlotMode, Step, Stride};
 use serde::{Deserialize, Serialize};
 
 /// The instruction sets that kernels are compiled for.
@@ -81,62 +81,6 @@ impl Folds {
     }
 }
 
-/// How a slot's elements lie along a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Stride {
-    /// Always the same element.
-    Zero,
-    /// Neighbours in memory.
-    Unit,
-    /// Anything else.
-    Other,
-    /// Of what is read, every second element of memory: what lies between may be read as well.
-    Two,
-    /// Every third one, likewise.
-    Three,
-    /// Every fourth one, likewise.
-    Four,
-    /// Of what is read, each of neighbours in memory [`Request::repeat`] times.
-    Again,
-    /// Of what is read, [`Request::repeat`] neighbours in memory, again and again.
-    Cycle,
-}
-
-impl Stride {
-    /// That of elements which are `step` elements of memory apart.
-    pub fn of(step: i64) -> Stride {
-        match step {
-            0 => Stride::Zero,
-            1 => Stride::Unit,
-            2 => Stride::Two,
-            3 => Stride::Three,
-            4 => Stride::Four,
-            _ => Stride::Other,
-        }
-    }
-
-    /// Elements of memory from one to the next, if that is a part of the code.
-    pub fn step(self) -> Option<u16> {
-        match self {
-            Stride::Zero | Stride::Other | Stride::Again | Stride::Cycle => None,
-            Stride::Unit => Some(1),
-            Stride::Two => Some(2),
-            Stride::Three => Some(3),
-            Stride::Four => Some(4),
-        }
-    }
-
-    /// Are elements of memory repeated, as [`Request::repeat`] says?
-    pub fn repeats(self) -> bool {
-        matches!(self, Stride::Again | Stride::Cycle)
-    }
-
-    /// Are elements of memory left out, a few each time?
-    pub fn is_sparse(self) -> bool {
-        self.step() > Some(1)
-    }
-}
-
 /// The place of a slot that moves together with an earlier one, on which it lies: that one's position, `rows` of its
 /// strides from row to row, and `distance` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -159,6 +103,7 @@ pub struct SlotForm {
     #[serde(with = "ModeForm")]
     pub mode: SlotMode,
     /// How its elements lie.
+    #[serde(with = "StrideForm")]
     pub stride: Stride,
     /// Is what it writes to bypass the caches?
     pub non_temporal: bool,

@@ -2,7 +2,7 @@
 //! postcard's format. Types of other crates have forms here that serde derives from.
 
 use bh_bytecode::{DType, Opcode};
-use bh_kernel::{Arg, SlotMode, Step};
+use bh_kernel::{Arg, SlotMode, Step, Stride};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -43,6 +43,20 @@ pub(crate) enum ModeForm {
     Write,
     Result,
     Index,
+}
+
+/// The form of [`Stride`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Stride")]
+pub(crate) enum StrideForm {
+    Zero,
+    Unit,
+    Other,
+    Two,
+    Three,
+    Four,
+    Again,
+    Cycle,
 }
 
 /// The form of [`Arg`].

@@ -102,9 +102,7 @@ i1: v5 = subtract v4, v3
         for index in 0..2 {
             batch.push_block(&[index], &[]);
         }
-        windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[])
-            .found
-            .remove(0)
+        windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, stand_ins: true }, &[]).found.remove(0)
     }
 
     #[test]
@@ -125,10 +123,9 @@ i1: v4 = subtract v3, v2
         for index in 0..2 {
             batch.push_block(&[index], &[]);
         }
-        let mut window =
-            windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, unit: &|_| Some(1) }, &[])
-                .found
-                .remove(0);
+        let mut window = windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes: 20_000, stand_ins: true }, &[])
+            .found
+            .remove(0);
         let begins = align(&mut window);
         let rolling = |at: &usize| matches!(window.arrays[*at].home, Home::Rolling { .. });
         let rolling: Vec<usize> = (0..begins.len()).filter(rolling).map(|at| begins[at]).collect();

@@ -1,12 +1,11 @@
 //! How slots lie where short rows may be one long row for compiled code.
 
-use bh_jit_abi::Stride;
-use bh_kernel::{Slot, SlotMode, Stage};
+use crate::{Slot, SlotMode, Stage, Stride};
 
 /// How a slot with these strides from row to row and along rows of `row` elements lies in one row of all of them: it goes on from
 /// row to row, or each row is one element, the next one of its neighbours, or all rows are the same neighbours. `None` if it does
 /// something else.
-pub(crate) fn joined(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<Stride> {
+pub fn joined(slot: &Slot, (outer, inner): (i64, i64), row: i64) -> Option<Stride> {
     let may = slot.mode == SlotMode::Read && !slot.dtype.is_complex();
     match (outer, inner) {
         _ if outer == inner.wrapping_mul(row) => Some(Stride::of(inner)),

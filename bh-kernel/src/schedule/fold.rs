@@ -1,11 +1,12 @@
 //! How a fold's iterations are divided into units of work, and its folded elements into chunks. Both come from the folded
 //! view alone, so that the tree of a fold is always the same.
 
+use super::ROW_SETS;
 use super::chunks::{Chunks, WHOLE_ROW, split};
 use super::levels::LoopLevel;
 use super::lines::{LONG_ROW, Lines, LoopShape};
-use bh_jit_abi::ROW_SETS;
-use bh_kernel::{Dim, Stage, gcd};
+use crate::window::gcd;
+use crate::{Dim, Stage};
 use std::ops::Range;
 
 /// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.
@@ -21,16 +22,22 @@ const FEW_LINES: i64 = 16;
 /// How the elements of a result are folded. Element `i` of a chunk goes to lane `i % 32`, and the lanes are folded by halving,
 /// unless a variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FoldTree {
+pub enum FoldTree {
     /// Each result is the fold of one line, and these lines follow each other along the dimension around them, if there is
     /// one.
     LineResults,
     /// The only line is several chunks.
     LineChunks,
     /// Several reduced lines make a result, beside those of the next one. They go to `sets` sets of lanes in turn.
-    BesideResults { sets: usize },
+    BesideResults {
+        /// Sets of lanes.
+        sets: usize,
+    },
     /// Chunks are long rows, each of which goes to the next set of lanes. A line has one of them, or several.
-    LongRows { row: i64 },
+    LongRows {
+        /// Elements of a row.
+        row: i64,
+    },
     /// Chunks are parts of lines, or lines.
     Runs,
     /// Kept lines are folded element by element.
@@ -41,39 +48,43 @@ pub(crate) enum FoldTree {
 
 impl FoldTree {
     /// Is each line or row folded into lanes?
-    pub(crate) fn has_lanes(self) -> bool {
+    #[inline]
+    pub fn has_lanes(self) -> bool {
         !matches!(self, Self::Columns | Self::KeptLines)
     }
 
     /// Can compiled code join lanes to results, as it folds lines that make one each?
-    pub(crate) fn joins_lanes(self) -> bool {
+    pub fn joins_lanes(self) -> bool {
         matches!(self, Self::LineResults | Self::LineChunks)
     }
 }
 
 /// The loops of a stage with folds, and how they are divided.
 #[derive(Clone, Debug)]
-pub(crate) struct FoldLoops {
-    pub(crate) lines: Lines,
-    pub(crate) tree: FoldTree,
+pub struct FoldLoops {
+    /// Its lines.
+    pub lines: Lines,
+    /// How the elements of a result are folded.
+    pub tree: FoldTree,
     /// The kept loops around lines.
-    pub(crate) kept: LoopLevel,
+    pub kept: LoopLevel,
     /// The reduced loops around lines.
-    pub(crate) reduced: LoopLevel,
+    pub reduced: LoopLevel,
     /// How folded elements make chunks: where lines are kept, whole lines.
-    pub(crate) chunks: Chunks,
+    pub chunks: Chunks,
 }
 
 /// Kept elements that are folded together, about: what they are folded into fits the nearest cache.
 const FOLDED: i64 = 4096;
 
 /// One unit of work.
-pub(crate) struct Unit {
+pub struct Unit {
     /// The iteration of the kept loops.
-    pub(crate) kept: i64,
+    pub kept: i64,
     /// The part of its line.
-    pub(crate) part: i64,
-    pub(crate) chunk: i64,
+    pub part: i64,
+    /// The chunk of its folded elements.
+    pub chunk: i64,
 }
 
 impl FoldLoops {
@@ -116,17 +127,20 @@ impl FoldLoops {
     }
 
     /// Are lines kept, and folded element by element, or each into a set?
-    pub(crate) fn keeps_lines(&self) -> bool {
+    #[inline]
+    pub fn keeps_lines(&self) -> bool {
         !self.tree.has_lanes() && !self.lines.shape.has_columns()
     }
 
     /// Is the outermost loop reduced?
-    pub(crate) fn folds_outermost(&self) -> bool {
+    #[inline]
+    pub fn folds_outermost(&self) -> bool {
         self.reduced.0.first().map_or(self.lines.dim == 0 && !self.keeps_lines(), |&(dim, _)| dim == 0)
     }
 
     /// Kept elements of a line: 1 if it is reduced, but for columns.
-    pub(crate) fn line_elements(&self) -> i64 {
+    #[inline]
+    pub fn line_elements(&self) -> i64 {
         match self.tree {
             FoldTree::Columns if self.lines.shape.has_columns() => self.lines.row,
             FoldTree::Columns | FoldTree::KeptLines => self.lines.elements(),
@@ -135,17 +149,20 @@ impl FoldLoops {
     }
 
     /// Kept elements in all.
-    pub(crate) fn kept_elements(&self) -> i64 {
+    #[inline]
+    pub fn kept_elements(&self) -> i64 {
         self.kept.count() * self.line_elements()
     }
 
     /// Steps of a kept line that belong together, in whole blocks.
-    pub(crate) fn part_steps(&self) -> i64 {
+    #[inline]
+    pub fn part_steps(&self) -> i64 {
         let Lines { block, row, .. } = self.lines;
         (FOLDED / row / block * block).max(block)
     }
 
     /// How many such parts a line has; one if it is reduced.
+    #[inline]
     fn parts(&self) -> i64 {
         if self.keeps_lines() {
             let steps = self.part_steps();
@@ -180,14 +197,14 @@ impl FoldLoops {
     }
 
     /// The kept iterations of some iterations of the outermost loop, if that is kept.
-    pub(crate) fn kept_of(&self, iterations: Range<i64>) -> Range<i64> {
+    pub fn kept_of(&self, iterations: Range<i64>) -> Range<i64> {
         let each = self.kept.inner();
         iterations.start * each..iterations.end * each
     }
 
     /// The units of some iterations of the outermost loop, which [`Schedule::whole_units`](super::Schedule::whole_units)
     /// allows.
-    pub(crate) fn units_of(&self, iterations: Range<i64>) -> Range<i64> {
+    pub fn units_of(&self, iterations: Range<i64>) -> Range<i64> {
         if !self.folds_outermost() {
             let (kept, each) = (self.kept_of(iterations), self.chunks.count * self.parts());
             return kept.start * each..kept.end * each;
@@ -205,12 +222,13 @@ impl FoldLoops {
     }
 
     /// The number of units of work: each gives one partial result for one kept element or one part of a line.
-    pub(crate) fn units(&self) -> i64 {
+    pub fn units(&self) -> i64 {
         self.kept.count() * self.chunks.count * self.parts()
     }
 
     /// A unit.
-    pub(crate) fn unit(&self, unit: i64) -> Unit {
+    #[inline]
+    pub fn unit(&self, unit: i64) -> Unit {
         let parts = self.parts();
         match self.tree {
             // All units of a chunk follow each other, as reduced loops surround all kept ones.
@@ -236,7 +254,8 @@ impl FoldLoops {
     }
 
     /// How many lines, from an index of the reduced loops on, lie one plane apart.
-    pub(crate) fn lines_ahead(&self, index: &[i64]) -> i64 {
+    #[inline]
+    pub fn lines_ahead(&self, index: &[i64]) -> i64 {
         match self.reduced.0.last() {
             Some(&(dim, _)) if dim + 1 == self.lines.dim => self.reduced.ahead(index),
             _ => 1,

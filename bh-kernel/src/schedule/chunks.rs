@@ -1,8 +1,8 @@
 //! How folded elements are cut into chunks, whose results are folded in turn. It depends on the shape alone, so that folds
 //! have one tree.
 
-use bh_jit_abi::{LANES, ROW_SETS};
-use bh_kernel::gcd;
+use super::{LANES, ROW_SETS};
+use crate::window::gcd;
 
 /// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
 const CHUNK: i64 = 8192;
@@ -15,15 +15,15 @@ const COLUMNS_CHUNK: i64 = 32_768;
 /// How the folded elements of one result are cut into chunks. As the boundaries come from the extents of axes alone, each
 /// chunk is a part of a line or a number of lines, or of the long rows of a line, whatever dimensions are merged.
 #[derive(Clone, Debug)]
-pub(crate) struct Chunks {
+pub struct Chunks {
     /// Chunks start anew after this many elements: those of an inner part of the axes.
-    pub(crate) group: i64,
+    pub group: i64,
     /// Chunks of a group.
-    pub(crate) per_group: i64,
+    pub per_group: i64,
     /// Elements of a chunk that is not the last of its group.
-    pub(crate) elements: i64,
+    pub elements: i64,
     /// Chunks in all; at least one.
-    pub(crate) count: i64,
+    pub count: i64,
 }
 
 impl Chunks {
@@ -80,7 +80,8 @@ impl Chunks {
     }
 
     /// The first element of a chunk and their number.
-    pub(crate) fn chunk(&self, chunk: i64) -> (i64, i64) {
+    #[inline]
+    pub fn chunk(&self, chunk: i64) -> (i64, i64) {
         let (group, number) = split(chunk, self.per_group);
         let first = number * self.elements;
         (group * self.group + first, self.elements.min(self.group - first))
@@ -90,7 +91,7 @@ impl Chunks {
 /// Quotient and remainder of numbers that are not negative. Divisions take longer than all else that a small unit needs
 /// beside its elements, and these are mostly trivial.
 #[inline]
-pub(crate) fn split(number: i64, by: i64) -> (i64, i64) {
+pub fn split(number: i64, by: i64) -> (i64, i64) {
     match by {
         1 => (number, 0),
         _ if number < by => (0, number),

@@ -1,13 +1,29 @@
-//! The schedule of a stage: what block programs, compiled code, sliding windows, tiles and small work all walk by.
+//! How a stage's iterations are gone through: lines and blocks, the loops around them, and the units and chunks of its folds.
+//! All of it comes from extents, strides and roles alone, so that a fold has one tree whatever else its kernel does. Block
+//! programs, compiled code, sliding windows, tiles and small work all walk by it.
 
-use super::fold::{FoldLoops, FoldTree};
-use super::levels::LoopLevel;
-use super::lines::Lines;
-use bh_kernel::Stage;
+mod chunks;
+mod fold;
+mod levels;
+mod lines;
+mod repeat;
+
+use crate::Stage;
+pub use chunks::{Chunks, split};
+pub use fold::{FoldLoops, FoldTree, Unit};
+pub use levels::{LoopLevel, SlotPlan};
+pub use lines::{LONG_ROW, Lines, LoopShape};
+pub use repeat::joined;
+
+/// Lanes of a fold: element `i` goes to lane `i % LANES`.
+pub const LANES: usize = 32;
+
+/// Sets of lanes that long rows are folded into in turn.
+pub const ROW_SETS: usize = 4;
 
 /// How a kernel with given parameters is gone through. It is made once a stage.
 #[derive(Clone, Debug)]
-pub(crate) enum Schedule {
+pub enum Schedule {
     /// Without folds.
     Map(MapLoops),
     /// With folds.
@@ -16,15 +32,16 @@ pub(crate) enum Schedule {
 
 /// The loops of a stage without folds.
 #[derive(Clone, Debug)]
-pub(crate) struct MapLoops {
-    pub(crate) lines: Lines,
+pub struct MapLoops {
+    /// Its lines.
+    pub lines: Lines,
     /// The loops around lines.
-    pub(crate) around: LoopLevel,
+    pub around: LoopLevel,
 }
 
 impl Schedule {
     /// Chooses lines for a stage; [`Schedule::set_block`] completes it. Of a tile, lines do not run along the rows.
-    pub(crate) fn new(stage: &Stage, in_tile: bool) -> Schedule {
+    pub fn new(stage: &Stage, in_tile: bool) -> Schedule {
         let lines = Lines::new(stage, in_tile);
         if stage.kernel.reduces() {
             return Schedule::Fold(FoldLoops::new(stage, lines));
@@ -33,15 +50,16 @@ impl Schedule {
     }
 
     /// Sets the most elements of a block, where blocks are parts of rows.
-    pub(crate) fn set_block(&mut self, elements: i64) {
+    pub fn set_block(&mut self, elements: i64) {
         match self {
             Schedule::Map(map) => map.lines.set_block(elements),
             Schedule::Fold(loops) => loops.lines.set_block(elements),
         }
     }
 
+    /// Its lines.
     #[inline]
-    pub(crate) fn lines(&self) -> &Lines {
+    pub fn lines(&self) -> &Lines {
         match self {
             Schedule::Map(map) => &map.lines,
             Schedule::Fold(loops) => &loops.lines,
@@ -49,7 +67,7 @@ impl Schedule {
     }
 
     /// How it folds, if it does.
-    pub(crate) fn tree(&self) -> Option<FoldTree> {
+    pub fn tree(&self) -> Option<FoldTree> {
         match self {
             Schedule::Map(_) => None,
             Schedule::Fold(loops) => Some(loops.tree),
@@ -66,18 +84,18 @@ impl Schedule {
     }
 
     /// The iterations of a dimension.
-    pub(crate) fn extent(&self, dim: usize) -> i64 {
+    pub fn extent(&self, dim: usize) -> i64 {
         let around = self.levels().flat_map(|level| &level.0).find(|&&(own, _)| own == dim);
         around.map_or_else(|| self.lines().extent(dim), |&(_, extent)| extent)
     }
 
     /// All iterations.
-    pub(crate) fn iterations(&self) -> i64 {
+    pub fn iterations(&self) -> i64 {
         self.levels().map(LoopLevel::count).product::<i64>() * self.lines().elements()
     }
 
     /// Iterations of the outermost loop that end with whole units; `None` if only all of them do.
-    pub(crate) fn whole_units(&self) -> Option<i64> {
+    pub fn whole_units(&self) -> Option<i64> {
         match self {
             Schedule::Fold(loops) if loops.folds_outermost() => loops.whole_units(),
             _ => (self.lines().dim > 0).then_some(1),

@@ -1,8 +1,8 @@
 //! Lines and blocks.
 
+use super::LANES;
 use super::repeat::repeats;
-use bh_jit_abi::LANES;
-use bh_kernel::{Dim, SlotMode, Stage};
+use crate::{Dim, SlotMode, Stage};
 
 /// Rows shorter than this are gathered into blocks of several rows.
 const SHORT_ROW: i64 = 48;
@@ -17,14 +17,14 @@ const BLOCK_ROW: i64 = 6;
 const BLOCK_UNIT: i64 = 64;
 
 /// Innermost folded axes with at least this many elements are long: each of their rows is folded into lanes of its own.
-pub(crate) const LONG_ROW: i64 = 64;
+pub const LONG_ROW: i64 = 64;
 
 /// Sets that rows of few kept elements are folded into.
 const SETS: i64 = LANES as i64;
 
 /// What lines and blocks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoopShape {
+pub enum LoopShape {
     /// Lines along the innermost dimension, and blocks that are parts of them.
     Lines,
     /// Lines of short rows, of which a block has several.
@@ -42,16 +42,17 @@ pub(crate) enum LoopShape {
 
 /// The lines of a nest, and how they are cut into blocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lines {
-    pub(crate) shape: LoopShape,
+pub struct Lines {
+    /// What they are.
+    pub shape: LoopShape,
     /// The dimension that lines run along: the last, or the last but one when blocks span rows.
-    pub(crate) dim: usize,
+    pub dim: usize,
     /// Steps of a line: elements, or rows when blocks span rows.
-    pub(crate) steps: i64,
+    pub steps: i64,
     /// Elements of a step.
-    pub(crate) row: i64,
+    pub row: i64,
     /// Steps of a block.
-    pub(crate) block: i64,
+    pub block: i64,
     /// The lines of a plane lie this many iterations of a dimension apart.
     pub(super) plane: (usize, i64),
 }
@@ -94,7 +95,8 @@ impl LoopShape {
     }
 
     /// Are steps rows of columns?
-    pub(crate) fn has_columns(self) -> bool {
+    #[inline]
+    pub fn has_columns(self) -> bool {
         matches!(self, LoopShape::ColumnRows | LoopShape::JoinedColumns)
     }
 }
@@ -137,12 +139,13 @@ impl Lines {
     }
 
     /// The dimension of rows, where blocks span these.
-    pub(crate) fn row_dim(&self) -> Option<usize> {
+    #[inline]
+    pub fn row_dim(&self) -> Option<usize> {
         (self.shape != LoopShape::Lines).then_some(self.dim + 1)
     }
 
     /// The dimension of the elements that compiled code has as a row.
-    pub(crate) fn inner_dim(&self) -> usize {
+    pub fn inner_dim(&self) -> usize {
         self.row_dim().unwrap_or(self.dim)
     }
 
@@ -152,30 +155,32 @@ impl Lines {
     }
 
     /// The elements of a line.
-    pub(crate) fn elements(&self) -> i64 {
+    #[inline]
+    pub fn elements(&self) -> i64 {
         self.steps * self.row
     }
 
     /// The most elements of a block.
-    pub(crate) fn block_elements(&self) -> usize {
+    pub fn block_elements(&self) -> usize {
         (self.block * self.row) as usize
     }
 
     /// Blocks of a line.
-    pub(crate) fn blocks(&self) -> i64 {
+    #[inline]
+    pub fn blocks(&self) -> i64 {
         (self.steps + self.block - 1) / self.block
     }
 
     /// The stride from line to line of a plane, for strides along the dimensions. Where a line is several long rows of a fold,
     /// these are the plane's, and where all of a fold is one line, its chunks, and where rows of columns are steps, these, or
     /// as many as are joined. 0 if there is none.
-    pub(crate) fn plane_stride(&self, strides: &[i64]) -> i64 {
+    pub fn plane_stride(&self, strides: &[i64]) -> i64 {
         let (dim, iterations) = self.plane;
         strides[dim].wrapping_mul(iterations)
     }
 
     /// Where rows are joined, does a slot find the same columns, several of them, in all rows?
-    pub(crate) fn repeats(&self, strides: &[i64]) -> bool {
+    pub fn repeats(&self, strides: &[i64]) -> bool {
         self.shape == LoopShape::JoinedColumns && strides[self.dim] == 0 && strides[self.dim + 1] != 0
     }
 }

@@ -1,48 +1,46 @@
 //! Walking over some of the dimensions of a nest, with the positions of all slots.
 
 use super::chunks::split;
-use bh_kernel::BufferRef;
+use crate::BufferRef;
 
 /// Where a slot's elements lie, in bytes (in numbers for index views).
 #[derive(Clone, Debug)]
-pub(crate) struct SlotPlan {
-    pub(crate) buffer: BufferRef,
-    pub(crate) start: isize,
+pub struct SlotPlan {
+    /// Its memory.
+    pub buffer: BufferRef,
+    /// Where its first element is.
+    pub start: isize,
     /// One for each dimension of the nest.
-    pub(crate) strides: Vec<isize>,
+    pub strides: Vec<isize>,
     /// From line to line of a plane; see [`Lines::plane_stride`](super::lines::Lines::plane_stride).
-    pub(crate) plane: isize,
+    pub plane: isize,
 }
 
 /// The dimensions of one loop level, outermost first, as (dimension, extent).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LoopLevel(pub(crate) Vec<(usize, i64)>);
+pub struct LoopLevel(pub Vec<(usize, i64)>);
 
 impl LoopLevel {
     /// These dimensions of a nest.
-    pub(crate) fn of(extents: &[i64], dims: impl Iterator<Item = usize>) -> LoopLevel {
+    pub fn of(extents: &[i64], dims: impl Iterator<Item = usize>) -> LoopLevel {
         LoopLevel(dims.map(|dim| (dim, extents[dim])).collect())
     }
 
     /// The number of iterations.
-    pub(crate) fn count(&self) -> i64 {
+    #[inline]
+    pub fn count(&self) -> i64 {
         self.0.iter().map(|&(_, extent)| extent).product()
     }
 
     /// The number of iterations within one of the outermost loop.
-    pub(crate) fn inner(&self) -> i64 {
+    #[inline]
+    pub fn inner(&self) -> i64 {
         self.0.iter().skip(1).map(|&(_, extent)| extent).product()
     }
 
     /// Sets `to` to the positions at iteration `linear`, counted from `from`.
-    pub(crate) fn seek(
-        &self,
-        linear: i64,
-        slots: &[SlotPlan],
-        from: &[*mut u8],
-        to: &mut [*mut u8],
-        index: &mut Vec<i64>,
-    ) {
+    #[inline]
+    pub fn seek(&self, linear: i64, slots: &[SlotPlan], from: &[*mut u8], to: &mut [*mut u8], index: &mut Vec<i64>) {
         to.copy_from_slice(from);
         index.clear();
         index.resize(self.0.len(), 0);
@@ -59,19 +57,20 @@ impl LoopLevel {
     }
 
     /// The iterations from here on to the end of the innermost dimension; 1 without dimensions.
-    pub(crate) fn ahead(&self, index: &[i64]) -> i64 {
+    #[inline]
+    pub fn ahead(&self, index: &[i64]) -> i64 {
         self.0.last().zip(index.last()).map_or(1, |(&(_, extent), at)| extent - at)
     }
 
     /// Goes to the next iteration.
     #[inline]
-    pub(crate) fn next(&self, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
+    pub fn next(&self, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
         self.skip(1, slots, to, index);
     }
 
     /// Goes `by` iterations on, at most as many as are [`LoopLevel::ahead`].
     #[inline]
-    pub(crate) fn skip(&self, by: i64, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
+    pub fn skip(&self, by: i64, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
         let mut by = by;
         for (at, &(dim, extent)) in self.0.iter().enumerate().rev() {
             index[at] += by;
