@@ -8,6 +8,8 @@ mod handoff;
 #[cfg(test)]
 mod model;
 mod sync;
+#[cfg(test)]
+mod weak;
 
 use bh_core::threads::without_signals;
 use handoff::{Handoff, MOST_HELPERS};

@@ -4,14 +4,19 @@
 //! before it begins; parts that nobody has claimed when the caller is done are taken back, so that nobody waits for
 //! helpers that come late. Apart from that word, each helper has cache lines of its own.
 //!
+//! Where a thread writes one word and then reads another one, while the other thread does it the other way round, a sequentially
+//! consistent fence lies between the two on both sides: at least one of them sees what the other one wrote. All other
+//! accesses are ordered by what they release and acquire, as weakly ordered processors need it.
+//!
 //! A helper is a thread of a pool that has other work too, present for a stint: it comes when it is called, and stays,
 //! asleep if there is no job for long, until it is dismissed.
 
-use super::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Thread, current, fence, look, park};
-use std::cell::UnsafeCell;
+use super::sync::{
+    AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, OnceLock, Thread, UnsafeCell, current, fence, look, park,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How many sleeping helpers each participant wakes: asking for it takes a fraction of the time that waking up does.
@@ -120,13 +125,15 @@ impl Handoff {
         let helpers = helpers.min(self.seats.len());
         // SAFETY: only the lifetime changes; the wait below ends after the last use.
         let kept = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(job) };
-        self.recess.store(false, Ordering::SeqCst);
+        self.recess.store(false, Ordering::Relaxed);
         self.panicked.store(false, Ordering::Relaxed);
         let number = (self.told.0.number.load(Ordering::Relaxed) / JOB + 1) * JOB + helpers as u64 * HELPER;
         let wakes = self.some_sleep(helpers);
         // SAFETY: calls do not overlap, and the wait for the last job left no helper with a part that has begun.
-        unsafe { *self.told.0.job.get() = Some((kept, wakes)) };
-        self.told.0.number.store(number, Ordering::SeqCst);
+        self.told.0.job.with_mut(|job| unsafe { *job = Some((kept, wakes)) });
+        self.told.0.number.store(number, Ordering::Release);
+        // Helpers that leave or fall asleep see the job, or are seen to do so below.
+        fence(Ordering::SeqCst);
         let wait = Wait { shared: self, number, helpers };
         if self.some_absent(helpers) {
             // All of them, so that there is one call until they are dismissed.
@@ -146,13 +153,15 @@ impl Handoff {
 
     /// Sends helpers back to their pool until the next job.
     pub(super) fn dismiss(&self) {
-        self.recess.store(true, Ordering::SeqCst);
+        self.recess.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         (1..=self.seats.len()).for_each(|helper| self.wake(helper));
     }
 
     /// Ends all stints for good.
     pub(super) fn stop(&self) {
-        self.told.0.number.store(STOP, Ordering::SeqCst);
+        self.told.0.number.store(STOP, Ordering::Release);
+        fence(Ordering::SeqCst);
         (1..=self.seats.len()).for_each(|helper| self.wake(helper));
     }
 
@@ -163,18 +172,18 @@ impl Handoff {
     }
 
     fn some_absent(&self, helpers: usize) -> bool {
-        self.seats[..helpers].iter().any(|seat| seat.presence.0.load(Ordering::SeqCst) == ABSENT)
+        self.seats[..helpers].iter().any(|seat| seat.presence.0.load(Ordering::Relaxed) == ABSENT)
     }
 
     fn some_sleep(&self, helpers: usize) -> bool {
-        self.seats[..helpers].iter().any(|seat| seat.asleep.0.load(Ordering::SeqCst))
+        self.seats[..helpers].iter().any(|seat| seat.asleep.0.load(Ordering::Relaxed))
     }
 
-    /// Wakes a helper if it sleeps.
+    /// Wakes a helper if it sleeps. A fence comes between the news that it is woken for and this.
     fn wake(&self, helper: usize) {
         let seat = &self.seats[helper - 1];
-        if seat.asleep.0.load(Ordering::SeqCst)
-            && seat.asleep.0.swap(false, Ordering::SeqCst)
+        if seat.asleep.0.load(Ordering::Relaxed)
+            && seat.asleep.0.swap(false, Ordering::Acquire)
             && let Some(thread) = seat.thread.get()
         {
             thread.unpark();
@@ -209,8 +218,9 @@ impl Handoff {
             return;
         }
         // SAFETY: the part has begun, so the caller of `run` waits, and the job is the one that was told.
-        if let Some((job, wakes)) = unsafe { *self.told.0.job.get() } {
+        if let Some((job, wakes)) = self.told.0.job.with(|job| unsafe { *job }) {
             if wakes {
+                fence(Ordering::SeqCst);
                 self.wake_below(helper, helpers_of(told));
             }
             // SAFETY: as above; the job is alive until this helper has finished.
@@ -231,21 +241,22 @@ impl Handoff {
 
     /// The number of a job that a helper has a part in and has not seen.
     fn news(&self, seat: &Seat, helper: usize) -> Option<u64> {
-        let told = self.told.0.number.load(Ordering::SeqCst);
+        let told = self.told.0.number.load(Ordering::Acquire);
         let last = seat.state.0.load(Ordering::Relaxed) & !(BEGUN | OVER);
         (told > last && (told == STOP || helpers_of(told) >= helper)).then_some(told)
     }
 
     /// Waits for a job; `None` when the helper has left.
     fn await_job(&self, seat: &Seat, helper: usize) -> Option<u64> {
-        let dismissed = || self.recess.load(Ordering::SeqCst).then_some(STOP);
+        let dismissed = || self.recess.load(Ordering::Relaxed).then_some(STOP);
         let next = || self.news(seat, helper).or_else(dismissed);
         let told = look(self.awake, next).unwrap_or_else(|| {
             loop {
                 // Either this sees what there is, or the caller sees that it sleeps.
-                seat.asleep.0.store(true, Ordering::SeqCst);
+                seat.asleep.0.store(true, Ordering::Release);
+                fence(Ordering::SeqCst);
                 if let Some(told) = next() {
-                    seat.asleep.0.store(false, Ordering::SeqCst);
+                    seat.asleep.0.store(false, Ordering::Relaxed);
                     return told;
                 }
                 park();
@@ -257,7 +268,8 @@ impl Handoff {
     /// Leaves, unless there is a job that nobody has called the helper for.
     fn leave(&self, seat: &Seat, helper: usize) -> Option<u64> {
         // Either this sees the job, or the caller of `run` sees that the helper is absent.
-        seat.presence.0.store(ABSENT, Ordering::SeqCst);
+        seat.presence.0.store(ABSENT, Ordering::Release);
+        fence(Ordering::SeqCst);
         let told = self.news(seat, helper).filter(|&told| told != STOP)?;
         change(&seat.presence.0, ABSENT, PRESENT).then_some(told)
     }
@@ -289,7 +301,7 @@ impl Handoff {
 
 /// Does a word become another?
 fn change(word: &AtomicU8, from: u8, to: u8) -> bool {
-    word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 /// The number of helpers that a job is for.

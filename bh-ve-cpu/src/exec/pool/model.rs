@@ -3,9 +3,11 @@
 mod sync {
     use std::time::Duration;
 
+    pub(super) use crate::exec::pool::sync::UnsafeCell;
     pub(super) use shuttle::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, fence};
     pub(super) use shuttle::sync::{Mutex, MutexGuard};
     pub(super) use shuttle::thread::{Thread, current, park};
+    pub(super) use std::sync::OnceLock;
 
     /// Looks a few times, as there is no time in a model.
     pub(super) fn look<T>(_: Duration, what: impl Fn() -> Option<T>) -> Option<T> {

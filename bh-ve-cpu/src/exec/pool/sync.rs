@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 pub(super) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, fence};
-pub(super) use std::sync::{Mutex, MutexGuard};
+pub(super) use std::sync::{Mutex, MutexGuard, OnceLock};
 pub(super) use std::thread::{Thread, current, park};
 
 /// How long a thread waits awake without letting others run on its processor, who may be what it waits for.
@@ -29,5 +29,26 @@ pub(super) fn look<T>(limit: Duration, what: impl Fn() -> Option<T>) -> Option<T
         if elapsed >= ALONE {
             std::thread::yield_now();
         }
+    }
+}
+
+/// A place in memory, with the functions of the model that finds threads that use it at the same time.
+pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    pub(super) const fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Calls `read` with the address, where nothing may be written meanwhile.
+    #[inline]
+    pub(super) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// Calls `write` with the address, which nobody else may use meanwhile.
+    #[inline]
+    pub(super) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
     }
 }
