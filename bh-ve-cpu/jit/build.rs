@@ -24,22 +24,22 @@ fn main() {
     println!("cargo:rerun-if-env-changed={named}");
     let compiler = std::env::var(&named).unwrap_or("c++".into());
     let config = program();
-    println!("cargo:rustc-link-search=native={}", ask(&config, &["--libdir"]));
-    for library in ask(&config, &["--link-static", "--libnames", generator, "executionengine"]).split_whitespace() {
-        let name = library.strip_prefix("lib").and_then(|name| name.strip_suffix(".a"));
-        let name = name.unwrap_or_else(|| panic!("{config}: '{library}' is no archive"));
-        println!("cargo:rustc-link-lib=static:-bundle={name}");
-    }
+    let archives = ask(&config, &["--link-static", "--libfiles", generator, "executionengine"]);
+    let mut archives: Vec<String> = archives.split_whitespace().map(str::to_owned).collect();
     let wanted = ask(&config, &["--link-static", "--system-libs"]);
     let wants = |name: &&str| wanted.split_whitespace().any(|word| word.strip_prefix("-l") == Some(*name));
-    for name in COMPRESSION.into_iter().filter(wants).chain(["stdc++"]) {
+    // Code of a C++ compiler calls its library for atomic operations that not all of AArch64's processors have.
+    let atomics = (generator == "aarch64").then_some("gcc");
+    for name in COMPRESSION.into_iter().filter(wants).chain(["stdc++"]).chain(atomics) {
         let file = ask(&compiler, &[&format!("-print-file-name=lib{name}.a")]);
-        let directory = Path::new(&file).parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory =
-            directory.unwrap_or_else(|| panic!("lib{name}.a is missing (Debian: zlib1g-dev, libzstd-dev, g++)"));
-        println!("cargo:rustc-link-search=native={}", directory.display());
-        println!("cargo:rustc-link-lib=static:-bundle={name}");
+        assert!(Path::new(&file).is_absolute(), "lib{name}.a is missing (Debian: zlib1g-dev, libzstd-dev, g++)");
+        archives.push(file);
     }
+    // At the end of the linker's line, after the crate that calls LLVM; archives may need earlier ones.
+    for argument in std::iter::once("-Wl,--start-group").chain(archives.iter().map(String::as_str)) {
+        println!("cargo:rustc-link-arg={argument}");
+    }
+    println!("cargo:rustc-link-arg=-Wl,--end-group");
     // What LLVM registers for the end of the process goes to a function of ours: see `src/statics.rs`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--wrap=__cxa_atexit");
     // A component of LLVM's that is missing here is an error of the linker, not of the loader.

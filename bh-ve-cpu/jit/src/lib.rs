@@ -102,6 +102,13 @@ pub extern "C" fn bh_ve_cpu_jit_entry() -> *const Api {
     &*API
 }
 
+/// The levels that this library makes machine code for.
+#[cfg(test)]
+const LEVELS: &[bh_jit_abi::Level] = {
+    use bh_jit_abi::Level;
+    if cfg!(target_arch = "aarch64") { &[Level::Neon] } else { &[Level::Avx2, Level::Avx512] }
+};
+
 /// A kernel over dense `f64` slots, for tests.
 #[cfg(test)]
 fn request(level: bh_jit_abi::Level, modes: &[bh_kernel::SlotMode], steps: Vec<bh_kernel::Step>) -> Request {

@@ -38,7 +38,8 @@ pub(super) fn level(isa: Isa) -> Option<Level> {
     match isa {
         Isa::Avx2 => Some(Level::Avx2),
         Isa::Avx512 => Some(Level::Avx512),
-        Isa::Portable | Isa::Sse2 | Isa::Neon => None,
+        Isa::Neon => Some(Level::Neon),
+        Isa::Portable | Isa::Sse2 => None,
     }
 }
 

@@ -86,7 +86,7 @@ impl Operation {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
     use bh_bytecode::DType;

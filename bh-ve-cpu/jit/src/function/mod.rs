@@ -74,7 +74,7 @@ fn function<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) -> Result<(), String> 
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use bh_jit_abi::{Level, Request};
     use bh_kernel::{Arg, SlotMode, Step};

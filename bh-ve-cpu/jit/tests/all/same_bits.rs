@@ -38,7 +38,7 @@ fn run_seeds_of(
     algorithm: Option<Algorithm>,
 ) -> [Driver; 2] {
     let mut drivers = [engine(isa, "off", keys), engine(isa, "on", keys)];
-    for seed in seeds {
+    for seed in support::sample(seeds) {
         let program = source(seed);
         if let Err(difference) = check(&mut drivers, &program, algorithm) {
             let small = random::shrink(&program, |candidate| check(&mut drivers, candidate, algorithm).is_err());
