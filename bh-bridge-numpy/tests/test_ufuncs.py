@@ -1,6 +1,7 @@
 """Universal functions against NumPy's, over types and layouts."""
 
 import operator
+import platform
 import warnings
 
 import numpy
@@ -258,6 +259,7 @@ def test_copysign_sees_the_sign_of_nan():
 BEYOND = numpy.array([-1.0, 300.0, numpy.nan, numpy.inf, -numpy.inf, 3e9, -3e9, 70000.0, -70000.5, 1e19, -1e19, 1.5e19, 1e30, 2.0**31, 2.0**63])
 
 
+@pytest.mark.xfail(platform.machine() == "aarch64", reason="NumPy goes through wider types there, bh saturates")
 @pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
 @pytest.mark.parametrize("source", ["f4", "f8"])
 @pytest.mark.parametrize("times", [1, 2000])

@@ -63,15 +63,16 @@ pub fn copy_tree(from: &Path, to: &Path) -> Outcome {
 }
 
 /// Takes what debuggers need out of all programs and libraries; it stays in the target directory. Names of functions are kept,
-/// which traces and checkers of memory read.
+/// which traces and checkers of memory read. The variable `STRIP` names the program for another machine's files.
 pub fn strip(folder: &Path) -> Outcome {
+    let program = std::env::var_os("STRIP").unwrap_or_else(|| "strip".into());
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
         if entry.file_type()?.is_dir() {
             strip(&path)?;
         } else if entry.file_type()?.is_file() && fs::read(&path)?.starts_with(b"\x7fELF") {
-            output(Command::new("strip").arg("--strip-debug").arg(&path))?;
+            output(Command::new(&program).arg("--strip-debug").arg(&path))?;
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ mod cil;
 mod cluster;
 mod command;
 mod cross;
+mod debian;
 mod demo;
 mod docs;
 mod header;
@@ -35,8 +36,9 @@ usage: cargo xtask COMMAND
   test [--all] [NAME...]       install what the tests need and run all of them, or those whose crate, file or function has the
                                name; faults at a sample of places, or at all
   quick                        unit tests, the conformance suite on the processor, and the core of Python's tests
-  cross-check                  check all crates for AArch64 Linux, with Debian's cross compiler unpacked into target/cross
-  cross-test [CRATE...]        the tests of these crates, or of a choice, built for AArch64 Linux and run under qemu
+  cross-check                  lint all crates for AArch64 Linux, with Debian's cross compiler unpacked into target/cross
+  cross-test [CRATE...]        the tests of these crates, of Python's core (python), or of a choice, built for AArch64 Linux and
+                               run under qemu
   worktree DIR                 a further checkout, on a branch of that name, which begins with what is built here
   soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
                                fails (target/soak)
@@ -46,7 +48,7 @@ usage: cargo xtask COMMAND
   validate                     cheapest checks first: format, phrases of the pages, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
   install --prefix DIR         build (release) and install
-  wheel [--out DIR]            build the Python package's wheel (into target/wheels)
+  wheel [--out DIR]            build the Python package's wheel (into target/wheels); with --target aarch64, that for AArch64 Linux
   docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package

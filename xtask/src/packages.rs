@@ -86,7 +86,7 @@ pub fn exists(program: &str) -> bool {
 }
 
 /// What the Python package is tested with, in these versions whatever the system's Python has.
-const PYTHON: &[&str] =
+pub const PYTHON: &[&str] =
     &["numpy==2.4.6", "pytest==8.4.2", "pytest-xdist==3.8.0", "hypothesis==6.142.1", "setuptools==80.9.0"];
 
 /// What looks at wheels.

@@ -2,22 +2,28 @@
 
 use crate::artifacts::{self, copy, copy_tree};
 use crate::command::{Failure, Outcome, cargo, option, output, root, run, target};
-use crate::{cluster, packages};
+use crate::{cluster, cross, packages};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crate of the native module.
-const MODULE: &str = "bh-bridge-numpy";
+pub const MODULE: &str = "bh-bridge-numpy";
 
 /// Puts the package together from what was built under a cargo profile: Python's files, the native module, and beside it
 /// the components and the libraries for MPI that are there. Returns the directory to import it from.
 pub fn stage(profile: &str) -> Outcome<PathBuf> {
     let directory = target().join("python-package").join(profile);
+    put_together(&target().join(profile), &directory)?;
+    Ok(directory)
+}
+
+/// Puts the package into a directory to import it from, with the libraries of the directory where they were built.
+pub fn put_together(built: &Path, directory: &Path) -> Outcome {
     let package = directory.join("bh");
     let _ = std::fs::remove_dir_all(&package);
     copy_tree(&root().join("bh-bridge-numpy/python/bh"), &package)?;
-    gather(&target().join(profile), &package)?;
-    Ok(directory)
+    gather(built, &package)
 }
 
 /// Copies the libraries of the package from the directory where they were built.
@@ -61,29 +67,40 @@ pub fn libraries(arguments: &[String]) -> Outcome {
 /// Libraries that the system brings, with the programs that use them.
 const SYSTEMS: &[&str] = &["libmpi.so.*", "libmpich.so.*", "libOpenCL.so.*"];
 
-/// Runs the command line `wheel [--out DIR]`: builds the wheel, and has auditwheel confirm how old a system it works on.
+/// Runs the command line `wheel [--out DIR] [--target aarch64]`: builds the wheel, and has auditwheel confirm how old a system it works on.
 pub fn wheel(arguments: &[String]) -> Outcome {
-    let python = packages::python_with_numpy()?;
-    packages::ensure_audit(&python)?;
-    let out = option(arguments, "--out")?.map_or_else(|| target().join("wheels"), PathBuf::from);
+    match option(arguments, "--target")? {
+        None => {}
+        Some("aarch64") => return cross::wheel(arguments),
+        Some(other) => return Err(Failure(format!("wheel --target takes aarch64, not {other}"))),
+    }
     packages::ensure_llvm();
     cluster::ensure_packages();
     // Here, where cargo shows how far it is, and not by pip.
     let built = build("release")?;
     cluster::build_into(&built)?;
+    for wheel in pack(arguments, &built, &[])? {
+        println!("{} ({:.1} MB)", wheel.display(), wheel.metadata()?.len() as f64 * 1e-6);
+    }
+    Ok(())
+}
+
+/// Packs built libraries into a wheel, audits it, and puts it into the folder of the option `--out`. Returns the wheels of that folder.
+pub fn pack(arguments: &[String], built: &Path, environment: &[(&str, &OsStr)]) -> Outcome<Vec<PathBuf>> {
+    let python = packages::python_with_numpy()?;
+    packages::ensure_audit(&python)?;
+    let out = option(arguments, "--out")?.map_or_else(|| target().join("wheels"), PathBuf::from);
     let fresh = target().join("python-build/wheel");
     let _ = std::fs::remove_dir_all(&fresh);
     let mut pack = Command::new(&python);
     pack.args(["-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir"]).arg(&fresh).arg(".");
-    run(pack.current_dir(root()).env("BH_WHEEL_LIBRARIES", built))?;
+    pack.current_dir(root()).env("BH_WHEEL_LIBRARIES", built).envs(environment.iter().copied());
+    run(&mut pack)?;
     for entry in std::fs::read_dir(&fresh)? {
         audit(&python, &entry?.path(), &out)?;
     }
-    for entry in std::fs::read_dir(&out)? {
-        let wheel = entry?;
-        println!("{} ({:.1} MB)", wheel.path().display(), wheel.metadata()?.len() as f64 * 1e-6);
-    }
-    Ok(())
+    let wheels = std::fs::read_dir(&out)?.map(|entry| entry.map(|entry| entry.path()));
+    wheels.collect::<Result<_, _>>().map_err(Failure::from)
 }
 
 /// Copies a wheel into a directory if all that its libraries need is in it, or in every system of its tag's age.
@@ -193,7 +210,7 @@ pub fn test_files(python: &Path, profile: &str, named: &[String]) -> (Outcome, V
 }
 
 /// Where the package's tests are.
-const TESTS: &str = "bh-bridge-numpy/tests";
+pub const TESTS: &str = "bh-bridge-numpy/tests";
 
 /// How many processes run the tests at the same time.
 const WORKERS: &str = "auto";

@@ -30,7 +30,7 @@ const NEEDED: &[(&str, &str)] = &[
 ];
 
 /// Python's tests of the core: what nearly every program calls.
-const CORE: &[&str] = &[
+pub const CORE: &[&str] = &[
     "test_registry",
     "test_at_hand",
     "test_functions",

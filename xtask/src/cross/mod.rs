@@ -1,11 +1,16 @@
 //! `cargo xtask cross-check` and `cargo xtask cross-test [CRATE...]`: bh for AArch64 Linux, checked, built and tested on x86-64.
 
 mod prefix;
+mod python;
 
-use crate::command::{Outcome, run, target};
-use crate::packages::{self, COMPILER, FEATURES};
+use crate::artifacts;
+use crate::command::{Failure, Outcome, run, target};
+use crate::packages::{self, FEATURES};
 use crate::test::PROFILE;
 use prefix::Prefix;
+pub use python::wheel;
+use std::path::PathBuf;
+use std::time::Instant;
 
 /// The machine that is built for.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
@@ -22,36 +27,69 @@ const SUITES: &[(&str, Option<&str>)] = &[
     ("bh-methods", None),
     ("bh-vector", None),
     ("bh-ve-cpu", None),
+    ("bh-ve-cpu-jit", None),
     ("bh-tests", Some("test(/^(conformance::cpu|levels::)/)")),
+    (PYTHON, None),
 ];
 
-/// Runs the command line `cross-check`: all crates, their tests and examples.
+/// How many random programs suites run that can run fewer.
+const PROGRAMS: &str = "20";
+
+/// Stands for Python's tests of the core among the crates.
+const PYTHON: &str = "python";
+
+/// Runs the command line `cross-check`: the lints of all crates, their tests and examples.
 pub fn check(_: &[String]) -> Outcome {
     let prefix = Prefix::ready()?;
     println!("{}", prefix.compiler()?);
     let mut command = prefix.cargo();
-    command.args(["check", "--profile", PROFILE, "--target", TARGET, "--all-targets"]);
-    run(command.args(packages::workspace()))
+    command.args(["check", "--profile", PROFILE, "--target", TARGET, "--all-targets"]).args(packages::workspace());
+    // What `cargo clippy` sets for its driver.
+    command.env("RUSTC_WORKSPACE_WRAPPER", prefix.lints()).env("CLIPPY_ARGS", "-Dwarnings");
+    run(&mut command)
 }
 
-/// Runs the command line `cross-test [CRATE...]`.
+/// Runs the command line `cross-test [CRATE...]`: all suites run even if some fail.
 pub fn test(crates: &[String]) -> Outcome {
     let prefix = Prefix::ready()?;
     packages::ensure_nextest()?;
-    if crates.is_empty() {
-        return SUITES.iter().try_for_each(|(package, filter)| suite(&prefix, package, *filter));
+    let known = |name: &String| SUITES.iter().find(|(package, _)| package == name).copied();
+    let chosen = crates.iter().map(|name| known(name).unwrap_or((name, None)));
+    let suites: Vec<(&str, Option<&str>)> = if crates.is_empty() { SUITES.to_vec() } else { chosen.collect() };
+    let mut failed = Vec::new();
+    for (package, filter) in suites {
+        let begin = Instant::now();
+        let outcome = if package == PYTHON { python::test(&prefix) } else { suite(&prefix, package, filter) };
+        println!(
+            "{package}: {} after {} s",
+            if outcome.is_ok() { "passed" } else { "failed" },
+            begin.elapsed().as_secs()
+        );
+        if let Err(failure) = outcome {
+            eprintln!("xtask: {failure}");
+            failed.push(package);
+        }
     }
-    crates.iter().try_for_each(|package| suite(&prefix, package, None))
+    if failed.is_empty() { Ok(()) } else { Err(Failure(format!("failed: {}", failed.join(", ")))) }
+}
+
+/// Where a build for the other machine leaves its results.
+fn built(profile: &str) -> PathBuf {
+    target().join("cross").join(TARGET).join(profile)
+}
+
+/// Builds the libraries of an installation, and `others`.
+fn build_libraries(prefix: &Prefix, profile: &str, others: &[&str]) -> Outcome {
+    let mut build = prefix.cargo();
+    build.args(["build", "--profile", profile, "--target", TARGET, "--lib", "-p", FEATURES]);
+    let libraries = artifacts::libraries().into_iter().chain(others.iter().copied());
+    run(build.args(libraries.flat_map(|name| ["-p", name])))
 }
 
 /// Builds the tests of a crate with the components that they load, and runs them.
 fn suite(prefix: &Prefix, package: &str, filter: Option<&str>) -> Outcome {
     if package == "bh-tests" {
-        let mut build = prefix.cargo();
-        build.args(["build", "--profile", PROFILE, "--target", TARGET, "--lib", "-p", FEATURES]);
-        let tests = ["bh-ve-interp"];
-        let libraries = crate::artifacts::libraries().into_iter().filter(|name| *name != COMPILER).chain(tests);
-        run(build.args(libraries.flat_map(|name| ["-p", name])))?;
+        build_libraries(prefix, PROFILE, &["bh-ve-interp"])?;
     }
     let mut command = prefix.cargo();
     command.args(["nextest", "run", "--cargo-profile", PROFILE, "--target", TARGET, "-p", package, "-p", FEATURES]);
@@ -59,5 +97,8 @@ fn suite(prefix: &Prefix, package: &str, filter: Option<&str>) -> Outcome {
     if let Some(filter) = filter {
         command.args(["-E", filter]);
     }
-    run(command.env("BH_TEST_LIBRARIES", target().join("cross").join(TARGET).join(PROFILE)))
+    if std::env::var_os("BH_TEST_PROGRAMS").is_none() {
+        command.env("BH_TEST_PROGRAMS", PROGRAMS);
+    }
+    run(command.env("BH_TEST_LIBRARIES", built(PROFILE)))
 }
