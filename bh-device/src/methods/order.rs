@@ -1,5 +1,5 @@
-//! Sorting along the last axis by merging (or, of a few elements that are read, by selecting), and searching in what is sorted. Elements become unsigned numbers in the order of
-//! their values, NaN last; merging keeps the order of equal ones.
+//! Sorting along the last axis by merging, or by selecting where few elements are read, and searching in sorted lines. Elements become
+//! unsigned numbers in the order of their values, NaN last; merging keeps the order of equal ones.
 
 use super::lines::Lines;
 use super::select::select;
