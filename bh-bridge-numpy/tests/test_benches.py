@@ -57,8 +57,9 @@ RUNS = {
     "statements/small.py": [("--sizes 4", "")],
     "time_tiles.py": [("heat points7 --scale 0.01 --runs 1 --batches 2 --threads 1 --json {out}/time_tiles.json", "")],
 }
-# Those that run elsewhere: the .NET and MiniMatlab ones in the tests of these, the others where there is a GPU.
-ELSEWHERE = {"fronts.py", "methods_gpu.py", "rivals_gpu.py"}
+# Those that run elsewhere: the .NET and MiniMatlab ones in the tests of these, gradients beside JAX where JAX and NPBench are, the others where
+# there is a GPU.
+ELSEWHERE = {"fronts.py", "gradients_jax.py", "methods_gpu.py", "rivals_gpu.py"}
 
 
 def scripts():

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 
 from .. import _native
+from .._array.element_types import BOOL
 from .._array.memory import in_process
 from .fallback import given, lift, lower, taken
 from .registry import AWAITED, COMPUTED, COUNTED, MOVED, SORTED
@@ -83,8 +84,9 @@ def _counted(array):
 
 
 def _lent(array):
-    """NumPy's form of an array for one call: its own memory, unless a copy takes less time. What a result shares of it is copied."""
-    return lower(array) if array.size <= _COPIED or array._scalar else np.asarray(memoryview(array))
+    """NumPy's form of an array for one call: its own memory, unless a copy takes less time, or makes 0 and 1 of truth values. What a
+    result shares of it is copied."""
+    return lower(array) if array.size <= _COPIED or array._scalar or array._code == BOOL else np.asarray(memoryview(array))
 
 
 def _threads(stack):
