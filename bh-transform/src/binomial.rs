@@ -62,8 +62,8 @@ pub(crate) fn dispensable(stored: &[u64], from: usize, end: u64, room: u64) -> O
     let mut later: u64 = behind.iter().skip(from.max(1)).sum();
     let mut before: u64 = (0..from.max(1) - 1).map(|at| cost(length(at), free(at))).sum();
     let mut best = None;
-    for at in from.max(1)..stored.len() {
-        later -= behind[at];
+    for (at, own) in behind.iter().enumerate().skip(from.max(1)) {
+        later -= own;
         let total = before + cost(length(at - 1) + length(at), free(at - 1)) + later;
         before += cost(length(at - 1), free(at - 1));
         if best.is_none_or(|(least, _)| total <= least) {

@@ -4,7 +4,7 @@ use crate::adjoints::LEAST;
 use crate::bounded::{Bounded, Plan};
 use crate::emit::{Emit, Place, Value, contiguous};
 use crate::reverse::{Progress, Sweep};
-use crate::rewind::{Rewind, Values};
+use crate::rewind::{Owner, Rewind, Values};
 use crate::shared::Shared;
 use crate::tape::Tape;
 use bh_bytecode::{Base, BatchRef, Constant, DType, Instr, Opcode, View};
@@ -135,7 +135,7 @@ pub struct Pullback {
     results: Vec<Window>,
     plan: Option<Plan>,
     /// Arrays of states that the program has, too.
-    shared: Vec<Arc<Arc<Array>>>,
+    shared: Vec<Owner<Arc<Array>>>,
 }
 
 /// A way back through a stretch.
@@ -170,14 +170,14 @@ impl Pullback {
             self.bases.insert(base, Arc::new(self.safe(array, later)?.0));
         }
         let Some(bounded) = self.tape.bounded.as_ref().filter(|bounded| !bounded.keeps_all) else { return Ok(()) };
-        let mut known: HashMap<ArrayId, Arc<Arc<Array>>> = HashMap::new();
+        let mut known: HashMap<ArrayId, Owner<Arc<Array>>> = HashMap::new();
         let mut states = Vec::new();
         for (at, state) in bounded.history.states.iter().enumerate() {
             let mut values = Values::new();
             for (base, id) in bounded.history.state(at) {
                 if let Some(array) = arrays.remove(&id) {
                     let (array, is_shared) = self.safe(array, later)?;
-                    let array = Arc::new(Arc::new(array));
+                    let array = Owner::new(Arc::new(array));
                     // A second owner keeps what the program has from being written.
                     self.shared.extend(is_shared.then(|| array.clone()));
                     known.insert(id, array);

@@ -13,8 +13,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// An owner of an array of a state. What has two owners is not overwritten.
+pub(crate) type Owner<B> = Arc<B>;
+
 /// The values of a program's bases at one time. What has several owners is not written.
-pub(crate) type Values<B> = HashMap<u64, (Base, Arc<B>)>;
+pub(crate) type Values<B> = HashMap<u64, (Base, Owner<B>)>;
 
 /// A way back through a program that runs again.
 pub(crate) struct Rewind<B> {

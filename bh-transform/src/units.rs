@@ -162,7 +162,7 @@ mod tests {
     fn loops_are_cut_where_the_least_is_alive() {
         let turn = [(1, 20), (2, 30), (3, 10), (4, 20), (5, 30)];
         let program: Vec<(u64, u64)> = [(9, 5), (8, 5)].into_iter().chain([turn; 6].into_iter().flatten()).collect();
-        let whole = cuts(&[program.clone()]);
+        let whole = cuts(std::slice::from_ref(&program));
         assert_eq!(whole, [4, 9, 14, 19, 24, 29]);
         // Wherever batches end.
         assert_eq!(cuts(&[program[..17].to_vec(), program[17..].to_vec()]), whole);
