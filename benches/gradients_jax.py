@@ -3,8 +3,8 @@
 
     PYTHONPATH=PACKAGE benches/gradients_jax.py SUITE [KERNEL...] [--size S] [--seconds T] [--markdown]
 
-SUITE is a checkout of github.com/spcl/npbench. PACKAGE has the Python package `bh`; JAX comes from the interpreter. What is differentiated
-is the sum of a kernel's results, by all of its floating-point arrays. Each form runs in a process of its own. Times are processor
+SUITE is a checkout of github.com/spcl/npbench. PACKAGE has the Python package `bh`; JAX comes from the interpreter. Each gradient is that
+of the sum of a kernel's results, by all of its floating-point arrays. Each form runs in a process of its own. Times are processor
 time of all threads, the least of some runs; gradients are compared. Kernels without floating-point arguments are left out, and
 so are those that JAX cannot differentiate backward (loops whose length depends on values).
 """

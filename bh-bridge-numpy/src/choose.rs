@@ -234,7 +234,7 @@ fn compressed(py: Python<'_>, array: &Array, mask: &Array) -> PyResult<Option<Ar
     Ok(done.then_some(made))
 }
 
-/// Assigns a vector's elements to those of an array that a mask chooses, as many as there are.
+/// Assigns a vector's elements to those of an array that a mask chooses. False if their numbers differ.
 fn scattered_by_mask(py: Python<'_>, array: &Array, mask: &Array, (values, given): (Input, i64)) -> PyResult<bool> {
     if count(py, mask)? != Some(given) {
         return Ok(false);

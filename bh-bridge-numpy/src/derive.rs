@@ -95,7 +95,7 @@ pub fn names(context: Shared, arrays: &[PyRef<'_, Array>]) -> PyResult<Vec<Array
 
 #[pymethods]
 impl Taping {
-    /// Begins to tape what is done with these arrays, each the whole of its memory in C order. `bound`: the most bytes that the
+    /// Begins to tape operations on these arrays, each the whole of its memory in C order. `bound`: the most bytes that the
     /// derivative may take.
     #[new]
     #[pyo3(signature = (arguments, bound=None))]

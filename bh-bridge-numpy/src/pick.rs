@@ -313,7 +313,7 @@ fn scatter_number<T: Copy>(to: Strided<'_>, mask: Strided<'_>, value: *const u8)
         let value = unsafe { value.cast::<T>().read_unaligned() };
         for (place, chosen) in mask.iter().enumerate() {
             let at = first.wrapping_add(place);
-            // SAFETY: it lies in the array. What is not chosen is overwritten with itself: no branch depends on the mask.
+            // SAFETY: the address is that of an element of the array. The others keep their values: no branch depends on the mask.
             unsafe { at.write_unaligned(if chosen.get() { value } else { at.read_unaligned() }) };
         }
         return;

@@ -78,7 +78,7 @@ def test_methods_on_the_device_give_what_numpy_gives(group):
 def test_elements_of_sorted_lines_are_those_that_numpy_finds(placements):
     found = methods(6, "selected", BH_OPENCL_PLACEMENTS=placements)
     kernels = int(found.split("opencl.kernels ")[1].split()[0])
-    # Two kernels for each digit, or one for each doubling of what is in order.
+    # Two kernels for each digit, or one for each doubling of the sorted stretches.
     assert "6 calls, 0 differ" in found and (kernels > 80) == (placements == "auto"), found
 
 

@@ -9,15 +9,15 @@ pub enum Stride {
     Unit,
     /// Anything else.
     Other,
-    /// Of what is read, every second element of memory: what lies between may be read as well.
+    /// Every second element of memory, of a slot that is read; the elements between may be read as well.
     Two,
     /// Every third one, likewise.
     Three,
     /// Every fourth one, likewise.
     Four,
-    /// Of what is read, each of neighbours in memory several times.
+    /// Neighbours in memory, each read several times.
     Again,
-    /// Of what is read, some neighbours in memory, again and again.
+    /// Some neighbours in memory, read again and again.
     Cycle,
 }
 

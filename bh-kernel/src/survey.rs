@@ -15,7 +15,7 @@ pub struct Survey<'a> {
 /// What is known of blocks and bases.
 pub(crate) struct Found {
     lowered: Vec<Lowered>,
-    /// For each block the copies of what its renames leave unwritten.
+    /// For each block the copies of the elements that its renames leave unwritten.
     pub(crate) copies: Vec<Vec<Stage>>,
     /// The first and the last block that compute with a base.
     pub(crate) uses: Vec<(u32, u32)>,

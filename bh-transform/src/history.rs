@@ -92,7 +92,7 @@ pub(crate) struct State {
     values: HashMap<u64, usize>,
 }
 
-/// Bytes of what is alive at a cut.
+/// Bytes of the bases that are alive at a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alive {
     /// Of bases that the unit before has written.
@@ -114,7 +114,7 @@ impl History {
         History { states: vec![first], units: vec![Unit::default()], cutter, ..History::default() }
     }
 
-    /// Arrays whose ends decide what is alive.
+    /// Arrays whose ends decide which bases are alive.
     pub(crate) fn followed(&self) -> impl Iterator<Item = ArrayId> {
         self.bases.values().filter_map(|current| current.array)
     }
@@ -222,7 +222,7 @@ impl History {
         (copies, alive)
     }
 
-    /// What is alive before a unit.
+    /// The bases that are alive before a unit.
     fn alive(&self, unit: usize, is_live: impl Fn(&u64) -> bool) -> Alive {
         let (mut alive, since) = (Alive::default(), self.units[unit - 1].begin);
         for (id, current) in self.bases.iter().filter(|(id, current)| current.values.is_some() && is_live(id)) {

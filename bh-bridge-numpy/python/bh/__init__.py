@@ -97,7 +97,7 @@ else:
         if isinstance(_public, type) and _public.__module__.startswith("bh._") and _public.__module__ != "bh._native":
             _public.__module__ = "bh"
     if not _gc.get_freeze_count():
-        # Makes what is loaded now old for the collector, whose next full pass would otherwise slow a program's first lines down.
+        # All objects loaded so far become old for the collector: its next full pass would slow a program's first lines down.
         _gc.freeze()
         _gc.unfreeze()
 

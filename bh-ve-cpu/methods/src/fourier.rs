@@ -142,6 +142,13 @@ macro_rules! part {
 }
 part!(f32, f64);
 
+/// Memory that the library takes by itself, to be held while it works: for each participant a line and as much to work in. For a plan
+/// it takes about as much as two lines have, which is there, as it was had a moment before.
+fn counted<T: Part>(call: &Call<'_, '_>, length: usize, participants: usize) -> Result<Reserved> {
+    drop(Reserved::new::<Complex<T>>(call.memory, length.saturating_mul(4))?);
+    Reserved::new::<Complex<T>>(call.memory, length.saturating_mul(2 * participants))
+}
+
 fn run<T: Part>(
     transforms: &mut Transforms<T>,
     call: &Call<'_, '_>,
@@ -155,10 +162,7 @@ fn run<T: Part>(
         return Ok(());
     }
     let participants = threads.participants(20 * input.len() as u64);
-    // The library takes memory by itself: for a plan about as much as two lines have, and for each participant a line and
-    // as much to work in. It is counted meanwhile; that of the plan is there, as it was had a moment before.
-    drop(Reserved::new::<Complex<T>>(call.memory, length.saturating_mul(4))?);
-    let _counted = Reserved::new::<Complex<T>>(call.memory, length.saturating_mul(2 * participants))?;
+    let _counted = counted::<T>(call, length, participants)?;
     let plan = transforms.planner.plan_fft(length, direction);
     let buffers = &transforms.buffers;
     let scale = match direction {

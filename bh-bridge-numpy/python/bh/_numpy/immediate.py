@@ -94,7 +94,7 @@ def _threads(stack):
 
 
 def moved(value):
-    """NumPy's form of an operand of a function that moves elements. Raises `Later` for what is not carried out at once."""
+    """NumPy's form of an operand of a function that moves elements. Raises `Later` if the call has to be recorded."""
     return _operand(value, _moved)
 
 

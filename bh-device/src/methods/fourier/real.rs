@@ -37,11 +37,7 @@ pub(in crate::methods) fn forward(call: &Call<'_, '_>) -> Option<Kernels> {
     } else {
         let whole = plan.memory(count, len);
         plan.transform(&from, &whole, PLAIN);
-        plan.each(count, to.len, |writer| {
-            let (from_begin, to_begin) = (whole.begin(writer, "line", "from"), to.begin(writer, "line", "to"));
-            let (source, target) = (whole.element(writer, "from", "at", false), to.element(writer, "to", "at", true));
-            format!("{from_begin}{to_begin}{target} = {source};\n")
-        });
+        plan.copy(&whole, &to, "");
     }
     Some(plan.finish())
 }
@@ -69,16 +65,21 @@ pub(in crate::methods) fn inverse(call: &Call<'_, '_>) -> Option<Kernels> {
         let (whole, made) = (plan.memory(count, len), plan.memory(count, len));
         plan.complete(&from, &whole);
         plan.transform(&whole, &made, out);
-        plan.each(count, len, |writer| {
-            let (from_begin, to_begin) = (made.begin(writer, "line", "from"), to.begin(writer, "line", "to"));
-            let (source, target) = (made.element(writer, "from", "at", false), to.element(writer, "to", "at", true));
-            format!("{from_begin}{to_begin}{target} = {source}.re;\n")
-        });
+        plan.copy(&made, &to, ".re");
     }
     Some(plan.finish())
 }
 
 impl Plan<'_, '_, '_> {
+    /// Copies the first elements of lines, as many as `to` has, or a part of each number.
+    fn copy(&mut self, from: &Lines, to: &Lines, part: &str) {
+        self.each(to.count(), to.len, |writer| {
+            let (from_begin, to_begin) = (from.begin(writer, "line", "from"), to.begin(writer, "line", "to"));
+            let (source, target) = (from.element(writer, "from", "at", false), to.element(writer, "to", "at", true));
+            format!("{from_begin}{to_begin}{target} = {source}{part};\n")
+        });
+    }
+
     /// Makes the first halves of transforms of `len` real numbers of the transforms of their pairs.
     fn unfold(&mut self, from: &Lines, to: &Lines, len: i64) {
         let (dtype, half) = (self.dtype, number(self.dtype, 0.5));
@@ -136,7 +137,7 @@ impl Plan<'_, '_, '_> {
         });
     }
 
-    /// Multiplies first halves of transforms of `len` real numbers by a number, and takes as real what has no partner in the other half.
+    /// Multiplies first halves of transforms of `len` real numbers by a number. Elements without a partner in the other half become real.
     fn halves(&mut self, from: &Lines, to: &Lines, (len, by): (i64, f64)) {
         let (name, by) = (type_name(self.dtype), number(self.dtype, by));
         self.each(from.count(), from.len, |writer| {

@@ -1,9 +1,8 @@
 //! Discrete Fourier transforms of real numbers along the last axis, and back. Those of an even number of elements are transforms of half as
 //! many complex numbers, whose parts are neighbours (Cooley, Lewis and Welch 1970); the others are transforms of complex numbers.
 
-use super::{Part, Transforms};
+use super::{Part, Transforms, counted};
 use crate::parallel::share;
-use crate::scratch::Reserved;
 use crate::{Call, Methods, Parallel};
 use bh_bytecode::DType;
 use bh_core::abi::status;
@@ -14,26 +13,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first half of the transform of real numbers.
 pub(crate) fn forward(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    check(call, FftDirection::Forward)?;
-    let plans = &mut methods.plans;
-    match call.inputs[0].dtype {
-        DType::F32 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, FftDirection::Forward),
-        _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, FftDirection::Forward),
-    }
+    transform(methods, call, threads, FftDirection::Forward)
 }
 
 /// The inverse of [`forward`], with the factor 1/n.
 pub(crate) fn inverse(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    check(call, FftDirection::Inverse)?;
+    transform(methods, call, threads, FftDirection::Inverse)
+}
+
+fn transform(
+    methods: &mut Methods,
+    call: &Call<'_, '_>,
+    threads: &mut dyn Parallel,
+    direction: FftDirection,
+) -> Result<()> {
     let plans = &mut methods.plans;
-    match call.outputs[0].dtype {
-        DType::F32 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, FftDirection::Inverse),
-        _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, FftDirection::Inverse),
+    match checked(call, direction)? {
+        DType::F32 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, direction),
+        _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, direction),
     }
 }
 
-/// Fails unless a call has one input and one output, of which one has real lines and the other their halves.
-fn check(call: &Call<'_, '_>, direction: FftDirection) -> Result<()> {
+/// The type of the real numbers. Fails unless a call has one input and one output, of which one has real lines and the other their halves.
+fn checked(call: &Call<'_, '_>, direction: FftDirection) -> Result<DType> {
     let ([input], [output]) = (call.inputs, call.outputs) else {
         return Err(Error::new(status::ARGUMENT, format!("{}: it takes one input and one output", call.name)));
     };
@@ -51,7 +53,7 @@ fn check(call: &Call<'_, '_>, direction: FftDirection) -> Result<()> {
     };
     let (from, to) = (input.shape, output.shape);
     let misfit = || format!("{}: shape {from:?} does not fit the output's {to:?}", call.name);
-    if fits { Ok(()) } else { Err(Error::new(status::SHAPE, misfit())) }
+    if fits { Ok(whole.dtype) } else { Err(Error::new(status::SHAPE, misfit())) }
 }
 
 /// The transform of a line.
@@ -179,9 +181,7 @@ fn run<T: Part>(
     }
     let len = if direction == FftDirection::Forward { input.line() } else { output.line() } as usize;
     let participants = threads.participants(10 * input.len().max(output.len()) as u64);
-    // As much as transforms of complex numbers take.
-    drop(Reserved::new::<Complex<T>>(call.memory, len.saturating_mul(4))?);
-    let _counted = Reserved::new::<Complex<T>>(call.memory, len.saturating_mul(2 * participants))?;
+    let _counted = counted::<T>(call, len, participants)?;
     let plan = transforms.planner.plan_fft(if len.is_multiple_of(2) { len / 2 } else { len }, direction);
     let roots = transforms.roots.of(len);
     let line = Line { len, plan: &*plan, roots };
