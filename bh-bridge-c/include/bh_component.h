@@ -719,7 +719,7 @@ typedef struct bh_capabilities {
     uint64_t reserved_bytes;
 } bh_capabilities;
 
-/// Fills in what the component can do.
+/// Fills in the component's capabilities.
 typedef void (*bh_capabilities_function)(void *context, struct bh_capabilities *capabilities);
 
 /// A child as its parent sees it: the functions of bh_component_table, none of them null, with the host in between.
@@ -908,7 +908,7 @@ typedef struct bh_loan {
     uint64_t token;
 } bh_loan;
 
-/// A question or command as text; `reply` is a `ReplySink`(super::ReplySink).
+/// Answers a question or command in text; `reply` is a `ReplySink`(super::ReplySink).
 typedef bh_status (*bh_message_function)(void *context,
                                          const char *text,
                                          void *reply,
@@ -1070,7 +1070,7 @@ typedef struct bh_served {
     int32_t exit_code;
 } bh_served;
 
-/// Asks about a block of the partition, by index: 1 yes, 0 no.
+/// Returns 1 if the component can run the block of this index in the partition, else 0.
 typedef int32_t (*bh_supports_function)(void *context, const struct bh_batch *batch, uint32_t block);
 
 /// The functions and facts of a component. Null functions forward to the first child.
@@ -1087,49 +1087,50 @@ typedef struct bh_component_table {
     const char *version;
     /// The config keys it knows, a null-terminated list of strings; null for none.
     const char *const *keys;
-    /// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself
-    /// lives only during the call, so handles that are kept must be copied.
+    /// Creates an instance. `host` and the objects behind the children's handles outlive it; the array of
+    /// handles itself lives only during the call, so copy the handles that you keep.
     bh_create_function create;
     /// Ends an instance.
     bh_destroy_function destroy;
-    /// Fills in what it can do. Null: what its first child can do.
+    /// Fills in the capabilities. Null: those of the first child.
     bh_capabilities_function capabilities;
-    /// Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Asked once per block and
-    /// call; the answer holds for the next `execute` only. Refused blocks go to the next component; a refused
-    /// block of several instructions is first split into the runs it accepts.
+    /// Returns 1 if it can run the block of this index in the partition, else 0. Null: 1 for all. The host asks
+    /// once per block and call; the answer holds for the next `execute` only. The next component gets refused
+    /// blocks; the host first splits a refused block of several instructions into the runs that are accepted.
     bh_supports_function supports;
-    /// Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored
-    /// order if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and
-    /// RETIRES_BLOCKS return other tickets; they poison what later fails themselves. `report` may be null; an
-    /// instruction that is reported there as failed does not end the call.
+    /// Runs blocks of the partition in the given order (an empty list: all of them). Without a partition it
+    /// runs the whole batch in stored order. The ticket is 0 when the work is done. Only engines that are
+    /// ASYNCHRONOUS and RETIRES_BLOCKS return other tickets; they poison the results of later failures
+    /// themselves. `report` may be null; an instruction that it reports as failed does not end the call.
     bh_execute_function execute;
-    /// Foretells what running these blocks takes. Null: what the first child foretells.
+    /// Predicts the cost of running these blocks. Null: the first child's prediction.
     bh_predict_function predict;
-    /// A text question or command. The answer is written to `reply` by the callee through `bh_host_table.reply`.
+    /// Answers a question or command in text. The callee writes to `reply` through `bh_host_table.reply`.
     bh_message_function message;
-    /// Hands over the array registry of the data manager above. Called once, before any batch.
+    /// Receives the array registry of the data manager above. The host calls it once, before any batch.
     bh_status (*bind)(void *context, const bh_registry_table *registry, bh_error_record *error);
-    /// Announces that `opcode` stands for the method `name`. The answer is 1 if this component or one below runs
-    /// it.
+    /// Binds `opcode` to the method `name`. Returns 1 if this component or one below runs the method.
     bh_status (*extmethod)(void *context,
                            const char *name,
                            bh_opcode opcode,
                            int32_t *answer,
                            bh_error_record *error);
-    /// Runs what a process other than the one with the program has to do, and returns when that ends; at once
-    /// if this process has the program. Called with no lock of bh held. `number` tells contexts apart.
+    /// Runs the work of a process that does not run the program, and returns when that work ends. Returns at
+    /// once in the process that runs the program. The host holds no lock of bh meanwhile. `number` identifies
+    /// the context.
     bh_status (*serve)(void *context, uint64_t number, bh_served *answer, bh_error_record *error);
-    /// Gives a component that announces PROGRESS time for its messages, between batches and while others wait.
+    /// Lets a component that announces PROGRESS handle its messages, between batches and while others wait.
     bh_status (*progress)(void *context, bh_error_record *error);
-    /// Computes an operation on scalars at once, or leaves it to a batch. Calls may come from any thread, at the
-    /// same time as others, if the component announces EVALUATES; else there are none.
+    /// Computes an operation on scalars immediately, or leaves it to a batch. A component that announces
+    /// EVALUATES gets these calls from any thread, at the same time as others; another component gets none.
     bh_status (*evaluate)(void *context,
                           const bh_scalar_operation *operation,
                           bh_evaluation *answer,
                           bh_error_record *error);
-    /// Waits until the work behind a ticket is done, and reports its first failure.
+    /// Waits until the work of a ticket is done, and reports its first failure.
     bh_status (*wait)(void *context, uint64_t ticket, bh_error_record *error);
-    /// Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait.
+    /// Returns whether the work of a ticket is done, so that `wait` returns immediately. Null: the host can
+    /// only wait.
     bh_status (*poll)(void *context, uint64_t ticket, int32_t *answer, bh_error_record *error);
     /// Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
     /// the address of the base's element 0.
@@ -1141,26 +1142,26 @@ typedef struct bh_component_table {
                      bh_error_record *error);
     /// Ends a `map`.
     bh_status (*unmap)(void *context, const bh_base *base, bh_error_record *error);
-    /// Copies the elements of a view to host memory. Only these are moved, and other copies stay valid. Null:
-    /// the host maps and copies.
+    /// Copies the elements of a view to host memory, and no others; copies elsewhere stay valid. Null: the host
+    /// maps and copies.
     bh_status (*read)(void *context,
                       const bh_base *base,
                       const bh_view_spec *view,
                       const bh_host_memory *memory,
                       bh_error_record *error);
-    /// Overwrites the elements of a view, which reaches each of its elements once, from host memory. Null: the
-    /// host maps and copies.
+    /// Overwrites the elements of a view from host memory. No two of the view's indices share an element. Null: the host maps
+    /// and copies.
     bh_status (*write)(void *context,
                        const bh_base *base,
                        const bh_view_spec *view,
                        const bh_host_memory *memory,
                        bh_error_record *error);
-    /// Takes the application's memory as the base's data. Memory of a device ends at the engine that knows it.
+    /// Uses the application's memory as the base's data. The engine of a device takes memory of that device.
     bh_status (*adopt)(void *context,
                        const bh_base *base,
                        const bh_adoption *adoption,
                        bh_error_record *error);
-    /// Lends the base's data to the application, in the memory that it asks for, until `end_export`.
+    /// Lends the base's data to the application, in the kind of memory that it requests, until `end_export`.
     bh_status (*export_data)(void *context,
                              const bh_base *base,
                              const bh_export_request *request,
@@ -1170,30 +1171,31 @@ typedef struct bh_component_table {
     bh_status (*end_export)(void *context, const bh_base *base, uint64_t token, bh_error_record *error);
     /// Forbids (1) or allows (0) moving the base's host memory. Counted.
     bh_status (*pin)(void *context, const bh_base *base, int32_t pinned, bh_error_record *error);
-    /// Begins to bring a view of a base (null: all) to memory of this kind, a `memory` value. Errors show when the
-    /// data is used.
+    /// Starts to copy a view of a base (null: all) to memory of this kind, a `memory` value. A later use of the
+    /// data reports errors.
     bh_status (*prefetch)(void *context,
                           const bh_base *base,
                           const bh_view_spec *view,
                           uint32_t memory,
                           bh_error_record *error);
-    /// Takes a base out of the memory of all engines; what is only there is written back first.
+    /// Removes a base from the memory of all engines, after data that exists only there is written back.
     bh_status (*detach)(void *context, const bh_base *base, bh_error_record *error);
-    /// Says where the base's data is.
+    /// Returns where the base's data is.
     bh_status (*residency)(void *context, const bh_base *base, bh_residency *answer, bh_error_record *error);
-    /// Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
+    /// Runs SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
     bh_status (*retire)(void *context, const bh_base *base, uint32_t action, bh_error_record *error);
-    /// Carries out an operation on little data in host memory: 1 if it is done, 0 if it is left to a batch. Its
-    /// indices are checked before anything is written. Calls may come from any thread, at the same time as
-    /// others, if the component announces IMMEDIATE; else there are none.
+    /// Runs an operation on small arrays in host memory. Returns 1 if it is done, 0 if a batch must run it.
+    /// Indices are checked before anything is written. A component that announces IMMEDIATE gets these calls
+    /// from any thread, at the same time as others; another component gets none.
     bh_status (*immediate)(void *context,
                            const bh_immediate_operation *operation,
                            int32_t *answer,
                            bh_error_record *error);
-    /// Follows a fork of the process; `moment` is a `fork` value. All calls come from the forking thread, between
-    /// others. BEFORE: its threads let go of what the child needs (the host's functions, the loader), and take
-    /// it no more until PARENT; the call does not wait for long work. CHILD: its threads are gone, and their
-    /// locks may be in any state, so it replaces both. PARENT or CHILD follows each BEFORE.
+    /// Handles a fork of the process; `moment` is a `fork` value. All calls come from the forking thread,
+    /// between other calls. BEFORE: the component's threads release the host's functions and the loader, which
+    /// the child needs, and use neither until PARENT; the call does not wait for long work. CHILD: the threads
+    /// are gone, and their locks may be in any state, so the component replaces both. PARENT or CHILD follows
+    /// each BEFORE.
     bh_status (*fork)(void *context, uint32_t moment, bh_error_record *error);
 } bh_component_table;
 

@@ -1,19 +1,19 @@
-//! The slots of a component: the one table from which the struct, the host's forwarders, the safe trait, its export and
-//! the C header expand.
+//! The slots of a component. The struct, the host's forwarders, the safe trait, its export and the C header expand from
+//! this table.
 //!
 //! A plain slot is a call that takes a few values, returns at most one, and can fail:
 //!
 //! ```text
-//! /// What it does.
+//! /// Summary of the call.
 //! FORWARDING CALLS fn name(argument: type, …) -> answer = DEFAULT;
 //! ```
 //!
 //! `FORWARDING` is `forward` if the host passes the call to the component, or else to its first child, and `host` if
 //! the host does more (`Link` has a method of this name). `CALLS` is `serial` if calls into an instance never overlap,
-//! and `shared` if a capability lets them come from other threads at any time
+//! and `shared` if a capability allows calls from any thread at any time
 //! ([`SharedCalls`](crate::component::SharedCalls)). `DEFAULT` is the function that answers if no component does. The
-//! types are those of the safe trait; [`Wire`](super::Wire) defines their C form. The special slots have other forms,
-//! which are written out. The order is that of the table in memory and never changes; new slots are appended.
+//! safe trait has the same types; [`Wire`](super::Wire) defines their C form. The special slots write their types out.
+//! The order is that of the table in memory and never changes; new slots are appended.
 
 use super::{BatchTables, Capabilities, ErrorRecord, HostTable, Prediction, ReportRecord, Status, Wire, WireAnswer};
 use bh_bytecode::{Base, Opcode, View};
@@ -32,10 +32,10 @@ pub type CreateFn = unsafe extern "C" fn(
 /// Ends an instance.
 pub type DestroyFn = unsafe extern "C" fn(context: *mut c_void);
 
-/// Fills in what the component can do.
+/// Fills in the component's capabilities.
 pub type CapabilitiesFn = unsafe extern "C" fn(context: *mut c_void, capabilities: *mut Capabilities);
 
-/// Asks about a block of the partition, by index: 1 yes, 0 no.
+/// Returns 1 if the component can run the block of this index in the partition, else 0.
 pub type SupportsFn = unsafe extern "C" fn(context: *mut c_void, batch: *const BatchTables, block: u32) -> i32;
 
 /// Runs blocks of a batch; `report` may be null.
@@ -59,7 +59,7 @@ pub type PredictFn = unsafe extern "C" fn(
     error: *mut ErrorRecord,
 ) -> Status;
 
-/// A question or command as text; `reply` is a [`ReplySink`](super::ReplySink).
+/// Answers a question or command in text; `reply` is a [`ReplySink`](super::ReplySink).
 pub type MessageFn = unsafe extern "C" fn(
     context: *mut c_void,
     text: *const c_char,
@@ -73,45 +73,46 @@ macro_rules! for_each_slot {
     ($callback:ident) => {
         $callback! {
             special {
-                /// Makes an instance. `host` and what the children's handles lead to outlive it; the array of handles itself
-                /// lives only during the call, so handles that are kept must be copied.
+                /// Creates an instance. `host` and the objects behind the children's handles outlive it; the array of
+                /// handles itself lives only during the call, so copy the handles that you keep.
                 create: CreateFn;
                 /// Ends an instance.
                 destroy: DestroyFn;
-                /// Fills in what it can do. Null: what its first child can do.
+                /// Fills in the capabilities. Null: those of the first child.
                 capabilities: CapabilitiesFn;
-                /// Can it run this block of the partition (index)? 1 yes, 0 no. Null: yes, all. Asked once per block and
-                /// call; the answer holds for the next `execute` only. Refused blocks go to the next component; a refused
-                /// block of several instructions is first split into the runs it accepts.
+                /// Returns 1 if it can run the block of this index in the partition, else 0. Null: 1 for all. The host asks
+                /// once per block and call; the answer holds for the next `execute` only. The next component gets refused
+                /// blocks; the host first splits a refused block of several instructions into the runs that are accepted.
                 supports: SupportsFn;
-                /// Runs blocks of the partition in the given order (an empty list: all of them), or the whole batch in stored
-                /// order if it has none. The ticket is 0 when the work is done. Only engines that are ASYNCHRONOUS and
-                /// RETIRES_BLOCKS return other tickets; they poison what later fails themselves. `report` may be null; an
-                /// instruction that is reported there as failed does not end the call.
+                /// Runs blocks of the partition in the given order (an empty list: all of them). Without a partition it
+                /// runs the whole batch in stored order. The ticket is 0 when the work is done. Only engines that are
+                /// ASYNCHRONOUS and RETIRES_BLOCKS return other tickets; they poison the results of later failures
+                /// themselves. `report` may be null; an instruction that it reports as failed does not end the call.
                 execute: ExecuteFn;
-                /// Foretells what running these blocks takes. Null: what the first child foretells.
+                /// Predicts the cost of running these blocks. Null: the first child's prediction.
                 predict: PredictFn;
-                /// A text question or command. The answer is written to `reply` by the callee through `HostTable::reply`.
+                /// Answers a question or command in text. The callee writes to `reply` through `HostTable::reply`.
                 message: MessageFn;
             }
             plain {
-                /// Hands over the array registry of the data manager above. Called once, before any batch.
+                /// Receives the array registry of the data manager above. The host calls it once, before any batch.
                 host serial fn bind(registry: Registry) = nothing;
-                /// Announces that `opcode` stands for the method `name`. The answer is 1 if this component or one below runs
-                /// it.
+                /// Binds `opcode` to the method `name`. Returns 1 if this component or one below runs the method.
                 host serial fn extmethod(name: &str, opcode: Opcode) -> bool = nothing;
-                /// Runs what a process other than the one with the program has to do, and returns when that ends; at once
-                /// if this process has the program. Called with no lock of bh held. `number` tells contexts apart.
+                /// Runs the work of a process that does not run the program, and returns when that work ends. Returns at
+                /// once in the process that runs the program. The host holds no lock of bh meanwhile. `number` identifies
+                /// the context.
                 forward serial fn serve(number: u64) -> Served = nothing;
-                /// Gives a component that announces PROGRESS time for its messages, between batches and while others wait.
+                /// Lets a component that announces PROGRESS handle its messages, between batches and while others wait.
                 host serial fn progress() = nothing;
-                /// Computes an operation on scalars at once, or leaves it to a batch. Calls may come from any thread, at the
-                /// same time as others, if the component announces EVALUATES; else there are none.
+                /// Computes an operation on scalars immediately, or leaves it to a batch. A component that announces
+                /// EVALUATES gets these calls from any thread, at the same time as others; another component gets none.
                 host shared fn evaluate(operation: &ScalarOperation) -> Evaluation = nothing;
 
-                /// Waits until the work behind a ticket is done, and reports its first failure.
+                /// Waits until the work of a ticket is done, and reports its first failure.
                 host serial fn wait(ticket: Ticket) = nothing;
-                /// Is the work behind a ticket done, so that `wait` returns at once? Null: the host can only wait.
+                /// Returns whether the work of a ticket is done, so that `wait` returns immediately. Null: the host can
+                /// only wait.
                 host serial fn poll(ticket: Ticket) -> bool = cannot_poll;
 
                 /// Makes a base (or the part that `view` covers; null: all) readable or writable in host memory and returns
@@ -119,38 +120,39 @@ macro_rules! for_each_slot {
                 forward shared fn map(base: &Base, view: Option<&View>, access: u32) -> *mut u8 = no_arrays;
                 /// Ends a `map`.
                 forward shared fn unmap(base: &Base) = nothing;
-                /// Copies the elements of a view to host memory. Only these are moved, and other copies stay valid. Null:
-                /// the host maps and copies.
+                /// Copies the elements of a view to host memory, and no others; copies elsewhere stay valid. Null: the host
+                /// maps and copies.
                 host shared fn read(base: &Base, view: &View, memory: &HostMemory) = no_arrays;
-                /// Overwrites the elements of a view, which reaches each of its elements once, from host memory. Null: the
-                /// host maps and copies.
+                /// Overwrites the elements of a view from host memory. No two of the view's indices share an element. Null: the host maps
+                /// and copies.
                 host shared fn write(base: &Base, view: &View, memory: &HostMemory) = no_arrays;
-                /// Takes the application's memory as the base's data. Memory of a device ends at the engine that knows it.
+                /// Uses the application's memory as the base's data. The engine of a device takes memory of that device.
                 forward shared fn adopt(base: &Base, adoption: &Adoption) = no_arrays;
-                /// Lends the base's data to the application, in the memory that it asks for, until `end_export`.
+                /// Lends the base's data to the application, in the kind of memory that it requests, until `end_export`.
                 forward shared fn export_data(base: &Base, request: &ExportRequest) -> Export = no_arrays;
                 /// Ends an export.
                 forward shared fn end_export(base: &Base, token: u64) = no_arrays;
                 /// Forbids (1) or allows (0) moving the base's host memory. Counted.
                 forward shared fn pin(base: &Base, pinned: bool) = nothing;
-                /// Begins to bring a view of a base (null: all) to memory of this kind, a `memory` value. Errors show when the
-                /// data is used.
+                /// Starts to copy a view of a base (null: all) to memory of this kind, a `memory` value. A later use of the
+                /// data reports errors.
                 forward shared fn prefetch(base: &Base, view: Option<&View>, memory: u32) = nothing;
-                /// Takes a base out of the memory of all engines; what is only there is written back first.
+                /// Removes a base from the memory of all engines, after data that exists only there is written back.
                 forward shared fn detach(base: &Base) = nothing;
-                /// Says where the base's data is.
+                /// Returns where the base's data is.
                 forward shared fn residency(base: &Base) -> Residency = nothing;
-                /// Carries out SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
+                /// Runs SYNC, FREE or DISCARD on a base: `action` is a `retire` value.
                 forward shared fn retire(base: &Base, action: u32) = no_arrays;
-                /// Carries out an operation on little data in host memory: 1 if it is done, 0 if it is left to a batch. Its
-                /// indices are checked before anything is written. Calls may come from any thread, at the same time as
-                /// others, if the component announces IMMEDIATE; else there are none.
+                /// Runs an operation on small arrays in host memory. Returns 1 if it is done, 0 if a batch must run it.
+                /// Indices are checked before anything is written. A component that announces IMMEDIATE gets these calls
+                /// from any thread, at the same time as others; another component gets none.
                 host shared fn immediate(operation: &ImmediateOperation) -> bool = nothing;
 
-                /// Follows a fork of the process; `moment` is a `fork` value. All calls come from the forking thread, between
-                /// others. BEFORE: its threads let go of what the child needs (the host's functions, the loader), and take
-                /// it no more until PARENT; the call does not wait for long work. CHILD: its threads are gone, and their
-                /// locks may be in any state, so it replaces both. PARENT or CHILD follows each BEFORE.
+                /// Handles a fork of the process; `moment` is a `fork` value. All calls come from the forking thread,
+                /// between other calls. BEFORE: the component's threads release the host's functions and the loader, which
+                /// the child needs, and use neither until PARENT; the call does not wait for long work. CHILD: the threads
+                /// are gone, and their locks may be in any state, so the component replaces both. PARENT or CHILD follows
+                /// each BEFORE.
                 forward serial fn fork(moment: u32) = nothing;
             }
         }
@@ -169,9 +171,9 @@ macro_rules! component_table {
         #[derive(Debug)]
         #[repr(C)]
         pub struct ComponentTable {
-            /// Bytes of this struct, for growth.
+            /// Bytes of this struct; later versions append fields.
             pub struct_size: usize,
-            /// The [`ABI_VERSION`](super::ABI_VERSION) it was built for.
+            /// The component's [`ABI_VERSION`](super::ABI_VERSION).
             pub abi_version: u32,
             /// A value of [`kind`](super::kind).
             pub kind: u32,
@@ -179,7 +181,7 @@ macro_rules! component_table {
             pub name: *const c_char,
             /// Version of the component.
             pub version: *const c_char,
-            /// The config keys it knows, a null-terminated list of strings; null if there are none.
+            /// The component's config keys, a null-terminated list of strings; null if there are none.
             pub keys: *const *const c_char,
             $($(#[doc = $special_doc])* pub $special: Option<$type>,)*
             $($(#[doc = $doc])* pub $name: Option<
