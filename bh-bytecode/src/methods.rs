@@ -210,6 +210,30 @@ pub const METHODS: &[Method] = &[
         shapes_fit: lines,
     },
     Method {
+        name: "rfft",
+        doc: "The first half of fft of real numbers, which determines the other half; h is n / 2 + 1.",
+        operands: "out (…, h) ← a (…, n)",
+        types: "floats; out complex",
+        fails: "",
+        stacks: false,
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: |outputs, inputs| inputs[0].dtype.is_float() && into_complex(outputs, inputs),
+        shapes_fit: |outputs, inputs| half_lines(outputs[0].shape, inputs[0].shape),
+    },
+    Method {
+        name: "irfft",
+        doc: "The inverse of rfft, with the factor 1/n; h is n / 2 + 1. It takes the first element as real, and for an even n the last one.",
+        operands: "out (…, n) ← a (…, h)",
+        types: "complex; out of the real type",
+        fails: "",
+        stacks: false,
+        outputs: 1..=1,
+        inputs: 1,
+        types_fit: |outputs, inputs| inputs[0].dtype.is_complex() && outputs[0].dtype == inputs[0].dtype.real_part(),
+        shapes_fit: |outputs, inputs| half_lines(inputs[0].shape, outputs[0].shape),
+    },
+    Method {
         name: "sort",
         doc: "The elements in ascending order along the last axis; NaN comes last.",
         operands: "out (…, n) ← a (…, n)",
@@ -334,6 +358,14 @@ fn lines(outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
     !inputs[0].shape.is_empty() && outputs[0].shape == inputs[0].shape
 }
 
+/// Does `halves` have the shape of the first halves of transforms of lines of the shape `whole`?
+fn half_lines(halves: &[i64], whole: &[i64]) -> bool {
+    match (halves.split_last(), whole.split_last()) {
+        (Some((half, stack)), Some((&len, other))) => stack == other && len > 0 && *half == len / 2 + 1,
+        _ => false,
+    }
+}
+
 /// What the names of scalar programs begin with: such a name is the program's whole text, in which its own name follows.
 pub const PROGRAM: &str = "program ";
 
@@ -446,6 +478,13 @@ mod tests {
         assert!(matches!(check("solve", &[form(F64, &[2, 7, 3])], &[stack, sides]), Err(Misfit::Shape(_))));
         assert!(matches!(check("matmul", &[stack], &[stack, stack]), Err(Misfit::Shape(_))));
         assert_eq!(check("fft", &[form(C64, &[2, 5])], &[form(F32, &[2, 5])]), Ok(()));
+        for len in [1, 4, 5] {
+            let (whole, half) = (&[2, len], &[2, len / 2 + 1]);
+            assert_eq!(check("rfft", &[form(C64, half)], &[form(F32, whole)]), Ok(()));
+            assert_eq!(check("irfft", &[form(F32, whole)], &[form(C64, half)]), Ok(()));
+            assert!(matches!(check("irfft", &[form(F64, whole)], &[form(C64, half)]), Err(Misfit::Type(_))));
+            assert!(matches!(check("rfft", &[form(C64, &[2, len])], &[form(F32, &[len, 2])]), Err(Misfit::Shape(_))));
+        }
         assert_eq!(check("matmul", &[form(I64, &[2])], &[form(I64, &[3]), form(I64, &[3, 2])]), Ok(()));
         let (mask, chosen) = (form(DType::Bool, &[3, 3]), [form(F64, &[4])]);
         assert_eq!(check("compress", &chosen, &[mask, matrix]), Ok(()));

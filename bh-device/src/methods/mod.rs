@@ -302,9 +302,7 @@ fn fits(batch: &BatchRef<'_>, instr: u32, name: &str) -> bool {
     };
     let forms = |views: &[u32]| views.iter().map(form).collect::<Option<Vec<Form<'_>>>>();
     let (Some(to), Some(from)) = (forms(outputs), forms(inputs)) else { return false };
-    (0..outputs.len()).all(apart)
-        && bh_bytecode::methods::check(name, &to, &from).is_ok()
-        && fourier::real::fits(name, &to, &from)
+    (0..outputs.len()).all(apart) && bh_bytecode::methods::check(name, &to, &from).is_ok()
 }
 
 /// The kernels of a call of a method of ours, which the device takes.

@@ -6,21 +6,6 @@ use crate::driver::Direction;
 use crate::methods::lines::Lines;
 use crate::methods::{Call, Kernels};
 use bh_bytecode::c::type_name;
-use bh_bytecode::methods::Form;
-
-/// Are the operands of these methods as they have to be: real lines and their halves?
-pub(in crate::methods) fn fits(name: &str, outputs: &[Form<'_>], inputs: &[Form<'_>]) -> bool {
-    let (half, whole) = match (name, outputs, inputs) {
-        ("rfft", [half], [whole]) | ("irfft", [whole], [half]) => (half, whole),
-        ("rfft" | "irfft", ..) => return false,
-        _ => return true,
-    };
-    let shapes = match (half.shape.split_last(), whole.shape.split_last()) {
-        (Some((elements, lines)), Some((&len, others))) => lines == others && len > 0 && *elements == len / 2 + 1,
-        _ => false,
-    };
-    shapes && half.dtype.is_complex() && whole.dtype == half.dtype.real_part()
-}
 
 /// The kernels for the first half of the transform of real numbers.
 pub(in crate::methods) fn forward(call: &Call<'_, '_>) -> Option<Kernels> {

@@ -5,8 +5,7 @@ use super::{Part, Transforms, counted};
 use crate::parallel::share;
 use crate::{Call, Methods, Parallel};
 use bh_bytecode::DType;
-use bh_core::abi::status;
-use bh_core::{Error, Result};
+use bh_core::Result;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,33 +26,13 @@ fn transform(
     threads: &mut dyn Parallel,
     direction: FftDirection,
 ) -> Result<()> {
+    call.check()?;
+    let whole = if direction == FftDirection::Forward { &call.inputs[0] } else { &call.outputs[0] };
     let plans = &mut methods.plans;
-    match checked(call, direction)? {
+    match whole.dtype {
         DType::F32 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, direction),
         _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, direction),
     }
-}
-
-/// The type of the real numbers. Fails unless a call has one input and one output, of which one has real lines and the other their halves.
-fn checked(call: &Call<'_, '_>, direction: FftDirection) -> Result<DType> {
-    let ([input], [output]) = (call.inputs, call.outputs) else {
-        return Err(Error::new(status::ARGUMENT, format!("{}: it takes one input and one output", call.name)));
-    };
-    let (half, whole) = if direction == FftDirection::Forward { (output, input) } else { (input, output) };
-    if !half.dtype.is_complex() || half.dtype.real_part() != whole.dtype {
-        let (from, to) = (input.dtype.name(), output.dtype.name());
-        return Err(Error::new(
-            status::TYPE,
-            format!("{}: not for an input of {from} and an output of {to}", call.name),
-        ));
-    }
-    let fits = match (half.shape.split_last(), whole.shape.split_last()) {
-        (Some((elements, lines)), Some((&len, others))) => lines == others && len > 0 && *elements == len / 2 + 1,
-        _ => false,
-    };
-    let (from, to) = (input.shape, output.shape);
-    let misfit = || format!("{}: shape {from:?} does not fit the output's {to:?}", call.name);
-    if fits { Ok(whole.dtype) } else { Err(Error::new(status::SHAPE, misfit())) }
 }
 
 /// The transform of a line.
