@@ -499,15 +499,17 @@ typedef struct bh_instr {
     /// A BH_OP_ number.
     bh_opcode opcode;
     /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: 1 if floats beyond
-    /// an integer type wrap as on x86-64, 0 if they saturate. Extension methods: the number of
-    /// attributes. Else 0.
+    /// an integer type wrap as on x86-64, 0 if they saturate. Functions that engines
+    /// compute each in a way of its own, and SCATTER_ADD: 1 if their bits are to be the same on all engines. Extension methods:
+    /// the number of attributes. Else 0.
     uint16_t param;
     /// Operands in use.
     uint8_t count;
     /// How many of them are outputs (1, or 0 for none; extension methods may have more).
     uint8_t outputs;
-    /// Reductions: in which order they take the elements of the input; 0 is C order. Else 0. Folds of equal order give equal
-    /// bits wherever they run; an engine that groups elements in a way of its own may ignore it.
+    /// Reductions: in which order they take the elements of the input; 0 is C order. Folds of equal order give equal
+    /// bits on one engine; an engine that groups elements in a way of its own may ignore it, unless it is 0xC000 or more: the
+    /// order of a fixed tree, which all engines have or refuse. Accumulates: 0, or 0xC000 for a fixed tree. Else 0.
     uint16_t order;
     /// Index into the origins plus one, or 0 if unknown.
     uint32_t origin;

@@ -168,15 +168,17 @@ pub struct Instr {
     /// An [`Opcode`] number.
     pub opcode: Opcode,
     /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: 1 if floats beyond
-    /// an integer type wrap as on x86-64, 0 if they saturate. Extension methods: the number of
-    /// attributes. Else 0.
+    /// an integer type wrap as on x86-64, 0 if they saturate. Functions that engines
+    /// compute each in a way of its own, and SCATTER_ADD: 1 if their bits are to be the same on all engines. Extension methods:
+    /// the number of attributes. Else 0.
     pub param: u16,
     /// Operands in use.
     pub count: u8,
     /// How many of them are outputs (1, or 0 for none; extension methods may have more).
     pub outputs: u8,
-    /// Reductions: in which order they take the elements of the input; 0 is C order. Else 0. Folds of equal order give equal
-    /// bits wherever they run; an engine that groups elements in a way of its own may ignore it.
+    /// Reductions: in which order they take the elements of the input; 0 is C order. Folds of equal order give equal
+    /// bits on one engine; an engine that groups elements in a way of its own may ignore it, unless it is 0xC000 or more: the
+    /// order of a fixed tree, which all engines have or refuse. Accumulates: 0, or 0xC000 for a fixed tree. Else 0.
     pub order: u16,
     /// Index into the origins plus one, or 0 if unknown.
     pub origin: u32,

@@ -3,6 +3,7 @@
 //! An axis that is summed over is *inner*. Of the others, one along which both operands change numbers the matrices of a *stack*;
 //! one along which the second operand is constant numbers *rows* of the first, and any other one *columns* of the second.
 
+use crate::order::is_fixed;
 use crate::walk::{Loop, Walk};
 use crate::{BatchRef, Instr, MAX_RANK, Opcode};
 
@@ -120,9 +121,10 @@ pub fn are_large(sides: &[i64; 3]) -> bool {
 }
 
 /// Is the instruction a contraction that engines with products of matrices do as one, so that it is alone in its kernel? It multiplies
-/// matrices that are not narrow, or a stack of little ones. Any other one is a fold of products, which runs in the loops of a kernel.
+/// matrices that are not narrow, or a stack of little ones. Any other one is a fold of products, which runs in the loops of a kernel,
+/// and so is one with a fixed tree.
 pub fn is_product(batch: &BatchRef<'_>, instr: &Instr) -> bool {
-    if instr.opcode != Opcode::Contract {
+    if instr.opcode != Opcode::Contract || is_fixed(instr.order) {
         return false;
     }
     let (Some(a), Some(b)) = (instr.operands[1].as_view(), instr.operands[2].as_view()) else { return false };

@@ -1,8 +1,12 @@
 //! The opcode enum and all queries about opcodes, expanded from the table.
 
+use crate::compare::FUNCTIONS;
 use crate::dtype::{DType, TypeSet};
 use crate::for_each_opcode;
 use std::fmt;
+
+/// The parameter of a function with variants, if its bits are to be the same on all engines.
+pub const SAME_BITS: u16 = 1;
 
 /// What family an opcode belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -321,13 +325,20 @@ impl Opcode {
     }
 
     /// May an elementwise operation have this parameter? The exponent of POWI; of COPY 1 if floats beyond an integer type wrap
-    /// as on x86-64, 0 if they saturate; else 0.
+    /// as on x86-64, 0 if they saturate; of functions with variants, [`SAME_BITS`] or 0; else 0.
     pub fn takes_param(self, param: u16) -> bool {
         match self {
             Opcode::Powi => (2..=5).contains(&param),
             Opcode::Copy => param <= 1,
-            _ => param == 0,
+            _ => param == 0 || param == SAME_BITS && self.has_variants(),
         }
+    }
+
+    /// Do engines compute this function of floats or complex numbers each in a way of its own, with bits of its own? Sums at indices
+    /// are among them: ranks may add sums of shares.
+    pub fn has_variants(self) -> bool {
+        let others = [Opcode::Absolute, Opcode::Sign, Opcode::Sqrt, Opcode::Erfc, Opcode::ScatterAdd];
+        others.contains(&self) || FUNCTIONS.contains(&self)
     }
 
     /// Are these operand types legal? Index views and keys have no type and are left out of `inputs`.

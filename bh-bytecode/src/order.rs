@@ -11,6 +11,16 @@ use crate::view::MAX_RANK;
 const DIRECTED: usize = 6;
 /// The most axes whose order has codes. The axes of higher ranks are always in C order.
 const ORDERED: usize = 8;
+/// Codes from here on are those of fixed trees: of orders and directions up to 5 axes, of orders of 6, of C order beyond. This one is
+/// that of C order.
+pub const FIXED: u16 = 0xC000;
+const FIXED_DIRECTED: usize = 5;
+const FIXED_ORDERED: usize = 6;
+
+/// Does a code of an instruction ask for the fixed tree, the same on every engine and for every share of the kept axes?
+pub fn is_fixed(code: u16) -> bool {
+    code >= FIXED
+}
 
 /// An order of the axes of an array, and those of them that are walked from their last index to their first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +28,13 @@ pub struct AxisOrder {
     axes: [u8; MAX_RANK],
     rank: u8,
     backward: u16,
+    fixed: bool,
 }
 
 impl AxisOrder {
     /// C order: the last axis is the innermost, and all are walked forward. `rank` is at most [`MAX_RANK`].
     pub fn c_order(rank: usize) -> AxisOrder {
-        AxisOrder { axes: std::array::from_fn(|axis| axis as u8), rank: rank as u8, backward: 0 }
+        AxisOrder { axes: std::array::from_fn(|axis| axis as u8), rank: rank as u8, backward: 0, fixed: false }
     }
 
     /// The order in which views of one shape lie in memory, by majority: the smallest strides come last, ties stay in C
@@ -92,11 +103,49 @@ impl AxisOrder {
         strides
     }
 
+    /// The order of the fixed tree of a fold along the axes of a mask: the tree depends on the extents of the folded axes and on
+    /// which axes lie inside of others, and on nothing else. So axes of one element go outside, and kept ones inside of longer
+    /// folded ones, too, if they have fewer than `short` elements together.
+    pub fn fixed_tree(self, shape: &[i64], folded: u16, short: i64) -> AxisOrder {
+        let mut order = self.backward_only(folded).fixed();
+        let axes = &mut order.axes[..self.rank as usize];
+        let elements = |axes: &[u8]| axes.iter().map(|&axis| shape[axis as usize]).product::<i64>();
+        let is_folded = |axis: u8| folded >> axis & 1 == 1;
+        axes.sort_by_key(|&axis| shape[axis as usize] != 1);
+        let kept = axes.iter().rev().take_while(|&&axis| !is_folded(axis)).count();
+        let inside = axes.len() - kept;
+        let rows = axes[..inside].iter().rev().take_while(|&&axis| is_folded(axis)).count();
+        let (few, many) = (elements(&axes[inside..]), elements(&axes[inside - rows..inside]));
+        if few < short && few < many {
+            axes[inside - rows..].rotate_left(rows);
+        }
+        order
+    }
+
+    /// The same order, of a fixed tree.
+    pub fn fixed(self) -> AxisOrder {
+        AxisOrder { fixed: true, ..self }
+    }
+
+    /// Is this the order of a fixed tree?
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
     /// The code for [`Instr::order`](crate::Instr::order); 0 is C order. Up to 6 axes it tells all, up to 8 axes their order
-    /// but not their direction, and for more it is that of C order.
+    /// but not their direction, and for more it is that of C order. Codes of fixed trees have directions up to 5 axes and orders up
+    /// to 6.
     pub fn code(&self) -> u16 {
+        match self.fixed {
+            true => FIXED + self.code_within(FIXED_ORDERED, FIXED_DIRECTED),
+            false => self.code_within(ORDERED, DIRECTED),
+        }
+    }
+
+    /// The code where so many axes have their order, and so many their directions.
+    fn code_within(&self, ordered: usize, directed: usize) -> u16 {
         let rank = self.rank as usize;
-        if rank > ORDERED {
+        if rank > ordered {
             return 0;
         }
         let mut code = 0u32;
@@ -104,7 +153,7 @@ impl AxisOrder {
             let smaller = self.axes()[place + 1..].iter().filter(|&&later| later < axis).count();
             code = code * (rank - place) as u32 + smaller as u32;
         }
-        if rank <= DIRECTED {
+        if rank <= directed {
             code = code << rank | u32::from(self.backward);
         }
         code as u16
@@ -112,12 +161,19 @@ impl AxisOrder {
 
     /// The order with this code; none if there is no such code for `rank` axes.
     pub fn decode(code: u16, rank: usize) -> Option<AxisOrder> {
+        match code.checked_sub(FIXED) {
+            Some(code) => AxisOrder::decode_within(code, rank, FIXED_ORDERED, FIXED_DIRECTED).map(AxisOrder::fixed),
+            None => AxisOrder::decode_within(code, rank, ORDERED, DIRECTED),
+        }
+    }
+
+    fn decode_within(code: u16, rank: usize, ordered: usize, directed: usize) -> Option<AxisOrder> {
         let mut order = AxisOrder::c_order(rank);
-        if rank > ORDERED {
+        if rank > ordered {
             return (code == 0).then_some(order);
         }
         let mut rest = u32::from(code);
-        if rank <= DIRECTED {
+        if rank <= directed {
             order.backward = (rest & ((1 << rank) - 1)) as u16;
             rest >>= rank;
         }
@@ -179,6 +235,40 @@ mod tests {
         assert_eq!((coded.axes(), coded.backward()), (back.axes(), 0));
         let stride: Vec<i64> = (0..9).map(|axis| 1 << axis).collect();
         assert_eq!(AxisOrder::of_memory(&[2; 9], &[&stride]).code(), 0);
+    }
+
+    #[test]
+    fn codes_of_fixed_trees_are_others_and_come_back() {
+        for rank in 0..=5usize {
+            for code in 0..((1..=rank).product::<usize>() << rank) as u16 {
+                let order = AxisOrder::decode(code, rank).unwrap();
+                assert!(!order.is_fixed() && !is_fixed(code));
+                let fixed = order.fixed().code();
+                assert!(is_fixed(fixed));
+                assert_eq!(AxisOrder::decode(fixed, rank), Some(order.fixed()), "rank {rank}, code {code}");
+            }
+        }
+        for rank in 6..=8usize {
+            let all = (1..=rank).product::<usize>() << if rank == 6 { rank } else { 0 };
+            assert!(!is_fixed((all - 1) as u16), "rank {rank}");
+        }
+        let turned =
+            AxisOrder::of_axes(&[(1, false), (0, true), (2, false), (3, false), (4, false), (5, false)]).unwrap();
+        let coded = AxisOrder::decode(turned.fixed().code(), 6).unwrap();
+        assert_eq!((coded.axes(), coded.backward()), (turned.axes(), 0));
+        assert_eq!(AxisOrder::c_order(9).fixed().code(), FIXED);
+        assert_eq!(AxisOrder::decode(FIXED + 1, 9), None);
+    }
+
+    #[test]
+    fn fixed_trees_have_short_kept_axes_outside() {
+        let tree = |shape: &[i64], folded| AxisOrder::c_order(shape.len()).fixed_tree(shape, folded, 8).axes().to_vec();
+        assert_eq!(tree(&[100, 8], 0b01), [0, 1]);
+        assert_eq!(tree(&[100, 7], 0b01), [1, 0]);
+        assert_eq!(tree(&[4, 7], 0b01), [0, 1]);
+        assert_eq!(tree(&[100, 1], 0b01), [1, 0]);
+        assert_eq!(tree(&[100, 7], 0b10), [0, 1]);
+        assert_eq!(tree(&[5, 100, 2, 3], 0b0010), [0, 2, 3, 1]);
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub struct Options {
     pub allow_index: bool,
     /// FREE and DISCARD.
     pub allow_drops: bool,
+    /// Operations on floats and complex numbers ask for the same bits on all engines: folds have fixed trees, and functions
+    /// [`SAME_BITS`](crate::opcode::SAME_BITS).
+    pub same_bits: bool,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
             allow_empty: true,
             allow_index: true,
             allow_drops: true,
+            same_bits: false,
         }
     }
 }

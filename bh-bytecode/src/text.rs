@@ -18,7 +18,7 @@
 //!
 //! Views give the offset of their first element and, outermost dimension first, extent:stride. Reductions name the axes in the
 //! order in which they take their elements, outermost first and with a sign before those that are walked backward, unless it
-//! is C order. Extension methods give their attributes after `with`. `#` begins a comment.
+//! is C order; `fixed_order` in place of `order` asks for a fixed tree. Extension methods give their attributes after `with`. `#` begins a comment.
 //! Printing and parsing give back the same batch, bits of floats included, if its pools are packed in the order of the
 //! tables, as [`Batch`](crate::Batch)'s own functions do; other batches come back packed.
 

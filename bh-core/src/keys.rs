@@ -70,6 +70,9 @@ keys! {
         CASTS "casts": Casts = "\"numpy\"",
             "What conversions of floats to integer types make of numbers that the type lacks: numpy (what NumPy makes of them on this \
              processor: on x86-64 they wrap, elsewhere they saturate), saturate (the nearest number of the type, 0 of NaN).";
+        REPRODUCIBLE "reproducible": bool = "false",
+            "Results have the same bits on all processors, devices and numbers of ranks: folds have one tree, functions one \
+             implementation, and conversions saturate. Operations without such a form are errors.";
         CHECK "check": String = "[]",
             "Find the operation that made a bad number: \"nan\" (a NaN of other numbers), \"inf\" (an infinity of finite numbers), \
              \"overflow\" (sums, differences and products of integers beyond their type), \"zero-division\" (integers divided by 0). \

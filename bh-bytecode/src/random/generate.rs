@@ -6,8 +6,8 @@ use crate::compare::may_differ;
 use crate::dtype::{DType, TypeSet};
 use crate::element::{CastFrom, Element};
 use crate::interp::Memory;
-use crate::opcode::{Info, Kind, Opcode, Signature};
-use crate::order::AxisOrder;
+use crate::opcode::{Info, Kind, Opcode, SAME_BITS, Signature};
+use crate::order::{AxisOrder, FIXED};
 use crate::truth::Truth;
 use crate::view::{Overlap, View, overlap};
 use crate::with_dtype;
@@ -306,6 +306,7 @@ impl Generator<'_> {
         let param = match opcode {
             Opcode::Powi => self.rng.between(2, 5) as u16,
             Opcode::Copy if dtype.is_float() && output_type.is_int() => self.rng.between(0, 1) as u16,
+            _ if self.options.same_bits && inexact => SAME_BITS,
             _ => 0,
         };
         self.push(opcode, param, &operands);
@@ -353,6 +354,10 @@ impl Generator<'_> {
         self.push(opcode, param, &operands);
         if let Some(instr) = self.batch.instrs.last_mut().filter(|_| !accumulate && self.rng.chance(30)) {
             instr.order = random_order(&mut self.rng, rank, param);
+        }
+        if let Some(instr) = self.batch.instrs.last_mut().filter(|_| inexact && self.options.same_bits) {
+            let order = AxisOrder::decode(instr.order, rank).map_or(FIXED, |order| order.fixed().code());
+            instr.order = if accumulate { FIXED } else { order };
         }
         self.arrays[output.0].usable = !inexact;
         if !self.shapes.contains(&kept) {

@@ -305,7 +305,8 @@ fn parse_param(line: &mut Line) -> Result<u16> {
 
 /// The code of an order; C order if none is given.
 fn parse_order(line: &mut Line) -> Result<u16> {
-    if !line.accept("order") {
+    let fixed = line.accept("fixed_order");
+    if !fixed && !line.accept("order") {
         return Ok(0);
     }
     line.expect("(")?;
@@ -319,7 +320,8 @@ fn parse_order(line: &mut Line) -> Result<u16> {
         let axis = line.peek().trim_start_matches('-').parse::<u8>().ok();
         axes.push((line.parsed(axis, "an axis is expected")?, backward));
     }
-    AxisOrder::of_axes(&axes).map(|order| order.code()).ok_or_else(|| ParseError {
+    let coded = |order: AxisOrder| if fixed { order.fixed().code() } else { order.code() };
+    AxisOrder::of_axes(&axes).map(coded).ok_or_else(|| ParseError {
         line: line.number,
         column,
         message: format!("an order of {} axes names each of them once", axes.len()),

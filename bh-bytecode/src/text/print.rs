@@ -229,7 +229,8 @@ fn print_order(f: &mut fmt::Formatter<'_>, batch: &BatchRef, instr: &Instr) -> f
     };
     let sign = |axis: &u8| if order.backward() >> axis & 1 == 1 { "-" } else { "" };
     let axes: Vec<String> = order.axes().iter().map(|axis| format!("{}{axis}", sign(axis))).collect();
-    write!(f, " order({})", axes.join(","))
+    let tree = if order.is_fixed() { "fixed_order" } else { "order" };
+    write!(f, " {tree}({})", axes.join(","))
 }
 
 /// A range of a table; empty if it lies outside.

@@ -4,7 +4,7 @@ use super::Fault;
 use crate::batch::{BatchRef, Instr, MAX_OPERANDS, NO_BASE, Operand, ViewRec};
 use crate::dtype::{DType, TypeSet};
 use crate::opcode::{Info, Kind, Opcode, Signature};
-use crate::order::AxisOrder;
+use crate::order::{AxisOrder, FIXED};
 use crate::view::{Overlap, is_contiguous, overlap};
 
 /// Checks an instruction. `discarded` remembers from call to call which bases were discarded.
@@ -206,7 +206,9 @@ fn check_param(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
             None,
             match instr.opcode {
                 Opcode::Powi => format!("the exponent {param} is not from 2 to 5"),
-                Opcode::Copy => format!("its parameter is {param} instead of 0 or 1"),
+                opcode if opcode == Opcode::Copy || opcode.has_variants() => {
+                    format!("its parameter is {param} instead of 0 or 1")
+                }
                 _ => format!("its parameter is {param} instead of 0"),
             },
         ));
@@ -214,14 +216,17 @@ fn check_param(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Only reductions have an order: a code for the rank of the input, in which folded axes alone are walked backward.
+/// Only folds have an order: a code for the rank of the input, in which folded axes alone are walked backward, and of running folds
+/// that of C order in a fixed tree.
 fn check_order(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
     let order = instr.order;
     if order == 0 {
         return Ok(());
     }
-    if instr.opcode.kind() != Kind::Reduction {
-        return Err((None, format!("its order is {order}, but only reductions have one")));
+    match instr.opcode.kind() {
+        Kind::Reduction => {}
+        Kind::Accumulate if order == FIXED => return Ok(()),
+        _ => return Err((None, format!("its order is {order}, but only reductions have one"))),
     }
     let rank = view_of(batch, instr.operands[1]).map_or(0, |view| view.rank);
     match AxisOrder::decode(order, rank as usize) {

@@ -4,6 +4,7 @@ use super::validate;
 use crate::batch::{Base, Batch, Constant, Instr, NO_BASE, Operand, Origin, base_flags};
 use crate::dtype::DType;
 use crate::opcode::Opcode;
+use crate::order::FIXED;
 use crate::view::View;
 
 /// A batch under construction, with whole-base views by name of their base.
@@ -136,7 +137,9 @@ fn wrong_forms_are_refused() {
     let two = |b: &mut Builder| vec![b.array(f, &[3]), b.array(f, &[3])];
     single(Opcode(79), 0, two).refused("there is no opcode 79");
     single(O::Add, 0, two).refused("3 operands with 1 outputs are needed, but there are 2 with 1");
-    single(O::Sin, 1, two).refused("its parameter is 1");
+    single(O::Floor, 1, two).refused("its parameter is 1 instead of 0");
+    single(O::Sin, 2, two).refused("its parameter is 2 instead of 0 or 1");
+    single(O::Sin, 1, two).accepted();
     single(O::Powi, 6, two).refused("the exponent 6");
     single(O::Sync, 0, |_| vec![]).refused("1 operands with 0 outputs are needed");
     single(O::Sync, 0, |b| vec![b.index(&[2])]).refused("a view of a base is needed");
@@ -179,6 +182,11 @@ fn wrong_orders_are_refused() {
     ordered(O::AddReduce, 0b10, &[3], 0b110).accepted();
     ordered(O::AddReduce, 0b10, &[3], 0b101).refused("walks kept axes backward, 0b1");
     ordered(O::AddAccumulate, 0b10, &[3, 4], 4).refused("only reductions have one");
+    // Fixed trees have codes of their own.
+    (0..8).for_each(|order| ordered(O::AddReduce, 0b11, &[], FIXED + order).accepted());
+    ordered(O::AddReduce, 0b11, &[], FIXED + 8).refused("is none of rank 2");
+    ordered(O::AddAccumulate, 0b10, &[3, 4], FIXED).accepted();
+    ordered(O::AddAccumulate, 0b10, &[3, 4], FIXED + 4).refused("only reductions have one");
     let mut b = single(O::Sync, 0, |b| vec![b.array(f, &[3])]);
     b.batch.instrs[0].order = 1;
     b.refused("its order 1 instead of 0");

@@ -148,7 +148,7 @@ fn errors_of_files_name_line_key_and_nearest_name() {
         ("[memory]\nlimits = 1", "my.toml:2: unknown key 'limits' in [memory]; did you mean 'limit'?"),
         (
             "[recorder]\n\nfoo = 1",
-            "my.toml:3: unknown key 'foo' in [recorder]; valid keys: casts, check, immediate_bytes, max_bytes, max_instructions, programs, recipes, small_bytes",
+            "my.toml:3: unknown key 'foo' in [recorder]; valid keys: casts, check, immediate_bytes, max_bytes, max_instructions, programs, recipes, reproducible, small_bytes",
         ),
         ("[stacks]\na = []", "my.toml:2: stack 'a' is empty; it needs at least one component"),
         ("[stacks]\na = ['x', []]", "my.toml:2: stack 'a' has an empty set of siblings"),
