@@ -498,8 +498,8 @@ typedef uint32_t bh_operand;
 typedef struct bh_instr {
     /// A BH_OP_ number.
     bh_opcode opcode;
-    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: 1 if floats beyond
-    /// an integer type wrap as on x86-64, 0 if they saturate. Functions that engines
+    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: the rule for floats
+    /// beyond an integer type, see `Opcode::takes_param`. Functions that engines
     /// compute each in a way of its own, and SCATTER_ADD: 1 if their bits are to be the same on all engines. Extension methods:
     /// the number of attributes. Else 0.
     uint16_t param;

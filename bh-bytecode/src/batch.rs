@@ -167,8 +167,8 @@ impl Default for Operand {
 pub struct Instr {
     /// An [`Opcode`] number.
     pub opcode: Opcode,
-    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: 1 if floats beyond
-    /// an integer type wrap as on x86-64, 0 if they saturate. Functions that engines
+    /// Reductions and accumulates: bit mask of axes of the input. POWI: the exponent. COPY: the rule for floats
+    /// beyond an integer type, see [`Opcode::takes_param`]. Functions that engines
     /// compute each in a way of its own, and SCATTER_ADD: 1 if their bits are to be the same on all engines. Extension methods:
     /// the number of attributes. Else 0.
     pub param: u16,

@@ -18,6 +18,13 @@ pub trait CastFrom<S>: Sized {
     fn wrapped_from(value: S) -> Self {
         Self::cast_from(value)
     }
+
+    /// Converts one value as NumPy's loops over vectors do on AArch64: a float goes to the nearest signed integer of its own
+    /// width, and of that to the low bits that a narrower type has. Other conversions are those of `cast_from`.
+    #[inline(always)]
+    fn narrowed_from(value: S) -> Self {
+        Self::cast_from(value)
+    }
 }
 
 /// The Rust type of an array's elements. That of boolean arrays is [`Truth`], as memory may hold bytes that no `bool` may be.
@@ -137,9 +144,9 @@ macro_rules! cast_plain {
     )*};
 }
 
-/// Conversions of floats to integers: those to `$target` go through `$through`.
+/// Conversions of floats to integers: on x86-64 those to `$target` go through `$through`, on AArch64 through `$wide`.
 macro_rules! cast_float {
-    ($source:ty => $($target:ty: $through:ty),*) => {$(
+    ($source:ty, $wide:ty => $($target:ty: $through:ty),*) => {$(
         impl CastFrom<$source> for $target {
             #[inline(always)]
             fn cast_from(value: $source) -> $target {
@@ -150,6 +157,11 @@ macro_rules! cast_float {
             fn wrapped_from(value: $source) -> $target {
                 // NaN is not less, and numbers below the smallest are cast to it.
                 (if value < -(<$through>::MIN as $source) { value as $through } else { <$through>::MIN }) as $target
+            }
+
+            #[inline(always)]
+            fn narrowed_from(value: $source) -> $target {
+                if size_of::<$target>() < size_of::<$source>() { value as $wide as $target } else { value as $target }
             }
         }
     )*};
@@ -173,8 +185,8 @@ macro_rules! cast_float_to_u64 {
     )*};
 }
 
-cast_float!(f32 => i8: i32, i16: i32, i32: i32, i64: i64, u8: i32, u16: i32, u32: i64);
-cast_float!(f64 => i8: i32, i16: i32, i32: i32, i64: i64, u8: i32, u16: i32, u32: i64);
+cast_float!(f32, i32 => i8: i32, i16: i32, i32: i32, i64: i64, u8: i32, u16: i32, u32: i64);
+cast_float!(f64, i64 => i8: i32, i16: i32, i32: i32, i64: i64, u8: i32, u16: i32, u32: i64);
 cast_float_to_u64!(f32, f64);
 cast_plain!(f32 => f32, f64);
 cast_plain!(f64 => f32, f64);
@@ -374,6 +386,21 @@ mod tests {
         assert_eq!(whole, [u64::MAX, 10_000_000_000_000_000_000, 0, half]);
         assert_eq!(u64::wrapped_from(-1e30f32), half);
         assert_eq!((f32::wrapped_from(2.5f64), u8::wrapped_from(300i64)), (2.5, 44));
+    }
+
+    #[test]
+    fn narrowing_casts_are_those_of_aarch64() {
+        assert_eq!([-1.0f32, 300.0, f32::NAN, 3e9, -3e9].map(u8::narrowed_from), [255, 44, 0, 255, 0]);
+        assert_eq!([-1.0, 300.0, f64::NAN, 3e9, 1e19].map(u8::narrowed_from), [255, 44, 0, 0, 255]);
+        assert_eq!(
+            [3e9, -3e9, f64::INFINITY, 5e9].map(i32::narrowed_from),
+            [-1_294_967_296, 1_294_967_296, -1, 705_032_704]
+        );
+        assert_eq!([3e9, -3e9, f32::NAN].map(i32::narrowed_from), [i32::MAX, i32::MIN, 0]);
+        assert_eq!([-1.0, 5e9, -1e19].map(u32::narrowed_from), [u32::MAX, 705_032_704, 0]);
+        assert_eq!([-1.0f32, 5e9].map(u32::narrowed_from), [0, u32::MAX]);
+        assert_eq!([-1.0, 1e19, 1e30].map(u64::narrowed_from), [0, 10_000_000_000_000_000_000, u64::MAX]);
+        assert_eq!((f32::narrowed_from(2.5f64), u8::narrowed_from(300i64)), (2.5, 44));
     }
 
     #[test]

@@ -324,12 +324,12 @@ impl Opcode {
         TABLE.iter().map(|row| row.opcode).find(|opcode| opcode.unmasked() == Some(self))
     }
 
-    /// May an elementwise operation have this parameter? The exponent of POWI; of COPY 1 if floats beyond an integer type wrap
-    /// as on x86-64, 0 if they saturate; of functions with variants, [`SAME_BITS`] or 0; else 0.
+    /// May an elementwise operation have this parameter? The exponent of POWI; of COPY the rule for floats beyond an integer
+    /// type: 0 they saturate, 1 as NumPy's on x86-64, 2 as NumPy's on AArch64; of functions with variants, [`SAME_BITS`] or 0; else 0.
     pub fn takes_param(self, param: u16) -> bool {
         match self {
             Opcode::Powi => (2..=5).contains(&param),
-            Opcode::Copy => param <= 1,
+            Opcode::Copy => param <= 2,
             _ => param == 0 || param == SAME_BITS && self.has_variants(),
         }
     }

@@ -341,6 +341,12 @@ pub fn wrap<S: Element, D: CastFrom<S>>(x: S) -> D {
     D::wrapped_from(x)
 }
 
+/// The value converted to another type, floats beyond an integer type as AArch64's vector instructions convert them.
+#[inline(always)]
+pub fn narrow<S: Element, D: CastFrom<S>>(x: S) -> D {
+    D::narrowed_from(x)
+}
+
 /// `a` where the mask is true, else `b`.
 #[inline(always)]
 pub fn select<T: Copy>(mask: Truth, a: T, b: T) -> T {

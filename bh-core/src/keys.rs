@@ -69,7 +69,8 @@ keys! {
              arrays under masks.";
         CASTS "casts": Casts = "\"numpy\"",
             "What conversions of floats to integer types make of numbers that the type lacks: numpy (what NumPy makes of them on this \
-             processor: on x86-64 they wrap, elsewhere they saturate), saturate (the nearest number of the type, 0 of NaN).";
+             processor: on x86-64 and AArch64 they wrap, each by its own rule, elsewhere they saturate), saturate (the nearest number \
+             of the type, 0 of NaN).";
         REPRODUCIBLE "reproducible": bool = "false",
             "Results have the same bits on all processors, devices and numbers of ranks: folds have one tree, functions one \
              implementation, and conversions saturate. Operations without such a form are errors.";

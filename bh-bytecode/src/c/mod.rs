@@ -51,9 +51,13 @@ pub fn type_name(dtype: DType) -> &'static str {
 /// index and key, `bh_u64` and `bh_u32`; their type is `output`.
 pub fn expression(opcode: Opcode, param: u16, input: DType, output: DType, args: &[&str]) -> String {
     let info = opcode.info();
-    let wraps = opcode == Opcode::Copy && param == 1 && input.is_float() && output.is_int();
+    let converts = opcode == Opcode::Copy && input.is_float() && output.is_int();
     let suffix = match opcode {
-        _ if wraps => return format!("bh_wrap_{input}_{output}({})", args[0]),
+        _ if converts && param == 1 => return format!("bh_wrap_{input}_{output}({})", args[0]),
+        _ if converts && param == 2 && output.size() < input.size() => {
+            let wide = if input == DType::F32 { DType::I32 } else { DType::I64 };
+            return format!("bh_cast_{wide}_{output}(bh_cast_{input}_{wide}({}))", args[0]);
+        }
         Opcode::Copy => format!("{input}_{output}"),
         Opcode::Range => format!("i64_{output}"),
         Opcode::Random => output.to_string(),
@@ -233,6 +237,9 @@ mod tests {
         assert_eq!(text(Opcode::Copy, DType::F32, DType::U8, &["x"]), "bh_cast_f32_u8(x)");
         assert_eq!(expression(Opcode::Copy, 1, DType::F32, DType::U8, &["x"]), "bh_wrap_f32_u8(x)");
         assert_eq!(expression(Opcode::Copy, 1, DType::I32, DType::U8, &["x"]), "bh_cast_i32_u8(x)");
+        let narrowed = expression(Opcode::Copy, 2, DType::F64, DType::I32, &["x"]);
+        assert_eq!(narrowed, "bh_cast_i64_i32(bh_cast_f64_i64(x))");
+        assert_eq!(expression(Opcode::Copy, 2, DType::F32, DType::I32, &["x"]), "bh_cast_f32_i32(x)");
         assert_eq!(text(Opcode::Where, DType::F32, DType::F32, &["m", "a", "b"]), "m ? a : b");
         assert_eq!(text(Opcode::Random, DType::U64, DType::F64, &["n", "k"]), "bh_random_f64(n, k)");
     }

@@ -147,7 +147,7 @@ for_each_opcode!(define_execute);
 
 /// COPY: the one opcode whose types are free of each other.
 fn cast(step: &mut Step) -> Result<(), String> {
-    let wraps = step.instr.param == 1;
+    let rule = step.instr.param;
     let (output, input) = (step.batch.dtype(step.instr.operands[0]), step.batch.dtype(step.instr.operands[1]));
     let (Some(output), Some(input)) = (output, input) else {
         return Err("an index view has no data".into());
@@ -155,7 +155,8 @@ fn cast(step: &mut Step) -> Result<(), String> {
     macro_rules! from_real {
         ($step:ident, [$(($type:ty, $variant:ident)),*]) => {
             match input {
-                $(DType::$variant if wraps => with_dtype!(output, D => step.unary(scalar::wrap::<$type, D>)),
+                $(DType::$variant if rule == 1 => with_dtype!(output, D => step.unary(scalar::wrap::<$type, D>)),
+                DType::$variant if rule == 2 => with_dtype!(output, D => step.unary(scalar::narrow::<$type, D>)),
                 DType::$variant => with_dtype!(output, D => step.unary(scalar::cast::<$type, D>)),)*
                 DType::C64 => cast_complex::<c64>(step, output),
                 DType::C128 => cast_complex::<c128>(step, output),

@@ -305,7 +305,7 @@ impl Generator<'_> {
         }
         let param = match opcode {
             Opcode::Powi => self.rng.between(2, 5) as u16,
-            Opcode::Copy if dtype.is_float() && output_type.is_int() => self.rng.between(0, 1) as u16,
+            Opcode::Copy if dtype.is_float() && output_type.is_int() => self.rng.between(0, 2) as u16,
             _ if self.options.same_bits && inexact => SAME_BITS,
             _ => 0,
         };

@@ -206,9 +206,8 @@ fn check_param(batch: &BatchRef, instr: &Instr) -> Result<(), Fault> {
             None,
             match instr.opcode {
                 Opcode::Powi => format!("the exponent {param} is not from 2 to 5"),
-                opcode if opcode == Opcode::Copy || opcode.has_variants() => {
-                    format!("its parameter is {param} instead of 0 or 1")
-                }
+                Opcode::Copy => format!("its parameter is {param} instead of 0, 1 or 2"),
+                opcode if opcode.has_variants() => format!("its parameter is {param} instead of 0 or 1"),
                 _ => format!("its parameter is {param} instead of 0"),
             },
         ));

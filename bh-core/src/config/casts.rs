@@ -13,7 +13,11 @@ pub enum Casts {
 impl Casts {
     /// The parameter of COPY for this rule on this processor.
     pub fn param(self) -> u16 {
-        u16::from(self == Casts::Numpy && cfg!(target_arch = "x86_64"))
+        match self {
+            Casts::Numpy if cfg!(target_arch = "x86_64") => 1,
+            Casts::Numpy if cfg!(target_arch = "aarch64") => 2,
+            _ => 0,
+        }
     }
 }
 

@@ -71,7 +71,9 @@ pub(crate) fn check_param(opcode: Opcode, param: u16, rank: usize) -> Result<()>
         }
         Kind::Elementwise if !opcode.takes_param(param) => refuse(match opcode {
             Opcode::Powi => format!("{name}: the exponent is {param}, but must be 2 to 5"),
-            Opcode::Copy => format!("{name}: the rule for floats beyond integer types is {param}, but must be 0 or 1"),
+            Opcode::Copy => {
+                format!("{name}: the rule for floats beyond integer types is {param}, but must be 0, 1 or 2")
+            }
             _ => format!("{name}: takes no parameter, but {param} is given"),
         }),
         _ => Ok(()),

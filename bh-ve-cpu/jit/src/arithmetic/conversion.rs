@@ -1,5 +1,5 @@
 //! Conversions between types. Integers of floats go to the nearest number of the type where there is none, and to zero for
-//! NaN: LLVM does so element by element. Under the other rule of COPY they wrap as x86's instructions do.
+//! NaN: LLVM does so element by element. Under the other rules of COPY they wrap as x86's or AArch64's instructions do.
 
 use super::{Operation, is_signed};
 use crate::builder::{Builder, Element, Kind, Value};
@@ -54,7 +54,11 @@ impl Operation {
                 return has_conversion.then(|| self.float_of(b, x, to));
             }
             _ if input.is_float() && self.param == 1 => return self.wrapped_of(b, x),
-            _ if input.is_float() => return self.integer_of(b, x),
+            _ if input.is_float() && self.param == 2 && output.is_int() && output.size() < input.size() => {
+                let wide = if input == DType::F32 { DType::I32 } else { DType::I64 };
+                return Some(b.truncate(self.integer_of(b, x, wide)?, to));
+            }
+            _ if input.is_float() => return self.integer_of(b, x, output),
             _ if input.size() > output.size() => b.truncate(x, to),
             _ if input.size() < output.size() && is_signed(input) => b.sign_extend(x, to),
             _ if input.size() < output.size() => b.extend(x, to),
@@ -68,11 +72,11 @@ impl Operation {
         float_of(b, (self.level, is_signed(self.input)), x, to)
     }
 
-    /// The integer of a float towards zero, as near as the output's type has it; `None` if the level lacks conversions.
-    fn integer_of<'c>(&self, b: &Builder<'c>, x: Value<'c>) -> Option<Value<'c>> {
-        let (signed, bits) = (is_signed(self.output), self.output.size() as i32 * 8);
+    /// The integer of a float towards zero, as near as a type has it; `None` if the level lacks conversions.
+    fn integer_of<'c>(&self, b: &Builder<'c>, x: Value<'c>, output: DType) -> Option<Value<'c>> {
+        let (signed, bits) = (is_signed(output), output.size() as i32 * 8);
         let has_conversion = bits < 32 || (bits == 32 && signed) || self.level.has_wide_conversions();
-        if !self.output.is_int() || !has_conversion {
+        if !output.is_int() || !has_conversion {
             return None;
         }
         let end = 2f64.powi(if signed { bits - 1 } else { bits });
@@ -88,7 +92,7 @@ impl Operation {
         let wide = Element::integer(bits.max(32) as usize);
         let number =
             if bits < 32 || signed { b.float_to_signed(inside, wide) } else { b.float_to_unsigned(inside, wide) };
-        let to = Element::of(self.output);
+        let to = Element::of(output);
         if bits < 32 {
             return Some(b.truncate(number, to));
         }

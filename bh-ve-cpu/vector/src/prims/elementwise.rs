@@ -203,6 +203,23 @@ fn float_to_wrapped(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
     }
 }
 
+/// Conversions of floats to narrower integers as AArch64's vector instructions make them, by way of integers of the float's width.
+fn float_to_narrowed(isa: Isa, input: DType, output: DType) -> Option<PrimFn> {
+    match (input, output) {
+        (DType::F32, DType::I8) => block::unary(isa, scalar::narrow::<f32, i8>),
+        (DType::F32, DType::I16) => block::unary(isa, scalar::narrow::<f32, i16>),
+        (DType::F32, DType::U8) => block::unary(isa, scalar::narrow::<f32, u8>),
+        (DType::F32, DType::U16) => block::unary(isa, scalar::narrow::<f32, u16>),
+        (DType::F64, DType::I8) => block::unary(isa, scalar::narrow::<f64, i8>),
+        (DType::F64, DType::I16) => block::unary(isa, scalar::narrow::<f64, i16>),
+        (DType::F64, DType::I32) => block::unary(isa, scalar::narrow::<f64, i32>),
+        (DType::F64, DType::U8) => block::unary(isa, scalar::narrow::<f64, u8>),
+        (DType::F64, DType::U16) => block::unary(isa, scalar::narrow::<f64, u16>),
+        (DType::F64, DType::U32) => block::unary(isa, scalar::narrow::<f64, u32>),
+        _ => None,
+    }
+}
+
 /// The arithmetic that programs do in place, and that folds along outer axes consist of.
 fn in_place(isa: Isa, opcode: Opcode, dtype: DType) -> Option<PrimFn> {
     macro_rules! by_opcode {
@@ -252,8 +269,11 @@ pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType)
         return Some(found);
     }
     if opcode == Opcode::Copy
-        && param == 1
-        && let Some(found) = float_to_wrapped(isa, input, output)
+        && let Some(found) = match param {
+            1 => float_to_wrapped(isa, input, output),
+            2 if output.size() < input.size() => float_to_narrowed(isa, input, output),
+            _ => None,
+        }
     {
         return Some(found);
     }
