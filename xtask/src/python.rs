@@ -117,6 +117,12 @@ fn audit(python: &Path, wheel: &Path, out: &Path) -> Outcome {
     run(audit.env("PATH", path.map_err(|error| Failure(error.to_string()))?))
 }
 
+/// Runs the command line `packaging`: the recipes of package managers, checked by their tools.
+pub fn packaging(_: &[String]) -> Outcome {
+    let python = packages::environment("packaging", packages::RECIPES)?;
+    run(Command::new(python).arg("packaging/check.py").current_dir(root()))
+}
+
 /// Runs the command line `array-api --suite DIR [ARGUMENTS]`: the public tests of the array API, in a checkout with its
 /// submodule, against the package as it was built under the profile `debug`. Further arguments go to pytest.
 pub fn array_api(arguments: &[String]) -> Outcome {
