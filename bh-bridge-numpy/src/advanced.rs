@@ -429,10 +429,15 @@ impl Change {
             }
             Operand::Array(values) => {
                 let same = values.dtype == array.dtype && std::ptr::eq(values.context, array.context);
-                if !same || !is_plain(values) || values.view.is_empty() {
+                if !same || !is_plain(values) {
                     return None;
                 }
                 let view = values.view.broadcast_to(&shape).ok()?;
+                if view.is_empty() {
+                    // No value is read.
+                    let (hand, values) = (hand_for_some([(array, 0)].into_iter())?, std::ptr::dangling());
+                    return Some(Change { choice, hand, values: Values::Array(values), steps: vec![0; shape.len()] });
+                }
                 let hand = hand_for_some([(array, count), (*values, values.len())].into_iter())?;
                 hand.are_apart(array.anchor(), values.anchor()).filter(|apart| *apart)?;
                 let values = Values::Array(hand.data(values.anchor(), view.start())?);

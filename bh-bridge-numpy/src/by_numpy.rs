@@ -6,6 +6,7 @@ use crate::array::Array;
 use crate::call::Served;
 use crate::context::{self, Shared};
 use crate::create::copy_into;
+use crate::layout::lies_as_in_c;
 use crate::numpy_api::{HostArray, Order, new_array};
 use crate::numpy_types::scalar_type;
 use crate::scalar::{asked_by_program, numpy_scalar};
@@ -35,8 +36,8 @@ pub struct ByNumpy {
     only_named: bool,
     /// Do all arrays have to be in the memory of this process?
     in_process: bool,
-    /// The place of the argument `size`, of functions that draw so many numbers, fewer than `most`.
-    size: Option<usize>,
+    /// Of functions that draw random numbers: the place of the argument `size`, and how many numbers the stack makes itself.
+    drawn: Option<(Option<usize>, i64)>,
 }
 
 /// The most elements that are copied under the recorder's lock.
@@ -74,7 +75,8 @@ impl ByNumpy {
             return Ok(None);
         }
         // What draws random numbers is refused in traces, where nothing is at hand.
-        if self.operands.is_empty() && (!self.draws_few(&arguments) || context::current(py)?.recorder.hand().is_none())
+        if let Some((size, most)) = self.drawn
+            && (!draws_fewer(&arguments, size, most) || context::current(py)?.recorder.hand().is_none())
         {
             return Ok(None);
         }
@@ -96,24 +98,6 @@ impl ByNumpy {
             shown.push(one.unbind());
         }
         lifted(arguments.with(&shown).call(self.function.bind(py))?).map(Some)
-    }
-
-    /// Are fewer numbers drawn than the stack itself makes?
-    fn draws_few(&self, arguments: &Arguments<'_, '_>) -> bool {
-        let py = arguments.py();
-        let Some(place) = self.size else { return true };
-        let size =
-            arguments.unnamed().get(place).map(|size| size.bind(py)).or_else(|| arguments.get(intern!(py, "size")));
-        let extent = |object: &Bound<'_, PyAny>| object.extract::<i64>().ok();
-        let count = match size {
-            None => Some(1),
-            Some(size) if size.is_none() => Some(1),
-            Some(size) => match size.cast_exact::<PyTuple>() {
-                Ok(shape) => shape.iter().try_fold(1i64, |count, one| count.checked_mul(extent(&one)?)),
-                Err(_) => extent(size),
-            },
-        };
-        count.is_some_and(|count| (0..self.most).contains(&count))
     }
 
     /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed.
@@ -164,6 +148,23 @@ impl ByNumpy {
     }
 }
 
+/// Are fewer than `most` numbers drawn, where `size` is the place of that argument?
+fn draws_fewer(arguments: &Arguments<'_, '_>, size: Option<usize>, most: i64) -> bool {
+    let py = arguments.py();
+    let Some(place) = size else { return true };
+    let size = arguments.unnamed().get(place).map(|size| size.bind(py)).or_else(|| arguments.get(intern!(py, "size")));
+    let extent = |object: &Bound<'_, PyAny>| object.extract::<i64>().ok();
+    let count = match size {
+        None => Some(1),
+        Some(size) if size.is_none() => Some(1),
+        Some(size) => match size.cast_exact::<PyTuple>() {
+            Ok(shape) => shape.iter().try_fold(1i64, |count, one| count.checked_mul(extent(&one)?)),
+            Err(_) => extent(size),
+        },
+    };
+    count.is_some_and(|count| (0..most).contains(&count))
+}
+
 /// Has the call options by which NumPy's function would change an argument, or that NumPy does not know?
 fn changes(arguments: &Arguments<'_, '_>) -> bool {
     let py = arguments.py();
@@ -201,12 +202,16 @@ fn holds_numbers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// A copy of an array of at most `most` elements, as one of NumPy. `None` if its data is not at hand, or has gaps.
+/// A copy of an array of at most `most` elements, as one of NumPy. `None` if its data is not at hand, or its dimensions lie in another
+/// order than in C or in Fortran.
 fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this) = (array.py(), array.get());
     let in_fortran = this.is_in_fortran();
-    let has_gaps = this.view.rank() > 1 && !in_fortran && !this.view.is_contiguous();
-    if !is_plain(this) || has_gaps || this.view.is_empty() || this.len() > most.min(MOST) {
+    if !is_plain(this)
+        || !in_fortran && !lies_as_in_c(&this.view)
+        || this.view.is_empty()
+        || this.len() > most.min(MOST)
+    {
         return Ok(None);
     }
     if this.is_scalar() {
@@ -258,6 +263,12 @@ fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     if let Ok(parts) = result.cast_exact::<PyTuple>() {
         let parts = parts.iter().map(lifted).collect::<PyResult<Vec<_>>>()?;
         return Ok(PyTuple::new(py, parts)?.into_any());
+    }
+    if let Ok(parts) = result.cast::<PyTuple>()
+        && result.hasattr(intern!(py, "_fields"))?
+    {
+        let parts = parts.iter().map(lifted).collect::<PyResult<Vec<_>>>()?;
+        return result.get_type().call1(PyTuple::new(py, parts)?);
     }
     let has_parts =
         result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>() && !holds_only_numbers(&result)?;

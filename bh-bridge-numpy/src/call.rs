@@ -2,7 +2,9 @@
 
 use crate::arguments::Arguments;
 use crate::array::Array;
+use crate::fold::Given;
 use crate::strided::is_plain;
+use crate::text::intern;
 use crate::ufunc::Ufunc;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -40,6 +42,24 @@ impl<'a, 'py> Call<'a, 'py> {
     pub fn array(&self) -> Option<&'a Bound<'py, Array>> {
         let [array] = self.plain()?;
         array.cast_exact::<Array>().ok().filter(|array| is_plain(array.get()))
+    }
+
+    /// The arguments of a fold: what is folded, along which axes, and whether these stay; `None` if there are others.
+    pub fn fold(&self) -> Option<(&'a Bound<'py, PyAny>, Given<'py>, Given<'py>)> {
+        let (arguments, py) = (&self.arguments, self.py());
+        let (object, axis) = match arguments.unnamed() {
+            [object] => (object, None),
+            [object, axis] => (object, Some(axis.bind(py))),
+            _ => return None,
+        };
+        let (named, keepdims) = (arguments.get(intern!(py, "axis")), arguments.get(intern!(py, "keepdims")));
+        let known = usize::from(named.is_some()) + usize::from(keepdims.is_some());
+        if known != arguments.named() || axis.is_some() && named.is_some() {
+            return None;
+        }
+        let axis = axis.or(named).map_or_else(|| py.None().into_bound(py), Bound::clone);
+        let keepdims = keepdims.map_or_else(Given::default, |keepdims| Given::new(keepdims.clone()));
+        Some((object.bind(py), Given::new(axis), keepdims))
     }
 
     /// One or two arguments, of which the second may be named.

@@ -113,15 +113,14 @@ pub fn empty<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     given(call.py(), Array::new_empty(context::current(call.py())?, dtype, view)?)
 }
 
-/// The type and a new view of the one argument, an array whose dimensions are in C's order.
-fn like(call: &Call<'_, '_>) -> Option<(Shared, DType, Arc<View>)> {
-    let array = call.array()?.get();
+/// The type and a new view of an array whose dimensions are in C's order.
+fn like(array: &Array) -> Option<(Shared, DType, Arc<View>)> {
     let plain = array.view.rank() < 2 || array.view.is_contiguous();
     Some((array.context, array.dtype, plain.then(|| contiguous(array.view.shape()).ok())??))
 }
 
 fn made_like<'py>(call: &Call<'_, 'py>, value: u8) -> Served<'py> {
-    let Some((context, dtype, view)) = like(call) else { return Ok(None) };
+    let Some((context, dtype, view)) = call.array().and_then(|array| like(array.get())) else { return Ok(None) };
     filled(call.py(), context, view, Constant::from_value(value).cast(dtype))
 }
 
@@ -133,8 +132,19 @@ pub fn ones_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     made_like(call, 1)
 }
 
+/// Of a number that the array's type holds.
+pub fn full_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let like = || {
+        let [array, value] = call.plain()?;
+        let array = array.cast_exact::<Array>().ok().filter(|array| is_plain(array.get()))?;
+        let (context, dtype, view) = like(array.get())?;
+        Some((context, view, number(value)?.assigned(dtype)?))
+    };
+    like().map_or(Ok(None), |(context, view, value)| filled(call.py(), context, view, value))
+}
+
 pub fn empty_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((context, dtype, view)) = like(call) else { return Ok(None) };
+    let Some((context, dtype, view)) = call.array().and_then(|array| like(array.get())) else { return Ok(None) };
     given(call.py(), Array::new_empty(context, dtype, view)?)
 }
 

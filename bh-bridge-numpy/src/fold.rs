@@ -1,5 +1,5 @@
-//! Reductions of universal functions: which opcode and type serve arrays of a type is looked up in a table that Python fills
-//! as calls come.
+//! Reductions of universal functions: a table says which opcode and type serve arrays of a type. The first fold of a type asks
+//! Python for its entry.
 
 use crate::array::Array;
 use crate::error::{exception, value_error};
@@ -115,31 +115,43 @@ pub struct Folds([AtomicU64; DType::ALL.len()]);
 /// Bit of an entry that is known, and of one that has a value for no elements; the others are the opcode and the type.
 const KNOWN: u64 = 1 << 63;
 const IDENTITY: u64 = 1 << 62;
+/// An entry of a type that Python serves.
+const UNSERVED: u64 = 1;
+
+/// An entry as Python returns it: the opcode's name, the type that arrays are converted to, and whether no elements have a value.
+pub type Told = (String, u8, bool);
 
 impl Folds {
-    /// Arrays of a type are converted to another one and folded by an opcode.
-    pub fn serve(&self, code: u8, opcode: &str, fold_type: u8, identity: bool) -> PyResult<()> {
+    /// The bits of an entry.
+    fn pack((opcode, fold_type, identity): Told) -> PyResult<u64> {
         let wrong = || PyValueError::new_err("no such opcode or type");
-        let opcode = Opcode::from_name(opcode).filter(|opcode| opcode.kind() == Kind::Reduction).ok_or_else(wrong)?;
+        let opcode = Opcode::from_name(&opcode).filter(|opcode| opcode.kind() == Kind::Reduction).ok_or_else(wrong)?;
         let dtype = DType::from_code(fold_type).ok_or_else(wrong)?;
-        let bits = KNOWN | u64::from(opcode.0) << 8 | dtype as u64 | if identity { IDENTITY } else { 0 };
-        self.0.get(usize::from(code)).ok_or_else(wrong)?.store(bits, Ordering::Relaxed);
-        Ok(())
+        Ok(KNOWN | u64::from(opcode.0) << 8 | dtype as u64 | if identity { IDENTITY } else { 0 })
     }
 
-    /// Records a reduction; the result, and the bit mask of the axes. `None` if the call needs Python.
+    /// Records a reduction; the result, and the bit mask of the axes. `None` if the call needs Python. `learn` looks up the entry of a
+    /// type that has none yet.
     pub fn reduce(
         &self,
         py: Python<'_>,
         array: &Array,
         axis: &Given<'_>,
         keep: &Given<'_>,
+        learn: impl FnOnce(DType) -> PyResult<Option<Told>>,
     ) -> PyResult<Option<(Array, u16)>> {
-        let bits = self.0[array.dtype as usize].load(Ordering::Relaxed);
         let (Some(axes), Some(keep)) = (axis.axes(array.view.rank()), keep.flag(false)) else { return Ok(None) };
         let none = || array.view.shape().iter().enumerate().any(|(axis, extent)| axes >> axis & 1 == 1 && *extent == 0);
-        let served = crate::shortcut::taken() && !crate::warning::errors_asked();
-        if !served || bits & KNOWN == 0 || bits & IDENTITY == 0 && none() {
+        if !crate::shortcut::taken() || crate::warning::errors_asked() {
+            return Ok(None);
+        }
+        let entry = &self.0[array.dtype as usize];
+        let mut bits = entry.load(Ordering::Relaxed);
+        if bits == 0 {
+            bits = learn(array.dtype)?.map_or(Ok(UNSERVED), Folds::pack)?;
+            entry.store(bits, Ordering::Relaxed);
+        }
+        if bits & KNOWN == 0 || bits & IDENTITY == 0 && none() {
             return Ok(None);
         }
         let Some(dtype) = DType::from_code(bits as u8) else { return Ok(None) };

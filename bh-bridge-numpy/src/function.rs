@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 48] = [
+const SERVERS: [(&str, Server); 54] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -23,6 +23,7 @@ const SERVERS: [(&str, Server); 48] = [
     ("zeros_like", crate::create::zeros_like),
     ("ones_like", crate::create::ones_like),
     ("empty_like", crate::create::empty_like),
+    ("full_like", crate::create::full_like),
     ("arange", crate::create::arange),
     ("linspace", crate::create::linspace),
     ("array", crate::listed::array),
@@ -36,6 +37,8 @@ const SERVERS: [(&str, Server); 48] = [
     ("any", crate::whole::folded),
     ("all", crate::whole::folded),
     ("cumsum", crate::whole::cumsum),
+    ("clip", crate::whole::clip),
+    ("vdot", crate::whole::vdot),
     ("dot", crate::whole::product),
     ("matmul", crate::whole::product),
     ("count_nonzero", crate::whole::count_nonzero),
@@ -64,15 +67,21 @@ const SERVERS: [(&str, Server); 48] = [
     ("std", crate::moment::std),
     ("mean", crate::moment::mean),
     ("linalg.norm", crate::moment::norm),
+    ("fft.fft", crate::fourier::fft),
+    ("fft.ifft", crate::fourier::ifft),
+    ("fft.rfft", crate::fourier::rfft),
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.
-const METHODS: [(&str, Server); 5] = [
+const METHODS: [(&str, Server); 8] = [
     ("item", crate::element::item),
     ("astype", crate::shape::astype),
     ("flatten", crate::shape::flatten),
     ("copy", crate::create::copy),
     ("reshape", crate::shape::reshape_method),
+    ("clip", crate::whole::clip),
+    ("tobytes", crate::dump::tobytes),
+    ("tolist", crate::dump::tolist),
 ];
 
 static METHOD: OnceLock<Py<PyAny>> = OnceLock::new();

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::layout::is_plain as in_order_of_c;
+use crate::layout::lies_as_in_c;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
 use crate::text::intern;
@@ -78,14 +79,69 @@ fn own_views(all: &[PyRef<'_, Array>]) -> Vec<View> {
     all.iter().map(|array| *array.view).collect()
 }
 
-/// A vector's elements moved by a whole number; what leaves at one end enters at the other.
+/// Whole numbers of Python: one, or those of a tuple.
+fn whole_numbers(object: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    let whole = |object: &Bound<'_, PyAny>| object.is_exact_instance_of::<PyInt>().then(|| object.extract().ok())?;
+    match object.cast_exact::<PyTuple>() {
+        Ok(tuple) => tuple.iter().map(|object| whole(&object)).collect(),
+        Err(_) => Some(vec![whole(object)?]),
+    }
+}
+
+/// The array of a call of `roll`, and by how much its elements move along each dimension: not less than 0, and less than the extent.
+/// Without `axis`, it is a vector.
+fn moved<'a, 'py: 'a>(call: &Call<'a, 'py>) -> Option<(&'a Array, Vec<i64>)> {
+    let (arguments, py) = (&call.arguments, call.py());
+    let (array, shift, axis) = match (arguments.unnamed(), arguments.named()) {
+        ([array, shift], 0) => (array, shift, None),
+        ([array, shift], 1) => (array, shift, Some(arguments.get(intern!(py, "axis"))?)),
+        ([array, shift, axis], 0) => (array, shift, Some(axis.bind(py))),
+        _ => return None,
+    };
+    let array = array.bind(py).cast_exact::<Array>().ok()?.get();
+    let (rank, shift) = (array.view.rank(), whole_numbers(shift.bind(py))?);
+    let axes = match axis.filter(|axis| !axis.is_none()) {
+        Some(axis) => whole_numbers(axis)?,
+        None => (rank == 1).then(|| vec![0])?,
+    };
+    if array.view.is_empty() || shift.len() != axes.len() && shift.len() != 1 {
+        return None;
+    }
+    let mut distances = vec![0i64; rank];
+    for (place, axis) in axes.into_iter().enumerate() {
+        let axis = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()?;
+        let (distance, extent) = (distances.get_mut(axis)?, array.view.shape()[axis]);
+        *distance = (*distance + shift[place.min(shift.len() - 1)].rem_euclid(extent)) % extent;
+    }
+    Some((array, distances))
+}
+
+/// A box of elements: where its first one comes from and goes to, from the arrays' first elements, and its extents.
+type Moved = (i64, i64, Vec<i64>);
+
+/// The boxes in which elements move together along each dimension.
+fn boxes(from: &View, to: &View, distances: &[i64]) -> Vec<Moved> {
+    let mut all = vec![(0, 0, from.shape().to_vec())];
+    for (axis, &distance) in distances.iter().enumerate().filter(|(_, distance)| **distance > 0) {
+        let (extent, step, new_step) = (from.shape()[axis], from.stride()[axis], to.stride()[axis]);
+        let halves = [(0, distance, extent - distance), (extent - distance, 0, distance)];
+        let halved = |(source, target, shape): Moved| {
+            halves.map(|(first, place, count)| {
+                let mut part = shape.clone();
+                part[axis] = count;
+                (source + first * step, target + place * new_step, part)
+            })
+        };
+        all = all.into_iter().flat_map(halved).collect();
+    }
+    all
+}
+
+/// Elements moved by whole numbers along dimensions; what leaves at one end enters at the other.
 pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let rolled = || {
-        let [array, distance] = call.plain()?;
-        let distance = distance.is_exact_instance_of::<PyInt>().then(|| distance.extract::<i64>().ok())??;
-        let array = array.cast_exact::<Array>().ok()?.get();
-        let &[extent] = array.view.shape() else { return None };
-        if extent == 0 || array.is_scalar() || !is_plain(array) {
+        let (array, distances) = moved(call)?;
+        if array.is_scalar() || !is_plain(array) || !lies_as_in_c(&array.view) {
             return None;
         }
         // A roll of many elements may be part of a chain.
@@ -93,17 +149,16 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
         // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
         let from = unsafe { Strided::of(&hand, array) }?;
-        let whole = contiguous(&[extent]).ok()?;
-        let (id, to) = hand.make(array.dtype, &[extent], &[])?;
-        let (moved, size) = (distance.rem_euclid(extent), array.dtype.size() as i64);
-        let step = array.view.stride()[0];
-        for (place, first, count) in [(moved, 0, extent - moved), (0, extent - moved, moved)] {
-            let (source, target) = (View::new(0, &[count], &[step]).ok()?, View::new(0, &[count], &[1]).ok()?);
-            let data = from.data().wrapping_offset((first * step * size) as isize);
-            let to = to.wrapping_offset((place * size) as isize).cast_const();
-            let bytes = size as usize;
+        let whole = contiguous(array.view.shape()).ok()?;
+        let (id, to) = hand.make(array.dtype, whole.shape(), &[])?;
+        let size = array.dtype.size();
+        for (source, target, shape) in boxes(&array.view, &whole, &distances) {
+            let data = from.data().wrapping_offset(source as isize * size as isize);
+            let to = to.wrapping_offset(target as isize * size as isize).cast_const();
+            let source = View::new(0, &shape, array.view.stride()).ok()?;
+            let target = View::new(0, &shape, whole.stride()).ok()?;
             // SAFETY: the views lie in their arrays, and the elements stay there while the hand is held.
-            let (from, to) = unsafe { (Strided::at(data, &source, bytes), Strided::at(to, &target, bytes)) };
+            let (from, to) = unsafe { (Strided::at(data, &source, size), Strided::at(to, &target, size)) };
             sized!(array.dtype, copy_into(from, to));
         }
         Some(Array::new(array.context, id, array.dtype, whole))

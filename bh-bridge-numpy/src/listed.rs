@@ -4,8 +4,9 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::create::{copy, shaped};
-use crate::numpy_types::scalar_type;
+use crate::numpy_types::{element_type, scalar_type};
 use crate::shared_view::contiguous;
+use crate::text::intern;
 use bh_bytecode::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
@@ -80,14 +81,20 @@ impl Found {
     }
 }
 
-/// An array of the numbers in a list or tuple.
-fn numbers<'py>(source: &Bound<'py, PyAny>) -> Served<'py> {
+/// An array of the numbers in a list or tuple, as floats or whole numbers of 64 bits: of `dtype`, or of the type that they have.
+fn numbers<'py>(source: &Bound<'py, PyAny>, dtype: Option<DType>) -> Served<'py> {
     let mut found = Found::default();
     if found.sequence(source, 0).is_none() {
         return Ok(None);
     }
     let Ok(view) = contiguous(&found.shape) else { return Ok(None) };
-    let whole = found.numbers.iter().all(|number| matches!(number, Number::Whole(_)));
+    let are_whole = found.numbers.iter().all(|number| matches!(number, Number::Whole(_)));
+    let whole = match dtype {
+        None => are_whole,
+        Some(DType::F64) => false,
+        Some(DType::I64) if are_whole => true,
+        Some(_) => return Ok(None),
+    };
     let bits = found.numbers.into_iter().map(|number| match number {
         Number::Whole(number) if whole => number.cast_unsigned(),
         Number::Whole(number) => (number as f64).to_bits(),
@@ -102,14 +109,26 @@ fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
 
 /// An array of the numbers in a list, or of the arrays in it, which have one shape and type.
 fn listed<'py>(call: &Call<'_, 'py>, source: &Bound<'py, PyAny>) -> Served<'py> {
-    match numbers(source)? {
+    match numbers(source, None)? {
         None => crate::join::stack(call),
         made => Ok(made),
     }
 }
 
+/// An array of the numbers in a list, in a type that is given, too.
+fn typed<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some((source, Some(dtype))) = call.pair(intern!(call.py(), "dtype")) else { return Ok(None) };
+    match element_type(dtype) {
+        Some(dtype) if is_sequence(source) => numbers(source, Some(dtype)),
+        _ => Ok(None),
+    }
+}
+
 /// A copy of an array, or an array of the numbers in lists.
 pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    if call.arguments.all().len() == 2 {
+        return typed(call);
+    }
     let Some([source]) = call.plain() else { return Ok(None) };
     if is_sequence(source) {
         return listed(call, source);
@@ -119,6 +138,9 @@ pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// An array as it is, or an array of the numbers in lists.
 pub fn asarray<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    if call.arguments.all().len() == 2 {
+        return typed(call);
+    }
     let Some([source]) = call.plain() else { return Ok(None) };
     if is_sequence(source) {
         return listed(call, source);

@@ -15,10 +15,13 @@ pub enum Method {
     CountNonzero,
     Compress,
     Flatnonzero,
+    Fft,
+    Ifft,
+    Rfft,
 }
 
 impl Method {
-    const NAMES: [&str; 4] = ["matmul", "count_nonzero", "compress", "flatnonzero"];
+    const NAMES: [&str; 7] = ["matmul", "count_nonzero", "compress", "flatnonzero", "fft", "ifft", "rfft"];
 }
 
 /// The numbers of methods on one stack, as far as they were asked for; `None` for those that no component has.

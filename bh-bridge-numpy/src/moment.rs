@@ -7,41 +7,43 @@ use crate::number::{Moments, moments};
 use crate::scalar::give;
 use crate::strided::is_plain;
 use crate::text::intern;
-use bh_bytecode::DType;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyBool, PyInt};
 
-/// The mean of squared distances from the mean. `None` for what Python has to look at.
-fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Option<Bound<'py, Array>>> {
-    let (py, Some(array)) = (call.py(), call.array()) else { return Ok(None) };
-    let this = array.get();
-    let fits = matches!(this.dtype, DType::F32 | DType::F64) && this.len() > 0 && this.view.rank() == 1;
-    if !fits || this.is_scalar() || this.view.stride()[0] < 0 {
+/// The sum along axes divided by the number of elements in it.
+fn mean_along<'py>(
+    array: &Bound<'py, Array>,
+    axis: &Given<'py>,
+    keepdims: &Given<'py>,
+    functions: &Moments<'_>,
+) -> PyResult<Option<Array>> {
+    let (py, this) = (array.py(), array.get());
+    let Some(total) = functions.add.folded(py, this, axis, keepdims)? else { return Ok(None) };
+    let count = PyInt::new(py, this.len() / total.len());
+    let total = Bound::new(py, total)?;
+    functions.divide.call(py, [total.as_any(), count.as_any()])
+}
+
+/// The mean of squared distances from the mean. `None` for calls that Python serves.
+fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Option<Array>> {
+    let (py, Some((array, axis, keepdims))) = (call.py(), floats(call)) else { return Ok(None) };
+    if array.get().dtype.is_complex() || array.get().view.stride().iter().any(|&stride| stride < 0) {
         return Ok(None);
     }
-    let count = PyInt::new(py, array.get().len());
-    let axes = || Given::new(py.None().into_bound(py));
     let new = |result: Option<Array>| result.map(|result| Bound::new(py, result)).transpose();
-    let mean = |array: &Array| -> PyResult<Option<Bound<'py, Array>>> {
-        let Some(total) = new(functions.add.folded(py, array, &axes())?)? else { return Ok(None) };
-        new(functions.divide.call(py, [total.as_any(), count.as_any()])?)
-    };
-    let Some(center) = mean(array.get())? else { return Ok(None) };
+    let stays = Given::new(PyBool::new(py, true).to_owned().into_any());
+    let Some(center) = new(mean_along(array, &axis, &stays, functions)?)? else { return Ok(None) };
     let distance = new(functions.subtract.call(py, [array.as_any(), center.as_any()])?)?;
     let Some(distance) = distance else { return Ok(None) };
     let square = new(functions.multiply.call(py, [distance.as_any(); 2])?)?;
-    square.map_or(Ok(None), |square| mean(square.get()))
+    square.map_or(Ok(None), |square| mean_along(&square, &axis, &keepdims, functions))
 }
 
 /// The sum of all elements, or along `axis`, divided by their number.
 pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (py, functions) = (call.py(), moments()?);
-    let Some((array, axis)) = floats(call) else { return Ok(None) };
-    let Some(total) = functions.add.folded(py, array, &Given::new(axis))? else { return Ok(None) };
-    let count = PyInt::new(py, array.len() / total.len());
-    let total = Bound::new(py, total)?;
-    let mean = functions.divide.call(py, [total.as_any(), count.as_any()])?;
-    mean.map(|mean| give(py, mean)).transpose()
+    let Some((array, axis, keepdims)) = floats(call) else { return Ok(None) };
+    let mean = mean_along(array, &axis, &keepdims, &moments()?)?;
+    mean.map(|mean| give(call.py(), mean)).transpose()
 }
 
 /// The root of the sum of the squares of all real elements, or along `axis`, by the call's universal function.
@@ -67,29 +69,33 @@ pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         return Ok(None);
     }
     let Some(squares) = functions.multiply.call(py, [given.as_any(); 2])? else { return Ok(None) };
-    let Some(total) = functions.add.folded(py, &squares, &Given::new(axis))? else { return Ok(None) };
+    let Some(total) = functions.add.folded(py, &squares, &Given::new(axis), &Given::default())? else {
+        return Ok(None);
+    };
     let total = Bound::new(py, total)?;
     let root = sqrt.call(py, [total.as_any()])?;
     root.map(|root| give(py, root)).transpose()
 }
 
-/// The one array of a call, of floating-point numbers, and the axis; `None` for what Python has to look at.
-fn floats<'a, 'py: 'a>(call: &Call<'a, 'py>) -> Option<(&'a Array, Bound<'py, PyAny>)> {
-    let (array, axis) = call.pair(intern!(call.py(), "axis"))?;
-    let array = array.cast_exact::<Array>().ok()?.get();
-    let fits = is_plain(array) && (array.dtype.is_float() || array.dtype.is_complex());
-    let fits = fits && !array.view.is_empty() && !array.is_scalar() && array.view.rank() > 0;
-    fits.then(|| (array, axis.map_or_else(|| call.py().None().into_bound(call.py()), Bound::clone)))
+/// The arguments of a fold of floating-point numbers; `None` for calls that Python serves.
+fn floats<'a, 'py: 'a>(call: &Call<'a, 'py>) -> Option<(&'a Bound<'py, Array>, Given<'py>, Given<'py>)> {
+    let (array, axis, keepdims) = call.fold()?;
+    let array = array.cast_exact::<Array>().ok()?;
+    let this = array.get();
+    let fits = is_plain(this) && (this.dtype.is_float() || this.dtype.is_complex());
+    let fits = fits && !this.view.is_empty() && !this.is_scalar() && this.view.rank() > 0;
+    fits.then_some((array, axis, keepdims))
 }
 
 pub fn var<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let variance = variance(call, &moments()?)?;
-    variance.map(|variance| crate::scalar::shown(&variance)).transpose()
+    variance.map(|variance| give(call.py(), variance)).transpose()
 }
 
 /// The root of the variance, by the call's universal function.
 pub fn std<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let (Some(variance), Some(sqrt)) = (variance(call, &moments()?)?, call.ufunc) else { return Ok(None) };
+    let variance = Bound::new(call.py(), variance)?;
     let root = sqrt.call(call.py(), [variance.as_any()])?;
     root.map(|root| give(call.py(), root)).transpose()
 }

@@ -38,6 +38,8 @@ struct Operators {
     sqrt: Py<Ufunc>,
     reciprocal: Py<Ufunc>,
     square: Py<Ufunc>,
+    maximum: Py<Ufunc>,
+    minimum: Py<Ufunc>,
     divmod: Py<PyAny>,
     matmul: Py<PyAny>,
     /// `f(ufunc, a, b)`: the result, or NotImplemented where the other operand is to say what happens.
@@ -86,6 +88,8 @@ fn set_operators(functions: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         sqrt: ufunc("sqrt")?,
         reciprocal: ufunc("reciprocal")?,
         square: ufunc("square")?,
+        maximum: ufunc("maximum")?,
+        minimum: ufunc("minimum")?,
         divmod: object("divmod")?,
         matmul: object("matmul")?,
         binary: object("binary")?,
@@ -98,6 +102,12 @@ fn set_operators(functions: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_operators, module)?)
+}
+
+/// The larger and the smaller of two elements.
+pub fn extremes() -> PyResult<[&'static Ufunc; 2]> {
+    let all = operators()?;
+    Ok([all.maximum.get(), all.minimum.get()])
 }
 
 /// The functions that moments are composed of.

@@ -115,15 +115,6 @@ pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> 
     Ok(Bound::new(py, result)?.into_any())
 }
 
-/// As [`give`], of an array that is an object already.
-pub fn shown<'py>(result: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
-    let py = result.py();
-    match asked_by_program(py).then(|| taken(result.get())).flatten() {
-        Some(value) => numpy_scalar(py, &value),
-        None => Ok(result.clone().into_any()),
-    }
-}
-
 /// A scalar of NumPy, if the array is one and its value is at hand; else the array.
 #[pyfunction]
 fn scalar_at_hand<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {

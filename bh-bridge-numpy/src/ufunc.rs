@@ -1,11 +1,11 @@
-//! Universal functions: which opcode and which types serve a call is looked up in a table that Python fills as calls
-//! come; calls that the table cannot serve go to Python.
+//! Universal functions: a table says which opcode and which types serve a call. The first call with operands of some types asks
+//! Python for their entry; calls that the table cannot serve go to Python.
 
 use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
 use crate::context::Shared;
 use crate::error::{exception, value_error};
-use crate::fold::{Folds, Given, plain_fold};
+use crate::fold::{Folds, Given, Told, plain_fold};
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, is_number};
@@ -20,8 +20,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::sync::Arc;
+use std::f64::consts::PI;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The most inputs of a function that the table serves.
 const INPUTS: usize = 2;
@@ -37,16 +38,28 @@ enum Form {
     Negated,
     /// One and the operand.
     Inverted,
+    /// The number of radians in a degree, and the operand.
+    Radians,
+    /// The number of degrees in a radian, and the operand.
+    Degrees,
 }
 
 impl Form {
-    const NAMES: [(&str, Form); 4] =
-        [("plain", Form::Plain), ("doubled", Form::Doubled), ("negated", Form::Negated), ("inverted", Form::Inverted)];
+    const NAMES: [(&str, Form); 6] = [
+        ("plain", Form::Plain),
+        ("doubled", Form::Doubled),
+        ("negated", Form::Negated),
+        ("inverted", Form::Inverted),
+        ("radians", Form::Radians),
+        ("degrees", Form::Degrees),
+    ];
 
     /// The number that comes before the operand.
     fn number(self, dtype: DType) -> Constant {
         match self {
             Form::Inverted => Constant::from_value(1u8).cast(dtype),
+            Form::Radians => Constant::from_value(PI / 180.0).cast(dtype),
+            Form::Degrees => Constant::from_value(180.0 / PI).cast(dtype),
             _ if dtype.is_complex() => Constant::from_value(Complex::new(-0.0f64, -0.0)).cast(dtype),
             _ => Constant::from_value(-0.0f64).cast(dtype),
         }
@@ -66,6 +79,8 @@ struct Entry {
 
 /// Bit of an entry that is known; the others are its fields.
 const KNOWN: u64 = 1 << 63;
+/// An entry of types that Python serves.
+const UNSERVED: u64 = 1;
 
 /// Where an entry has how errors of its operation show.
 const SIGNS: [Sign; 3] = [Sign::Flags, Sign::Result, Sign::Divisor];
@@ -73,7 +88,7 @@ const SIGNS: [Sign; 3] = [Sign::Flags, Sign::Result, Sign::Divisor];
 impl Entry {
     fn pack(self) -> u64 {
         let form = (self.form as u64) << 32;
-        let sign = (self.sign as u64) << 34;
+        let sign = (self.sign as u64) << 36;
         KNOWN | sign | form | u64::from(self.opcode.0) << 16 | (self.inputs as u64) << 8 | self.output as u64
     }
 
@@ -82,10 +97,32 @@ impl Entry {
             return None;
         }
         let (inputs, output) = (DType::from_code((bits >> 8) as u8)?, DType::from_code(bits as u8)?);
-        let (_, form) = Form::NAMES[(bits >> 32 & 3) as usize];
-        let sign = SIGNS[(bits >> 34 & 3) as usize];
-        Some(Entry { opcode: Opcode((bits >> 16) as u16), form, sign, inputs, output })
+        let (_, form) = Form::NAMES.get((bits >> 32 & 15) as usize)?;
+        let sign = SIGNS[(bits >> 36 & 3) as usize];
+        Some(Entry { opcode: Opcode((bits >> 16) as u16), form: *form, sign, inputs, output })
     }
+}
+
+/// The functions of Python that look up the entries of the tables.
+struct Entries {
+    /// `f(function, codes)`: how calls of NumPy's function with operands of these codes are recorded; None if Python serves them.
+    calls: Py<PyAny>,
+    /// `f(function, code)`: how arrays of the type are folded, or None.
+    folds: Py<PyAny>,
+}
+
+static ENTRIES: OnceLock<Entries> = OnceLock::new();
+
+/// Sets the functions that look up the entries of the tables.
+#[pyfunction]
+fn set_entries(calls: Py<PyAny>, folds: Py<PyAny>) {
+    // A second call, of a reloaded package, changes nothing.
+    let _ = ENTRIES.set(Entries { calls, folds });
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Ufunc>()?;
+    module.add_function(wrap_pyfunction!(set_entries, module)?)
 }
 
 /// A universal function. The Python class `bh.ufunc` completes it.
@@ -112,31 +149,6 @@ impl Ufunc {
         Ok(Ufunc { entry: ENTRY, inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot })
     }
 
-    /// From now on, calls with operands of these codes convert them to the type `loop_type` and record `opcode`. `form`: what
-    /// it is given.
-    #[pyo3(signature = (codes, opcode, loop_type, output, form="plain"))]
-    fn _serve(&self, codes: Vec<u8>, opcode: &str, loop_type: u8, output: u8, form: &str) -> PyResult<()> {
-        let wrong = || PyValueError::new_err("no such opcode, type or form");
-        let (opcode, inputs) = (Opcode::from_name(opcode), DType::from_code(loop_type));
-        let (opcode, inputs) = (opcode.ok_or_else(wrong)?, inputs.ok_or_else(wrong)?);
-        let entry = Entry {
-            opcode,
-            form: Form::NAMES.into_iter().find(|(name, _)| *name == form).ok_or_else(wrong)?.1,
-            sign: warning::sign_of(opcode, inputs),
-            inputs,
-            output: DType::from_code(output).ok_or_else(wrong)?,
-        };
-        let place = codes.iter().fold(0, |place, &code| place << 4 | usize::from(code & 15));
-        self.table.get(place).ok_or_else(wrong)?.store(entry.pack(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// From now on, folds of arrays of the type `code` convert them to `fold_type` and record `opcode`. Without an identity,
-    /// there must be elements.
-    fn _serve_fold(&self, code: u8, opcode: &str, fold_type: u8, identity: bool) -> PyResult<()> {
-        self.folds.serve(code, opcode, fold_type, identity)
-    }
-
     /// Folds the elements along axes with the function.
     #[pyo3(signature = (array, *arguments, **keywords))]
     fn reduce<'py>(
@@ -148,7 +160,7 @@ impl Ufunc {
         let py = slf.py();
         if let Ok(own) = array.cast_exact::<Array>()
             && let Some((axis, keepdims)) = plain_fold(arguments, keywords)?
-            && let Some(result) = slf.get().reduced(py, own.get(), &axis, &keepdims)?
+            && let Some(result) = slf.get().folded(py, own.get(), &axis, &keepdims)?
         {
             return give(py, result);
         }
@@ -230,12 +242,12 @@ impl Ufunc {
 
 impl Ufunc {
     /// Records a reduction along axes. `None` if the call needs Python.
-    pub fn folded(&self, py: Python<'_>, array: &Array, axis: &Given<'_>) -> PyResult<Option<Array>> {
-        self.reduced(py, array, axis, &Given::default())
-    }
-
-    fn reduced(&self, py: Python<'_>, array: &Array, axis: &Given<'_>, keep: &Given<'_>) -> PyResult<Option<Array>> {
-        let Some((result, axes)) = self.folds.reduce(py, array, axis, keep)? else { return Ok(None) };
+    pub fn folded(&self, py: Python<'_>, array: &Array, axis: &Given<'_>, keep: &Given<'_>) -> PyResult<Option<Array>> {
+        let learn = |code: DType| -> PyResult<Option<Told>> {
+            let Some(entries) = ENTRIES.get() else { return Ok(None) };
+            entries.folds.bind(py).call1((&self.numpy, code as u8))?.extract()
+        };
+        let Some((result, axes)) = self.folds.reduce(py, array, axis, keep, learn)? else { return Ok(None) };
         if warning::flags() != 0 {
             warning::of_fold(py, &self.numpy, array, axes, &result)?;
         }
@@ -249,7 +261,7 @@ impl Ufunc {
         py: Python<'py>,
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
-        let Some(call) = self.prepare(arguments) else {
+        let Some(call) = self.prepare(py, arguments)? else {
             let is_served = self.is_hypot && !warning::errors_asked();
             let composed = if is_served { crate::composed::hypot(arguments[0], arguments[N - 1]) } else { None };
             return Ok(composed);
@@ -289,7 +301,7 @@ impl Ufunc {
         arguments: [&Bound<'py, PyAny>; N],
         out: &Array,
     ) -> PyResult<bool> {
-        match self.prepare(arguments) {
+        match self.prepare(py, arguments)? {
             Some(call)
                 if out.link.is_none() && call.entry.output == out.dtype && std::ptr::eq(call.context, out.context) =>
             {
@@ -313,38 +325,74 @@ impl Ufunc {
     }
 
     #[inline]
-    fn prepare<'a, const N: usize>(&self, arguments: [&'a Bound<'_, PyAny>; N]) -> Option<Call<'a, N>> {
+    fn prepare<'a, const N: usize>(
+        &self,
+        py: Python<'_>,
+        arguments: [&'a Bound<'_, PyAny>; N],
+    ) -> PyResult<Option<Call<'a, N>>> {
         if !crate::shortcut::taken() || warning::errors_asked() {
-            return None;
+            return Ok(None);
         }
         let (mut place, mut first) = (0, None::<Shared>);
         let mut arrays = [None; N];
         let mut given = [const { Number::Bool(false) }; N];
         for (at, argument) in arguments.into_iter().enumerate() {
-            let code = match classify(argument)? {
-                (code, Operand::Array(array)) => {
+            let code = match classify(argument) {
+                Some((code, Operand::Array(array))) => {
                     if first.is_some_and(|first| !std::ptr::eq(first, array.context)) {
-                        return None;
+                        return Ok(None);
                     }
                     first = Some(array.context);
                     arrays[at] = Some(array);
                     code
                 }
-                (code, Operand::Number(number)) => {
+                Some((code, Operand::Number(number))) => {
                     given[at] = number;
                     code
                 }
+                None => return Ok(None),
             };
             place = place << 4 | usize::from(code);
         }
-        let entry = Entry::unpack(self.table.get(place)?.load(Ordering::Relaxed))?;
+        let (Some(context), Some(entry)) = (first, self.entry_at::<N>(py, place)?) else { return Ok(None) };
         let mut numbers = [const { Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] } }; N];
         for at in 0..N {
             if arrays[at].is_none() {
-                numbers[at] = given[at].constant(entry.inputs)?;
+                let Some(number) = given[at].constant(entry.inputs) else { return Ok(None) };
+                numbers[at] = number;
             }
         }
-        Some(Call { entry, arrays, numbers, context: first? })
+        Ok(Some(Call { entry, arrays, numbers, context }))
+    }
+
+    /// The entry at a place of the table, which is four bits for the code of each of `N` operands.
+    #[inline]
+    fn entry_at<const N: usize>(&self, py: Python<'_>, place: usize) -> PyResult<Option<Entry>> {
+        match self.table.get(place).map(|entry| entry.load(Ordering::Relaxed)) {
+            Some(0) => self.learn::<N>(py, place),
+            bits => Ok(bits.and_then(Entry::unpack)),
+        }
+    }
+
+    /// Asks Python for an entry.
+    #[cold]
+    fn learn<const N: usize>(&self, py: Python<'_>, place: usize) -> PyResult<Option<Entry>> {
+        let Some(entries) = ENTRIES.get() else { return Ok(None) };
+        let codes = PyTuple::new(py, (0..N).map(|at| place >> (4 * (N - 1 - at)) & 15))?;
+        let found: Option<(String, u8, u8, String)> = entries.calls.bind(py).call1((&self.numpy, codes))?.extract()?;
+        let wrong = || PyValueError::new_err("no such opcode, type or form");
+        let entry = match found {
+            None => None,
+            Some((opcode, inputs, output, form)) => {
+                let opcode = Opcode::from_name(&opcode).ok_or_else(wrong)?;
+                let form = Form::NAMES.into_iter().find(|(name, _)| *name == form).ok_or_else(wrong)?.1;
+                let inputs = DType::from_code(inputs).ok_or_else(wrong)?;
+                let output = DType::from_code(output).ok_or_else(wrong)?;
+                Some(Entry { opcode, form, sign: warning::sign_of(opcode, inputs), inputs, output })
+            }
+        };
+        self.table[place].store(entry.map_or(UNSERVED, Entry::pack), Ordering::Relaxed);
+        Ok(entry)
     }
 }
 
@@ -402,7 +450,7 @@ impl<const N: usize> Call<'_, N> {
             let result = converted.and_then(|()| match self.entry.form {
                 Form::Plain => record(&inputs, place),
                 Form::Doubled => record(&[inputs[0]; 2], place),
-                Form::Negated | Form::Inverted => record(&[number(), inputs[0]], place),
+                _ => record(&[number(), inputs[0]], place),
             });
             temporaries.into_iter().flatten().for_each(|temporary| recorder.free_later(temporary));
             result
@@ -428,7 +476,7 @@ impl<const N: usize> Call<'_, N> {
             Form::Plain if opcode == Opcode::Power && self.squares() => f(Opcode::Multiply, &[known[0]; 2]),
             Form::Plain => f(opcode, &known),
             Form::Doubled => f(opcode, &[known[0]; 2]),
-            Form::Negated | Form::Inverted => f(opcode, &[Known::Number(&form.number(inputs)), known[0]]),
+            _ => f(opcode, &[Known::Number(&form.number(inputs)), known[0]]),
         }
     }
 

@@ -4,14 +4,16 @@ use crate::array::{Array, derive};
 use crate::array_api::follows_array_api;
 use crate::call::{Call, Served};
 use crate::error::value_error;
-use crate::fold::{Given, fold};
+use crate::fold::fold;
+use crate::number::extremes;
 use crate::pick;
 use crate::scalar::give;
+use crate::strided::is_plain;
 use crate::text::intern;
 use crate::warning;
 use bh_bytecode::{DType, Opcode, View};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyFloat, PyInt, PyTuple};
 
 fn given(py: Python<'_>, array: Option<Array>) -> Served<'_> {
     array.map(|array| Ok(Bound::new(py, array)?.into_any())).transpose()
@@ -19,25 +21,64 @@ fn given(py: Python<'_>, array: Option<Array>) -> Served<'_> {
 
 /// Folds with the call's universal function along all axes, or along `axis`.
 pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (Some((array, axis)), Some(ufunc)) = (call.pair(intern!(call.py(), "axis")), call.ufunc) else {
-        return Ok(None);
-    };
+    let (Some((array, axis, keepdims)), Some(ufunc)) = (call.fold(), call.ufunc) else { return Ok(None) };
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
-    let axis = axis.map_or_else(|| call.py().None().into_bound(call.py()), Bound::clone);
-    let folded = ufunc.folded(call.py(), array.get(), &Given::new(axis))?;
+    let folded = ufunc.folded(call.py(), array.get(), &axis, &keepdims)?;
     folded.map(|folded| give(call.py(), folded)).transpose()
 }
 
-/// The sums up to each element of a vector of numbers that add up in their own type.
+/// The sums up to each element of numbers that add up in their own type: of a vector, or along `axis`.
 pub fn cumsum<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(array) = call.array().map(Bound::get) else { return Ok(None) };
+    let Some((array, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
+    let Some(array) = array.cast_exact::<Array>().ok().map(Bound::get).filter(|array| is_plain(array)) else {
+        return Ok(None);
+    };
+    let Some(axis) = running_axis(array, axis) else { return Ok(None) };
     let sums = matches!(array.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128 | DType::I64 | DType::U64);
     // Errors of floating point are Python's to tell.
-    if array.view.rank() != 1 || array.is_scalar() || !sums || warning::flags() != 0 {
+    if array.is_scalar() || !sums || warning::flags() != 0 {
         return Ok(None);
     }
-    let sums = fold(call.py(), array, Opcode::AddAccumulate, array.dtype, 1, false, None)?;
+    let sums = fold(call.py(), array, Opcode::AddAccumulate, array.dtype, 1 << axis, false, None)?;
     given(call.py(), (warning::flags() == 0).then_some(sums))
+}
+
+/// The dimension of a running fold; without one, that of a vector.
+fn running_axis(array: &Array, axis: Option<&Bound<'_, PyAny>>) -> Option<usize> {
+    let rank = array.view.rank() as i64;
+    let axis = match axis {
+        Some(axis) if axis.is_exact_instance_of::<PyInt>() => axis.extract::<i64>().ok()?,
+        Some(axis) if !axis.is_none() => return None,
+        _ => (rank == 1).then_some(0)?,
+    };
+    let axis = if axis < 0 { axis + rank } else { axis };
+    usize::try_from(axis).ok().filter(|&axis| axis < array.view.rank())
+}
+
+/// The elements, but not below and not above two numbers of Python.
+pub fn clip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([array, least, most]) = call.plain() else { return Ok(None) };
+    let is_weak =
+        |limit: &Bound<'_, PyAny>| limit.is_exact_instance_of::<PyFloat>() || limit.is_exact_instance_of::<PyInt>();
+    let is_number = array.cast_exact::<Array>().is_ok_and(|array| array.get().dtype != DType::Bool);
+    if !is_number || !is_weak(least) || !is_weak(most) {
+        return Ok(None);
+    }
+    let (py, [maximum, minimum]) = (call.py(), extremes()?);
+    let Some(raised) = maximum.call(py, [array, least])? else { return Ok(None) };
+    let raised = Bound::new(py, raised)?;
+    minimum.call(py, [raised.as_any(), most])?.map(|clipped| give(py, clipped)).transpose()
+}
+
+/// The sum of the products of two vectors of real numbers.
+pub fn vdot<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let is_real = |object: &Bound<'_, PyAny>| {
+        object.cast_exact::<Array>().is_ok_and(|array| array.get().view.rank() == 1 && !array.get().dtype.is_complex())
+    };
+    match call.plain() {
+        Some([a, b]) if is_real(a) && is_real(b) => product(call),
+        _ => Ok(None),
+    }
 }
 
 /// The product of vectors and matrices.

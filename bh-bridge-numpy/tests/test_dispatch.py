@@ -98,9 +98,15 @@ STATEMENTS = """
     p[1:-1] = q[1:-1]; p[:] = 0; A[1] = 2; A[:, 0] = q[:4]; p[::2] = q[::2]; p[1:] = p[:-1]; p[...] = q; v = np.array([e for e in p])
     v = np.array(p.item(2)); v = np.array(A.item(1, 2)); p[z] = 4; v = p[np.array(1)]; v = np.array(float(p[1])); v = p.max(); v = np.min(A, 0)
     p[2] += q[1]; A[1, w] *= A[w, 1]; v = s * p[1]; v = p[1] * q; v = p[1] > s; v = np.array(bool(m[2])); v = np.array([p[0], q[1]])
-    A[range(4), k[:4] % 4] -= 1; v = A[range(3), [0, 1, 2]]; p[k[:0]] = q[k[:0]]; p[k[:0]] += 1; v = p[k[:0]]; A[k[:0] % 4] = A[:0]
     v = np.roll(p, 2, 0); v = np.roll(A, 1, axis=0); v = np.roll(A, (1, -2), (0, 1)); v = np.roll(A.T, -1, 1); v = np.roll(A[1:, ::2], 3, (1, 0))
-    v = np.vdot(p, q); v = np.vdot(A, A); v = np.vdot(p, q[1:])
+    v = np.cumsum(A, axis=1); v = np.cumsum(A, 0); v = np.cumsum(A.T, axis=-1); v = np.clip(p, -1, 1.5); v = A.clip(0, 2); v = np.clip(k, 1, 3)
+    v = np.vdot(p, q); v = np.full_like(A, 2); v = np.full_like(k, -7); v = np.full_like(p, w); v = np.array([1, w, 2.5], float)
+    A[range(4), k[:4] % 4] -= 1; v = A[range(3), [0, 1, 2]]; p[k[:0]] = q[k[:0]]; p[k[:0]] += 1; v = p[k[:0]]; A[k[:0] % 4] = A[:0]
+    v = np.array(p.tolist()); v = np.array(k[::2].tolist()); v = np.frombuffer(A.T.tobytes()); v = np.frombuffer(p[::2].tobytes())
+    v = A.mean(1, keepdims=True); v = np.var(A, axis=0); v = A.std(axis=-1, keepdims=True); v = np.std(A); v = A.var((0, 1)); v = A.T.var(axis=0)
+    v = A.sum(0, keepdims=True); v = np.max(A, axis=1, keepdims=True); v = np.var(p); v = np.deg2rad(p); v = np.degrees(A); v = np.radians(k)
+    v = np.frombuffer(m.tobytes(), bool); v = np.array(A[:, 1].tolist()); v = np.fft.fft(p).real + 99; v = np.fft.ifft(A).imag + 99
+    v = np.fft.rfft(A).real + 99; v = np.fft.fft(A.T).imag + 99; v = np.fft.rfft(p[1:]).imag + 99
     v = np.concatenate([[1.0], p]); v = np.hstack([2, p, 0.5]); v = np.vstack([p, [1, 2, 3, 4, 5, 6]]); v = np.column_stack([p, k])
     v = np.divide(p, q, out=np.zeros_like(p), where=q != 0); np.subtract(p, q, out=p, where=m)
     np.add(A, 1, out=A, where=A > 0); v = np.mgrid[0:2, 0:1:3j][1]; v = np.c_[p, q]; v = np.r_[p, 1.5, k]; v = np.gradient(A, q[:4], axis=0)

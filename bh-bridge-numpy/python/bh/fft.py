@@ -18,6 +18,7 @@ from ._functions.joining import concatenate
 from ._functions.manipulation import moveaxis
 from ._numpy import inner_parts, namespace
 from ._numpy.fallback import Fallback, falls_back
+from ._numpy.native_calls import served
 from ._numpy.registry import FFT
 from ._ufunc.ufunc import UFUNCS as _u
 
@@ -347,9 +348,12 @@ def _shifted(x, axes, distance):
     return roll(x, [distance(x.shape[axis]) for axis in axes], axes)
 
 
-for _name in FFT:
+for _name, _row in FFT.items():
     _original = getattr(_o, _name)
     namespace.register(_original, globals().setdefault(_name, _original))
+    if _row.native:
+        globals()[_name] = served(_name, globals()[_name], _row, _original, home="bh.fft")
+        namespace.name_publicly(_original, globals()[_name])
 
 
 def __getattr__(name):

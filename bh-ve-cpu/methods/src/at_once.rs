@@ -1,6 +1,7 @@
 //! Methods on little data, run by the thread that calls, while batches run elsewhere.
 
-use crate::{Call, Parallel, Plain, SHIPPED, Shipped, Strided};
+use crate::fourier::Plans;
+use crate::{Call, Parallel, SHIPPED, Shipped, Strided};
 use bh_bytecode::Opcode;
 use bh_core::Host;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,17 +15,25 @@ const NUMBERS: usize = 32;
 /// The numbers of the methods that may run at once: the number, and above it the method's place among those shipped and one. 0:
 /// free.
 #[derive(Default)]
-pub struct AtOnce([AtomicU32; NUMBERS]);
+struct Numbers([AtomicU32; NUMBERS]);
 
-impl AtOnce {
-    /// Learns that a number is that of a method, which comes with the engine or not. Only one thread does so at a time.
-    pub(crate) fn learn(&self, name: &str, number: Opcode, is_shipped: bool) {
+/// The methods that may run at once, and plans of transforms, which batches use, too.
+#[derive(Default)]
+pub struct AtOnce {
+    numbers: Numbers,
+    plans: Plans,
+}
+
+impl Numbers {
+    /// As [`AtOnce::learn`].
+    fn learn(&self, name: &str, number: Opcode, is_shipped: bool) {
         for known in &self.0 {
             if known.load(Ordering::Relaxed) as u16 == number.0 {
                 known.store(0, Ordering::Release);
             }
         }
-        let is_it = |(known, run): &(&str, Shipped)| *known == name && matches!(run, Shipped::AtOnce(_));
+        let is_it =
+            |(known, run): &(&str, Shipped)| *known == name && matches!(run, Shipped::AtOnce(_) | Shipped::Planned(_));
         let at = SHIPPED.iter().position(is_it).filter(|_| is_shipped);
         let free = self.0.iter().find(|known| known.load(Ordering::Relaxed) == 0);
         if let (Some(at), Some(free)) = (at, free) {
@@ -33,24 +42,38 @@ impl AtOnce {
     }
 
     /// The method with this number.
-    fn method(&self, opcode: Opcode) -> Option<(&'static str, Plain)> {
+    fn method(&self, opcode: Opcode) -> Option<(&'static str, Shipped)> {
         let mut all = self.0.iter().map(|known| known.load(Ordering::Acquire));
         let found = all.find(|&known| known as u16 == opcode.0)?;
-        match SHIPPED.get((found >> 16).checked_sub(1)? as usize) {
-            Some(&(name, Shipped::AtOnce(run))) => Some((name, run)),
-            _ => None,
-        }
+        SHIPPED.get((found >> 16).checked_sub(1)? as usize).copied()
+    }
+}
+
+impl AtOnce {
+    /// Learns that a number is that of a method, which comes with the engine or not. Only one thread does so at a time.
+    pub(crate) fn learn(&self, name: &str, number: Opcode, is_shipped: bool) {
+        self.numbers.learn(name, number, is_shipped);
+    }
+
+    /// Plans of transforms.
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Runs the method with this number on an output and inputs. False, and nothing has happened, if it is none of these, or
     /// too much, or if it fails.
     pub fn run(&self, opcode: Opcode, operands: &[Strided<'_>], host: Host) -> bool {
-        let Some((name, run)) = self.method(opcode) else { return false };
+        let Some((name, shipped)) = self.numbers.method(opcode) else { return false };
         let (outputs, inputs) = operands.split_at(1.min(operands.len()));
         if name == "matmul" && products(outputs, inputs) > PRODUCTS {
             return false;
         }
-        run(&Call { name, outputs, inputs, memory: Some(host) }, &mut Alone).is_ok()
+        let call = Call { name, outputs, inputs, memory: Some(host) };
+        match shipped {
+            Shipped::AtOnce(run) => run(&call, &mut Alone).is_ok(),
+            Shipped::Planned(run) => run(&self.plans, &call, &mut Alone).is_ok(),
+            Shipped::Plain(_) => false,
+        }
     }
 }
 
@@ -84,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_method_keeps_all_its_numbers_until_they_are_others() {
-        let known = AtOnce::default();
+        let known = Numbers::default();
         let [first, second, third] = [0, 1, 2].map(|number| Opcode(Opcode::FIRST_EXTENSION + number));
         known.learn("matmul", first, true);
         known.learn("sort", second, true);

@@ -4,14 +4,14 @@ pub(crate) mod real;
 
 use crate::parallel::share;
 use crate::scratch::Reserved;
-use crate::{Call, Methods, Parallel};
+use crate::{Call, Parallel};
 use bh_bytecode::{DType, Element};
 use bh_core::Result;
 use rustfft::num_complex::Complex;
-use rustfft::{FftDirection, FftNum, FftPlanner};
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of buffers that are kept from one call to the next, so that their memory is not mapped again each time.
 const KEPT: usize = 64 << 20;
@@ -19,34 +19,48 @@ const KEPT: usize = 64 << 20;
 /// Plans of transforms, kept by length, and buffers.
 #[derive(Default)]
 pub(crate) struct Plans {
-    single: Option<Transforms<f32>>,
-    double: Option<Transforms<f64>>,
+    single: OnceLock<Transforms<f32>>,
+    double: OnceLock<Transforms<f64>>,
 }
 
-/// The same of one type.
+/// The same of one type. No lock is held while a transform runs.
 struct Transforms<T: FftNum> {
-    planner: FftPlanner<T>,
+    planner: Mutex<FftPlanner<T>>,
     roots: Roots<T>,
     buffers: Buffers<T>,
 }
 
-impl<T: FftNum> Transforms<T> {
+impl<T: Part> Transforms<T> {
     fn new() -> Transforms<T> {
-        Transforms { planner: FftPlanner::new(), roots: Roots(HashMap::new()), buffers: Buffers(Mutex::default()) }
+        Transforms {
+            planner: Mutex::new(FftPlanner::new()),
+            roots: Roots(Mutex::default()),
+            buffers: Buffers(Mutex::default()),
+        }
+    }
+
+    /// The transform of this many complex numbers.
+    fn plan(&self, length: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+        locked(&self.planner).plan_fft(length, direction)
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Roots of unity for transforms of real numbers, kept by length.
-struct Roots<T>(HashMap<usize, Vec<Complex<T>>>);
+struct Roots<T>(Mutex<HashMap<usize, Arc<[Complex<T>]>>>);
 
 impl<T: Part> Roots<T> {
     /// Those for a length.
-    fn of(&mut self, length: usize) -> &[Complex<T>] {
-        let kept = self.0.values().map(Vec::len).sum::<usize>() * size_of::<Complex<T>>();
-        if kept > KEPT && !self.0.contains_key(&length) {
-            self.0.clear();
+    fn of(&self, length: usize) -> Arc<[Complex<T>]> {
+        let mut all = locked(&self.0);
+        let kept = all.values().map(|roots| roots.len()).sum::<usize>() * size_of::<Complex<T>>();
+        if kept > KEPT && !all.contains_key(&length) {
+            all.clear();
         }
-        self.0.entry(length).or_insert_with(|| real::roots(length))
+        Arc::clone(all.entry(length).or_insert_with(|| real::roots(length).into()))
     }
 }
 
@@ -54,13 +68,9 @@ impl<T: Part> Roots<T> {
 struct Buffers<T>(Mutex<Vec<Vec<Complex<T>>>>);
 
 impl<T: FftNum> Buffers<T> {
-    fn unused(&self) -> MutexGuard<'_, Vec<Vec<Complex<T>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A buffer of `length` numbers, whatever they are; `None` if there is no memory.
     fn take(&self, length: usize) -> Option<Vec<Complex<T>>> {
-        let mut buffer = self.unused().pop().unwrap_or_default();
+        let mut buffer = locked(&self.0).pop().unwrap_or_default();
         buffer.try_reserve_exact(length.saturating_sub(buffer.len())).ok()?;
         buffer.resize(length, Complex::new(T::zero(), T::zero()));
         Some(buffer)
@@ -68,7 +78,7 @@ impl<T: FftNum> Buffers<T> {
 
     /// Keeps a buffer for later, unless there is too much of them.
     fn give_back(&self, buffer: Vec<Complex<T>>) {
-        let mut unused = self.unused();
+        let mut unused = locked(&self.0);
         let numbers = buffer.capacity() + unused.iter().map(Vec::capacity).sum::<usize>();
         if numbers * size_of::<Complex<T>>() <= KEPT {
             unused.push(buffer);
@@ -77,26 +87,20 @@ impl<T: FftNum> Buffers<T> {
 }
 
 /// X[k] = Σ x[j] exp(-2πi jk/n) along the last axis.
-pub(crate) fn forward(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    transform(methods, call, threads, FftDirection::Forward)
+pub(crate) fn forward(plans: &Plans, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    transform(plans, call, threads, FftDirection::Forward)
 }
 
 /// The inverse of [`forward`], with the factor 1/n.
-pub(crate) fn inverse(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    transform(methods, call, threads, FftDirection::Inverse)
+pub(crate) fn inverse(plans: &Plans, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    transform(plans, call, threads, FftDirection::Inverse)
 }
 
-fn transform(
-    methods: &mut Methods,
-    call: &Call<'_, '_>,
-    threads: &mut dyn Parallel,
-    direction: FftDirection,
-) -> Result<()> {
+fn transform(plans: &Plans, call: &Call<'_, '_>, threads: &mut dyn Parallel, direction: FftDirection) -> Result<()> {
     call.check()?;
-    let plans = &mut methods.plans;
     match call.outputs[0].dtype {
-        DType::C64 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, direction),
-        _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, direction),
+        DType::C64 => run(plans.single.get_or_init(Transforms::new), call, threads, direction),
+        _ => run(plans.double.get_or_init(Transforms::new), call, threads, direction),
     }
 }
 
@@ -150,7 +154,7 @@ fn counted<T: Part>(call: &Call<'_, '_>, length: usize, participants: usize) -> 
 }
 
 fn run<T: Part>(
-    transforms: &mut Transforms<T>,
+    transforms: &Transforms<T>,
     call: &Call<'_, '_>,
     threads: &mut dyn Parallel,
     direction: FftDirection,
@@ -163,7 +167,7 @@ fn run<T: Part>(
     }
     let participants = threads.participants(20 * input.len() as u64);
     let _counted = counted::<T>(call, length, participants)?;
-    let plan = transforms.planner.plan_fft(length, direction);
+    let plan = transforms.plan(length, direction);
     let buffers = &transforms.buffers;
     let scale = match direction {
         FftDirection::Forward => T::one(),

@@ -26,6 +26,7 @@ use bh_bytecode::Opcode;
 use bh_bytecode::methods::{self, Form, Misfit};
 use bh_core::abi::status;
 use bh_core::{Error, Host, Result};
+use fourier::Plans;
 use std::sync::Arc;
 use user::UserMethod;
 
@@ -47,8 +48,8 @@ enum Shipped {
     Plain(Plain),
     /// It may run at once, beside batches: its bits do not depend on the number of threads.
     AtOnce(Plain),
-    /// It keeps plans.
-    Planned(fn(&mut Methods, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>),
+    /// As `AtOnce`, with plans that are kept.
+    Planned(fn(&Plans, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>),
 }
 
 /// Names and functions of the methods that come with the engine.
@@ -89,7 +90,6 @@ enum Known {
 pub struct Methods {
     user: Vec<UserMethod>,
     numbers: Vec<(Opcode, &'static str, Known)>,
-    plans: fourier::Plans,
     at_once: Arc<AtOnce>,
 }
 
@@ -148,7 +148,7 @@ impl Methods {
                 match shipped {
                     Shipped::Plain(run) => stacks::each(&call, run, threads),
                     Shipped::AtOnce(run) => run(&call, threads),
-                    Shipped::Planned(run) => run(self, &call, threads),
+                    Shipped::Planned(run) => run(self.at_once.plans(), &call, threads),
                 }
             }
         }

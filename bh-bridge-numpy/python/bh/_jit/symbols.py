@@ -116,16 +116,9 @@ for _name, _text in {"neg": "-{0}", "pos": "+{0}", "abs": "abs({0})"}.items():
 _native.set_symbol(Symbol)
 
 
-def learn(function, args, kwargs):
-    """Makes a universal function know the types of a call in which numbers of traced functions stand: by a call without elements."""
+def refuse(function, args):
+    """Says that a universal function does not take the numbers of traced functions that a call has."""
     for value in args:
         if type(value) is Symbol:
             value.check()
-    types = tuple(type(value) if type(value) is not Symbol else value.code for value in args), len(kwargs)
-    codes = tuple(getattr(value, "_code", None) for value in args)
-    if (types, codes) in function._learned or not kwargs.keys() <= {"out"}:
-        raise TypeError(f"{function.__name__} does not take a traced number here: use it in arithmetic only")
-    function._learned.add((types, codes))
-    empty = lambda value: _native.empty((0,), value._code)
-    plain = [empty(value) if type(value) is _native.ndarray else getattr(value, "number", value) for value in args]
-    function._call(tuple(plain), {"out": empty(kwargs["out"])} if kwargs else {})
+    raise TypeError(f"{function.__name__} does not take a traced number here: use it in arithmetic only")

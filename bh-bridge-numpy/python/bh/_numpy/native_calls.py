@@ -31,7 +31,7 @@ def served(name, function, row, original, method=False, home="bh"):
 
 def _by_numpy(original, row, is_function):
     """What the native half has to know of calls that NumPy computes at once."""
-    facts = {"function": original, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "size": None}
+    facts = {"function": original, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "drawn": None}
     if row.lapack:
         return None if LINALG == "stack" else facts | {"most": MOST_SORTED, "takes_hosts": True}
     if not row.by_numpy:
@@ -39,11 +39,15 @@ def _by_numpy(original, row, is_function):
     return facts | {"most": MOST[row.by_numpy], "takes_hosts": is_function and row.by_numpy in (AWAITED, SORTED, COUNTED)}
 
 
+# What may be arrays among the arguments of methods that draw numbers: those before `size`.
+_DRAWN = "a x low high loc scale lam mean cov p pvals alpha n".split()
+
+
 def drawn(function, native, size=None, most=0):
-    """A method `function` of a generator that draws numbers, with NumPy's own, `native`, before it for calls with numbers only; where
-    `size` is the place of that argument, for those that draw fewer than `most`."""
-    facts = {"function": native, "operands": [], "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False}
-    made = _native.Function(None, function, binds=False, by_numpy=facts | {"size": size, "most": most})
+    """A method `function` of a generator that draws numbers, with NumPy's own, `native`, before it for calls with numbers and with little
+    arrays; where `size` is the place of that argument, for those that draw fewer than `most`."""
+    facts = {"function": native, "operands": _DRAWN, "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False}
+    made = _native.Function(None, function, binds=False, by_numpy=facts | {"drawn": (size, most), "most": MOST_SORTED})
     return functools.update_wrapper(made, function)
 
 

@@ -3,14 +3,14 @@
 from .. import _native
 from .._array import indexing
 from .._functions import products
-from .._ufunc import folds, operands  # noqa: F401
-from .._ufunc.ufunc import UFUNCS, binary, inplace
+from .._ufunc import folds, operands
+from .._ufunc.ufunc import UFUNCS, binary, entry, inplace
 from . import fallback, floating_point
 
-# Universal functions that are operators, by the names of Python's methods or of NumPy's functions.
+# Universal functions that are operators, or that other functions are made of, by the names of Python's methods or of NumPy's functions.
 _OPERATORS = """
 add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or bitwise_xor
-less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt reciprocal square
+less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt reciprocal square maximum minimum
 """.split()
 
 
@@ -19,6 +19,7 @@ def install():
     _native.set_indexing(indexing.get, indexing.set)
     _native.set_lift(fallback.made)
     _native.set_warnings(floating_point.again, floating_point.met, floating_point.divided)
+    _native.set_entries(entry, folds.entry)
     _native.set_ufuncs({function._np: function for function in UFUNCS.values()})
     _native.set_operators(
         **{name: UFUNCS[name] for name in _OPERATORS},

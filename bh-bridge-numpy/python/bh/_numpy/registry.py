@@ -161,7 +161,7 @@ FUNCTIONS = {
     "broadcast_to": own("_functions.manipulation", "array"),
     "can_cast": question(),
     "choose": own("_functions.search", "a choices", "out", delegates=True),
-    "clip": own("_functions.search", "a a_min a_max min max", "out", delegates=True),
+    "clip": own("_functions.search", "a a_min a_max min max", "out", native=True, delegates=True),
     "column_stack": own("_functions.joining", "tup", native=True, by_numpy=COMPUTED),
     "common_type": question("arrays"),
     "compress": own("_functions.search", "condition a", "out", by_numpy=COMPUTED),
@@ -212,7 +212,7 @@ FUNCTIONS = {
     "fromregex": host(),
     "fromstring": host(),
     "full": own("_functions.creation", "fill_value", native=True, complete=True),
-    "full_like": own("_functions.creation", "a fill_value"),
+    "full_like": own("_functions.creation", "a fill_value", native=True),
     "genfromtxt": host(),
     "geomspace": adapted("start stop"),
     "gradient": adapted("f varargs", by_numpy=COMPUTED),
@@ -372,7 +372,7 @@ FUNCTIONS = {
     "unwrap": adapted("p"),
     "vander": adapted("x"),
     "var": own("_functions.reductions", "a where mean", "out", native=True, method=True, delegates=True),
-    "vdot": own("_functions.products", "a b"),
+    "vdot": own("_functions.products", "a b", native=True),
     "vecdot": own("_functions.products", "x1 x2", "out"),
     "vecmat": own("_functions.products", "x1 x2", "out"),
     "vectorize": own("_jit.vectorize"),
@@ -391,7 +391,7 @@ METHODS = {
     "astype": written(native=True),
     "byteswap": written(),
     "choose": written("choices", "out"),
-    "clip": written("min max", "out"),
+    "clip": written("min max", "out", native=True),
     "compress": written("condition", "out"),
     "conj": written("", "out"),
     "conjugate": written("", "out"),
@@ -409,9 +409,9 @@ METHODS = {
     "setflags": written(),
     "sort": written("", "self"),
     "to_device": written(),
-    "tobytes": written("a", by_numpy=COMPUTED),
+    "tobytes": written("a", native=True, by_numpy=COMPUTED),
     "tofile": written(),
-    "tolist": written("a", by_numpy=COMPUTED),
+    "tolist": written("a", native=True, by_numpy=COMPUTED),
     "transpose": written(),
     "view": written(),
 }
@@ -454,8 +454,8 @@ LINALG = {
 }
 FFT = {
     **each(NUMPYS, "test"),
-    **{name: own("fft", "a") for name in """fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2
-    rfftn""".split()},
+    **{name: own("fft", "a", native=True) for name in ("fft", "ifft", "rfft")},
+    **{name: own("fft", "a") for name in "fft2 fftn hfft ifft2 ifftn ihfft irfft irfft2 irfftn rfft2 rfftn".split()},
     **{name: own("fft", "x") for name in ("fftshift", "ifftshift")},
     **{name: own("fft") for name in ("fftfreq", "rfftfreq")},
 }  # fmt: skip

@@ -247,4 +247,6 @@ FORMS = {
     "square": ("multiply", "doubled"),
     "reciprocal": ("divide", "inverted"),
     "fabs": ("absolute", "plain"),
+    **dict.fromkeys(("deg2rad", "radians"), ("multiply", "radians")),
+    **dict.fromkeys(("rad2deg", "degrees"), ("multiply", "degrees")),
 } | {name: ("copy", "plain") for name, compose in COMPOSED.items() if compose is _same}

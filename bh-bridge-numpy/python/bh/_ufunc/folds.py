@@ -7,7 +7,7 @@ import numpy as np
 from .. import _native
 from .._array import indexing
 from .._array.conversion import astype, lower_nested, mask_from, native, to_write
-from .._array.element_types import BOOL, CODE, MOST_DIMENSIONS, is_complex, is_inexact
+from .._array.element_types import BOOL, CODE, DTYPES, MOST_DIMENSIONS, is_complex, is_inexact
 from .._array.layout import repeats
 from .._functions import sorting
 from .._functions.complex_parts import complex_of, part_of
@@ -42,6 +42,21 @@ def fold_type(function, dtype, wanted, target=None):
         return np.dtype(wanted)
     given = None if target is None else target.dtype
     return function._np.resolve_dtypes((given, dtype, None), reduction=True, casting="unsafe")[1]
+
+
+def entry(function, code):
+    """How NumPy's function folds arrays of the type with this code without Python: the opcode, the type in which elements are folded, and
+    whether no elements have a result. None if Python has to serve them, errors included."""
+    mine, opcode = UFUNCS[function.__name__], REDUCTIONS.get(function.__name__)
+    if opcode is None:
+        return None
+    try:
+        kind = BOOL if mine.__name__ in BOOLEAN else CODE.get(fold_type(mine, DTYPES[code], None))
+    except TypeError:
+        return None
+    plain = kind is not None and is_complex(code) == is_complex(kind)
+    served = plain and (not is_complex(kind) or mine.__name__ in ("add", "multiply"))
+    return (opcode, kind, mine.identity is not None) if served else None
 
 
 def folded(function, array, dtype, target):
@@ -85,7 +100,6 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
     axes, target = axes_of(axis, array.ndim), target_of(out)
     if target is not None:
         _check_output(function, array, axes, keepdims, target)
-    code = array._code
     array = folded(function, array, dtype, target)
     if not (initial is _NO_VALUE or initial is None):
         initial = np.array(fallback.lower(initial), array.dtype)
@@ -97,8 +111,6 @@ def _reduce(function, array, axis, dtype, out, keepdims, initial, where):
         if name not in _EXTREMES or where is not True or initial is not _NO_VALUE:
             raise Fallback("complex numbers have no order in bh")
         return deliver(_by_pairs(function, array, axes, keepdims), out, "unsafe")
-    if dtype is None and target is None and is_complex(code) == is_complex(array._code):
-        function._serve_fold(code, opcode, array._code, function.identity is not None)
     mask = None
     if where is not True:
         where = mask_from(where)

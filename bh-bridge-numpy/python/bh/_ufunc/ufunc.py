@@ -9,7 +9,7 @@ from .._array import conversion
 from .._array.conversion import assigned, astype, decides, in_order, mask_from, moved, native, order_of, warn
 from .._array.element_types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_inexact, is_integer, is_real
 from .._array.layout import repeats
-from .._jit.symbols import Symbol, learn
+from .._jit.symbols import Symbol, refuse
 from .._numpy import fallback, floating_point
 from .._numpy.fallback import Fallback
 from .compositions import BOOLEAN, COMPOSED, DIRECT, FORMS, OPERATORS
@@ -38,14 +38,6 @@ def operand_of(value):
         raise Fallback(f"{kind.__name__} has universal functions or results of its own")
     value = native(value)
     return value, value._code
-
-
-def plain_code(value):
-    """The code of an operand that needs no conversion; None for others."""
-    kind = type(value)
-    if kind is ndarray:
-        return value._code
-    return BOOL if kind is bool else WEAK[kind] if kind in WEAK else CODE.get(value.dtype) if isinstance(value, np.generic) else None
 
 
 def resolution_type(code):
@@ -81,7 +73,7 @@ class _Documentation:
 class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     __doc__ = _Documentation()
     # What programs look at, and may change, is in a dictionary beside these, as NumPy's is.
-    __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _learned _known _loops __dict__ __weakref__".split()
+    __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _loops __dict__ __weakref__".split()
 
     def __new__(cls, function):
         return super().__new__(cls, function.nin, function)
@@ -93,7 +85,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
         self.types, self.ntypes = function.types, function.ntypes
         self.identity, self.signature = function.identity, function.signature
-        self._learned, self._known, self._loops = set(), set(), {}
+        self._loops = {}
 
     def __repr__(self):
         return f"<ufunc '{self.__name__}'>"
@@ -138,8 +130,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         """Any call that the table of known calls does not serve."""
         kwargs = kwargs or {}
         if Symbol in map(type, args):
-            learn(self, args, kwargs)
-            return self(*args, **kwargs)
+            refuse(self, args)
         if type(kwargs.get("where")) is ndarray and (result := self._within_little(args, **kwargs)) is not None:
             return result
         if len(args) > self.nin:
@@ -170,10 +161,6 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
         if floating_point.asked_here():
             return self._tell(args, kwargs)
-        if not kwargs and self._learns(tuple(map(plain_code, args))):
-            result = self(*args)
-            floating_point.after(self._np, args, kwargs, result)
-            return fallback.given(result)
         kept = floating_point.kept(args, kwargs.get("out"))
         try:
             result = self._record(args, **kwargs)
@@ -185,16 +172,6 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             return fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
         floating_point.after(self._np, kept, kwargs, result)
         return fallback.given(result)
-
-    def _learns(self, codes):
-        """Has the first call with operands of these codes the table of known calls serve those from now on; says whether it does."""
-        if codes in self._known or None in codes:
-            return False
-        self._known.add(codes)
-        found = entry(self, codes)
-        if found is not None:
-            self._serve(codes, *found)
-        return found is not None
 
     def _within_little(self, args, where, out=None, **options):
         """NumPy's work into `out` where a mask is true, if the arrays are little and computed, and the function rounds in one way."""
@@ -263,8 +240,6 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             given, (operands, codes) = codes, within(operands, codes)
             if codes != given and casting not in ("same_kind", "unsafe"):
                 raise Fallback("a number beyond the type's")
-        if signature is None:
-            self._learns(tuple(codes))
         loop = self._resolve(codes, signature, casting if signature else None)
         if where is not True:
             where = mask_from(where)
@@ -312,11 +287,10 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         return [astype(result, _DTYPES[code]) for result, code in zip(results, loop[self.nin :])]
 
 
-def entry(mine, codes):
-    """How calls of a function with operands of these codes are recorded without Python: the opcode, the types of its inputs and of its
-    output, and what it is given. None if Python has to serve them, errors included."""
-    if not len(codes) == mine.nin <= 2 or mine.signature is not None:
-        return None
+def entry(function, codes):
+    """How calls of NumPy's function with operands of these codes are recorded without Python: the opcode, the types of its inputs and of
+    its output, and what it is given. None if Python has to serve them, errors included."""
+    mine = UFUNCS[function.__name__]
     try:
         loop = mine._resolve(codes)
         plan = mine._plan(loop)

@@ -1,9 +1,9 @@
 //! Discrete Fourier transforms of real numbers along the last axis, and back. Those of an even number of elements are transforms of half as
 //! many complex numbers, whose parts are neighbours (Cooley, Lewis and Welch 1970); the others are transforms of complex numbers.
 
-use super::{Part, Transforms, counted};
+use super::{Part, Plans, Transforms, counted};
 use crate::parallel::share;
-use crate::{Call, Methods, Parallel};
+use crate::{Call, Parallel};
 use bh_bytecode::DType;
 use bh_core::Result;
 use rustfft::num_complex::Complex;
@@ -11,27 +11,21 @@ use rustfft::{Fft, FftDirection};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first half of the transform of real numbers.
-pub(crate) fn forward(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    transform(methods, call, threads, FftDirection::Forward)
+pub(crate) fn forward(plans: &Plans, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    transform(plans, call, threads, FftDirection::Forward)
 }
 
 /// The inverse of [`forward`], with the factor 1/n.
-pub(crate) fn inverse(methods: &mut Methods, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
-    transform(methods, call, threads, FftDirection::Inverse)
+pub(crate) fn inverse(plans: &Plans, call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()> {
+    transform(plans, call, threads, FftDirection::Inverse)
 }
 
-fn transform(
-    methods: &mut Methods,
-    call: &Call<'_, '_>,
-    threads: &mut dyn Parallel,
-    direction: FftDirection,
-) -> Result<()> {
+fn transform(plans: &Plans, call: &Call<'_, '_>, threads: &mut dyn Parallel, direction: FftDirection) -> Result<()> {
     call.check()?;
     let whole = if direction == FftDirection::Forward { &call.inputs[0] } else { &call.outputs[0] };
-    let plans = &mut methods.plans;
     match whole.dtype {
-        DType::F32 => run(plans.single.get_or_insert_with(Transforms::new), call, threads, direction),
-        _ => run(plans.double.get_or_insert_with(Transforms::new), call, threads, direction),
+        DType::F32 => run(plans.single.get_or_init(Transforms::new), call, threads, direction),
+        _ => run(plans.double.get_or_init(Transforms::new), call, threads, direction),
     }
 }
 
@@ -149,7 +143,7 @@ impl<T: Part> Line<'_, T> {
 }
 
 fn run<T: Part>(
-    transforms: &mut Transforms<T>,
+    transforms: &Transforms<T>,
     call: &Call<'_, '_>,
     threads: &mut dyn Parallel,
     direction: FftDirection,
@@ -161,9 +155,9 @@ fn run<T: Part>(
     let len = if direction == FftDirection::Forward { input.line() } else { output.line() } as usize;
     let participants = threads.participants(10 * input.len().max(output.len()) as u64);
     let _counted = counted::<T>(call, len, participants)?;
-    let plan = transforms.planner.plan_fft(if len.is_multiple_of(2) { len / 2 } else { len }, direction);
+    let plan = transforms.plan(if len.is_multiple_of(2) { len / 2 } else { len }, direction);
     let roots = transforms.roots.of(len);
-    let line = Line { len, plan: &*plan, roots };
+    let line = Line { len, plan: &*plan, roots: &roots };
     let failed = AtomicBool::new(false);
     let buffers = &transforms.buffers;
     let in_place = line.is_paired() && input.is_apart(output);

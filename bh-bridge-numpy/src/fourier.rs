@@ -1,0 +1,49 @@
+//! Fourier transforms along the last dimension of little arrays whose data has been computed.
+
+use crate::array::Array;
+use crate::call::{Call, Served};
+use crate::layout;
+use crate::method::Method;
+use crate::warning;
+use bh_bytecode::DType;
+use pyo3::prelude::*;
+
+/// The transform of the one argument by the stack's method. `None` for calls that Python serves.
+fn transformed<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
+    let (py, Some(array)) = (call.py(), call.array()) else { return Ok(None) };
+    let this = array.get();
+    let dtype = match this.dtype {
+        DType::F32 | DType::C64 => DType::C64,
+        DType::F64 | DType::C128 => DType::C128,
+        _ => return Ok(None),
+    };
+    let (view, recorder) = (&this.view, &this.context.recorder);
+    let is_little = this.len() as u64 * dtype.size() as u64 <= this.context.little;
+    let fits = is_little && view.rank() > 0 && !view.is_empty() && layout::is_plain(view) && !this.is_scalar();
+    let is_computed = || recorder.hand().is_some_and(|hand| hand.data(this.anchor(), view.start()).is_some());
+    if !fits || warning::errors_asked() || !is_computed() {
+        return Ok(None);
+    }
+    let Some(opcode) = this.context.methods.opcode(py, recorder, method)? else { return Ok(None) };
+    let mut shape = view.shape().to_vec();
+    if let (Method::Rfft, Some(extent)) = (method, shape.last_mut()) {
+        *extent = *extent / 2 + 1;
+    }
+    let made = Array::empty(this.context, dtype, &shape)?;
+    let done = recorder.method_at_hand(opcode, made.id(), [this.id()]);
+    done.then(|| Ok(Bound::new(py, made)?.into_any())).transpose()
+}
+
+pub fn fft<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    transformed(call, Method::Fft)
+}
+
+pub fn ifft<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    transformed(call, Method::Ifft)
+}
+
+/// The first half of the transform of real numbers.
+pub fn rfft<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let is_real = call.array().is_some_and(|array| array.get().dtype.is_float());
+    if is_real { transformed(call, Method::Rfft) } else { Ok(None) }
+}
