@@ -1,4 +1,4 @@
-"""Builds the wheel: setuptools packs it, and `cargo xtask libraries` makes the libraries that lie beside Python's files.
+"""Builds the wheel: setuptools packs it, and `cargo xtask libraries` makes the libraries and the program that lie beside Python's files.
 
 `BH_WHEEL_LIBRARIES` names a directory with libraries that are built already, by cargo, from the same sources.
 """
@@ -25,7 +25,7 @@ class Bh(Distribution):
 
 
 class Libraries(build_py):
-    """Python's files, and beside them the native module and the components."""
+    """Python's files, and beside them the native module, the components, and what C and C++ need."""
 
     def run(self):
         if sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -42,13 +42,18 @@ class Wheel(bdist_wheel):
 
     def get_tag(self):
         package = Path(self.bdist_dir) / "bh"
-        version = max(map(newest_glibc, package.glob("*.so")), default=(2, 17))
+        version = max(map(newest_glibc, filter(is_machine_code, package.iterdir())), default=(2, 17))
         machine = sysconfig.get_platform().split("-")[-1]
         return "cp311", "abi3", f"manylinux_{version[0]}_{version[1]}_{machine}"
 
 
+def is_machine_code(path):
+    """Whether a file is a library or a program."""
+    return path.is_file() and path.read_bytes().startswith(b"\x7fELF")
+
+
 def newest_glibc(library):
-    """The newest version of glibc's symbols that a library names."""
+    """The newest version of glibc's symbols that a library or program names."""
     names = re.findall(rb"GLIBC_(\d+)\.(\d+)", library.read_bytes())
     return max(((int(major), int(minor)) for major, minor in names), default=(2, 17))
 
@@ -68,6 +73,8 @@ def scratch():
 setup(
     version=version(),
     distclass=Bh,
+    # Installers write the environment's interpreter into their first lines.
+    scripts=[f"bh-bridge-numpy/scripts/{name}" for name in ("bh", "bh-config")],
     cmdclass={"build_py": Libraries, "bdist_wheel": Wheel},
     options=scratch(),
 )

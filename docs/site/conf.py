@@ -11,6 +11,8 @@ from pygments.lexers import CLexer, TextLexer
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
+import reference  # noqa: E402
+
 # The programs of the gallery import this too, each in a process of its own or in this one.
 os.environ.setdefault("BH_FALLBACK", "silent")
 
@@ -20,12 +22,13 @@ author = "The bh maintainers"
 release = version = manifest["version"]
 repository = manifest["repository"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 root_doc = "index"
 exclude_patterns = ["engine-kit", "site", "gallery/*.ipynb", "features/*.ipynb", "**/README.rst"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
+autosummary_generate = True
 # Programs that the tests compile and run are marked with a second word.
 myst_number_code_blocks = []
 nitpicky = True
@@ -34,7 +37,8 @@ nitpick_ignore_regex = [("py:.*", ".*")]
 html_theme = "pydata_sphinx_theme"
 html_title = "bh"
 html_show_sourcelink = False
-templates_path = ["templates"]
+# In full, as the pages are elsewhere.
+templates_path = [str(HERE / "templates")]
 html_static_path = ["style"]
 html_css_files = ["site.css"]
 html_context = {"default_mode": "auto"}
@@ -50,6 +54,9 @@ html_theme_options = {
     "footer_end": [],
 }
 copyright = f"{author}, MIT or Apache-2.0"  # noqa: A001
+
+# Before Sphinx looks for pages.
+reference.write(ROOT / "docs/reference")
 
 sphinx_gallery_conf = {
     "examples_dirs": ["site/programs", "../examples/python"],
@@ -87,3 +94,5 @@ def setup(app):
     for name, lexer in {"h": CLexer, "opencl": CLexer, "output": TextLexer}.items():
         app.add_lexer(name, lexer)
     app.connect("source-read", adapt)
+    # Before napoleon, which reads the sections.
+    app.connect("autodoc-process-docstring", reference.adapt, priority=400)

@@ -44,7 +44,7 @@ pub fn place(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
 
 /// As `place`, without the programs.
 pub fn place_libraries(built: &Path, prefix: &Path, libraries: &[&str]) -> Outcome {
-    for directory in ["lib/bh", "lib/pkgconfig", "lib/cmake/bh", "include", "share/bh"] {
+    for directory in ["lib/bh", "include", "share/bh"] {
         fs::create_dir_all(prefix.join(directory))?;
     }
     let library = format!("libbh_bridge_c.so.{VERSION}");
@@ -58,10 +58,28 @@ pub fn place_libraries(built: &Path, prefix: &Path, libraries: &[&str]) -> Outco
     strip(&prefix.join("lib"))?;
     copy_tree(&root().join("bh-bridge-c/include"), &prefix.join("include"))?;
     copy(&root().join("config/default.toml"), &prefix.join("share/bh/config.toml"))?;
-    fs::write(prefix.join("lib/pkgconfig/bh.pc"), pkg_config())?;
-    fs::write(prefix.join("lib/cmake/bh/bhConfig.cmake"), CMAKE_CONFIG)?;
-    fs::write(prefix.join("lib/cmake/bh/bhConfigVersion.cmake"), cmake_version())?;
+    place_descriptions(prefix, "lib")?;
     crate::kit::install(prefix)
+}
+
+/// Completes a Python package for C and C++: the program `bh`, the library with its headers, and the files that pkg-config and CMake
+/// read. Program and library lie beside the components, where they find them, because a wheel holds no links.
+pub fn place_in_package(built: &Path, package: &Path) -> Outcome {
+    fs::create_dir_all(package)?;
+    copy(&built.join("bh"), &package.join("bh"))?;
+    copy(&built.join("libbh_bridge_c.so"), &package.join(format!("libbh_bridge_c.so.{SONAME_MAJOR}")))?;
+    copy_tree(&root().join("bh-bridge-c/include"), &package.join("include"))?;
+    place_descriptions(package, ".")
+}
+
+/// Writes what pkg-config and CMake read below `prefix`. The library is in its folder `libraries`.
+fn place_descriptions(prefix: &Path, libraries: &str) -> Outcome {
+    for directory in ["lib/pkgconfig", "lib/cmake/bh"] {
+        fs::create_dir_all(prefix.join(directory))?;
+    }
+    fs::write(prefix.join("lib/pkgconfig/bh.pc"), pkg_config(libraries))?;
+    fs::write(prefix.join("lib/cmake/bh/bhConfig.cmake"), cmake_config(libraries))?;
+    fs::write(prefix.join("lib/cmake/bh/bhConfigVersion.cmake"), cmake_version()).map_err(Failure::from)
 }
 
 fn link(name: &str, at: &Path) -> Outcome {
@@ -69,31 +87,33 @@ fn link(name: &str, at: &Path) -> Outcome {
     symlink(name, at).map_err(|error| Failure(format!("linking {}: {error}", at.display())))
 }
 
-fn pkg_config() -> String {
+fn pkg_config(libraries: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
-         libdir=${{prefix}}/lib\n\
+         libdir=${{prefix}}/{libraries}\n\
          includedir=${{prefix}}/include\n\
          rustdir=${{prefix}}/share/bh/rust\n\n\
          Name: bh\n\
          Description: Lazy, fused array programs on every core, GPU or cluster\n\
          Version: {VERSION}\n\
-         Libs: -L${{libdir}} -lbh_bridge_c\n\
+         Libs: -L${{libdir}} -l:libbh_bridge_c.so.{SONAME_MAJOR}\n\
          Cflags: -I${{includedir}}\n"
     )
 }
 
-const CMAKE_CONFIG: &str = "\
-# find_package(bh) gives the imported target bh::bh.
-get_filename_component(_bh_prefix \"${CMAKE_CURRENT_LIST_DIR}/../../..\" ABSOLUTE)
-if(NOT TARGET bh::bh)
-  add_library(bh::bh SHARED IMPORTED)
-  set_target_properties(bh::bh PROPERTIES
-    IMPORTED_LOCATION \"${_bh_prefix}/lib/libbh_bridge_c.so\"
-    INTERFACE_INCLUDE_DIRECTORIES \"${_bh_prefix}/include\")
-endif()
-unset(_bh_prefix)
-";
+/// `find_package(bh)` gives the imported target `bh::bh`.
+fn cmake_config(libraries: &str) -> String {
+    format!(
+        "get_filename_component(_bh_prefix \"${{CMAKE_CURRENT_LIST_DIR}}/../../..\" ABSOLUTE)\n\
+         if(NOT TARGET bh::bh)\n  \
+           add_library(bh::bh SHARED IMPORTED)\n  \
+           set_target_properties(bh::bh PROPERTIES\n    \
+             IMPORTED_LOCATION \"${{_bh_prefix}}/{libraries}/libbh_bridge_c.so.{SONAME_MAJOR}\"\n    \
+             INTERFACE_INCLUDE_DIRECTORIES \"${{_bh_prefix}}/include\")\n\
+         endif()\n\
+         unset(_bh_prefix)\n"
+    )
+}
 
 fn cmake_version() -> String {
     format!(

@@ -2,7 +2,7 @@
 
 use crate::artifacts::{self, copy, copy_tree};
 use crate::command::{Failure, Outcome, cargo, option, output, root, run, target};
-use crate::{cluster, cross, packages};
+use crate::{cluster, cross, install, packages};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,21 +47,31 @@ pub fn build(profile: &str) -> Outcome<PathBuf> {
     artifacts::build_crates(profile, &crates)
 }
 
-/// Runs the command line `libraries --out DIR [--built DIR]`, which the wheel's build calls: all libraries of the package,
-/// stripped, from a directory where they are built already, or from a build of their own.
+/// Builds all that a wheel holds, under the profile `release`.
+fn build_for_wheel() -> Outcome<PathBuf> {
+    let mut crates = artifacts::libraries();
+    crates.extend(WHEEL);
+    let built = artifacts::build_crates("release", &crates)?;
+    cluster::build_into(&built)?;
+    Ok(built)
+}
+
+/// The crates of a wheel beside the components: the native module, the program `bh`, and the library for C and C++.
+pub const WHEEL: [&str; 3] = [MODULE, "bh-cli", "bh-bridge-c"];
+
+/// Runs the command line `libraries --out DIR [--built DIR]`, which the wheel's build calls: all libraries of the package and what C
+/// and C++ need, stripped, from a directory where they are built already, or from a build of their own.
 pub fn libraries(arguments: &[String]) -> Outcome {
     let out = option(arguments, "--out")?.ok_or_else(|| Failure("libraries needs --out DIR".into()))?;
     let built = match option(arguments, "--built")? {
         Some(built) => PathBuf::from(built),
-        None => {
-            let built = build("release")?;
-            cluster::build_into(&built)?;
-            built
-        }
+        None => build_for_wheel()?,
     };
-    std::fs::create_dir_all(out)?;
-    gather(&built, Path::new(out))?;
-    artifacts::strip(Path::new(out))
+    let package = Path::new(out);
+    std::fs::create_dir_all(package)?;
+    gather(&built, package)?;
+    install::place_in_package(&built, package)?;
+    artifacts::strip(package)
 }
 
 /// Libraries that the system brings, with the programs that use them.
@@ -77,8 +87,7 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     packages::ensure_llvm();
     cluster::ensure_packages();
     // Here, where cargo shows how far it is, and not by pip.
-    let built = build("release")?;
-    cluster::build_into(&built)?;
+    let built = build_for_wheel()?;
     for wheel in pack(arguments, &built, &[])? {
         println!("{} ({:.1} MB)", wheel.display(), wheel.metadata()?.len() as f64 * 1e-6);
     }

@@ -78,10 +78,10 @@ fn built(profile: &str) -> PathBuf {
     target().join("cross").join(TARGET).join(profile)
 }
 
-/// Builds the libraries of an installation, and `others`.
+/// Builds the libraries of an installation, and the libraries and programs of the crates `others`.
 fn build_libraries(prefix: &Prefix, profile: &str, others: &[&str]) -> Outcome {
     let mut build = prefix.cargo();
-    build.args(["build", "--profile", profile, "--target", TARGET, "--lib", "-p", FEATURES]);
+    build.args(["build", "--profile", profile, "--target", TARGET, "--lib", "--bins", "-p", FEATURES]);
     let libraries = artifacts::libraries().into_iter().chain(others.iter().copied());
     run(build.args(libraries.flat_map(|name| ["-p", name])))
 }

@@ -53,7 +53,7 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     let libraries = match option(arguments, "--built")? {
         Some(folder) => PathBuf::from(folder),
         None => {
-            build_libraries(&prefix, "release", &[python::MODULE])?;
+            build_libraries(&prefix, "release", &python::WHEEL)?;
             built("release")
         }
     };
