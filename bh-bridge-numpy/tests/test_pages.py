@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bh.__main__ import _parser
 from conftest import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +95,27 @@ def test_the_first_program_has_the_kernels_that_its_comment_counts(tmp_path):
 def test_each_template_of_the_kit_has_what_checks_it():
     for makefile in (ROOT / "docs/engine-kit").glob("*/Makefile"):
         assert re.search(r"^check:", makefile.read_text(), re.M), makefile
+
+
+# Variables between processes of bh itself.
+INTERNAL = {"BH_REPORT_DIRECTORY", "BH_CHECK_RECORD"}
+
+
+def test_the_page_of_variables_has_those_that_the_sources_read():
+    calls = r"""(?:variable|variable_os|environ\.get|environ\.pop|getenv)\(\s*"(BH_[A-Z_]+)\""""
+    read = set()
+    for source in [*ROOT.glob("bh-*/src/**/*.rs"), *(ROOT / "bh-bridge-numpy/python").rglob("*.py"), ROOT / "setup.py"]:
+        if "tests" not in source.parts and source.stem != "tests":
+            read.update(re.findall(calls, source.read_text()))
+    assert len(read) > 12
+    page = (ROOT / "docs/environment.md").read_text()
+    assert sorted(name for name in read - INTERNAL if f"| `{name}` |" not in page) == []
+
+
+def test_the_page_of_options_has_those_of_the_command_line():
+    page = (ROOT / "docs/environment.md").read_text().partition("## Variables")[0]
+    options = {option for action in _parser()._actions for option in action.option_strings} - {"-h", "--help"}
+    assert sorted(option for option in options if f"`{option}" not in page) == []
 
 
 def test_pages_have_programs():
