@@ -145,5 +145,5 @@ def test_errors_of_memory_say_what_to_do(tmp_path):
     shown = failed(tmp_path, text, BH_MEMORY_LIMIT="10MiB")
     assert "main.py:2" in shown
     note = shown.strip().splitlines()[-1]
-    assert note.startswith("bh: the operation needs an array of 4,000,000 elements of float32, 15.26 MiB, at once. Arrays take ")
+    assert note.startswith("bh: the operation needs an array of float32 with shape (1000, 4000), 15.26 MiB, at once. Arrays take ")
     assert "may take 10 MiB (BH_MEMORY_LIMIT)" in note and note.endswith("(bh.stream), or set a higher limit.")

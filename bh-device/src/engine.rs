@@ -58,7 +58,7 @@ unsafe impl<P: Platform> Component for Engine<P> {
         let (device, absent) = match (opened, &child) {
             (Ok(device), _) => (Some(device), String::new()),
             (Err(error), Some(_)) if error.status == status::DEVICE && settings.device.is_none() => {
-                host.log(log_level::WARN, &format!("{}: {}; the next engine takes over", P::NAME, error.text));
+                host.log(log_level::WARN, &format!("{}; the next engine takes over", error.text));
                 (None, error.text)
             }
             (Err(error), _) => return Err(Error { status: status::INIT, ..error }),

@@ -243,6 +243,14 @@ fn skip_needless(batch: &BatchRef<'_>, fates: &mut [Fate]) {
     }
 }
 
+/// The extents of a base in the first view by which the block uses all of it, or else its number of elements.
+fn shape(batch: &BatchRef<'_>, block: u32, base: u32) -> Vec<i64> {
+    let len = batch.bases[base as usize].len;
+    let is_whole = |view: &u32| (batch.views[*view as usize].base, batch.views[*view as usize].len) == (base, len);
+    let mut views = work(batch, block).flat_map(|instr| instr.operands()).filter_map(|operand| operand.as_view());
+    views.find(is_whole).map_or(vec![len], |view| batch.shape(view).to_vec())
+}
+
 /// The error, with the largest arrays that the block uses.
 fn named(error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
     if error.status != status::MEMORY {
@@ -252,12 +260,13 @@ fn named(error: Error, batch: &BatchRef<'_>, block: u32) -> Error {
     all.sort_unstable();
     all.dedup();
     all.sort_by_key(|&base| std::cmp::Reverse(batch.bases[base as usize].bytes()));
-    let name = |&base: &u32| {
-        let base = &batch.bases[base as usize];
-        format!("base {} ({}[{}], {} bytes)", base.id, base.dtype(), base.len, base.bytes())
+    let name = |&index: &u32| {
+        let base = &batch.bases[index as usize];
+        let extents: Vec<String> = shape(batch, block, index).iter().map(i64::to_string).collect();
+        format!("base {} ({}[{}], {} bytes)", base.id, base.dtype(), extents.join(","), base.bytes())
     };
     let more = if all.len() > NAMED { " and others" } else { "" };
     let names: Vec<String> = all.iter().take(NAMED).map(name).collect();
-    let text = format!("{}; known before it ran, works on {}{more}", error.text, names.join(", "));
+    let text = format!("{}; found before it ran, uses {}{more}", error.text, names.join(", "));
     Error { text, ..error }
 }

@@ -11,10 +11,10 @@ from pygments.lexers import CLexer, TextLexer
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
-import reference  # noqa: E402
-
-# The programs of the gallery import this too, each in a process of its own or in this one.
+# Before bh is imported.
 os.environ.setdefault("BH_FALLBACK", "silent")
+import beside  # noqa: E402
+import reference  # noqa: E402
 
 manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
 project = "bh"
@@ -88,11 +88,23 @@ def adapt(_, page, source):
     source[0] = re.sub(r"(\]\()((?:\.\./)+[^)]*)\)", lambda link: elsewhere((link[0], link[1], link[2])), source[0])
 
 
+def compare(app, page, source):
+    """At the end of a program's page in the gallery: its time on NumPy and on bh, unless programs do not run in this build."""
+    folder, _, name = page.rpartition("/")
+    if folder != "gallery" or not (beside.PROGRAMS / f"{name}.py").exists() or not app.config.sphinx_gallery_conf["plot_gallery"]:
+        return
+    lines = "\n".join(f"   {line}".rstrip() for line in beside.compare(name).splitlines())
+    text = f"Beside NumPy\n------------\n\n.. code-block:: none\n\n{lines}\n\n"
+    before, mark, after = source[0].partition(".. _sphx_glr_download_")
+    source[0] = before + text + mark + after
+
+
 def setup(app):
     """Sphinx's hook."""
     # The words after the fences of the pages, beside those that Pygments knows.
     for name, lexer in {"h": CLexer, "opencl": CLexer, "output": TextLexer}.items():
         app.add_lexer(name, lexer)
     app.connect("source-read", adapt)
+    app.connect("source-read", compare)
     # Before napoleon, which reads the sections.
     app.connect("autodoc-process-docstring", reference.adapt, priority=400)

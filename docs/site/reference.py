@@ -72,7 +72,7 @@ def _sections(lines):
     """The parts of a docstring in NumPy's form: pairs of a heading, "" for the first one, and the lines below it."""
     found = [("", [])]
     for line, below in zip(lines, [*lines[1:], ""]):
-        if line and re.fullmatch("-{3,}", below) and len(below) >= len(line) - 1:
+        if re.fullmatch("[A-Z][A-Za-z ]*", line) and re.fullmatch("-{3,}", below):
             found.append((line, []))
         elif not (found[-1][1] == [] and found[-1][0] and re.fullmatch("-{3,}", line)):
             found[-1][1].append(line)
@@ -80,10 +80,16 @@ def _sections(lines):
 
 
 def _plain(line):
-    """A line without references into NumPy's own pages, and without bars that Sphinx takes for names of texts."""
+    """A line without references into NumPy's own pages."""
     line = re.sub(r":(?:ref|doc|term|any|py:\w+):`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", line)
-    line = re.sub(r"`~(?:numpy\.)?", "`", re.sub(r"\s*\[\w+\]_", "", line))
-    return line if line.lstrip().startswith(">>>") else line.replace("|", r"\|")
+    return re.sub(r"(?<!`)`~(?:numpy\.)?", "`", re.sub(r"\s*\[\w+\]_", "", line))
+
+
+def _without_bars(lines):
+    """Lines whose bars are no names of texts, unless they define such names."""
+    if any(line.lstrip().startswith(".. |") for line in lines):
+        return lines
+    return [line if line.lstrip().startswith((">>>", "|", "+")) else line.replace("|", r"\|") for line in lines]
 
 
 def _without_plots(lines):
@@ -99,12 +105,12 @@ def _without_plots(lines):
     return kept
 
 
-def _without_signature(name, lines):
+def _without_signature(lines):
     """The lines below those at the begin that repeat the parameters, as in docstrings of functions in C."""
-    if not (lines and lines[0].startswith(f"{name}(")):
+    if not (lines and re.match(r"\w+\(", lines[0])):
         return lines
     last = next(number for number, line in enumerate(lines) if line.rstrip().endswith(")"))
-    return _without_signature(name, lines[last + 1 :])
+    return _without_signature(lines[last + 1 :])
 
 
 def adapt(_, what, name, value, options, lines):
@@ -113,7 +119,7 @@ def adapt(_, what, name, value, options, lines):
     module = "numpy" + package.removeprefix("bh")
     if package not in ("bh", "bh.linalg", "bh.fft") or function not in (registry.FUNCTIONS if package == "bh" else {**registry.LINALG, **registry.FFT}):
         return
-    sections = dict(_sections(_without_signature(function, lines)))
+    sections = dict(_sections(_without_signature(lines)))
     own = sections.pop(HEADING, [])
     kind, remark = coverage.kind_of(module, function)
     how = HOW.get(kind, kind) + (f" ({remark})." if remark else ".")
@@ -122,4 +128,4 @@ def adapt(_, what, name, value, options, lines):
     for heading, text in sections.items():
         if heading not in LEFT_OUT:
             adapted += [heading, "-" * len(heading), *(line for line in text if not re.fullmatch(r"\s*-{4,}\s*", line)), ""]
-    lines[:] = [_plain(line) for line in _without_plots(adapted)]
+    lines[:] = _without_bars([_plain(line) for line in _without_plots(adapted)])

@@ -5,11 +5,11 @@ Mandelbrot
 Real and imaginary parts in arrays of their own, and masks that say which points still move.
 """
 
+import bh as np
 import matplotlib.pyplot as plt
-from beside import compare
 
 
-def mandelbrot(np, size=500, steps=40):
+def mandelbrot(size=500, steps=40):
     real, imaginary = np.linspace(-2.1, 0.7, size), np.linspace(-1.2, 1.2, size)
     x0, y0 = real[None, :] + 0 * imaginary[:, None], imaginary[:, None] + 0 * real[None, :]
     x, y, count = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
@@ -19,7 +19,9 @@ def mandelbrot(np, size=500, steps=40):
         count += inside
     return count
 
-# %%
-# On NumPy, and on bh:
 
-plt.imshow(compare(mandelbrot), cmap="magma", extent=(-2.1, 0.7, -1.2, 1.2))
+# %%
+plt.imshow(mandelbrot(), cmap="magma", extent=(-2.1, 0.7, -1.2, 1.2))
+plt.xlabel("real part")
+plt.ylabel("imaginary part")
+plt.colorbar(label="steps")

@@ -6,12 +6,11 @@ All pairs of bodies attract each other. Of the arrays over all pairs only the ve
 get memory. The others live within kernels.
 """
 
+import bh as np
 import matplotlib.pyplot as plt
-import numpy
-from beside import compare
 
 
-def nbody(np, bodies=900, steps=8, step=1e-3):
+def nbody(bodies=900, steps=8, step=1e-3):
     t = np.linspace(0, 40, bodies)
     place = np.stack([t * np.cos(t), t * np.sin(t), 0.1 * t]) / 40
     speed = np.stack([-np.sin(t), np.cos(t), 0 * t])
@@ -22,9 +21,11 @@ def nbody(np, bodies=900, steps=8, step=1e-3):
         place = place + step * speed
     return place
 
-# %%
-# On NumPy, and on bh:
 
-x, y, height = compare(nbody)
+# %%
+x, y, height = nbody()
 plt.scatter(x, y, c=height, s=4)
+plt.xlabel("x")
+plt.ylabel("y")
+plt.colorbar(label="z")
 plt.axis("equal")

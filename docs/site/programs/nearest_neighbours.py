@@ -5,11 +5,11 @@ K-nearest neighbours
 Which of three groups is each point of a plane nearest to? Distances to all known points, and the smallest of each row.
 """
 
+import bh as np
 import matplotlib.pyplot as plt
-from beside import compare
 
 
-def nearest(np, known=240, side=140):
+def nearest(known=240, side=140):
     t = np.arange(known)
     group = t % 3
     angle = group * 2.0 + 0.02 * t
@@ -21,7 +21,9 @@ def nearest(np, known=240, side=140):
     apart = (px - x[None, :]) ** 2 + (py - y[None, :]) ** 2
     return group[apart.argmin(axis=1)].reshape(side, side)
 
-# %%
-# On NumPy, and on bh:
 
-plt.imshow(compare(nearest), origin="lower", extent=(-1, 1, -1, 1), cmap="Set2")
+# %%
+plt.imshow(nearest(), origin="lower", extent=(-1, 1, -1, 1), cmap="Set2")
+plt.xlabel("x")
+plt.ylabel("y")
+plt.colorbar(label="class")

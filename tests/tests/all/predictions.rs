@@ -207,7 +207,7 @@ fn what_cannot_fit_is_refused_before_the_first_kernel() {
         }
         let error = batch.run(&mut stack).unwrap_err();
         assert_eq!(error.status, status::MEMORY, "{error}");
-        for part in ["out of memory", "known before it ran", "(f64[25600], 204800 bytes)"] {
+        for part in ["out of memory", "found before it ran", "(f64[25600], 204800 bytes)"] {
             assert!(error.text.contains(part), "{planning}: {error}");
         }
         assert_eq!(kernels(&stack), before, "{planning}");

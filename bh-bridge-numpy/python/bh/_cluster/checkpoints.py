@@ -31,9 +31,29 @@ class CheckpointError(_native.Error):
 
 
 def checkpoint(path, values=None, /, **named):
-    """Keeps arrays, numbers and texts by name in the folder `path`, in the place of those that were kept there before.
+    """Saves arrays, numbers and texts by name in a folder, and replaces the checkpoint that was there when all of it is on the disk.
 
-    On a cluster each rank writes its own elements, so that all ranks must reach the folder by the same path.
+    On a cluster each rank writes its own elements, so all ranks must reach the folder by the same path.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder; it is made if it does not exist.
+    values : mapping, optional
+        Values by name, beside those that are given as keywords.
+
+    Raises
+    ------
+    TypeError
+        For values of other types.
+    OSError
+        If the folder cannot be written.
+
+    Examples
+    --------
+    >>> bh.checkpoint("run", u=u, step=10)  # doctest: +SKIP
+    >>> bh.restore("run")["step"]  # doctest: +SKIP
+    10
     """
     named = {**(values or {}), **named}
     path = Path(path)
@@ -51,9 +71,19 @@ def checkpoint(path, values=None, /, **named):
 
 
 def restore(path):
-    """What the last checkpoint in the folder `path` kept, by name.
+    """Returns the values of the checkpoint in a folder, as a dictionary by name, on any number of ranks.
 
-    Without a checkpoint it is a `FileNotFoundError`. One that is damaged is a `CheckpointError`, which names what is wrong.
+    Parameters
+    ----------
+    path : str or path
+        The folder that `checkpoint` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no checkpoint.
+    bh.CheckpointError
+        If the checkpoint is damaged: a file is missing, truncated or altered. The message names it.
     """
     path = Path(path)
     try:

@@ -35,21 +35,52 @@ def brought():
 
 
 def rank():
-    """The rank that runs the program: 0. In functions of `map_blocks` the one that runs the function."""
+    """Returns the number of this rank: 0 in the program, and in functions of `map_blocks` that of the rank that runs the function.
+
+    Examples
+    --------
+    >>> bh.rank()
+    0
+    """
     return 0
 
 
 def ranks():
-    """How many ranks the arrays are on: 1 but on a cluster."""
+    """Returns how many ranks share the arrays: 1, except on stacks with a cluster.
+
+    Examples
+    --------
+    >>> bh.ranks()
+    1
+    """
     return int(_native.Stack().message_first("cluster ranks") or 1)
 
 
 def map_blocks(function, *arrays, halo=0, dtype=None):
-    """An array of what a function makes of each rank's own rows of arrays, which all have as many rows.
+    """Calls a function with each rank's own rows of arrays, in the rank's process, and returns the array of its results.
 
-    The function gets NumPy arrays, with up to `halo` rows of the neighbours on either side, and returns an array like its first
-    argument, of type `dtype`; rows of the neighbours are cut off from it. It runs in the processes of the ranks, where the
-    package `bh` is NumPy with `rank` and `ranks`.
+    In the function, the package `bh` is NumPy with `rank` and `ranks`.
+
+    Parameters
+    ----------
+    function : callable
+        It gets NumPy arrays, and returns an array of the shape of its first argument.
+    *arrays : array_like
+        Arrays with equally many rows.
+    halo : int
+        How many rows of the neighbours the function gets on either side; bh cuts them off the result.
+    dtype : dtype, optional
+        The type of the results; by default that of the first array.
+
+    Raises
+    ------
+    ValueError
+        If the arrays have no rows, or differ in their number.
+
+    Examples
+    --------
+    >>> bh.map_blocks(lambda rows: rows * 2, bh.arange(4.0))
+    array([0., 2., 4., 6.])
     """
     arrays = [_whole(array) for array in arrays]
     if not arrays or arrays[0].ndim == 0 or any(array.shape[:1] != arrays[0].shape[:1] for array in arrays):

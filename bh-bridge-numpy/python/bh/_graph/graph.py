@@ -83,10 +83,25 @@ class Graph:
 
 
 def source(pieces, *, rows=1 << 20, gives=None, name=None):
-    """The begin of a task graph: an array or the path of a `.npy` file, of which a piece has `rows` rows; an iterable of pieces,
-    or a function that returns one.
+    """The first stage of a task graph, which gives pieces. It may keep state, and a thread of its own reads it.
 
-    Sources may keep state. They are read by a thread of their own. `gives` says what a piece is, as "float64[:, 3]".
+    Parameters
+    ----------
+    pieces : str, path, array_like, iterable or callable
+        The path of a `.npy` file or an array, which are cut into pieces; an iterable of pieces, or a function that returns one.
+    rows : int
+        The rows of a piece of a file or array.
+    gives : str, class or tuple, optional
+        The element type and extents of a piece, as "float64[:, 3]", or its class.
+    name : str, optional
+        The name in errors and counters.
+
+    Examples
+    --------
+    >>> total = []
+    >>> _ = (bh.source(bh.arange(6.0), rows=2) >> bh.task(bh.sum) >> bh.sink(total.append)).run()
+    >>> [float(part) for part in total]
+    [1.0, 5.0, 9.0]
     """
     if not isinstance(name, str):
         name = pieces.__name__ if hasattr(pieces, "__name__") else os.fspath(pieces) if isinstance(pieces, (str, os.PathLike)) else type(pieces).__name__
@@ -103,19 +118,39 @@ def iterator(pieces, rows):
 
 
 def task(function, *, stack=None, takes=None, gives=None, rate=(1, 1), ahead=None, name=None):
-    """A stage of a task graph that makes pieces of pieces: a function that keeps no state.
+    """A stage of a task graph that makes pieces of pieces by a function that keeps no state.
 
-    `stack` names the stack that it runs on, and that tasks after it go on with; "numpy" gives it NumPy's arrays. Another stack than
-    the program's works in a process of its own, which gets the function and what it uses. `rate`: how many pieces a call takes, as
-    arguments, and how many it gives, as a tuple. `takes` and `gives` say what these are: an element type and extents as
-    "float64[:, 3]", a class, or a tuple. A task with another stack, a rate or `ahead` (pieces that may wait before it) works beside
-    the others; else it goes with the one before, and what they record fuses.
+    A task with another stack, a rate or `ahead` works beside the others. Any other task runs with the one before it, and what both
+    record fuses.
 
-        >>> total = []
-        >>> graph = bh.source([[1.0, 2.0], [3.0, 4.0]]) >> bh.task(bh.asarray) >> bh.task(bh.sum) >> bh.sink(total.append)
-        >>> _ = graph.run()
-        >>> [float(part) for part in total]
-        [3.0, 7.0]
+    Parameters
+    ----------
+    function : callable
+        It gets a piece, and returns one.
+    stack : str, optional
+        The stack of this task and of the tasks after it; "numpy" gives it NumPy's arrays. A stack other than the program's
+        works in a process of its own, which gets the function and what it uses.
+    takes, gives : str, class or tuple, optional
+        The element type and extents of pieces, as "float64[:, 3]", or their class.
+    rate : tuple of two ints
+        How many pieces a call takes, as arguments, and how many it gives, as a tuple.
+    ahead : int, optional
+        How many pieces may wait before it.
+    name : str, optional
+        The name in errors and counters.
+
+    Raises
+    ------
+    bh.GraphError
+        From `run`, if the function fails: it names the stage and the piece.
+
+    Examples
+    --------
+    >>> total = []
+    >>> graph = bh.source([[1.0, 2.0], [3.0, 4.0]]) >> bh.task(bh.asarray) >> bh.task(bh.sum) >> bh.sink(total.append)
+    >>> _ = graph.run()
+    >>> [float(part) for part in total]
+    [3.0, 7.0]
     """
     name = name or getattr(function, "__name__", None) or type(function).__name__
     _refuse_state(function, name)
@@ -126,9 +161,20 @@ def task(function, *, stack=None, takes=None, gives=None, rate=(1, 1), ahead=Non
 
 
 def sink(function, *, stack=None, takes=None, ahead=AHEAD, name=None):
-    """The end of a task graph: a function that is called with each piece, in order, by the thread that runs the graph.
+    """The last stage of a task graph: the thread that runs the graph calls a function with each piece, in order. It may keep state.
 
-    It may keep state. Pieces are on the program's stack, or NumPy's arrays with `stack="numpy"`; `ahead` of them may wait for it.
+    Parameters
+    ----------
+    function : callable
+        It gets a piece.
+    stack : str, optional
+        "numpy" gives it NumPy's arrays; by default it gets arrays of the program's stack.
+    takes : str, class or tuple, optional
+        The element type and extents of pieces, as "float64[:, 3]", or their class.
+    ahead : int
+        How many pieces may wait for it.
+    name : str, optional
+        The name in errors and counters.
     """
     name = name or getattr(function, "__name__", None) or type(function).__name__
     if stack not in (None, _pieces.HOST):

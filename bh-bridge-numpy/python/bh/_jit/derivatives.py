@@ -89,7 +89,7 @@ def grad(fun, argnums=0, has_aux=False, memory=None):
 
 
 def value_and_grad(fun, argnums=0, has_aux=False, memory=None):
-    """As `grad`, for a function that returns the pair of the value of `fun` and its gradient.
+    """A function that returns the pair of the value of `fun` and its gradient, from one run of `fun`. Parameters and errors are those of `grad`.
 
     Examples
     --------
@@ -122,9 +122,28 @@ def value_and_grad(fun, argnums=0, has_aux=False, memory=None):
 
 
 def vjp(fun, *primals, has_aux=False, memory=None):
-    """The value of `fun`, and a function that takes a cotangent of the value back to the arguments, as a tuple.
+    """The value of `fun`, and a function that takes a cotangent of the value back to the arguments.
 
-    With `has_aux`, the second part of the pair that `fun` returns is a third result. `memory` is that of `grad`.
+    Parameters
+    ----------
+    fun : callable
+        A function as `grad` takes, whose result may be an array.
+    *primals : array_like
+        Its arguments.
+    has_aux : bool
+        `fun` returns a pair, whose second part is a third result.
+    memory : int, float or str
+        The bound of `grad`.
+
+    Returns
+    -------
+    tuple
+        The value, and a function that takes an array of the value's shape and returns a tuple with one cotangent for each argument.
+
+    Raises
+    ------
+    bh.Error
+        As `grad`.
 
     Examples
     --------
@@ -145,6 +164,20 @@ def vjp(fun, *primals, has_aux=False, memory=None):
 
 def jvp(fun, primals, tangents, has_aux=False):
     """The value of `fun`, and its derivative along tangents of the arguments.
+
+    Parameters
+    ----------
+    fun : callable
+        A function as `grad` takes, whose result may be an array.
+    primals, tangents : tuple
+        The arguments, and a tangent of the same shape for each.
+    has_aux : bool
+        `fun` returns a pair, whose second part is a third result.
+
+    Raises
+    ------
+    bh.Error
+        As `grad`.
 
     Examples
     --------
@@ -169,8 +202,20 @@ def jvp(fun, primals, tangents, has_aux=False):
 def jacobian(fun, argnums=0):
     """A function that returns the derivatives of each element of an array that `fun` returns by each element of one argument.
 
-    It takes one way back for each element of the result, or one forward for each element of the argument, whichever are fewer, and
+    It runs one adjoint for each element of the result, or one tangent for each element of the argument, whichever are fewer, and
     all of them at once as `vmap` does.
+
+    Parameters
+    ----------
+    fun : callable
+        A function as `grad` takes, whose result is an array.
+    argnums : int
+        The argument to differentiate by.
+
+    Returns
+    -------
+    callable
+        It takes the arguments of `fun`, and returns an array of the result's shape followed by the argument's.
 
     Examples
     --------
@@ -223,6 +268,13 @@ def _of_units(taped, result, argument):
 def hvp(fun, primals, tangents):
     """The second derivative of a function whose result is one real number, times tangents of its arguments.
 
+    Parameters
+    ----------
+    fun : callable
+        A function as `grad` takes.
+    primals, tangents : tuple
+        The arguments, and a tangent of the same shape for each.
+
     Examples
     --------
     >>> bh.hvp(lambda x: (x**3).sum(), (bh.array([1.0, 2.0]),), (bh.ones(2),))
@@ -245,7 +297,17 @@ def hvp(fun, primals, tangents):
 
 
 def stop_gradient(x):
-    """The same values, which count as constant for derivatives: they may be read as numbers. Arrays in containers likewise."""
+    """The same values, which count as constants for derivatives, so that the function may read them as numbers.
+
+    Parameters
+    ----------
+    x : array_like, or a container of arrays
+
+    Examples
+    --------
+    >>> bh.grad(lambda x: (bh.stop_gradient(x) * x).sum())(bh.array([2.0, 3.0]))
+    array([2., 3.])
+    """
     leaves, found = [], []
     tree = tree_of(x, leaves)
     for leaf in leaves:
@@ -420,8 +482,30 @@ def _pad(value, tree, leaves):
 def check_grad(fun, *args, argnums=0, step=None, rtol=1e-5, seed=0):
     """Compares the gradient of `fun` with central differences along a random direction, and returns the relative difference.
 
-    `step` is that of the differences, by default the cube root of the type's rounding. A difference above `rtol` is an
-    `AssertionError` that names the argument.
+    Parameters
+    ----------
+    fun : callable
+        A function as `grad` takes.
+    *args
+        Its arguments.
+    argnums : int or tuple of ints
+        The arguments to differentiate by.
+    step : float, optional
+        The step of the differences; by default the cube root of the type's rounding.
+    rtol : float
+        The largest relative difference.
+    seed : int
+        The seed of the direction.
+
+    Raises
+    ------
+    AssertionError
+        If the difference is larger. The message names the argument.
+
+    Examples
+    --------
+    >>> bh.check_grad(lambda x: (x**3).sum(), bh.array([1.0, 2.0])) < 1e-5
+    True
     """
     numbers = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
     found = grad(fun, numbers)(*args)

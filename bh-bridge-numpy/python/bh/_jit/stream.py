@@ -15,10 +15,24 @@ _END = object()
 def stream(function, source, rows=1 << 20):
     """Calls a function on one piece after the other, and yields its results; the next piece is loaded meanwhile.
 
-    `source` is the path of a `.npy` file or an array, cut into pieces of `rows` rows, or an iterable of pieces.
+    Parameters
+    ----------
+    function : callable
+        It gets an array of bh, and may return anything.
+    source : str, path, array_like or iterable
+        The path of a `.npy` file or an array, which are cut into pieces, or an iterable of pieces.
+    rows : int
+        The rows of a piece.
 
-        >>> sum(float(part) for part in bh.stream(bh.sum, [[1.0, 2.0], [3.0]]))
-        6.0
+    Yields
+    ------
+    object
+        The results, in order.
+
+    Examples
+    --------
+    >>> sum(float(part) for part in bh.stream(bh.sum, [[1.0, 2.0], [3.0]]))
+    6.0
     """
     loaded = queue.Queue(maxsize=1)
     stopped = threading.Event()

@@ -113,7 +113,7 @@ def _advise_of_call(error):
 
 # What the engines say of memory that they cannot have: whose it is, and how many bytes; the array that an operation works on.
 _ASKED = re.compile(r"out of (device )?memory: (\d+) bytes")
-_ARRAY = re.compile(r"\(([a-z]+\d*)\[(\d+)\], \d+ bytes\)")
+_ARRAY = re.compile(r"\(([a-z]+\d*)\[([\d,]+)\], (\d+) bytes\)")
 _TYPES = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 
 
@@ -125,14 +125,19 @@ def _size(number):
     return f"{number:.4g} {units[0]}"
 
 
+def _described(kind, extents):
+    """An array of an element type and extents in an engine's words, in NumPy's."""
+    name = _TYPES[kind[0]] + kind[1:] if kind[0] in _TYPES else kind
+    return f"an array of {name} with shape ({extents.replace(',', ', ')}{'' if ',' in extents else ','})"
+
+
 def _advise_of_memory(error):
     """Adds the note to an error of memory."""
     asked = _ASKED.search(str(error))
     if asked is None:
         return
-    array = _ARRAY.search(str(error))
-    kind = array and (_TYPES[array[1][0]] + array[1][1:] if array[1][0] in _TYPES else array[1])
-    what = f"an array of {int(array[2]):,} elements of {kind}, {_size(int(asked[2]))}," if array else _size(int(asked[2]))
+    array = next((found for found in _ARRAY.finditer(str(error)) if found[3] == asked[2]), None)
+    what = f"{_described(array[1], array[2])}, {_size(int(asked[2]))}," if array else _size(int(asked[2]))
     if asked[1]:
         rest = "The device has not as much free memory"
     else:

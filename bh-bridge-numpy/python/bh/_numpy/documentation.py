@@ -4,6 +4,9 @@ import types
 
 HEADING = "In bh"
 
+# Functions that do something else than NumPy's of the same name.
+_OTHERS = {"info"}
+
 
 def show_parameters(function, original):
     """Whoever asks for the parameters of a function gets those that NumPy tells of; `_own` has what it takes here."""
@@ -29,7 +32,7 @@ def show_parameters(function, original):
 def inherit(function, original):
     """Gives a function of this package the documentation of NumPy's, once; other objects keep theirs."""
     theirs, own = getattr(original, "__doc__", None), getattr(function, "__doc__", None) or ""
-    if not isinstance(function, types.FunctionType) or not theirs or theirs == own or f"{HEADING}\n" in own:
+    if not isinstance(function, types.FunctionType) or function.__name__ in _OTHERS or not theirs or theirs == own or f"{HEADING}\n" in own:
         return
     # NumPy's text is indented as its last line is; whoever shows it takes that away, which is too slow to do here.
     indent = theirs[theirs.rfind("\n") + 1 :]

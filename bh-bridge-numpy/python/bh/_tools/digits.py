@@ -29,6 +29,17 @@ def digits(watch=None):
     `digits(watch=True)` begins to count them, and `digits(watch=False)` ends it. While digits are counted, each array of floats has three
     shadows, whose results are rounded at random: arrays of floats take four times the memory. `element` is of the worst element, `array`
     is relative to the largest element of the same result, and `most` is what the type has.
+
+    Parameters
+    ----------
+    watch : bool, optional
+        True begins to count, False ends it; without it, the call returns what was counted.
+
+    Examples
+    --------
+    >>> bh.digits(watch=True)  # doctest: +SKIP
+    >>> (bh.ones(3) + 1e-10 - 1).sum()  # doctest: +SKIP
+    >>> bh.digits()  # doctest: +SKIP
     """
     stack = _native.Stack()
     if watch is not None:

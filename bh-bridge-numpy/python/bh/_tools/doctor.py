@@ -174,10 +174,20 @@ def report(form="text"):
 
 
 def doctor(form="text", watch=False):
-    """What slows the program down so far.
+    """Returns what has slowed the program down so far, with lines of the program, and what to write instead.
 
-    `form`: "text", "json" or "csv". `watch`: starts to note the lines that read results or access single elements in loops, which
-    makes these accesses slower in this process. `python -m bh --doctor` watches from the script's first line.
+    Parameters
+    ----------
+    form : {"text", "json", "csv"}
+        The form of the findings.
+    watch : bool
+        Begins to note lines that read results or access single elements in loops. These accesses are slower from then on.
+        `python -m bh --doctor` watches from the script's first line.
+
+    Examples
+    --------
+    >>> print(bh.doctor())  # doctest: +SKIP
+    main.py:7: reads in a loop, 200 times: each read runs what is recorded; keep results in arrays
     """
     if watch:
         begin()

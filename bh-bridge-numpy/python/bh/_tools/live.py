@@ -42,14 +42,21 @@ class Live:
 
 
 def live():
-    """Shows while this process runs what it computes: kernels with their lines, what fused, memory.
+    """Serves a page that shows what this process computes while it runs: kernels with their lines, what fused, memory.
 
-    Called before the first array. What it returns shows itself as a widget in notebooks, and has the `address` of a page
+    Call it before the first array. The result is a widget in notebooks, and has the `address` of the page
     for browsers on the same machine.
 
-        >>> watching = bh.live()  # doctest: +SKIP
-        >>> watching.address  # doctest: +SKIP
-        'http://127.0.0.1:41267/71c0…'
+    Raises
+    ------
+    RuntimeError
+        If the process has made arrays before.
+
+    Examples
+    --------
+    >>> watching = bh.live()  # doctest: +SKIP
+    >>> watching.address  # doctest: +SKIP
+    'http://127.0.0.1:41267/71c0…'
     """
     global _shown
     if _shown is None:

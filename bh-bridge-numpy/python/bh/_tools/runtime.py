@@ -14,7 +14,27 @@ __all__ = ["check", "devices", "eager", "explain", "fallback", "flush", "info", 
 
 
 class using:
-    """A stack for the arrays made inside of a `with` statement; they keep it afterwards."""
+    """Makes arrays inside of a `with` statement on another stack; they keep it afterwards.
+
+    Operations run on the stack of their operands. Operands of other stacks are copied, which `bh.profile()` counts.
+
+    Parameters
+    ----------
+    name : str
+        A stack that `bh.stacks()` lists.
+
+    Raises
+    ------
+    bh.Error
+        If there is no stack of this name, or a component of it cannot be loaded.
+
+    Examples
+    --------
+    >>> with bh.using("cpu-plain"):
+    ...     x = bh.arange(3.0)
+    >>> x + 1
+    array([1., 2., 3.])
+    """
 
     def __init__(self, name):
         self._stack = _native.Stack(name)
@@ -29,12 +49,44 @@ class using:
 
 
 def flush(wait=True):
-    """Runs everything recorded so far, and waits for it."""
+    """Runs everything recorded so far.
+
+    Parameters
+    ----------
+    wait : bool
+        Whether to wait until it has run.
+
+    Raises
+    ------
+    bh.Error
+        The first error of an operation that nobody has read, with the line that recorded it.
+
+    Examples
+    --------
+    >>> x = bh.ones(1000) * 2
+    >>> bh.flush()
+    """
     _native.flush(wait)
 
 
 def wait(*arrays):
-    """Runs what these arrays depend on, and waits for them; what was recorded later goes on."""
+    """Runs the operations that these arrays depend on, and waits for their values. Use it around code that you time.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+        Arrays of bh. Other objects are ignored.
+
+    Raises
+    ------
+    bh.Error
+        The error of an operation that an array depends on.
+
+    Examples
+    --------
+    >>> x = bh.linspace(0, 1, 1000) ** 2
+    >>> bh.wait(x)
+    """
     for array in arrays:
         if type(array) is _native.ndarray and array.size:
             _native.Stack(array._stack).flush(False)
@@ -44,7 +96,30 @@ def wait(*arrays):
 
 
 def threads(number=None):
-    """How many threads the engine of the present stack uses, the program's own included, after setting it if a number is given."""
+    """Returns how many threads the engine of the present stack uses, including the program's own, and sets their number if you give one.
+
+    Results have the same bits for any number of threads.
+
+    Parameters
+    ----------
+    number : int, optional
+        The new number of threads, 1 or more.
+
+    Raises
+    ------
+    ValueError
+        If the number is smaller than 1.
+    bh.Error
+        If the stack has no engine whose threads can be set.
+
+    Examples
+    --------
+    >>> before = bh.threads()
+    >>> bh.threads(1)
+    1
+    >>> bh.threads(before) == before
+    True
+    """
     if number is not None and int(number) < 1:
         raise ValueError(f"{number} is no number of threads")
     answer = _native.Stack().message("threads" if number is None else f"threads {int(number)}")
@@ -54,7 +129,19 @@ def threads(number=None):
 
 
 def eager(on=True):
-    """Runs each operation of the present stack before its call returns, so that errors and times belong to lines; `eager(False)` records again."""
+    """Runs each operation of the present stack before its call returns, so that errors and times belong to lines. Nothing fuses meanwhile.
+
+    Parameters
+    ----------
+    on : bool
+        False records operations again.
+
+    Examples
+    --------
+    >>> bh.eager()
+    >>> x = bh.ones(1000) + 1
+    >>> bh.eager(False)
+    """
     _native.Stack().set_eager(bool(on))
 
 
@@ -64,12 +151,33 @@ def check(*checks):
     `"nan"` finds a NaN that is made of other numbers, `"inf"` an infinity of finite numbers, `"overflow"` a sum, difference or product of
     integers beyond their type, and `"zero-division"` a division of integers by zero. Programs run fused as before. `"nan-all"` also finds
     numbers that no result keeps, and `"bounds"` indices out of range; both run operations one by one. `check()` ends the checks.
+
+    Parameters
+    ----------
+    *checks : str
+        The names above.
+
+    Raises
+    ------
+    bh.Error
+        For another name; later, at the read of a result, for a bad number.
+
+    Examples
+    --------
+    >>> bh.check("nan")
+    >>> bh.check()
     """
     _native.Stack().set_checks(",".join(checks) or "none")
 
 
 def stacks():
-    """The names of the stacks that `bh.using`, `--stack` and `BH_STACK` take, as a list."""
+    """Returns the names of the stacks that `bh.using`, `--stack` and `BH_STACK` take, as a list.
+
+    Examples
+    --------
+    >>> "cpu" in bh.stacks(), "gpu" in bh.stacks()
+    (True, True)
+    """
     try:
         _native.Stack("a name that no stack has")
     except _native.Error as error:
@@ -78,9 +186,14 @@ def stacks():
 
 
 def devices():
-    """The devices of each driver that finds some, as lists of texts under the names of the drivers' stacks.
+    """Returns the devices of each driver that finds some, as lists of texts under the names of the drivers' stacks.
 
     The place of a device in its list is the number that `BH_DEVICE` takes. Processors that a driver offers are among them.
+
+    Examples
+    --------
+    >>> bh.devices()  # doctest: +SKIP
+    {'cuda': ['NVIDIA H100 80GB HBM3'], 'opencl': ['NVIDIA H100 80GB HBM3']}
     """
     found = {}
     for name in ("cuda", "opencl"):
@@ -92,14 +205,38 @@ def devices():
 
 
 def memory_limit():
-    """The most bytes of host memory that arrays of the present stack may take; None without a limit. `BH_MEMORY_LIMIT=8GiB` sets it."""
+    """Returns the most bytes of host memory that arrays of the present stack may take; None without a limit.
+
+    `BH_MEMORY_LIMIT=8GiB` sets it before the program starts. Without it, the limit is 90% of the memory of the machine or container.
+
+    Examples
+    --------
+    >>> bh.memory_limit()  # doctest: +SKIP
+    8589934592
+    """
     limit = _native.Stack().memory()[3]
     return None if limit > sys.maxsize else limit
 
 
 @contextlib.contextmanager
 def fallback(mode):
-    """Another way to deal with work that bh leaves to NumPy, inside of a `with` statement: warn, error or silent."""
+    """Chooses inside of a `with` statement what happens when NumPy has to do what bh lacks.
+
+    Parameters
+    ----------
+    mode : {"warn", "error", "silent"}
+        Warns once for each line, raises `bh.FallbackError`, or does neither. `BH_FALLBACK` sets it for the whole program.
+
+    Raises
+    ------
+    ValueError
+        For another mode.
+
+    Examples
+    --------
+    >>> with bh.fallback("silent"):
+    ...     mantissa, exponent = bh.frexp(bh.ones(3))
+    """
     before = _fallback.mode(mode)
     try:
         yield
@@ -128,7 +265,17 @@ def _shown(name, value):
 
 
 def profile():
-    """What was counted since the start: recorded, run, moved, and left to NumPy."""
+    """Runs what is recorded, and returns the counters since the start: operations, kernels, bytes, cache hits, and what NumPy did.
+
+    It is a dictionary that prints as a table, in notebooks too. Times are in nanoseconds, under names that end in `_ns`.
+
+    Examples
+    --------
+    >>> before = bh.profile()["recorded"]
+    >>> x = bh.arange(100_000.0) * 2 + 1
+    >>> bh.profile()["recorded"] - before
+    3
+    """
     flush()
     counters = Profile(_native.Stack().counters())
     for name, count in sorted(_fallback.counts.items()):
@@ -137,12 +284,29 @@ def profile():
 
 
 def info(object=None, maxwidth=76, output=None, toplevel="numpy"):
-    """The versions and components that run the arrays, and what is missing for others, as text; of an object `numpy.info`."""
+    """Returns as text the versions and components that run the arrays, and what is missing for other stacks.
+
+    Parameters
+    ----------
+    object : object, optional
+        Something else, for which `numpy.info` prints its text with the other parameters.
+
+    Examples
+    --------
+    >>> print(bh.info())  # doctest: +SKIP
+    bh 0.1.0, stack cpu
+      filter (filter, bh 0.1.0)
+      ...
+    """
     if object is not None:
         return np.info(object, maxwidth, output, toplevel)
     python = ".".join(map(str, sys.version_info[:3]))
     missing = "".join(f"{line}\n" for line in installation.missing())
-    return f"{_native.Stack().describe()}Python {python}, NumPy {np.__version__}\n{missing}"
+    stack = _native.Stack()
+    # An answer only where there is a cluster.
+    alone = stack.name.startswith("cluster") and stack.message_first("cluster ranks") in ("", "1")
+    ranks = "one rank, which computes alone: `mpirun -n 4 python program.py` starts four\n" if alone else ""
+    return f"{stack.describe()}Python {python}, NumPy {np.__version__}\n{ranks}{missing}"
 
 
 def show_config(mode="stdout"):
@@ -163,10 +327,23 @@ class Explanation(str):
 
 
 def explain(array=None):
-    """What the fuser makes of everything recorded and not yet run: kernels, their operations with lines, bytes of memory.
+    """Runs what is recorded, and returns how it fused: the kernels, their operations with lines of the program, and the bytes that they move.
 
-    Runs what is recorded. With an array, on the stack of that array. Then the lines whose results were not stored so far, as
-    nobody had looked at them.
+    Put it in the place of the first read, because a read runs what is recorded. At its end, the text lists lines whose results were not
+    stored, as nothing has read them. In notebooks the result is a picture.
+
+    Parameters
+    ----------
+    array : ndarray, optional
+        Explains the stack of this array instead of the present one.
+
+    Examples
+    --------
+    >>> x = bh.arange(1e6)
+    >>> y = x * 2 + 1
+    >>> print(bh.explain())  # doctest: +SKIP
+    1 kernels for 3 operations; 8000000 bytes instead of 40000000 by cost model traffic
+    ...
     """
     import tempfile
     from pathlib import Path
