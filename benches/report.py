@@ -299,14 +299,15 @@ def placements():
 COLOURS = {"bh": "#d55e00", "numpy": "#999999", "numba_loops": "#0072b2", "jax_arrays": "#009e73", "torch_arrays": "#e69f00"}
 
 
-def bars(rows, systems, low, high, marks):
-    """Bars on a logarithmic axis: for each row its name and how many times as fast each system is."""
+def bars(title, rows, systems, low, high, marks):
+    """Bars on a logarithmic axis with a title: for each row its name and how many times as fast each system is."""
     left, bar, gap, width = 150, 9, 12, 720
-    height = 60 + len(rows) * (len(systems) * bar + gap)
+    height = 78 + len(rows) * (len(systems) * bar + gap)
     x_of = svg.axis(low, high, left, width - left - 20)
     parts = svg.legend(left, 22, systems, 120)
     for value in marks:
-        parts += [svg.line(x_of(value), 34, x_of(value), height - 18), svg.text(x_of(value), height - 4, f"{value}×", anchor="middle")]
+        parts += [svg.line(x_of(value), 34, x_of(value), height - 36), svg.text(x_of(value), height - 22, f"{value}×", anchor="middle")]
+    parts.append(svg.text((left + width - 20) / 2, height - 6, title, anchor="middle"))
     top = 38
     for name, ratios in rows:
         parts.append(svg.text(left - 8, top + len(systems) * bar / 2 + 4, name.replace("_", " "), anchor="end"))
@@ -321,13 +322,13 @@ def against_numpy():
     """How many times as fast as NumPy each system runs each program."""
     systems = [name for name in COLOURS if name != "numpy"]
     rows = [(row["bench"], [row["seconds"]["numpy"] / row["seconds"][name] for name in systems]) for row in read("rivals")["programs"]]
-    return bars(rows, [(SYSTEMS[name], COLOURS[name]) for name in systems], 0.5, 600, (1, 3, 10, 30, 100, 300))
+    return bars("times as fast as NumPy, logarithmic", rows, [(SYSTEMS[name], COLOURS[name]) for name in systems], 0.5, 600, (1, 3, 10, 30, 100, 300))
 
 
 def against_c():
     """How many times as fast as C bh runs each program."""
     rows = [(row["bench"], [row["twin_seconds"] / row["seconds"]]) for row in read("programs")]
-    return bars(sorted(rows, key=lambda row: -row[1][0]), [("bh, times as fast as C", COLOURS["bh"])], 0.1, 6, (0.1, 0.2, 0.5, 1, 2, 5))
+    return bars("times as fast as C, logarithmic", sorted(rows, key=lambda row: -row[1][0]), [("bh", COLOURS["bh"])], 0.1, 6, (0.1, 0.2, 0.5, 1, 2, 5))
 
 
 def fusion_picture():

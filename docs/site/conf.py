@@ -22,7 +22,7 @@ author = "The bh maintainers"
 release = version = manifest["version"]
 repository = manifest["repository"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_design", "sphinx_gallery.gen_gallery"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 root_doc = "index"
 exclude_patterns = ["engine-kit", "site", "gallery/*.ipynb", "features/*.ipynb", "**/README.rst"]
@@ -41,11 +41,14 @@ html_show_sourcelink = False
 templates_path = [str(HERE / "templates")]
 html_static_path = ["style"]
 html_css_files = ["site.css"]
+html_favicon = "style/logo.svg"
+html_search_scorer = "style/scorer.js"
 html_context = {"default_mode": "auto"}
 # All pages by section, on each of them.
 html_sidebars = {"**": ["contents.html"]}
 html_theme_options = {
     "github_url": repository,
+    "logo": {"text": "bh", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "alt_text": "bh"},
     "show_toc_level": 2,
     "navbar_center": [],
     "navigation_with_keys": False,
