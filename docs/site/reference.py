@@ -79,10 +79,10 @@ def _sections(lines):
     return found
 
 
-def _plain(line):
-    """A line without references into NumPy's own pages."""
-    line = re.sub(r":(?:ref|doc|term|any|py:\w+):`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", line)
-    return re.sub(r"(?<!`)`~(?:numpy\.)?", "`", re.sub(r"\s*\[\w+\]_", "", line))
+def _plain(lines):
+    """Lines without references into NumPy's own pages."""
+    text = re.sub(r":(?:ref|doc|term|any|py:\w+):`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", "\n".join(lines))
+    return re.sub(r"(?<!`)`~(?:numpy\.)?", "`", re.sub(r"[ \t]*\[\w+\]_", "", text)).split("\n")
 
 
 def _without_bars(lines):
@@ -128,4 +128,4 @@ def adapt(_, what, name, value, options, lines):
     for heading, text in sections.items():
         if heading not in LEFT_OUT:
             adapted += [heading, "-" * len(heading), *(line for line in text if not re.fullmatch(r"\s*-{4,}\s*", line)), ""]
-    lines[:] = _without_bars([_plain(line) for line in _without_plots(adapted)])
+    lines[:] = _without_bars(_plain(_without_plots(adapted)))
