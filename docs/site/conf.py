@@ -29,6 +29,8 @@ exclude_patterns = ["engine-kit", "site", "gallery/*.ipynb", "features/*.ipynb",
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 autosummary_generate = True
+# Words between single backticks.
+default_role = "code"
 # Programs that the tests compile and run are marked with a second word.
 myst_number_code_blocks = []
 nitpicky = True

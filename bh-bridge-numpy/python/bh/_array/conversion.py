@@ -1,4 +1,4 @@
-"""Arrays from what Python and NumPy hold, and conversions between element types."""
+"""Arrays from Python and NumPy, and conversions between element types."""
 
 import builtins
 import warnings

@@ -1,4 +1,4 @@
-"""Elements in another order, repeated, or chosen by where they stand."""
+"""Rearranging, repeating and choosing elements by position."""
 
 import builtins
 from math import prod

@@ -1,4 +1,4 @@
-"""Arrays put together, and cut into parts."""
+"""Joining and splitting arrays."""
 
 import builtins
 import operator

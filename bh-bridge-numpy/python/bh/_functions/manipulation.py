@@ -1,4 +1,4 @@
-"""Other shapes and orders of dimensions, as views where that is possible."""
+"""Shapes and orders of dimensions."""
 
 from math import prod
 

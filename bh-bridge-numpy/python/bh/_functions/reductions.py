@@ -1,4 +1,4 @@
-"""Sums, extremes, means and what else makes fewer elements of many."""
+"""Sums, products, extremes, means and other reductions."""
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple

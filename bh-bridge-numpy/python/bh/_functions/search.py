@@ -1,4 +1,4 @@
-"""Choosing, finding, sorting and rounding elements."""
+"""Choosing, finding and rounding elements."""
 
 import math
 import operator

@@ -1,4 +1,4 @@
-"""Sorting, and what works on sorted elements and on neighbours."""
+"""Sorting, counting, and differences of neighbours."""
 
 import operator
 import warnings
