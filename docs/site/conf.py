@@ -44,13 +44,13 @@ templates_path = [str(HERE / "templates")]
 html_static_path = ["style"]
 html_css_files = ["site.css"]
 html_favicon = "style/logo.svg"
-html_search_scorer = "style/scorer.js"
+html_search_scorer = str(HERE / "style/scorer.js")
 html_context = {"default_mode": "auto"}
 # All pages by section, on each of them.
 html_sidebars = {"**": ["contents.html"]}
 html_theme_options = {
     "github_url": repository,
-    "logo": {"text": "bh", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "alt_text": "bh"},
+    "logo": {"text": "bh", "image_light": "style/logo.svg", "image_dark": "style/logo.svg", "alt_text": "bh"},
     "show_toc_level": 2,
     "navbar_center": [],
     "navigation_with_keys": False,
