@@ -129,7 +129,7 @@ def task(function, *, stack=None, takes=None, gives=None, rate=(1, 1), ahead=Non
         It gets a piece, and returns one.
     stack : str, optional
         The stack of this task and of the tasks after it; "numpy" gives it NumPy's arrays. A stack other than the program's
-        works in a process of its own, which gets the function and what it uses.
+        works in a process of its own, which gets the function and the objects that it uses.
     takes, gives : str, class or tuple, optional
         The element type and extents of pieces, as "float64[:, 3]", or their class.
     rate : tuple of two ints

@@ -265,7 +265,7 @@ def _shown(name, value):
 
 
 def profile():
-    """Runs what is recorded, and returns the counters since the start: operations, kernels, bytes, cache hits, and what NumPy did.
+    """Runs the recorded operations, and returns the counters since the start: operations, kernels, bytes, cache hits, and what NumPy did.
 
     It is a dictionary that prints as a table, in notebooks too. Times are in nanoseconds, under names that end in `_ns`.
 
@@ -284,7 +284,7 @@ def profile():
 
 
 def info(object=None, maxwidth=76, output=None, toplevel="numpy"):
-    """Returns as text the versions and components that run the arrays, and what is missing for other stacks.
+    """Returns as text the versions and components that run the arrays, and the missing parts of other stacks.
 
     Parameters
     ----------
@@ -327,9 +327,9 @@ class Explanation(str):
 
 
 def explain(array=None):
-    """Runs what is recorded, and returns how it fused: the kernels, their operations with lines of the program, and the bytes that they move.
+    """Runs the recorded operations, and returns how they fused: the kernels, their operations with lines of the program, and the bytes that they move.
 
-    Put it in the place of the first read, because a read runs what is recorded. At its end, the text lists lines whose results were not
+    Put it in the place of the first read, because a read runs the recorded operations. At its end, the text lists lines whose results were not
     stored, as nothing has read them. In notebooks the result is a picture.
 
     Parameters
