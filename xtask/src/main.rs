@@ -14,6 +14,7 @@ mod install;
 mod kit;
 mod miri;
 mod mutants;
+mod opencl;
 mod packages;
 mod phrases;
 mod picture;
@@ -44,6 +45,7 @@ usage: cargo xtask COMMAND
                                fails (target/soak)
   mutants [options]            small errors put into the sources, and which of them the tests find: --sample N, --seed S;
                                --stage DIR leaves the running to DIR/run.py on another machine
+  opencl-suites [NAME...]      suites of the OpenCL engine on implementations for processors: pocl, intel, oclgrind, rusticl
   miri                         unit tests of what works on raw memory under Miri, which needs a nightly toolchain
   validate                     cheapest checks first: format, phrases of the pages, clippy, generated files, then the tests
   build [--profile NAME]       build what is installed (release), and a cluster library for each MPI that is there
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Some("libraries") => python::libraries(rest),
         Some("array-api") => python::array_api(rest),
         Some("numpy-suite") => python::numpy_suite(rest),
+        Some("opencl-suites") => opencl::run_suites(rest),
         Some("miri") => miri::run(rest),
         Some("header") => header::run(rest),
         Some("bench") => bench::run(rest),

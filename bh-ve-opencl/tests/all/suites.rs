@@ -21,9 +21,9 @@ fn all() -> bool {
     std::env::var("BH_TEST_OPENCL").is_ok_and(|text| text == "all")
 }
 
-/// The stack, unless the machine has no OpenCL; that is said.
-fn load(name: &str) -> Option<Stack> {
-    match stacks::load(name) {
+/// The stack that `BH_TEST_STACK` names, or that of the engine alone; none if the machine has no OpenCL. That is said.
+fn load() -> Option<Stack> {
+    match stacks::load(&std::env::var("BH_TEST_STACK").unwrap_or_else(|_| "opencl-only".into())) {
         Ok(stack) => Some(stack),
         Err(error) => {
             assert!(stacks::is_absent(&error), "{error}");
@@ -36,10 +36,13 @@ fn load(name: &str) -> Option<Stack> {
 #[test]
 fn conforms() {
     let _alone = alone();
-    let Some(mut stack) = load("opencl-only") else { return };
+    let Some(mut stack) = load() else { return };
     let step = if all() { 1 } else { std::env::var("BH_TEST_STEP").map_or(STEP, |text| text.parse().unwrap()) };
-    let opcodes = bh_bytecode::Opcode::ALL;
-    let summary = conformance::run_sample(&mut stack, opcodes, step, &mut |line| eprintln!("{line}"));
+    // Operations that a driver does not have, by their names.
+    let lacking = std::env::var("BH_TEST_WITHOUT").unwrap_or_default();
+    let has = |opcode: &&Opcode| lacking.split(',').all(|name| name != opcode.info().name);
+    let opcodes: Vec<Opcode> = Opcode::ALL.iter().filter(has).copied().collect();
+    let summary = conformance::run_sample(&mut stack, &opcodes, step, &mut |line| eprintln!("{line}"));
     let kernels = stack.stats().get(&format!("{}.kernels", stacks::driver())).unwrap_or(0);
     say(format_args!("{summary}, {kernels} kernels"));
     let shown: Vec<&str> = summary.failures.iter().take(20).map(String::as_str).collect();
@@ -52,7 +55,7 @@ fn conforms() {
 #[test]
 fn random_programs_equal_the_oracle() {
     let _alone = alone();
-    let Some(stack) = load("opencl-only") else { return };
+    let Some(stack) = load() else { return };
     let mut stacks = [stack];
     let programs =
         if all() { 2000 } else { std::env::var("BH_TEST_PROGRAMS").map_or(PROGRAMS, |text| text.parse().unwrap()) };
@@ -99,7 +102,7 @@ fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<u64> {
 #[test]
 fn functions_are_as_exact_as_opencl_says() {
     let _alone = alone();
-    let Some(mut stack) = load("opencl-only") else { return };
+    let Some(mut stack) = load() else { return };
     for dtype in [DType::F32, DType::F64] {
         let mut program = Program { batch: Batch::default(), memory: Default::default() };
         let mut rng = Rng::new(7);
