@@ -20,7 +20,7 @@ PLAIN = {
     "uint32_t": "uint", "uint64_t": "ulong", "float": "float", "double": "double", "bool": "bool", "size_t": "UIntPtr",
     "bh_status": "int", "bh_dtype": "int", "bh_opcode": "ushort", "void": "void", "bh_release": "Release",
 }
-HANDLES = {"bh_array", "bh_context", "bh_lent"}
+HANDLES = {"bh_array", "bh_context", "bh_lent", "bh_stretch"}
 
 PLACE = '[CallerFilePath] string file = "", [CallerLineNumber] int line = 0'
 

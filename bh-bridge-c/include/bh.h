@@ -33,6 +33,9 @@ typedef struct bh_context bh_context;
 /// Elements of an array that the program uses where they lie, see `bh_lend`.
 typedef struct bh_lent bh_lent;
 
+/// A stretch of a program that is differentiated, see `bh_gradient_begin`.
+typedef struct bh_stretch bh_stretch;
+
 /// Counts of a context.
 typedef struct bh_statistics {
     /// Array handles alive.
@@ -477,6 +480,26 @@ bh_status bh_lent_data(void **out, const bh_lent *lent);
 
 /// Gives back what `bh_lend` lent. The array may be gone before.
 bh_status bh_end_lending(bh_lent *lent);
+
+/// Begins a stretch of the program that is to be differentiated by the values that `count` arrays have now. Each of them is
+/// floating-point or complex and fills memory of its own, as the results of `bh_copy_new` do; the program may change them. Until the
+/// stretch ends, elements that depend on them cannot be read. The stretch has all operations of the context, on any thread.
+/// `memory`: the most bytes that the derivative may take, or 0 for no bound; values that do not fit are computed again.
+bh_status bh_gradient_begin(struct bh_stretch **out,
+                            size_t count,
+                            const bh_array *const *arguments,
+                            uint64_t memory);
+
+/// Ends a stretch, and records the derivatives of `result`, an array of one real number, by the arguments that the stretch began
+/// with: `gradients` gets a new array for each of them, of its type and shape. The gradient by an argument that the stretch has changed
+/// is that by its value at the begin; by complex numbers, it is the conjugate of the direction of steepest ascent. The stretch is gone
+/// afterwards, also after an error.
+bh_status bh_gradient(bh_array **gradients,
+                      struct bh_stretch *stretch,
+                      const bh_array *result);
+
+/// Ends a stretch of which no derivative is wanted.
+bh_status bh_gradient_cancel(struct bh_stretch *stretch);
 
 /// Writes an array to a file in NumPy's format, as `numpy.save`. Waits for the elements. Of a view that is not in one piece
 /// a copy is made for the time of the call.

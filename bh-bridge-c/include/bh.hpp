@@ -8,6 +8,7 @@
 // Link with libbh_bridge_c. Failures are exceptions of type bh::error, which name the line that recorded the operation.
 #pragma once
 
+#include "bh/gradient.hpp"
 #include "bh/graph.hpp"
 #include "bh/statistics.hpp"
 #include "bh/runtime.hpp"

@@ -70,16 +70,18 @@ pub unsafe extern "C" fn bh_roll(
 ///
 /// # Safety
 /// `parts` must be null or `count` handles that live through the call.
-unsafe fn listed(count: usize, parts: *const *const bh_array) -> Result<(Array, Vec<ArrayId>)> {
+pub(crate) unsafe fn listed(count: usize, parts: *const *const bh_array, name: &str) -> Result<(Array, Vec<ArrayId>)> {
     if parts.is_null() && count > 0 {
-        return Err(null("parts"));
+        return Err(null(name));
     }
     // SAFETY: not null, and so `count` handles, as `# Safety` asks, which are copied before this returns.
     let parts = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(parts, count) } };
-    let arrays = parts.iter().map(|&part| handle::array(part, "parts")).collect::<Result<Vec<Array>>>()?;
-    let first = *arrays.first().ok_or_else(|| argument("argument 'parts': there must be an array at least".into()))?;
+    let arrays = parts.iter().map(|&part| handle::array(part, name)).collect::<Result<Vec<Array>>>()?;
+    let first =
+        *arrays.first().ok_or_else(|| argument(format!("argument '{name}': there must be an array at least")))?;
     if arrays.iter().any(|array| array.slot != first.slot) {
-        return Err(Error::new(status::HANDLE, "argument 'parts': the arrays belong to several contexts"));
+        let text = format!("argument '{name}': the arrays belong to several contexts");
+        return Err(Error::new(status::HANDLE, text));
     }
     Ok((first, arrays.iter().map(|array| array.id).collect()))
 }
@@ -105,7 +107,7 @@ pub unsafe extern "C" fn bh_concatenate(
     let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `parts` is null or `count` handles, as `# Safety` asks.
-        let (first, parts) = unsafe { listed(count, parts) }?;
+        let (first, parts) = unsafe { listed(count, parts, "parts") }?;
         let axis = counted_axis(axis, rank(&first)?).map_err(|error| argument(error.0))?;
         let joined = with_place(|place| bh_compose::concatenate(first.recorder, &parts, axis, place))?;
         Ok(first.sibling(joined))
@@ -128,7 +130,7 @@ pub unsafe extern "C" fn bh_stack(
     let out = unsafe { Out::new(out) };
     frame_out(out, || {
         // SAFETY: `parts` is null or `count` handles, as `# Safety` asks.
-        let (first, parts) = unsafe { listed(count, parts) }?;
+        let (first, parts) = unsafe { listed(count, parts, "parts") }?;
         let axis = counted_axis(axis, rank(&first)? + 1).map_err(|error| argument(error.0))?;
         let joined = with_place(|place| bh_compose::stack(first.recorder, &parts, axis, place))?;
         Ok(first.sibling(joined))

@@ -135,6 +135,11 @@ pub(crate) fn context_of(array: Array) -> Result<*mut bh_context> {
     Ok(pack(array.slot, u64::from(slot.generation.load(Ordering::Acquire))))
 }
 
+/// The recorder of an array's context, to be kept.
+pub(crate) fn shared_recorder(array: &Array) -> Result<&'static Arc<Recorder>> {
+    slot(array.slot).map(|slot| &slot.recorder).ok_or_else(|| null("context"))
+}
+
 fn default_context() -> Result<Context> {
     let number = DEFAULT.load(Ordering::Acquire) as u64;
     if let Some(slot) = slot(number) {

@@ -82,6 +82,11 @@ fn checks_find_what_they_look_for() {
 }
 
 #[test]
+fn gradients_of_a_stretch() {
+    run(C99, "tests/c/gradient.c", "gradient", &[], &[]);
+}
+
+#[test]
 fn wrong_arguments() {
     run(C99, "tests/c/bad.c", "bad", &[], &[]);
 }

@@ -447,6 +447,15 @@ namespace Bh
         [DllImport(Library)]
         internal static extern int bh_end_lending(IntPtr lent);
 
+        [DllImport(Library)]
+        internal static extern int bh_gradient_begin(out IntPtr result, UIntPtr count, IntPtr[] arguments, ulong memory);
+
+        [DllImport(Library)]
+        internal static extern int bh_gradient(out IntPtr gradients, IntPtr stretch, IntPtr result);
+
+        [DllImport(Library)]
+        internal static extern int bh_gradient_cancel(IntPtr stretch);
+
         internal static int bh_save(IntPtr path, IntPtr a) =>
             Engine.IsManaged ? Managed.Calls.bh_save(path, a) : Imported.bh_save(path, a);
 

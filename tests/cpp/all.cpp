@@ -12,6 +12,7 @@
 #include "errors.inc"
 #include "files.inc"
 #include "functions.inc"
+#include "gradients.inc"
 #include "graphs.inc"
 #include "indexing.inc"
 #include "lifetimes.inc"

@@ -129,6 +129,35 @@ def lu(order):
     return {"checksum": np.abs(a).sum(), "solution": solution, "products agree": "yes", "solution fits": "yes"}
 
 
+def descent(cells, steps):
+    x = np.linspace(0, 1, cells)
+    start, truth = np.sin(9 * x), 0.2 + 0.1 * np.sin(3 * x[1:])
+
+    def conducted(k):
+        states = [start]
+        for _ in range(steps):
+            flux, u = k * np.diff(states[-1]), states[-1].copy()
+            u[1:-1] += np.diff(flux)
+            states.append(u)
+        return states
+
+    wanted, k = conducted(truth)[-1], np.full(cells - 1, 0.2)
+    misfit = lambda states: ((states[-1] - wanted) ** 2).sum()
+    first = misfit(conducted(k))
+    for _ in range(20):
+        states, slope = conducted(k), np.zeros(cells - 1)
+        adjoint = 2 * (states[-1] - wanted)
+        for u in states[-2::-1]:
+            of_flux = np.zeros(cells - 1)
+            of_flux[1:] += adjoint[1:-1]
+            of_flux[:-1] -= adjoint[1:-1]
+            slope += of_flux * np.diff(u)
+            adjoint[1:] += k * of_flux
+            adjoint[:-1] -= k * of_flux
+        k -= 0.5 * misfit(states) / (slope @ slope) * slope
+    return {"misfit": first, "misfit at the end": misfit(conducted(k))}
+
+
 EXAMPLES = {
     "heat.c": heat_c,
     "black_scholes.c": black_scholes,
@@ -138,6 +167,7 @@ EXAMPLES = {
     "nbody.cpp": nbody,
     "game_of_life.cpp": game_of_life,
     "lu.cpp": lu,
+    "descent.cpp": descent,
 }
 
 if __name__ == "__main__":

@@ -115,6 +115,7 @@ const MODULES: &[&str] = &[
     "query",
     "access",
     "lend",
+    "gradient",
     "npy",
     "compose",
     "operation",

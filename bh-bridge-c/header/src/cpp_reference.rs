@@ -17,6 +17,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("linear_algebra", "Linear algebra"),
     ("functional", "Functions of your own"),
     ("loops", "Choices, loops and folds"),
+    ("gradient", "Derivatives"),
     ("graph", "Task graphs"),
     ("traced", "Traced values"),
     ("iterate", "Access to elements"),

@@ -82,6 +82,11 @@ impl Tapes {
         self.all.is_empty()
     }
 
+    /// Ends all tapes. Their numbers are not used again, as their owners may still end them.
+    pub(crate) fn end_all(&mut self) {
+        *self = Tapes { last: self.last, ..Tapes::default() };
+    }
+
     /// The most operations of the batch under construction, where a batch has this many at most.
     #[inline]
     pub(crate) fn limit(&self, most: usize) -> usize {

@@ -284,7 +284,7 @@ impl State {
         (self.recorded, self.immediate, self.unwritten, self.waited) = (0, 0, 0, 0);
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
         (self.trace, self.waiting) = (None, None);
-        self.tapes = Tapes::default();
+        self.tapes.end_all();
         self.spares.clear();
         self.recipes = Recipes::default();
         self.ended = None;

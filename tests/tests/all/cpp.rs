@@ -254,6 +254,11 @@ fn game_of_life_in_cpp() {
 }
 
 #[test]
+fn descent_in_cpp() {
+    example("descent.cpp", CPP, &["60", "20"]);
+}
+
+#[test]
 fn lu_in_cpp() {
     example("lu.cpp", CPP, &["30"]);
 }
