@@ -484,11 +484,13 @@ bh_status bh_end_lending(bh_lent *lent);
 /// Begins a stretch of the program that is to be differentiated by the values that `count` arrays have now. Each of them is
 /// floating-point or complex and fills memory of its own, as the results of `bh_copy_new` do; the program may change them. Until the
 /// stretch ends, elements that depend on them cannot be read. The stretch has all operations of the context, on any thread.
-/// `memory`: the most bytes that the derivative may take, or 0 for no bound; values that do not fit are computed again.
+/// `memory`: the most bytes that the derivative may take, or 0 for no bound; values that do not fit are computed again. `disk`: how
+/// many bytes of states of the program may go to a temporary file before that, or 0 for none.
 bh_status bh_gradient_begin(struct bh_stretch **out,
                             size_t count,
                             const bh_array *const *arguments,
-                            uint64_t memory);
+                            uint64_t memory,
+                            uint64_t disk);
 
 /// Ends a stretch, and records the derivatives of `result`, an array of one real number, by the arguments that the stretch began
 /// with: `gradients` gets a new array for each of them, of its type and shape. The gradient by an argument that the stretch has changed

@@ -7,7 +7,7 @@ use bh_bytecode::Constant;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, ArrayInfo, Location, Recorder};
-use bh_transform::{Taping, shaped};
+use bh_transform::{Disk, Taping, shaped};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -67,7 +67,8 @@ fn fitting(recorder: &Recorder, array: ArrayId) -> Result<ArrayInfo> {
 /// Begins a stretch of the program that is to be differentiated by the values that `count` arrays have now. Each of them is
 /// floating-point or complex and fills memory of its own, as the results of `bh_copy_new` do; the program may change them. Until the
 /// stretch ends, elements that depend on them cannot be read. The stretch has all operations of the context, on any thread.
-/// `memory`: the most bytes that the derivative may take, or 0 for no bound; values that do not fit are computed again.
+/// `memory`: the most bytes that the derivative may take, or 0 for no bound; values that do not fit are computed again. `disk`: how
+/// many bytes of states of the program may go to a temporary file before that, or 0 for none.
 ///
 /// # Safety
 /// `out` must be null or the address of a pointer; `arguments` must be null or `count` handles.
@@ -77,10 +78,14 @@ pub unsafe extern "C" fn bh_gradient_begin(
     count: usize,
     arguments: *const *const bh_array,
     memory: u64,
+    disk: u64,
 ) -> bh_status {
     // SAFETY: null or the address of a pointer, as `# Safety` asks.
     let out = unsafe { Out::new(out) };
     frame_out(out, || {
+        if disk > 0 && memory == 0 {
+            return Err(argument("argument 'disk': states go to the disk only under a bound of memory".into()));
+        }
         // SAFETY: `arguments` is null or `count` handles, as `# Safety` asks.
         let (first, ids) = unsafe { crate::compose::listed(count, arguments, "arguments") }?;
         if (1..ids.len()).any(|at| ids[..at].contains(&ids[at])) {
@@ -89,7 +94,8 @@ pub unsafe extern "C" fn bh_gradient_begin(
         let fitting = |&id| fitting(first.recorder, id);
         let arguments = ids.iter().map(fitting).collect::<Result<Vec<ArrayInfo>>>()?;
         let recorder = handle::shared_recorder(&first)?;
-        let taping = Taping::begin(recorder, &ids, (memory > 0).then_some(memory))?;
+        let disk = (disk > 0).then(|| Disk::open(None, disk)).transpose()?;
+        let taping = Taping::begin(recorder, &ids, (memory > 0).then_some((memory, disk)))?;
         let stretch = Stretch { taping, context: handle::context_of(first)?.addr(), arguments };
         let mut stretches = stretches();
         stretches.last += 1;

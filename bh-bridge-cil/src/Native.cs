@@ -448,7 +448,7 @@ namespace Bh
         internal static extern int bh_end_lending(IntPtr lent);
 
         [DllImport(Library)]
-        internal static extern int bh_gradient_begin(out IntPtr result, UIntPtr count, IntPtr[] arguments, ulong memory);
+        internal static extern int bh_gradient_begin(out IntPtr result, UIntPtr count, IntPtr[] arguments, ulong memory, ulong disk);
 
         [DllImport(Library)]
         internal static extern int bh_gradient(out IntPtr gradients, IntPtr stretch, IntPtr result);

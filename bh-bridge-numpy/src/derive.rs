@@ -10,7 +10,7 @@ use bh_bytecode::{DType, Opcode};
 use bh_core::config::parse_size;
 use bh_core::machine;
 use bh_recorder::{ArrayId, Input};
-use bh_transform::{Window, shaped};
+use bh_transform::{Disk, Window, shaped};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,13 +25,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Bytes of a bound of memory: a number of them, a text like "2 GiB" or "25%", or the share of the machine's memory that a number
-/// below 1 is.
+/// below 1 is. `argument`: its name.
 #[pyfunction]
-fn memory_bound(bound: &Bound<'_, PyAny>) -> PyResult<u64> {
+fn memory_bound(bound: &Bound<'_, PyAny>, argument: &str) -> PyResult<u64> {
     let wrong = || {
-        let text =
-            "memory: a number of bytes, a size like \"2 GiB\" or \"25%\", or a share between 0 and 1 is expected";
-        PyValueError::new_err(format!("{text}, not {bound}"))
+        let text = "a number of bytes, a size like \"2 GiB\" or \"25%\", or a share between 0 and 1 is expected";
+        PyValueError::new_err(format!("{argument}: {text}, not {bound}"))
     };
     if let Ok(text) = bound.extract::<String>() {
         return parse_size(&text, machine::memory).map(|bytes| bytes as u64).ok_or_else(wrong);
@@ -95,16 +94,22 @@ pub fn names(context: Shared, arrays: &[PyRef<'_, Array>]) -> PyResult<Vec<Array
 
 #[pymethods]
 impl Taping {
-    /// Begins to tape operations on these arrays, each the whole of its memory in C order. `bound`: the most bytes that the
-    /// derivative may take.
+    /// Begins to tape operations on these arrays, each the whole of its memory in C order. `bound`: the most bytes of memory that
+    /// the derivative may take, and of disk.
     #[new]
     #[pyo3(signature = (arguments, bound=None))]
-    fn new(py: Python<'_>, arguments: Vec<PyRef<'_, Array>>, bound: Option<u64>) -> PyResult<Taping> {
+    fn new(py: Python<'_>, arguments: Vec<PyRef<'_, Array>>, bound: Option<(u64, Option<u64>)>) -> PyResult<Taping> {
         let context = arguments.first().ok_or_else(|| PyValueError::new_err("there is nothing to differentiate by"))?;
         let context = context.context;
         let ids = names(context, &arguments)?;
         let all = described(context, &ids)?;
-        let taping = detached(py, || bh_transform::Taping::begin(&context.recorder, &ids, bound)).map_err(exception)?;
+        let begin = || {
+            let levels = |(memory, disk): (u64, Option<u64>)| {
+                Ok((memory, disk.map(|bytes| Disk::open(None, bytes)).transpose()?))
+            };
+            bh_transform::Taping::begin(&context.recorder, &ids, bound.map(levels).transpose()?)
+        };
+        let taping = detached(py, begin).map_err(exception)?;
         Ok(Taping { context, arguments: all, taping: Mutex::new(Some(taping)) })
     }
 
@@ -153,10 +158,11 @@ impl Pullback {
         self.arguments.get(argument).is_some_and(|argument| self.pullback.has_changed(argument.base))
     }
 
-    /// What the derivative does with its memory: units, states, runs, the most bytes, and the least bound. `None` without a bound.
-    fn plan(&self) -> Option<[u64; 5]> {
+    /// What the derivative does with its memory: units, states, runs, the most bytes, the least bound, and the most bytes on disk.
+    /// `None` without a bound.
+    fn plan(&self) -> Option<[u64; 6]> {
         let plan = self.pullback.plan()?;
-        Some([plan.units, plan.states, plan.runs, plan.peak, plan.least])
+        Some([plan.units, plan.states, plan.runs, plan.peak, plan.least, plan.disk])
     }
 
     /// Begins a way back, with adjoints of all results. `once`: it is the only one.

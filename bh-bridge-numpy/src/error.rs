@@ -7,7 +7,9 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::Patience;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::ffi::CString;
@@ -88,6 +90,7 @@ pub fn exception(error: Error) -> PyErr {
         status::TYPE => PyTypeError::new_err(text),
         status::BOUNDS => PyIndexError::new_err(text),
         status::MEMORY => PyMemoryError::new_err(text),
+        status::FILE => PyOSError::new_err(text),
         _ => BhError::new_err(text),
     }
 }

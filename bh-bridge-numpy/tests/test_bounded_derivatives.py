@@ -1,12 +1,14 @@
 """Derivatives under a bound of memory: the same bits, the peak within the bound, and no more runs than binomial checkpoints need."""
 
 import json
+import os
 import subprocess
 import sys
 
 import numpy
 import pytest
 from conftest import LIMIT
+from test_random_members import LENGTH, random_program
 
 import bh
 import bh as np
@@ -103,11 +105,11 @@ def bits(found):
     return [numpy.asarray(part).tobytes() for part in found]
 
 
-def least(program):
-    plan = bh.grad(program, (0, 1), memory=1 << 40).plan(field(), field(1))
+def least(program, given=lambda: (field(), field(1))):
+    plan = bh.grad(program, (0, 1), memory=1 << 40).plan(*given())
     assert plan.states == 0 and plan.runs == plan.steps
     with pytest.raises(MemoryError, match="takes at least") as error:
-        bh.grad(program, (0, 1), memory=1)(field(), field(1))
+        bh.grad(program, (0, 1), memory=1)(*given())
     return int(str(error.value).split("takes at least ")[1].split()[0])
 
 
@@ -153,6 +155,114 @@ def test_second_derivatives_under_a_bound():
     numpy.testing.assert_allclose(twice(12 * FIELD), twice(None), rtol=1e-10)
 
 
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_states_on_disk_change_no_bit(program):
+    value, expected = bh.value_and_grad(program, (0, 1))(field(), field(1))
+    smallest = least(program)
+    for states, disk in ((1, 2), (1, 60), (3, 5), (4, "1 GiB")):
+        found = bh.value_and_grad(program, (0, 1), memory=smallest + states * FIELD, disk=disk if isinstance(disk, str) else disk * FIELD)
+        again, gradients = found(field(), field(1))
+        assert float(again) == float(value)
+        assert bits(gradients) == bits(expected), (states, disk)
+    alone = bh.grad(program, (0, 1), memory=smallest).plan(field(), field(1))
+    plan = bh.grad(program, (0, 1), memory=smallest, disk="1 GiB").plan(field(), field(1))
+    assert plan.least == alone.least and plan.peak == alone.peak
+    assert plan.runs <= alone.runs and (plan.disk > 0 or plan.runs == alone.runs), plan
+
+    def outputs(u, k):
+        program(u, k)
+        return u * k
+
+    _, plain = bh.vjp(outputs, field(), field(1))
+    _, back = bh.vjp(outputs, field(), field(1), memory=smallest + FIELD, disk=40 * FIELD)
+    for seed in (2, 3):
+        assert bits(back(field(seed))) == bits(plain(field(seed)))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 12))
+def test_random_programs_have_the_same_bits_within_random_bounds(first):
+    on_disk = 0
+    for seed in range(first, first + 12):
+        rng = numpy.random.default_rng(seed)
+        program, names = random_program(rng, int(rng.integers(4, 30)))
+        given = lambda u=rng.uniform(0.2, 0.9, LENGTH), v=rng.uniform(0.2, 0.9, LENGTH): (np.array(u), np.array(v))
+        expected = bits(bh.grad(program, (0, 1))(*given()))
+        for states, disk in rng.integers((0, 1), (6, 60), (3, 2)).tolist():
+            memory = least(program, given) + 16 * LENGTH * states
+            assert bits(bh.grad(program, (0, 1), memory=memory)(*given())) == expected, (seed, names, states)
+            found = bh.grad(program, (0, 1), memory=memory, disk=16 * LENGTH * disk)
+            assert bits(found(*given())) == expected, (seed, names, states, disk)
+            on_disk += found.plan(*given()).disk > 0
+    assert on_disk > 0
+
+
+def open_states():
+    """The files for states that this process has open."""
+    paths = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+    return [path for path in paths if os.path.islink(path) and "bh-states" in os.readlink(path)]
+
+
+def test_files_of_states_are_gone_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    seen = []
+
+    def ended_by(error):
+        def program(u, k):
+            value = in_place(u, k)
+            seen.append((len(open_states()), os.listdir(tmp_path)))
+            if error:
+                raise error
+            return value
+
+        return bh.grad(program, memory=least(in_place), disk="1 GiB")
+
+    ended_by(None)(field(), field(1))
+    for error in (ValueError("wrong"), KeyboardInterrupt()):
+        with pytest.raises(type(error)):
+            ended_by(error)(field(), field(1))
+    assert seen == [(1, [])] * 3
+    assert not open_states()
+
+
+def test_errors_of_the_disk():
+    with pytest.raises(TypeError, match="bound of memory"):
+        bh.grad(in_place, disk="1 GiB")
+    with pytest.raises(ValueError, match="disk: a number of bytes"):
+        bh.grad(in_place, memory="1 GiB", disk="much")
+    inner = bh.grad(in_place, 0, memory=least(in_place), disk="1 GiB")
+    with pytest.raises(bh.Error, match="disk: a derivative inside of another"):
+        bh.grad(lambda u: (inner(u, field(1)) * field(2)).sum())(field())
+    assert not open_states()
+
+
+FULL = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+from test_bounded_derivatives import FIELD, bh, field, in_place, least, open_states
+memory = least(in_place)
+resource.setrlimit(resource.RLIMIT_FSIZE, (3 * FIELD, resource.RLIM_INFINITY))
+try:
+    bh.grad(in_place, memory=memory, disk="1 GiB")(field(), field(1))
+except OSError as error:
+    print(error)
+assert not open_states()
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(float(bh.grad(in_place, memory=memory, disk="1 GiB")(field(), field(1)).sum()))
+"""
+
+
+def test_a_full_disk_and_a_missing_directory_are_errors(tmp_path):
+    text = [sys.executable, "-c", FULL, os.path.dirname(__file__)]
+    done = subprocess.run(text, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stderr
+    error, total = done.stdout.strip().splitlines()
+    assert "disk: a state of the program cannot be written" in error
+    assert float(total) == float(bh.grad(in_place)(field(), field(1)).sum())
+    missing = {**os.environ, "TMPDIR": str(tmp_path / "missing")}
+    done = subprocess.run(text, capture_output=True, text=True, timeout=LIMIT, check=False, env=missing)
+    assert "disk: there can be no file for states" in done.stdout + done.stderr
+
+
 def test_bounds_are_sizes_and_shares():
     expected = bh.grad(in_place)(field(), field(1))
     for memory in (1 << 30, "1 GiB", "50%", 0.25):
@@ -167,7 +277,7 @@ import json, sys, numpy, bh, bh as np
 from bh._jit.derivatives import _Taped
 from bh._jit.trees import full
 
-size, steps, states, name = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+size, steps, states, name, disk = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
 
 def heat(u, k):
     for _ in range(steps):
@@ -186,7 +296,7 @@ field = 8 * size * size
 bh.grad(program)(u.copy()[:8, :8].copy(), 0.1)
 float(u.sum())
 before = bh.Stack().memory()[0]
-taped = _Taped(program, (u, 0.1), {}, (0,), False, later=False, bound=states * field)
+taped = _Taped(program, (u, 0.1), {}, (0,), False, later=False, bound=(states * field, disk * field if disk else None))
 plan = taped.plan()
 way = taped._back.begin([full(1.0, taped.number())], True)
 (found,) = way.finish()
@@ -206,13 +316,27 @@ def fewest(steps, states):
     return runs * steps - comb(states + runs, states + 1)
 
 
+def measure(program, steps, disk):
+    """How a long loop does within a bound of 20 states in memory."""
+    text = [sys.executable, "-c", MEASURED, "256", str(steps), "20", program, str(disk)]
+    done = subprocess.run(text, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_states_on_disk_save_runs_and_keep_the_bound():
+    alone, measured = measure("reaction", 1000, 0), measure("reaction", 1000, 200)
+    plan = measured["plan"]
+    assert measured["peak"] <= 1.05 * measured["bound"], measured
+    assert plan["steps"] + measured["again"] == plan["runs"]
+    assert 0 < plan["disk"] <= 200 * 8 * 256 * 256
+    assert plan["runs"] < 0.8 * alone["plan"]["runs"], (plan, alone)
+
+
 @pytest.mark.parametrize("program", ["heat", "reaction"])
 def test_long_loops_take_few_runs_and_keep_the_bound(program):
     steps = 1000
-    text = [sys.executable, "-c", MEASURED, "256", str(steps), "20", program]
-    done = subprocess.run(text, capture_output=True, text=True, timeout=LIMIT, check=False)
-    assert done.returncode == 0, done.stderr
-    measured = json.loads(done.stdout)
+    measured = measure(program, steps, 0)
     plan = measured["plan"]
     assert abs(plan["steps"] - steps) <= 2
     assert measured["peak"] <= 1.05 * measured["bound"], measured

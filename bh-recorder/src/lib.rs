@@ -48,7 +48,7 @@ mod tests;
 pub use array::handle::Array;
 pub use array::part::Subscript;
 pub use batch::recording::{Recording, Replayed};
-pub use batch::tape::{Ending, Tape};
+pub use batch::tape::{Ending, Errand, Tape};
 pub use data::memory::Lent;
 pub use data::{Data, SharedData};
 pub use immediate::at_hand::Known;

@@ -46,13 +46,6 @@ pub(crate) fn split(steps: u64, free: u64) -> u64 {
     low
 }
 
-/// How many steps are run forward to take a chain back of which these states are stored, the first at 0; `room`: for states in all.
-pub(crate) fn remaining(stored: &[u64], end: u64, room: u64) -> u64 {
-    let ends = stored.iter().skip(1).copied().chain([end]);
-    let free = |at: usize| room.saturating_sub(at as u64 + 1);
-    stored.iter().zip(ends).enumerate().map(|(at, (&from, to))| cost(to - from, free(at))).sum()
-}
-
 /// Which of the stored states, from one on, is given up with the least loss. `None` if there is none but the first.
 pub(crate) fn dispensable(stored: &[u64], from: usize, end: u64, room: u64) -> Option<usize> {
     let length = |at: usize| stored.get(at + 1).copied().unwrap_or(end) - stored[at];
@@ -76,6 +69,13 @@ pub(crate) fn dispensable(stored: &[u64], from: usize, end: u64, room: u64) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How many steps are run forward to take a chain back of which these states are stored, the first at 0; `room`: for states in all.
+    fn remaining(stored: &[u64], end: u64, room: u64) -> u64 {
+        let ends = stored.iter().skip(1).copied().chain([end]);
+        let free = |at: usize| room.saturating_sub(at as u64 + 1);
+        stored.iter().zip(ends).enumerate().map(|(at, (&from, to))| cost(to - from, free(at))).sum()
+    }
 
     /// The fewest forward steps by trying all splits.
     fn fewest(steps: usize, free: usize, known: &mut std::collections::HashMap<(usize, usize), u64>) -> u64 {

@@ -1,22 +1,30 @@
 //! Tapes under a bound of memory: all values are kept while they fit, then states of the program from which it runs again.
 
 use crate::binomial;
+use crate::disk::Disk;
 use crate::history::{Alive, History};
+use crate::levels::Levels;
 use crate::tape::{Inserts, Tape, insert_copy};
 use bh_bytecode::{Base, Batch, Operand, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::Ending;
+use bh_recorder::{Ending, Errand, Recorder};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How many times the arrays that one unit changes its adjoint takes beside the adjoints themselves: what flows, and its operands.
 const TEMPORARIES: u64 = 2;
 
+/// A byte that goes to the disk and back takes as long as this many bytes of operands in fused kernels: a disk moves a tenth of what
+/// memory does, and the byte goes twice; of the operands of a kernel, a quarter comes from memory.
+const WAY: u64 = 80;
+
 /// A bound of memory, and what it has led to.
 pub(crate) struct Bounded {
     /// Bytes.
     bound: u64,
+    /// Where states go for which there is no room in memory.
+    disk: Option<Arc<Disk>>,
     pub(crate) history: History,
     /// Are all values kept that rules read?
     pub(crate) keeps_all: bool,
@@ -33,7 +41,7 @@ pub(crate) struct Bounded {
 pub struct Plan {
     /// Parts of the program that are taken back one after the other, such as iterations of a loop.
     pub units: u64,
-    /// States of the program for which there is room; 0 if all values are kept, so that nothing runs again.
+    /// States of the program that are kept, in memory and on disk; 0 if all values are kept, so that nothing runs again.
     pub states: u64,
     /// Units that run, in all: those of the program itself, and those that run again before a unit whose adjoint is next.
     pub runs: u64,
@@ -41,13 +49,16 @@ pub struct Plan {
     pub peak: u64,
     /// The least bound under which there is a gradient.
     pub least: u64,
+    /// Bytes on disk at most.
+    pub disk: u64,
 }
 
 impl Bounded {
     /// `window`: as [`crate::units::Units::of`].
-    pub(crate) fn new(bound: u64, window: Option<usize>) -> Bounded {
+    pub(crate) fn new(bound: u64, disk: Option<Arc<Disk>>, window: Option<usize>) -> Bounded {
         Bounded {
             bound,
+            disk,
             history: History::new(window),
             keeps_all: true,
             ending: Ending::default(),
@@ -64,8 +75,41 @@ impl Bounded {
     }
 
     /// For how many states there is room.
-    pub(crate) fn room(&self) -> u64 {
-        self.bound.saturating_sub(self.beside()) / self.alive.changing.max(1)
+    pub(crate) fn levels(&self) -> Levels {
+        let state = self.alive.changing.max(1);
+        let disk = self.disk.as_ref().map_or(0, |disk| disk.bytes() / state);
+        let weight = WAY.saturating_mul(state) / self.history.moved_by_unit().max(1);
+        Levels { memory: self.bound.saturating_sub(self.beside()) / state, disk, weight }
+    }
+
+    /// Where states on disk are.
+    pub(crate) fn disk(&self) -> Option<&Arc<Disk>> {
+        self.disk.as_ref()
+    }
+
+    /// How many states are kept of the units so far, at least one.
+    fn places(&self) -> u64 {
+        self.levels().places(self.history.units.len() as u64).max(1)
+    }
+
+    /// Writes the arrays that only states on disk need to the disk, and frees them.
+    pub(crate) fn errand(&mut self) -> Option<Errand> {
+        let disk = self.disk.clone()?;
+        let leaving = self.history.take_leaving();
+        if leaving.is_empty() {
+            return None;
+        }
+        let write = move |recorder: &Recorder| {
+            let mut done = Ok(());
+            for (array, base, stored) in leaving {
+                if done.is_ok() {
+                    done = disk.store(recorder, array, &base).map(|part| _ = stored.set(part));
+                }
+                recorder.free_later(array);
+            }
+            done
+        };
+        Some(Box::new(write))
     }
 
     /// What the gradient does with its memory, once the program has ended.
@@ -73,11 +117,15 @@ impl Bounded {
         let units = self.history.units.len() as u64;
         let least = self.beside() + self.alive.changing;
         if self.keeps_all {
-            return Plan { units, states: 0, runs: units, peak: self.all(kept), least: least.min(self.all(kept)) };
+            let peak = self.all(kept);
+            return Plan { units, states: 0, runs: units, peak, least: least.min(peak), disk: 0 };
         }
-        let states = self.room().min(units);
-        let runs = units + self.history.remaining(states);
-        Plan { units, states, runs, peak: self.beside() + states * self.alive.changing, least }
+        let (levels, state) = (self.levels(), self.alive.changing);
+        let in_memory = levels.memory.min(units);
+        let states = if in_memory == 0 { 0 } else { levels.places(units).min(units) };
+        let (again, on_disk) = levels.remaining(&self.history.places(), units);
+        let peak = self.beside() + in_memory * state;
+        Plan { units, states, runs: units + again, peak, least, disk: on_disk * state }
     }
 
     /// Bytes if all values are kept.
@@ -205,7 +253,7 @@ impl Bounded {
     /// [`Bounded::give_up_some`] saw to.
     fn choose(&self, units: usize, cuts: &[usize]) -> HashSet<usize> {
         let mut stored = self.history.stored();
-        let (old, room) = (stored.len(), self.room().max(1));
+        let (old, room) = (stored.len(), self.places());
         for number in 0..cuts.len() {
             let unit = (units + number) as u64;
             stored.push(unit);
@@ -223,11 +271,14 @@ impl Bounded {
         if self.keeps_all {
             return;
         }
-        let (room, end) = (self.room().max(1), self.history.units.len() as u64);
-        let most = room.saturating_sub(new.clamp(1, (room / 8).max(1))).max(1);
-        while self.history.states.len() as u64 > most {
-            let Some(least) = binomial::dispensable(&self.history.stored(), 1, end, room) else { return };
+        let (room, end) = (self.places(), self.history.units.len() as u64);
+        let most = |room: u64| room.saturating_sub(new.clamp(1, (room / 8).max(1))).max(1);
+        while self.history.states.len() as u64 > most(room) {
+            let Some(least) = binomial::dispensable(&self.history.stored(), 1, end, room) else { break };
             self.history.give_up(least);
+        }
+        if self.disk.is_some() {
+            self.history.keep_in_memory(most(self.levels().memory));
         }
     }
 }

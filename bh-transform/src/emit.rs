@@ -1,7 +1,7 @@
 //! Where a transformed program is recorded: a recorder, or a batch under construction.
 
 use bh_bytecode::view::ViewError;
-use bh_bytecode::{BatchRef, Constant, DType, Instr, Opcode, View};
+use bh_bytecode::{Base, BatchRef, Constant, DType, Instr, Opcode, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 
@@ -13,11 +13,20 @@ pub(crate) trait Emit {
     /// A flat array of one type, which ends with its last copy.
     type Base: Clone;
 
+    /// The values of one on disk, which end with their last copy.
+    type Stored: Clone;
+
     /// Are they one array?
     fn same(a: &Self::Base, b: &Self::Base) -> bool;
 
     /// A new array of undefined elements.
     fn base(&mut self, dtype: DType, len: i64) -> Result<Self::Base>;
+
+    /// Writes the values of an array to the disk. `of`: a base like its own.
+    fn store(&mut self, array: &Self::Base, of: &Base) -> Result<Self::Stored>;
+
+    /// A new array with values from the disk.
+    fn load(&mut self, stored: &Self::Stored, of: &Base) -> Result<Self::Base>;
 
     /// An operation of the opcode table. `param`: as [`bh_bytecode::Instr::param`].
     fn operate(

@@ -4,11 +4,14 @@
 //! a base is copied before it is overwritten only if a state needs what is in it. Values that the program has overwritten before
 //! anything read them belong to no state.
 
-use crate::binomial;
+mod leaving;
+
+use crate::disk::Stored;
 use crate::tape::{is_whole, keeps_elements, place_of, rule_of};
 use crate::units::{Units, likeness};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, View, base_flags};
 use bh_recorder::{ArrayId, Ending};
+pub(crate) use leaving::Home;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -39,6 +42,8 @@ pub(crate) struct History {
     copied: Vec<usize>,
     /// Operations so far.
     count: u64,
+    /// Bytes of their operands.
+    moved: u64,
 }
 
 /// A batch, and its operations but for the management of data.
@@ -79,6 +84,8 @@ struct Values {
     base: Base,
     /// A state needs them that is not the base itself any more.
     home: Option<ArrayId>,
+    /// They are on disk.
+    stored: Option<Stored>,
     /// So many states need them.
     states: usize,
     last: u64,
@@ -90,6 +97,8 @@ pub(crate) struct State {
     time: u64,
     /// The values of its bases.
     values: HashMap<u64, usize>,
+    /// Arrays that only such states need go to the disk.
+    on_disk: bool,
 }
 
 /// Bytes of the bases that are alive at a cut.
@@ -109,7 +118,7 @@ pub(crate) type Copies = Vec<(usize, Base)>;
 impl History {
     /// `window`: as [`Units::of`].
     pub(crate) fn new(window: Option<usize>) -> History {
-        let first = State { unit: 0, time: 0, values: HashMap::new() };
+        let first = State { unit: 0, time: 0, values: HashMap::new(), on_disk: false };
         let cutter = window.map_or_else(Units::default, Units::of);
         History { states: vec![first], units: vec![Unit::default()], cutter, ..History::default() }
     }
@@ -154,6 +163,9 @@ impl History {
             tables.instrs.iter().enumerate().filter(is_operation).map(|(at, _)| at as u32).collect();
         let likes: Vec<u64> = operations.iter().map(|&at| likeness(&tables, &tables.instrs[at as usize])).collect();
         let live = live_bytes(&tables, &operations, ending);
+        let operands = operations.iter().flat_map(|&at| tables.instrs[at as usize].operands());
+        let places = operands.filter_map(|&operand| place_of(&tables, operand));
+        self.moved += places.map(|(base, view)| Base { len: view.len(), ..base }.bytes()).sum::<u64>();
         self.batches.push(Recorded { batch: batch.clone(), operations, first: self.count });
         self.cutter.find(&likes, &live).into_iter().map(|cut| (cut, live[cut])).collect()
     }
@@ -237,7 +249,7 @@ impl History {
         let live = self.bases.iter().filter(|(id, _)| is_live(id));
         let values: HashMap<u64, usize> = live.filter_map(|(&id, current)| Some((id, current.values?))).collect();
         values.values().for_each(|&values| self.values[values].states += 1);
-        self.states.push(State { unit, time, values });
+        self.states.push(State { unit, time, values, on_disk: false });
     }
 
     fn operation(&mut self, tables: &BatchRef<'_>, at: usize, time: u64, copies: &mut Copies) {
@@ -267,7 +279,7 @@ impl History {
     /// A base from outside that the program uses for the first time: all states have the values that it came with.
     fn discover(&mut self, base: &Base) {
         let states = self.states.len();
-        self.values.push(Values { base: *base, home: None, states, last: 0 });
+        self.values.push(Values { base: *base, home: None, stored: None, states, last: 0 });
         let values = self.values.len() - 1;
         self.states.iter_mut().for_each(|state| _ = state.values.insert(base.id, values));
         self.bases.insert(base.id, Current { base: *base, array: None, values: Some(values), written: 0 });
@@ -301,7 +313,7 @@ impl History {
             copy(*base);
             self.copied.push(old);
         }
-        self.values.push(Values { base: *base, home: None, states: 0, last: time });
+        self.values.push(Values { base: *base, home: None, stored: None, states: 0, last: time });
         let values = self.values.len() - 1;
         if let Some(current) = self.bases.get_mut(&base.id) {
             current.values = Some(values);
@@ -314,7 +326,7 @@ impl History {
         for state in &mut self.states {
             if state.time >= last && state.values.get(&base) == Some(&values) {
                 state.values.remove(&base);
-                self.values[values].states -= 1;
+                self.released.extend(self.values[values].give_up());
             }
         }
     }
@@ -369,11 +381,7 @@ impl History {
     /// Gives up a state.
     pub(crate) fn give_up(&mut self, at: usize) {
         for values in self.states.remove(at).values.into_values() {
-            let kept = &mut self.values[values];
-            kept.states -= 1;
-            if kept.states == 0 {
-                self.released.extend(kept.home.take());
-            }
+            self.released.extend(self.values[values].give_up());
         }
     }
 
@@ -401,15 +409,6 @@ impl History {
         self.followed().chain(homes).chain(self.released.iter().copied())
     }
 
-    /// The arrays with the values of a state, by their bases.
-    pub(crate) fn state(&self, at: usize) -> impl Iterator<Item = (Base, ArrayId)> {
-        self.states[at].values.iter().filter_map(move |(id, &values)| {
-            let kept = &self.values[values];
-            let own = || self.bases.get(id).filter(|current| current.values == Some(values))?.array;
-            Some((kept.base, kept.home.or_else(own)?))
-        })
-    }
-
     /// Does the program use the values of a base before it makes new ones, from an operation on?
     pub(crate) fn is_needed(&self, base: u64, from: u64) -> bool {
         let Some(spans) = self.spans.get(&base) else { return false };
@@ -435,9 +434,9 @@ impl History {
         self.units[unit].begin..end
     }
 
-    /// How many steps are run forward from here on to take everything back, if there is room for so many states.
-    pub(crate) fn remaining(&self, room: u64) -> u64 {
-        binomial::remaining(&self.stored(), self.units.len() as u64, room)
+    /// Bytes of the operands of a unit, on average.
+    pub(crate) fn moved_by_unit(&self) -> u64 {
+        self.moved / self.units.len().max(1) as u64
     }
 }
 

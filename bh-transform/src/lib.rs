@@ -12,8 +12,10 @@
 mod adjoints;
 mod binomial;
 mod bounded;
+mod disk;
 mod emit;
 mod history;
+mod levels;
 mod members;
 mod record;
 mod reverse;
@@ -26,5 +28,6 @@ mod tests;
 mod units;
 
 pub use bounded::Plan;
+pub use disk::Disk;
 pub use members::record::{Members, Results};
 pub use record::{Pullback, Taping, Way, Window, shaped};

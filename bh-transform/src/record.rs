@@ -2,9 +2,11 @@
 
 use crate::adjoints::LEAST;
 use crate::bounded::{Bounded, Plan};
+use crate::disk::{Disk, Stored};
 use crate::emit::{Emit, Place, Value, contiguous};
-use crate::reverse::{Progress, Sweep};
-use crate::rewind::{Owner, Rewind, Values};
+use crate::history::Home;
+use crate::reverse::{Progress, Sweep, lost};
+use crate::rewind::{Owner, Rewind, Stage, Values};
 use crate::shared::Shared;
 use crate::tape::Tape;
 use bh_bytecode::{Base, BatchRef, Constant, DType, Instr, Opcode, View};
@@ -26,12 +28,21 @@ pub struct Taping {
 impl Taping {
     /// Begins to tape what the recorder records. Each of the arguments has to be the whole of a base of its own, which nothing
     /// outside of the stretch writes.
-    /// `bound`: how many bytes the derivative may take beside the program, if there is a bound.
-    pub fn begin(recorder: &Arc<Recorder>, arguments: &[ArrayId], bound: Option<u64>) -> Result<Taping> {
+    /// `bound`: how many bytes the derivative may take beside the program, if there is a bound, and where states go that do not fit
+    /// in memory.
+    pub fn begin(
+        recorder: &Arc<Recorder>,
+        arguments: &[ArrayId],
+        bound: Option<(u64, Option<Arc<Disk>>)>,
+    ) -> Result<Taping> {
+        if bound.as_ref().is_some_and(|(_, disk)| disk.is_some()) && recorder.is_taped() {
+            let text = "disk: a derivative inside of another derivative or of vmap keeps its states in memory";
+            return Err(Error::new(status::UNSUPPORTED, text));
+        }
         let bases = arguments.iter().map(|&array| recorder.info(array).map(|info| info.base));
         let tape = Tape::new(bases.collect::<Result<Vec<u64>>>()?);
         let tape = Shared::new(match bound {
-            Some(bound) => tape.within(Bounded::new(bound, None)),
+            Some((bound, disk)) => tape.within(Bounded::new(bound, disk, None)),
             None => tape,
         });
         let number = recorder.begin_tape(tape.watcher(), arguments)?;
@@ -130,8 +141,8 @@ pub struct Pullback {
     tape: Tape,
     /// What holds the values that the tape needs, by the bases of the program.
     bases: HashMap<u64, Arc<Array>>,
-    /// States of a program that runs again, with their units.
-    states: Mutex<Vec<(usize, Values<Arc<Array>>)>>,
+    /// States of a program that runs again.
+    states: Mutex<Vec<Stage<Arc<Array>, Stored>>>,
     results: Vec<Window>,
     plan: Option<Plan>,
     /// Arrays of states that the program has, too.
@@ -142,7 +153,7 @@ pub struct Pullback {
 pub struct Way {
     progress: Progress<Arc<Array>>,
     /// For a program that runs again.
-    rewind: Option<Rewind<Arc<Array>>>,
+    rewind: Option<Rewind<Arc<Array>, Stored>>,
     /// Grids of fewer elements are added to box by box.
     least: i64,
 }
@@ -172,9 +183,16 @@ impl Pullback {
         let Some(bounded) = self.tape.bounded.as_ref().filter(|bounded| !bounded.keeps_all) else { return Ok(()) };
         let mut known: HashMap<ArrayId, Owner<Arc<Array>>> = HashMap::new();
         let mut states = Vec::new();
-        for (at, state) in bounded.history.states.iter().enumerate() {
-            let mut values = Values::new();
-            for (base, id) in bounded.history.state(at) {
+        for (at, (unit, on_disk)) in bounded.history.places().into_iter().enumerate() {
+            let (mut values, mut stored) = (Values::new(), HashMap::new());
+            for (base, home) in bounded.history.state(at) {
+                let id = match home {
+                    Home::Array(id) => id,
+                    Home::Stored(part) => {
+                        stored.insert(base.id, (base, part));
+                        continue;
+                    }
+                };
                 if let Some(array) = arrays.remove(&id) {
                     let (array, is_shared) = self.safe(array, later)?;
                     let array = Owner::new(Arc::new(array));
@@ -184,7 +202,7 @@ impl Pullback {
                 }
                 values.extend(known.get(&id).map(|array| (base.id, (base, array.clone()))));
             }
-            states.push((state.unit, values));
+            states.push(Stage { unit: unit as usize, values, stored, on_disk, is_own: false });
         }
         self.states = Mutex::new(states);
         Ok(())
@@ -249,15 +267,16 @@ impl Pullback {
         let (segments, units) = self.tape.place(place);
         let Some(rewind) = &mut way.rewind else { return self.sweep(way, |sweep| sweep.run_to(segments)) };
         let Some(bounded) = &self.tape.bounded else { return Ok(()) };
-        let mut emit = Emitter::new(&self.recorder);
+        let mut emit = Emitter { disk: bounded.disk().cloned(), ..Emitter::new(&self.recorder) };
         rewind.run_to(&mut emit, &bounded.history, &mut way.progress, way.least, units)
     }
 
-    fn rewind(&self, once: bool) -> Option<Rewind<Arc<Array>>> {
+    fn rewind(&self, once: bool) -> Option<Rewind<Arc<Array>, Stored>> {
         let bounded = self.tape.bounded.as_ref().filter(|bounded| !bounded.keeps_all)?;
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let states = if once { std::mem::take(&mut *states) } else { states.clone() };
-        Some(Rewind::new(states, bounded.history.units.len(), bounded.room(), once))
+        let mut stages = if once { std::mem::take(&mut *states) } else { states.clone() };
+        stages.iter_mut().for_each(|stage| stage.is_own = once);
+        Some(Rewind::new(stages, bounded.history.units.len(), bounded.levels()))
     }
 
     /// The adjoint of the whole of a base, flat, where the way is; `None` if no result depends on it. It is zero from here on.
@@ -282,11 +301,13 @@ impl Pullback {
 pub(crate) struct Emitter {
     recorder: Arc<Recorder>,
     place: Option<(Vec<u8>, u32)>,
+    /// Where values may be stored.
+    disk: Option<Arc<Disk>>,
 }
 
 impl Emitter {
     pub(crate) fn new(recorder: &Arc<Recorder>) -> Emitter {
-        Emitter { recorder: recorder.clone(), place: None }
+        Emitter { recorder: recorder.clone(), place: None, disk: None }
     }
 
     fn location(&self) -> Location<'_> {
@@ -319,6 +340,7 @@ impl Emitter {
 
 impl Emit for Emitter {
     type Base = Arc<Array>;
+    type Stored = Stored;
 
     fn same(a: &Arc<Array>, b: &Arc<Array>) -> bool {
         Arc::ptr_eq(a, b)
@@ -327,6 +349,15 @@ impl Emit for Emitter {
     fn base(&mut self, dtype: DType, len: i64) -> Result<Arc<Array>> {
         let id = self.recorder.empty(dtype, &[len])?;
         Ok(Arc::new(Array::new(self.recorder.clone(), id)))
+    }
+
+    fn store(&mut self, array: &Arc<Array>, of: &Base) -> Result<Stored> {
+        let disk = self.disk.as_ref().ok_or_else(lost)?;
+        Ok(Arc::new(disk.store(&self.recorder, array.id(), of)?.into()))
+    }
+
+    fn load(&mut self, stored: &Stored, of: &Base) -> Result<Arc<Array>> {
+        stored.get().ok_or_else(lost)?.load(&self.recorder, of).map(Arc::new)
     }
 
     fn operate(

@@ -2,9 +2,9 @@
 //! with what its adjoint reads kept, and its adjoint runs. Units between a state and the one that is next run again, too, and leave
 //! further states where these save the most.
 
-use crate::binomial::split;
 use crate::emit::{Emit, Place, contiguous};
 use crate::history::{History, makes};
+use crate::levels::Levels;
 use crate::reverse::{Progress, Sweep, lost};
 use crate::tape::{Segment, Step, Tape, place_of};
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode};
@@ -20,33 +20,44 @@ pub(crate) type Owner<B> = Arc<B>;
 pub(crate) type Values<B> = HashMap<u64, (Base, Owner<B>)>;
 
 /// A way back through a program that runs again.
-pub(crate) struct Rewind<B> {
+pub(crate) struct Rewind<B, S> {
     /// States of the program, the earliest first.
-    stages: Vec<Stage<B>>,
+    stages: Vec<Stage<B, S>>,
     /// The units before this one are still to be taken back.
     end: usize,
-    /// For how many states there is room.
-    room: u64,
+    levels: Levels,
     /// How many units have run again, without those before their own adjoints.
     pub(crate) runs: u64,
 }
 
-struct Stage<B> {
-    unit: usize,
-    values: Values<B>,
+/// A state of the program.
+#[derive(Clone)]
+pub(crate) struct Stage<B, S> {
+    pub(crate) unit: usize,
+    pub(crate) values: Values<B>,
+    /// The values that are on disk.
+    pub(crate) stored: HashMap<u64, (Base, S)>,
+    pub(crate) on_disk: bool,
     /// Is it of use to nothing else?
-    is_own: bool,
+    pub(crate) is_own: bool,
 }
 
-impl<B: Clone> Rewind<B> {
-    /// `states`: those that the program left, with their units. `once`: there is no other way back from them.
-    pub(crate) fn new(states: Vec<(usize, Values<B>)>, end: usize, room: u64, once: bool) -> Rewind<B> {
-        let stages = states.into_iter().map(|(unit, values)| Stage { unit, values, is_own: once }).collect();
-        Rewind { stages, end, room, runs: 0 }
+impl<B: Clone, S: Clone> Rewind<B, S> {
+    /// `stages`: the states that the program left.
+    pub(crate) fn new(stages: Vec<Stage<B, S>>, end: usize, levels: Levels) -> Rewind<B, S> {
+        Rewind { stages, end, levels, runs: 0 }
+    }
+
+    /// How many states there are in memory and on disk. `lent`: only of those that stay, whether they are of use or not.
+    fn count(&self, lent: bool) -> [u64; 2] {
+        let counted = |on_disk: bool| {
+            self.stages.iter().filter(|stage| stage.on_disk == on_disk && !(lent && stage.is_own)).count() as u64
+        };
+        [counted(false), counted(true)]
     }
 
     /// Takes back all units from one on.
-    pub(crate) fn run_to<E: Emit<Base = B>>(
+    pub(crate) fn run_to<E: Emit<Base = B, Stored = S>>(
         &mut self,
         emit: &mut E,
         history: &History,
@@ -54,7 +65,7 @@ impl<B: Clone> Rewind<B> {
         least: i64,
         first: usize,
     ) -> Result<()> {
-        let lent = self.stages.iter().filter(|stage| !stage.is_own).count();
+        let lent = self.count(true);
         while self.end > first {
             let Some(stage) = self.stages.pop_if(|stage| stage.unit >= self.end) else {
                 self.next(emit, history, progress, (least, lent))?;
@@ -65,27 +76,31 @@ impl<B: Clone> Rewind<B> {
         Ok(())
     }
 
-    /// Takes the last unit back, or makes a state on the way to it. `lent`: states that stay, whether they are of use or not.
-    fn next<E: Emit<Base = B>>(
+    /// Takes the last unit back, or makes a state on the way to it. `lent`: how many states stay, whether they are of use or not.
+    fn next<E: Emit<Base = B, Stored = S>>(
         &mut self,
         emit: &mut E,
         history: &History,
         progress: &mut Progress<B>,
-        (least, lent): (i64, usize),
+        (least, lent): (i64, [u64; 2]),
     ) -> Result<()> {
-        let stages = self.stages.len().max(lent) as u64;
+        let used = self.count(false);
+        let used = [used[0].max(lent[0]), used[1].max(lent[1])];
         let Some(stage) = self.stages.last_mut() else { return Err(lost()) };
-        let (begin, free) = (stage.unit, self.room.saturating_sub(stages));
-        let steps = self.end - begin;
-        let is_last = steps == 1 && stage.is_own;
+        let begin = stage.unit;
+        let is_last = self.end - begin == 1 && stage.is_own;
         let mut values = if is_last { std::mem::take(&mut stage.values) } else { stage.values.clone() };
+        for (&id, (base, stored)) in &stage.stored {
+            values.insert(id, (*base, Owner::new(emit.load(stored, base)?)));
+        }
         let mut run = Run { emit, history };
-        if steps > 1 && free > 0 {
-            let unit = begin + split(steps as u64, free) as usize;
+        if let Some((unit, on_disk)) = self.levels.next(begin as u64, self.end as u64, used) {
+            let unit = unit as usize;
             run.forward(&mut values, begin..unit)?;
             self.runs += (unit - begin) as u64;
             values.retain(|&base, _| history.is_needed(base, history.units[unit].begin));
-            self.stages.push(Stage { unit, values, is_own: true });
+            let stored = if on_disk { run.store(&mut values)? } else { HashMap::new() };
+            self.stages.push(Stage { unit, values, stored, on_disk, is_own: true });
             return Ok(());
         }
         run.forward(&mut values, begin..self.end - 1)?;
@@ -102,6 +117,14 @@ struct Run<'a, E: Emit> {
 }
 
 impl<E: Emit> Run<'_, E> {
+    /// Writes the values that have one owner to the disk.
+    fn store(&mut self, values: &mut Values<E::Base>) -> Result<HashMap<u64, (Base, E::Stored)>> {
+        let own = values.iter().filter(|(_, (_, array))| Arc::strong_count(array) == 1);
+        let own: Vec<u64> = own.map(|(&id, _)| id).collect();
+        let taken = own.into_iter().filter_map(|id| Some((id, values.remove(&id)?)));
+        taken.map(|(id, (base, array))| Ok((id, (base, self.emit.store(&array, &base)?)))).collect()
+    }
+
     fn forward(&mut self, values: &mut Values<E::Base>, units: Range<usize>) -> Result<()> {
         for operation in units.flat_map(|unit| self.history.range(unit)) {
             let (batch, at) = self.history.at(operation);

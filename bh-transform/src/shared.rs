@@ -2,7 +2,7 @@
 
 use bh_bytecode::Batch;
 use bh_core::Error;
-use bh_recorder::{ArrayId, Ending, Tape};
+use bh_recorder::{ArrayId, Ending, Errand, Tape};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The tape, from either of its ends.
@@ -65,6 +65,10 @@ impl<T: Tape + Default + 'static> Tape for Shared<T> {
 
     fn relies_on(&self, base: u64) -> bool {
         self.lock().relies_on(base)
+    }
+
+    fn errand(&mut self) -> Option<Errand> {
+        self.lock().errand()
     }
 
     fn fail(&mut self, error: Error) {

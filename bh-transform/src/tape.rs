@@ -9,7 +9,7 @@ use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::{ArrayId, Ending, Tape as _};
+use bh_recorder::{ArrayId, Ending, Errand, Tape as _};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -188,6 +188,10 @@ impl bh_recorder::Tape for Tape {
     fn relies_on(&self, base: u64) -> bool {
         let runs_again = self.bounded.as_ref().is_some_and(|bounded| bounded.history.knows(base));
         self.depends(base) || self.held.contains_key(&base) || runs_again
+    }
+
+    fn errand(&mut self) -> Option<Errand> {
+        self.bounded.as_mut()?.errand()
     }
 
     /// Notes why there can be no derivative.

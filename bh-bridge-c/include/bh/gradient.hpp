@@ -15,8 +15,8 @@ class stretch {
     bh_stretch *handle_ = nullptr;
 
 public:
-    stretch(std::size_t count, const bh_array *const *arguments, std::uint64_t memory, place at) {
-        check((bh_gradient_begin)(&handle_, count, arguments, memory), at);
+    stretch(std::size_t count, const bh_array *const *arguments, std::uint64_t memory, std::uint64_t disk, place at) {
+        check((bh_gradient_begin)(&handle_, count, arguments, memory, disk), at);
     }
     stretch(const stretch &) = delete;
     ~stretch() {
@@ -34,14 +34,14 @@ public:
 /// A function with its gradient, as `bh::grad` makes it.
 template <class F> class gradient {
     F function_;
-    std::uint64_t memory_;
+    std::uint64_t memory_, disk_;
     place at_;
 
     template <class... T, std::size_t... I>
     auto take(std::index_sequence<I...>, const array<T> &...arguments) const {
         std::tuple<array<T>...> own{arguments.copy(at_)...};
         const bh_array *const handles[] = {std::get<I>(own).handle()...};
-        detail::stretch stretch(sizeof...(T), handles, memory_, at_);
+        detail::stretch stretch(sizeof...(T), handles, memory_, disk_, at_);
         auto value = function_(std::get<I>(own)...);
         bh_array *found[sizeof...(T)] = {};
         stretch.take(found, value.handle(), at_);
@@ -49,7 +49,8 @@ template <class F> class gradient {
     }
 
 public:
-    gradient(F function, std::uint64_t memory, place at) : function_(std::move(function)), memory_(memory), at_(at) {}
+    gradient(F function, std::uint64_t memory, std::uint64_t disk, place at)
+        : function_(std::move(function)), memory_(memory), disk_(disk), at_(at) {}
 
     /// The value of the function, and a tuple of its gradients by the arguments.
     template <class... T> auto with_value(const array<T> &...arguments) const {
@@ -72,12 +73,13 @@ public:
 
 /// The gradient of a function of arrays that returns an array of one real number. It may have loops and branches, and write into
 /// its arguments, which are copies. It may not read elements that depend on them. `memory`: the most bytes that the derivative may
-/// take, or 0 for no bound; values that do not fit are computed again.
+/// take, or 0 for no bound; values that do not fit are computed again. `disk`: how many bytes of states of the program may go to a
+/// temporary file before that.
 ///
 ///     auto slope = bh::grad([](bh::array<double> u) { return bh::sum(u * u); });
 ///     bh::array<double> twice = slope(bh::array<double>{1, 2, 3});
-template <class F> gradient<F> grad(F function, std::uint64_t memory = 0, place at = place::here()) {
-    return gradient<F>(std::move(function), memory, at);
+template <class F> gradient<F> grad(F function, std::uint64_t memory = 0, std::uint64_t disk = 0, place at = place::here()) {
+    return gradient<F>(std::move(function), memory, disk, at);
 }
 
 } // namespace bh

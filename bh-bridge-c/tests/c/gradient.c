@@ -51,11 +51,11 @@ static double value(const double *values, double factor) {
     return result;
 }
 
-static void gradients(const double *values, double factor, uint64_t memory, double *by_u, double *by_k) {
+static void gradients(const double *values, double factor, uint64_t memory, uint64_t disk, double *by_u, double *by_k) {
     bh_array *arguments[2], *found[2], *sum;
     bh_stretch *stretch;
     arguments[0] = made(values), arguments[1] = number(factor);
-    OK(bh_gradient_begin(&stretch, 2, (const bh_array *const *)arguments, memory));
+    OK(bh_gradient_begin(&stretch, 2, (const bh_array *const *)arguments, memory, disk));
     sum = flow(arguments[0], arguments[1], 30);
     OK(bh_gradient(found, stretch, sum));
     OK(bh_read(by_u, found[0]));
@@ -72,7 +72,7 @@ static void slopes_are_those_of_differences(void) {
     const double step = 1e-6;
     int at;
     for (at = 0; at < SIZE; ++at) values[at] = 0.5 + 0.3 * sin(at);
-    gradients(values, 0.01, 0, by_u, &by_k);
+    gradients(values, 0.01, 0, 0, by_u, &by_k);
     for (at = 0; at < SIZE; at += 7) {
         double slope;
         memcpy(moved, values, sizeof moved);
@@ -84,8 +84,10 @@ static void slopes_are_those_of_differences(void) {
     }
     TRUE(fabs((value(values, 0.01 + step) - value(values, 0.01 - step)) / (2 * step) - by_k) <= 1e-6 * fabs(by_k));
     /* A bound changes no bit. */
-    gradients(values, 0.01, 20 * SIZE * sizeof(double), again_u, &again_k);
-    TRUE(memcmp(by_u, again_u, sizeof by_u) == 0 && by_k == again_k);
+    for (at = 0; at < 2; ++at) {
+        gradients(values, 0.01, 20 * SIZE * sizeof(double), (uint64_t)at << 20, again_u, &again_k);
+        TRUE(memcmp(by_u, again_u, sizeof by_u) == 0 && by_k == again_k);
+    }
 }
 
 static void mistakes_are_errors(void) {
@@ -99,24 +101,25 @@ static void mistakes_are_errors(void) {
     OK(bh_from_data(&integers, NULL, BH_TYPE_I32, 1, &three, whole));
     OK(bh_slice(&part, u, 0, 0, 3, 1));
     list[0] = integers;
-    FAILS(bh_gradient_begin(&stretch, 1, list, 0), BH_STATUS_TYPE, "not by type i32");
+    FAILS(bh_gradient_begin(&stretch, 1, list, 0, 0), BH_STATUS_TYPE, "not by type i32");
     list[0] = part;
-    FAILS(bh_gradient_begin(&stretch, 1, list, 0), BH_STATUS_ARGUMENT, "memory of its own");
-    FAILS(bh_gradient_begin(&stretch, 0, list, 0), BH_STATUS_ARGUMENT, "an array at least");
-    FAILS(bh_gradient_begin(&stretch, 1, NULL, 0), BH_STATUS_ARGUMENT, "'arguments' is null");
+    FAILS(bh_gradient_begin(&stretch, 1, list, 0, 0), BH_STATUS_ARGUMENT, "memory of its own");
+    FAILS(bh_gradient_begin(&stretch, 0, list, 0, 0), BH_STATUS_ARGUMENT, "an array at least");
+    FAILS(bh_gradient_begin(&stretch, 1, list, 0, 1), BH_STATUS_ARGUMENT, "'disk'");
+    FAILS(bh_gradient_begin(&stretch, 1, NULL, 0, 0), BH_STATUS_ARGUMENT, "'arguments' is null");
     OK(bh_free(part));
     list[0] = u;
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     OK(bh_multiply_new(&twice, u, bh_f64(2)));
     FAILS(bh_read(read, twice), BH_STATUS_UNSUPPORTED, "depends on the arguments");
     OK(bh_gradient_cancel(stretch));
     OK(bh_read(read, twice));
     FAILS(bh_gradient_cancel(stretch), BH_STATUS_HANDLE, "no such stretch");
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     FAILS(bh_gradient(found, stretch, twice), BH_STATUS_SHAPE, "one real number");
     FAILS(bh_gradient(found, stretch, twice), BH_STATUS_HANDLE, "no such stretch");
     /* What does not depend on an argument has a gradient of zero. */
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     OK(bh_add_reduce_new(&sum, twice, BH_ALL_AXES));
     OK(bh_gradient(found, stretch, sum));
     OK(bh_read(read, found[0]));
@@ -140,19 +143,19 @@ static void handles_that_are_gone_are_errors(void) {
     OK(bh_context_create(&other, NULL));
     OK(bh_from_data(&v, other, BH_TYPE_F64, 1, &size, values));
     list[0] = u, list[1] = v;
-    FAILS(bh_gradient_begin(&stretch, 2, list, 0), BH_STATUS_HANDLE, "several contexts");
+    FAILS(bh_gradient_begin(&stretch, 2, list, 0, 0), BH_STATUS_HANDLE, "several contexts");
     list[1] = u;
-    FAILS(bh_gradient_begin(&stretch, 2, list, 0), BH_STATUS_ARGUMENT, "given twice");
+    FAILS(bh_gradient_begin(&stretch, 2, list, 0, 0), BH_STATUS_ARGUMENT, "given twice");
     FAILS(bh_gradient(found, NULL, u), BH_STATUS_ARGUMENT, "stretch");
     /* The result is of another context, or freed. */
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     FAILS(bh_gradient(found, stretch, v), BH_STATUS_HANDLE, "another context");
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     OK(bh_add_reduce_new(&sum, u, BH_ALL_AXES));
     OK(bh_free(sum));
     FAILS(bh_gradient(found, stretch, sum), BH_STATUS_HANDLE, "freed");
     /* The argument may go before the stretch ends. */
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     OK(bh_multiply_new(&sum, u, u));
     OK(bh_free(u));
     OK(bh_add_reduce_new(&u, sum, BH_ALL_AXES));
@@ -164,14 +167,14 @@ static void handles_that_are_gone_are_errors(void) {
     OK(bh_free(u));
     /* A context that ends takes its stretches along, and one that begins in its place has none of them. */
     list[0] = v;
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
-    OK(bh_gradient_begin(&second, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
+    OK(bh_gradient_begin(&second, 1, list, 0, 0));
     OK(bh_context_destroy(other));
     OK(bh_context_create(&other, NULL));
     OK(bh_from_data(&v, other, BH_TYPE_F64, 1, &size, values));
     FAILS(bh_gradient(found, stretch, v), BH_STATUS_HANDLE, "destroyed");
     list[0] = v;
-    OK(bh_gradient_begin(&stretch, 1, list, 0));
+    OK(bh_gradient_begin(&stretch, 1, list, 0, 0));
     OK(bh_gradient_cancel(second));
     FAILS(bh_read(read, v), BH_STATUS_UNSUPPORTED, "depends on the arguments");
     OK(bh_gradient_cancel(stretch));
@@ -187,10 +190,10 @@ static void stretches_nest(void) {
     bh_stretch *outer, *inner;
     double read[SIZE];
     list[0] = u;
-    OK(bh_gradient_begin(&outer, 1, list, 0));
+    OK(bh_gradient_begin(&outer, 1, list, 0, 0));
     OK(bh_copy_new(&copy, u));
     list[0] = copy;
-    OK(bh_gradient_begin(&inner, 1, list, 0));
+    OK(bh_gradient_begin(&inner, 1, list, 0, 0));
     OK(bh_multiply_new(&square, copy, copy));
     OK(bh_multiply(square, square, copy));
     OK(bh_add_reduce_new(&sum, square, BH_ALL_AXES));
@@ -216,7 +219,7 @@ static void bounds_that_are_too_small_are_errors(void) {
     bh_stretch *stretch;
     double read[SIZE];
     list[0] = u;
-    OK(bh_gradient_begin(&stretch, 1, list, 8));
+    OK(bh_gradient_begin(&stretch, 1, list, 8, 0));
     OK(bh_multiply(u, u, u));
     OK(bh_add_reduce_new(&number, u, BH_ALL_AXES));
     FAILS(bh_gradient(found, stretch, number), BH_STATUS_MEMORY, "least");

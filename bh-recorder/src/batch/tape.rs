@@ -52,9 +52,17 @@ pub trait Tape: Send {
     /// May the program not change a base otherwise than by operations?
     fn relies_on(&self, base: u64) -> bool;
 
+    /// Work with arrays of the batches shown so far, which may wait for them: it is done once the lock is open.
+    fn errand(&mut self) -> Option<Errand> {
+        None
+    }
+
     /// Hears that what it asked for was not done.
     fn fail(&mut self, error: Error);
 }
+
+/// Work of a tape at the recorder whose batches it sees.
+pub type Errand = Box<dyn FnOnce(&Recorder) -> Result<()> + Send>;
 
 /// What a program has no handles on any more.
 #[derive(Debug, Default)]
@@ -75,6 +83,8 @@ pub(crate) struct Tapes {
     ending: Vec<u32>,
     /// The most operations of the batch under construction; 0 if no tape says so.
     longest: usize,
+    /// Work that is to be done once the lock is open.
+    pub(crate) errands: Vec<Errand>,
 }
 
 impl Tapes {
@@ -126,8 +136,15 @@ impl Recorder {
         state.end_arrays();
         state.tapes.all.retain(|&(other, _)| other != number);
         state.tapes.ask_limit();
+        let errands = std::mem::take(&mut state.tapes.errands);
         drop(state);
-        submitted?.drive()
+        let driven = submitted.and_then(|submitted| submitted.drive());
+        driven.and(self.run(errands))
+    }
+
+    /// Does the work of tapes: all of it, also if some fails.
+    pub(crate) fn run(&self, errands: Vec<Errand>) -> Result<()> {
+        errands.into_iter().map(|errand| errand(self)).fold(Ok(()), Result::and)
     }
 
     /// Is there a tape?
@@ -206,6 +223,7 @@ impl State {
                 Ok((kept, made)) => tape.receive(&kept, &made),
                 Err(error) => tape.fail(error),
             }
+            self.tapes.errands.extend(tape.errand());
             for array in tape.release() {
                 let handle = self.find(array);
                 self.tapes.ending.extend(handle);

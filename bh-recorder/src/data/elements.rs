@@ -55,6 +55,33 @@ impl Recorder {
         stride: Option<&[i64]>,
         patience: &mut Patience<'_>,
     ) -> Result<()> {
+        // SAFETY: the arguments are those of this call, of which `# Safety` asks the same.
+        unsafe { self.read_by(Recorder::hold, array, data, stride, patience) }
+    }
+
+    /// Copies elements of a flat array that a tape keeps, from element `first` on. Tapes do not refuse it.
+    pub fn read_kept(&self, array: ArrayId, first: i64, to: &mut [u8]) -> Result<()> {
+        let count = (to.len() / self.info(array)?.dtype.size()) as i64;
+        let view = View::new(first, &[count], &[1]).map_err(|error| Error::new(status::SHAPE, error.0))?;
+        let part = self.window(array, &view)?;
+        // SAFETY: `to` has room for the elements of the view, one after the other, and is borrowed until this returns.
+        let done = unsafe { self.read_by(Recorder::hold_kept, part, to.as_mut_ptr(), None, &mut Patience::endless()) };
+        self.free_later(part);
+        done
+    }
+
+    /// As [`Recorder::read_with`]. `hold`: how the base is kept alive.
+    ///
+    /// # Safety
+    /// As [`Recorder::read`].
+    unsafe fn read_by(
+        &self,
+        hold: fn(&Recorder, ArrayId, u32) -> Result<Held>,
+        array: ArrayId,
+        data: *mut u8,
+        stride: Option<&[i64]>,
+        patience: &mut Patience<'_>,
+    ) -> Result<()> {
         if let Some(value) = self.value_of(array)? {
             // SAFETY: `data` is valid for writing all elements, as `# Safety` asks: for the only one, which is where it
             // leads to.
@@ -65,11 +92,11 @@ impl Recorder {
         if unsafe { self.copy_settled(array, data, stride, Direction::ToProgram)? } {
             return Ok(());
         }
-        let held = self.hold(array, access::READ)?;
+        let held = hold(self, array, access::READ)?;
         if self.settle_by_access(&held, patience)? {
             self.let_go(held);
             // SAFETY: the arguments are those of this call, of which `# Safety` asks the same.
-            return unsafe { self.read_with(array, data, stride, patience) };
+            return unsafe { self.read_by(hold, array, data, stride, patience) };
         }
         let stride = stride.map_or_else(|| Cow::Owned(dense_stride(&held.base, &held.view)), Cow::Borrowed);
         let stride = &*stride;
@@ -244,6 +271,11 @@ impl Recorder {
     /// Hands over what the access needs, and keeps the base alive meanwhile.
     pub(crate) fn hold(&self, array: ArrayId, mode: u32) -> Result<Held> {
         self.check_tapes(array, mode == access::READ)?;
+        self.hold_kept(array, mode)
+    }
+
+    /// As [`Recorder::hold`], whatever tapes refuse.
+    fn hold_kept(&self, array: ArrayId, mode: u32) -> Result<Held> {
         self.end_settled_map(array)?;
         let mut state = self.state();
         let handle = state.find(array)?;
@@ -423,8 +455,10 @@ impl Recorder {
                 return self.wait_for_all(state);
             }
             let submitted = state.check_limits();
+            let errands = std::mem::take(&mut state.tapes.errands);
             drop(state);
-            return submitted.map_or(Ok(()), |submitted| submitted.drive());
+            let driven = submitted.map_or(Ok(()), |submitted| submitted.drive());
+            return driven.and(self.run(errands));
         }
         self.finish(state, &mut Patience::endless())
     }

@@ -11,6 +11,11 @@ impl<'a, E: Emit> Sweep<'a, E> {
     pub(super) fn gather(&mut self, call: &Call<'a, E::Base>) -> Result<()> {
         let Some((base, source)) = call.input(0) else { return Ok(()) };
         let index = self.input(call, 1)?;
+        if source.is_injective() && base.id != call.out.0.id {
+            // A loop may gather a few elements of a large array each time.
+            let to = self.total(&base)?.with(source);
+            return self.emit.operate(Opcode::ScatterAdd, 0, &to, &[call.adjoint.clone().into(), index]);
+        }
         let flow = self.full(0.0, call.dtype(), source.shape())?;
         self.emit.operate(Opcode::ScatterAdd, 0, &flow, &[call.adjoint.clone().into(), index])?;
         self.add(&base, &source, flow.into())

@@ -50,6 +50,8 @@ impl Builder {
 
 impl Emit for Builder {
     type Base = u64;
+    /// A copy.
+    type Stored = u64;
 
     fn same(a: &u64, b: &u64) -> bool {
         a == b
@@ -59,6 +61,15 @@ impl Emit for Builder {
         self.next += 1;
         self.batch.push_base(Base::new(self.next, dtype, len));
         Ok(self.next)
+    }
+
+    fn store(&mut self, array: &u64, of: &Base) -> Result<u64> {
+        let flat = Place { base: *array, dtype: of.dtype(), view: contiguous(&[of.len])? };
+        Ok(self.copy_of(&flat).base)
+    }
+
+    fn load(&mut self, stored: &u64, of: &Base) -> Result<u64> {
+        self.store(stored, of)
     }
 
     fn operate(&mut self, opcode: Opcode, param: u16, out: &Place<u64>, inputs: &[Value<u64>]) -> Result<()> {

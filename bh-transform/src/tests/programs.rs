@@ -4,8 +4,10 @@ use super::batch::{Builder, is_used, run};
 use super::oracle::{Numbers, Oracle, Rough, bytes, is_smooth, numbers, width};
 use crate::bounded::Bounded;
 use crate::emit::{Place, contiguous};
+use crate::history::Home;
+use crate::levels::Levels;
 use crate::reverse::{Progress, Sweep};
-use crate::rewind::{Rewind, Values};
+use crate::rewind::{Rewind, Stage, Values};
 use crate::rules::{Rule, rule};
 use crate::tape::Tape;
 use bh_bytecode::interp::{Memory, execute};
@@ -54,12 +56,12 @@ pub(super) fn tape(tape: Tape, batches: &[Batch], memory: &Memory, ending: &Hash
     Taped { tape, memory, batches }
 }
 
-/// The adjoints of the arguments, for adjoints of bases. `room`: for how many states of a program that runs again there is room.
+/// The adjoints of the arguments, for adjoints of bases. `levels`: for how many states of a program that runs again there is room.
 pub(super) fn adjoints(
     taped: &mut Taped,
     seeds: &HashMap<u64, Numbers>,
     arguments: &[Base],
-    (least, room): (i64, u64),
+    (least, levels): (i64, Levels),
 ) -> Vec<Option<Numbers>> {
     let mut known = bases(&taped.batches);
     let mut memory = Memory::new();
@@ -91,9 +93,10 @@ pub(super) fn adjoints(
     if let Some(bounded) = bounded {
         let mut arrays = HashMap::new();
         let mut states = Vec::new();
-        for (at, state) in bounded.history.states.iter().enumerate() {
+        for (at, (unit, on_disk)) in bounded.history.places().into_iter().enumerate() {
             let mut values = Values::new();
-            for (base, array) in bounded.history.state(at) {
+            for (base, home) in bounded.history.state(at) {
+                let Home::Array(array) = home else { unreachable!("nothing is written here") };
                 let owner = arrays.entry(array).or_insert_with(|| Arc::new(array.0)).clone();
                 // What the program has may not be written.
                 if array.0 == base.id && array.0 % 2 == 0 {
@@ -101,10 +104,11 @@ pub(super) fn adjoints(
                 }
                 values.insert(base.id, (base, owner));
             }
-            states.push((state.unit, values));
+            let is_own = levels.memory % 2 == 0;
+            states.push(Stage { unit: unit as usize, values, stored: HashMap::new(), on_disk, is_own });
         }
         drop(arrays);
-        let mut rewind = Rewind::new(states, bounded.history.units.len(), room, room % 2 == 0);
+        let mut rewind = Rewind::new(states, bounded.history.units.len(), levels);
         let mut progress = sweep.progress;
         rewind.run_to(&mut builder, &bounded.history, &mut progress, least, 0).expect("all units run again");
         sweep = Sweep::new(&mut builder, &taped.tape, &find, progress, least);
@@ -168,7 +172,7 @@ pub(super) fn check(seed: u64, given: &Case) -> Result<Vec<Opcode>, Rough> {
         .collect();
     // Grids in one pass, or box by box.
     let least = if seed % 4 == 3 { i64::MAX } else { 0 };
-    let found = adjoints(&mut taped, &seeds, &arguments, (least, 0));
+    let found = adjoints(&mut taped, &seeds, &arguments, (least, Levels::default()));
     again(&mut rng, (&batches, &memory), &seeds, &arguments, (least, &found));
     let (mut forward, mut backward, mut size) = (0.0, 0.0, 1e-6);
     for base in &all {
@@ -224,15 +228,16 @@ fn again(
     // Arrays that end have no adjoints of their own.
     let ending: HashSet<u64> =
         bases(&batches).iter().map(|base| base.id).filter(|base| !seeds.contains_key(base)).collect();
-    let bounded = Bounded::new(rng.below(3000) as u64, Some(1 + rng.below(4)));
+    let bounded = Bounded::new(rng.below(3000) as u64, None, Some(1 + rng.below(4)));
     let given = Tape::new(arguments.iter().map(|base| base.id)).within(bounded);
     let mut taped = tape(given, &batches, memory, &ending);
-    let room = taped.tape.bounded.as_ref().map_or(0, |bounded| bounded.room()).max(1) + rng.below(3) as u64;
-    let found = adjoints(&mut taped, seeds, arguments, (least, room));
+    let memory = taped.tape.bounded.as_ref().map_or(0, |bounded| bounded.levels().memory).max(1) + rng.below(3) as u64;
+    let levels = Levels { memory, disk: rng.below(4) as u64, weight: rng.below(3) as u64 };
+    let found = adjoints(&mut taped, seeds, arguments, (least, levels));
     let bits = |all: &[Option<Numbers>]| -> Vec<Option<Vec<u64>>> {
         all.iter().map(|one| one.as_ref().map(|one| one.iter().map(|x| x.to_bits()).collect())).collect()
     };
-    assert_eq!(bits(&found), bits(expected), "room for {room}: {}", bh_bytecode::text::print(&batches[0].as_ref()));
+    assert_eq!(bits(&found), bits(expected), "{levels:?}: {}", bh_bytecode::text::print(&batches[0].as_ref()));
 }
 
 pub(super) fn options(types: TypeSet) -> Options {

@@ -26,16 +26,18 @@ class MemoryPlan(NamedTuple):
     steps: int
     """How many parts of the program are taken back one after the other."""
     states: int
-    """For how many states of the program there is room; 0 if all values fit, so that nothing runs again."""
+    """How many states of the program are kept, in memory and on disk; 0 if all values fit, so that nothing runs again."""
     runs: int
     """How many steps run forward, in all, without the run of each step that its adjoint begins with."""
     peak: int
     """The bytes that the gradient takes at most."""
     least: int
     """The least bound under which there is a gradient."""
+    disk: int
+    """The bytes of states on disk at most."""
 
 
-def grad(fun, argnums=0, has_aux=False, memory=None):
+def grad(fun, argnums=0, has_aux=False, memory=None, disk=None):
     """A function that returns the gradient of `fun`, whose result is one real number.
 
     Parameters
@@ -51,6 +53,9 @@ def grad(fun, argnums=0, has_aux=False, memory=None):
         1. If the values that the derivative reads do not fit, parts of `fun` run again from states that are kept. The gradient has the
         same bits. The function that is returned has a method `plan`, which takes the same arguments, runs `fun`, and returns a
         `MemoryPlan`: the peak, and how often parts will run again.
+    disk : int or str
+        How many bytes of states may go to a temporary file if they do not fit in `memory`, such as "20 GiB". They do where that takes
+        less time than to run parts of `fun` again. The file has no name; it ends with the gradient, also after errors.
 
     Returns
     -------
@@ -65,6 +70,8 @@ def grad(fun, argnums=0, has_aux=False, memory=None):
         derivative of an operation is not known.
     MemoryError
         If `memory` is too small a bound: the message names the least.
+    OSError
+        If the disk is full.
     TypeError
         For arguments that are no floating-point or complex numbers, and for results that are not one real number.
 
@@ -76,7 +83,7 @@ def grad(fun, argnums=0, has_aux=False, memory=None):
     >>> bh.grad(energy)(bh.array([1.0, 2.0, 3.0]))
     array([ 2., 36., 30.])
     """
-    inner = value_and_grad(fun, argnums, has_aux, memory)
+    inner = value_and_grad(fun, argnums, has_aux, memory, disk)
 
     @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
     def gradient(*args, **kwargs):
@@ -88,7 +95,7 @@ def grad(fun, argnums=0, has_aux=False, memory=None):
     return gradient
 
 
-def value_and_grad(fun, argnums=0, has_aux=False, memory=None):
+def value_and_grad(fun, argnums=0, has_aux=False, memory=None, disk=None):
     """A function that returns the pair of the value of `fun` and its gradient, from one run of `fun`. Parameters and errors are those of `grad`.
 
     Examples
@@ -99,7 +106,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, memory=None):
 
     several = isinstance(argnums, (tuple, list))
     numbers = tuple(argnums) if several else (argnums,)
-    bound = None if memory is None else _native.memory_bound(memory)
+    bound = _bound(memory, disk)
 
     @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
     def value_and_gradient(*args, **kwargs):
@@ -121,7 +128,16 @@ def value_and_grad(fun, argnums=0, has_aux=False, memory=None):
     return value_and_gradient
 
 
-def vjp(fun, *primals, has_aux=False, memory=None):
+def _bound(memory, disk):
+    """The bytes of `memory` and of `disk`, or None without a bound."""
+    if memory is None:
+        if disk is not None:
+            raise TypeError("disk: states go to the disk only under a bound of memory, the argument memory")
+        return None
+    return _native.memory_bound(memory, "memory"), None if disk is None else _native.memory_bound(disk, "disk")
+
+
+def vjp(fun, *primals, has_aux=False, memory=None, disk=None):
     """The value of `fun`, and a function that takes a cotangent of the value back to the arguments.
 
     Parameters
@@ -151,7 +167,7 @@ def vjp(fun, *primals, has_aux=False, memory=None):
     >>> back(bh.ones(2))
     (array([1.        , 0.54030231]),)
     """
-    bound = None if memory is None else _native.memory_bound(memory)
+    bound = _bound(memory, disk)
     taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=True, bound=bound)
     taped.write_back()
 
