@@ -80,6 +80,16 @@ impl<'a, E: Emit> Sweep<'a, E> {
         Ok(())
     }
 
+    /// As [`Sweep::add`], but at once if something has flowed into the adjoint before: values that were made last are then added in the
+    /// kernel that makes them.
+    pub(crate) fn add_at_once(&mut self, base: &Base, to: &View, flow: Value<E::Base>) -> Result<()> {
+        if !self.progress.adjoints.contains_key(&base.id) || !to.is_injective() {
+            return self.add(base, to, flow);
+        }
+        let place = self.total(base)?.with(*to);
+        self.emit.operate(Opcode::Add, 0, &place, &[place.clone().into(), flow])
+    }
+
     /// A flow together with one into the same view that is still to be added, so that no more than one waits for each view.
     fn joined(&mut self, base: &Base, flow: Flow<E::Base>) -> Result<Flow<E::Base>> {
         let flows = &mut self.entry(base).flows;

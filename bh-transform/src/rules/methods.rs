@@ -10,7 +10,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     pub(super) fn matmul(&mut self, call: &Call<'a, E::Base>, kept: &mut Vec<Kept<E::Base>>) -> Result<()> {
         let adjoint = call.adjoint.clone();
         for at in [0, 1] {
-            let Some((_, own)) = call.input(at).filter(|_| call.flows(at)) else { continue };
+            let Some((base, own)) = call.input(at).filter(|_| call.flows(at)) else { continue };
             let other = self.input_place(call, 1 - at)?;
             let flow = if own.rank() == 1 {
                 // A vector times a matrix, or a matrix times a vector: the same with the matrix turned.
@@ -23,7 +23,12 @@ impl<'a, E: Emit> Sweep<'a, E> {
             } else if other.view.rank() == 1 {
                 let (column, row) = if at == 0 { (adjoint.clone(), other) } else { (other, adjoint.clone()) };
                 let (column, row) = (column.new_axis(1)?.into(), row.new_axis(0)?.into());
-                self.both(Opcode::Multiply, column, row, call.dtype(), own.shape())?
+                let products = self.both(Opcode::Multiply, column, row, call.dtype(), own.shape())?;
+                if base.id != call.out.0.id {
+                    self.add_at_once(&base, &own, products)?;
+                    continue;
+                }
+                products
             } else if at == 0 {
                 self.method("matmul", &[&adjoint, &other.transposed()?], own.shape())?
             } else {
