@@ -89,6 +89,8 @@ def random_program(rng, turns):
         for _ in range(turns):
             for step, k in steps:
                 u, v = step(u, v, k)
+            # All numbers stay finite.
+            u, v = np.tanh(u), np.tanh(v)
         return (u * u + np.sin(v)).sum()
 
     return program, [step.__name__ for step, _ in steps]
