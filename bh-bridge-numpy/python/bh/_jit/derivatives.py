@@ -150,6 +150,8 @@ def vjp(fun, *primals, has_aux=False, memory=None, disk=None):
         `fun` returns a pair, whose second part is a third result.
     memory : int, float or str
         The bound of `grad`.
+    disk : int or str
+        How many bytes of states may go to a file, as for `grad`.
 
     Returns
     -------
