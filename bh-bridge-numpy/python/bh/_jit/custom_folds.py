@@ -14,19 +14,34 @@ _WIDE, _NARROW = 16, 8
 
 
 def fold(function, initial, *arrays, axis=None, keepdims=False):
-    """All elements along axes, or of the whole arrays, combined by an associative function, beginning with `initial`.
+    """Combines all elements along axes, or of whole arrays, by an associative function.
 
-    A state is one element of each array, which broadcast; `function` gets two neighbouring states, numbers for one array and tuples
-    for several, and returns one. It may use arithmetic, comparisons, `bh.where` and mathematics, and it need not commute. The
-    positions and values of maxima:
+    A state is one element of each array. From left to right, the elements are cut into blocks of 2ᵏ, at most one of each size, the largest first. Within a block, neighbours are
+    combined, then neighbours of the results, and so on. The result combines `initial` with the first block, then with the second, and so on. The order depends
+    on the number of elements alone, so results have the same bits for any number of threads.
 
-        >>> later = lambda one, other: tuple(bh.where(other[0] > one[0], new, old) for old, new in zip(one, other))
-        >>> value, place = bh.fold(later, (-bh.inf, -1), bh.asarray([3.0, 8.0, 5.0]), bh.arange(3))
-        >>> float(value), int(place)
-        (8.0, 1)
+    Parameters
+    ----------
+    function : callable
+        It gets two neighbouring states, numbers for one array and tuples for several, and returns one. It may use arithmetic,
+        comparisons, `bh.where` and mathematics, and need not commute.
+    initial : number or tuple of numbers
+        The first state.
+    *arrays : array_like
+        The arrays, which broadcast.
+    axis : int or tuple of ints, optional
+        The axes to fold; by default all.
+    keepdims : bool
+        Keep the folded axes with extent 1.
 
-    From left to right, the elements are cut into blocks of 2ᵏ, of each size at most one, the largest first. In a block neighbours are
-    combined, then neighbours of the results, and so on; then `initial` with the first block, that with the second one, and so on.
+    Examples
+    --------
+    The value and the position of a maximum:
+
+    >>> later = lambda one, other: tuple(bh.where(other[0] > one[0], new, old) for old, new in zip(one, other))
+    >>> value, place = bh.fold(later, (-bh.inf, -1), bh.asarray([3.0, 8.0, 5.0]), bh.arange(3))
+    >>> float(value), int(place)
+    (8.0, 1)
     """
     if not arrays:
         raise TypeError("fold needs an array at least")

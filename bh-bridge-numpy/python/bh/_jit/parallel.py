@@ -11,25 +11,36 @@ from .tracing import Untraceable
 
 
 def parallel(function, shape):
-    """The array of this shape whose elements a function of the indices gives, all at once.
+    """Returns the array of this shape whose elements a function of the indices gives, all at once.
 
-    Arrays may be subscripted with sums of multiples of indices, which become views:
+    The function may read arrays at subscripts; sums of multiples of indices become views. It may assign to elements
+    of bh's arrays: the results are those of a call for one index after the other, except that all indices execute a statement
+    before any index executes the next one.
 
-        >>> a = bh.arange(5.0)
-        >>> bh.parallel(lambda i: a[i + 1] - a[i], 4)
-        array([1., 1., 1., 1.])
+    Parameters
+    ----------
+    function : callable
+        A function as `vectorize` takes, with branches and loops, of one number for each dimension.
+    shape : int or tuple of ints
+        The extents of the indices.
 
-    The function may be anything that :class:`vectorize` takes, with branches and loops; subscripts may be computed, too. Elements
-    of bh's arrays may be assigned to, as if the function were called for one index after the other; all indices do a statement
-    before any does the next one. Without a result, `None` is returned:
+    Returns
+    -------
+    ndarray or None
+        None if the function returns nothing.
 
-        >>> counts = bh.zeros(3, int)
-        >>> def count(i):
-        ...     if a[i] > 0:
-        ...         counts[int(a[i]) % 3] += 1
-        >>> bh.parallel(count, 5)
-        >>> counts
-        array([1, 2, 1])
+    Examples
+    --------
+    >>> a = bh.arange(5.0)
+    >>> bh.parallel(lambda i: a[i + 1] - a[i], 4)
+    array([1., 1., 1., 1.])
+    >>> counts = bh.zeros(3, int)
+    >>> def count(i):
+    ...     if a[i] > 0:
+    ...         counts[int(a[i]) % 3] += 1
+    >>> bh.parallel(count, 5)
+    >>> counts
+    array([1, 2, 1])
     """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     indices = [Index(shape, tuple(int(axis == other) for other in range(len(shape))), 0) for axis in range(len(shape))]

@@ -12,23 +12,24 @@ from .tracing import Scalar, Untraceable, plain, traced
 
 
 class vectorize:
-    """A function of scalars as one of arrays, as `numpy.vectorize`, but for all elements at once.
+    """Makes a function of arrays of a function of scalars, as `numpy.vectorize`, but computes all elements at once.
 
-    The function is read, not called: its arithmetic, comparisons and mathematics become array operations, branches become choices,
-    and loops run until no element is left in them, so an element costs as many turns as it needs. It may have local variables,
-    `if`, `while`, `for` over ranges and tuples, `break`, `continue`, several `return` statements, and call other such functions.
+    bh reads the function's source instead of calling it: arithmetic, comparisons and mathematics become array operations, branches become choices,
+    and each element takes its own number of iterations of a loop. The function may have local variables,
+    `if`, `while`, `for` over ranges and tuples, `break`, `continue`, several `return` statements, and calls of other such functions.
+    `numpy.vectorize` calls other functions for each element, with a warning that gives the reason and the line.
 
-        >>> @bh.vectorize
-        ... def steps(n):
-        ...     count = 0
-        ...     while n != 1:
-        ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
-        ...         count += 1
-        ...     return count
-        >>> steps(bh.arange(1, 10))
-        array([ 0,  1,  7,  2,  5,  8, 16,  3, 19])
-
-    What cannot be read is called for each element by `numpy.vectorize`, with a warning that says why and names the line.
+    Examples
+    --------
+    >>> @bh.vectorize
+    ... def steps(n):
+    ...     count = 0
+    ...     while n != 1:
+    ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+    ...         count += 1
+    ...     return count
+    >>> steps(bh.arange(1, 10))
+    array([ 0,  1,  7,  2,  5,  8, 16,  3, 19])
     """
 
     def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
