@@ -1,13 +1,13 @@
 //! `bh info`: the installation, and the components of each stack.
 
 use bh_core::abi::{ABI_VERSION, kind};
-use bh_core::{Config, Result, Stack, loader};
+use bh_core::{Config, Result, Stack, environment, loader};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// Prints the information. Fails only without a readable configuration.
 pub fn run(as_json: bool) -> Result<ExitCode> {
-    let config = Config::find()?;
+    let config = quiet()?;
     let names: Vec<String> = config.stack_names().map(str::to_owned).collect();
     let stacks: Vec<Value> = names.iter().map(|name| stack(&config, name)).collect();
     let default = config.choose_stack(None).map(|stack| stack.name).ok();
@@ -28,6 +28,15 @@ pub fn run(as_json: bool) -> Result<ExitCode> {
         print(&info);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration, with errors only in the log unless the environment sets its level: the list says once why a device is missing.
+fn quiet() -> Result<Config> {
+    let mut variables = environment::bh_variables();
+    if variables.iter().all(|(name, _)| name != "BH_LOG") {
+        variables.push(("BH_LOG".to_owned(), "error".to_owned()));
+    }
+    Ok(Config::find()?.with_environment(variables))
 }
 
 /// A stack's components, or the reason why it does not load.

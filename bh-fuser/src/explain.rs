@@ -162,6 +162,11 @@ pub(crate) fn describe(batch: &BatchRef<'_>, instr: u32) -> String {
     format!("i{instr} {name} {}{place}", operands.join(", "))
 }
 
+/// A number with a noun.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The kernels of a partitioned batch, with what engines say of them, and for each pair of neighbours why they are two.
 pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String {
     let price = price(batch, options);
@@ -172,9 +177,9 @@ pub fn explain(batch: &BatchRef<'_>, options: &Options, notes: &Notes) -> String
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{} kernels for {} operations; {} bytes instead of {} by cost model {}",
-            blocks.members.len(),
-            rules.facts.work,
+            "{} for {}; {} bytes instead of {} by cost model {}",
+            counted(blocks.members.len(), "kernel"),
+            counted(rules.facts.work, "operation"),
             total.0,
             total.1,
             options.cost.name

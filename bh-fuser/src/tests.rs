@@ -1,6 +1,6 @@
 //! Partitions of random programs: legal by the independent judge, equal to program order by simulation.
 
-use crate::explain::explain;
+use crate::explain::{counted, explain};
 use crate::notes::Notes;
 use crate::options::{ALGORITHMS, Algorithm, Options};
 use crate::simulate::{initial, run_blocks, run_in_order};
@@ -104,6 +104,15 @@ i1: v3 = add v2, v2
     let text = explain(&batch.as_ref(), &Options::default(), &Notes::default());
     let reason = "not fused with kernel 1: one reads b1 through a view that overlaps what the other writes";
     assert!(text.contains(reason), "{text}");
+    assert!(text.starts_with("2 kernels for 2 operations;"), "{text}");
+}
+
+#[test]
+fn numbers_have_their_nouns() {
+    assert_eq!(
+        [counted(0, "kernel"), counted(1, "kernel"), counted(2, "kernel")],
+        ["0 kernels", "1 kernel", "2 kernels"]
+    );
 }
 
 #[test]

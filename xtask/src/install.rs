@@ -91,8 +91,7 @@ fn pkg_config(libraries: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
          libdir=${{prefix}}/{libraries}\n\
-         includedir=${{prefix}}/include\n\
-         rustdir=${{prefix}}/share/bh/rust\n\n\
+         includedir=${{prefix}}/include\n\n\
          Name: bh\n\
          Description: Lazy, fused array programs on every core, GPU or cluster\n\
          Version: {VERSION}\n\

@@ -8,7 +8,7 @@ use std::path::Path;
 /// What a component in Rust may depend on.
 const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-kernel"];
 
-/// Installs `share/bh/engine-kit`, `share/bh/rust` and the contract that goes with them.
+/// Installs `share/bh/engine-kit`, `share/bh/rust` and the contract that goes with them, and names the second folder in `bh.pc`.
 pub fn install(prefix: &Path) -> Outcome {
     let share = prefix.join("share/bh");
     let kit = share.join("engine-kit");
@@ -22,6 +22,9 @@ pub fn install(prefix: &Path) -> Outcome {
     for document in ["api.md", "cpp.md", "cpp-reference.md", "engines.md", "guide.md", "keys.md", "opcodes.md"] {
         copy(&root().join("docs").join(document), &documents.join(document))?;
     }
+    let description = prefix.join("lib/pkgconfig/bh.pc");
+    let text = fs::read_to_string(&description)?;
+    fs::write(&description, format!("rustdir=${{pcfiledir}}/../../share/bh/rust\n{text}"))?;
     let rust = share.join("rust");
     for name in CRATES {
         copy_tree(&root().join(name).join("src"), &rust.join(name).join("src"))?;
