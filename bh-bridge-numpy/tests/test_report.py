@@ -189,3 +189,17 @@ console.log(said.map((part) => part.text).join("|"));
 def test_the_page_of_a_running_program_does_not_say_that_nothing_was_found():
     done = subprocess.run(["node", "-e", PAGE.read_text() + FINDINGS], capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "The doctor's findings follow when the program has ended.|Nothing found that slows the program down.\n", done.stderr
+
+
+TITLES = """
+const kernel = (...lines) => titleOf({ label: "sqrt, add", lines });
+const line = { place: "/home/a/main.py:2", text: "y = np.sqrt(x) + 1" };
+console.log([kernel(), kernel({ place: "main.c:4", text: null }), kernel(line), kernel(line, { place: "/home/a/main.py:3", text: "z = y * 2" })].join("|"));
+console.log([counted(1, "run"), counted(1200, "run")].join("|"));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
+def test_kernels_of_the_page_have_the_name_of_their_line():
+    done = subprocess.run(["node", "-e", PAGE.read_text() + TITLES], capture_output=True, text=True, timeout=LIMIT)
+    assert done.stdout == "sqrt, add|sqrt, add|main.py:2: y = np.sqrt(x) + 1|main.py:2: y = np.sqrt(x) + 1 and 1 more line\n1 run|1.20 K runs\n", done.stderr

@@ -8,6 +8,7 @@ function scaled(value, step, units) {
 }
 function amount(value) { return scaled(value, 1000, ["", "K", "M", "G", "T", "P"]); }
 function size(value) { return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]); }
+function counted(number, noun) { return `${amount(number)} ${noun}${number === 1 ? "" : "s"}`; }
 function time(seconds) {
   if (seconds === 0) return "0";
   if (seconds >= 1) return seconds.toFixed(2) + " s";
@@ -55,6 +56,14 @@ function showFindings(findings, running) {
   }
 }
 
+// A kernel by the first of its lines in the program; by its operations if the program has no source.
+function titleOf({ label, lines }) {
+  const [first, ...others] = lines.filter((line) => line.text);
+  if (!first) return label;
+  const more = others.length ? ` and ${counted(others.length, "more line")}` : "";
+  return `${first.place.split("/").pop()}: ${first.text}${more}`;
+}
+
 function showKernels(kernels) {
   if (kernels.length === 0) return empty("kernels", "No kernel ran.");
   const longest = kernels[0].seconds;
@@ -63,8 +72,8 @@ function showKernels(kernels) {
     bar.style.setProperty("--part", (100 * kernel.seconds) / longest + "%");
     const rate = kernel.bytes ? `, ${size(kernel.bytes / kernel.seconds)}/s` : "";
     const details = element("details", { id: "kernel-" + kernel.number }, element("summary", {},
-      element("span", { className: "name" }, kernel.label),
-      element("span", {}, `${time(kernel.seconds)}, ${kernel.count} times, ${amount(kernel.elements)} elements${rate}`), bar));
+      element("span", { className: "name" }, titleOf(kernel)),
+      element("span", {}, `${time(kernel.seconds)}, ${counted(kernel.count, "run")}, ${counted(kernel.elements, "element")}${rate}`), bar));
     const source = element("div", { className: "source" });
     for (const { place, text } of kernel.lines) source.append(element("span", {}, place), element("code", {}, text ?? ""));
     details.append(source, element("p", { className: "note" }, `Ran ${kernel.how || "on its engine"}. Operations: ${kernel.operations}.`));
@@ -81,11 +90,11 @@ function showPrograms(programs) {
 function showFusion({ batches, left_out }) {
   if (batches.length === 0) empty("fusion", "No batch was planned: each ran operation by operation.");
   batches.forEach(({ kernels, operations, text }, number) => {
-    const head = `Batch ${number + 1}: ${operations} operations in ${kernels} kernels`;
+    const head = `Batch ${number + 1}: ${counted(operations, "operation")} in ${counted(kernels, "kernel")}`;
     body("fusion").append(element("details", { open: number === 0 }, element("summary", {}, element("span", { className: "name" }, head)),
       element("pre", {}, text)));
   });
-  if (left_out) empty("fusion", `${left_out} smaller batches are left out.`);
+  if (left_out) empty("fusion", `Smaller batches that are left out: ${left_out}.`);
 }
 
 function showTransfers(transfers, ranks) {
