@@ -32,12 +32,26 @@ function table(heads, rows) {
     ...rows.map((row) => element("tr", {}, ...row.map(cell))))));
 }
 
+// The wall clock of rank 0 in parts, by the times that components count for themselves. Engines work while the program goes on, so
+// the program's own part is the least that it can be.
+function partsOf(counters, seconds) {
+  const planners = ["filter", "fuser", "node", "cluster"];
+  const parts = { recording: (counters["recorder.record_ns"] ?? 0) * 1e-9, planning: 0, engines: 0 };
+  for (const [name, value] of Object.entries(counters)) {
+    const component = name.match(/^([^.#]*)(#\d+)?\.own_ns$/);
+    if (component) parts[planners.includes(component[1]) ? "planning" : "engines"] += value * 1e-9;
+  }
+  const rest = Math.max(0, seconds - parts.recording - parts.planning - parts.engines);
+  return [...Object.entries(parts), ["program, Python", rest]];
+}
+
 function showHead(data) {
   const kernels = data.kernels.reduce((sum, kernel) => sum + kernel.count, 0);
   const operations = data.kernels.reduce((sum, kernel) => sum + kernel.count * kernel.operations.split(", ").length, 0);
   const peak = data.memory.reduce((most, level) => Math.max(most, level[2]), 0);
   const busy = data.kernels.reduce((sum, kernel) => sum + kernel.seconds, 0);
-  const figures = [["wall clock", time(data.seconds)], ["in kernels", time(busy)], ["kernels run", amount(kernels)],
+  const parts = partsOf(data.counters[0] ?? {}, data.seconds).map(([name, value]) => [name, time(value)]);
+  const figures = [["wall clock", time(data.seconds)], ...parts, ["in kernels", time(busy)], ["kernels run", amount(kernels)],
     ["operations", amount(operations)], ["most memory", size(peak)], ["ranks", data.counters.length]];
   document.getElementById("program").textContent = data.program;
   document.getElementById("figures").append(...figures.map(([name, value]) =>
