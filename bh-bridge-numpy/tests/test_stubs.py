@@ -150,3 +150,28 @@ def test_pyright_understands_them(tmp_path):
     if not found:
         pytest.skip("pyright cannot be fetched: " + said)
     judge(["pyright"], tmp_path, **os.environ)
+
+
+# Files of NumPy's own tests of its stubs that are about modules which bh has not, and `info`, which is another function.
+OTHERS = {"modules", "lib_utils"}
+
+
+def test_numpys_own_tests_of_stubs_find_nothing_more(tmp_path):
+    pytest.importorskip("mypy")
+    data = Path(numpy.__file__).parent / "typing/tests/data"
+    if not data.is_dir():
+        pytest.skip("this NumPy has no tests of its stubs")
+    found = []
+    for name in ("numpy", "bh"):
+        (tmp_path / name).mkdir()
+        for kind in ("pass", "fail", "reveal"):
+            for file in sorted((data / kind).glob("*.py*")):
+                if file.stem not in OTHERS:
+                    text = re.sub(r"^import numpy as np$", f"import {name} as np", file.read_text(), flags=re.M)
+                    (tmp_path / name / f"{kind}_{file.name}").write_text(text)
+        command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "--cache-dir", tmp_path / "cache", "."]
+        environment = {"PATH": "", "MYPYPATH": str(Path(bh.__file__).parents[1])}
+        said = subprocess.run(command, cwd=tmp_path / name, capture_output=True, text=True, timeout=LIMIT, env=environment)
+        assert "checked " in said.stdout, said.stderr
+        found.append(set(re.findall(r"^(.*:\d+): error", said.stdout, re.M)))
+    assert sorted(found[1] - found[0]) == []

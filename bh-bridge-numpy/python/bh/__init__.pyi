@@ -13,6 +13,7 @@ from numpy import (
     False_ as False_,
     ScalarType as ScalarType,
     True_ as True_,
+    __array_namespace_info__ as __array_namespace_info__,
     abs as abs,
     absolute as absolute,
     acos as acos,
@@ -511,6 +512,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _Axes: TypeAlias = int | None | Sequence[Any] | dict[str, Any]
 _Data: TypeAlias = ArrayLike | str | Iterable[Any] | Callable[[], Iterable[Any]]
 
+__all__: list[str]
 __version__: str
 __array_api_version__: str
 

@@ -26,6 +26,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _Axes: TypeAlias = int | None | Sequence[Any] | dict[str, Any]
 _Data: TypeAlias = ArrayLike | str | Iterable[Any] | Callable[[], Iterable[Any]]
 
+__all__: list[str]
 __version__: str
 __array_api_version__: str
 
@@ -135,6 +136,9 @@ from . import fft as fft, linalg as linalg, random as random
 # Names of NumPy that are other things here: parts of the package with stubs of their own, and `info`, which tells of bh.
 _ANOTHER = {"fft", "linalg", "random", "info"}
 
+# Modules within parts, by part, that programs name.
+_MODULES = {"random": ("bit_generator", "mtrand")}
+
 
 def _of_numpy(names, module):
     """The import of names whose types are those of a module of NumPy."""
@@ -143,7 +147,7 @@ def _of_numpy(names, module):
 
 def stubs():
     """The text of the stubs of the package."""
-    names = {name for name in FUNCTIONS if name in numpy.__all__ and name not in _ANOTHER} | {"ndarray", "ufunc"}
+    names = {name for name in FUNCTIONS if name in numpy.__all__ and name not in _ANOTHER} | {"ndarray", "ufunc", "__array_namespace_info__"}
     return "".join([_HEAD, _IMPORTS, _of_numpy(names, "numpy"), "\n", _OWN])
 
 
@@ -151,7 +155,7 @@ def part(name):
     """The text of the stubs of `fft`, `linalg` or `random`."""
     original = getattr(numpy, name)
     names = [one for one in original.__all__ if not isinstance(getattr(original, one), types.ModuleType)]
-    return _HEAD + _of_numpy(names, f"numpy.{name}")
+    return _HEAD + _of_numpy([*names, *_MODULES.get(name, ())], f"numpy.{name}")
 
 
 def files():
