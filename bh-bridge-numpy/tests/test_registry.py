@@ -215,7 +215,8 @@ def test_arrays_are_arguments_and_results_are_numpys(name):
             assert result is None and numpy.array_equal(numpy.asarray(target), reference) and numpy.asarray(target).any(), call
         elif "out" in used:
             assert result is arguments["out"], call
-    if not next(iter(given), "a").isdigit():
+    # Older versions of NumPy do not tell the names of some functions' parameters.
+    if not any(parameter.isdigit() for parameter in given):
         assert given == {*row.arrays.split(), *row.writes.split()} - UNSEEN.get(name, set()), name
 
 
@@ -295,7 +296,7 @@ def test_who_serves_natively():
         assert is_served == bool(row is not None and (row.native or row.by_numpy) and (row.method or name in METHODS)), name
 
 
-def test_methods():
+def test_methods_are_numpys():
     methods = {name for name in dir(numpy.ndarray) if not name.startswith("_") and callable(getattr(numpy.ndarray, name))}
     assert methods == {name for name, row in FUNCTIONS.items() if row.method} | set(METHODS)
     assert not {name for name, row in FUNCTIONS.items() if row.method} & set(METHODS)

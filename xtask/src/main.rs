@@ -21,6 +21,7 @@ mod picture;
 #[path = "../../bh-cli/src/progress.rs"]
 mod progress;
 mod python;
+mod pythons;
 mod soak;
 mod stage;
 mod test;
@@ -53,6 +54,7 @@ usage: cargo xtask COMMAND
   wheel [--out DIR]            build the Python package's wheel (into target/wheels); with --target aarch64, that for AArch64 Linux
   docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
+  pythons [--package DIR]      tests of the core on each Python that is installed, with each NumPy that has a wheel for it
   packaging                    check the recipes for conda, Spack and EasyBuild, and the citation
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
   numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list, --jobs N)
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Some("install") => install::run(rest),
         Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),
+        Some("pythons") => pythons::run_pairs(rest),
         Some("packaging") => python::packaging(rest),
         Some("libraries") => python::libraries(rest),
         Some("array-api") => python::array_api(rest),
