@@ -124,6 +124,17 @@ pub trait Driver: Send + Sync {
     /// Builds a program. The error says why, with the compiler's log.
     fn compile(&self, text: &str) -> std::result::Result<Arc<dyn Program>, String>;
 
+    /// Programs that are built at a time, whatever number of threads asks.
+    fn compilers(&self) -> usize {
+        1
+    }
+
+    /// Makes ready to build one more program at a time, which may take memory and a while; false if there are enough. Threads that build
+    /// ask for it when nothing waits for them.
+    fn add_compiler(&self) -> bool {
+        false
+    }
+
     /// A program from what [`Program::binary`] gave, in a process with the same [`Driver::identity`]; none if it cannot be used.
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn Program>>;
 

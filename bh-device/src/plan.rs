@@ -268,7 +268,8 @@ fn launches(
             (codes, scratch) = code::scatter(batch, *instr, target, variant).unwrap_or_default();
         }
         Lowered::Special(Special::Product(instr)) => {
-            codes = code::product(batch, *instr, target, variant, &mut scratch);
+            let libraries = pool.programs.driver().libraries();
+            codes = code::product(batch, *instr, target, variant, libraries, &mut scratch);
         }
         Lowered::Special(Special::Extension(instr)) => {
             codes = methods.codes(batch, *instr, target, variant, &mut scratch);

@@ -8,8 +8,7 @@ use bh_core::kernel_store::KernelStore;
 use bh_core::threads::without_signals;
 use bh_core::{Error, Host, Result};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// All kernels of an engine.
@@ -24,13 +23,18 @@ struct Shared {
     builders: usize,
     /// The most kernels of a program.
     together: usize,
-    later: Mutex<Later>,
+    beside: Mutex<Beside>,
+    /// A thread has built a program, or ends.
+    built: Condvar,
 }
+
+/// Kernels that become one program.
+type Group = Vec<Arc<Entry>>;
 
 /// The threads that build kernels beside the program.
 #[derive(Default)]
-struct Later {
-    waiting: VecDeque<Arc<Entry>>,
+struct Beside {
+    waiting: VecDeque<Group>,
     threads: Vec<JoinHandle<()>>,
     /// Threads that have not found that nothing waits any more.
     running: usize,
@@ -61,7 +65,8 @@ impl Programs {
                 known: Mutex::default(),
                 builders: settings.builders,
                 together: settings.together,
-                later: Mutex::default(),
+                beside: Mutex::default(),
+                built: Condvar::new(),
             }),
         }
     }
@@ -107,27 +112,39 @@ impl Programs {
 
     /// Builds what is not built yet: some in a program, programs side by side. Fails with the first failure.
     pub(crate) fn build(&self, entries: &[Arc<Entry>]) -> Result<()> {
+        self.begin(entries);
+        self.finish(entries)
+    }
+
+    /// Begins to build entries beside the program that [`Programs::finish`] will wait for, some in a program. Those on disk are there at
+    /// once.
+    pub(crate) fn begin(&self, entries: &[Arc<Entry>]) {
         let shared = &self.shared;
-        let missing: Vec<Arc<Entry>> = entries.iter().filter(|entry| !shared.compiler.load(entry)).cloned().collect();
-        let programs = missing.len().div_ceil(shared.together);
-        let groups: Vec<&[Arc<Entry>]> = missing.chunks(missing.len().div_ceil(programs.max(1)).max(1)).collect();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                shared.compiler.build(group);
-            }
-        };
-        match groups.len() {
-            0 => {}
-            1 => work(),
-            many => {
-                std::thread::scope(|scope| {
-                    for _ in 1..many.min(shared.builders) {
-                        // Whoever cannot be started leaves its work to the others.
-                        let _ = without_signals(|| std::thread::Builder::new().spawn_scoped(scope, work));
-                    }
-                    work();
-                });
+        let missing = entries.iter().filter(|entry| !shared.compiler.load(entry) && entry.begins()).cloned();
+        shared.put(missing.collect(), |waiting, group| waiting.push_front(group));
+    }
+
+    /// Builds entries beside the program, after those that a block waits for. Entries of which the building has begun are left out.
+    pub(crate) fn build_later<'a>(&self, entries: impl IntoIterator<Item = &'a Arc<Entry>>) {
+        let missing = entries.into_iter().filter(|entry| entry.begins()).cloned();
+        self.shared.put(missing.collect(), |waiting, group| waiting.push_back(group));
+    }
+
+    /// Waits until entries are built, and takes part in that. Fails with the first failure.
+    pub(crate) fn finish(&self, entries: &[Arc<Entry>]) -> Result<()> {
+        let shared = &self.shared;
+        for entry in entries {
+            let mut beside = shared.beside();
+            while !entry.is_done() {
+                let is_own = |group: &Group| group.iter().any(|other| Arc::ptr_eq(other, entry));
+                let own = beside.waiting.iter().position(is_own).and_then(|at| beside.waiting.remove(at));
+                if own.is_none() && beside.running > 0 {
+                    beside = shared.built.wait(beside).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                drop(beside);
+                shared.compiler.build(own.as_deref().unwrap_or(std::slice::from_ref(entry)));
+                beside = shared.beside();
             }
         }
         match entries.iter().find_map(|entry| entry.failure()) {
@@ -136,28 +153,9 @@ impl Programs {
         }
     }
 
-    /// Builds entries beside the program, but those for which that has begun.
-    pub(crate) fn build_later<'a>(&self, entries: impl IntoIterator<Item = &'a Arc<Entry>>) {
-        let shared = &self.shared;
-        let mut later = shared.later();
-        if later.closed {
-            return;
-        }
-        later.waiting.extend(entries.into_iter().filter(|entry| entry.begins()).cloned());
-        later.threads.retain(|thread| !thread.is_finished());
-        while later.running < later.waiting.len().div_ceil(shared.together).min(shared.builders) {
-            let own = shared.clone();
-            let builder = std::thread::Builder::new().name("bh-device-build".into());
-            // Without a thread the kernels stay as they are, which is only slower.
-            let Ok(thread) = without_signals(|| builder.spawn(move || own.build_waiting())) else { return };
-            later.running += 1;
-            later.threads.push(thread);
-        }
-    }
-
     /// Waits until all that is built beside the program is there.
     pub(crate) fn finish_building(&self) {
-        let threads = std::mem::take(&mut self.shared.later().threads);
+        let threads = std::mem::take(&mut self.shared.beside().threads);
         // A thread that panicked leaves its kernel as it was.
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
@@ -165,28 +163,105 @@ impl Programs {
     /// Waits for the threads that build, and lets no other begin: the driver's own data ends before that of this library
     /// when the process exits, and a compiler that still runs then would use it.
     pub(crate) fn close(&self) {
-        self.shared.later().closed = true;
+        self.shared.beside().closed = true;
         self.finish_building();
     }
 }
 
 impl Shared {
-    fn later(&self) -> MutexGuard<'_, Later> {
-        self.later.lock().unwrap_or_else(PoisonError::into_inner)
+    fn beside(&self) -> MutexGuard<'_, Beside> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Builds what waits, until nothing does.
-    fn build_waiting(&self) {
-        loop {
-            let mut later = self.later();
-            let count = if later.closed { 0 } else { later.waiting.len().min(self.together) };
-            if count == 0 {
-                later.running -= 1;
-                return;
-            }
-            let group: Vec<Arc<Entry>> = later.waiting.drain(..count).collect();
-            drop(later);
-            self.compiler.build(&group);
+    /// Has entries built beside the program; `put` puts programs into the line of those that wait.
+    fn put(self: &Arc<Shared>, entries: Vec<Arc<Entry>>, put: fn(&mut VecDeque<Group>, Group)) {
+        let mut beside = self.beside();
+        if entries.is_empty() || beside.closed {
+            return;
         }
+        shared_out(entries, self.together, self.compiler.driver().compilers())
+            .into_iter()
+            .for_each(|group| put(&mut beside.waiting, group));
+        beside.threads.retain(|thread| !thread.is_finished());
+        while beside.running < beside.waiting.len().min(self.builders) {
+            let own = self.clone();
+            let builder = std::thread::Builder::new().name("bh-device-build".into());
+            // Without a thread, the block that waits for a kernel builds it.
+            let Ok(thread) = without_signals(|| builder.spawn(move || own.build_waiting())) else { return };
+            beside.running += 1;
+            beside.threads.push(thread);
+        }
+    }
+
+    /// Builds what waits, until nothing does and there are enough compilers for the next time.
+    fn build_waiting(&self) {
+        let (end, mut is_enough) = (End(self), false);
+        loop {
+            let mut beside = self.beside();
+            let group = if beside.closed { None } else { beside.waiting.pop_front() };
+            if let Some(group) = group {
+                drop(beside);
+                self.compiler.build(&group);
+                self.built.notify_all();
+                continue;
+            }
+            if beside.closed || is_enough {
+                return end.now(beside);
+            }
+            drop(beside);
+            is_enough = !self.compiler.driver().add_compiler();
+        }
+    }
+}
+
+/// Ends a thread that builds, even if it panics, so that no block waits for it.
+struct End<'a>(&'a Shared);
+
+impl End<'_> {
+    /// Ends it while nobody puts more into the line.
+    fn now(self, mut beside: MutexGuard<'_, Beside>) {
+        beside.running -= 1;
+        self.0.built.notify_all();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        End(self.0).now(self.0.beside());
+    }
+}
+
+/// Entries in groups that become one program each, of at most `together`: for each of the compilers one, if there are enough entries. The
+/// longest texts, which take longest, come first, each to the group that has least.
+fn shared_out(mut entries: Vec<Arc<Entry>>, together: usize, compilers: usize) -> Vec<Group> {
+    let count = entries.len().div_ceil(together).max(compilers.min(entries.len()));
+    let mut groups: Vec<(usize, Group)> = vec![Default::default(); count];
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.text.len()));
+    for entry in entries {
+        let with_room = groups.iter_mut().filter(|(_, group)| group.len() < together);
+        if let Some((bytes, group)) = with_room.min_by_key(|(bytes, _)| *bytes) {
+            *bytes += entry.text.len();
+            group.push(entry);
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_shared_out_by_the_length_of_their_texts() {
+        let lengths = |lengths: &[usize], together, compilers| -> Vec<Vec<usize>> {
+            let entry = |&len: &usize| Arc::new(Entry::new("x".repeat(len), 0, len as u128));
+            let groups = shared_out(lengths.iter().map(entry).collect(), together, compilers);
+            groups.iter().map(|group| group.iter().map(|entry| entry.text.len()).collect()).collect()
+        };
+        assert_eq!(lengths(&[1, 2, 9, 3, 4], 8, 1), [[9, 4, 3, 2, 1]]);
+        assert_eq!(lengths(&[1, 2, 9, 3, 4], 8, 2), [vec![9, 1], vec![4, 3, 2]]);
+        assert_eq!(lengths(&[1, 2, 9, 3, 4], 2, 1), [vec![9], vec![4, 1], vec![3, 2]]);
+        assert_eq!(lengths(&[5, 6], 8, 4), [vec![6], vec![5]]);
     }
 }

@@ -311,9 +311,7 @@ impl Open {
             }
         }
         counters.lower.add(begin.elapsed().as_nanos() as u64);
-        // What cannot be built fails in its turn.
-        let built = pool.programs.build(&missing);
-        // Kernels that nobody waits for come after those that are waited for.
+        pool.programs.begin(&missing);
         pool.programs.build_later(&later);
         let mut left = runs;
         while let Some(run) = left.pop_front() {
@@ -329,10 +327,10 @@ impl Open {
             }
             let chained = plans.chained(run);
             let plan = plans.of(batch, run, pool, methods);
-            // Blocks of a chain that could not run are planned here.
+            // A block waits for its own kernels alone. Blocks of a chain that could not run are planned here.
             let built = match plan.in_pieces.is_none() && !plan.launches().ready() {
-                true => built.clone().and_then(|()| pool.programs.build(&plan.missing(settings))),
-                false => built.clone(),
+                true => pool.programs.build(&plan.missing(settings)),
+                false => Ok(()),
             };
             turn.launcher.watched = (plan.is_special() && tuner.measures(plan.name, plan.way)).then(Vec::new);
             let outcome = turn.run(plan, &built, chained);

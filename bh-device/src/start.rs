@@ -23,8 +23,6 @@ pub(crate) struct Launch {
 impl Launch {
     /// The launch of a kernel, which may have to be built yet, or of a library's task.
     pub(crate) fn new(mut code: Code, programs: &Programs) -> Launch {
-        let libraries = programs.driver().libraries();
-        code.library.take_if(|(task, _)| !libraries.is_some_and(|libraries| libraries.has(task.subject())));
         let entry = programs.entry(std::mem::take(&mut code.text), code.own);
         Launch { code, entry, numbers: None }
     }

@@ -9,7 +9,7 @@ pub mod passes;
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::planning::Level;
 use bh_bytecode::{Batch, BatchRef, Key, StructureKey};
-use bh_core::abi::{Prediction, kind, status};
+use bh_core::abi::{Capabilities, Prediction, kind, status};
 use bh_core::config::Row;
 use bh_core::keys::filter;
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
@@ -23,12 +23,17 @@ enum Step {
     Price,
 }
 
+/// Engines that take longer to start a kernel are devices, which start each by itself.
+const LOCK_STEP_SECONDS: f64 = 2e-6;
+
 /// The component.
 pub struct Filter {
     host: Host,
     child: Child,
     steps: Vec<Step>,
     options: Options,
+    /// Do the options know the engine below?
+    adapted: bool,
     /// Does the list only rewrite, so that a batch without effect may pass by unseen?
     silent: bool,
     structure: StructureKey,
@@ -65,6 +70,7 @@ unsafe impl Component for Filter {
         let silent = steps.iter().all(|step| matches!(step, Step::Rewrite { .. }));
         Ok(Filter {
             options: Options { reassociate, pieces_from, ..Options::default() },
+            adapted: false,
             silent,
             steps,
             child,
@@ -121,6 +127,7 @@ impl Filter {
             return below(&mut self.child, &known.unwrap_or(*batch), &[]);
         }
         self.misses.add(1);
+        self.adapt();
         copy_into(batch, &mut self.scratch);
         let (mut changed, mut by_value) = self.rewrite();
         while !self.announce_programs()? {
@@ -139,6 +146,15 @@ impl Filter {
         self.memory.keep_rewritten(&key, batch, &self.scratch, by_value);
         let rewritten = self.bases.of(batch, &self.scratch);
         below(&mut self.child, &rewritten, &[])
+    }
+
+    /// Learns what starting a kernel costs on the engine below, once.
+    fn adapt(&mut self) {
+        if !std::mem::replace(&mut self.adapted, true) {
+            let Capabilities { bandwidth, launch_seconds, .. } = self.child.capabilities();
+            let is_alone = launch_seconds > LOCK_STEP_SECONDS;
+            self.options.kernel_bytes = if is_alone { (bandwidth * launch_seconds).clamp(0.0, 1e12) as i64 } else { 0 };
+        }
     }
 
     /// Runs all steps over the scratch batch. Returns how many instructions they changed, and whether values of constants

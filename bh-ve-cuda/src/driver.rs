@@ -1,6 +1,6 @@
 //! A device of CUDA in use: its context and its stream, memory, programs, kernels and events.
 
-use crate::api::{Address, Context, NOT_READY, Rows};
+use crate::api::{Address, Context, Functions, NOT_READY, Rows};
 use crate::devices::{self, MEMORY_POOLS};
 use crate::language::{CUDA, FAST_OPTIONS, OPTIONS};
 use crate::libraries::Libraries;
@@ -116,13 +116,13 @@ impl Queue {
         let nvrtc = devices::compiler(functions)?;
         let too_old = || Error::new(status::DEVICE, format!("NVRTC makes no code for device '{}'", info.name));
         let form = nvrtc.form(devices::capability(functions, device)).ok_or_else(too_old)?;
-        let options = if options.fast_math { &FAST_OPTIONS[..] } else { &OPTIONS[..] };
+        let options = nvrtc.known(if options.fast_math { &FAST_OPTIONS[..] } else { &OPTIONS[..] });
         let libraries = Libraries::new(stream.clone(), nvrtc.version.0 as u32);
         Ok(Queue { info, stream, nvrtc, form, options, libraries })
     }
 
     /// Puts a command into the stream.
-    fn ask(&self, what: &str, call: impl FnOnce(&crate::api::Functions, Handle) -> c_int) -> Result<()> {
+    fn ask(&self, what: &str, call: impl FnOnce(&Functions, Handle) -> c_int) -> Result<()> {
         self.stream.context.call(what, |functions| call(functions, self.stream.handle))
     }
 
@@ -157,10 +157,8 @@ impl Driver for Queue {
     }
 
     fn identity(&self) -> String {
-        format!(
-            "{}\n{}\n{}\n{:?}\n{:?}",
-            self.info.name, self.info.platform, self.info.version, self.form, self.options
-        )
+        let DeviceInfo { name, platform, version, .. } = &self.info;
+        format!("{name}\n{platform}\n{version}\n{:?}\n{:?}", self.form, self.options)
     }
 
     fn shares_queue(&self) -> bool {
@@ -292,6 +290,14 @@ impl Driver for Queue {
         self.module(code).map_err(|error| error.text)
     }
 
+    fn compilers(&self) -> usize {
+        self.nvrtc.count()
+    }
+
+    fn add_compiler(&self) -> bool {
+        self.nvrtc.add()
+    }
+
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn driver::Program>> {
         self.module(binary.to_vec()).ok()
     }
@@ -376,11 +382,9 @@ impl driver::Event for Event {
     }
 
     fn is_done(&self) -> bool {
+        let context = &self.stream.context;
         // SAFETY: the event lives. What has failed is done, which the wait tells.
-        self.stream
-            .context
-            .enter()
-            .is_ok_and(|_entered| unsafe { (self.stream.context.functions.ask)(self.end) } != NOT_READY)
+        context.enter().is_ok_and(|_entered| unsafe { (context.functions.ask)(self.end) } != NOT_READY)
     }
 
     /// The device's clock begins with the stream. Milliseconds of single precision are exact enough between two events that are
@@ -391,10 +395,8 @@ impl driver::Event for Event {
         let between = |first: Handle, last: Handle| {
             let mut milliseconds = 0.0f32;
             // SAFETY: the events have times, and have come.
-            let told = self
-                .stream
-                .context
-                .call("asking for times", |it| unsafe { (it.elapsed)(&mut milliseconds, first, last) });
+            let elapsed = |it: &Functions| unsafe { (it.elapsed)(&mut milliseconds, first, last) };
+            let told = self.stream.context.call("asking for times", elapsed);
             told.ok().map(|()| (f64::from(milliseconds) * 1e6) as u64)
         };
         let start = between(origin.event, begin)?;

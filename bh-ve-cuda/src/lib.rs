@@ -2,6 +2,7 @@
 //! that nothing of CUDA is needed to build it.
 
 mod api;
+mod compilers;
 mod cublas;
 mod cufft;
 mod cusolver;

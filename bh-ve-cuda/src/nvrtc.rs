@@ -1,7 +1,11 @@
 //! NVRTC, NVIDIA's compiler as a library: from texts in CUDA C++ to machine code or PTX.
 
+use crate::compilers::{self, Compilers};
+use crate::language::BRIEF;
 use crate::library::{Handle, functions, open};
-use std::ffi::{CStr, CString, c_char, c_int};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -30,7 +34,9 @@ const VERSIONS: [u32; 2] = [13, 12];
 
 /// The compiler.
 pub struct Nvrtc {
-    functions: Functions,
+    compilers: Compilers<Functions>,
+    /// The file of which further compilers are copies.
+    place: Option<PathBuf>,
     /// Its version.
     pub version: (i32, i32),
     /// Where it was found.
@@ -53,10 +59,11 @@ impl Nvrtc {
     /// for once in a process.
     pub fn find(driver: u32) -> Result<&'static Nvrtc, &'static str> {
         static FOUND: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
-        FOUND.get_or_init(|| Nvrtc::load(driver)).as_ref().map_err(String::as_str)
+        FOUND.get_or_init(|| Nvrtc::load(driver, compilers::usual())).as_ref().map_err(String::as_str)
     }
 
-    fn load(driver: u32) -> Result<Nvrtc, String> {
+    /// The compiler, of which there may be `most`.
+    fn load(driver: u32, most: usize) -> Result<Nvrtc, String> {
         let versions: Vec<u32> = VERSIONS.into_iter().filter(|version| *version <= driver).collect();
         let Some((library, file)) = open("nvrtc", &versions) else {
             let newest = versions.first().unwrap_or(&VERSIONS[VERSIONS.len() - 1]);
@@ -77,7 +84,32 @@ impl Nvrtc {
         let mut architectures = vec![0; count.max(0) as usize];
         // SAFETY: there is room for as many numbers as it has.
         unsafe { (functions.architectures)(architectures.as_mut_ptr()) };
-        Ok(Nvrtc { functions, version: (major, minor), file, architectures })
+        let place = compilers::file_of(functions.version as *const c_void);
+        Ok(Nvrtc { compilers: Compilers::new(most, functions), place, version: (major, minor), file, architectures })
+    }
+
+    /// Programs that are compiled at a time.
+    pub fn count(&self) -> usize {
+        self.compilers.count()
+    }
+
+    /// Makes one more, if there are not enough; see [`bh_device::driver::Driver::add_compiler`].
+    pub fn add(&self) -> bool {
+        self.compilers.add(|| {
+            let file = self.place.as_ref()?;
+            // What the compiler loads by its name, which is found if it is there already: not from the place of a copy.
+            let (major, minor) = self.version;
+            let builtins = file.with_file_name(format!("libnvrtc-builtins.so.{major}.{minor}"));
+            // SAFETY: NVIDIA's libraries may be loaded at any time.
+            unsafe { Library::open(Some(&builtins), RTLD_NOW | RTLD_LOCAL) }.into_iter().for_each(std::mem::forget);
+            let library = compilers::copy(file)?;
+            // SAFETY: the library is NVRTC, and stays loaded.
+            let functions = unsafe { Functions::of(&library) };
+            std::mem::forget(library);
+            // A copy may lack what it needs. The first program also makes it ready.
+            let text = "extern \"C\" __global__ void bh() {}";
+            functions.ok().filter(|functions| run(functions, text, Form::Ptx(self.architectures[0]), &[]).is_ok())
+        })
     }
 
     /// What is made for a device of this compute capability: machine code if the compiler knows it, else PTX for the newest older
@@ -86,32 +118,42 @@ impl Nvrtc {
         form(&self.architectures, capability)
     }
 
+    /// Of these options, those that it knows.
+    pub fn known(&self, options: &'static [&'static str]) -> &'static [&'static str] {
+        let skip = self.version.0 < 13 && matches!(options, [BRIEF, ..]);
+        &options[usize::from(skip)..]
+    }
+
     /// Compiles a text. The error is the compiler's log.
     pub fn compile(&self, text: &str, form: Form, options: &[&str]) -> Result<Vec<u8>, String> {
-        let (architecture, size, read) = match form {
-            Form::Code(number) => {
-                (format!("--gpu-architecture=sm_{number}"), self.functions.code_size, self.functions.code)
-            }
-            Form::Ptx(number) => {
-                (format!("--gpu-architecture=compute_{number}"), self.functions.ptx_size, self.functions.ptx)
-            }
-        };
-        let program = Program::new(&self.functions, text)?;
-        let options: Vec<CString> =
-            [architecture.as_str()].iter().chain(options).filter_map(|option| CString::new(*option).ok()).collect();
-        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        // SAFETY: there are as many options, which live through the call.
-        let outcome = unsafe { (self.functions.compile)(program.handle, options.len() as c_int, options.as_ptr()) };
-        if outcome != 0 {
-            // SAFETY: they are a size and what has it.
-            let log = unsafe { program.read(self.functions.log_size, self.functions.log) }.unwrap_or_default();
-            let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
-            return Err(format!("status {outcome}: {}", log.trim()));
-        }
-        // SAFETY: they are a size and what has it.
-        let code = unsafe { program.read(size, read) };
-        code.filter(|code| !code.is_empty()).ok_or_else(|| "the compiler made no code".to_owned())
+        self.compilers.with(|functions| match options {
+            // A kernel of the user may need what the short form lacks.
+            [BRIEF, rest @ ..] => run(functions, text, form, options).or_else(|_| run(functions, text, form, rest)),
+            _ => run(functions, text, form, options),
+        })
     }
+}
+
+fn run(functions: &Functions, text: &str, form: Form, options: &[&str]) -> Result<Vec<u8>, String> {
+    let (architecture, size, read) = match form {
+        Form::Code(number) => (format!("--gpu-architecture=sm_{number}"), functions.code_size, functions.code),
+        Form::Ptx(number) => (format!("--gpu-architecture=compute_{number}"), functions.ptx_size, functions.ptx),
+    };
+    let program = Program::new(functions, text)?;
+    let options: Vec<CString> =
+        [architecture.as_str()].iter().chain(options).filter_map(|option| CString::new(*option).ok()).collect();
+    let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    // SAFETY: there are as many options, which live through the call.
+    let outcome = unsafe { (functions.compile)(program.handle, options.len() as c_int, options.as_ptr()) };
+    if outcome != 0 {
+        // SAFETY: they are a size and what has it.
+        let log = unsafe { program.read(functions.log_size, functions.log) }.unwrap_or_default();
+        let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
+        return Err(format!("status {outcome}: {}", log.trim()));
+    }
+    // SAFETY: they are a size and what has it.
+    let code = unsafe { program.read(size, read) };
+    code.filter(|code| !code.is_empty()).ok_or_else(|| "the compiler made no code".to_owned())
 }
 
 fn form(known: &[i32], (major, minor): (i32, i32)) -> Option<Form> {
@@ -181,5 +223,20 @@ mod tests {
         assert_eq!(form(&known, (12, 0)), Some(Form::Ptx(90)));
         assert_eq!(form(&known, (8, 6)), Some(Form::Ptx(80)));
         assert_eq!(form(&known, (7, 0)), None);
+    }
+
+    #[test]
+    fn compilers_side_by_side_make_the_same_code() {
+        // Without the compiler there is nothing to compare.
+        let Ok(nvrtc) = Nvrtc::load(u32::MAX, 3) else { return };
+        while nvrtc.add() {}
+        assert_eq!(nvrtc.count(), 3);
+        let text = "extern \"C\" __global__ void bh(double *a) { a[threadIdx.x] = sin(a[threadIdx.x]); }";
+        let compile = || nvrtc.compile(text, Form::Code(90), nvrtc.known(&crate::language::OPTIONS)).unwrap();
+        let codes: Vec<Vec<u8>> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..6).map(|_| scope.spawn(compile)).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(codes.iter().all(|code| *code == codes[0]));
     }
 }

@@ -176,9 +176,27 @@ pub(crate) struct Code {
     pub(crate) group: usize,
     /// The instructions (indices in the batch) that may note a failure, by the number that they note, and what that says.
     pub(crate) failing: Vec<(u32, Why)>,
-    /// The task that a library does instead of the kernel, and its memory. Of products there is a kernel, too; of other tasks, the text
-    /// is empty.
+    /// The task that a library does in the place of a kernel, and its memory; the text is empty then.
     pub(crate) library: Option<(Task, Vec<KernelMemory>)>,
+}
+
+impl Code {
+    /// A task for a library, with its buffers.
+    pub(crate) fn of_library(task: Task, places: Vec<KernelMemory>) -> Code {
+        Code {
+            text: String::new(),
+            own: 0,
+            places: Vec::new(),
+            constants: Vec::new(),
+            numbers: Vec::new(),
+            wide: true,
+            packed: false,
+            groups: 0,
+            group: 0,
+            failing: Vec::new(),
+            library: Some((task, places)),
+        }
+    }
 }
 
 /// What a noted number says.

@@ -3,7 +3,7 @@
 
 use super::tiles::{Into, tiles};
 use super::{Code, KernelMemory, Placement, Target, Variant, stage};
-use crate::driver::{MatrixPlace, MatrixProduct, Task};
+use crate::driver::{Libraries, MatrixPlace, MatrixProduct, Task};
 use bh_bytecode::contraction::{Loops, are_large};
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
@@ -17,10 +17,11 @@ const SMALL: i64 = 128;
 const PARTS: i64 = 512;
 const TERMS: i64 = 512;
 
-/// Rows, columns and inner elements of a product that a library computes, and its multiplications, at least: of fewer, a kernel takes
-/// no longer.
+/// Rows, columns and inner elements of a product that a library computes, and its multiplications, at least, and the pieces that its
+/// inner loop would be cut into, at most. bh's kernels compute the others.
 const LIBRARY_SIDE: i64 = 16;
 const LIBRARY_WORK: i64 = 1 << 20;
+const LIBRARY_PIECES: i64 = 8;
 
 /// A factor or the product as a matrix.
 #[derive(Clone, Copy)]
@@ -157,7 +158,7 @@ impl Product {
         let work = extents.iter().fold(stack.extent, |work, &extent| work.saturating_mul(extent));
         let known = matches!(self.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
         let is_large = extents.iter().all(|&extent| extent >= LIBRARY_SIDE) && work >= LIBRARY_WORK;
-        if !known || !is_large || self.pieces > 1 {
+        if !known || !is_large || self.pieces > LIBRARY_PIECES {
             return None;
         }
         let sides = [[rows, columns], [rows, inner], [inner, columns]];
@@ -233,12 +234,13 @@ pub(crate) fn is_product(batch: &BatchRef<'_>, instr: u32) -> bool {
     Product::of(batch, instr).is_some()
 }
 
-/// The kernels of a product that [`is_product`]; `scratch` gets the bytes of memory between them.
+/// The kernels of a product that [`is_product`], or its task for one of the libraries; `scratch` gets the bytes of memory between kernels.
 pub(crate) fn product(
     batch: &BatchRef<'_>,
     instr: u32,
     target: &Target,
     variant: Variant,
+    libraries: Option<&dyn Libraries>,
     scratch: &mut Vec<usize>,
 ) -> Vec<Code> {
     let Some(product) = Product::of(batch, instr).filter(|product| product.elements() > 0) else { return Vec::new() };
@@ -246,9 +248,14 @@ pub(crate) fn product(
     if inner == 0 || rows == 1 || columns == 1 {
         return stage::stage(&product.fold(), target, variant, scratch);
     }
+    if target.placements.has(Placement::Library)
+        && let (Some(libraries), Some((task, places))) = (libraries, product.for_library())
+        && libraries.has(task.subject())
+    {
+        return vec![Code::of_library(task, places)];
+    }
     let first = scratch.len() as u16;
     let mut codes = vec![tiles(&product, Into::Own { pieces: KernelMemory::Scratch(first) }, target, variant)];
-    codes[0].library = product.for_library().filter(|_| target.placements.has(Placement::Library));
     if product.pieces > 1 {
         scratch.push((product.elements() * product.pieces) as usize * product.dtype.size());
         codes.push(stage::joined(&product.fold(), product.pieces, target, variant, first));

@@ -134,7 +134,7 @@ fn a_product_through_local_memory() {
     let usual = Target { placements: Placements::ALL.without(Placement::Units), ..TARGET };
     let units = Target { placements: Placements::ALL, ..usual };
     for (name, target) in [("product", usual), ("product_by_units", units)] {
-        let codes = product(&program.0.as_ref(), 0, &target, Variant::Parameterised, &mut Vec::new());
+        let codes = product(&program.0.as_ref(), 0, &target, Variant::Parameterised, None, &mut Vec::new());
         let [code] = codes.as_slice() else { panic!("{} kernels", codes.len()) };
         golden(name, &format!("// {} groups of {}\n{}", code.groups, code.group, kernel_of(&code.text)));
     }

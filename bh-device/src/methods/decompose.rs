@@ -1,7 +1,7 @@
 //! Eigenvalues of Hermitian matrices and singular values, which a library of the device's maker computes. Kernels bring the matrix to
 //! memory between kernels, in columns, take the results from there, and note failures.
 
-use super::library::{code, is_finite, zero};
+use super::library::{is_finite, zero};
 use super::lines::Lines;
 use super::{Call, Kernels};
 use crate::code::{Code, KernelMemory, Variant, Why, Writer, note};
@@ -42,7 +42,7 @@ pub(super) fn eigh(call: &Call<'_, '_>) -> Option<Kernels> {
     let mut all = Around { call, dtype, codes: Vec::new() };
     let work = Place { memory: WORK, rows: n, turned: false };
     all.bring(&matrix, [n, n], work);
-    all.codes.push(code(task, vec![WORK, STATUS, ROOM, VALUES]));
+    all.codes.push(Code::of_library(task, vec![WORK, STATUS, ROOM, VALUES]));
     all.leave_values(&Lines::new(call.batch, operands[0])?);
     if outputs > 1 {
         all.leave(&Lines::new(call.batch, operands[1])?, [n, n], work);
@@ -65,7 +65,7 @@ pub(super) fn svd(call: &Call<'_, '_>) -> Option<Kernels> {
     let turned = columns > rows;
     let mut all = Around { call, dtype, codes: Vec::new() };
     all.bring(&matrix, [rows, columns], Place { memory: WORK, rows: long, turned });
-    all.codes.push(code(task, vec![WORK, STATUS, ROOM, VALUES, LEFT, RIGHT]));
+    all.codes.push(Code::of_library(task, vec![WORK, STATUS, ROOM, VALUES, LEFT, RIGHT]));
     all.leave_values(&lines(usize::from(outputs > 1))?);
     if outputs > 1 {
         // With a = uᵀ of the transpose's, the factors change places.

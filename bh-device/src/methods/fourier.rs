@@ -5,7 +5,6 @@
 pub(super) mod real;
 mod registers;
 
-use super::library::code;
 use super::lines::Lines;
 use super::{Call, Kernels};
 use crate::code::{Code, KernelMemory, Variant, Writer, is_wide};
@@ -170,7 +169,7 @@ impl<'a, 'b, 'c> Plan<'a, 'b, 'c> {
 
     /// Gives the lines to a library, which asks for the bytes of its work space.
     fn library(&mut self, (task, room): (Task, usize), to: &Lines, from: &Lines) {
-        self.codes.push(code(task, vec![to.memory, from.memory, ROOTS]));
+        self.codes.push(Code::of_library(task, vec![to.memory, from.memory, ROOTS]));
         self.scratch[0] = room;
     }
 

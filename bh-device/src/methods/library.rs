@@ -3,7 +3,6 @@
 
 use super::Call;
 use super::lines::Lines;
-use crate::code::{Code, KernelMemory};
 use crate::driver::{Direction, Factors, Subject, Task, Transforms};
 use bh_bytecode::{BatchRef, DType};
 
@@ -37,23 +36,6 @@ pub(super) fn task(batch: &BatchRef<'_>, instr: u32, name: &str) -> Option<Task>
     let (rows, columns) = if is_turned { (columns, rows) } else { (rows, columns) };
     let dtype = batch.dtype(operands[outputs])?;
     (rows > 0 && columns > 0).then_some(Task::Factors { dtype, rows, columns, of })
-}
-
-/// The task in the place of a kernel, with its buffers.
-pub(super) fn code(task: Task, places: Vec<KernelMemory>) -> Code {
-    Code {
-        text: String::new(),
-        own: 0,
-        places: Vec::new(),
-        constants: Vec::new(),
-        numbers: Vec::new(),
-        wide: true,
-        packed: false,
-        groups: 0,
-        group: 0,
-        failing: Vec::new(),
-        library: Some((task, places)),
-    }
 }
 
 impl Call<'_, '_> {

@@ -2,7 +2,7 @@
 //! triangles that are solved for all that lies beside or below a block, and products of matrices for the rest; or by a library. The
 //! matrix lies in columns in memory between kernels.
 
-use super::library::{code, zero};
+use super::library::zero;
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
@@ -185,7 +185,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     fn by_library(&mut self, more: &[KernelMemory]) -> bool {
         let Some((task, room)) = self.call.task() else { return false };
         self.room = Some(room);
-        self.codes.push(code(task, [&[WORK, STATUS, ROOM], more].concat()));
+        self.codes.push(Code::of_library(task, [&[WORK, STATUS, ROOM], more].concat()));
         true
     }
 

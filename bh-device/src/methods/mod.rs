@@ -140,7 +140,7 @@ const FEW: i64 = 16;
 fn product(call: &Call<'_, '_>) -> Option<Kernels> {
     let mut scratch = Vec::new();
     let fits = code::is_product(call.batch, call.instr);
-    fits.then(|| code::product(call.batch, call.instr, call.target, call.variant, &mut scratch))
+    fits.then(|| code::product(call.batch, call.instr, call.target, call.variant, call.libraries, &mut scratch))
         .map(|all| (all, scratch))
 }
 
@@ -154,7 +154,7 @@ impl Call<'_, '_> {
 impl Methods {
     /// Those of a device; `wanted`: others than products, too.
     pub(crate) fn new(wanted: bool, placements: Placements, driver: Arc<dyn Driver>) -> Methods {
-        let by_libraries = wanted && placements.has(Placement::Library);
+        let by_libraries = placements.has(Placement::Library);
         Methods { wanted, by_libraries, driver, user: Vec::new(), elsewhere: Vec::new(), known: Vec::new() }
     }
 

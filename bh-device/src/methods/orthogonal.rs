@@ -2,7 +2,7 @@
 //! A group makes the reflections of a block, and what they do together is done to the other columns, some by each group. The matrix
 //! lies in columns in memory between kernels; below its diagonal it holds the reflections.
 
-use super::library::{code, zero};
+use super::library::zero;
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
@@ -47,7 +47,7 @@ pub(super) fn qr(call: &Call<'_, '_>) -> Option<Kernels> {
     let bytes = |elements: i64| elements as usize * dtype.size();
     let mut scratch = vec![bytes(rows * columns), 0, bytes(rows * wide)];
     if let Some((task, room)) = call.task() {
-        all.codes.push(code(task, vec![WORK, STATUS, ROOM, JOINED, ORTHONORMAL]));
+        all.codes.push(Code::of_library(task, vec![WORK, STATUS, ROOM, JOINED, ORTHONORMAL]));
         scratch[1] = bytes(rows.min(columns));
         scratch.extend([size_of::<i32>(), room]);
     } else {

@@ -43,7 +43,7 @@ pub(super) fn select(call: &Call<'_, '_>, to: &Lines, from: &Lines) -> Option<Ke
     let passes = rank.bits() / BITS;
     let mut codes = vec![select.begin()];
     for pass in 0..passes {
-        codes.extend([select.count(pass), select.choose(pass, pass + 1 == passes)]);
+        codes.extend([select.count(rank.bits() - BITS * (pass + 1)), select.choose(pass + 1 == passes)]);
     }
     let all = (count * select.positions.len() as i64) as usize;
     Some((codes, vec![all * DIGITS as usize * 4, all * rank.key().size(), all * 4]))
@@ -159,22 +159,22 @@ impl Select<'_, '_, '_> {
         )
     }
 
-    /// Counts the elements that agree with the digits found, by their next digit: each group in local memory first.
-    fn count(&self, pass: u32) -> Code {
+    /// Counts the elements that agree with the digits found, by their next digit, which `shift` less significant bits follow: each group
+    /// in local memory first. All passes have one text.
+    fn count(&self, shift: u32) -> Code {
         let mut writer = self.writer();
         let (index, group, found) = (writer.index(), self.group, self.found());
         let counts = writer.buffer(COUNTS, DType::U32, true);
         let (shares, len) = (writer.numbers.text(self.shares), writer.numbers.text(self.from.len));
         let (begin, element) =
             (self.from.begin(&mut writer, "line", "from"), self.from.element(&mut writer, "from", "at", false));
-        let (known, shift) = (self.known(&mut writer, false), self.rank.bits() - BITS * (pass + 1));
-        let agrees = if pass == 0 { String::new() } else { format!(" && key >> {} == known[f]", shift + BITS) };
+        let (known, shift) = (self.known(&mut writer, false), writer.numbers.text(i64::from(shift)));
         let body = format!(
             "BH_LOCAL uint own[{all}];\nconst int item = BH_ITEM;\nconst {index} line = BH_GROUP / {shares};\n{known}\
              for (int e = item; e < {all}; e += {group}) own[e] = 0;\nBH_BARRIER;\n{begin}\
              for ({index} at = BH_GROUP % {shares} * {group} + item; at < {len}; at += {shares} * {group}) {{\n{rank}\
              const int digit = (int)(key >> {shift} & {last});\n#pragma unroll\nfor (int f = 0; f < {found}; f++) {{\n\
-             if (same[f] == f{agrees}) BH_ATOMIC_ADD(own + f * {DIGITS} + digit, 1U);\n}}\n}}\nBH_BARRIER;\n\
+             if (same[f] == f && key >> {shift} >> {BITS} == known[f]) BH_ATOMIC_ADD(own + f * {DIGITS} + digit, 1U);\n}}\n}}\nBH_BARRIER;\n\
              for (int e = item; e < {all}; e += {group}) {{\n\
              if (own[e] > 0) BH_ATOMIC_ADD({counts} + line * {all} + e, own[e]);\n}}\n",
             all = found * DIGITS,
@@ -185,7 +185,7 @@ impl Select<'_, '_, '_> {
     }
 
     /// Finds the next digit of each element of a line by the counts, which begin anew; the last one writes the elements.
-    fn choose(&self, pass: u32, last: bool) -> Code {
+    fn choose(&self, last: bool) -> Code {
         let mut writer = self.writer();
         let (index, group, found, name) = (writer.index(), self.group, self.found(), self.key_name());
         let (counts, places) = (writer.buffer(COUNTS, DType::U32, true), writer.buffer(PLACES, DType::U32, true));
@@ -193,7 +193,6 @@ impl Select<'_, '_, '_> {
         let keys = writer.buffer(KEYS, self.rank.key(), true);
         let each = DIGITS / group.min(DIGITS);
         let end = if last { self.store(&mut writer) } else { String::new() };
-        let before = if pass == 0 { String::from("0") } else { format!("known[f] << {BITS}") };
         let body = format!(
             "BH_LOCAL uint sums[{group}];\nconst int item = BH_ITEM;\nconst {index} line = BH_GROUP;\n{known}BH_BARRIER_ALL;\n\
              #pragma unroll\nfor (int f = 0; f < {found}; f++) {{\nconst uint wanted = {places}[line * {found} + f];\n\
@@ -202,7 +201,7 @@ impl Select<'_, '_, '_> {
              for (int s = 1; s < {group}; s <<= 1) {{\nif (item >= s) sum += sums[item - s];\nBH_BARRIER;\nsums[item] = sum;\nBH_BARRIER;\n}}\n\
              uint before = sum - own;\nif (before <= wanted && wanted < sum) {{\nint d = 0;\n\
              while (before + {counts}[first + d] <= wanted) before += {counts}[first + d++];\n\
-             const {name} key = ({name})({before}) | ({name})(item * {each} + d);\n{keys}[line * {found} + f] = key;\n\
+             const {name} key = ({name})(known[f] << {BITS}) | ({name})(item * {each} + d);\n{keys}[line * {found} + f] = key;\n\
              {places}[line * {found} + f] = wanted - before;\n{end}}}\nBH_BARRIER_ALL;\n}}\n\
              for (int e = item; e < {all}; e += {group}) {counts}[line * {all} + e] = 0;\n",
             all = found * DIGITS

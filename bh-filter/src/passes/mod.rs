@@ -23,6 +23,9 @@ pub struct Options {
     pub reassociate: bool,
     /// Operations on fewer elements are not cut where arrays in pieces are.
     pub pieces_from: i64,
+    /// Bytes that memory moves while a kernel starts, on engines that start each kernel by itself; 0 on those that run chains of kernels in
+    /// lock-step, row by row.
+    pub kernel_bytes: i64,
     /// Scalar programs that passes made.
     pub programs: Made,
 }

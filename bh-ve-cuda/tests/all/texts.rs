@@ -185,10 +185,18 @@ impl Driver for Compiler {
     }
 
     fn compile(&self, text: &str) -> std::result::Result<Arc<dyn Program>, String> {
-        let ptx = self.nvrtc.compile(text, Form::Ptx(90), &OPTIONS);
+        let ptx = self.nvrtc.compile(text, Form::Ptx(90), self.nvrtc.known(&OPTIONS));
         let ptx = ptx.inspect_err(|why| REFUSED.lock().unwrap().push(format!("{why}\n{text}")))?;
         COMPILED.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(Ptx(String::from_utf8_lossy(&ptx).into_owned())))
+    }
+
+    fn compilers(&self) -> usize {
+        self.nvrtc.count()
+    }
+
+    fn add_compiler(&self) -> bool {
+        self.nvrtc.add()
     }
 
     fn load(&self, _: &[u8]) -> Option<Arc<dyn Program>> {

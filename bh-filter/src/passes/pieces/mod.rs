@@ -31,7 +31,7 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
         return 0;
     }
     let mut clusters = clusters::find(batch);
-    let worth = Worth::new(batch, &mut clusters, options.pieces_from);
+    let worth = Worth::new(batch, &mut clusters, options);
     let mut losses = None;
     let split = |cluster: Cluster| {
         let cuts = worth.cuts(&cluster, &mut losses)?;

@@ -4,6 +4,7 @@ use super::clusters::{Cluster, Member};
 use super::sources::{Cut, MOST, Moved, Source, boxes, copied, corners, ends};
 use crate::analysis::{base_of, output_type};
 use crate::losses::Losses;
+use crate::passes::Options;
 use bh_bytecode::{Batch, DType, Kind, Opcode, Operand, base_flags};
 use std::collections::BTreeSet;
 
@@ -35,22 +36,26 @@ pub struct Worth<'a> {
     /// The sources that are read so.
     sources: BTreeSet<u32>,
     least: i64,
+    kernel_bytes: i64,
     /// Is every cluster cut that can be?
     any: bool,
 }
 
 impl<'a> Worth<'a> {
     /// Surveys the clusters of a batch, and drops the cuts of operands that are better read from the base. Cutting a cluster takes
-    /// at least `least` elements, and `least` bytes saved for each added instruction: about what memory moves, in some runs of
-    /// the batch, in the time that planning an instruction takes. With 1 or less, every cluster that can be cut is cut.
-    pub fn new(batch: &'a Batch, clusters: &mut [Cluster], least: i64) -> Worth<'a> {
+    /// at least `pieces_from` elements, this number of bytes saved for each added instruction (memory moves about that in some runs of
+    /// the batch while an instruction is planned), and `kernel_bytes` for each box but one, which may be a kernel of its own.
+    /// With a `pieces_from` of 1 or less, every cluster that can be cut is cut.
+    pub fn new(batch: &'a Batch, clusters: &mut [Cluster], options: &Options) -> Worth<'a> {
+        let &Options { pieces_from: least, kernel_bytes, .. } = options;
         let mut cluster_of = vec![None; batch.instrs.len()];
         for (number, cluster) in clusters.iter().enumerate() {
             cluster.members.iter().for_each(|member| cluster_of[member.at as usize] = Some(number));
         }
         let forwarded = vec![0; batch.bases.len()];
         let sources = BTreeSet::new();
-        let mut worth = Worth { batch, lives: lives(batch), cluster_of, forwarded, sources, least, any: least <= 1 };
+        let (lives, any) = (lives(batch), least <= 1);
+        let mut worth = Worth { batch, lives, cluster_of, forwarded, sources, least, kernel_bytes, any };
         for member in clusters.iter_mut().flat_map(|cluster| &mut cluster.members) {
             let instr = &batch.instrs[member.at as usize];
             for (place, &operand) in instr.operands().iter().enumerate() {
@@ -148,7 +153,9 @@ impl<'a> Worth<'a> {
         let added = (count as i64 - 1).saturating_mul(cluster.members.len() as i64);
         let pays = elements >= (self.least / SHARE).saturating_mul(count as i64)
             && saved >= added.saturating_mul(self.least)
-            && (cuts.iter().zip(shape).find(|(_, extent)| **extent > 1).is_none_or(|(cuts, _)| cuts.is_empty())
+            && saved >= (count as i64 - 1).saturating_mul(self.kernel_bytes)
+            && (self.kernel_bytes > 0
+                || cuts.iter().zip(shape).find(|(_, extent)| **extent > 1).is_none_or(|(cuts, _)| cuts.is_empty())
                 || cluster.members.iter().any(|member| self.reads_afar(member)));
         let fits = (1..=MOST).contains(&count) && added <= MOST_ADDED && (pays || self.any);
         let losses = losses.get_or_insert_with(|| Losses::of(self.batch));
@@ -157,8 +164,8 @@ impl<'a> Worth<'a> {
         (is_cut && fits && cluster.members.iter().all(holds)).then_some(cuts)
     }
 
-    /// Are neighbours in an operand of a member far from each other in its sources? Where they are not, an engine runs the copies,
-    /// what made their sources and what reads them in lock-step, row by row.
+    /// Are neighbours in an operand of a member far from each other in its sources? Where they are not, engines that run chains of
+    /// kernels in lock-step take the copies, what made their sources and what reads them row by row.
     fn reads_afar(&self, member: &Member) -> bool {
         let operands = self.batch.instrs[member.at as usize].operands();
         operands.iter().zip(&member.cuts).any(|(operand, cut)| {
