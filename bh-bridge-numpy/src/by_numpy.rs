@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::call::Served;
 use crate::context::{self, Shared};
 use crate::create::copy_into;
-use crate::layout::lies_as_in_c;
+use crate::layout::is_ordered_as_in_c;
 use crate::numpy_api::{HostArray, Order, new_array};
 use crate::numpy_types::scalar_type;
 use crate::scalar::{asked_by_program, numpy_scalar};
@@ -202,13 +202,13 @@ fn holds_numbers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// A copy of an array of at most `most` elements, as one of NumPy. `None` if its data is not at hand, or its dimensions lie in another
-/// order than in C or in Fortran.
+/// A copy of an array of at most `most` elements, as one of NumPy. `None` if its data is not computed yet, or the
+/// order of its dimensions in memory is neither C's nor Fortran's.
 fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this) = (array.py(), array.get());
     let in_fortran = this.is_in_fortran();
     if !is_plain(this)
-        || !in_fortran && !lies_as_in_c(&this.view)
+        || !in_fortran && !is_ordered_as_in_c(&this.view)
         || this.view.is_empty()
         || this.len() > most.min(MOST)
     {

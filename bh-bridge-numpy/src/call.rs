@@ -44,7 +44,7 @@ impl<'a, 'py> Call<'a, 'py> {
         array.cast_exact::<Array>().ok().filter(|array| is_plain(array.get()))
     }
 
-    /// The arguments of a fold: what is folded, along which axes, and whether these stay; `None` if there are others.
+    /// The arguments of a fold: the array, the axes, and whether these stay; `None` if there are others.
     pub fn fold(&self) -> Option<(&'a Bound<'py, PyAny>, Given<'py>, Given<'py>)> {
         let (arguments, py) = (&self.arguments, self.py());
         let (object, axis) = match arguments.unnamed() {

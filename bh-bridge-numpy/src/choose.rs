@@ -272,6 +272,10 @@ pub fn select(
         // Numbers of Python give way to the array's type, where that holds them.
         (Operand::Array(x), Operand::Number(_)) if gives_way(y_code, x.dtype) => x.dtype,
         (Operand::Number(_), Operand::Array(y)) if gives_way(x_code, y.dtype) => y.dtype,
+        (Operand::Number(_), Operand::Number(_)) => match common_type(x_code, y_code) {
+            Some(dtype) => dtype,
+            None => return Ok(None),
+        },
         _ => return Ok(None),
     };
     let Some(order) = Order::of(&[Some(mask), x.array(), y.array()]) else {
@@ -292,6 +296,9 @@ fn select_plain(py: Python<'_>, mask: &Array, [x, y]: [&Operand<'_>; 2], dtype: 
     };
     if let Some(made) = select_at_hand(mask, [x, y], dtype) {
         return Ok(Some(made));
+    }
+    if x.array().or(y.array()).is_none() {
+        return Ok(None);
     }
     let (Some(first), Some(second)) = (input(x), input(y)) else { return Ok(None) };
     let inputs = [Input::Array(mask.id()), first, second];
@@ -334,6 +341,16 @@ fn select_at_hand(mask: &Array, values: [&Operand<'_>; 2], dtype: DType) -> Opti
     let id = mask.context.recorder.make_at_hand(Opcode::Where, dtype, &inputs, mask.view.shape())?;
     let view = contiguous(mask.view.shape()).ok()?;
     Some(Array::new(mask.context, id, dtype, view))
+}
+
+/// The type of a choice between two numbers with these codes.
+fn common_type(x: u8, y: u8) -> Option<DType> {
+    use crate::operand::code::{FLOAT, INT};
+    match (x, y) {
+        (INT, INT) => Some(DType::I64),
+        (FLOAT | INT, FLOAT | INT) => Some(DType::F64),
+        _ => DType::from_code(x).filter(|_| x == y),
+    }
 }
 
 /// Does a number of this code take an array's type?

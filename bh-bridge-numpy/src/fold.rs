@@ -119,11 +119,11 @@ const IDENTITY: u64 = 1 << 62;
 const UNSERVED: u64 = 1;
 
 /// An entry as Python returns it: the opcode's name, the type that arrays are converted to, and whether no elements have a value.
-pub type Told = (String, u8, bool);
+pub type Description = (String, u8, bool);
 
 impl Folds {
     /// The bits of an entry.
-    fn pack((opcode, fold_type, identity): Told) -> PyResult<u64> {
+    fn pack((opcode, fold_type, identity): Description) -> PyResult<u64> {
         let wrong = || PyValueError::new_err("no such opcode or type");
         let opcode = Opcode::from_name(&opcode).filter(|opcode| opcode.kind() == Kind::Reduction).ok_or_else(wrong)?;
         let dtype = DType::from_code(fold_type).ok_or_else(wrong)?;
@@ -138,7 +138,7 @@ impl Folds {
         array: &Array,
         axis: &Given<'_>,
         keep: &Given<'_>,
-        learn: impl FnOnce(DType) -> PyResult<Option<Told>>,
+        learn: impl FnOnce(DType) -> PyResult<Option<Description>>,
     ) -> PyResult<Option<(Array, u16)>> {
         let (Some(axes), Some(keep)) = (axis.axes(array.view.rank()), keep.flag(false)) else { return Ok(None) };
         let none = || array.view.shape().iter().enumerate().any(|(axis, extent)| axes >> axis & 1 == 1 && *extent == 0);

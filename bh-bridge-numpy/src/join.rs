@@ -2,8 +2,8 @@
 
 use crate::array::Array;
 use crate::call::{Call, Served};
+use crate::layout::is_ordered_as_in_c;
 use crate::layout::is_plain as in_order_of_c;
-use crate::layout::lies_as_in_c;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, copy_elements, hand_for, is_plain, sized};
 use crate::text::intern;
@@ -137,11 +137,11 @@ fn boxes(from: &View, to: &View, distances: &[i64]) -> Vec<Moved> {
     all
 }
 
-/// Elements moved by whole numbers along dimensions; what leaves at one end enters at the other.
+/// Elements moved by whole numbers along dimensions; those that leave at one end enter at the other.
 pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let rolled = || {
         let (array, distances) = moved(call)?;
-        if array.is_scalar() || !is_plain(array) || !lies_as_in_c(&array.view) {
+        if array.is_scalar() || !is_plain(array) || !is_ordered_as_in_c(&array.view) {
             return None;
         }
         // A roll of many elements may be part of a chain.

@@ -44,7 +44,7 @@ pub fn is_plain(view: &View) -> bool {
 
 /// Are the dimensions of an array in C's order in memory, with gaps or without? NumPy's functions then
 /// give results C's order, of the array as of a copy.
-pub fn lies_as_in_c(view: &View) -> bool {
+pub fn is_ordered_as_in_c(view: &View) -> bool {
     let several = view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent > 1);
     view.rank() < 2 || several.map(|(_, stride)| *stride).is_sorted_by(|outer, inner| outer > inner && *inner > 0)
 }

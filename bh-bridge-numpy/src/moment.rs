@@ -4,9 +4,11 @@ use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::fold::Given;
 use crate::number::{Moments, moments};
+use crate::record::cast_in_order;
 use crate::scalar::give;
 use crate::strided::is_plain;
 use crate::text::intern;
+use bh_bytecode::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
@@ -26,13 +28,13 @@ fn mean_along<'py>(
 
 /// The mean of squared distances from the mean. `None` for calls that Python serves.
 fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Option<Array>> {
-    let (py, Some((array, axis, keepdims))) = (call.py(), floats(call)) else { return Ok(None) };
+    let (py, Some((array, axis, keepdims))) = (call.py(), floats(call)?) else { return Ok(None) };
     if array.get().dtype.is_complex() || array.get().view.stride().iter().any(|&stride| stride < 0) {
         return Ok(None);
     }
     let new = |result: Option<Array>| result.map(|result| Bound::new(py, result)).transpose();
     let stays = Given::new(PyBool::new(py, true).to_owned().into_any());
-    let Some(center) = new(mean_along(array, &axis, &stays, functions)?)? else { return Ok(None) };
+    let Some(center) = new(mean_along(&array, &axis, &stays, functions)?)? else { return Ok(None) };
     let distance = new(functions.subtract.call(py, [array.as_any(), center.as_any()])?)?;
     let Some(distance) = distance else { return Ok(None) };
     let square = new(functions.multiply.call(py, [distance.as_any(); 2])?)?;
@@ -41,50 +43,42 @@ fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Opti
 
 /// The sum of all elements, or along `axis`, divided by their number.
 pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((array, axis, keepdims)) = floats(call) else { return Ok(None) };
-    let mean = mean_along(array, &axis, &keepdims, &moments()?)?;
+    let Some((array, axis, keepdims)) = floats(call)? else { return Ok(None) };
+    let mean = mean_along(&array, &axis, &keepdims, &moments()?)?;
     mean.map(|mean| give(call.py(), mean)).transpose()
 }
 
 /// The root of the sum of the squares of all real elements, or along `axis`, by the call's universal function.
 pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let (py, functions) = (call.py(), moments()?);
-    let arguments = call.arguments;
-    let axis = match (arguments.unnamed().len(), arguments.named()) {
-        (1, 0) => Some(py.None().into_bound(py)),
-        (1, 1) => arguments.get(intern!(py, "axis")).filter(|axis| axis.is_exact_instance_of::<PyInt>()).cloned(),
-        _ => None,
-    };
-    let (Some(axis), Some(sqrt)) = (axis, call.ufunc) else { return Ok(None) };
-    let Some(given) = arguments.unnamed().first().and_then(|array| array.bind(py).cast_exact::<Array>().ok()) else {
-        return Ok(None);
-    };
-    let array = given.get();
-    if !is_plain(array)
-        || !array.dtype.is_float()
-        || array.view.is_empty()
-        || array.is_scalar()
-        || array.view.rank() == 0
-    {
+    let is_one = |axis: &Bound<'_, PyAny>| axis.is_none() || axis.is_exact_instance_of::<PyInt>();
+    let fits = call.arguments.unnamed().len() == 1 && call.arguments.get(intern!(py, "axis")).is_none_or(is_one);
+    let Some(sqrt) = call.ufunc.filter(|_| fits) else { return Ok(None) };
+    let Some((array, axis, keepdims)) = floats(call)? else { return Ok(None) };
+    if array.get().dtype.is_complex() {
         return Ok(None);
     }
-    let Some(squares) = functions.multiply.call(py, [given.as_any(); 2])? else { return Ok(None) };
-    let Some(total) = functions.add.folded(py, &squares, &Given::new(axis), &Given::default())? else {
-        return Ok(None);
-    };
+    let Some(squares) = functions.multiply.call(py, [array.as_any(); 2])? else { return Ok(None) };
+    let Some(total) = functions.add.folded(py, &squares, &axis, &keepdims)? else { return Ok(None) };
     let total = Bound::new(py, total)?;
     let root = sqrt.call(py, [total.as_any()])?;
     root.map(|root| give(py, root)).transpose()
 }
 
-/// The arguments of a fold of floating-point numbers; `None` for calls that Python serves.
-fn floats<'a, 'py: 'a>(call: &Call<'a, 'py>) -> Option<(&'a Bound<'py, Array>, Given<'py>, Given<'py>)> {
-    let (array, axis, keepdims) = call.fold()?;
-    let array = array.cast_exact::<Array>().ok()?;
+/// The arguments of a fold: floating-point numbers, or others as those, the axes, and whether these stay. `None` for calls that Python
+/// serves.
+fn floats<'py>(call: &Call<'_, 'py>) -> PyResult<Option<(Bound<'py, Array>, Given<'py>, Given<'py>)>> {
+    let Some((array, axis, keepdims)) = call.fold() else { return Ok(None) };
+    let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
     let this = array.get();
-    let fits = is_plain(this) && (this.dtype.is_float() || this.dtype.is_complex());
-    let fits = fits && !this.view.is_empty() && !this.is_scalar() && this.view.rank() > 0;
-    fits.then_some((array, axis, keepdims))
+    if !is_plain(this) || this.view.is_empty() || this.is_scalar() || this.view.rank() == 0 {
+        return Ok(None);
+    }
+    let array = match this.dtype.is_float() || this.dtype.is_complex() {
+        true => array.clone(),
+        false => Bound::new(call.py(), cast_in_order(call.py(), array, DType::F64 as u8)?)?,
+    };
+    Ok(Some((array, axis, keepdims)))
 }
 
 pub fn var<'py>(call: &Call<'_, 'py>) -> Served<'py> {

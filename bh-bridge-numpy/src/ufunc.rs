@@ -5,7 +5,7 @@ use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
 use crate::context::Shared;
 use crate::error::{exception, value_error};
-use crate::fold::{Folds, Given, Told, plain_fold};
+use crate::fold::{Description, Folds, Given, plain_fold};
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, is_number};
@@ -243,7 +243,7 @@ impl Ufunc {
 impl Ufunc {
     /// Records a reduction along axes. `None` if the call needs Python.
     pub fn folded(&self, py: Python<'_>, array: &Array, axis: &Given<'_>, keep: &Given<'_>) -> PyResult<Option<Array>> {
-        let learn = |code: DType| -> PyResult<Option<Told>> {
+        let learn = |code: DType| -> PyResult<Option<Description>> {
             let Some(entries) = ENTRIES.get() else { return Ok(None) };
             entries.folds.bind(py).call1((&self.numpy, code as u8))?.extract()
         };

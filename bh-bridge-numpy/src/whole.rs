@@ -70,15 +70,26 @@ pub fn clip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     minimum.call(py, [raised.as_any(), most])?.map(|clipped| give(py, clipped)).transpose()
 }
 
-/// The sum of the products of two vectors of real numbers.
+/// The sum of the products of the elements of two arrays of real numbers, in C's order.
 pub fn vdot<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let is_real = |object: &Bound<'_, PyAny>| {
-        object.cast_exact::<Array>().is_ok_and(|array| array.get().view.rank() == 1 && !array.get().dtype.is_complex())
-    };
-    match call.plain() {
-        Some([a, b]) if is_real(a) && is_real(b) => product(call),
-        _ => Ok(None),
+    let Some([a, b]) = call.plain() else { return Ok(None) };
+    let (Some(a), Some(b)) = (real_vector(a)?, real_vector(b)?) else { return Ok(None) };
+    let product = crate::product::product(call.py(), a.as_any(), b.as_any())?;
+    product.map(|product| give(call.py(), product)).transpose()
+}
+
+/// The elements of an array of real numbers as a vector, without a copy.
+fn real_vector<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Array>>> {
+    let Ok(array) = object.cast_exact::<Array>() else { return Ok(None) };
+    let this = array.get();
+    if this.dtype.is_complex() || this.view.rank() == 0 || !is_plain(this) {
+        return Ok(None);
     }
+    if this.view.rank() == 1 {
+        return Ok(Some(array.clone()));
+    }
+    let flat = this.view.reshape(&[this.len()]).map_err(value_error)?;
+    flat.map(|flat| Bound::new(object.py(), derive(array, flat)?)).transpose()
 }
 
 /// The product of vectors and matrices.

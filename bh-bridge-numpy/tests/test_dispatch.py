@@ -107,6 +107,9 @@ STATEMENTS = """
     v = A.sum(0, keepdims=True); v = np.max(A, axis=1, keepdims=True); v = np.var(p); v = np.deg2rad(p); v = np.degrees(A); v = np.radians(k)
     v = np.frombuffer(m.tobytes(), bool); v = np.array(A[:, 1].tolist()); v = np.fft.fft(p).real + 99; v = np.fft.ifft(A).imag + 99
     v = np.fft.rfft(A).real + 99; v = np.fft.fft(A.T).imag + 99; v = np.fft.rfft(p[1:]).imag + 99
+    v = np.mean(k); v = (A > 0).mean(axis=1); v = (A.T > 0).mean(0, keepdims=True); v = k.std(); v = np.var(m); v = k[::2].mean()
+    v = np.where(m, 1, -1); v = np.where(A > 0, 2.5, 0); v = np.where(m, s, s); v = np.where(A.T > 0, 1, 2); v = np.where(m, n8, n8); v = np.where(m, True, False)
+    v = np.vdot(A, A + 1); v = np.vdot(A.T, A); v = np.linalg.norm(A, axis=1, keepdims=True); v = np.linalg.norm(k); v = np.linalg.norm(A.T, axis=-1)
     v = np.concatenate([[1.0], p]); v = np.hstack([2, p, 0.5]); v = np.vstack([p, [1, 2, 3, 4, 5, 6]]); v = np.column_stack([p, k])
     v = np.divide(p, q, out=np.zeros_like(p), where=q != 0); np.subtract(p, q, out=p, where=m)
     np.add(A, 1, out=A, where=A > 0); v = np.mgrid[0:2, 0:1:3j][1]; v = np.c_[p, q]; v = np.r_[p, 1.5, k]; v = np.gradient(A, q[:4], axis=0)

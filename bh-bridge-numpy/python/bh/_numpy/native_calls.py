@@ -39,7 +39,7 @@ def _by_numpy(original, row, is_function):
     return facts | {"most": MOST[row.by_numpy], "takes_hosts": is_function and row.by_numpy in (AWAITED, SORTED, COUNTED)}
 
 
-# What may be arrays among the arguments of methods that draw numbers: those before `size`.
+# The arguments of methods that draw numbers which may be arrays: those before `size`.
 _DRAWN = "a x low high loc scale lam mean cov p pvals alpha n".split()
 
 

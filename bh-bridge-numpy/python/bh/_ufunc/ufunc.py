@@ -289,7 +289,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
 
 def entry(function, codes):
     """How calls of NumPy's function with operands of these codes are recorded without Python: the opcode, the types of its inputs and of
-    its output, and what it is given. None if Python has to serve them, errors included."""
+    its output, and the form of its operands. None if Python has to serve them, errors included."""
     mine = UFUNCS[function.__name__]
     try:
         loop = mine._resolve(codes)
