@@ -107,13 +107,14 @@ impl Draft {
     pub(super) fn finish(self, shape: &[i64], reduced: u16) -> Stage {
         let (slots, mut rest): (Vec<_>, Vec<_>) =
             self.slots.into_iter().map(|(slot, buffer, access)| ((slot, buffer), access)).unzip();
-        let Nest { extents, dims, folded, columns } = nest::build(shape, reduced, self.folded, &mut rest);
+        let Nest { extents, dims, folded, columns, fixed } = nest::build(shape, reduced, self.folded, &mut rest);
         let rank = extents.len();
         let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
         let mut parameters = Parameters {
             extents,
             folded,
             columns,
+            fixed,
             gathers: self.gathers,
             instrs: self.instrs,
             ..Parameters::default()

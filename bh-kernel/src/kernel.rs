@@ -320,6 +320,8 @@ pub struct Parameters {
     /// The number of kept elements inside of the folded ones, if they are columns, whose rows are folded into sets; else 0.
     /// The same in every kernel, too; the kept elements are dimensions inside or outside of the folded ones.
     pub columns: i64,
+    /// Do the folds have the fixed tree, which the number of kept elements has no part in?
+    pub fixed: bool,
     /// Memory of each slot.
     pub buffers: Vec<BufferRef>,
     /// Offset in elements of each slot (the first number of an index view).

@@ -46,6 +46,8 @@ pub(super) struct Nest {
     pub(super) folded: Vec<i64>,
     /// Kept elements of a row, if these are columns; else 0.
     pub(super) columns: i64,
+    /// Is the tree of the folds the fixed one?
+    pub(super) fixed: bool,
 }
 
 /// Orders and merges the axes of a box. `reduced` is a bit mask of axes, and `folded` the order of the reductions, if there are
@@ -61,9 +63,9 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, acce
     for axis in axes.iter().filter(|axis| axis.extent > 0 && backward >> axis.source & 1 == 1) {
         accesses.iter_mut().for_each(|access| turn(axis, access));
     }
-    let columns = columns(&axes);
+    let columns = if order.is_fixed() { 0 } else { columns(&axes) };
     // Either order gives the same bits.
-    if columns == 0 || !has_rows(&axes, columns, accesses) {
+    if !order.is_fixed() && (columns == 0 || !has_rows(&axes, columns, accesses)) {
         move_short_run(&mut axes);
     }
     let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced).map(|axis| axis.extent).collect();
@@ -102,26 +104,35 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, acce
     for (access, strides) in accesses.iter_mut().zip(merged) {
         access.strides = strides;
     }
-    Nest { extents, dims, folded, columns }
+    Nest { extents, dims, folded, columns, fixed: order.is_fixed() }
 }
 
 /// How a fold of a shape walks: the axes that matter, outermost first, and whether the folded elements of each result go to lanes.
 /// Else they are folded one after the other. Backward axes are the order's.
 pub fn fold_axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> (Vec<Axis>, bool) {
     let mut axes = axes(shape, reduced, order);
-    let has_columns = columns(&axes) > 0;
-    if !has_columns {
+    let has_columns = !order.is_fixed() && columns(&axes) > 0;
+    if !has_columns && !order.is_fixed() {
         move_short_run(&mut axes);
     }
     let in_lanes = has_columns || axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
     (axes, in_lanes)
 }
 
-/// The axes that matter, in this order.
+/// The innermost axis in a fixed tree, if it is a kept one: no number of kept elements has an influence.
+pub(super) fn kept_inside(shape: &[i64], reduced: u16, order: &AxisOrder) -> Option<usize> {
+    let is_reduced = |axis: usize| reduced >> axis & 1 == 1;
+    let mut inner = order.axes().iter().rev().map(|&axis| axis as usize);
+    inner.find(|&axis| !is_reduced(axis) || shape[axis] != 1).filter(|&axis| !is_reduced(axis))
+}
+
+/// The axes that matter, in this order. In a fixed tree, an innermost kept axis does with any number of elements: a share of
+/// the array may have one of them.
 fn axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> Vec<Axis> {
     let role = |axis: usize| if reduced >> axis & 1 == 1 { Dim::Reduced } else { Dim::Kept };
     let axes = order.axes().iter().map(|&axis| axis as usize);
-    axes.filter(|&axis| shape[axis] != 1)
+    let kept = if order.is_fixed() { kept_inside(shape, reduced, order) } else { None };
+    axes.filter(|&axis| shape[axis] != 1 || kept == Some(axis))
         .map(|axis| Axis { extent: shape[axis], role: role(axis), source: axis })
         .collect()
 }
@@ -184,7 +195,7 @@ mod tests {
     fn contiguous_axes_merge() {
         let mut accesses = [access(0, &[20, 5, 1]), access(3, &[20, 5, 1])];
         let nest = build(&[3, 4, 5], 0, None, &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![60], dims: vec![Dim::Kept], folded: vec![], columns: 0 });
+        assert_eq!(nest, Nest { extents: vec![60], dims: vec![Dim::Kept], folded: vec![], columns: 0, fixed: false });
         assert_eq!(accesses[1].strides, [1]);
     }
 
@@ -207,7 +218,13 @@ mod tests {
         let nest = build(&[100, 3], 0b10, Some(AxisOrder::c_order(2)), &mut accesses);
         assert_eq!(
             nest,
-            Nest { extents: vec![3, 100], dims: vec![Dim::Reduced, Dim::Kept], folded: vec![3], columns: 0 }
+            Nest {
+                extents: vec![3, 100],
+                dims: vec![Dim::Reduced, Dim::Kept],
+                folded: vec![3],
+                columns: 0,
+                fixed: false
+            }
         );
         assert_eq!(accesses[0].strides, [1, 3]);
     }
@@ -243,10 +260,22 @@ mod tests {
     }
 
     #[test]
+    fn fixed_trees_have_one_form_for_all_shares() {
+        let order = AxisOrder::c_order(3).fixed();
+        for kept in [1, 7, 20, 100] {
+            let strides = [kept, 1, 0].map(|stride| if kept == 1 { 1 } else { stride });
+            let mut accesses = [access(0, &strides), access(0, &[0, 1, 0])];
+            let nest = build(&[1000, kept, 1], 0b101, Some(order), &mut accesses);
+            assert_eq!((nest.dims, nest.folded), (vec![Dim::Reduced, Dim::Kept], vec![1000]), "{kept} kept");
+            assert!(nest.columns == 0 && nest.fixed);
+        }
+    }
+
+    #[test]
     fn one_element_has_one_dimension() {
         let mut accesses = [access(7, &[])];
         let nest = build(&[], 0, None, &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![1], dims: vec![Dim::Kept], folded: vec![], columns: 0 });
+        assert_eq!(nest, Nest { extents: vec![1], dims: vec![Dim::Kept], folded: vec![], columns: 0, fixed: false });
         assert_eq!(accesses[0].strides, [1]);
     }
 
@@ -256,11 +285,17 @@ mod tests {
         let loads = [access(0, &[1, 4]), access(19, &[-1, -4]), access(0, &[0, 0])];
         let mut accesses = loads.clone();
         let nest = build(&[4, 5], 0b11, Some(AxisOrder::c_order(2)), &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5], columns: 0 });
+        assert_eq!(
+            nest,
+            Nest { extents: vec![4, 5], dims: vec![Dim::Reduced; 2], folded: vec![4, 5], columns: 0, fixed: false }
+        );
         assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (19, &[-1, -4][..]));
         let mut accesses = loads.clone();
         let nest = build(&[4, 5], 0b11, AxisOrder::of_axes(&[(1, false), (0, true)]), &mut accesses);
-        assert_eq!(nest, Nest { extents: vec![5, 4], dims: vec![Dim::Reduced; 2], folded: vec![5, 4], columns: 0 });
+        assert_eq!(
+            nest,
+            Nest { extents: vec![5, 4], dims: vec![Dim::Reduced; 2], folded: vec![5, 4], columns: 0, fixed: false }
+        );
         assert_eq!((accesses[1].start, accesses[1].strides.as_slice()), (16, &[-4, 1][..]));
     }
 }

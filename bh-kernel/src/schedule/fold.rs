@@ -5,8 +5,10 @@ use super::ROW_SETS;
 use super::chunks::{Chunks, WHOLE_ROW, split};
 use super::levels::LoopLevel;
 use super::lines::{LONG_ROW, Lines, LoopShape};
+use crate::nest::kept_inside;
 use crate::window::gcd;
 use crate::{Dim, Stage};
+use bh_bytecode::AxisOrder;
 use std::ops::Range;
 
 /// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.
@@ -18,6 +20,43 @@ const PARTIALS: i64 = 1 << 20;
 const MANY_KEPT: i64 = 1 << 16;
 const LINES: i64 = 64;
 const FEW_LINES: i64 = 16;
+/// Lines of a chunk where lines are kept and the tree is the fixed one.
+pub const FIXED_LINES: i64 = 256;
+
+/// The tree of folds that ask for the fixed one: the chunks, and what they are folded into.
+#[derive(Clone, Debug)]
+pub struct FixedTree {
+    /// Are kept lines folded one after the other? Else elements go to lanes.
+    pub keeps_lines: bool,
+    /// Elements of a long row, each of which goes to the next set of lanes; `None` if all elements of a chunk are one row.
+    pub row: Option<i64>,
+    /// The chunks: of elements, or of kept lines.
+    pub chunks: Chunks,
+}
+
+impl FixedTree {
+    /// The tree over folded axes with these extents, outermost first; `keeps_lines`: the innermost axis of all is kept.
+    pub fn new(folded: &[i64], keeps_lines: bool) -> FixedTree {
+        let row = folded.last().copied().filter(|row| !keeps_lines && (LONG_ROW..=WHOLE_ROW).contains(row));
+        let chunks = match keeps_lines {
+            true => Chunks::even(folded.iter().product(), FIXED_LINES),
+            false => Chunks::new(folded, row, 0),
+        };
+        FixedTree { keeps_lines, row, chunks }
+    }
+}
+
+/// The outermost of the axes that a fold with a fixed tree takes, and how many of its rows make a chunk; `None` if chunks are other parts.
+pub fn fixed_rows(shape: &[i64], reduced: u16, order: &AxisOrder) -> Option<(usize, i64)> {
+    let of_fold = |&axis: &usize| reduced >> axis & 1 == 1 && shape[axis] != 1;
+    let axes: Vec<usize> = order.axes().iter().map(|&axis| axis as usize).filter(of_fold).collect();
+    let folded: Vec<i64> = axes.iter().map(|&axis| shape[axis]).collect();
+    let (rows, inner) = folded.split_first()?;
+    let inner: i64 = inner.iter().product();
+    let chunks = FixedTree::new(&folded, kept_inside(shape, reduced, order).is_some()).chunks;
+    let is_rows = inner > 0 && chunks.elements > 0 && chunks.elements % inner == 0 && chunks.group == rows * inner;
+    is_rows.then(|| (axes[0], chunks.elements / inner))
+}
 
 /// How the elements of a result are folded. Element `i` of a chunk goes to lane `i % 32`, and the lanes are folded by halving,
 /// unless a variant says otherwise.
@@ -98,6 +137,7 @@ impl FoldLoops {
         let row = long_row.filter(|&row| row <= WHOLE_ROW);
         let keeps_lines = dims[lines.dim] == Dim::Kept;
         let chunks = match keeps_lines && columns == 0 {
+            true if parameters.fixed => Chunks::even(reduced.count(), FIXED_LINES),
             true => chunks_of_kept(stage, kept.count() * lines.elements(), reduced.count()),
             false => Chunks::new(folded, row, columns),
         };

@@ -10,7 +10,7 @@ mod repeat;
 
 use crate::Stage;
 pub use chunks::{Chunks, split};
-pub use fold::{FoldLoops, FoldTree, Unit};
+pub use fold::{FIXED_LINES, FixedTree, FoldLoops, FoldTree, Unit, fixed_rows};
 pub use levels::{LoopLevel, SlotPlan};
 pub use lines::{LONG_ROW, Lines, LoopShape};
 pub use repeat::joined;

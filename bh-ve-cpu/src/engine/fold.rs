@@ -8,8 +8,8 @@ use bh_bytecode::planning::LITTLE;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
 use bh_jit_abi::ROW_SETS;
-use bh_kernel::schedule::LONG_ROW;
-use bh_kernel::{Dim, fold_axes};
+use bh_kernel::schedule::{FIXED_LINES, LONG_ROW};
+use bh_kernel::{Axis, Dim, fold_axes};
 use std::mem::MaybeUninit;
 
 /// The most elements of a fold: with so few, no shape has a second chunk.
@@ -60,7 +60,17 @@ fn is_one_chunk(shape: &[i64]) -> bool {
 /// Can the axes of a bit mask be folded here, of an input of this shape? With a mask, all of a result's elements have to go to
 /// lanes.
 pub(super) fn fits(shape: &[i64], (reduced, order): (u16, u16), masked: bool) -> bool {
-    is_one_chunk(shape) && (!masked || fold_axes(shape, reduced, &decoded(order, shape.len())).1)
+    is_one_chunk(shape) && {
+        let order = decoded(order, shape.len());
+        let (axes, in_lanes) = fold_axes(shape, reduced, &order);
+        (in_lanes || !masked) && (in_lanes || has_few_lines(&axes, &order))
+    }
+}
+
+/// Are lines that are kept one chunk? They are but in fixed trees, where fewer kept elements do not make chunks longer.
+fn has_few_lines(axes: &[Axis], order: &AxisOrder) -> bool {
+    let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced);
+    !order.is_fixed() || folded.map(|axis| axis.extent).product::<i64>() <= FIXED_LINES
 }
 
 fn decoded(order: u16, rank: usize) -> AxisOrder {
@@ -88,7 +98,7 @@ pub(super) unsafe fn fold(
     };
     let order = decoded(order, shape.len());
     let (axes, in_lanes) = fold_axes(shape, reduced, &order);
-    if !in_lanes && second.is_some() {
+    if !in_lanes && (second.is_some() || !has_few_lines(&axes, &order)) {
         return false;
     }
     let mut at = [out.data, from.data, second.map_or(std::ptr::null_mut(), |second| second.data)];

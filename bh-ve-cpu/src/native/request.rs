@@ -39,7 +39,7 @@ pub(super) fn level(isa: Isa) -> Option<Level> {
         Isa::Avx2 => Some(Level::Avx2),
         Isa::Avx512 => Some(Level::Avx512),
         Isa::Neon => Some(Level::Neon),
-        Isa::Portable | Isa::Sse2 => None,
+        Isa::Portable | Isa::Sse2 | Isa::Fused => None,
     }
 }
 

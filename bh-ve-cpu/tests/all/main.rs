@@ -8,6 +8,7 @@ mod plans;
 mod products;
 mod random_programs;
 mod renames;
+mod same_bits;
 mod support;
 mod threads;
 mod windows;

@@ -146,6 +146,7 @@ macro_rules! level {
 }
 
 level!(portable, Portable);
+level!(fused, Fused);
 #[cfg(target_arch = "x86_64")]
 level!(sse2, Sse2);
 #[cfg(target_arch = "x86_64")]
@@ -167,6 +168,7 @@ macro_rules! at_level {
             Isa::Avx512 => avx512::$($item)+,
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => neon::$($item)+,
+            Isa::Fused => fused::$($item)+,
             _ => portable::$($item)+,
         }
     };

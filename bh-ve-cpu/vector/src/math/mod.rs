@@ -24,7 +24,6 @@ mod power;
 mod root;
 mod rooted;
 mod rounding;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod single;
 mod trigonometric;
 
@@ -95,7 +94,6 @@ macro_rules! functions {
                 (_, DType::C64 | DType::C128) => return complex::lookup(isa, opcode, dtype),
                 _ => {}
             }
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             if dtype == DType::F32
                 && let Some(found) = single::lookup(isa, opcode)
             {

@@ -91,15 +91,15 @@ unsafe fn block<V: Single>(n: usize, dst: *mut f32, a: *const f32, f: impl Fn(V)
 
 /// The primitives of one level.
 macro_rules! level {
-    ($module:ident, $vector:ident, $feature:literal) => {
+    ($module:ident, $vector:path $(, $feature:literal)?) => {
         mod $module {
-            use crate::simd::$vector;
+            use $vector as Lanes;
 
-            #[target_feature(enable = $feature)]
+            $(#[target_feature(enable = $feature)])?
             pub(super) unsafe extern "C" fn exp(n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8) {
                 // SAFETY: `dst` and `a` have `n` elements of `f32`, and the machine the level, as [`PrimFn`] asks.
                 unsafe {
-                    super::block::<$vector>(
+                    super::block::<Lanes>(
                         n,
                         dst.cast(),
                         a.cast(),
@@ -109,11 +109,11 @@ macro_rules! level {
                 }
             }
 
-            #[target_feature(enable = $feature)]
+            $(#[target_feature(enable = $feature)])?
             pub(super) unsafe extern "C" fn log(n: usize, dst: *mut u8, a: *const u8, _b: *const u8, _c: *const u8) {
                 // SAFETY: as above.
                 unsafe {
-                    super::block::<$vector>(
+                    super::block::<Lanes>(
                         n,
                         dst.cast(),
                         a.cast(),
@@ -126,11 +126,12 @@ macro_rules! level {
     };
 }
 #[cfg(target_arch = "x86_64")]
-level!(avx2, Avx2Single, "avx2,fma");
+level!(avx2, crate::simd::Avx2Single, "avx2,fma");
 #[cfg(target_arch = "x86_64")]
-level!(avx512, Avx512Single, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+level!(avx512, crate::simd::Avx512Single, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 #[cfg(target_arch = "aarch64")]
-level!(neon, NeonSingle, "neon");
+level!(neon, crate::simd::NeonSingle, "neon");
+level!(fused, crate::simd::single::FusedSingle);
 
 /// The primitive in `f32` lanes, where there is one.
 pub(super) fn lookup(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
@@ -147,6 +148,8 @@ pub(super) fn lookup(isa: Isa, opcode: Opcode) -> Option<PrimFn> {
         (Isa::Neon, Opcode::Exp) => Some(neon::exp),
         #[cfg(target_arch = "aarch64")]
         (Isa::Neon, Opcode::Log) => Some(neon::log),
+        (Isa::Fused, Opcode::Exp) => Some(fused::exp),
+        (Isa::Fused, Opcode::Log) => Some(fused::log),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use super::block::{self, SCALAR};
 use super::{PrimFn, quotient};
 use crate::math;
 use crate::simd::Isa;
+use bh_bytecode::opcode::SAME_BITS;
 use bh_bytecode::{DType, Opcode, c64, c128, for_each_opcode, scalar, types_of};
 
 /// Primitives of a generic scalar function for each type of a set.
@@ -285,5 +286,6 @@ pub fn lookup(isa: Isa, opcode: Opcode, param: u16, input: DType, output: DType)
     if let Some(found) = quotient::lookup(isa, opcode, input, false) {
         return Some(found);
     }
-    math::lookup(isa, opcode, input).or_else(|| by_table(isa, opcode, param, input, output))
+    let level = if param == SAME_BITS && opcode.has_variants() { isa.fused() } else { isa };
+    math::lookup(level, opcode, input).or_else(|| by_table(isa, opcode, param, input, output))
 }

@@ -11,7 +11,6 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod single;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
@@ -22,7 +21,7 @@ pub(crate) use avx2::{Avx2, Avx2Single};
 pub(crate) use avx512::{Avx512, Avx512Single};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::{Neon, NeonSingle};
-pub(crate) use portable::Portable;
+pub(crate) use portable::{Fused, Portable};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sse2::Sse2;
 
@@ -42,16 +41,26 @@ pub enum Isa {
     Avx512,
     /// The AArch64 baseline: two lanes with fused multiply-add.
     Neon,
+    /// Plain Rust, one lane, with fused multiply-add from a library: no level of a machine, but functions by [`Isa::fused`].
+    Fused,
 }
 
 impl Isa {
     /// All levels; of those of one architecture, the slowest first.
     pub const ALL: [Isa; 5] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
+    /// The level whose functions have the bits of all levels with fused multiply-add: this one, if it is one of them.
+    pub fn fused(self) -> Isa {
+        match self {
+            Isa::Portable | Isa::Sse2 => Isa::Fused,
+            _ => self,
+        }
+    }
+
     /// Can this machine run the level?
     pub fn is_available(self) -> bool {
         match self {
-            Isa::Portable => true,
+            Isa::Portable | Isa::Fused => true,
             #[cfg(target_arch = "x86_64")]
             Isa::Sse2 => true,
             #[cfg(target_arch = "x86_64")]
@@ -88,6 +97,7 @@ impl Isa {
             Isa::Avx2 => "avx2",
             Isa::Avx512 => "avx512",
             Isa::Neon => "neon",
+            Isa::Fused => "fused",
         }
     }
 

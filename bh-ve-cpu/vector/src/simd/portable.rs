@@ -1,14 +1,21 @@
-//! One `f64` lane in plain Rust, for every other architecture.
+//! One `f64` lane in plain Rust: for every other architecture, and with multiply-add rounded once for results that are the same on
+//! all levels, where an instruction-set level has no instruction for that.
 
 use super::{Vector, transfers};
 
 /// One lane.
+pub(crate) type Portable = Plain<false>;
+
+/// One lane whose multiply-add rounds once.
+pub(crate) type Fused = Plain<true>;
+
+/// One lane; `FUSED` is [`Vector::FUSED`].
 #[derive(Clone, Copy)]
-pub(crate) struct Portable(f64);
+pub(crate) struct Plain<const FUSED: bool>(f64);
 
 macro_rules! scalar_operator {
     ($trait:ident, $method:ident) => {
-        impl std::ops::$trait for Portable {
+        impl<const FUSED: bool> std::ops::$trait for Plain<FUSED> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, b: Self) -> Self {
@@ -22,7 +29,7 @@ scalar_operator!(Sub, sub);
 scalar_operator!(Mul, mul);
 scalar_operator!(Div, div);
 
-impl std::ops::Neg for Portable {
+impl<const FUSED: bool> std::ops::Neg for Plain<FUSED> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -38,18 +45,18 @@ macro_rules! scalar_methods {
 }
 
 #[inline(always)]
-fn bits(x: Portable) -> u64 {
+fn bits<const FUSED: bool>(x: Plain<FUSED>) -> u64 {
     x.0.to_bits()
 }
 
 #[inline(always)]
-fn from_bits(x: u64) -> Portable {
-    Portable(f64::from_bits(x))
+fn from_bits<const FUSED: bool>(x: u64) -> Plain<FUSED> {
+    Plain(f64::from_bits(x))
 }
 
-impl Vector for Portable {
+impl<const FUSED: bool> Vector for Plain<FUSED> {
     const LANES: usize = 1;
-    const FUSED: bool = false;
+    const FUSED: bool = FUSED;
     type Mask = bool;
 
     transfers! {
@@ -62,8 +69,9 @@ impl Vector for Portable {
     scalar_methods! {
         splat(x: f64) -> Self = Self(x);
         splat_bits(x: u64) -> Self = from_bits(x);
-        mul_add(self: Self, b: Self, c: Self) -> Self = self * b + c;
-        neg_mul_add(self: Self, b: Self, c: Self) -> Self = c - self * b;
+        mul_add(self: Self, b: Self, c: Self) -> Self =
+            if FUSED { Self(self.0.mul_add(b.0, c.0)) } else { self * b + c };
+        neg_mul_add(self: Self, b: Self, c: Self) -> Self = (-self).mul_add(b, c);
         sqrt(self: Self) -> Self = Self(self.0.sqrt());
         rint(self: Self) -> Self = Self(self.0.round_ties_even());
         floor(self: Self) -> Self = Self(self.0.floor());

@@ -62,3 +62,61 @@ pub(crate) trait Single: Copy {
 
 /// The most lanes any level has.
 pub(crate) const MAX_SINGLE_LANES: usize = 16;
+
+/// One lane in plain Rust, with multiply-add of a library.
+#[derive(Clone, Copy)]
+pub(crate) struct FusedSingle(f32);
+
+impl FusedSingle {
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        self.0.to_bits()
+    }
+}
+
+/// Implements methods in plain Rust.
+macro_rules! methods {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {
+        $(#[inline(always)] fn $name($($arg: $ty),*) -> $out { $body })*
+    };
+}
+
+impl Single for FusedSingle {
+    const LANES: usize = 1;
+    type Mask = bool;
+
+    super::transfers! {
+        load(p: *const f32) -> Self = Self(p.read_unaligned());
+        store(self: Self, p: *mut f32) = p.write_unaligned(self.0);
+    }
+
+    methods! {
+        splat(x: f32) -> Self = Self(x);
+        splat_bits(bits: u32) -> Self = Self(f32::from_bits(bits));
+        add(self: Self, b: Self) -> Self = Self(self.0 + b.0);
+        sub(self: Self, b: Self) -> Self = Self(self.0 - b.0);
+        mul(self: Self, b: Self) -> Self = Self(self.0 * b.0);
+        mul_add(self: Self, b: Self, c: Self) -> Self = Self(self.0.mul_add(b.0, c.0));
+        neg_mul_add(self: Self, b: Self, c: Self) -> Self = Self((-self.0).mul_add(b.0, c.0));
+        at_most(self: Self, limit: Self) -> Self = if limit.0 < self.0 { limit } else { self };
+        at_least(self: Self, limit: Self) -> Self = if limit.0 > self.0 { limit } else { self };
+        bits_and(self: Self, b: Self) -> Self = Self::splat_bits(self.bits() & b.bits());
+        bits_add(self: Self, b: Self) -> Self = Self::splat_bits(self.bits().wrapping_add(b.bits()));
+        exponent_field(self: Self) -> Self = Self((self.bits() >> 23) as f32);
+        lt(self: Self, b: Self) -> bool = self.0 < b.0;
+        eq(self: Self, b: Self) -> bool = self.0 == b.0;
+        select(mask: bool, a: Self, b: Self) -> Self = if mask { a } else { b };
+        mask_and(a: bool, b: bool) -> bool = a & b;
+        mask_not(a: bool) -> bool = !a;
+        any(a: bool) -> bool = a;
+    }
+
+    #[inline(always)]
+    fn scale(self, k: Self) -> Self {
+        // Two factors, so that each is a normal number and only the last product can round. Of NaN, any factors do.
+        let whole = k.0 as i32;
+        let first = whole >> 1;
+        let power = |k: i32| f32::from_bits(((k + 127) as u32) << 23);
+        Self(self.0 * power(first) * power(whole - first))
+    }
+}
