@@ -216,6 +216,11 @@ impl Stack {
         self.context.recorder.set_eager(eager).map_err(exception)
     }
 
+    /// Have results to have the same bits wherever they are computed?
+    fn is_reproducible(&self) -> bool {
+        self.context.recorder.is_reproducible()
+    }
+
     /// Changes the checks of operations: a list of names.
     fn set_checks(&self, py: Python<'_>, list: &str) -> PyResult<()> {
         let checks = bh_recorder::Checks::parse(list).map_err(PyValueError::new_err)?;

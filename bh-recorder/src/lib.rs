@@ -111,6 +111,8 @@ pub struct Options {
     pub programs: bool,
     /// What conversions make of floats beyond an integer type.
     pub casts: Casts,
+    /// Results have the same bits wherever they are computed.
+    pub reproducible: bool,
     /// Digits of results are counted.
     pub digits: bool,
     /// Each operation completes before it returns.
@@ -132,6 +134,7 @@ impl Default for Options {
             recipes: Recipes::default(),
             programs: recorder::PROGRAMS.default(),
             casts: Casts::default(),
+            reproducible: recorder::REPRODUCIBLE.default(),
             digits: false,
             eager: false,
             checks: Checks::default(),
@@ -152,6 +155,7 @@ impl Options {
         let default = Options::default();
         let limit = config.memory_settings()?.limit as u64 / 2;
         let checks = config.checks()?;
+        let reproducible = config.core(&recorder::REPRODUCIBLE)?;
         let number = |key: &Key<Size>| config.core(key).map(|number| number.0 as u64);
         Ok(Options {
             max_instructions: number(&recorder::MAX_INSTRUCTIONS)?.max(1) as usize,
@@ -162,8 +166,10 @@ impl Options {
             small_bytes: number(&recorder::SMALL_BYTES)?,
             immediate_bytes: number(&recorder::IMMEDIATE_BYTES)?,
             recipes: config.core(&recorder::RECIPES)?,
-            programs: config.core(&recorder::PROGRAMS)?,
-            casts: config.core(&recorder::CASTS)?,
+            // Their operations carry no rules.
+            programs: !reproducible && config.core(&recorder::PROGRAMS)?,
+            casts: if reproducible { Casts::Saturate } else { config.core(&recorder::CASTS)? },
+            reproducible,
             digits: false,
             eager: asks_for_eager() || checks.one_by_one(),
             checks,
@@ -457,6 +463,11 @@ impl Recorder {
     /// Bytes of an array, at most, that operations are carried out on where they are called.
     pub fn immediate_bytes(&self) -> u64 {
         self.state().running.as_ref().map_or(0, |running| running.options.immediate_bytes)
+    }
+
+    /// Have results to have the same bits wherever they are computed?
+    pub fn is_reproducible(&self) -> bool {
+        self.state().is_reproducible()
     }
 
     /// Counts since the start.

@@ -64,7 +64,10 @@ impl Recorder {
             }
         }
         let operation = Operation { opcode, param: 0, location: Location::UNKNOWN };
-        state.check_writable(operation, target).is_ok() && state.method_at_once(operation, target, &sources)
+        let name = &state.extensions[usize::from(opcode.0 - Opcode::FIRST_EXTENSION)];
+        !state.has_own_bits(name, &sources)
+            && state.check_writable(operation, target).is_ok()
+            && state.method_at_once(operation, target, &sources)
     }
 }
 

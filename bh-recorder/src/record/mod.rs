@@ -1,7 +1,6 @@
 //! Recording of operations: resolves operands, checks them, keeps NumPy's meaning where operands overlap, and appends
 //! to the batch.
 
-mod casts;
 pub(crate) mod check;
 mod contract;
 pub(crate) mod create;
@@ -12,6 +11,7 @@ pub(crate) mod order;
 pub(crate) mod power;
 mod repeat;
 pub(crate) mod result;
+mod rules;
 pub(crate) mod special;
 
 use crate::array::small_view::mix;
@@ -198,7 +198,10 @@ impl State {
                 // The second input is broadcast to what is folded.
                 self.append(operation, out, sources, (sources.len() > 1).then_some((input, true)))
             }
-            Kind::Index => self.record_index(operation, out, sources),
+            Kind::Index => {
+                let dtype = self.dtype(out);
+                self.record_index(self.with_rule(operation, dtype, || Some(dtype)), out, sources)
+            }
             Kind::Generator | Kind::System | Kind::Extension => {
                 Err(operation.error(status::ARGUMENT, "is not recorded as a plain operation"))
             }
@@ -324,11 +327,14 @@ impl State {
         reserve::check()?;
         let (order, layout) = match (operation.opcode.kind(), sources) {
             (_, &[Source::Handle(a), Source::Handle(b)]) if operation.opcode == Opcode::Contract => {
-                (self.contraction_order([a, b], operation.param), Layout::default())
+                let order = self.contraction_order([a, b], operation.param);
+                (self.in_tree(operation, order, a), Layout::default())
             }
             (Kind::Reduction, &[Source::Handle(input), ..]) => {
-                (self.fold_order(input, operation.param), Layout::default())
+                let order = self.fold_order(input, operation.param);
+                (self.in_tree(operation, order, input), Layout::default())
             }
+            (Kind::Accumulate, &[Source::Handle(input)]) => (self.in_tree(operation, 0, input), Layout::default()),
             (Kind::Elementwise, _) => (0, self.result_layout(out, sources)),
             _ => (0, Layout::default()),
         };

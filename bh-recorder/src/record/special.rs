@@ -1,6 +1,7 @@
 //! Recording of operations that differ from the common form: generators and extension methods.
 
 use crate::array::small_view::{SmallView, mix};
+use crate::record::rules::own_bits;
 use crate::record::{Operation, Source};
 use crate::state::layout::Layout;
 use crate::state::{Followup, State};
@@ -93,6 +94,14 @@ impl State {
                 let name = shown(&self.extensions[name]);
                 return Err(Error::new(status::ARGUMENT, format!("{name}: two outputs overlap")));
             }
+        }
+        if self.has_own_bits(&self.extensions[name], sources) {
+            return match (&self.extensions[name][..], outs, sources) {
+                ("matmul", &[out], &[Source::Handle(a), Source::Handle(b)]) => {
+                    self.record_product(operation, out, [a, b])
+                }
+                (name, ..) => Err(own_bits(name)),
+            };
         }
         if let &[out] = outs
             && self.method_at_once(operation, out, sources)

@@ -17,8 +17,10 @@ def in_process(name):
 
 @functools.cache
 def stack_in_process(name):
-    """Are all arrays of the stack of this name in the memory of this process?"""
-    return _OF_PROCESSES.issuperset(_native.Stack(name).components()) and ranks_of(name) == 1
+    """Are all arrays of the stack of this name in the memory of this process, where NumPy may compute with them? Its bits depend on the
+    processor."""
+    stack = _native.Stack(name)
+    return not stack.is_reproducible() and _OF_PROCESSES.issuperset(stack.components()) and ranks_of(name) == 1
 
 
 @functools.cache
