@@ -7,6 +7,7 @@ use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::{Local, Place, Transfer};
 use crate::plan::stages::Stages;
 use crate::plan::workers::{ArrayView, RankList};
+use bh_bytecode::order::is_fixed;
 use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -106,6 +107,11 @@ impl Planner {
             Some(array) => array.cuts.is_first(),
             None => base.bytes() <= self.settings.small_bytes,
         };
+        // A fixed tree has places for results of chunks. Where these are no rows, the output's owners fold all of it.
+        if !folded_whole && is_fixed(instr.order) {
+            let by_chunks = to_first && self.reduce_by_chunks(batch, index, from, beside)?;
+            return if by_chunks { Ok(true) } else { self.by_output(batch, index, &widen) };
+        }
         if !one_each || !(kept_whole || (folded_whole && to_first)) || (folded_whole && shares.len() == 1 && !to_first)
         {
             return self.by_output(batch, index, &widen);
@@ -380,6 +386,9 @@ impl Planner {
             return Ok(true);
         }
         let instr = &batch.instrs[index as usize];
+        if is_fixed(instr.order) {
+            return Ok(false);
+        }
         let axis = instr.param.trailing_zeros() as usize;
         let (Some(output), Some(input)) = (instr.operands()[0].as_view(), instr.operands()[1].as_view()) else {
             return Ok(false);

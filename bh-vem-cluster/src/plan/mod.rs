@@ -6,6 +6,7 @@ pub mod array;
 pub mod boxes;
 mod broadcast;
 pub mod choice;
+pub mod chunks;
 pub mod columns;
 pub mod coverage;
 pub mod exchange;

@@ -4,6 +4,7 @@
 use crate::plan::boxes::{IndexBox, Span, rows_in, span_of};
 use crate::plan::layout::outermost;
 use crate::plan::stage::{Local, LocalBatch, Place, Stage};
+use bh_bytecode::order::is_fixed;
 use bh_bytecode::{Base, BatchRef, Instr, Kind, Opcode, Operand, View};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -190,7 +191,7 @@ impl Finder<'_> {
         }
         let folds = match instr.opcode.kind() {
             Kind::Elementwise | Kind::Generator => false,
-            Kind::Reduction if instr.opcode.combiner().is_some() => true,
+            Kind::Reduction if instr.opcode.combiner().is_some() && !is_fixed(instr.order) => true,
             _ => return Cut::All(ABOVE),
         };
         // A reduction is cut along its input; the partial results are combined at the end.

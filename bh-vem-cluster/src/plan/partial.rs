@@ -7,6 +7,7 @@ use crate::plan::panels::Factor;
 use crate::plan::planner::{Planner, Share};
 use crate::plan::stage::Local;
 use crate::plan::workers::{ArrayView, Workers};
+use bh_bytecode::opcode::SAME_BITS;
 use bh_bytecode::{BatchRef, DType, Opcode, Operand, View};
 use bh_core::error::Result;
 
@@ -97,7 +98,7 @@ impl Planner {
     /// The rows of the indices by owner, if a scatter-add moves less as a sum over ranks.
     pub(crate) fn scattered(&mut self, batch: &BatchRef<'_>, index: u32) -> Option<Vec<Share>> {
         let instr = &batch.instrs[index as usize];
-        if instr.opcode != Opcode::ScatterAdd || instr.count != 3 {
+        if instr.opcode != Opcode::ScatterAdd || instr.param == SAME_BITS || instr.count != 3 {
             return None;
         }
         let (out, indices) = (factor_of(batch, index, 0)?, factor_of(batch, index, 2)?);

@@ -8,6 +8,7 @@ use crate::plan::layout::covers;
 use crate::plan::planner::Planner;
 use crate::plan::stage::{Local, Place};
 use crate::plan::workers::Needs;
+use bh_bytecode::order::is_fixed;
 use bh_bytecode::{Base, BatchRef, Kind, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
@@ -47,7 +48,7 @@ impl Planner {
         let mask = if instr.opcode.kind() == Kind::Reduction { u32::from(instr.param) } else { 0 };
         match self.grid_output(batch, index, mask) {
             Some(work) if self.reduces_within(batch, index, &work) => self.compute_on_grid(batch, index, work),
-            _ if mask != 0 => self.reduce_on_grid(batch, index, mask),
+            _ if mask != 0 && !is_fixed(instr.order) => self.reduce_on_grid(batch, index, mask),
             _ => Ok(false),
         }
     }
