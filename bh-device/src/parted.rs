@@ -52,6 +52,10 @@ impl Nests {
             lowered => lowered,
         };
         let Lowered::Loops(stages, between) = loops else { return None };
+        // A fixed tree has no place for results of pieces.
+        if stages.iter().any(|stage| stage.parameters.fixed) {
+            return None;
+        }
         let temporaries: Vec<usize> = between.iter().map(|it| it.len as usize * it.dtype.size()).collect();
         let taken: u64 = temporaries.iter().map(|&bytes| capacity(bytes) as u64).sum();
         // A quarter is for partial results and notes.

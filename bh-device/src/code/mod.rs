@@ -3,6 +3,7 @@
 mod choices;
 mod columns;
 mod common;
+mod fixed;
 mod fold;
 mod item;
 mod numbers;

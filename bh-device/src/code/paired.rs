@@ -139,7 +139,7 @@ fn folded(batch: &BatchRef<'_>, block: u32) -> Option<(Folded, Vec<i64>)> {
     let long: Vec<usize> = (0..shape.len()).filter(|&axis| mask >> axis & 1 == 1 && shape[axis] > 1).collect();
     let [axis] = long[..] else { return None };
     let in_order = order.axes().iter().enumerate().all(|(at, &axis)| at == axis as usize);
-    (in_order && order.backward() & mask == 0).then_some((Folded { mask, axis }, shape))
+    (in_order && !order.is_fixed() && order.backward() & mask == 0).then_some((Folded { mask, axis }, shape))
 }
 
 /// A fold of the second block: its opcode, the type, and where its result goes.

@@ -1,6 +1,7 @@
 //! A stage of a lowered block as one or two kernels: element by element, or with reductions.
 
 use super::common::Common;
+use super::fixed::fixed;
 use super::part::{PARTIALS, Part, is_wide};
 use super::table::Table;
 use super::turned::turned;
@@ -19,6 +20,9 @@ pub(crate) fn stage(stage: &Stage, target: &Target, variant: Variant, scratch: &
     if !kernel.reduces() {
         // Without reductions all dimensions are kept, whatever they are called.
         return if parameters.iterations() == 0 { Vec::new() } else { vec![map(stage, target, variant)] };
+    }
+    if parameters.fixed {
+        return fixed(stage, target, variant, scratch);
     }
     let Some((outputs, _, fold)) = reduction(stage, target) else { return Vec::new() };
     let first = scratch.len();
