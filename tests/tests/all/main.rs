@@ -26,4 +26,5 @@ mod partitions;
 mod plugins;
 mod predictions;
 mod random;
+mod same_bits;
 mod scalar;
