@@ -97,6 +97,8 @@ def _by_lines(method, a, axis, extent, code, like):
         if result.size:
             _native.extension(method, [made], [line])
     except _native.Error:
+        if _native.Stack(a._stack).is_reproducible():
+            raise
         raise Fallback("no component of the stack transforms") from None
     return result
 
