@@ -17,11 +17,10 @@ use crate::programs::Programs;
 use crate::settings::Settings;
 use crate::tune::Tuner;
 use crate::whereabouts::{Verdict, Whereabouts};
-use crate::work::Work;
-use bh_bytecode::opcode::{SAME_BITS, Signature};
-use bh_bytecode::order::is_fixed;
+use crate::work::{Work, asks_for_same_bits};
+use bh_bytecode::opcode::Signature;
 use bh_bytecode::structure::StructureKey;
-use bh_bytecode::{BatchRef, Cache, DType, Instr, Key, Kind, Opcode, Operand};
+use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
 use bh_core::abi::status;
 use bh_core::component::enter_block;
 use bh_core::{Child, Error, Host, Report, Result, Ticket, launcher};
@@ -166,14 +165,11 @@ impl Open {
         let function = instr.opcode.kind() == Kind::Elementwise
             && !matches!(instr.opcode.info().signature, Signature::Cast | Signature::Select)
             && instr.operands().iter().any(|&operand| batch.dtype(operand).is_some_and(DType::is_complex));
-        if !instr.operands().iter().all(exact) || (function && !facts.f64) {
+        if !instr.operands().iter().all(exact) || (function && !facts.f64) || asks_for_same_bits(instr) {
             return false;
         }
         if instr.opcode.is_extension() {
             return self.methods.takes(batch, index);
-        }
-        if asks_for_same_bits(instr) {
-            return false;
         }
         let scatters = instr.opcode.kind() == Kind::Index && instr.opcode != Opcode::Gather;
         !scatters || scatter(batch, index, &self.pool.target, crate::code::Variant::Parameterised).is_some()
@@ -501,10 +497,4 @@ fn partition(batch: &BatchRef<'_>) -> Vec<u64> {
         words.push(u64::from(rename.alias_view));
     }
     words
-}
-
-/// Does an instruction ask for the bits that other engines give, which kernels of a device do not have?
-fn asks_for_same_bits(instr: &Instr) -> bool {
-    let runs = instr.opcode.kind() == Kind::Accumulate && is_fixed(instr.order);
-    runs || instr.opcode.has_variants() && instr.param == SAME_BITS
 }
