@@ -92,6 +92,13 @@ const std::int64_t warm_steps = 4;
 /// steps take.
 inline void finish_building() { bh::message("finish building"); }
 
+/// Whether BH_STACK names the stack of a device.
+inline bool on_a_device() {
+    const char *stack = std::getenv("BH_STACK");
+    const std::string name = stack ? stack : "";
+    return name.rfind("opencl", 0) == 0 || name.rfind("cuda", 0) == 0;
+}
+
 /// Counters of the runtime that BENCH_COUNTERS names, with commas between: what they grew by from one moment to another.
 class counters {
     std::vector<std::pair<std::string, std::uint64_t>> begun_;
@@ -142,11 +149,9 @@ template <class Program> void measure(const char *name, const bench_args &args) 
     if (args.warm) {
         Program program(args.n);
         settle();
-        const char *stack = std::getenv("BH_STACK");
-        const bool opencl = stack && std::string(stack).rfind("opencl", 0) == 0;
-        program.run(opencl ? std::max(args.iters, warm_steps) : args.iters);
+        program.run(on_a_device() ? std::max(args.iters, warm_steps) : args.iters);
         settle();
-        if (opencl) finish_building();
+        if (on_a_device()) finish_building();
     }
     for (int turn = 0; args.turns || turn == 0; turn++) {
         if (!bench_wait(&args, "fill")) break;

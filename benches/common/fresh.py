@@ -12,9 +12,10 @@ def enable_driver():
         (vendors / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
 
 
-def environment(device, kept, counters):
-    """The settings: all work on the device, kernels timed and kept in a folder, and counters in the program's line."""
+def environment(device, kept, counters, stack="opencl"):
+    """The settings: all work on the device, kernels timed and kept in a folder, and counters in the program's line. `stack` is
+    `opencl` or `cuda`."""
     driver = {"CUDA_CACHE_DISABLE": "1", "POCL_CACHE_DIR": str(kept), "POCL_KERNEL_CACHE": "0"}
-    small = {"BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
-    own = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": device, "BH_OPENCL_CACHE_DIR": str(kept), "BH_OPENCL_PROFILE": "true"}
-    return {**driver, **small, **own, "BENCH_COUNTERS": ",".join(counters)}
+    keys = {"SMALL_BYTES": "0", "SMALL_OPERATIONS": "0", "DEVICE": device, "CACHE_DIR": str(kept), "PROFILE": "true"}
+    own = {f"BH_{stack.upper()}_{key}": value for key, value in keys.items()}
+    return {**driver, **own, "BH_STACK": stack, "BENCH_COUNTERS": ",".join(counters)}

@@ -5,6 +5,7 @@ import time
 
 BYTES = 1 << 30
 GPU, PROCESSOR = 4, 2
+PROFILING, STARTED, ENDED = 2, 0x1282, 0x1283
 TRIPLES = """
 __kernel void copy(__global const double *restrict a, __global double *restrict b, const long n) {
     for (long i = get_global_id(0); i < n; i += get_global_size(0)) b[i] = a[i];
@@ -18,14 +19,16 @@ class Failure(RuntimeError):
 
 
 class Device:
-    """The device of a kind with most memory; with the text of a program a queue on it and this program."""
+    """The device of a kind with most memory; with the text of a program a queue on it and this program. With `timed` the device
+    measures each kernel (`kernel_seconds`)."""
 
-    def __init__(self, text=TRIPLES, kind=GPU, options="", library="libOpenCL.so.1"):
+    def __init__(self, text=TRIPLES, kind=GPU, options="", library="libOpenCL.so.1", timed=False):
         self.cl = ctypes.CDLL(library)
         for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer", "clCreateProgramWithSource", "clCreateKernel"):
             getattr(self.cl, name).restype = ctypes.c_void_p
         self.device = max(self._devices(kind), key=self._memory)
         self.queue = self.program = None
+        self.events = [] if timed else None
         if text:
             self._prepare(text, options)
 
@@ -33,7 +36,8 @@ class Device:
         code = ctypes.c_int()
         self.context = ctypes.c_void_p(self.cl.clCreateContext(None, 1, ctypes.byref(self.device), None, None, ctypes.byref(code)))
         self._good(code.value, "clCreateContext")
-        self.queue = ctypes.c_void_p(self.cl.clCreateCommandQueue(self.context, self.device, ctypes.c_uint64(0), ctypes.byref(code)))
+        properties = ctypes.c_uint64(0 if self.events is None else PROFILING)
+        self.queue = ctypes.c_void_p(self.cl.clCreateCommandQueue(self.context, self.device, properties, ctypes.byref(code)))
         self._good(code.value, "clCreateCommandQueue")
         source = ctypes.c_char_p(text.encode())
         program = self.cl.clCreateProgramWithSource(self.context, 1, ctypes.byref(source), None, ctypes.byref(code))
@@ -108,8 +112,25 @@ class Device:
         """Puts a kernel into the queue; `items` and `group` are numbers, or one for each dimension."""
         items, group = ((size,) if isinstance(size, int) else size for size in (items, group))
         sizes = [(ctypes.c_size_t * len(items))(*size) for size in (items, group)]
-        code = self.cl.clEnqueueNDRangeKernel(self.queue, kernel, len(items), None, sizes[0], sizes[1], 0, None, None)
+        event = None if self.events is None else ctypes.c_void_p()
+        done = None if event is None else ctypes.byref(event)
+        code = self.cl.clEnqueueNDRangeKernel(self.queue, kernel, len(items), None, sizes[0], sizes[1], 0, None, done)
         self._good(code, "clEnqueueNDRangeKernel")
+        if event is not None:
+            self.events.append(event)
+
+    def kernel_seconds(self):
+        """Seconds that the kernels since the last call took by the device's clock; they must be done."""
+        total = 0
+        for event in self.events:
+            times = [ctypes.c_uint64(), ctypes.c_uint64()]
+            for which, time_of in zip((STARTED, ENDED), times):
+                code = self.cl.clGetEventProfilingInfo(event, which, ctypes.c_size_t(8), ctypes.byref(time_of), None)
+                self._good(code, "clGetEventProfilingInfo")
+            total += times[1].value - times[0].value
+            self._good(self.cl.clReleaseEvent(event), "clReleaseEvent")
+        self.events.clear()
+        return total / 1e9
 
     def finish(self):
         """Waits for the queue."""

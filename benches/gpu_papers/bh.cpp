@@ -1,4 +1,4 @@
-// The programs that the papers on GPU compilers measure, each at one of their sizes: `bh RUNS [NAME...]` prints a JSON line
+// The programs that the papers on GPU compilers measure, at their sizes: `bh RUNS [NAME...]` prints a JSON line
 // for each, with the seconds of the first run and of the fastest of the others, and with what the counters of BENCH_COUNTERS grew
 // by in the first and in the last run. A run ends when its result is in host memory.
 //
@@ -34,26 +34,22 @@ template <class T = float> static array<T> numbers(const shape &extents, std::in
 }
 
 // J, A (4096²): a product of matrices.
-static double matmul_1024() {
-    static const floats a = numbers({1024, 1024}, 1), b = numbers({1024, 1024}, 2);
-    return read(floats(matmul(a, b)));
-}
-static double matmul_4096() {
-    static const floats a = numbers({4096, 4096}, 1), b = numbers({4096, 4096}, 2);
+template <std::int64_t n> static double product() {
+    static const floats a = numbers({n, n}, 1), b = numbers({n, n}, 2);
     return read(floats(matmul(a, b)));
 }
 
-// J (512²), L: potential of atoms on a plane of points, without the distances' matrix in memory.
-static double coulomb() {
+// J (up to 512²), L (512²): potential of atoms on a plane of points, without the distances' matrix in memory.
+template <std::int64_t n> static double potential() {
     static const floats atoms = numbers({4, 4000}, 3);
-    const floats y = 0.5f * cast<float>(arange<double>(512.0)), x = y.copy();
+    const floats y = 0.5f * cast<float>(arange<double>((double)n)), x = y.copy();
     const auto row = [&](int axis) { return atoms(axis, newaxis, newaxis, all); };
     const auto dx = x(newaxis, all, newaxis) - 256 * row(0), dy = y(all, newaxis, newaxis) - 256 * row(1);
     return read(floats(sum(row(3) / sqrt(dx * dx + dy * dy + square(1 + row(2))), 2)));
 }
 
-// J (768), L (4096 in f32 and f64): forces among bodies, all pairs.
-template <class T> static double forces(std::int64_t n) {
+// J (up to 768² bodies), L (4096 in f32 and f64): forces among bodies, all pairs.
+template <class T, std::int64_t n> static double forces() {
     const array<T> mass = numbers<T>({n}, 4), p = numbers<T>({3, n}, 5);
     const auto difference = [&](int axis) { return p(axis, newaxis, all) - p(axis, all, newaxis); };
     const auto dx = difference(0), dy = difference(1), dz = difference(2);
@@ -63,12 +59,10 @@ template <class T> static double forces(std::int64_t n) {
     force(0, all) = sum(pull * dx, 1), force(1, all) = sum(pull * dy, 1), force(2, all) = sum(pull * dz, 1);
     return read(force);
 }
-static double nbody_768() { return forces<float>(768); }
-static double nbody_4096() { return forces<float>(4096); }
-static double nbody_4096_f64() { return forces<double>(4096); }
 
-// J (4096), F (16 million): prices of options, call and put.
-static double options(const floats &spot) {
+// J (up to 4096²), F (16 million): prices of options, call and put.
+template <std::int64_t n> static double options() {
+    static const floats spot = 50 + 20 * numbers({n}, 6);
     const auto normal = [](const floats &x) {
         const auto k = 1 / (1 + 0.2316419f * abs(x));
         const auto series = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
@@ -81,18 +75,9 @@ static double options(const floats &spot) {
     const double calls = read(call), puts = read(put);
     return calls + puts;
 }
-static double black_scholes_4096() {
-    static const floats spot = 50 + 20 * numbers({4096}, 6);
-    return options(spot);
-}
-static double black_scholes_16m() {
-    static const floats spot = 50 + 20 * numbers({16 << 20}, 6);
-    return options(spot);
-}
 
-// J (4096²): whole-array code takes every step for all points.
-static double mandelbrot() {
-    const std::int64_t n = 4096;
+// J (up to 4096²): whole-array code takes every step for all points.
+template <std::int64_t n> static double mandelbrot() {
     const floats axis = cast<float>(arange<double>((double)n)) / (float)n;
     const floats re = broadcast_to((3 * axis - 2)(newaxis, all), {n, n}), im = broadcast_to((2 * axis - 1)(all, newaxis), {n, n});
     floats x = re.copy(), y = im.copy(), steps = zeros<float>({n, n});
@@ -108,12 +93,8 @@ static double mandelbrot() {
 }
 
 // J (4096²), F (2^22 elements): an expected loser, as it moves as much as it computes.
-static double transpose_4096() {
-    static const floats a = numbers({4096, 4096}, 7);
-    return read(floats(a.transpose().copy()));
-}
-static double transpose_2048() {
-    static const floats a = numbers({2048, 2048}, 7);
+template <std::int64_t n> static double transposed() {
+    static const floats a = numbers({n, n}, 7);
     return read(floats(a.transpose().copy()));
 }
 
@@ -132,22 +113,21 @@ static double reduce() {
     return (double)scalar(sum(x));
 }
 
-// F (15.4 million elements of a matrix), A (8192²): products of a matrix, or its transpose, with a vector.
-template <class Product> static double vector_product(std::int64_t rows, std::int64_t columns, Product product) {
-    static const floats a = numbers({rows, columns}, 10), x = numbers({columns}, 11);
-    return read(floats(product(a, x)));
+// F (15.4 million elements of a matrix), A (8192²): products of a matrix, its transpose, or both, with vectors.
+template <std::int64_t n> static floats matrix() {
+    static const floats a = numbers({n, n}, 10);
+    return a;
 }
-static double mvm_15m() {
-    return vector_product(3924, 3924, [](const floats &a, const floats &x) { return matmul(a, x); });
+template <std::int64_t n, std::int64_t seed> static floats line() {
+    static const floats x = numbers({n}, seed);
+    return x;
 }
-static double mv_8192() {
-    return vector_product(8192, 8192, [](const floats &a, const floats &x) { return matmul(a, x); });
-}
-static double tmv_8192() {
-    return vector_product(8192, 8192, [](const floats &a, const floats &x) { return matmul(a.transpose(), x); });
-}
-static double mvt_8192() {
-    return vector_product(8192, 8192, [](const floats &a, const floats &x) { return matmul(x, a.transpose()); });
+template <std::int64_t n> static double mv() { return read(floats(matmul(matrix<n>(), line<n, 11>()))); }
+template <std::int64_t n> static double tmv() { return read(floats(matmul(matrix<n>().transpose(), line<n, 11>()))); }
+template <std::int64_t n> static double mvt() {
+    const floats a = matrix<n>(), straight = matmul(a, line<n, 11>()), turned = matmul(a.transpose(), line<n, 22>());
+    const double sum = read(straight);
+    return sum + read(turned);
 }
 
 // F (2^21 elements): the cosine transform of each 8 × 8 block, C · block · Cᵀ.
@@ -185,6 +165,20 @@ static double mri_q() {
     floats q = empty<float>({2, 32768});
     q(0, all) = sum(square(sample(3)) * cos(angle), 1), q(1, all) = sum(square(sample(3)) * sin(angle), 1);
     return read(q);
+}
+
+// A: the same image's vector Fᴴd.
+static double mri_fhd() {
+    static const floats k = numbers({3, 2048}, 16), x = numbers({3, 32768}, 17), phi = numbers({2, 2048}, 23), data = numbers({2, 2048}, 24);
+    const auto sample = [&](int axis) { return k(axis, newaxis, all); };
+    const auto voxel = [&](int axis) { return x(axis, all, newaxis); };
+    const floats re = phi(0, all) * data(0, all) + phi(1, all) * data(1, all), im = phi(0, all) * data(1, all) - phi(1, all) * data(0, all);
+    const auto angle = 6.2831853f * (sample(0) * voxel(0) + sample(1) * voxel(1) + sample(2) * voxel(2));
+    const auto cosine = cos(angle), sine = sin(angle);
+    floats out = empty<float>({2, 32768});
+    out(0, all) = sum(re(newaxis, all) * cosine - im(newaxis, all) * sine, 1);
+    out(1, all) = sum(im(newaxis, all) * cosine + re(newaxis, all) * sine, 1);
+    return read(out);
 }
 
 // L: for each of 1,024 tiles of an image the nearest of 1,024 tiles of a library, 16 × 16 whole numbers each.
@@ -233,8 +227,7 @@ template <class T> static double series() {
     array<T> out = empty<T>({2, pairs});
     out(0, all) = sum(height(newaxis, all) * cos(angle), 1), out(1, all) = sum(height(newaxis, all) * sin(angle), 1);
     return read(out);
-}static double series_f32() { return series<float>(); }
-static double series_f64() { return series<double>(); }
+}
 
 // L: two-electron repulsion integrals, 1,024 pairs of shells with each other, 81 quartets an integral.
 static double rpes() {
@@ -253,17 +246,41 @@ struct named {
     double (*program)();
 };
 
-#define PROGRAM(name, papers) {#name, papers, name}
 static const named programs[] = {
-    PROGRAM(matmul_1024, "J"),         PROGRAM(matmul_4096, "A"),        PROGRAM(coulomb, "JL"),
-    PROGRAM(nbody_768, "J"),           PROGRAM(nbody_4096, "L"),         PROGRAM(nbody_4096_f64, "L"),
-    PROGRAM(black_scholes_4096, "J"),  PROGRAM(black_scholes_16m, "F"),  PROGRAM(mandelbrot, "J"),
-    PROGRAM(transpose_4096, "J"),      PROGRAM(transpose_2048, "F"),     PROGRAM(stencil_5_point, "J"),
-    PROGRAM(reduce, "F"),              PROGRAM(mvm_15m, "F"),            PROGRAM(dct8x8, "F"),
-    PROGRAM(mv_8192, "A"),             PROGRAM(tmv_8192, "A"),           PROGRAM(mvt_8192, "A"),
-    PROGRAM(fdtd_2d, "A"),             PROGRAM(mri_q, "AL"),             PROGRAM(mosaic, "L"),
-    PROGRAM(crypt, "L"),               PROGRAM(series_f32, "L"),         PROGRAM(series_f64, "L"),
-    PROGRAM(rpes, "L"),
+    {"matmul_1024", "J", product<1024>},
+    {"matmul_4096", "A", product<4096>},
+    {"coulomb_128", "J", potential<128>},
+    {"coulomb_256", "J", potential<256>},
+    {"coulomb_512", "JL", potential<512>},
+    {"nbody_128x128", "J", forces<float, 128 * 128>},
+    {"nbody_256x256", "J", forces<float, 256 * 256>},
+    {"nbody_512x512", "J", forces<float, 512 * 512>},
+    {"nbody_768x768", "J", forces<float, 768 * 768>},
+    {"nbody_4096", "L", forces<float, 4096>},
+    {"nbody_4096_f64", "L", forces<double, 4096>},
+    {"black_scholes_1024x1024", "J", options<1024 * 1024>},
+    {"black_scholes_2048x2048", "J", options<2048 * 2048>},
+    {"black_scholes_4096x4096", "JF", options<4096 * 4096>},
+    {"mandelbrot_1024", "J", mandelbrot<1024>},
+    {"mandelbrot_2048", "J", mandelbrot<2048>},
+    {"mandelbrot_4096", "J", mandelbrot<4096>},
+    {"transpose_4096", "J", transposed<4096>},
+    {"transpose_2048", "F", transposed<2048>},
+    {"stencil_5_point", "J", stencil_5_point},
+    {"reduce", "F", reduce},
+    {"mvm_15m", "F", mv<3924>},
+    {"dct8x8", "F", dct8x8},
+    {"mv_8192", "A", mv<8192>},
+    {"tmv_8192", "A", tmv<8192>},
+    {"mvt_8192", "A", mvt<8192>},
+    {"fdtd_2d", "A", fdtd_2d},
+    {"mri_q", "AL", mri_q},
+    {"mri_fhd", "A", mri_fhd},
+    {"mosaic", "L", mosaic},
+    {"crypt", "L", crypt},
+    {"series_f32", "L", series<float>},
+    {"series_f64", "L", series<double>},
+    {"rpes", "L", rpes},
 };
 
 int main(int argc, char **argv) {
@@ -284,8 +301,7 @@ int main(int argc, char **argv) {
                 counted_last = counted.text();
                 if (run == 0) first = seconds, counted_first = counted_last;
                 else later = later == 0 ? seconds : std::min(later, seconds);
-                const char *stack = std::getenv("BH_STACK");
-                if (stack && std::strncmp(stack, "opencl", 6) == 0) bench::finish_building();
+                if (bench::on_a_device()) bench::finish_building();
             }
             summing = true;
             const double checksum = one.program();

@@ -157,6 +157,18 @@ __kernel void mri_q(IN k, IN x, OUT q, const int samples) {
     q[i] = re, q[n + i] = im;
 }
 
+__kernel void mri_fhd(IN k, IN x, IN phi, IN data, OUT out, const int samples) {
+    const int i = X, n = get_global_size(0);
+    float re = 0, im = 0;
+    for (int s = 0; s < samples; s++) {
+        const float angle = 6.2831853f * (k[s] * x[i] + k[samples + s] * x[n + i] + k[2 * samples + s] * x[2 * n + i]);
+        const float real = phi[s] * data[s] + phi[samples + s] * data[samples + s], imaginary = phi[s] * data[samples + s] - phi[samples + s] * data[s];
+        const float cosine = cos(angle), sine = sin(angle);
+        re += real * cosine - imaginary * sine, im += imaginary * cosine + real * sine;
+    }
+    out[i] = re, out[n + i] = im;
+}
+
 // Distances of all pairs of tiles, 16 × 16 of them for a group; then the nearest of each.
 __kernel void apart(G const int *restrict image, G const int *restrict library, G int *restrict distance) {
     __local int left[16][17], right[16][17];

@@ -18,7 +18,7 @@ RUNS = {
     "ablation.py": [("--check", "prefix")],
     "access.py": [("--sizes 16,32 --strides 1,3 --elements 1000 --rounds 1 --json {out}/access.json", "")],
     "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small --runs 1 snakes_and_ladders --json {out}/backends.json", "")],
-    "by_hand.py": [("--device cpu --runs 1 nbody_768 --json {out}/by_hand.json", "prefix pocl")],
+    "by_hand.py": [("--device cpu --runs 1 --host coulomb_128 mvt_8192 mri_fhd --json {out}/by_hand.json", "prefix pocl")],
     "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd rpes", "cc"), ("mvt rpes --dtype f64", "prefix")],
     "checks.py": [("--size 10000 --rounds 1 --checks nan overflow", "")],
     "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
