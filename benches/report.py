@@ -110,7 +110,7 @@ TOLD = {
     }),
     "affine": ("A", {
         "matmul_4096": "97 GFLOP/s, CUBLAS 101", "mv_8192": "13.6 GFLOP/s", "tmv_8192": "34.9 GFLOP/s", "mvt_8192": "faster than CUBLAS",
-        "mri_q": "16.6 times a plain kernel",
+        "mri_q": "16.6 times a plain kernel", "mri_fhd": "15.3 times a plain kernel",
     }),
     "lime": ("L", {}),
 }  # fmt: skip
@@ -256,6 +256,17 @@ def micro_global():
 def micro_local():
     rows = [row for row in read("micro")["local"]]
     return table(["stride", *(str(row["stride"]) for row in rows)], [["GB/s", *(number(row["gb_s"]) for row in rows)]])
+
+
+def micro_unrolled():
+    rows = read("micro")["unrolled"]
+    return table(["unrolled by", *(str(row["factor"]) for row in rows)], [["billions a second", *(number(row["billions"]) for row in rows)]])
+
+
+def micro_vectors():
+    forms = ["mv_direct", "mv_shared", "mv_padded", "tmv_blocks", "tmv_cyclic"]
+    rows = [[str(row["n"]), *(number(row[form]) for form in forms)] for row in read("micro")["vectors"]]
+    return table(["n", "mv, direct", "mv, local memory", "mv, padded", "tmv, blocks", "tmv, cyclic"], rows)
 
 
 def ranks_threads():

@@ -49,15 +49,18 @@ template <std::int64_t n> static double potential() {
 }
 
 // J (up to 768² bodies), L (4096 in f32 and f64): forces among bodies, all pairs.
-template <class T, std::int64_t n> static double forces() {
-    const array<T> mass = numbers<T>({n}, 4), p = numbers<T>({3, n}, 5);
+template <class T> static array<T> pulled(const array<T> &mass, const array<T> &p) {
     const auto difference = [&](int axis) { return p(axis, newaxis, all) - p(axis, all, newaxis); };
     const auto dx = difference(0), dy = difference(1), dz = difference(2);
     const auto apart = dx * dx + dy * dy + dz * dz + T(0.01);
     const auto pull = mass(newaxis, all) / (apart * sqrt(apart));
-    array<T> force = empty<T>({3, n});
+    array<T> force = empty<T>(p.shape());
     force(0, all) = sum(pull * dx, 1), force(1, all) = sum(pull * dy, 1), force(2, all) = sum(pull * dz, 1);
-    return read(force);
+    return force;
+}
+template <class T, std::int64_t n> static double forces() {
+    // The matrices of all pairs end with the function, so that none of them gets memory.
+    return read(pulled(numbers<T>({n}, 4), numbers<T>({3, n}, 5)));
 }
 
 // J (up to 4096²), F (16 million): prices of options, call and put.

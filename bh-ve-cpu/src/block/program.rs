@@ -136,6 +136,12 @@ impl Program {
         self.first_slot() + self.slots.len()
     }
 
+    /// Whether the kernel has compiled code by now.
+    #[inline]
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.native.as_ref().is_some_and(|native| native.kernel.code().is_some())
+    }
+
     /// The cost of a run, in units of one vectorised addition of an element.
     pub(crate) fn work(&self) -> u64 {
         self.schedule.iterations() as u64 * u64::from(self.weight)

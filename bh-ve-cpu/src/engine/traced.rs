@@ -82,8 +82,7 @@ impl Traced {
 const COMPILED: &str = "compiled";
 
 fn how<'a>(mut programs: impl Iterator<Item = &'a Program>) -> &'static str {
-    let compiled = |program: &Program| program.native.as_ref().is_some_and(|native| native.kernel.code().is_some());
-    if programs.any(compiled) { COMPILED } else { "in blocks" }
+    if programs.any(Program::is_compiled) { COMPILED } else { "in blocks" }
 }
 
 /// The loop nests of a block as text.

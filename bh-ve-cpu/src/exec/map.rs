@@ -162,19 +162,28 @@ pub(super) fn run(bound: Bound<'_>, map: &MapLoops, workers: &mut Workers) {
     let (shape, count) = UnitShape::new(map, participants);
     let shares = workers.tasks(participants, program.work(), count);
     workers.run(participants, shares as usize, |scratch, tasks| {
-        let mut runner = LineRunner::new(bound, &map.around, &bound.binding.slots, &mut scratch.nest);
-        while let Some(task) = tasks.take() {
-            let units = part(count, shares, task as i64);
-            // SAFETY: blocks are inside their lines, and lines inside the nest; each unit is run once.
-            unsafe {
-                match &shape {
-                    UnitShape::Block => runner.blocks(units),
-                    UnitShape::Lines(each) => {
-                        runner.lines(units.start * each..(units.end * each).min(map.around.count()))
+        let mut tasks_left = true;
+        while tasks_left {
+            // Code that gets ready meanwhile runs the rest: its bits are the same.
+            let compiled = program.is_compiled();
+            let mut runner = LineRunner::new(bound, &map.around, &bound.binding.slots, &mut scratch.nest);
+            while program.is_compiled() == compiled {
+                let Some(task) = tasks.take() else {
+                    tasks_left = false;
+                    break;
+                };
+                let units = part(count, shares, task as i64);
+                // SAFETY: blocks are inside their lines, and lines inside the nest; each unit is run once.
+                unsafe {
+                    match &shape {
+                        UnitShape::Block => runner.blocks(units),
+                        UnitShape::Lines(each) => {
+                            runner.lines(units.start * each..(units.end * each).min(map.around.count()))
+                        }
                     }
                 }
             }
+            runner.executor.finish();
         }
-        runner.executor.finish();
     });
 }

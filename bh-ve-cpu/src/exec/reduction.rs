@@ -46,9 +46,21 @@ pub(super) fn run(
     let participants = workers.participants(program.work());
     let count = workers.tasks(participants, program.work(), units);
     workers.run(participants, count as usize, |scratch, tasks| {
-        let next = || Some(part(units, count, tasks.take()? as i64));
-        // SAFETY: units are inside the nest, and each is taken once.
-        unsafe { fold_units(bound, loops, &bound.binding.slots, &mut scratch.nest, stored, next) };
+        let mut tasks_left = true;
+        while tasks_left {
+            // Code that gets ready meanwhile folds the rest: its bits are the same.
+            let compiled = program.is_compiled();
+            let next = || {
+                if program.is_compiled() != compiled {
+                    return None;
+                }
+                let task = tasks.take();
+                tasks_left = task.is_some();
+                Some(part(units, count, task? as i64))
+            };
+            // SAFETY: units are inside the nest, and each is taken once.
+            unsafe { fold_units(bound, loops, &bound.binding.slots, &mut scratch.nest, stored, next) };
+        }
     });
     // SAFETY: all units have stored their partial results.
     unsafe { partials::finish(bound, loops, stored, workers) };

@@ -214,8 +214,7 @@ impl Window<'_> {
                 let (positions, apart) = (positions(other), other.late - joined.late);
                 positions.start + apart == own.start && positions.end + apart == own.end
             };
-            let compiled =
-                |nest: &WindowNest| nest.program.native.as_ref().is_some_and(|it| it.kernel.code().is_some());
+            let compiled = |nest: &WindowNest| nest.program.is_compiled();
             let fastest = compiled(joined)
                 || joined.program.schedule.lines().row_dim().is_none() && !turn.nests.iter().map(nest).any(compiled);
             if fastest && turn.nests.iter().map(nest).all(begins_with) {

@@ -6,7 +6,7 @@ use crate::support;
 use bh_bytecode::interp::Memory;
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::random::{self, Program, program};
-use bh_bytecode::{DType, Opcode, text};
+use bh_bytecode::{Batch, DType, Opcode, text};
 use bh_fuser::{Algorithm, Options, Partitioner};
 use pair::{Keys, check_bits, compare, engine, levels};
 use support::chains::{Dice, stencil_chain};
@@ -476,5 +476,44 @@ fn hot_kernels_are_compiled_in_the_background() {
     while driver.counter("kernels compiled") == 0 {
         driver.run_on(&blocks.as_ref(), &memory).unwrap();
         assert!(begin.elapsed().as_secs() < 600, "nothing was compiled");
+    }
+}
+
+#[test]
+fn code_that_gets_ready_runs_the_rest_of_a_kernel() {
+    let Some(isa) = levels().pop() else { return };
+    let drivers = |jit| Driver::new(&[("threads", "2"), ("isa", isa), ("jit", jit), ("jit_cache_dir", "")]).unwrap();
+    let sines = |array: &str, first: u32| -> String {
+        (first..first + 24).map(|at| format!("i{at}: {array} = sin {array}\n")).collect()
+    };
+    // A map, and a fold along each axis of a temporary that gets no memory.
+    let source = format!(
+        "bh batch 1\n\
+         base b0 = f32[1003000] id 1\n\
+         base b1 = f32[1003000] id 2\n\
+         base b2 = f32[1003] id 3\n\
+         base b3 = f32[1000] id 4\n\
+         view v0 = b0 at 0 [1000:1003, 1003:1]\n\
+         view v1 = b1 at 0 [1000:1003, 1003:1]\n\
+         view v2 = b2 at 0 [1003:1]\n\
+         view v3 = b3 at 0 [1000:1]\n\
+         {}i24: v1 = multiply v0, v0\n{}i49: v2 = add_reduce axes(0) v1\ni50: v3 = add_reduce axes(1) v1\n",
+        sines("v0", 0),
+        sines("v1", 25)
+    );
+    let mut batch = text::parse(&source).unwrap();
+    let block = |batch: &mut Batch, range: std::ops::Range<u32>| batch.push_block(&range.collect::<Vec<_>>(), &[]);
+    block(&mut batch, 0..25);
+    block(&mut batch, 25..50);
+    block(&mut batch, 50..51);
+    let mut memory = Memory::new();
+    memory.insert(1, (0..1_003_000).flat_map(|at| ((at * 37 % 1009) as f32 / 500.0 - 1.0).to_le_bytes()).collect());
+    memory.insert(2, vec![0; 4 * 1_003_000]);
+    memory.insert(3, vec![0; 4 * 1003]);
+    memory.insert(4, vec![0; 4 * 1000]);
+    let expected = drivers("off").run_on(&batch.as_ref(), &memory).unwrap();
+    for round in 0..4 {
+        let found = drivers("auto").run_on(&batch.as_ref(), &memory).unwrap();
+        assert_eq!(found, expected, "round {round}");
     }
 }
