@@ -123,7 +123,12 @@ impl State {
         let (instructions, bytes) = (self.builder.batch.instrs.len(), self.builder.held_bytes);
         let options = &running.options;
         let longest = self.tapes.limit(options.max_instructions);
-        let full = bytes >= if limit::is_short(instructions) { running.step_bytes } else { options.max_bytes };
+        // Arrays that a batch frees have memory. Those that it makes have none yet, and in the midst of a statement most are
+        // temporaries, which ending the batch would store.
+        let full = match limit::is_short(instructions) {
+            true => self.builder.freed_bytes >= running.step_bytes,
+            false => bytes >= options.max_bytes,
+        };
         if instructions < limit::shortest(longest) && !full {
             return None;
         }

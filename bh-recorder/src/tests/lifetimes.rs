@@ -152,7 +152,7 @@ fn a_turn_longer_than_half_the_limit_is_not_cut_in_the_middle() {
 fn a_memory_limit_flushes() {
     let (recorder, log) = context(Options { max_bytes: 1 << 20, ..Options::default() });
     let full = || recorder.full(Constant::from_value(1.0f64), &[1 << 14], HERE).unwrap();
-    let arrays: Vec<_> = (0..40).map(|_| full()).collect();
+    let arrays: Vec<_> = (0..600).map(|_| full()).collect();
     recorder.sync().unwrap();
     let batches = lock(&log.batches).len();
     assert!(batches >= 3);
@@ -166,6 +166,16 @@ fn a_memory_limit_flushes() {
 }
 
 #[test]
+fn temporaries_of_a_statement_do_not_end_a_batch() {
+    let (recorder, log) = context(Options { max_bytes: 1 << 20, ..Options::default() });
+    let full = || recorder.full(Constant::from_value(1.0f64), &[1 << 14], HERE).unwrap();
+    let temporaries: Vec<_> = (0..100).map(|_| full()).collect();
+    temporaries.into_iter().for_each(|array| recorder.free(array).unwrap());
+    recorder.sync().unwrap();
+    assert_eq!(lock(&log.batches).len(), 1);
+}
+
+#[test]
 fn a_step_on_a_device_may_hold_more() {
     for (device, cut) in [(None, true), (Some(1 << 30), false)] {
         let log = Log { device, ..Log::default() };
@@ -175,8 +185,13 @@ fn a_step_on_a_device_may_hold_more() {
         let arrays: Vec<_> =
             (0..20).map(|_| recorder.full(Constant::from_value(1.0f64), &[1 << 14], HERE).unwrap()).collect();
         recorder.sync().unwrap();
-        assert_eq!(lock(&log.batches).len() > 1, cut);
-        arrays.into_iter().for_each(|array| recorder.free(array).unwrap());
+        let before = lock(&log.batches).len();
+        for array in arrays {
+            recorder.operate(Opcode::Add, 0, array, &[Input::Array(array), number(1.0)], HERE).unwrap();
+            recorder.free(array).unwrap();
+        }
+        recorder.sync().unwrap();
+        assert_eq!(lock(&log.batches).len() > before + 1, cut);
         recorder.shutdown().unwrap();
     }
 }
