@@ -287,9 +287,9 @@ def by_hand(name):
     for row in read("by_hand")["programs"]:
         if letter in row["papers"]:
             # The counter has no time for kernels of the vendor's library.
-            times = [number(row[field] and 1e3 * row[field]) for field in fields]
+            times = [number(1e3 * row[field] if row[field] else None) for field in fields]
             best = min(filter(None, (row["by_hand_kernels"], row["vendor_kernels"])))
-            rows.append([row["program"], *times, number(row["by_hand"] / row["bh"]), number(row["kernels"] and best / row["kernels"])])
+            rows.append([row["program"], *times, number(row["by_hand"] / row["bh"]), number(best / row["kernels"] if row["kernels"] else None)])
     titles = ("by hand ms", "its kernels", "cuBLAS ms", "its kernels", "bh ms", "its kernels", "by hand / bh", "best kernels / bh's")
     return table(["program", *titles], rows)
 
