@@ -23,15 +23,15 @@ impl Work {
     pub(crate) fn of(batch: &BatchRef<'_>, block: u32) -> Work {
         let (mut bases, mut operations) = (Vec::new(), 0u64);
         let block = &batch.blocks[block as usize];
-        let contracted = batch.contracted(block);
+        let mut seen = vec![false; batch.bases.len()];
+        batch.contracted(block).iter().for_each(|&base| seen[base as usize] = true);
         for &index in batch.block_instrs(block) {
             let views = batch.instrs[index as usize].operands().iter().filter_map(|operand| operand.as_view());
             let mut most = 0;
             for view in views {
                 let record = &batch.views[view as usize];
                 most = most.max(record.len as u64);
-                if batch.base_of(view).is_some() && !contracted.contains(&record.base) && !bases.contains(&record.base)
-                {
+                if batch.base_of(view).is_some() && !std::mem::replace(&mut seen[record.base as usize], true) {
                     bases.push(record.base);
                 }
             }

@@ -63,7 +63,7 @@ pub(super) fn fits(shape: &[i64], (reduced, order): (u16, u16), masked: bool) ->
     is_one_chunk(shape) && {
         let order = decoded(order, shape.len());
         let (axes, in_lanes) = fold_axes(shape, reduced, &order);
-        (in_lanes || !masked) && (in_lanes || has_few_lines(&axes, &order))
+        in_lanes || !masked && has_few_lines(&axes, &order)
     }
 }
 

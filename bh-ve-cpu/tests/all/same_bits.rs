@@ -113,7 +113,7 @@ fn check(engine: &mut Driver, shape: &[i64], (opcode, folded, order): (Opcode, u
         batch.push_base(base)
     });
     let pieces = (0..shape[axis]).map(|at| (parts, part(&input, axis, at), part(&output, place, at)));
-    for (to, input, output) in std::iter::once((whole, input.clone(), output.clone())).chain(pieces) {
+    for (to, input, output) in std::iter::once((whole, input, output)).chain(pieces) {
         let (out, source) = (batch.push_view(to, &output), batch.push_view(from, &input));
         let instr = Instr::new(opcode, &[Operand::view(out), Operand::view(source)]);
         batch.push_instr(Instr { param: folded, order, ..instr });

@@ -8,7 +8,6 @@ use bh_bytecode::random::{Options, Program, program};
 use bh_bytecode::text;
 use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
-use std::io::Write;
 
 /// Programs; `BH_TEST_PROGRAMS` sets their number, `BH_TEST_FIRST` the first one.
 const PROGRAMS: u64 = 80;
@@ -49,7 +48,7 @@ fn load(name: &str, text: &str) -> Option<Stack> {
         Ok(stack) => Some(stack),
         Err(error) => {
             assert!(stacks::is_absent(&error), "{name}: {error}");
-            writeln!(std::io::stdout(), "left out: {error}").unwrap();
+            println!("left out: {error}");
             None
         }
     }
