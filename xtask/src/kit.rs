@@ -66,6 +66,9 @@ mod tests {
     #[test]
     fn what_the_templates_need_is_there() {
         let prefix = std::env::temp_dir().join(format!("bh-kit-{}", std::process::id()));
+        // The description that the installation of the libraries wrote before.
+        let description = prefix.join("lib/pkgconfig");
+        fs::create_dir_all(&description).and_then(|()| fs::write(description.join("bh.pc"), "Name: bh\n")).unwrap();
         let outcome = install(&prefix);
         assert!(outcome.is_ok(), "{}", outcome.err().map_or_else(String::new, |failure| failure.0));
         for file in [

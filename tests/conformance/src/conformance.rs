@@ -4,8 +4,10 @@ use crate::cases::{self, Case};
 use crate::{run, stacks};
 use bh_bytecode::compare::{Tolerance, compare, may_differ};
 use bh_bytecode::interp::{Memory, offsets};
+use bh_bytecode::opcode::SAME_BITS;
+use bh_bytecode::order::is_fixed;
 use bh_bytecode::random::{Bounds, Oracle};
-use bh_bytecode::{DType, Kind, Opcode};
+use bh_bytecode::{DType, Instr, Kind, Opcode};
 use bh_core::abi::status;
 use bh_core::error::Error;
 use bh_core::stack::Stack;
@@ -20,6 +22,8 @@ pub struct Summary {
     pub cases: usize,
     /// Cases whose operation no engine of the stack supports.
     pub unsupported: usize,
+    /// Those of them that ask for the same bits on all engines, which another engine may have to compute.
+    pub same_bits_unsupported: usize,
     /// Opcodes with at least one case.
     pub opcodes: usize,
     /// A line for each case that failed.
@@ -35,11 +39,11 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { stack, cases, unsupported, opcodes, failures } = self;
+        let Summary { stack, cases, unsupported, same_bits_unsupported: same_bits, opcodes, failures } = self;
         let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
         write!(f, "{stack}: {verdict}, {cases} cases of {opcodes} opcodes, {} failed", failures.len())?;
         if *unsupported > 0 {
-            write!(f, ", {unsupported} unsupported")?;
+            write!(f, ", {unsupported} unsupported, {same_bits} of them with the same bits on all engines")?;
         }
         Ok(())
     }
@@ -65,7 +69,10 @@ pub fn run_sample(stack: &mut Stack, opcodes: &[Opcode], step: usize, report: &m
             summary.cases += 1;
             match check(stack, case) {
                 Ok(()) => {}
-                Err(Problem::Unsupported) => summary.unsupported += 1,
+                Err(Problem::Unsupported) => {
+                    summary.unsupported += 1;
+                    summary.same_bits_unsupported += usize::from(asks_for_same_bits(case.instr()));
+                }
                 Err(Problem::Wrong(text)) => {
                     let line = format!("{}: {text}", case.title);
                     report(&line);
@@ -75,6 +82,11 @@ pub fn run_sample(stack: &mut Stack, opcodes: &[Opcode], step: usize, report: &m
         }
     }
     summary
+}
+
+fn asks_for_same_bits(instr: &Instr) -> bool {
+    let accumulates = instr.opcode.kind() == Kind::Accumulate && is_fixed(instr.order);
+    accumulates || instr.opcode.has_variants() && instr.param == SAME_BITS
 }
 
 enum Problem {
