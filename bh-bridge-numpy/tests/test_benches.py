@@ -47,6 +47,8 @@ RUNS = {
     ],
     "ranks_threads.py": [("--prefix {prefix} --build {build}/cluster --cores 1,2 --repeat 1 --quick black_scholes --json {out}/ranks_threads.json", "prefix mpirun")],
     "report.py": [("--check", "")],
+    "reproducible/price.py": [("leibnitz_pi --scale 1 --rounds 1", "")],
+    "reproducible/programs.py": [("--stack numa", "")],
     "gradients_device.py": [("--stack numa --size 40 --steps 3", "")],
     "rivals.py": [("leibnitz_pi --runs 1 --turns 1 --threads 1 --json {out}/rivals.json", "")],
     "run.py": [("leibnitz_pi --runs 1 --most-runs 1 --numpy-runs 1 --json {out}/run.json --plot {out}/run.svg", "prefix")],

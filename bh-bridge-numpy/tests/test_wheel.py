@@ -1,5 +1,6 @@
 """The wheel in an environment of its own, made of the libraries that were built for the tests."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -45,9 +46,12 @@ def test_the_source_distribution_has_all_crates():
 class Installed:
     """The wheel, and an environment into which pip has installed it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, lock):
         build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT]
-        subprocess.run(build, check=True, timeout=LIMIT)
+        # Each process of the tests builds a wheel, and all builds use one folder.
+        with open(lock, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            subprocess.run(build, check=True, timeout=LIMIT)
         (self.wheel,) = folder.glob("*.whl")
         environment = folder / "environment"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=LIMIT)
@@ -71,7 +75,7 @@ class Installed:
 def installed(tmp_path_factory):
     if "BH_WHEEL_LIBRARIES" not in os.environ:
         pytest.skip("BH_WHEEL_LIBRARIES names no libraries to pack")
-    return Installed(tmp_path_factory.mktemp("wheel"))
+    return Installed(tmp_path_factory.mktemp("wheel"), tmp_path_factory.getbasetemp().parent / "wheel.lock")
 
 
 def test_the_wheel_has_all_files_and_needs_no_library_of_others(installed):

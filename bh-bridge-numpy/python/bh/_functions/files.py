@@ -24,7 +24,7 @@ def save(file, arr, allow_pickle=True, *, part=...):
         return np.save(file, fallback.to_numpy(arr), allow_pickle)
     try:
         _native.save(path if path.endswith(".npy") else path + ".npy", arr)
-    except _native.Error:
+    except (_native.Error, OSError):
         # NumPy says what is wrong with the file as Python's exceptions do.
         np.save(file, fallback.to_numpy(arr), allow_pickle)
 
@@ -42,7 +42,7 @@ def load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="A
     if mmap_mode is None and isinstance(file, (str, os.PathLike)) and isinstance(os.fspath(file), str) and not _is_of_python2(file):
         try:
             return _native.load(os.fspath(file))
-        except _native.Error:
+        except (_native.Error, OSError):
             # Not such a file, or not there: NumPy knows more kinds, and Python's exceptions.
             pass
     loaded = np.load(file, mmap_mode, allow_pickle, fix_imports, encoding, max_header_size=max_header_size)
