@@ -86,7 +86,7 @@ def lower_nested(value, change=None):
         except RecursionError:
             # Lists that hold themselves; how deep they are is for NumPy to say.
             return value
-    if issubclass(kind, (np.ndarray, np.generic)) or not hasattr(kind, "__array__"):
+    if issubclass(kind, (type, np.ndarray, np.generic)) or not hasattr(kind, "__array__"):
         return value
     made = value.__array__()
     return lower(made) if type(made) is ndarray else value

@@ -13,6 +13,11 @@ def result_type(*arrays_and_dtypes):
     return np.result_type(*(a.dtype if type(a) is ndarray else a for a in arrays_and_dtypes))
 
 
+def can_cast(from_, to, casting="safe"):
+    """Whether elements of a type, or of an array, may be cast to another type by the rule `casting`."""
+    return np.can_cast(from_.dtype if type(from_) is ndarray else from_, to, casting)
+
+
 def isscalar(element):
     """Is it a scalar, such as the result of a full sum?"""
     return element._scalar if type(element) is ndarray else np.isscalar(element)

@@ -159,7 +159,7 @@ FUNCTIONS = {
     "broadcast": own("_functions.broadcasting"),
     "broadcast_arrays": own("_functions.manipulation", "args"),
     "broadcast_to": own("_functions.manipulation", "array"),
-    "can_cast": question(),
+    "can_cast": own("_functions.inspection", "from_", complete=True),
     "choose": own("_functions.search", "a choices", "out", delegates=True),
     "clip": own("_functions.search", "a a_min a_max min max", "out", native=True, delegates=True),
     "column_stack": own("_functions.joining", "tup", native=True, by_numpy=COMPUTED),

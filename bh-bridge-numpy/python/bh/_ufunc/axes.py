@@ -43,6 +43,8 @@ def target_of(out):
     """The array that a result goes into; None for `None` and `...`, which ask for a new one."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
+        if out is ...:
+            raise TypeError("must use `...` as `out=...` and not per-operand/in a tuple")
     if out is None or out is ...:
         return None
     if type(out) is not ndarray:
