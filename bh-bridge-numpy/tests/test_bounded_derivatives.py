@@ -281,7 +281,7 @@ def test_bounds_are_sizes_and_shares():
 
 MEASURED = """
 import json, sys, numpy, bh, bh as np
-from bh._jit.derivatives import _Taped
+from bh._jit.taped import Taped
 from bh._jit.trees import full
 
 size, steps, states, name, disk = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
@@ -303,7 +303,7 @@ field = 8 * size * size
 bh.grad(program)(u.copy()[:8, :8].copy(), 0.1)
 float(u.sum())
 before = bh.Stack().memory()[0]
-taped = _Taped(program, (u, 0.1), {}, (0,), False, later=False, bound=(states * field, disk * field if disk else None))
+taped = Taped(program, (u, 0.1), {}, (0,), False, later=False, bound=(states * field, disk * field if disk else None))
 plan = taped.plan()
 way = taped._back.begin([full(1.0, taped.number())], True)
 (found,) = way.finish()

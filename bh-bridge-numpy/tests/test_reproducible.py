@@ -1,4 +1,4 @@
-"""The key `reproducible`: the same bits on instruction sets, threads, a device, ranks and siblings, and errors for what has none."""
+"""The key `reproducible`: the same bits on instruction sets, threads, a device, ranks and siblings, and errors for functions that lack them."""
 
 import os
 import subprocess

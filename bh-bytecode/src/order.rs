@@ -5,7 +5,9 @@
 //!
 //! [`Instr::order`]: crate::Instr::order
 
+use crate::opcode::SAME_BITS;
 use crate::view::MAX_RANK;
+use crate::{Instr, Kind};
 
 /// The most axes whose order and directions have codes.
 const DIRECTED: usize = 6;
@@ -20,6 +22,15 @@ const FIXED_ORDERED: usize = 6;
 /// Does a code of an instruction ask for the fixed tree, the same on every engine and for every share of the kept axes?
 pub fn is_fixed(code: u16) -> bool {
     code >= FIXED
+}
+
+impl Instr {
+    /// Whether the instruction asks for the one form of its function, or for sums at indices in the recorded order, so that all engines
+    /// give the same bits. Folds ask by [`is_fixed`].
+    pub fn has_one_form(&self) -> bool {
+        let accumulates = self.opcode.kind() == Kind::Accumulate && is_fixed(self.order);
+        accumulates || self.opcode.has_variants() && self.param == SAME_BITS
+    }
 }
 
 /// An order of the axes of an array, and those of them that are walked from their last index to their first.
@@ -142,7 +153,7 @@ impl AxisOrder {
         }
     }
 
-    /// The code where so many axes have their order, and so many their directions.
+    /// The code of an order of at most `ordered` axes, with directions if there are at most `directed` of them; else 0.
     fn code_within(&self, ordered: usize, directed: usize) -> u16 {
         let rank = self.rank as usize;
         if rank > ordered {

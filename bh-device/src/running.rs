@@ -17,7 +17,7 @@ use crate::programs::Programs;
 use crate::settings::Settings;
 use crate::tune::Tuner;
 use crate::whereabouts::{Verdict, Whereabouts};
-use crate::work::{Work, asks_for_same_bits};
+use crate::work::Work;
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::structure::StructureKey;
 use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
@@ -165,7 +165,7 @@ impl Open {
         let function = instr.opcode.kind() == Kind::Elementwise
             && !matches!(instr.opcode.info().signature, Signature::Cast | Signature::Select)
             && instr.operands().iter().any(|&operand| batch.dtype(operand).is_some_and(DType::is_complex));
-        if !instr.operands().iter().all(exact) || (function && !facts.f64) || asks_for_same_bits(instr) {
+        if !instr.operands().iter().all(exact) || (function && !facts.f64) || instr.has_one_form() {
             return false;
         }
         if instr.opcode.is_extension() {

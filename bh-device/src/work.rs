@@ -2,9 +2,7 @@
 
 use crate::memory::{Pool, capacity};
 use crate::settings::Settings;
-use bh_bytecode::opcode::SAME_BITS;
-use bh_bytecode::order::is_fixed;
-use bh_bytecode::{BatchRef, Instr, Kind};
+use bh_bytecode::BatchRef;
 
 /// What running a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +50,4 @@ impl Work {
     pub(crate) fn fits(&self, pool: &Pool) -> bool {
         self.room <= pool.limit && self.largest <= pool.gpu.facts.largest_bytes
     }
-}
-
-/// Does an instruction ask for the bits that other engines give, which kernels of a device do not have?
-pub(crate) fn asks_for_same_bits(instr: &Instr) -> bool {
-    let accumulates = instr.opcode.kind() == Kind::Accumulate && is_fixed(instr.order);
-    accumulates || instr.opcode.has_variants() && instr.param == SAME_BITS
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An owner of an array of a state. What has two owners is not overwritten.
+/// An owner of an array of a state. An array with two owners is not overwritten.
 pub(crate) type Owner<B> = Arc<B>;
 
 /// The values of a program's bases at one time. What has several owners is not written.

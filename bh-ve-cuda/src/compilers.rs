@@ -99,7 +99,7 @@ impl<F> Drop for Back<'_, F> {
 pub(crate) fn file_of(function: *const c_void) -> Option<PathBuf> {
     // SAFETY: the structure is plain data, which the call fills.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: `info` takes what is known of the address.
+    // SAFETY: `info` receives the facts about the address, and lives through the call.
     let found = unsafe { libc::dladdr(function, &mut info) } != 0 && !info.dli_fname.is_null();
     // SAFETY: the name is a text of the loader's, which lives as long as the library.
     found.then(|| PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes())))

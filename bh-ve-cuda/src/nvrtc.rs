@@ -146,12 +146,12 @@ fn run(functions: &Functions, text: &str, form: Form, options: &[&str]) -> Resul
     // SAFETY: there are as many options, which live through the call.
     let outcome = unsafe { (functions.compile)(program.handle, options.len() as c_int, options.as_ptr()) };
     if outcome != 0 {
-        // SAFETY: they are a size and what has it.
+        // SAFETY: the first function tells the size of the data that the second one writes.
         let log = unsafe { program.read(functions.log_size, functions.log) }.unwrap_or_default();
         let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
         return Err(format!("status {outcome}: {}", log.trim()));
     }
-    // SAFETY: they are a size and what has it.
+    // SAFETY: the first function tells the size of the data that the second one writes.
     let code = unsafe { program.read(size, read) };
     code.filter(|code| !code.is_empty()).ok_or_else(|| "the compiler made no code".to_owned())
 }

@@ -36,10 +36,9 @@ else:
     from ._array import pending_numbers as _pending_numbers  # noqa: E402
     from ._cluster.ranks import map_blocks, rank, ranks  # noqa: E402,F401
     from ._jit.custom_folds import fold  # noqa: E402,F401
+    from ._jit.custom_rules import custom_jvp, custom_vjp  # noqa: E402,F401
     from ._jit.derivatives import (  # noqa: E402,F401
         check_grad,
-        custom_jvp,
-        custom_vjp,
         grad,
         hvp,
         jacobian,

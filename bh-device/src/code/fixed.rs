@@ -180,7 +180,7 @@ impl<'a> Folding<'a> {
         self.part.body += &self.part.writer.numbers.split(index, result, &self.kept.0, &self.kept.1);
     }
 
-    /// Declares what is folded into, with the neutral elements.
+    /// Declares the accumulators, with the neutral elements.
     fn begin(&mut self) {
         for (number, (opcode, slot, _)) in reductions(&self.part.stage.kernel).into_iter().enumerate() {
             let dtype = self.part.stage.kernel.slots[slot as usize].dtype;

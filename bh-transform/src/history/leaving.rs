@@ -31,7 +31,7 @@ impl History {
         self.states.iter().map(|state| (state.unit as u64, state.on_disk)).collect()
     }
 
-    /// Lets the earliest states go to the disk, until so many are left in memory.
+    /// Moves the earliest states to the disk until at most `most` are in memory.
     pub(crate) fn keep_in_memory(&mut self, most: u64) {
         let in_memory = self.states.iter().filter(|state| !state.on_disk).count() as u64;
         let earliest = self.states.iter_mut().filter(|state| !state.on_disk);

@@ -1,5 +1,5 @@
 //! Operations that ask for the same bits everywhere: on all instruction sets, compiled or not, for any number of threads, and for
-//! any share of what is kept.
+//! any share of the kept axes.
 
 use crate::support;
 

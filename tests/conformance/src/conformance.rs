@@ -4,10 +4,8 @@ use crate::cases::{self, Case};
 use crate::{run, stacks};
 use bh_bytecode::compare::{Tolerance, compare, may_differ};
 use bh_bytecode::interp::{Memory, offsets};
-use bh_bytecode::opcode::SAME_BITS;
-use bh_bytecode::order::is_fixed;
 use bh_bytecode::random::{Bounds, Oracle};
-use bh_bytecode::{DType, Instr, Kind, Opcode};
+use bh_bytecode::{DType, Kind, Opcode};
 use bh_core::abi::status;
 use bh_core::error::Error;
 use bh_core::stack::Stack;
@@ -71,7 +69,7 @@ pub fn run_sample(stack: &mut Stack, opcodes: &[Opcode], step: usize, report: &m
                 Ok(()) => {}
                 Err(Problem::Unsupported) => {
                     summary.unsupported += 1;
-                    summary.same_bits_unsupported += usize::from(asks_for_same_bits(case.instr()));
+                    summary.same_bits_unsupported += usize::from(case.instr().has_one_form());
                 }
                 Err(Problem::Wrong(text)) => {
                     let line = format!("{}: {text}", case.title);
@@ -82,11 +80,6 @@ pub fn run_sample(stack: &mut Stack, opcodes: &[Opcode], step: usize, report: &m
         }
     }
     summary
-}
-
-fn asks_for_same_bits(instr: &Instr) -> bool {
-    let accumulates = instr.opcode.kind() == Kind::Accumulate && is_fixed(instr.order);
-    accumulates || instr.opcode.has_variants() && instr.param == SAME_BITS
 }
 
 enum Problem {

@@ -1,12 +1,11 @@
-"""Derivatives of functions in plain NumPy: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp`, `stop_gradient`, `custom_jvp`,
-`custom_vjp`, `check_grad`.
+"""Derivatives of functions in plain NumPy: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp`, `stop_gradient`,
+`check_grad`.
 
 A function runs as usual while bh keeps what it records: in-place updates, slices, masks, loops and branches as they went. The
 adjoint of that is recorded like any other program. Names and meanings of arguments are JAX's.
 """
 
 import functools
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,26 +14,10 @@ from .._array.element_types import code_of, is_complex, is_inexact
 from .._functions.manipulation import moveaxis
 from .members import vmap
 from .symbols import here
-from .trees import LEAF, alike, as_result, fresh, full, parts_of, tree_of, unflatten
+from .taped import Taped, copied, leaves_like
+from .trees import fresh, full, tree_of, unflatten
 
 _array = _native.ndarray
-
-
-class MemoryPlan(NamedTuple):
-    """What a gradient does with its memory. The steps are those of the loops of the program, or parts of straight code."""
-
-    steps: int
-    """How many parts of the program are taken back one after the other."""
-    states: int
-    """How many states of the program are kept, in memory and on disk; 0 if all values fit, so that nothing runs again."""
-    runs: int
-    """How many steps run forward, in all, without the run of each step that its adjoint begins with."""
-    peak: int
-    """The bytes that the gradient takes at most."""
-    least: int
-    """The least bound under which there is a gradient."""
-    disk: int
-    """The bytes of states on disk at most."""
 
 
 def grad(fun, argnums=0, has_aux=False, memory=None, disk=None):
@@ -110,7 +93,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, memory=None, disk=None):
 
     @functools.wraps(fun, assigned=("__doc__", "__name__"), updated=())
     def value_and_gradient(*args, **kwargs):
-        taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False, bound=bound)
+        taped = Taped(fun, args, kwargs, numbers, has_aux, later=False, bound=bound)
         try:
             found = taped.pull([full(1.0, taped.number())])
         finally:
@@ -119,7 +102,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, memory=None, disk=None):
         return ((taped.value, taped.aux) if has_aux else taped.value), found
 
     def plan(*args, **kwargs):
-        taped = _Taped(fun, args, kwargs, numbers, has_aux, later=False, bound=bound)
+        taped = Taped(fun, args, kwargs, numbers, has_aux, later=False, bound=bound)
         taped.write_back()
         return taped.plan()
 
@@ -170,11 +153,11 @@ def vjp(fun, *primals, has_aux=False, memory=None, disk=None):
     (array([1.        , 0.54030231]),)
     """
     bound = _bound(memory, disk)
-    taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=True, bound=bound)
+    taped = Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=True, bound=bound)
     taped.write_back()
 
     def back(cotangent):
-        leaves = _leaves_like(cotangent, taped.result_tree, taped.results, "cotangent")
+        leaves = leaves_like(cotangent, taped.result_tree, taped.results, "cotangent")
         return tuple(taped.pull(leaves))
 
     return (taped.value, back, taped.aux) if has_aux else (taped.value, back)
@@ -204,13 +187,13 @@ def jvp(fun, primals, tangents, has_aux=False):
     """
     if len(primals) != len(tangents):
         raise TypeError(f"jvp takes as many tangents as primals, not {len(tangents)} for {len(primals)}")
-    taped = _Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=False)
+    taped = Taped(fun, primals, {}, tuple(range(len(primals))), has_aux, later=False)
     # The way back is linear in the cotangents: its own way back takes tangents forward.
     seeds = [full(0.0, result) for result in taped.results]
-    transposed = _Taped(lambda *seeds: taped.pull(list(seeds)), seeds, {}, tuple(range(len(seeds))), False, later=False)
+    transposed = Taped(lambda *seeds: taped.pull(list(seeds)), seeds, {}, tuple(range(len(seeds))), False, later=False)
     leaves = []
     for tree, arguments, tangent in zip(taped.trees, taped.given, tangents):
-        leaves += _leaves_like(tangent, tree, arguments, "tangent")
+        leaves += leaves_like(tangent, tree, arguments, "tangent")
     found = transposed.pull(leaves) if seeds else []
     taped.write_back()
     derivative = unflatten(taped.result_tree, iter(found))
@@ -243,7 +226,7 @@ def jacobian(fun, argnums=0):
     """
 
     def derivatives(*args, **kwargs):
-        taped = _Taped(fun, args, kwargs, (argnums,), False, later=True)
+        taped = Taped(fun, args, kwargs, (argnums,), False, later=True)
         if len(taped.results) != 1 or len(taped.given[0]) != 1:
             raise TypeError("jacobian takes functions from one array to one array")
         (result,), (argument,) = taped.results, taped.given[0]
@@ -251,7 +234,7 @@ def jacobian(fun, argnums=0):
         forward = argument.size < result.size and is_complex(code_of(argument.dtype)) == is_complex(code_of(result.dtype))
         if forward and not taped.calls:
             seeds = [full(0.0, result)]
-            transposed = _Taped(lambda seed: taped.pull([seed]), seeds, {}, (0,), False, later=True)
+            transposed = Taped(lambda seed: taped.pull([seed]), seeds, {}, (0,), False, later=True)
             columns = _of_units(transposed, argument, result)
             return moveaxis(columns, 0, -1).reshape(result.shape + argument.shape)
         return _of_units(taped, result, argument).reshape(result.shape + argument.shape)
@@ -338,165 +321,6 @@ def stop_gradient(x):
     return unflatten(tree, iter(found))
 
 
-class custom_vjp:
-    """A function with a derivative of its own, as JAX's `custom_vjp`.
-
-    `fwd` takes the arguments of the function, and returns its value and what `bwd` needs; there, values may be read as numbers.
-    `bwd` takes that and the cotangent of the value, and returns a tuple with a cotangent for each argument, or None for zero.
-
-    Examples
-    --------
-    >>> @bh.custom_vjp
-    ... def clipped(x):
-    ...     return x * x
-    >>> clipped.defvjp(lambda x: (x * x, x), lambda x, g: (bh.clip(2 * x * g, -1, 1),))
-    >>> bh.grad(lambda x: clipped(x).sum())(bh.array([0.25, 3.0]))
-    array([0.5, 1. ])
-    """
-
-    def __init__(self, fun):
-        functools.update_wrapper(self, fun)
-        self._fun, self._fwd, self._bwd = fun, None, None
-
-    def defvjp(self, fwd, bwd):
-        """Says how the function and its derivative are computed."""
-        self._fwd, self._bwd = fwd, bwd
-
-    def __call__(self, *args):
-        if self._fwd is None:
-            raise AttributeError(f"{self.__name__} has no derivative yet: {'defjvp' if hasattr(self, 'defjvp') else 'defvjp'} gives it one")
-        # What computes the value may call the function itself.
-        if self in here.customs or not any(taped.differentiates for taped in here.tapings):
-            return self._fun(*args)
-        if not here.tapings[-1].differentiates:
-            raise _native.Error(f"{self.__name__} has a derivative of its own, which vmap inside of a derivative does not use: put the derivative inside of vmap")
-        here.customs = (*here.customs, self)
-        try:
-            return _Call(self, args).value
-        finally:
-            here.customs = here.customs[:-1]
-
-    def parts(self):
-        return self._fwd, self._bwd
-
-
-class custom_jvp(custom_vjp):
-    """A function with a derivative of its own, as JAX's `custom_jvp`: its rule takes the arguments and their tangents, both as tuples,
-    and returns the value and its tangent, which is linear in the tangents.
-
-    In the rule, values of arguments may be read as numbers; tangents may not. Arguments that are no floating-point or complex arrays
-    have None for a tangent.
-
-    Examples
-    --------
-    >>> @bh.custom_jvp
-    ... def cube(x):
-    ...     return x * x * x
-    >>> @cube.defjvp
-    ... def rule(primals, tangents):
-    ...     (x,), (t,) = primals, tangents
-    ...     return cube(x), 3 * x * x * t
-    >>> bh.grad(cube)(2.0)
-    array(12.)
-    """
-
-    def defjvp(self, jvp):
-        """Says how the value and its tangent are computed. Returns the rule, so that it may be a decorator."""
-
-        def fwd(*args):
-            return self._fun(*args), args
-
-        def bwd(args, cotangent):
-            leaves = []
-            trees = [tree_of(arg, leaves) for arg in args]
-            places = [at for at, leaf in enumerate(leaves) if _is_inexact(leaf)]
-
-            def tangent(*given):
-                all_tangents = [None] * len(leaves)
-                for at, one in zip(places, given):
-                    all_tangents[at] = one
-                rest = iter(all_tangents)
-                return jvp(args, tuple(unflatten(tree, rest) for tree in trees))[1]
-
-            # The tangent is linear: its way back, taken at zero, takes cotangents to those of the arguments.
-            zeros = [full(0.0, leaves[at]) for at in places]
-            taped = _Taped(tangent, zeros, {}, tuple(range(len(zeros))), False, later=False)
-            found = iter(taped.pull(_leaves_like(cotangent, taped.result_tree, taped.results, "cotangent")))
-            rest = iter([next(found) if at in places else None for at in range(len(leaves))])
-            return tuple(unflatten(tree, rest) for tree in trees)
-
-        self.defvjp(fwd, bwd)
-        return jvp
-
-
-class _Call:
-    """A call of a function with a derivative of its own, on the innermost tape."""
-
-    def __init__(self, custom, args):
-        fwd, self._bwd = custom.parts()
-        taped = here.tapings[-1]
-        given = []
-        trees = [tree_of(arg, given) for arg in args]
-        self._trees = trees
-        # The tape sees a function of constants.
-        stopped = iter([_native.constant_copy(leaf, [taped.taping]) if _is_inexact(leaf) else leaf for leaf in given])
-        value, rest = fwd(*[unflatten(tree, stopped) for tree in trees])
-        self._rest = _copied(rest)
-        results = []
-        self._tree = tree_of(value, results)
-        self._results = [fresh(leaf, leaf.shape, code_of(leaf.dtype)) if _is_inexact(leaf) else leaf for leaf in results]
-        # Places of the arrays among the arguments, and of those among the results.
-        self._inputs = [at for at, leaf in enumerate(given) if _is_inexact(leaf)]
-        self._outputs = [at for at, leaf in enumerate(self._results) if _is_inexact(leaf)]
-        inputs, outputs = [given[at] for at in self._inputs], [self._results[at] for at in self._outputs]
-        self._known = taped.taping.call(inputs, outputs)
-        self.value = unflatten(self._tree, iter(self._results))
-        self._forms = [[(leaf.shape, code_of(leaf.dtype)) for leaf in leaves] for leaves in (inputs, outputs)]
-        # The program may change the arrays from here on.
-        self._results = [None if _is_inexact(leaf) else leaf for leaf in self._results]
-        taped.calls.append(self)
-
-    def take_back(self, way):
-        """Takes the adjoints of the results back to the arguments, where the way is."""
-        found = way.back_to(self._known)
-        if all(adjoint is None for adjoint in found):
-            return
-        cotangents = list(self._results)
-        for at, adjoint, (shape, code) in zip(self._outputs, found, self._forms[1]):
-            cotangents[at] = _native.full(shape, code, 0.0) if adjoint is None else adjoint
-        returned = self._bwd(self._rest, unflatten(self._tree, iter(cotangents)))
-        if not isinstance(returned, (tuple, list)) or len(returned) != len(self._trees):
-            raise TypeError(f"the derivative of a custom_vjp returns a tuple of {len(self._trees)} cotangents, one for each argument")
-        leaves = []
-        for tree, cotangent in zip(self._trees, returned):
-            _pad(cotangent, tree, leaves)
-        for number, (at, (shape, code)) in enumerate(zip(self._inputs, self._forms[0])):
-            if leaves[at] is not None:
-                if np.shape(leaves[at]) != shape:
-                    text = f"shape {np.shape(leaves[at])}, but its argument has shape {shape}"
-                    raise ValueError(f"a cotangent that a custom_vjp returns has {text}")
-                way.add(self._known, number, fresh(leaves[at], shape, code))
-
-
-def _is_inexact(value):
-    return type(value) is _array and is_inexact(code_of(value.dtype))
-
-
-def _pad(value, tree, leaves):
-    """Appends the leaves of a value in the form `tree`; None stands for any part."""
-    if tree is LEAF:
-        leaves.append(value)
-    elif value is None:
-        for part in tree[1]:
-            _pad(None, part, leaves)
-    else:
-        parts = parts_of(value)
-        if parts is None or len(parts) != len(tree[1]):
-            raise TypeError("a cotangent that a custom_vjp returns has another form than its argument")
-        for part, form in zip(parts, tree[1]):
-            _pad(part, form, leaves)
-
-
 def check_grad(fun, *args, argnums=0, step=None, rtol=1e-5, seed=0):
     """Compares the gradient of `fun` with central differences along a random direction, and returns the relative difference.
 
@@ -539,7 +363,7 @@ def check_grad(fun, *args, argnums=0, step=None, rtol=1e-5, seed=0):
 
         def value(by, number=number, tree=tree, plain=plain, directions=directions):
             moved = [fresh(x + by * d, x.shape, code_of(x.dtype)) for x, d in zip(plain, directions)]
-            changed = [_copied(arg) for arg in args]
+            changed = [copied(arg) for arg in args]
             changed[number] = unflatten(tree, iter(moved))
             return float(fun(*changed))
 
@@ -558,114 +382,3 @@ def _direction(rng, like):
     if like.dtype.kind == "c":
         direction = direction + 1j * rng.standard_normal(like.shape)
     return np.asarray(direction, dtype=like.dtype)
-
-
-def _copied(value):
-    leaves = []
-    tree = tree_of(value, leaves)
-    return unflatten(tree, iter([leaf.copy() if hasattr(leaf, "copy") else leaf for leaf in leaves]))
-
-
-class _Taped:
-    """A call that was taped: its value, and the way back from results to arguments."""
-
-    differentiates = True
-
-    def __init__(self, fun, args, kwargs, numbers, has_aux, later, bound=None):
-        args, self._once = list(args), not later
-        # Of each differentiated argument: its form, its arrays, and what they were made of.
-        self.trees, self.given, originals = [], [], []
-        for number in numbers:
-            if not -len(args) <= number < len(args):
-                raise ValueError(f"there is no positional argument {number} to differentiate by: {len(args)} are given")
-            leaves = []
-            tree = tree_of(args[number], leaves)
-            arrays = [_argument(leaf) for leaf in leaves]
-            self.trees.append(tree)
-            self.given.append(arrays)
-            originals += leaves
-            args[number] = unflatten(tree, iter(arrays))
-        if here.give_up is not None:
-            here.give_up("it takes derivatives")
-        arguments = [array for arrays in self.given for array in arrays]
-        self.taping, self.calls = _native.Taping(arguments, bound), []
-        here.tapings = (*here.tapings, self)
-        try:
-            value = fun(*args, **kwargs)
-            self.aux = None
-            if has_aux:
-                value, self.aux = value
-            leaves = []
-            self.result_tree = tree_of(value, leaves)
-            self.results = [as_result(leaf) for leaf in leaves]
-        except BaseException:
-            self.taping.abandon()
-            raise
-        finally:
-            here.tapings = here.tapings[:-1]
-        self._back = self.taping.end(self.results, later)
-        self.value = unflatten(self.result_tree, iter(self.results))
-        self._arguments = list(zip(arguments, originals))
-
-    def plan(self):
-        """What the way back does with its memory, if that has a bound."""
-        found = self._back.plan()
-        return None if found is None else MemoryPlan(*found)
-
-    def write_back(self):
-        """Gives the caller's arrays what the function has left in them. The way back may read what was there before, unless it is
-        taken later."""
-        for at, (array, original) in enumerate(self._arguments):
-            if self._back.has_changed(at) and isinstance(original, (_array, np.ndarray)):
-                original[...] = array
-        self._arguments = None
-
-    def number(self):
-        """The result, which has to be one real number."""
-        if self.result_tree is not LEAF:
-            raise TypeError(f"grad takes functions whose result is one real number, not {_shown(self.value)}")
-        (result,) = self.results
-        if result.shape != () or not np.issubdtype(result.dtype, np.floating):
-            text = f"shape {result.shape} and type {result.dtype}"
-            raise TypeError(f"grad takes functions whose result is one real number, not an array of {text}")
-        return result
-
-    def pull(self, cotangents):
-        """The adjoints of the arguments, in their forms."""
-        way = self._back.begin(cotangents, self._once)
-        for call in reversed(self.calls):
-            call.take_back(way)
-        found = iter(way.finish())
-        adjoints = []
-        for tree, arrays in zip(self.trees, self.given):
-            pairs = [(next(found), array) for array in arrays]
-            leaves = [full(0.0, array) if adjoint is None else adjoint for adjoint, array in pairs]
-            adjoints.append(unflatten(tree, iter(leaves)))
-        return adjoints
-
-
-def _argument(value):
-    """An array of its own with the values of an argument."""
-    if not isinstance(value, (_array, np.ndarray, float, complex, np.inexact)):
-        raise TypeError(f"derivatives are taken by floating-point and complex numbers, and not by {_shown(value)}")
-    dtype = np.result_type(value) if not isinstance(value, (_array, np.ndarray)) else value.dtype
-    code = code_of(dtype)
-    if code is None or not is_inexact(code):
-        raise TypeError(f"derivatives are taken by floating-point and complex numbers, and not by type {dtype}")
-    return fresh(value, np.shape(value) if type(value) is not _array else value.shape, code)
-
-
-def _shown(value):
-    return f"{type(value).__name__}"
-
-
-def _leaves_like(value, tree, arrays, what):
-    """Cotangents or tangents as new arrays of the types and shapes of `arrays`, whose form they have to have."""
-    leaves = []
-    form = tree_of(value, leaves)
-    if not alike(form, tree):
-        raise TypeError(f"the {what} has another form than what it belongs to")
-    for leaf, array in zip(leaves, arrays):
-        if np.shape(leaf) != array.shape:
-            raise ValueError(f"the {what} has shape {np.shape(leaf)}, but what it belongs to has shape {array.shape}")
-    return [fresh(leaf, array.shape, code_of(array.dtype)) for leaf, array in zip(leaves, arrays)]

@@ -33,7 +33,7 @@ def digits(watch=None):
     Parameters
     ----------
     watch : bool, optional
-        True begins to count, False ends it; without it, the call returns what was counted.
+        True starts counting, False stops it; without it, the call returns the counts.
 
     Examples
     --------

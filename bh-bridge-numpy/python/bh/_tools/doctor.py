@@ -174,7 +174,7 @@ def report(form="text"):
 
 
 def doctor(form="text", watch=False):
-    """Returns what has slowed the program down so far, with lines of the program, and what to write instead.
+    """Returns the causes that have slowed the program down so far, with lines of the program, and the code to write instead.
 
     Parameters
     ----------

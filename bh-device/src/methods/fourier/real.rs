@@ -56,7 +56,7 @@ pub(in crate::methods) fn inverse(call: &Call<'_, '_>) -> Option<Kernels> {
 }
 
 impl Plan<'_, '_, '_> {
-    /// Copies the first elements of lines, as many as `to` has, or a part of each number.
+    /// Copies the first `to.len` elements of each line, or the part `part` of each number.
     fn copy(&mut self, from: &Lines, to: &Lines, part: &str) {
         self.each(to.count(), to.len, |writer| {
             let (from_begin, to_begin) = (from.begin(writer, "line", "from"), to.begin(writer, "line", "to"));
