@@ -23,7 +23,7 @@ pub const SECTIONS: [Section; 9] = [
     Section {
         name: "recorder",
         is_component: false,
-        text: "When recorded operations run without being asked to.",
+        text: "When recorded operations run before a result is read.",
         rows: recorder::ALL,
     },
     component("filter", filter::ALL),
@@ -54,23 +54,24 @@ keys! {
         MAX_INSTRUCTIONS "max_instructions": Size = "1000",
             "The most operations in one batch. Batches that do little and repeat nothing end after a quarter of them.";
         MAX_BYTES "max_bytes": Size = "\"50%\"",
-            "The most bytes of arrays that one batch makes and keeps, or keeps from being freed. Where it is not set, a lower memory \
-             limit lowers it, too: to half of the limit.";
+            "A batch ends when the arrays that it makes, or keeps from being freed, exceed this many bytes together. A batch of fewer \
+             than 256 operations counts only arrays that it frees. Where the key is not set, half of the memory limit is the \
+             most.";
         SMALL_BYTES "small_bytes": Size = "\"256KiB\"",
-            "A batch that writes no more than this is run by the thread that asked for it, without waking another.";
+            "The thread that asks for a batch runs it itself if the batch writes no more bytes than this; else it wakes other \
+             threads.";
         IMMEDIATE_BYTES "immediate_bytes": Size = "65536",
-            "Operations on arrays of no more bytes, whose data is at hand, are carried out where they are called and not recorded; 0 \
-             for never. Only with engines that can, such as the CPU engine.";
+            "An operation runs at its call, and is not recorded, if each of its arrays has at most this many bytes and none of them \
+             waits for other operations; 0 for never. The CPU engine can do so, device engines cannot.";
         RECIPES "recipes": Recipes = "\"auto\"",
-            "Results of a batch that nobody asked for when it ended are made when somebody does: auto (large ones that were dropped \
-             unread when a batch like it came before), off, always. Results are the same to the last bit.";
+            "Results of a batch that no call has read when it ends are computed at their first reading: auto (large results, if an \
+             equal batch before dropped them unread), off, always. Results are the same to the last bit.";
         PROGRAMS "programs": bool = "true",
-            "Functions of scalars with loops are one operation, which engines run element by element; else they are operations on whole \
-             arrays under masks.";
+            "A function of scalars with loops becomes one operation, which engines run element by element; if false, it becomes \
+             operations on whole arrays under masks.";
         CASTS "casts": Casts = "\"numpy\"",
-            "What conversions of floats to integer types make of numbers that the type lacks: numpy (what NumPy makes of them on this \
-             processor: on x86-64 and AArch64 they wrap, each by its own rule, elsewhere they saturate), saturate (the nearest number \
-             of the type, 0 of NaN).";
+            "How floats beyond the range of an integer type convert to it: numpy (as NumPy on this processor: x86-64 and AArch64 wrap, \
+             each by its own rule, others saturate), saturate (to the nearest number of the type; NaN gives 0).";
         REPRODUCIBLE "reproducible": bool = "false",
             "Results have the same bits on all processors, devices and numbers of ranks: folds have one tree, functions one \
              implementation, and conversions saturate. Operations without such a form are errors.";
@@ -99,21 +100,23 @@ keys! {
     /// The fuser.
     pub mod fuser = "fuser" {
         ALGORITHM "algorithm": String = "\"greedy\"",
-            "How batches are partitioned: singleton, naive, greedy, unintrusive, or optimal (with a monotone cost model).";
-        COST_MODEL "cost_model": String = "\"traffic\"", "What is minimised: traffic, unique-views or max-contraction.";
+            "The algorithm that partitions batches: singleton, naive, greedy, unintrusive, or optimal (with a monotone cost model).";
+        COST_MODEL "cost_model": String = "\"traffic\"",
+            "The cost that partitions minimise: traffic, unique-views or max-contraction.";
         LEGALITY "legality": String = "\"full\"",
-            "What may share a kernel: full (all that engines can run), or paper (only the rules of the original publication).";
+            "The rules for operations that share a kernel: full (all that engines can run), or paper (those of the original \
+             publication).";
         RENAMES "renames": bool = "true",
             "Let a kernel write a fresh buffer of an array that it also reads at other places.";
         RENAME_PERCENT "rename_percent": u32 = "25",
-            "The most that such a fresh buffer may need copied, in percent of what the kernel writes.";
+            "The largest part of such a fresh buffer that may be copied from the old one, in percent of the kernel's writes.";
         MAX_BLOCK "max_block": u32 = "512", "The most operations in one kernel.";
         OPTIMAL_STEPS "optimal_steps": u64 = "100000", "Steps that the algorithm \"optimal\" may take for a batch.";
         PLANNING "planning": String = "\"auto\"",
-            "How much planning batches get: direct (none), linear (one pass in order), full (everything), or auto: little for batches \
-             that do little, and more as they come again. Results do not depend on it.";
-        CACHE_BYTES "cache_bytes": usize = "67108864", "Bytes for partitions of batches that come again; 0 for none.";
-        CACHE_DIR "cache_dir": String = "\"\"", "Directory in which partitions are kept from run to run; empty for none.";
+            "The planning of batches: direct (none), linear (one pass in order), full (all), or auto, which starts with little for \
+             small batches and plans more with each repetition. Results do not depend on it.";
+        CACHE_BYTES "cache_bytes": usize = "67108864", "Bytes for the partitions of repeated batches; 0 for none.";
+        CACHE_DIR "cache_dir": String = "\"\"", "Directory that keeps partitions from run to run; empty for none.";
         GRAPH_DIR "graph_dir": String = "\"\"",
             "Directory in which the partition of each new batch is drawn (dot, SVG) and explained; empty for none.";
     }
@@ -130,33 +133,33 @@ keys! {
             "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Or 'even', or a file of bh tune. Empty for shares by the speeds that engines announce, or equal ones where they announce none.";
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
         OVERLAP_ROWS "overlap_rows": u32 = "2",
-            "The most rows of passing arrays that neighbours both compute rather than send.";
+            "The most rows of temporary arrays that both neighbours compute instead of sending them.";
         AHEAD_PERCENT "ahead_percent": u32 = "0",
-            "In batches of several turns of a loop, ranks get rows of neighbours for all turns at once and compute with them, as long \
-             as these are at most this percentage of their own; 0 to send rows for each turn. Unset, 10 where all ranks work in host \
-             memory, and 2 elsewhere.";
+            "In batches of several iterations of a loop, ranks get rows of neighbours for all iterations at once and compute with them, \
+             as long as these are at most this percentage of their own; 0 to send rows for each iteration. Unset, 10 where all ranks \
+             work in host memory, and 2 elsewhere.";
         GRID "grid": String = "\"auto\"",
             "Grids of ranks on which arrays are cut along several axes: auto (where that moves less), rows (never), or the ranks along each \
              axis, as in 4x4, for all arrays whose operations allow it.";
         OVERLAP_BYTES "overlap_bytes": u64 = "262144",
-            "A rank that gets this many bytes or more computes what needs none of them while they travel.";
+            "A rank that gets this many bytes or more computes meanwhile the elements that need none of them.";
         KEEP_BYTES "keep_bytes": u64 = "0",
-            "Right factors of products of at most this many bytes come to all ranks as a whole, where they stay until they change. \
-             Unset, 67108864 on ranks of one host, and an eighth of their memory on devices and siblings.";
+            "Every rank gets the whole right factor of a product if it has at most this many bytes, and keeps it until it changes. \
+             Unset, 67108864 on ranks of one host, and a tenth of their memory on devices and siblings.";
         SIDE_BY_SIDE "side_by_side": bool = "true",
-            "Siblings go on with what does not depend on an operation that may fail, and share out operations that one of them does \
-             alone, so that several are done at once; false for one after the other, all by the first.";
+            "While an operation that may fail runs, siblings go on with operations that do not depend on it, and operations for a \
+             single sibling are shared out, so that several run at once; if false, the first sibling runs them one after the other.";
         PART_BYTES "part_bytes": u64 = "1073741824",
             "The most bytes that one call of MPI gets; longer messages are parted.";
         MEET_SECONDS "meet_seconds": u64 = "30",
-            "The longest that ranks wait for each other before the program begins, in seconds; 0 to wait for ever.";
+            "The longest wait of ranks for each other before the program begins, in seconds; 0 to wait for ever.";
     }
 }
 
 keys! {
     /// The node.
     pub mod node = "node" {
-        LEAK_REPORT "leak_report": bool = "false", "Name the arrays that are still there at the end.";
+        LEAK_REPORT "leak_report": bool = "false", "Name the arrays that the program has not freed at its end.";
     }
 }
 
@@ -170,40 +173,40 @@ keys! {
             "The processors of each engine that `ve-cpu*` stands for: auto (one for each part of the memory), or lists, as in \
              0-7;8-15.";
         WINDOWS "windows" or "sweeps": String = "\"auto\"",
-            "Run kernels that read at shifted places what others of the batch write in lock-step, row by row, so that what lies \
-             between them stays in the caches: auto or off. Results are the same to the last bit.";
+            "Run a kernel that reads shifted elements of another's output in lock-step with it, row by row, so that the rows between \
+             them stay in the caches: auto or off. Results are the same to the last bit.";
         TIME_TILES "time_tiles": String = "\"auto\"",
-            "Run chains of kernels, as of several turns of a loop, tile by tile of the arrays, so that a tile stays in the caches for \
-             all of them: auto (where that moves less), off, or the most kernels of a chain, wherever that is possible. Results are the \
+            "Run chains of kernels, as of several iterations of a loop, tile by tile of the arrays, so that a tile stays in the \
+             caches for all of them: auto (where that moves less), off, or the most kernels of a chain, wherever that is possible. Results are the \
              same to the last bit.";
         SUPERINSTRUCTIONS "superinstructions": String = "\"auto\"",
-            "Let one instruction do several operations of a kernel, as sums of many terms, scaled sums, sums of squares and folds of \
-             products: auto or off. Results are the same to the last bit.";
+            "Let one instruction do several operations of a kernel, such as sums of many terms, scaled sums, sums of squares and folds \
+             of products: auto or off. Results are the same to the last bit.";
         PLANNING "planning": String = "\"auto\"",
-            "What is planned before a batch runs: auto (as much as it is worth: little work that comes for the first time runs at \
-             once, operation by operation), full (everything), direct (nothing that can do without). Results are the same to the \
-             last bit.";
+            "The planning before a batch runs: auto (a new batch with little work runs at once, operation by operation, and others are \
+             planned as far as it pays), full (all), direct (only where an operation cannot run without). Results are the same to \
+             the last bit.";
         PLAN_BYTES "plan_bytes": String = "\"auto\"",
-            "Bytes, about, in which plans of batches are kept, so that a batch that comes again runs at once: a size, or auto for \
-             128MiB.";
+            "The approximate bytes for plans of batches, so that a repeated batch runs at once: a size, or auto for 128MiB.";
         WINDOW_BYTES "window_bytes" or "sweep_bytes": String = "\"auto\"",
-            "What the rows that a window has in use may take: a size, or auto for three quarters of the second-level cache.";
+            "The most bytes of rows that a window holds: a size, or auto for three quarters of the second-level cache.";
         STREAM_BYTES "stream_bytes": String = "\"auto\"",
-            "Outputs of this size or more are written past the caches: a size, none for never, or auto for 64MiB (of all ranks on a \
-             host together).";
+            "Outputs of this size or more bypass the caches: a size, none for never, or auto for 64MiB (of all ranks on a host \
+             together).";
         JIT "jit": String = "\"auto\"",
-            "Hot kernels are compiled to machine code, if the kernel compiler is installed: auto (in the background), on (before they \
+            "Compile hot kernels to machine code, if the kernel compiler is installed: auto (in the background), on (before their \
              first run), off.";
         JIT_KERNELS "jit_kernels": usize = "1024", "The most compiled kernels that are kept in memory.";
         JIT_CACHE_DIR "jit_cache_dir": String = "\"auto\"",
-            "Directory in which compiled kernels are kept from run to run: auto ($XDG_CACHE_HOME/bh/kernels), a path, or empty for \
+            "Directory that keeps compiled kernels from run to run: auto ($XDG_CACHE_HOME/bh/kernels), a path, or empty for \
              none.";
         JIT_LIBRARY "jit_library": String = "\"\"",
             "The file of the kernel compiler; by default libbh_ve_cpu_jit.so beside the engine.";
         DIVIDER "divider": String = "\"auto\"",
-            "How fast the processor divides, beside its other operations: auto, slow or fast. Kernels are compiled accordingly.";
+            "The speed of the processor's division relative to its other operations: auto, slow or fast. The compiler chooses by it \
+             between divisions and products.";
         FAST_MATH "fast_math": bool = "false",
-            "Let compiled kernels round differently from uncompiled ones: fused multiply-add, reciprocals, other orders of sums.";
+            "Let compiled kernels round differently from interpreted ones: fused multiply-add, reciprocals, other orders of sums.";
     }
 }
 
@@ -220,33 +223,33 @@ keys! {
             "A kernel on data in host memory goes to the next engine if it touches fewer bytes than this, and makes fewer element \
              operations than the next key says.";
         SMALL_OPERATIONS "small_operations": u64 = "4194304",
-            "The element operations below which such a kernel does; 0 if its bytes alone decide.";
+            "The number of element operations below which such a kernel goes to the next engine; 0 if its bytes alone decide.";
         GROUP "group": usize = "256", "Items of a work-group, a power of two.";
         SPECIALISE "specialise": String = "\"auto\"",
-            "Build kernels again with their sizes in the text: auto (in the background, at the third call), on (at once), off.";
+            "Build kernels anew with their sizes in the text: auto (in the background, at the third call), on (at once), off.";
         FAST_MATH "fast_math": bool = "false",
             "Let kernels round differently: contraction of products and sums, reciprocals.";
         CACHE_DIR "cache_dir": String = "\"auto\"",
-            "Directory in which built kernels are kept from run to run: auto (one of the component in $XDG_CACHE_HOME/bh), a path, or empty for none.";
-        DUMP "dump": String = "\"\"", "Directory to which the texts of kernels are written; empty for none.";
-        PROFILE "profile": bool = "false", "Measure how long kernels run on the device.";
+            "Directory that keeps built kernels from run to run: auto (one of the component in $XDG_CACHE_HOME/bh), a path, or empty for none.";
+        DUMP "dump": String = "\"\"", "Directory for the texts of kernels; empty for none.";
+        PROFILE "profile": bool = "false", "Measure the time of kernels on the device.";
         BUILDERS "builders": usize = "0",
             "Threads that build the kernels of a batch; 0 for one on each core, but 16 at most.";
         TOGETHER "together": usize = "8",
-            "The most kernels that are built as one program, which takes drivers less time than one after the other; 1 for programs of \
-             their own.";
+            "The most kernels in one program: drivers build several kernels faster together than one after the other; 1 for a program a \
+             kernel.";
         WHILE_BUILDING "while_building": String = "\"off\"",
-            "May the next engine run blocks that come for the first time, if it is done before their kernels are built? auto or off.";
+            "May the next engine run new blocks, if it finishes before their kernels are built? auto or off.";
         PLACEMENTS "placements": String = "\"auto\"",
-            "What kernels may do to read memory less often: all, none, auto (all but the last), or some of private (rows of stencils \
+            "The ways of kernels to read memory less often: all, none, auto (all but the last), or some of private (rows of stencils \
              in registers), local (tiles in local memory), padding (of tiles), unroll (several elements by each item), vector (loads \
              of neighbours). Results are the same.";
         TUNE "tune": String = "\"auto\"",
             "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
         TIME_TILES "time_tiles": String = "\"auto\"",
-            "Run chains of kernels, as of several turns of a loop, tile by tile of the arrays, so that what lies between them stays in \
-             registers and local memory: auto (where that takes less, when they have come several times), off, or the most kernels of a \
-             chain, at once and wherever that is possible. Results are the same to the last bit.";
+            "Run chains of kernels, as of several iterations of a loop, tile by tile of the arrays, so that values between them stay in \
+             registers and local memory: auto (where that takes less time, after several repetitions), off, or the most kernels of a \
+             chain, at once and wherever possible. Results are the same to the last bit.";
         METHODS "methods": bool = "true",
             "Transforms, sorts, searches, choices by masks and factorisations run on the device; else they go to the next engine.";
         FAULT_AFTER "fault_after": u64 = "0",

@@ -127,7 +127,7 @@ impl Machine {
         Ok(renames.zip(fresh).try_for_each(|(rename, (_, fresh))| commit(registry, batch, rename, fresh)))
     }
 
-    /// The same for a chain. False if its memory is not to be had; then nothing has happened, and its blocks may run one by one,
+    /// The same for a chain. False if the system lacks its memory; then nothing has happened, and its blocks may run one by one,
     /// which fails where it must.
     fn chain(
         &mut self,
