@@ -9,7 +9,7 @@ import numpy
 import pytest
 from bh._tools import installation
 
-LIBRARIES = [installation.COMPILER, "libbh_ve_opencl.so", "libbh_cluster_openmpi.so"]
+LIBRARIES = [installation.COMPILER, "libbh_ve_opencl.so", "libbh_ve_cuda.so", "libbh_cluster_openmpi.so"]
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def whole(tmp_path, monkeypatch):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(installation, "HERE", tmp_path)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: name)
+    monkeypatch.setattr(installation, "devices", lambda stack: (["a device"], "0: a device"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
     monkeypatch.delenv("BH_LIBRARY_PATH", raising=False)
@@ -35,7 +36,8 @@ def test_nothing_is_missing(whole):
     [
         (LIBRARIES[0], "llvm-19-dev"),
         (LIBRARIES[1], "built without"),
-        (LIBRARIES[2], "libopenmpi-dev"),
+        (LIBRARIES[2], "stack cuda"),
+        (LIBRARIES[3], "libopenmpi-dev"),
         ("mpirun", "openmpi-bin"),
         ("driver.icd", "pocl-opencl-icd"),
     ],
@@ -47,13 +49,20 @@ def test_each_part_names_what_brings_it(whole, file, brought):
     assert line in bh.info()
 
 
-def test_no_opencl_library(whole, monkeypatch):
-    def absent(name):
-        raise OSError(name)
+@pytest.mark.parametrize("library, named", [("libOpenCL.so.1", "ocl-icd-libopencl1"), ("libcuda.so.1", "NVIDIA's driver (libcuda.so.1)")])
+def test_no_library_of_a_driver(whole, monkeypatch, library, named):
+    def open_(name):
+        if name == library:
+            raise OSError(name)
 
-    monkeypatch.setattr(ctypes, "CDLL", absent)
+    monkeypatch.setattr(ctypes, "CDLL", open_)
     (line,) = installation.missing()
-    assert "ocl-icd-libopencl1" in line
+    assert named in line
+
+
+def test_no_device_of_cuda_gives_the_engine_s_reason(whole, monkeypatch):
+    monkeypatch.setattr(installation, "devices", lambda stack: ([], "NVIDIA's compiler NVRTC is not installed"))
+    assert installation.missing() == ["missing: a device for stack cuda: NVIDIA's compiler NVRTC is not installed"]
 
 
 def test_a_newer_numpy_is_warned_of():

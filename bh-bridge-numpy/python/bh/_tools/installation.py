@@ -22,7 +22,7 @@ def warn_of_newer_numpy(version):
 
 def missing():
     """A line for each part that does not work here, with what brings it."""
-    return [line for line in (_compiler(), _opencl(), _cluster()) if line]
+    return [line for line in (_compiler(), _opencl(), _cuda(), _cluster()) if line]
 
 
 def _directories():
@@ -35,25 +35,59 @@ def _has(library):
     return any(os.path.isfile(os.path.join(directory, library)) for directory in _directories())
 
 
+def _loads(library):
+    """Whether the system has a shared library."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def devices(stack):
+    """The devices that the engine of a stack finds, as texts; and the engine's own text, which gives the reason if there are none."""
+    from .. import _native
+
+    try:
+        text = _native.Stack(stack).message_first("devices")
+    except _native.Error as error:
+        return [], str(error)
+    lines = [line.partition(": ") for line in text.splitlines()]
+    return [device for number, _, device in lines if number.isdecimal()], text
+
+
 def _compiler():
     if not _has(COMPILER):
-        return "missing: the kernel compiler; kernels run in blocks (build the wheel where llvm-19-dev is installed)"
+        return (
+            "missing: the kernel compiler; without it kernels run more slowly, as precompiled operations on blocks of elements"
+            " (build the wheel where llvm-19-dev is installed)"
+        )
 
 
 def _opencl():
     if not _has("libbh_ve_opencl.so"):
         return "missing: the engine for stack opencl; this package was built without it"
-    # Here and below, as most programs never ask.
-    import ctypes
+    if not _loads("libOpenCL.so.1"):
+        return "missing: OpenCL for stack opencl (Debian: ocl-icd-libopencl1, and the GPU's driver or pocl-opencl-icd)"
+    # Imported here and below, because most programs never ask.
     from pathlib import Path
 
-    try:
-        ctypes.CDLL("libOpenCL.so.1")
-    except OSError:
-        return "missing: OpenCL for stack opencl (Debian: ocl-icd-libopencl1, and the GPU's driver or pocl-opencl-icd)"
     vendors = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
     if not vendors.is_file() and not any(vendors.glob("*.icd")):
         return f"missing: an OpenCL driver in {vendors} for stack opencl (the GPU's, or Debian's pocl-opencl-icd)"
+
+
+def _cuda():
+    if not _has("libbh_ve_cuda.so"):
+        return "missing: the engine for stack cuda; this package was built without it"
+    if not _loads("libcuda.so.1"):
+        return "missing: NVIDIA's driver (libcuda.so.1) for stack cuda (only on machines with an NVIDIA GPU)"
+    # The driver is there, so the engine may start it. It also looks for the compiler.
+    found, reason = devices("cuda")
+    if not found:
+        return f"missing: a device for stack cuda: {reason}"
 
 
 def _cluster():

@@ -195,13 +195,7 @@ def devices():
     >>> bh.devices()  # doctest: +SKIP
     {'cuda': ['NVIDIA H100 80GB HBM3'], 'opencl': ['NVIDIA H100 80GB HBM3']}
     """
-    found = {}
-    for name in ("cuda", "opencl"):
-        with contextlib.suppress(_native.Error):
-            lines = [line.partition(": ") for line in _native.Stack(name).message_first("devices").splitlines()]
-            if texts := [text for number, _, text in lines if number.isdecimal()]:
-                found[name] = texts
-    return found
+    return {stack: found for stack in ("cuda", "opencl") if (found := installation.devices(stack)[0])}
 
 
 def memory_limit():
