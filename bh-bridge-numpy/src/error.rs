@@ -91,6 +91,8 @@ pub fn exception(error: Error) -> PyErr {
         status::BOUNDS => PyIndexError::new_err(text),
         status::MEMORY => PyMemoryError::new_err(text),
         status::FILE => PyOSError::new_err(text),
+        // Unlike the data of a failed operation, the data of a bad number can be read, without a second error.
+        status::CHECK => Python::attach(|py| interrupt::noted(py, BhError::new_err(text))),
         _ => BhError::new_err(text),
     }
 }

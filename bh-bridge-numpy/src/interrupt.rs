@@ -14,7 +14,7 @@ thread_local! {
     static DETACHED: Cell<bool> = const { Cell::new(false) };
     /// The exception that has ended a wait, on its way through the recorder.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// The last such exception that was raised.
+    /// The last such exception, or report of a check, that was raised.
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
@@ -78,10 +78,14 @@ pub fn wait(wait: &mut Wait<'_>) -> Option<Result<()>> {
 
 /// The exception that has ended a wait of this thread, if there is one that was not raised yet.
 pub fn taken(py: Python<'_>) -> Option<PyErr> {
-    let exception = RAISED.take()?;
+    RAISED.take().map(|exception| noted(py, exception))
+}
+
+/// Notes an exception about to be raised, for [`raise_unseen`].
+pub fn noted(py: Python<'_>, exception: PyErr) -> PyErr {
     let frame = location::frame(py);
     LAST.set(frame.map(|frame| Last { exception: exception.clone_ref(py), frame }));
-    Some(exception)
+    exception
 }
 
 /// Raises the last exception once more if the program has not seen it. NumPy tries several protocols of an array, one after the

@@ -1,5 +1,6 @@
 """Checks of fused programs: the operation that made the first bad number is named, with its line, element and operands."""
 
+import io
 import linecache
 import os
 import re
@@ -145,6 +146,8 @@ def test_nans_that_are_there_are_not_told_again(checked):
     [
         ("inf", "a = np.arange(20_000.0)\nb = 1 / a\n", "planted.py:2: divide: element 0 of the result is inf"),
         ("overflow", "a = np.arange(20_000, dtype='i4')\nb = a * 300_000\n", "planted.py:2: multiply: element 7159 of the result is beyond its type"),
+        ("cancellation", "x = np.full(20_000, 1e-7)\ny = 1 - np.cos(x)\n", "planted.py:2: subtract: element 0 of the result has lost 47 of its 53 bits by cancellation (operands: 1, 0."),
+        ("cancellation=10", "x = np.full(20_000, 3.0, 'f4')\nx[7] = 3.001\ny = x - 3\n", "planted.py:3: subtract: element 7 of the result has lost 11 of its 24 bits by cancellation (operands: 3.001, 3)"),
         ("zero-division", "a = np.arange(20_000)\nb = 7 // a\n", "planted.py:2: floor_divide: element 0 of the result is divided by zero"),
     ],
 )
@@ -153,15 +156,37 @@ def test_other_bad_numbers_are_found(check, program, found, checked):
     assert found in failure(program)
 
 
+READS = {
+    "asarray": numpy.asarray,
+    "an assignment to NumPy's": lambda y: numpy.zeros(20_000).__setitem__(slice(None), y),
+    "a function of NumPy": lambda y: numpy.save(io.BytesIO(), y),
+    "memoryview": memoryview,
+    "a number": lambda y: float(y.sum()),
+    "a text": str,
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_each_way_to_read_raises_the_error_once(name, checked):
+    x = bh.linspace(-1, 1, 20_000)
+    bh.flush()
+    checked("nan")
+    y = bh.sqrt(x)
+    with pytest.raises(bh.Error, match="sqrt: element 0 of the result is nan"):
+        READS[name](y)
+    bh.flush()
+    numpy.asarray(y)
+
+
 def test_checks_have_names(checked):
-    with pytest.raises(ValueError, match="'nans' is no check; valid: bounds, inf, nan, nan-all, overflow, zero-division"):
+    with pytest.raises(ValueError, match="'nans' is no check; valid: bounds, cancellation, cancellation=BITS, inf, nan, nan-all, overflow, zero-division"):
         checked("nans")
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_results_are_the_same_with_checks(seed, checked):
     rng = numpy.random.default_rng(seed)
-    a, b = rng.normal(size=(2, 150, 120))
+    a, b = rng.uniform(0.5, 1, size=(2, 150, 120))
 
     def program(np, a, b):
         a, b = np.array(a), np.array(b)
@@ -170,11 +195,11 @@ def test_results_are_the_same_with_checks(seed, checked):
             a[1:-1] += 0.1 * (a[2:] + a[:-2])
             b *= np.where(a > 0, 0.5, 0.25)
             kept.append((a * b).sum(axis=int(seed) % 2))
-            a, b = b + 1, a - 1
+            a, b = b + 1, a - 9
         return [numpy.asarray(x) for x in (a, b, *kept)]
 
     expected = program(bh, a, b)
-    checked("nan", "inf", "overflow")
+    checked("nan", "inf", "overflow", "cancellation=20")
     for mine, other in zip(program(bh, a, b), expected):
         assert numpy.array_equal(mine, other)
 

@@ -77,9 +77,10 @@ keys! {
              implementation, and conversions saturate. Operations without such a form are errors.";
         CHECK "check": String = "[]",
             "Find the operation that made a bad number: \"nan\" (a NaN of other numbers), \"inf\" (an infinity of finite numbers), \
-             \"overflow\" (sums, differences and products of integers beyond their type), \"zero-division\" (integers divided by 0). \
-             Programs run fused. \"bounds\" (indices out of range) and \"nan-all\" (also NaN and infinities that no result keeps) \
-             run operations one by one and are slow. BH_CHECK=nan,inf is the same.";
+             \"overflow\" (sums, differences and products of integers beyond their type), \"zero-division\" (integers divided by 0), \
+             \"cancellation\" (sums and differences of floats that lose 40 bits, or 18 of single precision; \
+             \"cancellation=20\": 20 bits of any type). Programs run fused. \"bounds\" (indices out of range) and \"nan-all\" \
+             (also NaN and infinities that no result keeps) run operations one by one and are slow. BH_CHECK=nan,inf is the same.";
     }
 }
 

@@ -129,8 +129,7 @@ fn variables_override_keys() {
     let both = with_variables(read("[recorder]\ncheck = 'nan'"), &[("BH_CHECK", "bounds")]);
     assert_eq!(checks(both), Ok(Checks { bounds: true, ..Checks::default() }));
     let wrong = with_variables(read("[stacks]\na = ['x']"), &[("BH_CHECK", "nan,bound")]);
-    let valid =
-        "'bound' is no check; valid: bounds, inf, nan, nan-all, overflow, zero-division, or a list of them, or none";
+    let valid = "'bound' is no check; valid: bounds, cancellation, cancellation=BITS, inf, nan, nan-all, overflow, zero-division, or a list of them, or none";
     assert_eq!(checks(wrong), Err(format!("environment variable BH_CHECK: {valid}")));
     let wrong = checks(read("[recorder]\n\ncheck = ['bound']"));
     assert_eq!(wrong, Err(format!("my.toml:3: key 'check': {valid}")));

@@ -234,14 +234,59 @@ fn integers_beyond_their_type_and_divisions_by_zero_are_found() {
     let added = text(Opcode::Add, large, Input::Array(small)).unwrap();
     assert_eq!(
         added,
-        "program.c:7: add: element 0 of the result is beyond its type: it is made of 2147483647 and 1; elements like that: 1"
+        "program.c:7: add: element 0 of the result is beyond its type (operands: 2147483647, 1); elements like that: 1"
     );
-    assert!(text(Opcode::Multiply, large, Input::Array(small)).unwrap().contains("made of 65536 and 32768"));
+    assert!(text(Opcode::Multiply, large, Input::Array(small)).unwrap().contains("(operands: 65536, 32768)"));
     assert_eq!(text(Opcode::Subtract, large, Input::Array(small)), None);
     let divided = text(Opcode::FloorDivide, large, Input::Array(small)).unwrap();
     assert!(divided.starts_with("program.c:7: floor_divide: element 2 of the result is divided by zero"), "{divided}");
     let one = Input::Constant(Constant::from_value(1i32));
     assert_eq!(text(Opcode::Remainder, large, one), None);
+}
+
+#[test]
+fn sums_and_differences_that_lose_their_bits_are_found() {
+    for (list, bits) in [("cancellation", 40), ("cancellation=30", 30)] {
+        let (recorder, _) = checked(list, false);
+        let apart = |bits: i32| 1.0 + 2f64.powi(-bits);
+        let a = array(&recorder, &[5], &[2.0, 1.0, apart(bits - 1), apart(bits), apart(50)]);
+        let text = |opcode, b: f64, out: Option<ArrayId>| {
+            let inputs = [Input::Array(a), number(b)];
+            let made = match out {
+                Some(out) => recorder.operate(opcode, 0, out, &inputs, HERE).map(|()| None),
+                None => operate(&recorder, opcode, 0, &inputs).map(Some),
+            };
+            let text = recorder.sync().err().map(|error| error.to_string());
+            made.unwrap().map_or(Ok(()), |made| recorder.free(made)).unwrap();
+            text
+        };
+        // Equal operands, whose difference is exact, have nothing to lose.
+        assert_eq!(text(Opcode::Add, 1.0, None), None);
+        let expected = format!("element 3 of the result has lost {bits} of its 53 bits by cancellation (operands: ");
+        for (opcode, name, b) in [(Opcode::Subtract, "subtract", 1.0), (Opcode::Add, "add", -1.0)] {
+            let found = text(opcode, b, None).unwrap();
+            assert!(found.starts_with(&format!("program.c:7: {name}: {expected}{}, {b}); ", apart(bits))), "{found}");
+            assert!(found.ends_with("elements like that: 2"), "{found}");
+        }
+        // In place.
+        assert!(text(Opcode::Subtract, 1.0, Some(a)).unwrap().contains(&expected));
+        assert_eq!(values(&recorder, a)[0], 1.0);
+    }
+}
+
+#[test]
+fn cancellation_depends_on_the_type() {
+    let (recorder, _) = checked("cancellation", false);
+    let narrow = recorder.empty(DType::F32, &[2]).unwrap();
+    // SAFETY: two elements.
+    unsafe { recorder.write(narrow, [1.0 + 2f32.powi(-17), 1.0 + 2f32.powi(-18)].as_ptr().cast(), None).unwrap() };
+    let one = Input::Constant(Constant::from_value(1f32));
+    operate(&recorder, Opcode::Subtract, 0, &[one, Input::Array(narrow)]).unwrap();
+    assert_eq!(
+        reported(&recorder),
+        "program.c:7: subtract: element 1 of the result has lost 18 of its 24 bits by cancellation (operands: 1, 1.0000038); \
+         elements like that: 1"
+    );
 }
 
 #[test]

@@ -149,8 +149,9 @@ def check(*checks):
     """Finds the operations of the present stack that make bad numbers: an error names the operation, its line, the element and its operands.
 
     `"nan"` finds a NaN that is made of other numbers, `"inf"` an infinity of finite numbers, `"overflow"` a sum, difference or product of
-    integers beyond their type, and `"zero-division"` a division of integers by zero. Programs run fused as before. `"nan-all"` also finds
-    numbers that no result keeps, and `"bounds"` indices out of range; both run operations one by one. `check()` ends the checks.
+    integers beyond their type, `"zero-division"` a division of integers by zero, and `"cancellation"` a sum or difference of floats that loses 40 bits, or 18 in
+    single precision; `"cancellation=20"` finds losses of 20 bits. Programs run fused as before. `"nan-all"` also finds numbers that no
+    result keeps, and `"bounds"` indices out of range; both run operations one by one. `check()` ends the checks.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-//! Tests of numbers as operations of a batch: what it stores, and what its operations on integers do, folded into one truth value
-//! that the kernels of the batch make beside their results.
+//! Tests of numbers as operations of a batch: what it stores, and what single operations do, folded into one truth value that the
+//! kernels of the batch make beside their results.
 
-use super::wholes::{Fault, wanted};
+use super::faults::{Fault, wanted};
 use crate::stack::added::Added;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Opcode, Operand, View, base_flags};
 use bh_core::config::Checks;
@@ -24,7 +24,7 @@ pub(super) fn tested(batch: &BatchRef<'_>, checks: Checks, kept: &HashSet<u64>, 
     let mut writer = Writer { added, flag: None };
     for instr in &instrs {
         if let Some(fault) = wanted(batch, instr, checks) {
-            writer.test_integers(instr, fault);
+            writer.test_operation(instr, fault);
         }
         let drops = matches!(instr.opcode, Opcode::Discard)
             && writer.added.base_of(instr.operands[0]).is_some_and(|base| kept.contains(&base.id));
@@ -93,35 +93,60 @@ impl Writer<'_> {
         self.raise(bad, &shape)
     }
 
-    /// Tests an operation on integers, before it runs.
-    fn test_integers(&mut self, instr: &Instr, fault: Fault) -> Option<()> {
+    /// Tests an operation, before it runs.
+    fn test_operation(&mut self, instr: &Instr, fault: Fault) -> Option<()> {
         let view = instr.operands[0].as_view()?;
         let shape = self.added.batch.as_ref().shape(view).to_vec();
         let dtype = self.added.base_of(instr.operands[0])?.dtype();
         if shape.contains(&0) {
             return None;
         }
-        let (a, b) = (instr.operands[1], instr.operands[2]);
+        let operands = [instr.operands[1], instr.operands[2]];
         let bad = match fault {
             Fault::ZeroDivision => {
                 // Operations have an array among their inputs.
-                let b = self.added.of(Opcode::Copy, dtype, &shape, &[b])?;
+                let b = self.added.of(Opcode::Copy, dtype, &shape, &[operands[1]])?;
                 let zero = self.number(0, dtype);
                 self.added.of(Opcode::Equal, DType::Bool, &shape, &[b, zero])?
             }
-            Fault::Overflow if instr.opcode == Opcode::Multiply => self.beyond_products([a, b], dtype, &shape)?,
-            Fault::Overflow => {
-                // A sum is less than a where b is negative, and nowhere else; a difference the other way round.
-                let result = self.added.of(instr.opcode, dtype, &shape, &[a, b])?;
-                let order = if instr.opcode == Opcode::Add { Opcode::Less } else { Opcode::Greater };
-                let moved = self.added.of(order, DType::Bool, &shape, &[result, a])?;
-                let b = self.added.of(Opcode::Copy, dtype, &shape, &[b])?;
-                let zero = self.number(0, dtype);
-                let negative = self.added.of(Opcode::Less, DType::Bool, &shape, &[b, zero])?;
-                self.added.of(Opcode::LogicalXor, DType::Bool, &shape, &[moved, negative])?
-            }
+            Fault::Overflow if instr.opcode == Opcode::Multiply => self.beyond_products(operands, dtype, &shape)?,
+            Fault::Overflow => self.beyond_sums(instr.opcode, operands, dtype, &shape)?,
+            Fault::Cancellation(bits) => self.cancelled(instr.opcode, operands, (dtype, &shape), bits)?,
         };
         self.raise(bad, &shape)
+    }
+
+    /// A sum is less than its first operand where the second is negative, and nowhere else; a difference the other way round.
+    fn beyond_sums(&mut self, opcode: Opcode, [a, b]: [Operand; 2], dtype: DType, shape: &[i64]) -> Option<Operand> {
+        let result = self.added.of(opcode, dtype, shape, &[a, b])?;
+        let order = if opcode == Opcode::Add { Opcode::Less } else { Opcode::Greater };
+        let moved = self.added.of(order, DType::Bool, shape, &[result, a])?;
+        let b = self.added.of(Opcode::Copy, dtype, shape, &[b])?;
+        let zero = self.number(0, dtype);
+        let negative = self.added.of(Opcode::Less, DType::Bool, shape, &[b, zero])?;
+        self.added.of(Opcode::LogicalXor, DType::Bool, shape, &[moved, negative])
+    }
+
+    /// Sums and differences that are not zero, and at most 2 to the power of -`bits` of an operand. Where operands cancel, both are
+    /// equally large to within that part.
+    fn cancelled(
+        &mut self,
+        opcode: Opcode,
+        [a, b]: [Operand; 2],
+        (dtype, shape): (DType, &[i64]),
+        bits: u8,
+    ) -> Option<Operand> {
+        let real = dtype.real_part();
+        let operand = if a.as_view().is_some() { a } else { b };
+        let result = self.added.of(opcode, dtype, shape, &[a, b])?;
+        let [result, operand] = [result, operand].map(|number| self.added.of(Opcode::Absolute, real, shape, &[number]));
+        let (result, operand) = (result?, operand?);
+        let factor = self.added.constant(Constant::from_value(2f64.powi(bits.into())).cast(real));
+        let scaled = self.added.of(Opcode::Multiply, real, shape, &[result, factor])?;
+        let small = self.added.of(Opcode::LessEqual, DType::Bool, shape, &[scaled, operand])?;
+        let zero = self.number(0, real);
+        let is_some = self.added.of(Opcode::Greater, DType::Bool, shape, &[result, zero])?;
+        self.added.of(Opcode::LogicalAnd, DType::Bool, shape, &[small, is_some])
     }
 
     /// Products as floats differ from wrapped ones by multiples of what the type wraps at, if at all; rounding makes less.

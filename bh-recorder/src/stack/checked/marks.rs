@@ -2,8 +2,9 @@
 
 use super::elements::visit;
 use crate::stack::backend::Backend;
-use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand, Truth, base_flags, c64, c128};
+use bh_bytecode::{BatchRef, Constant, DType, Instr, Kind, Opcode, Operand, Truth, base_flags, c64, c128};
 use std::collections::HashMap;
+use std::fmt::Display;
 
 /// How bad a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,11 +173,11 @@ pub(super) fn each_class(
     each: &mut Each<'_>,
 ) -> Option<()> {
     match batch.base_of(view)?.dtype() {
-        DType::F32 => visit::<f32>(backend, batch, view, |at, x| each(at, Class::of(x.into()), &|| text(x.into()))),
+        DType::F32 => visit::<f32>(backend, batch, view, |at, x| each(at, Class::of(x.into()), &|| text(x))),
         DType::F64 => visit::<f64>(backend, batch, view, |at, x| each(at, Class::of(x), &|| text(x))),
         DType::C64 => visit::<c64>(backend, batch, view, |at, z| {
             let (re, im) = (f64::from(z.re), f64::from(z.im));
-            each(at, Class::of(re).max(Class::of(im)), &|| format!("({}, {})", text(re), text(im)));
+            each(at, Class::of(re).max(Class::of(im)), &|| format!("({}, {})", text(z.re), text(z.im)));
         }),
         DType::C128 => visit::<c128>(backend, batch, view, |at, z| {
             each(at, Class::of(z.re).max(Class::of(z.im)), &|| format!("({}, {})", text(z.re), text(z.im)));
@@ -187,8 +188,28 @@ pub(super) fn each_class(
 }
 
 /// A number as NumPy writes it.
-pub(super) fn text(value: f64) -> String {
-    if value.is_nan() { "nan".into() } else { value.to_string() }
+pub(super) fn text(value: impl Display) -> String {
+    let text = value.to_string();
+    if text == "NaN" { "nan".into() } else { text }
+}
+
+/// A value as NumPy writes it.
+pub(super) fn number(constant: Constant) -> String {
+    match constant.dtype() {
+        DType::Bool => if constant.to::<Truth>().get() { "True" } else { "False" }.into(),
+        DType::F32 => text(constant.to::<f32>()),
+        DType::F64 => text(constant.to::<f64>()),
+        DType::C64 => {
+            let value = constant.to::<c64>();
+            format!("({}, {})", text(value.re), text(value.im))
+        }
+        DType::C128 => {
+            let value = constant.to::<c128>();
+            format!("({}, {})", text(value.re), text(value.im))
+        }
+        DType::U64 => constant.to::<u64>().to_string(),
+        _ => constant.to::<i64>().to_string(),
+    }
 }
 
 /// The worst mark of what each element of a reduction is made of.

@@ -2,13 +2,13 @@
 //! goes into each and comes out of it is looked at.
 
 mod elements;
+mod faults;
 pub(crate) mod guard;
 mod indices;
 mod instrument;
 mod marks;
 mod numbers;
 mod replay;
-mod wholes;
 
 use crate::stack::backend::Backend;
 use bh_bytecode::batch::{MAX_OPERANDS, NO_BASE};

@@ -5,14 +5,14 @@
 //! that no stored element carries is none: what a `where` discards is not reported.
 
 use super::elements::{copied, element, index_text};
+use super::faults::{self, Fault, Found};
 use super::guard::{Log, Past, copy_base, discard, execute};
-use super::marks::{Class, Events, Marks, allowed, each_class, operation, text};
+use super::marks::{Class, Events, Marks, allowed, each_class, number, operation};
 use super::numbers::{is_wanted, made_of};
-use super::wholes::{self, Fault};
 use super::{name, part};
 use crate::record::location::marked;
 use crate::stack::backend::Backend;
-use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Operand, Truth, base_flags, c128};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::config::Checks;
 use bh_core::error::{Error, Result};
@@ -127,8 +127,8 @@ impl Replay<'_> {
         let inputs = bases(instr.inputs()).iter().filter_map(|base| self.writers.get(base).copied()).collect();
         let number = self.ran.len();
         self.ran.push(Ran { name: name(&batch, instr).to_owned(), place, inputs });
-        if is_last && let Some(fault) = wholes::wanted(&batch, instr, self.checks) {
-            self.check_integers(&batch, instr, fault)?;
+        if is_last && let Some(fault) = faults::wanted(&batch, instr, self.checks) {
+            self.check_fault(&batch, instr, fault)?;
         }
         let allowed = allowed(self.backend, &batch, &self.events_of);
         let operands = Operands::before(self.backend, &batch, instr);
@@ -142,18 +142,11 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Fails if the operation on integers that is about to run has the fault.
-    fn check_integers(&mut self, batch: &BatchRef<'_>, instr: &Instr, fault: Fault) -> Result<()> {
-        let Some((position, [a, b], count)) = wholes::find(self.backend, batch, fault) else { return Ok(()) };
+    /// Fails if the operation that is about to run has the fault.
+    fn check_fault(&mut self, batch: &BatchRef<'_>, instr: &Instr, fault: Fault) -> Result<()> {
+        let Some(Found { position, text, count }) = faults::find(self.backend, batch, fault) else { return Ok(()) };
         let index = instr.operands[0].as_view().map_or(String::new(), |view| index_text(batch.shape(view), position));
-        let what = match fault {
-            Fault::Overflow => "is beyond its type",
-            Fault::ZeroDivision => "is divided by zero",
-        };
-        let text = format!(
-            "{}: element {index} of the result {what}: it is made of {a} and {b}; elements like that: {count}",
-            name(batch, instr)
-        );
+        let text = format!("{}: element {index} of the result {text}; elements like that: {count}", name(batch, instr));
         let error = self.chained(Error::new(status::CHECK, text), self.ran.len() - 1);
         Err(error)
     }
@@ -270,19 +263,5 @@ impl Operands {
         };
         let values: Vec<String> = self.0.iter().filter_map(&mut value).map(number).collect();
         if values.is_empty() { String::new() } else { format!(" (operands: {})", values.join(", ")) }
-    }
-}
-
-/// A value as NumPy writes it.
-fn number(constant: Constant) -> String {
-    match constant.dtype() {
-        DType::Bool => if constant.to::<Truth>().get() { "True" } else { "False" }.into(),
-        DType::F32 | DType::F64 => text(constant.to::<f64>()),
-        DType::C64 | DType::C128 => {
-            let value = constant.to::<c128>();
-            format!("({}, {})", text(value.re), text(value.im))
-        }
-        DType::U64 => constant.to::<u64>().to_string(),
-        _ => constant.to::<i64>().to_string(),
     }
 }

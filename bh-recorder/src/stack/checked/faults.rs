@@ -1,0 +1,152 @@
+//! The checks `overflow`, `zero-division` and `cancellation`: what is wrong with one operation and its operands.
+
+use super::elements::visit;
+use super::marks::{number, operation};
+use crate::stack::backend::Backend;
+use bh_bytecode::{BatchRef, Constant, DType, Instr, Opcode, Operand, c128, with_dtype};
+use bh_core::config::Checks;
+
+/// What is wrong with an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Its result is an integer beyond its type.
+    Overflow,
+    /// It divides an integer by zero.
+    ZeroDivision,
+    /// Its operands cancel each other: the result has lost this many bits of them, but is not zero.
+    Cancellation(u8),
+}
+
+/// What the checks look for in an instruction.
+pub(super) fn wanted(batch: &BatchRef<'_>, instr: &Instr, checks: Checks) -> Option<Fault> {
+    let dtype = batch.dtype(*instr.operands().first()?)?;
+    match instr.opcode {
+        Opcode::Add | Opcode::Subtract if dtype.is_float() || dtype.is_complex() => {
+            checks.cancellation.limit(dtype).map(Fault::Cancellation)
+        }
+        _ if !dtype.is_int() => None,
+        Opcode::Add | Opcode::Subtract | Opcode::Multiply if checks.overflow => Some(Fault::Overflow),
+        Opcode::Divide | Opcode::FloorDivide | Opcode::Fmod | Opcode::Remainder if checks.zero_division => {
+            Some(Fault::ZeroDivision)
+        }
+        _ => None,
+    }
+}
+
+/// The elements of an operation with a fault.
+pub(super) struct Found {
+    /// The first one, by its position in C order.
+    pub(super) position: usize,
+    /// What is wrong with it, with the values of its operands.
+    pub(super) text: String,
+    /// Their number.
+    pub(super) count: u64,
+}
+
+/// Looks for a fault in the batch's operation, before it runs.
+pub(super) fn find(backend: &mut dyn Backend, batch: &BatchRef<'_>, fault: Fault) -> Option<Found> {
+    let instr = operation(batch)?;
+    let dtype = batch.dtype(instr.operands[0])?;
+    let [a, b] = [1, 2].map(|at| numbers(backend, batch, instr.operands[at], dtype));
+    let (a, b) = (a?, b?);
+    let at = |all: &[Constant], position: usize| all.get(position).or(all.first()).copied();
+    let mut found: Option<Found> = None;
+    for position in 0..a.len().max(b.len()) {
+        let (a, b) = (at(&a, position)?, at(&b, position)?);
+        if let Some(found) = &mut found {
+            found.count += u64::from(described(instr.opcode, fault, [a, b], dtype).is_some());
+        } else if let Some(text) = described(instr.opcode, fault, [a, b], dtype) {
+            found = Some(Found { position, text: text(), count: 1 });
+        }
+    }
+    found
+}
+
+/// Does an operation on these two numbers have the fault? If so, what makes the text that says it.
+fn described(opcode: Opcode, fault: Fault, [a, b]: [Constant; 2], dtype: DType) -> Option<impl Fn() -> String> {
+    let lost = match fault {
+        Fault::Overflow => beyond(opcode, [a, b].map(whole), dtype).then_some(0),
+        Fault::ZeroDivision => (whole(b) == 0).then_some(0),
+        Fault::Cancellation(bits) => cancelled(opcode, [a, b], dtype).filter(|&lost| lost >= bits.into()),
+    }?;
+    Some(move || {
+        let (a, b) = (number(a), number(b));
+        match fault {
+            Fault::Overflow => format!("is beyond its type (operands: {a}, {b})"),
+            Fault::ZeroDivision => format!("is divided by zero (operands: {a}, {b})"),
+            Fault::Cancellation(_) => {
+                let all = if dtype.real_part() == DType::F32 { f32::MANTISSA_DIGITS } else { f64::MANTISSA_DIGITS };
+                format!("has lost {lost} of its {all} bits by cancellation (operands: {a}, {b})")
+            }
+        }
+    })
+}
+
+fn whole(number: Constant) -> i128 {
+    if number.dtype() == DType::U64 { number.to::<u64>().into() } else { number.to::<i64>().into() }
+}
+
+/// Is the true result beyond the type?
+fn beyond(opcode: Opcode, [a, b]: [i128; 2], dtype: DType) -> bool {
+    let bits = 8 * dtype.size() as u32;
+    let range = match dtype.is_signed_int() {
+        true => -(1i128 << (bits - 1))..1i128 << (bits - 1),
+        false => 0..1i128 << bits,
+    };
+    let result = match opcode {
+        Opcode::Add => Some(a + b),
+        Opcode::Subtract => Some(a - b),
+        _ => a.checked_mul(b),
+    };
+    !result.is_some_and(|result| range.contains(&result))
+}
+
+/// By how many powers of two a sum or difference is smaller than its larger operand; `None` if it is zero or not finite.
+fn cancelled(opcode: Opcode, operands: [Constant; 2], dtype: DType) -> Option<i32> {
+    let [a, b] = operands.map(|operand| operand.to::<c128>());
+    let sign = if opcode == Opcode::Add { 1.0 } else { -1.0 };
+    let result = Constant::from_value(c128 { re: a.re + sign * b.re, im: a.im + sign * b.im });
+    // What the type rounds to zero is zero.
+    let [result, a, b] = [result.cast(dtype).to::<c128>(), a, b].map(|z| z.re.hypot(z.im));
+    let ratio = a.max(b) / result;
+    (result > 0.0 && ratio.is_finite()).then(|| ratio.log2().floor() as i32)
+}
+
+/// The elements of an operand in C order, or its only value; `None` if there is no data.
+fn numbers(backend: &mut dyn Backend, batch: &BatchRef<'_>, operand: Operand, dtype: DType) -> Option<Vec<Constant>> {
+    let Some(view) = operand.as_view() else {
+        let constant = batch.constants.get(operand.as_constant()? as usize)?;
+        return Some(vec![constant.cast(dtype)]);
+    };
+    let mut all = Vec::new();
+    with_dtype!(dtype, T => {
+        visit::<T>(backend, batch, view, |_, value| all.push(Constant::from_value(value)))
+    })?;
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn true_results_are_compared_with_the_type() {
+        let beyond = |opcode, a, b, dtype| beyond(opcode, [a, b], dtype);
+        assert!(beyond(Opcode::Add, 100, 28, DType::I8) && !beyond(Opcode::Add, 100, 27, DType::I8));
+        assert!(beyond(Opcode::Subtract, 1, 2, DType::U64) && !beyond(Opcode::Subtract, -100, 28, DType::I8));
+        assert!(beyond(Opcode::Multiply, 1 << 32, 1 << 31, DType::I64));
+        assert!(!beyond(Opcode::Multiply, 1 << 32, 1 << 31, DType::U64));
+        assert!(beyond(Opcode::Multiply, u64::MAX.into(), u64::MAX.into(), DType::U64));
+    }
+
+    #[test]
+    fn lost_bits_are_the_distance_of_exponents() {
+        let lost = |opcode, a: f64, b: f64| cancelled(opcode, [a, b].map(Constant::from_value), DType::F64);
+        assert_eq!(lost(Opcode::Subtract, 1.0 + 2f64.powi(-30), 1.0), Some(30));
+        assert_eq!(lost(Opcode::Add, -1.0, 1.0 + f64::EPSILON), Some(52));
+        assert_eq!(lost(Opcode::Add, 3.0, 1.0), Some(-1));
+        assert_eq!([lost(Opcode::Subtract, 5.0, 5.0), lost(Opcode::Add, f64::INFINITY, 1.0)], [None; 2]);
+        let complex = [c128 { re: 1.0, im: 1e-9 }, c128 { re: 1.0, im: 2e-9 }].map(Constant::from_value);
+        assert_eq!(cancelled(Opcode::Subtract, complex, DType::C128), Some(29));
+    }
+}
