@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 import bh
@@ -65,3 +66,9 @@ def test_late_names_are_like_others():
         assert name in dir(bh) and name in bh.__all__
         assert getattr(bh, name).__name__ == (name if module else f"bh.{name}")
     assert {bh.GraphError.__module__, bh.CheckpointError.__module__} == {"bh"}
+
+
+def test_modules_of_numpy_that_dir_leaves_out():
+    assert "version" not in dir(numpy) and bh.version.version == numpy.__version__
+    with pytest.raises(AttributeError, match="module 'bh' has no attribute 'versions'"):
+        bh.versions

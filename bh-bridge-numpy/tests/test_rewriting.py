@@ -2,6 +2,7 @@
 switch that leaves them alone."""
 
 import ast
+import inspect
 import os
 import random
 import subprocess
@@ -47,8 +48,15 @@ def test_calls_that_stay_as_they_are(source):
 ])  # fmt: skip
 def test_calls_that_are_written_anew(source):
     tree = rewriting.rewrite(ast.parse(source))
-    assert ast.unparse(tree).count(hidden.PREFIX) > 6
+    assert ast.unparse(tree).count(hidden.PREFIX) > 4
     compile(tree, "module", "exec")
+
+
+@pytest.mark.parametrize("first, classes", [("", ["C"]), ("type = type\n", ["C", "type", hidden.TYPE])])
+def test_a_module_lists_its_own_classes(first, classes):
+    names = {}
+    exec(rewriting.compiled(first + "class C: pass\ndef f(x):\n    return x.real(x)", "program.py"), names)
+    assert sorted(name for name, value in names.items() if inspect.isclass(value)) == sorted(classes)
 
 
 def test_positions_are_those_of_the_source():

@@ -244,9 +244,11 @@ fn search<'a, M: Model>(
         });
         let found = match outcome {
             Outcome::Tiles(blocks) => drafted(parts, model, kernels, first..first + blocks),
-            Outcome::Declined(blocks, gain) => {
-                if declined.last().is_none_or(|(last, _)| last.end < first + blocks) {
-                    declined.push((first..first + blocks, gain));
+            Outcome::Declined(length, gain) => {
+                // The outcome of an earlier iteration may be longer than the rest of the batch.
+                let end = (first + length).min(blocks);
+                if declined.last().is_none_or(|(last, _)| last.end < end) {
+                    declined.push((first..end, gain));
                 }
                 None
             }

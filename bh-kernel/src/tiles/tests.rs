@@ -256,6 +256,17 @@ fn a_search_of_one_turn_holds_for_the_others() {
 }
 
 #[test]
+fn declined_chains_end_with_the_batch() {
+    for turns in 4..12 {
+        let batch = between(turns);
+        let options = TileOptions { bytes: 16 << 10, small: 32 << 10, threads: 8, kernels: None };
+        let declined = tilings(&Survey::new(&batch.as_ref()), &options, &SlidingWindows::default()).declined;
+        assert!(!declined.is_empty());
+        assert!(declined.iter().all(|(blocks, _)| blocks.end as usize <= batch.blocks.len()), "{declined:?}");
+    }
+}
+
+#[test]
 fn turns_that_repeat_cost_the_search_nothing() {
     let looked = |turns: usize| {
         let (batch, windows) = (between(turns), SlidingWindows::default());

@@ -48,7 +48,8 @@ def _seen(value, in_c=False):
 
 def part_of(package, name):
     """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private names."""
-    found = getattr(package, name, None) if name in dir(package) else None
+    # `dir(numpy)` leaves out modules that programs use, as `version`.
+    found = getattr(package, name, None) if name in dir(package) or name in vars(package) else None
     if found is None or name.startswith("__") and name != "__config__":
         raise AttributeError(f"module {package.__name__.replace('numpy', 'bh', 1)!r} has no attribute {name!r}")
     import bh

@@ -15,7 +15,7 @@ from . import after_import, imports
 from .hidden import ASSIGNED, OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
 
 # The format of compiled modules; a file of another format is made anew.
-_FORM = 2
+_FORM = 3
 
 # Builtin functions that call the functions that they get: the number of the argument, and the name of it.
 _CALLING = {"filter": (0, None), "map": (0, None), "max": (None, "key"), "min": (None, "key"), "sorted": (None, "key")}
@@ -245,7 +245,9 @@ class _Calls(ast.NodeTransformer):
 
     def _of_known_class(self, owner, place, other):
         """The owner of this name if its class is noted at its site, otherwise something else."""
-        known = ast.Compare(ast.Call(_name(TYPE), [_name(owner.id)], []), [ast.In()], [place])
+        # A module that lists its classes finds `type` only if it gives this name another meaning.
+        kind = _name("type" if self._is_builtin("type") else TYPE)
+        known = ast.Compare(ast.Call(kind, [_name(owner.id)], []), [ast.In()], [place])
         return ast.IfExp(known, _name(owner.id), other)
 
     def visit_Call(self, node):
@@ -359,15 +361,17 @@ def rewrite(tree, place=SITES):
     """Writes the calls of a module's tree, which begins with what they need. `place` is the name of its sites."""
     calls = _Calls(tree, place)
     calls.visit(tree)
-    if not calls.sites and not any(isinstance(node, ast.Name) and node.id == SEE for node in ast.walk(tree)):
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if not calls.sites and SEE not in names:
         return tree
     at = 0
     while at < len(tree.body) and _comes_first(tree.body[at], at):
         at += 1
     alias = lambda name: ast.alias(name.removeprefix(PREFIX), name)
+    used = [name for name in (ASSIGNED, OWNER, SEE, SUBSCRIPTED) if name in names]
     made = [
-        ast.ImportFrom("builtins", [alias(TYPE)], 0),
-        ast.ImportFrom("bh._numpy.foreign", [alias(name) for name in (ASSIGNED, OWNER, SEE, SITES, SUBSCRIPTED)], 0),
+        *([ast.ImportFrom("builtins", [alias(TYPE)], 0)] if TYPE in names else []),
+        ast.ImportFrom("bh._numpy.foreign", [alias(name) for name in (SITES, *used)], 0),
         ast.Assign([ast.Name(place, ast.Store())], ast.Call(_name(SITES), [ast.Constant("".join(calls.sites))], [])),
     ]
     for statement in made:
