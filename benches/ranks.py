@@ -132,10 +132,10 @@ def launcher(ranks, cores):
     return ["mpirun", "-n", str(ranks), *more]
 
 
-def run(prefix, arguments, **variables):
-    """What a command of this script prints."""
+def run(prefix, arguments, script=__file__, **variables):
+    """What a command of a script, by default this one, prints."""
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OPENBLAS_NUM_THREADS": "1", **variables}
-    done = subprocess.run([*prefix, sys.executable, __file__, *map(str, arguments)], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*prefix, sys.executable, script, *map(str, arguments)], env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, arguments))}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -5,7 +5,7 @@
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
 are the JSON of `run.py` (programs, and papers_programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
-specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
+specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
@@ -135,6 +135,15 @@ def papers_npbackend():
     found = {row["bench"]: row["numpy_seconds"] / row["seconds"] for row in read("programs")}
     rows = [[name, *(number(value) for value in theirs), number(found[name])] for name, theirs in NPBACKEND.items()]
     return table(["program", "numexpr", "Bohrium, cores", "libgpuarray", "Bohrium, GPU", "bh, cores"], rows)
+
+
+def papers_transparent():
+    rows = []
+    for row in read("transparent")["rows"]:
+        times = [number(1e3 * row[form]) for form in ("numpy", "first", "step")]
+        faster = [number(row["numpy"] / row[form]) for form in ("first", "step")]
+        rows.append([row["program"], f"{row['n']:,}", row["dtype"], *times, *faster])
+    return table(["program", "n", "type", "NumPy ms", "bh, first ms", "bh, later ms", "NumPy / first", "NumPy / later"], rows)
 
 
 def papers_more():

@@ -31,6 +31,7 @@ RUNS = {
     "functional/run.py": [("k_means --systems numpy,bh --size little --runs 1 --json {out}/functional.json", "")],
     "fusion.py": [(f"leibnitz_pi --runs {runs} --json {{out}}/fusion.json", "prefix examples/partition_costs") for runs in (0, 1)],
     "graphs.py": [("--turns 1 --json {out}/graphs.json", ""), ("stream --limit 4 --turns 1", ""), ("stream --limit 4 --turns 1", "prefix")],
+    "hosts.py": [("heat=20 --delays 0,0.5 --rounds 1 --json {out}/hosts.json", "namespaces mpirun libbh_cluster_openmpi.so")],
     "jit.py": [("--operations 10 --elements 10 --seconds 0.01", "")],
     "little.py": [("solve svd matmul --sizes 3 --repeat 1 --cpu", "")],
     "loops.py": [("--sizes 6 --runs 2 --json {out}/loops.json", "prefix")],
@@ -58,6 +59,7 @@ RUNS = {
     "specialise.py": [("--device cpu --size tiny --dtype f64 --json {out}/specialise.json", "prefix pocl")],
     "statements.py": [("--elements 100 --rounds 1 --json {out}/statements.json", "prefix")],
     "statements/small.py": [("--sizes 4", "")],
+    "transparent.py": [("sor nbody_collisions --stack numa --sizes tiny --json {out}/transparent.json", "")],
     "time_tiles.py": [("heat points7 --scale 0.01 --runs 1 --batches 2 --threads 1 --json {out}/time_tiles.json", "")],
 }
 # Those that run elsewhere: the .NET and MiniMatlab ones in the tests of these, gradients beside JAX where JAX and NPBench are, the others where
@@ -83,7 +85,8 @@ def test_help(script):
 def missing(needs, prefix):
     """What a run needs and is not here."""
     for need in needs.split():
-        there = {"cc": shutil.which("cc"), "mpirun": shutil.which("mpirun"), "prefix": prefix and shutil.which("g++"), "pocl": Path("/etc/OpenCL/vendors/pocl.icd").exists()}
+        namespaces = os.geteuid() == 0 and shutil.which("ip") and os.access("/dev/net/tun", os.W_OK)
+        there = {"namespaces": namespaces, "cc": shutil.which("cc"), "mpirun": shutil.which("mpirun"), "prefix": prefix and shutil.which("g++"), "pocl": Path("/etc/OpenCL/vendors/pocl.icd").exists()}
         if not there.get(need, (LIBRARIES / need).exists() and need not in there):
             return need
     return None
