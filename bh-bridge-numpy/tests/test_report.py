@@ -197,11 +197,12 @@ const line = { place: "/home/a/main.py:2", text: "y = np.sqrt(x) + 1" };
 console.log([kernel(), kernel({ place: "main.c:4", text: null }), kernel(line), kernel(line, { place: "/home/a/main.py:3", text: "z = y * 2" })].join("|"));
 console.log([counted(1, "run"), counted(1200, "run")].join("|"));
 const own = { "recorder.record_ns": 5e8, "filter.own_ns": 1e8, "fuser.own_ns": 2e8, "ve-cpu.own_ns": 3e9, "opencl#2.own_ns": 1e9, "ve-cpu.kernels": 7 };
-console.log(partsOf(own, 6).map(([name, value]) => `${name} ${value.toFixed(1)}`).join("|"));
+console.log(partsOf(own, 6, false).map(([name, value]) => `${name} ${value.toFixed(1)}`).join("|"));
+console.log(partsOf(own, 6, true).length);
 """
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
 def test_the_page_names_kernels_by_their_lines_and_parts_the_wall_clock():
     done = subprocess.run(["node", "-e", PAGE.read_text() + TITLES], capture_output=True, text=True, timeout=LIMIT)
-    assert done.stdout == "sqrt, add|sqrt, add|main.py:2: y = np.sqrt(x) + 1|main.py:2: y = np.sqrt(x) + 1 and 1 more line\n1 run|1.20 K runs\nrecording 0.5|planning 0.3|engines 4.0|program, Python 1.2\n", done.stderr
+    assert done.stdout == "sqrt, add|sqrt, add|main.py:2: y = np.sqrt(x) + 1|main.py:2: y = np.sqrt(x) + 1 and 1 more line\n1 run|1.20 K runs\nrecording 0.5|planning 0.3|engines 4.0|program, Python 1.2\n0\n", done.stderr

@@ -53,6 +53,9 @@ html_theme_options = {
     "logo": {"text": "bh", "image_light": "style/logo.svg", "image_dark": "style/logo.svg", "alt_text": "bh"},
     "show_toc_level": 2,
     "navbar_center": [],
+    # Comments are paler than code in both.
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "github-dark",
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

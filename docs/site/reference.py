@@ -23,9 +23,9 @@ NUMPYS = "https://numpy.org/doc/stable/reference/generated"
 # Sections of NumPy's docstrings that lead to places which these pages do not have.
 LEFT_OUT = {"See Also", "References", "Notes"}
 HOW = {
-    "native": "The stack does the work",
-    "on the host": "NumPy does the work on the host, which needs no stack",
-    "falls back": "NumPy does the work: the call is counted, and a warning names its line",
+    "native": "The stack runs it",
+    "on the host": "NumPy runs it on the host, because it needs no stack",
+    "falls back": "NumPy runs it: bh counts the call, and a warning names its line",
 }
 
 
@@ -58,7 +58,7 @@ def write(folder):
     """Writes the page of lists into a folder, with a directive for each."""
     folder.mkdir(exist_ok=True)
     title = "NumPy's functions"
-    lines = [title, "=" * len(title), "", f"NumPy {numpy.__version__} names them; each has a page here, which says what bh does with it.", ""]
+    lines = [title, "=" * len(title), "", f"bh has these functions of NumPy {numpy.__version__}. The page of each says how bh runs it, and what differs from NumPy.", ""]
     for subject, module, names in _lists():
         lines += [subject, "-" * len(subject), "", f".. currentmodule:: {module}", ".. autosummary::", "   :toctree: names", "   :nosignatures:", "   :template: function", ""]
         lines += [f"   {name}" for name in names] + [""]

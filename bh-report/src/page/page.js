@@ -33,8 +33,9 @@ function table(heads, rows) {
 }
 
 // The wall clock of rank 0 in parts, by the times that components count for themselves. Engines work while the program goes on, so
-// the program's own part is the least that it can be.
-function partsOf(counters, seconds) {
+// the program's own part is the least that it can be. Components report their times when the program ends.
+function partsOf(counters, seconds, running) {
+  if (running) return [];
   const planners = ["filter", "fuser", "node", "cluster"];
   const parts = { recording: (counters["recorder.record_ns"] ?? 0) * 1e-9, planning: 0, engines: 0 };
   for (const [name, value] of Object.entries(counters)) {
@@ -50,7 +51,7 @@ function showHead(data) {
   const operations = data.kernels.reduce((sum, kernel) => sum + kernel.count * kernel.operations.split(", ").length, 0);
   const peak = data.memory.reduce((most, level) => Math.max(most, level[2]), 0);
   const busy = data.kernels.reduce((sum, kernel) => sum + kernel.seconds, 0);
-  const parts = partsOf(data.counters[0] ?? {}, data.seconds).map(([name, value]) => [name, time(value)]);
+  const parts = partsOf(data.counters[0] ?? {}, data.seconds, data.running).map(([name, value]) => [name, time(value)]);
   const figures = [["wall clock", time(data.seconds)], ...parts, ["in kernels", time(busy)], ["kernels run", amount(kernels)],
     ["operations", amount(operations)], ["most memory", size(peak)], ["ranks", data.counters.length]];
   document.getElementById("program").textContent = data.program;
@@ -103,7 +104,7 @@ function showPrograms(programs) {
 
 function showFusion({ batches, left_out }) {
   if (batches.length === 0) empty("fusion", "No batch was planned: each ran operation by operation.");
-  batches.forEach(({ kernels, operations, text }, number) => {
+  batches.filter(({ operations }) => operations > 0).forEach(({ kernels, operations, text }, number) => {
     const head = `Batch ${number + 1}: ${counted(operations, "operation")} in ${counted(kernels, "kernel")}`;
     body("fusion").append(element("details", { open: number === 0 }, element("summary", {}, element("span", { className: "name" }, head)),
       element("pre", {}, text)));
@@ -121,7 +122,7 @@ function showTransfers(transfers, ranks) {
 }
 
 function showCounters(ranks) {
-  const text = (name, value) => name.endsWith("_ns") ? time(value * 1e-9) : name.endsWith("bytes") ? size(value) : String(value);
+  const text = (name, value) => name.endsWith("_ns") ? time(value * 1e-9) : name.includes("bytes") ? size(value) : String(value);
   const names = [...new Set(ranks.flatMap((counters) => Object.keys(counters)))].filter((name) => ranks.some((counters) => counters[name]));
   const rows = names.map((name) => [name, ...ranks.map((counters) => ({ text: text(name, counters[name] ?? 0) }))]);
   body("counters").append(table(["counter", ...ranks.map((_, rank) => ranks.length > 1 ? `rank ${rank}` : "value")], rows));
