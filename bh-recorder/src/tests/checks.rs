@@ -167,6 +167,22 @@ fn discarded_nans_are_none() {
 }
 
 #[test]
+fn sums_beyond_the_type_and_other_bad_numbers_are_not_reported() {
+    let (recorder, log) = checked("nan", false);
+    for values in [[1e308, 1e308, 1e308, 0.0], [f64::INFINITY, f64::NEG_INFINITY, 1.0, 2.0]] {
+        let a = array(&recorder, &[4], &values);
+        let twice = operate(&recorder, Opcode::Multiply, 0, &[Input::Array(a), number(1.0)]).unwrap();
+        recorder.sync().unwrap();
+        recorder.free(twice).unwrap();
+    }
+    // The batches ran once, and their stored elements were tested, without a replay.
+    let products = |batch: &&Batch| batch.instrs.iter().any(|instr| instr.opcode == Opcode::Multiply);
+    assert_eq!(lock(&log.batches).iter().filter(products).count(), 2);
+    let tests = |batch: &&Batch| batch.instrs.iter().any(|instr| instr.opcode == Opcode::Isnan);
+    assert_eq!(lock(&log.batches).iter().filter(tests).count(), 2);
+}
+
+#[test]
 fn arrays_that_change_in_place_are_found_after_many_batches() {
     let (recorder, log) = checked("nan", false);
     let a = array(&recorder, &[4], &[8.0, 5.0, 9.0, 7.0]);

@@ -17,8 +17,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Batches of a log, and work in bytes for each byte of its copies, before it ends.
-const BATCHES: usize = 32;
-const SHARE: u64 = 20;
+const BATCHES: usize = 64;
+const SHARE: u64 = 64;
 /// Bytes of bases that stay although the program has dropped them, at most.
 const KEPT: u64 = 1 << 28;
 /// Instructions of a log, at most.
@@ -70,20 +70,15 @@ impl Guard {
         }
         let ids = backend.base_ids();
         let kept = self.keep(backend, batch, &ids);
-        let Tested { batch: tested, flag } = instrument::tested(batch, checks, &kept, &ids);
-        let ran = execute(backend, &tested.as_ref());
+        let ran = run_tested(backend, &instrument::tested(batch, checks, &kept, &ids));
         self.log.batches.push(batch.to_owned());
         self.work_bytes += work;
         self.instructions += batch.instrs.len();
-        let failed = match (&ran, flag) {
-            (Ok(()), Some(flag)) => read_flag(backend, flag),
-            _ => Ok(false),
-        };
-        if let Some(flag) = flag {
-            discard(backend, &[flag])?;
+        let (mut failed, suspected) = ran?;
+        if suspected && !failed {
+            failed = run_tested(backend, &instrument::exactly_tested(batch, checks, &ids))?.0;
         }
-        ran?;
-        let found = if failed? { replay::find(backend, &self.log, checks) } else { Ok(()) };
+        let found = if failed { replay::find(backend, &self.log, checks) } else { Ok(()) };
         if shared || found.is_err() {
             self.end_log(backend)?;
         }
@@ -150,6 +145,21 @@ impl Guard {
         (self.copied_bytes, self.dropped_bytes, self.work_bytes, self.instructions) = (0, 0, 0, 0);
         discard(backend, &gone)
     }
+}
+
+/// Runs a batch with tests. Returns whether one failed, and whether a float is suspected.
+fn run_tested(backend: &mut dyn Backend, tested: &Tested) -> Result<(bool, bool)> {
+    let ran = execute(backend, &tested.batch.as_ref());
+    let flags = [tested.flag, tested.suspicion];
+    let read = match &ran {
+        Ok(()) => flags.map(|flag| flag.map_or(Ok(false), |flag| read_flag(backend, flag))),
+        Err(_) => [Ok(false), Ok(false)],
+    };
+    let made: Vec<Base> = flags.into_iter().flatten().collect();
+    discard(backend, &made)?;
+    ran?;
+    let [failed, suspected] = read;
+    Ok((failed?, suspected?))
 }
 
 /// Runs a batch to its end.

@@ -1,4 +1,4 @@
-//! Tests of numbers as operations of a batch: what it stores, and what single operations do, folded into one truth value that the
+//! Tests of numbers as operations of a batch: what it stores, and what single operations do, folded into truth values that the
 //! kernels of the batch make beside their results.
 
 use super::faults::{Fault, wanted};
@@ -16,12 +16,14 @@ pub(super) struct Tested {
     pub(super) batch: Batch,
     /// The truth value that says whether a test failed, one element; `None` if there is nothing to test.
     pub(super) flag: Option<Base>,
+    /// As `flag`, of floats whose sum is not finite: one of them may be bad.
+    pub(super) suspicion: Option<Base>,
 }
 
 /// Adds the tests of the checks to a batch. `kept`: bases that the batch drops, and that have to stay.
 pub(super) fn tested(batch: &BatchRef<'_>, checks: Checks, kept: &HashSet<u64>, ids: &AtomicU64) -> Tested {
     let (added, instrs) = Added::new(batch, ids);
-    let mut writer = Writer { added, flag: None };
+    let mut writer = Writer::new(added);
     for instr in &instrs {
         if let Some(fault) = wanted(batch, instr, checks) {
             writer.test_operation(instr, fault);
@@ -39,8 +41,26 @@ pub(super) fn tested(batch: &BatchRef<'_>, checks: Checks, kept: &HashSet<u64>, 
     }
     if checks.nan || checks.inf {
         for view in stored(batch) {
-            writer.test_floats(view, checks);
+            writer.suspect_floats(view);
         }
+    }
+    writer.finish()
+}
+
+/// A batch that tests the floats that a batch has stored, element by element.
+pub(super) fn exactly_tested(batch: &BatchRef<'_>, checks: Checks, ids: &AtomicU64) -> Tested {
+    let (mut bases, mut views) = (Batch::default(), Vec::new());
+    for (place, view) in stored(batch) {
+        let base = batch.bases[place as usize];
+        let known = bases.bases.iter().position(|other| other.id == base.id);
+        let flags = base.flags & base_flags::PINNED | base_flags::LIVE_OUT;
+        let place = known.map_or_else(|| bases.push_base(Base { flags, ..base }), |place| place as u32);
+        views.push((place, view));
+    }
+    let bases = bases.as_ref();
+    let mut writer = Writer::new(Added::new(&bases, ids).0);
+    for view in views {
+        writer.test_floats(view, checks);
     }
     writer.finish()
 }
@@ -72,12 +92,31 @@ fn stored(batch: &BatchRef<'_>) -> Vec<(u32, View)> {
     all
 }
 
+/// A truth value that tests set: its base and its only element.
+type Flag = Option<(u32, Operand)>;
+
 struct Writer<'a> {
     added: Added<'a>,
-    flag: Option<(u32, Operand)>,
+    flag: Flag,
+    suspicion: Flag,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(added: Added<'a>) -> Writer<'a> {
+        Writer { added, flag: None, suspicion: None }
+    }
+
+    /// Suspects what is stored through a view if the sum of its elements is not finite: NaN and infinities make it so, and seldom
+    /// something else. A sum is the cheapest test.
+    fn suspect_floats(&mut self, (base, view): (u32, View)) -> Option<()> {
+        let operand = Operand::view(self.added.batch.intern_view(base, &view));
+        let dtype = self.added.base_of(operand)?.dtype();
+        let sum = self.added.fold(Opcode::AddReduce, dtype, view.shape(), operand)?;
+        let fine = self.added.of(Opcode::Isfinite, DType::Bool, &[], &[sum])?;
+        let bad = self.added.of(Opcode::LogicalNot, DType::Bool, &[], &[fine])?;
+        raise(&mut self.added, &mut self.suspicion, bad)
+    }
+
     /// Tests what is stored through a view.
     fn test_floats(&mut self, (base, view): (u32, View), checks: Checks) -> Option<()> {
         let shape = view.shape().to_vec();
@@ -169,25 +208,31 @@ impl Writer<'_> {
     /// Sets the flag if one of these truth values holds.
     fn raise(&mut self, bad: Operand, shape: &[i64]) -> Option<()> {
         let any = self.added.fold(Opcode::LogicalOrReduce, DType::Bool, shape, bad)?;
-        match self.flag {
-            Some((_, flag)) => self.added.op(Opcode::LogicalOr, 0, &[flag, flag, any]),
-            None => {
-                let base = Base::checked(self.added.id(), DType::Bool, 1)?;
-                let flags = base_flags::BORN | base_flags::LIVE_OUT;
-                let base = self.added.batch.push_base(Base { flags, row_hint: 1, ..base });
-                let flag = Operand::view(self.added.batch.push_view(base, &View::contiguous(&[]).ok()?));
-                self.added.op(Opcode::Copy, 0, &[flag, any]);
-                self.flag = Some((base, flag));
-            }
-        }
-        Some(())
+        raise(&mut self.added, &mut self.flag, any)
     }
 
     fn finish(mut self) -> Tested {
-        if let Some((_, flag)) = self.flag {
+        for (_, flag) in [self.flag, self.suspicion].into_iter().flatten() {
             self.added.op(Opcode::Sync, 0, &[flag]);
         }
         let batch = self.added.finish();
-        Tested { flag: self.flag.map(|(base, _)| batch.bases[base as usize]), batch }
+        let base = |flag: Flag| flag.map(|(base, _)| batch.bases[base as usize]);
+        Tested { flag: base(self.flag), suspicion: base(self.suspicion), batch }
     }
+}
+
+/// Sets a flag if a truth value holds.
+fn raise(added: &mut Added<'_>, flag: &mut Flag, holds: Operand) -> Option<()> {
+    match *flag {
+        Some((_, flag)) => added.op(Opcode::LogicalOr, 0, &[flag, flag, holds]),
+        None => {
+            let base = Base::checked(added.id(), DType::Bool, 1)?;
+            let flags = base_flags::BORN | base_flags::LIVE_OUT;
+            let base = added.batch.push_base(Base { flags, row_hint: 1, ..base });
+            let made = Operand::view(added.batch.push_view(base, &View::contiguous(&[]).ok()?));
+            added.op(Opcode::Copy, 0, &[made, holds]);
+            *flag = Some((base, made));
+        }
+    }
+    Some(())
 }
