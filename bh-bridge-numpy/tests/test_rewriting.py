@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy
 import pytest
 
 import bh
@@ -57,6 +58,14 @@ def test_a_module_lists_its_own_classes(first, classes):
     names = {}
     exec(rewriting.compiled(first + "class C: pass\ndef f(x):\n    return x.real(x)", "program.py"), names)
     assert sorted(name for name, value in names.items() if inspect.isclass(value)) == sorted(classes)
+
+
+def test_numpy_s_functions_take_objects_whose_array_is_bh_s():
+    names = {"__name__": "__main__", "bh": bh}
+    text = "class C:\n    def __array__(self, dtype=None, copy=None):\n        return bh.arange(3.0)"
+    exec(rewriting.compiled(text, "program.py"), names)
+    assert type(numpy.asarray(names["C"]())) is numpy.ndarray
+    assert bh.asarray(names["C"]()).tolist() == numpy.add(names["C"](), 0).tolist() == [0, 1, 2]
 
 
 def test_positions_are_those_of_the_source():

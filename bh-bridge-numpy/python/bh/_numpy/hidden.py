@@ -2,7 +2,9 @@
 `import *` leaves them out."""
 
 PREFIX = "_@"
-SEE, OWNER, SUBSCRIPTED, ASSIGNED, SITES, TYPE = (PREFIX + name for name in ("see", "receiver", "subscripted", "assigned", "sites", "type"))
+SEE, OWNER, SUBSCRIPTED, ASSIGNED, ANSWERING, SITES, TYPE = (
+    PREFIX + name for name in ("see", "receiver", "subscripted", "assigned", "answering", "sites", "type")
+)
 
 
 class _Everything:
@@ -18,5 +20,5 @@ def _itself(value, *others):
 
 def meaning_nothing(names):
     """What those of the names are that are hidden, in functions that run where other packages get what they are given."""
-    meaning = {SEE: _itself, OWNER: _itself, SUBSCRIPTED: _itself, ASSIGNED: _itself, TYPE: type}
+    meaning = {SEE: _itself, OWNER: _itself, SUBSCRIPTED: _itself, ASSIGNED: _itself, ANSWERING: _itself, TYPE: type}
     return {name: meaning.get(name) or _Everything() for name in names if name.startswith(PREFIX)}

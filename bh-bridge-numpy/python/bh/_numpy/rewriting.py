@@ -12,10 +12,10 @@ import sys
 import types
 
 from . import after_import, imports
-from .hidden import ASSIGNED, OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
+from .hidden import ANSWERING, ASSIGNED, OWNER, PREFIX, SEE, SITES, SUBSCRIPTED, TYPE
 
 # The format of compiled modules; a file of another format is made anew.
-_FORM = 3
+_FORM = 4
 
 # Builtin functions that call the functions that they get: the number of the argument, and the name of it.
 _CALLING = {"filter": (0, None), "map": (0, None), "max": (None, "key"), "min": (None, "key"), "sorted": (None, "key")}
@@ -184,6 +184,9 @@ class _Calls(ast.NodeTransformer):
         # Annotations may be kept as text.
         node.args.defaults[:] = map(self.visit, node.args.defaults)
         node.args.kw_defaults[:] = [one and self.visit(one) for one in node.args.kw_defaults]
+        if self._scope.is_class and getattr(node, "name", "") == "__array__" and not node.decorator_list:
+            # NumPy's functions in C refuse an answer that is not NumPy's array.
+            node.decorator_list.append(_at(node, _name(ANSWERING)))
         return self._within(node)
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
@@ -362,13 +365,13 @@ def rewrite(tree, place=SITES):
     calls = _Calls(tree, place)
     calls.visit(tree)
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    if not calls.sites and SEE not in names:
+    if not calls.sites and not names & {SEE, ANSWERING}:
         return tree
     at = 0
     while at < len(tree.body) and _comes_first(tree.body[at], at):
         at += 1
     alias = lambda name: ast.alias(name.removeprefix(PREFIX), name)
-    used = [name for name in (ASSIGNED, OWNER, SEE, SUBSCRIPTED) if name in names]
+    used = [name for name in (ANSWERING, ASSIGNED, OWNER, SEE, SUBSCRIPTED) if name in names]
     made = [
         *([ast.ImportFrom("builtins", [alias(TYPE)], 0)] if TYPE in names else []),
         ast.ImportFrom("bh._numpy.foreign", [alias(name) for name in (SITES, *used)], 0),
