@@ -65,6 +65,12 @@ def test_no_device_of_cuda_gives_the_engine_s_reason(whole, monkeypatch):
     assert installation.missing() == ["missing: a device for stack cuda: NVIDIA's compiler NVRTC is not installed"]
 
 
+def test_devices_log_nothing(capfd):
+    names = {stack: installation.devices(stack) for stack in ("cuda", "opencl")}
+    assert all(found or reason for found, reason in names.values())
+    assert capfd.readouterr().err == "" and bh.devices() == {stack: found for stack, (found, _) in names.items() if found}
+
+
 def test_a_newer_numpy_is_warned_of():
     with pytest.warns(RuntimeWarning, match=r"NumPy 99\.0\.1 changed"):
         installation.warn_of_newer_numpy("99.0.1")

@@ -109,15 +109,18 @@ fn show(wanted: &Wanted, directory: &Path, run: &bh_report::Run) -> std::result:
     Ok(())
 }
 
-/// Prints the first rank's counters, and a row for each rank if there are several.
+/// Prints the first rank's counters that are not 0, and a row for each rank if there are several.
 fn print(ranks: &[bh_report::Counters], seconds: f64) {
     let Some(counters) = ranks.first() else { return };
     eprintln!("{:<40} {seconds:>16.3} s", "wall clock");
     for (name, value) in counters {
         let value = value.as_u64().unwrap_or(0);
+        if value == 0 {
+            continue;
+        }
         if let Some(name) = name.strip_suffix("_ns") {
             eprintln!("{name:<40} {:>16.6} s", value as f64 * 1e-9);
-        } else if name.ends_with("bytes") {
+        } else if name.contains("bytes") {
             eprintln!("{name:<40} {:>16.3} MB", value as f64 * 1e-6);
         } else {
             eprintln!("{name:<40} {value:>16}");

@@ -20,6 +20,7 @@ fn a_program_of_another_process_gets_its_page() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.contains("report: page.html"), "{errors}");
     assert!(errors.contains("fuser.kernels"), "{errors}");
+    assert!(!errors.lines().any(|line| line.ends_with(" 0")), "a counter without a count: {errors}");
     assert!(errors.starts_with("watch: http://127.0.0.1:"), "nobody watches, so nobody is waited for: {errors}");
     let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
     let (_, data) = page.rsplit_once("show(").unwrap();

@@ -50,10 +50,17 @@ def devices(stack):
     """The devices that the engine of a stack finds, as texts; and the engine's own text, which gives the reason if there are none."""
     from .. import _native
 
+    # The text has what the log would say, too.
+    quiet = "BH_LOG" not in os.environ
+    if quiet:
+        os.environ["BH_LOG"] = "error"
     try:
         text = _native.Stack(stack).message_first("devices")
     except _native.Error as error:
         return [], str(error)
+    finally:
+        if quiet:
+            del os.environ["BH_LOG"]
     lines = [line.partition(": ") for line in text.splitlines()]
     return [device for number, _, device in lines if number.isdecimal()], text
 

@@ -361,8 +361,8 @@ def _explained(directory, immediate, recipes):
             texts.append(with_cells(file.read_text()))
         elif file.suffix == ".svg":
             pictures.append(file.read_text())
-    at_once = f"; {immediate} operations on little data were carried out where they were called" if immediate else ""
-    text = "\n".join(texts) or f"nothing new: what was recorded had run, or its kernels were known{at_once}"
-    result = Explanation(text + (f"\nnot stored, as nobody looked at them:\n{recipes}" if recipes else ""))
+    at_once = f"; {immediate} operation{'s' * (immediate != 1)} on little data ran immediately" if immediate else ""
+    text = "\n".join(texts) or f"nothing new: no operations were pending, or their kernels are known{at_once}"
+    result = Explanation(text + (f"\nnot stored, because nothing read them:\n{recipes}" if recipes else ""))
     result.pictures = tuple(pictures)
     return result
