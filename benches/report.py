@@ -5,18 +5,20 @@
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
 are the JSON of `run.py` (programs, and papers_programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
-specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent), `graphs.py` (graphs), and of `device.py` with the figures of other systems on the same card (gpu).
+specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent), `graphs.py` (graphs), `paper_sizes.py` (paper_sizes), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent / "common")]
+import claims
 import fusion_plot
 import svg
+from claims import affine, bohrium, firepile, jit4opencl, lime
+from figures import number, read, table
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
@@ -30,22 +32,6 @@ TRAFFIC = {
 }  # fmt: skip
 SYSTEMS = {"bh": "bh", "numpy": "NumPy", "numexpr_arrays": "numexpr", "numba_arrays": "Numba, arrays",
            "numba_loops": "Numba, loops", "jax_arrays": "JAX", "torch_arrays": "PyTorch"}  # fmt: skip
-
-
-def read(name):
-    return json.loads((HERE / f"results/{name}.json").read_text())
-
-
-def table(titles, rows):
-    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
-
-
-def number(value):
-    """Three digits, as far as they say something."""
-    if value is None:
-        return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def programs():
@@ -97,44 +83,25 @@ def papers():
     return table(["program", "paper", "first, empty caches", "first", "later", "CPU engine, later"], rows)
 
 
-# What the papers say of their programs, where their text has a number or a verdict.
-TOLD = {
-    "jit4opencl": ("J", {
-        "matmul_1024": "42 GFLOP/s, ATLAS 33", "coulomb_512": "92 times", "nbody_768x768": "227 GFLOP/s, 49 times",
-        "black_scholes_1024x1024": "0.35 times", "black_scholes_2048x2048": "1.26 times", "black_scholes_4096x4096": "3.3 times",
-        "mandelbrot_1024": "slower", "mandelbrot_2048": "slower", "mandelbrot_4096": "3.9 times", "transpose_4096": "slower", "stencil_5_point": "slower",
-    }),
-    "firepile": ("F", {
-        "black_scholes_4096x4096": "slower than NVIDIA's", "transpose_2048": "slower than NVIDIA's", "reduce": "equal to NVIDIA's",
-        "mvm_15m": "15% faster than NVIDIA's", "dct8x8": "half of NVIDIA's speed",
-    }),
-    "affine": ("A", {
-        "matmul_4096": "97 GFLOP/s, CUBLAS 101", "mv_8192": "13.6 GFLOP/s", "tmv_8192": "34.9 GFLOP/s", "mvt_8192": "faster than CUBLAS",
-        "mri_q": "16.6 times a plain kernel", "mri_fhd": "15.3 times a plain kernel",
-    }),
-    "lime": ("L", {}),
-}  # fmt: skip
-# Times as fast as NumPy: numexpr, Bohrium on cores, libgpuarray, Bohrium on a GPU.
-NPBACKEND = {"heat_equation": (2.2, 2.6, 5.6, 18), "shallow_water": (2, 2, 3.7, 12), "snakes_and_ladders": (1 / 1.1, None, 1.5, 1.9)}
+# The letter of each paper's programs.
+LETTERS = {"jit4opencl": "J", "firepile": "F", "affine": "A", "lime": "L"}
 
 
 def of_paper(name):
-    letter, told = TOLD[name]
     rows = []
     for row in read("gpu")["papers"]:
-        if letter in row["papers"]:
+        if LETTERS[name] in row["papers"]:
             times = [number(1e3 * row[field]) for field in ("first", "later", "host")]
-            rows.append([row["program"], *([told.get(row["program"], "")] if told else []), *times, number(row["host"] / row["later"])])
-    return table(["program", *(["in the paper"] if told else []), "GPU, first ms", "later ms", "cores ms", "cores / GPU"], rows)
+            rows.append([row["program"], *times, *(number(row["host"] / row[field]) for field in ("first", "later"))])
+    return table(["program", "GPU, first ms", "later ms", "cores ms", "cores / first", "cores / later"], rows)
 
 
-papers_jit4opencl, papers_firepile, papers_affine, papers_lime = (lambda name=name: of_paper(name) for name in TOLD)
-
-
-def papers_npbackend():
-    found = {row["bench"]: row["numpy_seconds"] / row["seconds"] for row in read("programs")}
-    rows = [[name, *(number(value) for value in theirs), number(found[name])] for name, theirs in NPBACKEND.items()]
-    return table(["program", "numexpr", "Bohrium, cores", "libgpuarray", "Bohrium, GPU", "bh, cores"], rows)
+papers_jit4opencl, papers_firepile, papers_affine, papers_lime = (lambda name=name: of_paper(name) for name in LETTERS)
+claims_jit4opencl, claims_firepile, claims_affine, claims_lime = (lambda rows=paper.rows: claims.made(rows()) for paper in (jit4opencl, firepile, affine, lime))
+claims_cphvb, claims_unmodified, claims_virtual_machine, claims_transparent, claims_npbackend, claims_specialisation, claims_fusion = (
+    lambda rows=rows: claims.made(rows())
+    for rows in (bohrium.cphvb, bohrium.unmodified, bohrium.virtual_machine, bohrium.transparent, bohrium.npbackend, bohrium.specialisation, bohrium.fusion)
+)
 
 
 def papers_transparent():
@@ -144,6 +111,24 @@ def papers_transparent():
         faster = [number(row["numpy"] / row[form]) for form in ("first", "step")]
         rows.append([row["program"], f"{row['n']:,}", row["dtype"], *times, *faster])
     return table(["program", "n", "type", "NumPy ms", "bh, first ms", "bh, later ms", "NumPy / first", "NumPy / later"], rows)
+
+
+def paper_sizes():
+    rows = []
+    for row in read("paper_sizes")["rows"]:
+        if row["paper"] != "fusion":
+            rows.append([row["program"], f"{row['n']:,} × {row['iterations']}", row["paper"], number(row["seconds"]["numpy"] / row["seconds"]["bh"])])
+    return table(["program", "n × iterations", "paper", "NumPy / bh"], rows)
+
+
+def paper_sizes_fusion():
+    rows = []
+    for row in read("paper_sizes")["rows"]:
+        if row["paper"] == "fusion":
+            seconds = row["seconds"]
+            ratios = [number(seconds[way] / seconds["greedy"]) if {way, "greedy"} <= seconds.keys() else "–" for way in ("singleton", "naive")]
+            rows.append([row["program"], f"{row['n']:,} × {row['iterations']}", *ratios])
+    return table(["program", "n × iterations", "singleton / greedy", "naive / greedy"], rows)
 
 
 def papers_more():
@@ -290,7 +275,7 @@ def ranks_threads():
 
 
 def by_hand(name):
-    letter = TOLD[name][0]
+    letter = LETTERS[name]
     fields = ("by_hand", "by_hand_kernels", "vendor", "vendor_kernels", "bh", "kernels")
     rows = []
     for row in read("by_hand")["programs"]:
@@ -303,7 +288,7 @@ def by_hand(name):
     return table(["program", *titles], rows)
 
 
-by_hand_jit4opencl, by_hand_firepile, by_hand_affine, by_hand_lime = (lambda name=name: by_hand(name) for name in TOLD)
+by_hand_jit4opencl, by_hand_firepile, by_hand_affine, by_hand_lime = (lambda name=name: by_hand(name) for name in LETTERS)
 
 
 def breakdown():
@@ -347,9 +332,9 @@ def bars(title, rows, systems, low, high, marks):
     top = 38
     for name, ratios in rows:
         parts.append(svg.text(left - 8, top + len(systems) * bar / 2 + 4, name.replace("_", " "), anchor="end"))
-        for number, (times, (_, colour)) in enumerate(zip(ratios, systems)):
+        for at, (times, (_, colour)) in enumerate(zip(ratios, systems)):
             begin, end = sorted((x_of(1), x_of(times)))
-            parts.append(svg.rect(begin, top + number * bar, max(end - begin, 1), bar - 1, colour))
+            parts.append(svg.rect(begin, top + at * bar, max(end - begin, 1), bar - 1, colour))
         top += len(systems) * bar + gap
     return svg.page(width, height, parts)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,7 @@ RUNS = {
     "micro.py": [("--device cpu --mib 4 --json {out}/micro.json", "pocl")],
     "methods_gpu.py": [("--systems bh --scale 4096 --runs 1 --table", "")],
     "npbench.py": [("{suite} --seconds 0.01 --json {out}/npbench.json", "")],
+    "paper_sizes.py": [("--tiny knn gauss --json {out}/paper_sizes.json", "")],
     "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
     "products/run.py": [("--only thin --repeat 1", "")],
     "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],
@@ -142,3 +144,19 @@ def test_tiny_runs(script, arguments, needs, prefix, suite, tmp_path):
     assert not any(word in done.stdout for word in ("DISAGREE", "DIFFER", "FAILED", "nan s")), done.stdout[-2000:]
     for written in tmp_path.glob("*.json"):
         assert json.loads(written.read_text()), written
+
+
+def test_claims_name_scripts_and_results(monkeypatch):
+    """Commands in the tables of claims call scripts that are here, and figures come from results with a known commit, or from a commit."""
+    for folder in (BENCHES / "common", BENCHES):
+        monkeypatch.syspath_prepend(str(folder))
+    import report
+
+    commands, commits = set(), set()
+    for name in (name for name in vars(report) if name.startswith("claims_")):
+        for row in getattr(report, name)().splitlines()[2:]:
+            command, commit = row.strip("| ").split(" | ")[-2:]
+            commands.add(command.strip("`").split(" ")[0])
+            commits.add(commit)
+    assert all((BENCHES.parent / command).is_file() for command in commands - {"–"}), commands
+    assert all(re.fullmatch("[0-9a-f]{8}|–", commit) for commit in commits), commits
