@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import bh
-from bh._numpy import rewriting
+from bh._numpy import loading
 
 pytestmark = pytest.mark.falls_back
 
@@ -117,7 +117,7 @@ results = [function(x) for function in (asking.checked, asking.number)]
 
 def test_modules_in_c_get_numpys_arrays(asking):
     scope = {"__name__": "program", "np": bh}
-    exec(rewriting.compiled(PROGRAM, "program.py"), scope)
+    exec(loading.compiled(PROGRAM, "program.py"), scope)
     assert scope["whole"] is scope["x"] and scope["x"].tolist() == [0, 2, 4, 6] and scope["y"].tolist() == [1, 4, 6, 4]
     assert scope["checks"] == (True, True, 12, True, True) and scope["results"] == [True, False]
     assert scope["answers"] == ((1, 0), (0, 1))
@@ -140,5 +140,5 @@ number = absolute(-np.ones(100_000).sum())
     if sys.platform != "linux":
         pytest.skip("the names of the libraries are Linux's")
     scope = {"__name__": "program", "np": bh, "numpy": numpy}
-    exec(rewriting.compiled(source, "program.py"), scope)
+    exec(loading.compiled(source, "program.py"), scope)
     assert scope["y"].tolist() == [0, 1, 2, 3] and scope["number"] == 100_000

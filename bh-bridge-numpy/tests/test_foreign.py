@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import bh
-from bh._numpy import foreign, imports, rewriting
+from bh._numpy import foreign, imports, loading
 
 pytestmark = pytest.mark.falls_back
 
@@ -134,7 +134,7 @@ def elsewhere(tmp_path, monkeypatch):
 def run(source, **names):
     """Runs a module of the program; the result is its names."""
     scope = {"__name__": "program", "np": bh, "numpy": numpy, "x": bh.arange(4.0), **names}
-    exec(rewriting.compiled("import elsewhere\n" + inspect.cleandoc(source), "program.py"), scope)
+    exec(loading.compiled("import elsewhere\n" + inspect.cleandoc(source), "program.py"), scope)
     return types.SimpleNamespace(**scope)
 
 

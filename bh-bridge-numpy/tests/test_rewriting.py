@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import bh
-from bh._numpy import hidden, rewriting
+from bh._numpy import hidden, loading, rewriting
 from conftest import LIMIT
 
 pytestmark = pytest.mark.falls_back
@@ -56,14 +56,14 @@ def test_calls_that_are_written_anew(source):
 @pytest.mark.parametrize("first, classes", [("", ["C"]), ("type = type\n", ["C", "type", hidden.TYPE])])
 def test_a_module_lists_its_own_classes(first, classes):
     names = {}
-    exec(rewriting.compiled(first + "class C: pass\ndef f(x):\n    return x.real(x)", "program.py"), names)
+    exec(loading.compiled(first + "class C: pass\ndef f(x):\n    return x.real(x)", "program.py"), names)
     assert sorted(name for name, value in names.items() if inspect.isclass(value)) == sorted(classes)
 
 
 def test_numpy_s_functions_take_objects_whose_array_is_bh_s():
     names = {"__name__": "__main__", "bh": bh}
     text = "class C:\n    def __array__(self, dtype=None, copy=None):\n        return bh.arange(3.0)"
-    exec(rewriting.compiled(text, "program.py"), names)
+    exec(loading.compiled(text, "program.py"), names)
     assert type(numpy.asarray(names["C"]())) is numpy.ndarray
     assert bh.asarray(names["C"]()).tolist() == numpy.add(names["C"](), 0).tolist() == [0, 1, 2]
 
@@ -79,12 +79,12 @@ def test_positions_are_those_of_the_source():
 def test_modules_begin_as_they_have_to():
     scope = {"__name__": "program"}
     source = '"""Text."""\nfrom __future__ import annotations\nimport m\ndef f(x: m.f(1)): return m.f(x)\n'
-    code = rewriting.compiled(source.replace("import m", "import math as m"), "program.py")
+    code = loading.compiled(source.replace("import m", "import math as m"), "program.py")
     exec(code, scope)
     assert scope["__doc__"] == "Text." and scope["f"].__annotations__ == {"x": "m.f(1)"}
-    exec(rewriting.compiled("", "program.py"), {})
+    exec(loading.compiled("", "program.py"), {})
     deep = "x = " + "-" * 3000 + "f(1)"
-    assert rewriting.compiled("f = int\nx = " + "+".join(["f(1)"] * 400), "program.py")
+    assert loading.compiled("f = int\nx = " + "+".join(["f(1)"] * 400), "program.py")
     with pytest.raises((RecursionError, MemoryError, SyntaxError)):
         compile(deep * 2, "deep", "exec")
 
@@ -215,7 +215,7 @@ def test_random_modules_do_what_they_say(seed, monkeypatch):
     monkeypatch.setitem(sys.modules, "mod", module)
     monkeypatch.setitem(sys.modules, "torchlike", module)
     found = []
-    for code in (compile(source, "program.py", "exec"), rewriting.compiled(source, "program.py")):
+    for code in (compile(source, "program.py", "exec"), loading.compiled(source, "program.py")):
         W.log, W.data = [], {}
         lines = W.log
         scope = {"__name__": "program", "W": W, "w": W(), "outer": lambda: [W() for _ in Draft.NAMES], "log": lambda value: lines.append(type(value).__name__)}
@@ -308,7 +308,7 @@ def test_code_is_kept_beside_that_of_python(program):
     assert program("-m", "bh", "main.py").stdout.startswith(SHOWN)
     names = sorted(path.name for path in cache.iterdir())
     tag = sys.implementation.cache_tag
-    assert names == [f"helpers.{tag}.opt-0bh{rewriting._FORM}.pyc", f"helpers.{tag}.pyc"]
+    assert names == [f"helpers.{tag}.opt-0bh{loading._FORM}.pyc", f"helpers.{tag}.pyc"]
     (kept,) = cache.glob("*bh*")
     before = kept.stat().st_mtime_ns
     assert program("-m", "bh", "main.py").stdout.startswith(SHOWN) and kept.stat().st_mtime_ns == before
@@ -324,7 +324,7 @@ def test_tests_of_pytest_are_written_so_too(program):
         ended = program("-m", "bh", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
         assert "4 passed" in ended.stdout, ended.stdout + ended.stderr
     names = [path.name for path in (program.folder / "__pycache__").glob("test_it*")]
-    assert names and all(f"-bh{rewriting._FORM}" in name for name in names)
+    assert names and all(f"-bh{loading._FORM}" in name for name in names)
     ended = program("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert "1 failed" in ended.stdout and "3 passed" in ended.stdout
 
@@ -375,13 +375,13 @@ def test_functions_that_are_packed_need_no_names_of_ours():
     from bh._cluster import functions
 
     scope = {"__name__": "__main__", "np": bh}
-    exec(rewriting.compiled("from math import sqrt\ndef f(x, g=abs): return sqrt(x) + g(x) + x.__abs__() + np.abs(x)", "program.py"), scope)
+    exec(loading.compiled("from math import sqrt\ndef f(x, g=abs): return sqrt(x) + g(x) + x.__abs__() + np.abs(x)", "program.py"), scope)
     assert functions.unpack(functions.pack(scope["f"]), bh)(4) == 14
 
 
 def test_jitted_functions_see_changes_and_no_sites():
     scope = {"__name__": "program", "np": bh, "bh": bh}
-    exec(rewriting.compiled("factor = 2\ndef scaled(x): return x * factor\ndef f(x): return np.sqrt(scaled(x)).sum()\ng = bh.jit(f)", "program.py"), scope)
+    exec(loading.compiled("factor = 2\ndef scaled(x): return x * factor\ndef f(x): return np.sqrt(scaled(x)).sum()\ng = bh.jit(f)", "program.py"), scope)
     x = bh.arange(9.0)
     for factor in (2, 2, 8, 8):
         scope["factor"] = factor

@@ -39,7 +39,7 @@ def main():
     if options.check_nan:
         os.environ["BH_CHECK"] = "nan"
     import bh
-    from ._numpy import imports, rewriting
+    from ._numpy import imports, loading
 
     if options.info:
         print(bh.info(), end="")
@@ -83,16 +83,16 @@ def main():
         imports.named.add(options.script.partition(".")[0])
     imports.install()
     if imports.stand is None and hasattr(bh, "_native"):
-        rewriting.install()
+        loading.install()
     try:
         if options.module:
             names = runpy.run_module(options.script, run_name="__main__", alter_sys=True)
         else:
-            names = rewriting.run(options.script)
+            names = loading.run(options.script)
         if recording:
             recording.end(names)
     finally:
-        rewriting.remove()
+        loading.remove()
         imports.remove()
         if leaving:
             leaving.end()

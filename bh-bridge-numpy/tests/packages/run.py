@@ -45,9 +45,9 @@ def run(statements, scope, rewritten):
     if isinstance(tree.body[-1], ast.Expr):
         tree.body[-1] = ast.Assign([ast.Name("result", ast.Store())], tree.body[-1].value)
     if rewritten and "bh" in sys.modules:
-        from bh._numpy import rewriting
+        from bh._numpy import loading, rewriting
 
-        tree = rewriting.rewrite(ast.fix_missing_locations(tree)) if rewriting.is_on() else tree
+        tree = rewriting.rewrite(ast.fix_missing_locations(tree)) if loading.is_on() else tree
     exec(compile(ast.fix_missing_locations(tree), "statement", "exec"), scope)
     return scope.get("result")
 

@@ -5,7 +5,7 @@ def load_ipython_extension(shell):
     """Adds the magic `%%bh`, and has calls of other packages in cells written anew."""
     from IPython.core.error import UsageError
 
-    from .._numpy import imports, rewriting
+    from .._numpy import imports, loading, rewriting
 
     def bh(line, cell):
         """Runs a cell with `numpy` and `np` as bh. `%%bh --profile` prints the counters afterwards, and `%%bh --doctor` what slows the cell down."""
@@ -20,11 +20,11 @@ def load_ipython_extension(shell):
         before = {name: names[name] for name in ("np", "numpy") if name in names}
         names.update(np=package, numpy=package)
         imports.install()
-        rewriting.install()
+        loading.install()
         try:
             shell.run_cell(cell)
         finally:
-            rewriting.remove()
+            loading.remove()
             imports.remove()
             for name in ("np", "numpy"):
                 names.pop(name, None)
@@ -34,5 +34,5 @@ def load_ipython_extension(shell):
             print(package.profile() if option == "--profile" else package.doctor())
 
     shell.register_magic_function(bh, magic_kind="cell", magic_name="bh")
-    if rewriting.is_on() and not any(isinstance(one, rewriting.Cells) for one in shell.ast_transformers):
+    if loading.is_on() and not any(isinstance(one, rewriting.Cells) for one in shell.ast_transformers):
         shell.ast_transformers.append(rewriting.Cells())
