@@ -86,6 +86,14 @@ def test_programs_of_the_gallery_store_few_arrays(name, stored, size, tmp_path):
     assert stored <= counters["node.peak_bytes"] / (8 * size) < stored + 0.1
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "docs/site/programs").glob("*.py")))
+def test_programs_of_the_gallery_are_explained(name, tmp_path):
+    site = str(ROOT / "docs/site")
+    text = f"import sys\nsys.path.append({site!r})\nimport beside, bh\nresult = beside.program({name!r}, bh)()\nprint(bh.explain())"
+    printed = run(text, tmp_path)
+    assert re.match(r"\d+ kernels? for |nothing new", printed), printed[:200]
+
+
 def test_the_first_program_has_the_kernels_that_its_comment_counts(tmp_path):
     text = PROGRAMS["index.md 1"][0]
     assert "as four kernels" in text
