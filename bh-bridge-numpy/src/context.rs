@@ -232,6 +232,11 @@ impl Stack {
         detached(py, || self.context.recorder.set_digits(on)).map_err(exception)
     }
 
+    /// Changes the lines, by file and number, whose results of double precision are rounded to single precision.
+    fn set_narrowed(&self, py: Python<'_>, lines: Vec<(String, u32)>) -> PyResult<()> {
+        detached(py, || self.context.recorder.set_narrowed(lines)).map_err(exception)
+    }
+
     /// File, line, operation, the digits of the worst element and of the whole result, the most that the type has, and runs, for
     /// each line's operations.
     #[allow(clippy::type_complexity, reason = "a row of a table")]

@@ -1,5 +1,6 @@
 """Decimal digits that results keep: classic cases of numerical mathematics, told line by line."""
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +27,11 @@ def digits_of(program):
             for key, least in (("element", elements), ("array", arrays)):
                 least[row["line"]] = min(row[key], least.get(row["line"], 99.0))
     return elements, arrays, names
+
+
+def shown(page):
+    """The data of a page of the report."""
+    return json.loads(page.read_text().rpartition("show(")[2].partition(");\n</script>")[0])
 
 
 def test_variance_of_large_numbers():
@@ -105,6 +111,57 @@ def test_digits_and_checks_do_not_meet():
     finally:
         bh.digits(watch=False)
     assert "no digits were counted" in str(bh.digits())
+
+
+def test_lines_that_could_be_single_precision(tmp_path):
+    def spread(a):
+        shifted = a + 1e4
+        mean = shifted.mean()
+        scaled = a * a
+        return {"variance": (shifted * shifted).mean() - mean * mean, "sum": scaled.sum()}
+
+    values = numpy.sin(numpy.arange(30_000.0))
+    table = bh.narrow(spread, bh.array(values))
+    first = spread.__code__.co_firstlineno
+    digits = {row["line"] - first: row["digits"] for row in table}
+    chosen = {row["line"] - first for row in table if row["narrow"]}
+    # The difference of 1e8 and 1e8 has no digits of single precision.
+    assert digits[3] > 7 and digits[4] < 1 and digits[1] < 6, table
+    assert chosen == {3} and 6 < table.together < 15, table
+    assert str(table).count("\n") == len(table) + 1
+    # The lines have double precision again.
+    assert numpy.array_equal(numpy.asarray(bh.array(values) * 0.3), values * 0.3)
+    script = "import numpy as np\nx = np.linspace(1, 2, 10_000)\ny = 1 / x\nz = (y + 1e9) - 1e9\nprint(y.shape)\n"
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, "-m", "bh", "--float32", "y,z", "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), timeout=LIMIT)
+    assert done.returncode == 0 and done.stdout == "(10000,)\n", done.stderr
+    lines = {line.split("script.py:")[1][0]: line for line in done.stderr.splitlines() if "script.py:" in line}
+    assert " yes " in lines["3"] and " no " in lines["4"] and done.stderr.rstrip().endswith("are float32"), done.stderr
+    command[4] = "nothing"
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), timeout=LIMIT)
+    assert done.returncode and "the script has no variable 'nothing' at its end" in done.stderr, done.stderr
+
+
+def test_the_report_has_the_lines_and_the_first_bad_number(tmp_path):
+    (tmp_path / "script.py").write_text("import numpy as np\nx = np.linspace(1e-6, 2e-6, 10_000)\nd = 1 - np.cos(x)\nd.sum().item()\n")
+    command = [sys.executable, "-m", "bh", "--digits", "--report", "page.html", "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    data = shown(tmp_path / "page.html")
+    (file,) = data["digits"]
+    digits = {line["line"]: line["digits"] for line in file["lines"] if line["digits"] is not None}
+    assert digits[3] < 4.5 and file["lines"][2]["text"] == "d = 1 - np.cos(x)", file
+    (tmp_path / "script.py").write_text("import numpy as np\nx = np.ones((3, 80, 200))\nx[1, 40, 150:] = -1\ny = np.sqrt(x)\nprint(y.sum())\n")
+    command.remove("--digits")
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "BH_CHECK": "nan"}, timeout=LIMIT)
+    assert done.returncode == 1, done.stderr
+    bad = shown(tmp_path / "page.html")["bad"]
+    assert bad["what"].startswith("script.py:4: sqrt: element (1, 40, 150) of the result is nan"), bad
+    assert (bad["shape"], bad["plane"], bad["high"], bad["wide"], bad["count"]) == ([3, 80, 200], [1], 48, 48, 50)
+    marked = [at for at, count in enumerate(bad["bad"]) if count]
+    assert {at // 48 for at in marked} == {24} and {at % 48 for at in marked} == set(range(36, 48)) and sum(bad["bad"]) == 50
+    assert bad["means"][0] == 1.0 and bad["means"][marked[-1]] in (None, 1.0)
 
 
 def test_the_command_line_prints_the_table(tmp_path):

@@ -115,6 +115,8 @@ pub struct Options {
     pub reproducible: bool,
     /// Digits of results are counted.
     pub digits: bool,
+    /// Some lines have their results in single precision.
+    pub narrowed: bool,
     /// Each operation completes before it returns.
     pub eager: bool,
     /// What is checked.
@@ -136,6 +138,7 @@ impl Default for Options {
             casts: Casts::default(),
             reproducible: recorder::REPRODUCIBLE.default(),
             digits: false,
+            narrowed: false,
             eager: false,
             checks: Checks::default(),
             dump: None,
@@ -146,7 +149,7 @@ impl Default for Options {
 impl Options {
     /// May small operations be carried out where they are called? Batches alone are checked, and have shadows.
     pub(crate) fn works_at_once(&self) -> bool {
-        !self.eager && !self.checks.fused() && !self.digits
+        !self.eager && !self.checks.fused() && !self.digits && !self.narrowed
     }
 
     /// The defaults changed by the config's section `recorder` and by the environment: `BH_EAGER`, `BH_CHECK` and
@@ -171,6 +174,7 @@ impl Options {
             casts: if reproducible { Casts::Saturate } else { config.core(&recorder::CASTS)? },
             reproducible,
             digits: false,
+            narrowed: false,
             eager: asks_for_eager() || checks.one_by_one(),
             checks,
             dump: environment::variable_os("BH_DUMP").map(PathBuf::from),
@@ -387,6 +391,26 @@ impl Recorder {
             executor
         };
         executor.set_digits(on)
+    }
+
+    /// Rounds results of double precision to single precision where these lines of the program, by file and number, write them;
+    /// an empty list ends it. It is for contexts without checks that count no digits.
+    pub fn set_narrowed(&self, lines: Vec<(String, u32)>) -> Result<()> {
+        self.sync()?;
+        let executor = {
+            let mut state = self.state();
+            state.refuse_in_trace("changes the precision of lines")?;
+            let executor = state.executor()?;
+            if let Some(running) = &mut state.running {
+                if !lines.is_empty() && (running.options.checks.any() || running.options.digits) {
+                    let text = "lines are not narrowed while operations are checked or digits are counted";
+                    return Err(Error::new(status::ARGUMENT, text));
+                }
+                running.options.narrowed = !lines.is_empty();
+            }
+            executor
+        };
+        executor.set_narrowed(lines.into_iter().collect())
     }
 
     /// The digits of each line's results so far, in the order of first runs; nothing unless they are counted.

@@ -57,6 +57,7 @@ pub struct Events {
     by_text: HashMap<(String, Vec<String>), usize>,
     programs: Vec<String>,
     memory: Vec<(usize, f64, u64)>,
+    bad: Option<Value>,
     /// Events beyond the capacity of the trace.
     pub dropped: u64,
 }
@@ -113,6 +114,9 @@ impl Events {
         if let (true, Some(code)) = (name == "compile", arguments["code"].as_str()) {
             self.programs.push(code.to_owned());
         }
+        if name == "bad number" && self.bad.is_none() {
+            self.bad = Some(arguments.clone());
+        }
         let figures = arguments["kernel"].as_u64().and_then(|number| known.get(&(component.clone(), number)));
         if let Some(figures) = figures {
             let kernel = &mut self.kernels[figures.kernel];
@@ -163,6 +167,11 @@ impl Events {
     /// The sources compiled for devices.
     pub fn programs(&self) -> Value {
         self.programs.iter().take(SHOWN).cloned().collect()
+    }
+
+    /// The map of the array with the first bad number that a check has found, and the text of the error.
+    pub fn bad(&self) -> Value {
+        self.bad.clone().unwrap_or_default()
     }
 
     /// Levels of memory: rank, microseconds, bytes. Thinned to the highest of each interval.
@@ -239,16 +248,21 @@ fn nested(events: &[&Event]) -> Vec<Value> {
 
 /// The program's source files, read once.
 #[derive(Default)]
-struct Sources(HashMap<String, Vec<String>>);
+pub struct Sources(HashMap<String, Vec<String>>);
 
 impl Sources {
-    /// The text of a line, if its file exists.
+    /// The text of a line at a place such as "program.py:3", without its indentation, if its file exists.
     fn line(&mut self, place: &str) -> Option<String> {
         let (file, line) = place.rsplit_once(':')?;
+        self.text(file, line.parse().ok()?).map(|text| text.trim().to_owned())
+    }
+
+    /// The text of a line of a file, counted from 1, if the file exists.
+    pub fn text(&mut self, file: &str, line: usize) -> Option<&str> {
         let read = |file: &String| {
-            std::fs::read_to_string(file).unwrap_or_default().lines().map(|line| line.trim().to_owned()).collect()
+            std::fs::read_to_string(file).unwrap_or_default().lines().map(|line| line.trim_end().to_owned()).collect()
         };
-        let lines = self.0.entry(file.to_owned()).or_insert_with_key(read);
-        lines.get(line.parse::<usize>().ok()?.checked_sub(1)?).cloned()
+        let lines: &Vec<String> = self.0.entry(file.to_owned()).or_insert_with_key(read);
+        lines.get(line.checked_sub(1)?).map(String::as_str)
     }
 }

@@ -1,6 +1,7 @@
 //! An HTML page that shows where a program's time went, from its trace, statistics, explanations of partitions and the
 //! doctor's findings. The page is self-contained: it needs no network and no other file.
 
+mod digits;
 mod events;
 mod findings;
 mod fusion;
@@ -45,6 +46,7 @@ pub const STATISTICS: &str = "statistics.json";
 const TRACE: &str = "trace.json";
 const PARTITIONS: &str = "partitions";
 const DOCTOR: &str = "doctor.json";
+const DIGITS: &str = "digits.json";
 
 /// Writes the page for a run with its files in a directory.
 pub fn write(directory: &Path, page: &Path, run: &Run) -> Result<(), String> {
@@ -56,10 +58,7 @@ pub fn write(directory: &Path, page: &Path, run: &Run) -> Result<(), String> {
 pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
     let counters = ranks::statistics(&directory.join(STATISTICS))?;
     let events = Events::read(&directory.join(TRACE))?;
-    let doctor = match std::fs::read_to_string(directory.join(DOCTOR)) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{DOCTOR} is damaged: {error}"))?,
-        Err(_) => Value::Null,
-    };
+    let (doctor, digits) = (left(directory, DOCTOR)?, left(directory, DIGITS)?);
     let first = counters.first().cloned().unwrap_or_default();
     Ok(json!({
         "program": run.program,
@@ -70,6 +69,8 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
         "version": env!("CARGO_PKG_VERSION"),
         "findings": findings::all(&first, &events, &doctor, run.seconds),
         "fusion": fusion::read(&directory.join(PARTITIONS)),
+        "bad": events.bad(),
+        "digits": digits::of(&digits),
         "roof": if run.running { Value::Null } else { roof::measure() },
         "timeline": events.timeline(),
         "kernels": events.kernels(),
@@ -79,6 +80,14 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
         "dropped": events.dropped,
         "counters": counters,
     }))
+}
+
+/// What the Python package has left in a file; null if it has not.
+fn left(directory: &Path, name: &str) -> Result<Value, String> {
+    match std::fs::read_to_string(directory.join(name)) {
+        Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{name} is damaged: {error}")),
+        Err(_) => Ok(Value::Null),
+    }
 }
 
 /// The progress of the first rank's running batch: its kernels, and the finished ones.

@@ -76,7 +76,7 @@ else:
         **dict.fromkeys(("CheckpointError", "checkpoint", "restore"), "_cluster.checkpoints"),
         **dict.fromkeys(("GraphError", "sink", "source", "task"), "_graph.graph"),
         **{"parallel": "_jit.parallel", "stream": "_jit.stream"},
-        **{"digits": "_tools.digits", "doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
+        **{"digits": "_tools.digits", "narrow": "_tools.narrow", "doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
         **{"fft": "", "random": ""},
     }
     # NumPy's functions, which this makes take bh's arrays, call the part at once.

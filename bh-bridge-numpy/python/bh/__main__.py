@@ -1,4 +1,4 @@
-"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] [--check-nan] [--digits] [--backend B] script.py [arguments]`: runs a script whose `import numpy` means bh."""
+"""`python -m bh [--stack S] [--profile] [--doctor] [--report PAGE] [--live] [--check] [--check-nan] [--digits] [--float32 NAMES] [--backend B] script.py [arguments]`: runs a script whose `import numpy` means bh."""
 
 import argparse
 import importlib.util
@@ -19,6 +19,7 @@ def _parser():
     parser.add_argument("--check", action="store_true", help="run twice, as configured and operation by operation, and name what differs first")
     parser.add_argument("--check-nan", action="store_true", help="name the operation that makes the first NaN, and its line, at full speed")
     parser.add_argument("--digits", action="store_true", help="print at the end how many decimal digits the results of each line keep")
+    parser.add_argument("--float32", metavar="NAMES", help="run the script once for each line, with its arrays in single precision, and print the digits that these variables (a,b,...) keep")
     parser.add_argument("--backend", metavar="B", help="what NumPy is built on: bh (the default), numpy, numexpr, or a back end of an installed package")
     parser.add_argument("--with", dest="named", metavar="NAME", action="append", default=[], help="an installed package whose numpy is bh too")
     parser.add_argument("--views", metavar="NAME", action="append", default=[], help="a package whose functions get NumPy's arrays, over the memory of bh's, although it is known to take those of bh")
@@ -32,8 +33,8 @@ def main():
     """Runs the command line."""
     parser = _parser()
     options = parser.parse_args()
-    if options.backend not in (None, "bh") and any((options.stack, options.check, options.report, options.live, options.doctor, options.check_nan, options.digits)):
-        parser.error("--stack, --check, --check-nan, --digits, --report, --live and --doctor are for the back end bh")
+    if options.backend not in (None, "bh") and any((options.stack, options.check, options.report, options.live, options.doctor, options.check_nan, options.digits, options.float32)):
+        parser.error("--stack, --check, --check-nan, --digits, --float32, --report, --live and --doctor are for the back end bh")
     if options.stack:
         os.environ["BH_STACK"] = options.stack
     if options.check_nan:
@@ -61,7 +62,7 @@ def main():
 
         if options.report and (reason := _report.obstacle(options.report)):
             parser.error(f"--report {options.report}: {reason}")
-        shown = [f"--{name}" for name in ("profile", "doctor") if getattr(options, name)]
+        shown = [f"--{name}" for name in ("profile", "doctor", "digits") if getattr(options, name)]
         sys.exit(_report.run(options.report, options.live, [*shown, *again]))
     recording = _recording()
     if options.backend not in (None, "bh"):
@@ -74,7 +75,7 @@ def main():
         from ._tools import doctor as _doctor
 
         _doctor.begin()
-    if options.digits:
+    if options.digits and not options.float32:
         bh.digits(watch=True)
     sys.argv = [options.script, *options.arguments]
     imports.named.update(options.named)
@@ -85,20 +86,25 @@ def main():
     if imports.stand is None and hasattr(bh, "_native"):
         loading.install()
     try:
-        if options.module:
-            names = runpy.run_module(options.script, run_name="__main__", alter_sys=True)
-        else:
-            names = loading.run(options.script)
+        def run():
+            return runpy.run_module(options.script, run_name="__main__", alter_sys=True) if options.module else loading.run(options.script)
+
+        if options.float32:
+            from ._tools import narrow as _narrow
+
+            print(_narrow.of_script(run, options.float32.split(",")), file=sys.stderr)
+            return
+        names = run()
         if recording:
             recording.end(names)
     finally:
         loading.remove()
         imports.remove()
         if leaving:
-            leaving.end()
+            leaving.end(options.digits)
         if options.doctor:
             print(bh.doctor(), file=sys.stderr)
-        if options.digits:
+        if options.digits and not options.float32:
             print(bh.digits(), file=sys.stderr)
         if options.profile:
             print(bh.profile() if imports.stand is None else imports.stand._work.report(), file=sys.stderr)

@@ -18,8 +18,9 @@ use crate::process::patience::Patience;
 use crate::process::waits::program_wait;
 use crate::stack::backend::Backend;
 use crate::stack::checked;
-use crate::stack::checked::guard::Guard;
+use crate::stack::checked::guard::{Guard, execute};
 use crate::stack::digits::{Digits, LineDigits};
+use crate::stack::narrowed::{Lines, narrowed};
 use crate::state::settled::Own;
 use bh_bytecode::{Base, Batch, base_flags};
 use bh_core::abi::{capability, status};
@@ -63,6 +64,8 @@ pub(crate) struct Engine {
     guard: Guard,
     /// Shadows of the arrays, while their digits are counted.
     digits: Option<Digits>,
+    /// Lines whose results are in single precision.
+    narrowed: Lines,
 }
 
 /// A batch that is handed over.
@@ -106,7 +109,13 @@ impl Executor {
             queue: Mutex::new(Queue::new()),
             work: Condvar::new(),
             progress: Condvar::new(),
-            engine: Mutex::new(Engine { backend: None, checks, guard: Guard::default(), digits: None }),
+            engine: Mutex::new(Engine {
+                backend: None,
+                checks,
+                guard: Guard::default(),
+                digits: None,
+                narrowed: Lines::new(),
+            }),
             dump,
         });
         lock(&shared.queue).notes_changes = checks.fused();
@@ -254,6 +263,14 @@ impl Executor {
         })
     }
 
+    /// Changes the lines whose results are in single precision.
+    pub(super) fn set_narrowed(&self, lines: Lines) -> Result<()> {
+        self.with_engine(|engine| {
+            engine.narrowed = lines;
+            Ok(())
+        })
+    }
+
     /// The digits of each line's results.
     pub(super) fn digits(&self) -> Result<Vec<LineDigits>> {
         self.with_engine(|engine| Ok(engine.digits.as_ref().map_or(Vec::new(), Digits::lines)))
@@ -323,6 +340,8 @@ impl Engine {
             self.guard.run(backend, &batch, checks, (changed, is_shared(), job.work)).map(|()| Ticket::DONE)
         } else if let Some(digits) = &mut self.digits {
             digits.run(backend, &batch, changed, is_shared()).map(|()| Ticket::DONE)
+        } else if let Some(narrowed) = narrowed(&batch, &self.narrowed, &backend.base_ids()) {
+            execute(backend, &narrowed.as_ref()).map(|()| Ticket::DONE)
         } else {
             backend.execute(&batch, &[])
         };

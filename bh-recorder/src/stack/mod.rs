@@ -5,3 +5,4 @@ pub(crate) mod backend;
 pub(crate) mod checked;
 pub(crate) mod digits;
 pub(crate) mod dump;
+pub(crate) mod narrowed;

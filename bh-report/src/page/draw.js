@@ -223,3 +223,45 @@ function drawRoofline(place, kernels, roof) {
     });
   });
 }
+
+// The array with a bad number as a map: the last two axes, or one.
+function drawMap(place, { shape, plane, high, wide, means, bad, count }) {
+  const LEFT = 74, TOP = 6, BOTTOM = 40, single = shape.length < 2;
+  const [rows, columns] = single ? [1, shape[0] ?? 1] : shape.slice(-2);
+  const cell = single ? 28 : Math.max(6, Math.min(16, 320 / high)), axes = shape.length;
+  const known = means.filter((mean) => mean !== null), low = Math.min(...known), top = Math.max(...known);
+  const span = (at, cells, extent) => {
+    const first = Math.ceil((at * extent) / cells), last = Math.ceil(((at + 1) * extent) / cells) - 1;
+    return first === last ? `${first}` : `${first} to ${last}`;
+  };
+  const before = plane.length ? ` at (${[...plane, "…", "…"].join(", ")})` : "";
+  place.append(element("p", { className: "note" }, `Shape (${shape.join(", ")})${before}: ${counted(count, "bad element")}.`));
+  const own = picture(place, TOP + high * cell + BOTTOM, (context, width) => {
+    const across = Math.min((width - LEFT - 10) / wide, single ? 28 : 16), things = [];
+    for (let at = 0; at < high * wide; at += 1) {
+      const row = Math.floor(at / wide), column = at % wide, x = LEFT + column * across, y = TOP + row * cell;
+      const part = means[at] === null || top === low ? 0.4 : (means[at] - low) / (top - low);
+      context.globalAlpha = bad[at] ? 1 : 0.08 + 0.42 * part;
+      context.fillStyle = colour(bad[at] ? "--hot" : "--ink");
+      context.fillRect(x, y, Math.max(across - 0.5, 0.5), cell - 0.5);
+      const index = single ? span(column, wide, columns) : `(${span(row, high, rows)}, ${span(column, wide, columns)})`;
+      const mean = means[at] === null ? "no finite element" : `mean ${+means[at].toPrecision(4)}`;
+      things.push({ x, y, w: across, h: cell, text: `${index}: ${bad[at] ? counted(bad[at], "bad element") + ", " : ""}${mean}` });
+    }
+    context.globalAlpha = 1;
+    context.strokeStyle = colour("--faint");
+    context.strokeRect(LEFT - 0.5, TOP - 0.5, wide * across, high * cell);
+    const label = (number) => `axis ${number}`, right = LEFT + wide * across;
+    axis(context, [[LEFT, "0"], [right, String(columns - 1)]], TOP + high * cell + 12);
+    axis(context, [[(LEFT + right) / 2, label(Math.max(axes - 1, 0))]], TOP + high * cell + 28);
+    if (!single) {
+      context.textAlign = "right";
+      for (const [y, text] of [[TOP + 6, "0"], [TOP + (high * cell) / 2, label(axes - 2)], [TOP + high * cell - 6, String(rows - 1)]]) {
+        context.fillText(text, LEFT - 8, y);
+      }
+    }
+    return things;
+  });
+  own.canvas.setAttribute("role", "img");
+  own.canvas.setAttribute("aria-label", `Map of an array of shape (${shape.join(", ")}) with ${counted(count, "bad element")}`);
+}

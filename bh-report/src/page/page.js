@@ -79,6 +79,37 @@ function titleOf({ label, lines }) {
   return `${first.place.split("/").pop()}: ${first.text}${more}`;
 }
 
+// A part of the page that few programs have.
+function unhide(id) {
+  document.getElementById(id).hidden = false;
+  document.querySelector(`nav a[href="#${id}"]`).hidden = false;
+}
+
+function showBad(bad) {
+  if (!bad) return;
+  unhide("bad");
+  body("bad").append(element("div", { className: "finding" }, element("b", {}, bad.what)));
+  drawMap(body("bad"), bad);
+}
+
+function showDigits(files) {
+  if (!files.length) return;
+  unhide("digits");
+  for (const { file, lines } of files) {
+    const rows = lines.map(({ line, text, digits, of, operation, runs }) => {
+      const known = digits !== null;
+      const title = known ? `${operation}: ${digits.toFixed(1)} of ${of.toFixed(1)} digits, ${counted(runs, "run")}` : "";
+      const row = element("tr", { title }, element("td", {}, String(line)), element("td", {}, known ? digits.toFixed(1) : ""),
+        element("td", { className: "code" }, element("code", {}, text)));
+      if (known) row.style.setProperty("--lost", Math.round(75 * (1 - digits / of)) + "%");
+      return row;
+    });
+    const heads = ["line", "digits", file].map((text) => element("th", { scope: "col" }, text));
+    body("digits").append(element("div", { className: "wide" }, element("table", { className: "lines" },
+      element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))));
+  }
+}
+
 function showKernels(kernels) {
   if (kernels.length === 0) return empty("kernels", "No kernel ran.");
   const longest = kernels[0].seconds;
@@ -131,6 +162,8 @@ function showCounters(ranks) {
 function show(data) {
   showHead(data);
   showFindings(data.findings, data.running);
+  showBad(data.bad);
+  showDigits(data.digits);
   if (data.timeline.rows.length) drawTimeline(body("timeline"), data.timeline);
   else empty("timeline", "Nothing ran.");
   if (data.timeline.left_out) empty("timeline", `${data.timeline.left_out} short events are not drawn.`);

@@ -20,6 +20,8 @@ const TRACE: &str = r#"{"traceEvents":[
  "how":"on the device","operations":"multiply","lines":[],"elements":10,"work":10,"bytes":160,"code":""}},
 {"name":"multiply","cat":"ve-opencl","ph":"X","pid":1,"tid":4194304,"ts":7200.0,"dur":100.0,"args":{"kernel":0,"more":true}},
 {"name":"compile","cat":"ve-opencl","ph":"X","pid":1,"tid":7,"ts":6500.0,"dur":10.0,"args":{"bytes":14,"code":"kernel void bh"}},
+{"name":"bad number","cat":"recorder","ph":"X","pid":1,"tid":7,"ts":8000.0,"dur":1.0,"args":{"shape":[2,3],"plane":[],
+ "high":2,"wide":3,"means":[1.0,2.0,null,1.0,1.0,1.0],"bad":[0,0,1,0,0,0],"count":1,"what":"PROGRAM:2: sqrt"}},
 {"name":"memory","ph":"C","pid":1,"ts":1.0,"args":{"bytes":1048576}},
 {"name":"memory","ph":"C","pid":1,"ts":9000.0,"args":{"bytes":0}}
 ],"otherData":{"dropped":"3"}}"#;
@@ -36,6 +38,11 @@ fn left(name: &str) -> PathBuf {
     write("trace.json.rank1", r#"{"traceEvents":[{"name":"execute","cat":"node","tid":1,"ts":1,"dur":2}]}"#);
     write("partitions/partition-0000.txt", "2 kernels for 5 operations; 10 bytes instead of 20\nkernel 0\n");
     write("doctor.json", r#"[{"kind":"element loop","file":"a.py","line":3,"count":99,"advice":"work on slices"}]"#);
+    let row = |line: u64, element: f64| {
+        json!({ "file": program, "line": line, "operation": "sqrt", "element": element,
+        "array": 9.0, "most": 15.9, "runs": 1 })
+    };
+    write("digits.json", &json!([row(2, 12.0), row(2, 3.5)]).to_string());
     directory
 }
 
@@ -68,13 +75,24 @@ fn the_timeline_has_a_row_for_each_thread_device_and_rank_and_what_lies_within_i
     let labels: Vec<_> = rows.iter().map(|row| row["label"].as_str().unwrap()).collect();
     assert_eq!(labels, ["rank 0, thread 1", "rank 0, thread 2", "rank 0, device 0", "rank 1, thread 4"]);
     let depths: Vec<_> = rows[0]["events"].as_array().unwrap().iter().map(|event| event[2].as_u64().unwrap()).collect();
-    assert_eq!(depths, [0, 1, 1, 1, 0, 0, 0]);
+    assert_eq!(depths, [0, 1, 1, 1, 0, 0, 0, 0]);
     assert_eq!(data["memory"], json!([[0, 1.0, 1 << 20], [0, 9000.0, 0]]));
     let transfer = &data["transfers"][0];
     assert_eq!(
         (&transfer["kind"], &transfer["count"], &transfer["bytes"]),
         (&json!("upload"), &json!(2), &json!(8192))
     );
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn the_first_bad_number_and_the_digits_of_lines_are_shown() {
+    let directory = left("numbers");
+    let data = data(&directory, &run()).unwrap();
+    assert_eq!((&data["bad"]["shape"], &data["bad"]["bad"][2]), (&json!([2, 3]), &json!(1)));
+    let lines = data["digits"][0]["lines"].as_array().unwrap();
+    assert_eq!((&lines[0]["text"], &lines[0]["digits"]), (&json!("import bh as np"), &Value::Null));
+    assert_eq!((&lines[1]["text"], &lines[1]["digits"]), (&json!("y = np.sqrt(x) + 1"), &json!(3.5)));
     fs::remove_dir_all(directory).unwrap();
 }
 

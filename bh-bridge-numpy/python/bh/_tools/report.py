@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from .. import _native
+from . import digits as _digits
 from . import doctor
 
 # As bh's other programs name it: where a script leaves what only Python knows.
@@ -56,7 +57,9 @@ class Leaving:
         if self._directory:
             doctor.begin()
 
-    def end(self):
-        """Writes the doctor's findings."""
+    def end(self, digits):
+        """Writes the doctor's findings and, if they are counted, the digits of lines."""
         if self._directory:
             Path(self._directory, "doctor.json").write_text(doctor.report("json"))
+            if digits:
+                Path(self._directory, "digits.json").write_text(json.dumps(_digits.digits()))

@@ -35,12 +35,10 @@ pub(super) fn wanted(batch: &BatchRef<'_>, instr: &Instr, checks: Checks) -> Opt
 
 /// The elements of an operation with a fault.
 pub(super) struct Found {
-    /// The first one, by its position in C order.
-    pub(super) position: usize,
-    /// What is wrong with it, with the values of its operands.
+    /// The fault of the first one, with the values of its operands.
     pub(super) text: String,
-    /// Their number.
-    pub(super) count: u64,
+    /// Their positions in C order, at least one.
+    pub(super) positions: Vec<usize>,
 }
 
 /// Looks for a fault in the batch's operation, before it runs.
@@ -54,9 +52,9 @@ pub(super) fn find(backend: &mut dyn Backend, batch: &BatchRef<'_>, fault: Fault
     for position in 0..a.len().max(b.len()) {
         let (a, b) = (at(&a, position)?, at(&b, position)?);
         if let Some(found) = &mut found {
-            found.count += u64::from(described(instr.opcode, fault, [a, b], dtype).is_some());
+            found.positions.extend(described(instr.opcode, fault, [a, b], dtype).map(|_| position));
         } else if let Some(text) = described(instr.opcode, fault, [a, b], dtype) {
-            found = Some(Found { position, text: text(), count: 1 });
+            found = Some(Found { text: text(), positions: vec![position] });
         }
     }
     found

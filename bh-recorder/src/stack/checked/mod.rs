@@ -8,6 +8,7 @@ mod indices;
 mod instrument;
 mod marks;
 mod numbers;
+mod picture;
 mod replay;
 
 use crate::stack::backend::Backend;

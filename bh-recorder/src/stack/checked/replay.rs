@@ -5,17 +5,18 @@
 //! that no stored element carries is none: what a `where` discards is not reported.
 
 use super::elements::{copied, element, index_text};
-use super::faults::{self, Fault, Found};
+use super::faults::{self, Found};
 use super::guard::{Log, Past, copy_base, discard, execute};
 use super::marks::{Class, Events, Marks, allowed, each_class, number, operation};
 use super::numbers::{is_wanted, made_of};
-use super::{name, part};
+use super::{name, part, picture};
 use crate::record::location::marked;
 use crate::stack::backend::Backend;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Operand, base_flags};
 use bh_core::abi::status;
 use bh_core::config::Checks;
 use bh_core::error::{Error, Result};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
@@ -28,6 +29,8 @@ struct Event {
     operation: usize,
     /// The error, without the chain.
     error: Error,
+    /// The map of its array, for the report page.
+    picture: Option<Value>,
 }
 
 /// An operation that ran.
@@ -127,12 +130,12 @@ impl Replay<'_> {
         let inputs = bases(instr.inputs()).iter().filter_map(|base| self.writers.get(base).copied()).collect();
         let number = self.ran.len();
         self.ran.push(Ran { name: name(&batch, instr).to_owned(), place, inputs });
-        if is_last && let Some(fault) = faults::wanted(&batch, instr, self.checks) {
-            self.check_fault(&batch, instr, fault)?;
-        }
+        let fault = faults::wanted(&batch, instr, self.checks).filter(|_| is_last);
+        let found = fault.and_then(|fault| faults::find(self.backend, &batch, fault));
         let allowed = allowed(self.backend, &batch, &self.events_of);
         let operands = Operands::before(self.backend, &batch, instr);
         execute(self.backend, &batch)?;
+        found.map_or(Ok(()), |found| self.fail(&batch, instr, &found))?;
         if let Some(allowed) = allowed {
             self.note(&batch, instr, &allowed, &operands);
         }
@@ -142,12 +145,16 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Fails if the operation that is about to run has the fault.
-    fn check_fault(&mut self, batch: &BatchRef<'_>, instr: &Instr, fault: Fault) -> Result<()> {
-        let Some(Found { position, text, count }) = faults::find(self.backend, batch, fault) else { return Ok(()) };
-        let index = instr.operands[0].as_view().map_or(String::new(), |view| index_text(batch.shape(view), position));
-        let text = format!("{}: element {index} of the result {text}; elements like that: {count}", name(batch, instr));
+    /// Fails with the fault of the operation that ran last.
+    fn fail(&mut self, batch: &BatchRef<'_>, instr: &Instr, found: &Found) -> Result<()> {
+        let Found { text, positions } = found;
+        let Some(view) = instr.operands[0].as_view() else { return Ok(()) };
+        let index = index_text(batch.shape(view), positions[0]);
+        let (name, count) = (name(batch, instr), positions.len());
+        let text = format!("{name}: element {index} of the result {text}; elements like that: {count}");
         let error = self.chained(Error::new(status::CHECK, text), self.ran.len() - 1);
+        let picture = picture::of(self.backend, batch, view, positions);
+        picture::leave(self.backend, picture.as_ref(), &error);
         Err(error)
     }
 
@@ -156,13 +163,13 @@ impl Replay<'_> {
         for operand in instr.outputs() {
             let Some(view) = operand.as_view() else { continue };
             let Some(base) = batch.base_of(view) else { continue };
-            let (mut position, mut first, mut count) = (0usize, None, 0u64);
+            let (mut position, mut first, mut bad) = (0usize, None, Vec::new());
             let next = self.events.len() as u32 + 1;
             let (checks, mut carried) = (self.checks, Vec::new());
             each_class(self.backend, batch, view, &mut |offset, class, value| {
                 let limit = allowed.at(position);
                 if is_wanted(class, checks) && class > limit.class {
-                    count += 1;
+                    bad.push(position);
                     first.get_or_insert_with(|| (position, value(), class));
                     carried.push((offset, next));
                 } else {
@@ -172,14 +179,16 @@ impl Replay<'_> {
             });
             if let Some((position, value, class)) = first {
                 let text = format!(
-                    "{}: element {} of the result is {value}, {}{}; elements like that: {count}",
+                    "{}: element {} of the result is {value}, {}{}; elements like that: {}",
                     name(batch, instr),
                     index_text(batch.shape(view), position),
                     made_of(class),
                     operands.at(self.backend, batch, position),
+                    bad.len(),
                 );
                 let error = Error::new(status::CHECK, text);
-                self.events.push(Event { operation: self.ran.len() - 1, error });
+                let picture = picture::of(self.backend, batch, view, &bad);
+                self.events.push(Event { operation: self.ran.len() - 1, error, picture });
             }
             if self.events_of.contains_key(&base.id) || carried.iter().any(|&(_, event)| event != 0) {
                 let events = self.events_of.entry(base.id).or_insert_with(|| vec![0; base.len as usize]);
@@ -191,12 +200,14 @@ impl Replay<'_> {
     }
 
     /// Fails with the first event that an array carries which lives on behind the last batch.
-    fn first_stored(&self, last: &BatchRef<'_>) -> Result<()> {
+    fn first_stored(&mut self, last: &BatchRef<'_>) -> Result<()> {
         let stored = last.bases.iter().filter(|base| base.has(base_flags::LIVE_OUT));
         let carried = stored.filter_map(|base| self.events_of.get(&self.bases.get(&base.id)?.id)).flatten();
         let Some(&first) = carried.filter(|&&event| event != 0).min() else { return Ok(()) };
         let event = &self.events[first as usize - 1];
-        Err(self.chained(event.error.clone(), event.operation))
+        let error = self.chained(event.error.clone(), event.operation);
+        picture::leave(self.backend, event.picture.as_ref(), &error);
+        Err(error)
     }
 
     /// The error at the place of an operation, with the chain of places that made its operands.
