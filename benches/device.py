@@ -217,8 +217,8 @@ def collection(runs, *names, limit=300, **more):
 
 
 def papers(out, figures, only):
-    """First runs with empty and with filled caches, later ones, and later ones of the CPU engine; from host memory to host
-    memory."""
+    """First runs with empty and with filled caches, later ones, and later ones of the CPU engine; until the result is in
+    host memory."""
     names = only or []
     with tempfile.TemporaryDirectory() as empty:
         keys = {"BH_OPENCL_CACHE_DIR": empty, "CUDA_CACHE_DISABLE": "1"}

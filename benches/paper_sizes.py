@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Programs of Bohrium's papers at the papers' sizes and iterations, on one thread: NumPy beside bh, and bh's ways to fuse.
 
-    benches/paper_sizes.py [PROGRAM...] [--tiny] [--limit SECONDS] [--json FILE]
+    benches/paper_sizes.py [PROGRAM...] [--tiny] [--runs N] [--limit SECONDS] [--json FILE]
 
-The package `bh` must be importable; programs are the NumPy sources. Seconds of processor time, for machines that others use as well.
+The package `bh` must be importable; programs are the NumPy sources. Seconds of processor time, for machines that others use as well,
+as medians of runs in turn; single runs of programs that take less than a second differ by several times on such machines.
 `numpy` and `bh` are compared for the programs of the papers of 2012 to 2014, bh after a warm-up run. For the programs of Table I of
-*Fusion of array operations at runtime* each way to fuse runs once in a new process, without the kernel compiler, so that planning
+*Fusion of array operations at runtime* each way to fuse runs in a new process, without the kernel compiler, so that planning
 is part of it. A form that passes the limit is left out. Checksums must agree.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -51,24 +53,29 @@ def on_bh(script):
     return [sys.executable, "-m", "bh", *script[2:]]
 
 
-def measured(name, n, iterations, forms, limit):
-    """Seconds by form, and whether the checksums of all that ended agree."""
-    seconds, sums = {}, []
-    for form, (command, environment, warm) in forms.items():
-        try:
-            run = collection.run_once(command, n, iterations, "f64", warm=warm, threads=1, environment={**environment, "OPENBLAS_NUM_THREADS": "1"}, limit=limit)
-        except subprocess.TimeoutExpired:
-            continue
-        seconds[form] = run["processor"]
-        sums.append(run["checksum"])
+def measured(name, n, iterations, forms, args):
+    """Seconds of each run by form, without forms that pass the limit, and whether the checksums of all that ended agree."""
+    each, sums, slow = {}, [], set()
+    for _ in range(args.runs):
+        for form, (command, environment, warm) in forms.items():
+            if form in slow:
+                continue
+            try:
+                run = collection.run_once(command, n, iterations, "f64", warm=warm, threads=1, environment={**environment, "OPENBLAS_NUM_THREADS": "1"}, limit=args.limit)
+            except subprocess.TimeoutExpired:
+                slow.add(form)
+                continue
+            each.setdefault(form, []).append(run["processor"])
+            sums.append(run["checksum"])
     tolerance = collection.PROGRAMS[name]["tolerance"]["f64"]
-    return seconds, all(collection.agree(sums[0], other, tolerance) for other in sums[1:])
+    return each, all(collection.agree(sums[0], other, tolerance) for other in sums[1:])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="PROGRAM")
     parser.add_argument("--tiny", action="store_true", help="one iteration of tiny problems instead")
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a form is given up")
     parser.add_argument("--machine", default="", help="what the machine is, for the JSON file")
     parser.add_argument("--json", type=Path)
@@ -80,8 +87,9 @@ def main():
         if args.names and name not in args.names:
             continue
         n, iterations = (TINY, 1) if args.tiny else (n, iterations)
-        seconds, good = measured(name, n, iterations, forms, args.limit)
-        rows.append({"paper": paper, "program": name, "n": n, "iterations": iterations, "seconds": seconds, "agree": good})
+        each, good = measured(name, n, iterations, forms, args)
+        seconds = {form: statistics.median(values) for form, values in each.items()}
+        rows.append({"paper": paper, "program": name, "n": n, "iterations": iterations, "seconds": seconds, "each": each, "agree": good})
         shown = "  ".join(f"{form} {value:9.3f} s" for form, value in seconds.items())
         print(f"{paper:10} {name:24} {n:>11} × {iterations:<4} {shown}{'' if good else '  RESULTS DIFFER'}", flush=True)
         if args.json:

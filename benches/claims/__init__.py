@@ -1,7 +1,7 @@
 """What the papers claim, beside bh's figures: the tables at the top of the pages in docs/papers.
 
 A claim is a tuple: the claim with its place in the paper, the paper's figure, bh's, whether both are for the same size (or which), the
-command, and where bh's figure comes from: a file of benches/results, or the commit that put the figure on a page. bh's figures come from the
+command, and where bh's figure comes from: a file of benches/results (`gpu`) or a part of one (`gpu/placements`), or the commit that put the figure on a page. bh's figures come from the
 files, so that they follow a new measurement.
 """
 
@@ -45,11 +45,11 @@ def percent(share):
 
 
 def commit(source):
-    """The commit of a file of results: the one it names, or the one recorded for its present content. Other sources are commits themselves."""
-    path = RESULTS / f"{source}.json"
-    if not path.exists():
+    """The commit of results: the one that the file names, or the one recorded for its present content. Other sources are commits themselves."""
+    name = source.split("/")[0]
+    if not (RESULTS / f"{name}.json").exists():
         return source
-    found = read(source)
+    found = read(name)
     if isinstance(found, dict) and "commit" in found:
         return found["commit"]
     known = json.loads((RESULTS.parent / "claims/commits.json").read_text()).get(source, {})
@@ -57,8 +57,12 @@ def commit(source):
 
 
 def content(source):
-    """What tells one content of a file of results from another."""
-    return hashlib.sha256((RESULTS / f"{source}.json").read_bytes()).hexdigest()[:16]
+    """What tells one content of a file of results, or of a part of it, from another."""
+    name, *parts = source.split("/")
+    found = read(name)
+    for part in parts:
+        found = found[part]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 
 
 def made(claims):

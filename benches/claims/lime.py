@@ -74,7 +74,7 @@ def rows():
             f"up to {number(max(slowed()))} times as long (H200, whole calls; [all ways](#placements))",
             SAME,
             "benches/device.py placements",
-            "gpu",
+            "gpu/placements",
         ),
         (
             "Share of communication on a GPU (Fig. 9b)",

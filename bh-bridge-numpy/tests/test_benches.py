@@ -39,7 +39,7 @@ RUNS = {
     "micro.py": [("--device cpu --mib 4 --json {out}/micro.json", "pocl")],
     "methods_gpu.py": [("--systems bh --scale 4096 --runs 1 --table", "")],
     "npbench.py": [("{suite} --seconds 0.01 --json {out}/npbench.json", "")],
-    "paper_sizes.py": [("--tiny knn gauss --json {out}/paper_sizes.json", "")],
+    "paper_sizes.py": [("--tiny --runs 1 knn gauss --json {out}/paper_sizes.json", "")],
     "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
     "products/run.py": [("--only thin --repeat 1", "")],
     "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],
