@@ -36,6 +36,16 @@ def test_the_constructor_makes_arrays():
         np.ndarray((2, -1))
 
 
+@pytest.mark.parametrize("buffer_of", [lambda a: a.data, lambda a: a], ids=["memoryview", "array"])
+def test_windows_that_the_constructor_makes_share_memory(buffer_of):
+    a = np.zeros((4, 4))
+    window = np.ndarray((4, 2), a.dtype, buffer_of(a), 8, a.strides)
+    window[:] = a[:, :2] + 5
+    a[1, 1] = 7
+    same(a[:2], numpy.asarray([[0.0, 5, 5, 0], [0, 7, 5, 0]]))
+    assert window[1, 0] == 7
+
+
 def test_arrays_of_both_libraries_are_instances():
     for value in (np.ones(2), numpy.ones(2), numpy.ma.ones(2)):
         assert isinstance(value, np.ndarray) and issubclass(type(value), np.ndarray)

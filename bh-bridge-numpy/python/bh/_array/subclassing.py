@@ -256,7 +256,9 @@ def new(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None
     shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if cls is native_class and type(buffer) is native_class and code_of(dtype) == buffer._code:
         return window_on(buffer, shape, offset, strides, order)
-    buffer = np.asarray(buffer) if type(buffer) is native_class else buffer
+    # NumPy's constructor keeps the object behind a buffer, but not the buffer itself, which holds the memory in its place.
+    if type(buffer) is native_class or type(buffer) is memoryview and type(buffer.obj) is native_class:
+        buffer = np.asarray(buffer)
     if cls is not native_class:
         return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
     made = np.ndarray(shape, dtype, buffer, offset, strides, order)
