@@ -138,6 +138,14 @@ def run(source, **names):
     return types.SimpleNamespace(**scope)
 
 
+@pytest.mark.parametrize("make", [numpy.random.RandomState, numpy.random.default_rng])
+def test_generators_of_numpy_shuffle_rows(elsewhere, make):
+    names = run("rows = np.arange(12.0).reshape(6, 2)\ngenerator.shuffle(rows)", generator=make(3))
+    expected = numpy.arange(12.0).reshape(6, 2)
+    make(3).shuffle(expected)
+    assert type(names.rows) is bh.ndarray and names.rows.tolist() == expected.tolist()
+
+
 CALLABLES = """
     import functools, math, operator
     from elsewhere import Table, kind, table

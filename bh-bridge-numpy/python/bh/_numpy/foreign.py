@@ -52,7 +52,8 @@ def _is_direct(name):
     if package in imports.shown:
         return False
     if package in ("bh", "numpy", "builtins"):
-        return True
+        # NumPy's own generators, which other packages make, shuffle rows of its arrays alone.
+        return not f"{name}.".startswith("numpy.random.")
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if package in sys.stdlib_module_names and not (file and _is_of_program(file)):
