@@ -98,10 +98,16 @@ def of_paper(name):
 
 papers_jit4opencl, papers_firepile, papers_affine, papers_lime = (lambda name=name: of_paper(name) for name in LETTERS)
 claims_jit4opencl, claims_firepile, claims_affine, claims_lime = (lambda rows=paper.rows: claims.made(rows()) for paper in (jit4opencl, firepile, affine, lime))
+BOHRIUM = (bohrium.cphvb, bohrium.unmodified, bohrium.virtual_machine, bohrium.transparent, bohrium.npbackend, bohrium.specialisation, bohrium.fusion)
 claims_cphvb, claims_unmodified, claims_virtual_machine, claims_transparent, claims_npbackend, claims_specialisation, claims_fusion = (
     lambda rows=rows: claims.made(rows())
-    for rows in (bohrium.cphvb, bohrium.unmodified, bohrium.virtual_machine, bohrium.transparent, bohrium.npbackend, bohrium.specialisation, bohrium.fusion)
+    for rows in BOHRIUM
 )
+
+
+def papers_counted():
+    papers = {"Jit4OpenCL": jit4opencl.rows(), "Firepile": firepile.rows(), "Affine loop nests": affine.rows(), "Lime": lime.rows()}
+    return claims.counted(papers | {"Bohrium": [claim for paper in BOHRIUM for claim in paper()]})
 
 
 def papers_transparent():

@@ -69,3 +69,13 @@ def made(claims):
     """The table of some claims."""
     rows = [(*cells, f"`{command}`" if command != "–" else command, commit(source)) for *cells, command, source in claims]
     return table(["claim", "the paper's figure", "bh's figure", "same size?", "command", "commit"], rows)
+
+
+def counted(papers):
+    """The table of how many claims of each paper have a figure, by name of the paper."""
+    rows = []
+    for name, claims in papers.items():
+        same = [size.split(";")[0].split(",")[0] == YES for _, _, _, size, command, _ in claims if command != "–"]
+        unmeasured = sum(mine == NOT_MEASURED for _, _, mine, *_ in claims)
+        rows.append([name, *map(str, (len(claims), sum(same), len(same) - sum(same), unmeasured, len(claims) - len(same) - unmeasured))])
+    return table(["page", "claims", "the paper's size, some with exceptions", "another size", "not measured", "no figure possible"], rows)

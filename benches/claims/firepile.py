@@ -4,11 +4,11 @@ from claims import NOT_MEASURED, missing, number, row
 
 # The paper's benchmarks as programs of the collection, and the sizes that were measured.
 PROGRAMS = {
-    "reduce": "2²³ of 2²⁰ to 2²³",
-    "black_scholes_4096x4096": "16 M of 2 M to 16 M",
-    "mvm_15m": "15.4 M of 12.1 M to 15.4 M",
-    "dct8x8": "2²¹ of 2¹⁸ to 2²¹",
-    "transpose_2048": "2²² of 2¹⁶ to 2²²",
+    "reduce": "yes, 2²³ of 2²⁰ to 2²³",
+    "black_scholes_4096x4096": "yes, 16 M of 2 M to 16 M",
+    "mvm_15m": "yes, 15.4 M of 12.1 M to 15.4 M",
+    "dct8x8": "yes, 2²¹ of 2¹⁸ to 2²¹",
+    "transpose_2048": "yes, 2²² of 2¹⁶ to 2²²",
 }
 TITLES = {
     "reduce": ("Reduce", "equal"),
@@ -45,9 +45,9 @@ def rows():
         *measured,
         (
             "Time within 15% of NVIDIA's in most benchmarks (4.1)",
-            "3 of 5",
+            "most of 5",
             f"calls {within[0]} of 5, kernels {within[1]} of 5",
-            "the largest size of four",
+            "yes, the largest of four",
             COMMAND,
             "by_hand",
         ),
