@@ -42,6 +42,7 @@ RUNS = {
     "paper_sizes.py": [("--tiny --runs 1 knn gauss --json {out}/paper_sizes.json", "")],
     "planning.py": [("heat --sizes 10,20 --json {out}/planning.json", "bh-planning")],
     "products/run.py": [("--only thin --repeat 1", "")],
+    "planted.py": [("--size 20000 --rounds 1", "")],
     "python.py": [("leibnitz_pi --runs 1 --json {out}/python.json", "")],
     "ranks.py": [
         ("--ranks 2 --rounds 1 --seconds 0 --warm 0 heat=40 fft2=32 --json {out}/ranks.json", "mpirun libbh_cluster_openmpi.so"),
