@@ -768,6 +768,54 @@ def test_shifted_boxes_of_lines_and_spaces():
     check(space, values((35, 36, 37)), rtol=1e-5)
 
 
+def sweeps(u, k):
+    for i in range(1, 7):
+        for j in range(1, 7):
+            u[i, j] += u[i, j - 1] - 0.5 * u[i - 1, j]
+            u[i, j] /= 3.0
+            u[i, j] *= k[i, j]
+    return u
+
+
+def substituted(u, k):
+    x = np.zeros(8)
+    for i in range(8):
+        x[i] = (k[i, 0] - u[i, :i] @ x[:i]) / (2 + u[i, i])
+        k[i, 0] = x[i]
+    return x
+
+
+def recurrences(u, k):
+    last, total = u[0, 0], 0.0
+    for i in range(1, 8):
+        kept = u[i, i]
+        u[i, i] = kept * last + k[i, 0] * k[i, 0]
+        total += bh.stop_gradient(u[i, i]) * kept
+        last = u[i, i] - u[i - 1, i - 1] + kept
+    return u * total
+
+
+@pytest.mark.parametrize("function", [sweeps, substituted, recurrences])
+def test_loops_over_elements(monkeypatch, function):
+    u, k = values((8, 8), seed=1), values((8, 8), seed=2)
+    # Zeros in the way back, whose signs must not differ either.
+    weights = values((8, 8), seed=3) * (numpy.arange(8) % 3 > 0)
+
+    def scalar(u, k):
+        found = function(u, k)
+        return (found * np.array(weights[0] if found.ndim == 1 else weights)).sum()
+
+    found = []
+    for tape, memory in ("all", None), ("", None), ("", 6000), ("all", 6000):
+        monkeypatch.setenv("BH_TAPE", tape)
+        parts = bh.grad(scalar, (0, 1), memory=memory)(np.array(u), np.array(k))
+        found.append([numpy.asarray(part) + 0.0 for part in parts])
+    for others in found[1:]:
+        assert [part.tobytes() for part in others] == [part.tobytes() for part in found[0]]
+    if function is not recurrences:
+        check(lambda u: function(u, np.array(k)), u, rtol=1e-5)
+
+
 RANKS = """
 [stacks]
 ranks = ["filter", "cluster", "fuser", "node", "ve-cpu"]

@@ -95,8 +95,10 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let flows = &mut self.entry(base).flows;
         let Some(at) = flows.iter().position(|other| other.to == flow.to) else { return Ok(flow) };
         let other = flows.swap_remove(at);
-        if E::same(&other.from.base, &flow.from.base) && other.from.view == flow.from.view {
-            return Ok(Flow { factor: flow.factor + other.factor, ..flow });
+        // Twice a product has the bits of the sum of both; products with a sum have not.
+        let is_same = other.factor == flow.factor && E::same(&other.from.base, &flow.from.base);
+        if is_same && other.from.view == flow.from.view {
+            return Ok(Flow { factor: 2.0 * flow.factor, ..flow });
         }
         let (dtype, to) = (base.dtype(), flow.to);
         let (one, two) = (self.scaled(other.from, other.factor)?, self.scaled(flow.from, flow.factor)?);
@@ -122,6 +124,18 @@ impl<'a, E: Emit> Sweep<'a, E> {
     pub(crate) fn take(&mut self, base: u64) -> Result<Option<E::Base>> {
         let Some(Adjoint { base, own, flows }) = self.progress.adjoints.remove(&base) else { return Ok(None) };
         self.summed(&base, own, flows).map(Some)
+    }
+
+    /// As [`Sweep::take`], for the program's user. If the tape has left copies out, the sign of a zero follows from which they are,
+    /// so zeros are made positive.
+    pub(crate) fn take_result(&mut self, base: u64) -> Result<Option<E::Base>> {
+        let Some(base) = self.progress.adjoints.get(&base).map(|adjoint| adjoint.base) else { return Ok(None) };
+        let Some(found) = self.take(base.id)? else { return Ok(None) };
+        if self.has_left_out() {
+            let all = Place { base: found.clone(), dtype: base.dtype(), view: contiguous(&[base.len])? };
+            self.emit.operate(Opcode::Add, 0, &all, &[all.clone().into(), number(0.0, base.dtype())])?;
+        }
+        Ok(Some(found))
     }
 
     /// The adjoint of the whole of a base, as a view has it, times a number; from here on there is none.

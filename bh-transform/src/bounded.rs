@@ -28,8 +28,6 @@ pub(crate) struct Bounded {
     pub(crate) history: History,
     /// Are all values kept that rules read?
     pub(crate) keeps_all: bool,
-    /// What ends with the next batch.
-    pub(crate) ending: Ending,
     /// Bytes that are alive between units.
     alive: Alive,
     /// The most bytes of values that the rules of one unit read.
@@ -56,15 +54,7 @@ pub struct Plan {
 impl Bounded {
     /// `window`: as [`crate::units::Units::of`].
     pub(crate) fn new(bound: u64, disk: Option<Arc<Disk>>, window: Option<usize>) -> Bounded {
-        Bounded {
-            bound,
-            disk,
-            history: History::new(window),
-            keeps_all: true,
-            ending: Ending::default(),
-            alive: Alive::default(),
-            reads: 0,
-        }
+        Bounded { bound, disk, history: History::new(window), keeps_all: true, alive: Alive::default(), reads: 0 }
     }
 
     /// Bytes beside states: what lasts, the state that the program ends with, the adjoints, and what one unit takes while it runs or is
@@ -161,9 +151,13 @@ impl Tape {
     }
 
     /// Takes a batch under a bound of memory. Returns the copies to be made in it.
-    pub(crate) fn take_bounded(&mut self, bounded: &mut Bounded, original: &Arc<Batch>, batch: &mut Batch) -> Inserts {
-        let ending = std::mem::take(&mut bounded.ending);
-        let (cuts, live): (Vec<usize>, Vec<u64>) = bounded.history.enter(original, &ending).into_iter().unzip();
+    pub(crate) fn take_bounded(
+        &mut self,
+        bounded: &mut Bounded,
+        ending: &Ending,
+        (original, batch): (&Arc<Batch>, &mut Batch),
+    ) -> Inserts {
+        let (cuts, live): (Vec<usize>, Vec<u64>) = bounded.history.enter(original, ending).into_iter().unzip();
         if bounded.alive == Alive::default() {
             // Until more is known, all of it counts as changing.
             bounded.alive.changing = live.into_iter().max().unwrap_or(0);
@@ -187,7 +181,7 @@ impl Tape {
             self.run_units(bounded, original, &cuts, None);
         }
         let keeps = if bounded.keeps_all { HashSet::new() } else { bounded.choose(units, &cuts) };
-        let (saves, alive) = bounded.history.follow(&ending, &cuts, &keeps);
+        let (saves, alive) = bounded.history.follow(ending, &cuts, &keeps);
         if let Some(most) = alive.into_iter().max_by_key(|alive| alive.changing) {
             bounded.alive = most;
         }

@@ -15,6 +15,7 @@ mod bounded;
 mod disk;
 mod emit;
 mod history;
+mod identities;
 mod levels;
 mod members;
 mod record;

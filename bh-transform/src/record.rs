@@ -5,6 +5,7 @@ use crate::bounded::{Bounded, Plan};
 use crate::disk::{Disk, Stored};
 use crate::emit::{Emit, Place, Value, contiguous};
 use crate::history::Home;
+use crate::identities::ByBase;
 use crate::reverse::{Progress, Sweep, lost};
 use crate::rewind::{Owner, Rewind, Stage, Values};
 use crate::shared::Shared;
@@ -40,7 +41,9 @@ impl Taping {
             return Err(Error::new(status::UNSUPPORTED, text));
         }
         let bases = arguments.iter().map(|&array| recorder.info(array).map(|info| info.base));
-        let tape = Tape::new(bases.collect::<Result<Vec<u64>>>()?);
+        let follows_copies = environment::variable("BH_TAPE").is_some_and(|value| value == "all");
+        let mut tape = Tape::new(bases.collect::<Result<Vec<u64>>>()?);
+        tape.follows_copies = follows_copies;
         let tape = Shared::new(match bound {
             Some((bound, disk)) => tape.within(Bounded::new(bound, disk, None)),
             None => tape,
@@ -90,7 +93,7 @@ impl Taping {
         let states = Mutex::new(Vec::new());
         let recorder = self.recorder.clone();
         let mut pullback =
-            Pullback { recorder, tape, bases: HashMap::new(), states, results, plan, shared: Vec::new() };
+            Pullback { recorder, tape, bases: ByBase::default(), states, results, plan, shared: Vec::new() };
         pullback.own(arrays, later)?;
         Ok(pullback)
     }
@@ -140,7 +143,7 @@ pub struct Pullback {
     recorder: Arc<Recorder>,
     tape: Tape,
     /// What holds the values that the tape needs, by the bases of the program.
-    bases: HashMap<u64, Arc<Array>>,
+    bases: ByBase<Arc<Array>>,
     /// States of a program that runs again.
     states: Mutex<Vec<Stage<Arc<Array>, Stored>>>,
     results: Vec<Window>,
@@ -282,7 +285,7 @@ impl Pullback {
     /// The adjoint of the whole of a base, flat, where the way is; `None` if no result depends on it. It is zero from here on.
     pub fn take(&self, way: &mut Way, base: u64) -> Result<Option<Array>> {
         let mut found = None;
-        self.sweep(way, |sweep| sweep.take(base).map(|taken| found = taken))?;
+        self.sweep(way, |sweep| sweep.take_result(base).map(|taken| found = taken))?;
         found.map(|array| array.duplicate()).transpose()
     }
 
@@ -407,7 +410,11 @@ impl Emit for Emitter {
     }
 
     fn locate(&mut self, origin: Option<(&str, u32)>) {
-        self.place = origin.map(|(file, line)| (file.as_bytes().to_vec(), line));
+        let last = self.place.take();
+        self.place = origin.map(|(file, line)| match last {
+            Some((last, _)) if last == file.as_bytes() => (last, line),
+            _ => (file.as_bytes().to_vec(), line),
+        });
     }
 }
 

@@ -8,12 +8,11 @@
 
 use crate::adjoints::Adjoint;
 use crate::emit::{Emit, Place, Value, contiguous, number, view};
-use crate::rules::expression::{Expression, Partial};
+use crate::identities::ByBase;
 use crate::rules::{Form, Needs, Rule};
-use crate::tape::{Segment, Step, Tape, is_whole, method, place_of, rule_of};
+use crate::tape::{Segment, Step, Tape, is_whole, keeps_elements, method, place_of};
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, View};
 use bh_core::Result;
-use std::collections::HashMap;
 
 /// The sweep through a tape.
 pub(crate) struct Sweep<'a, E: Emit> {
@@ -29,9 +28,9 @@ pub(crate) struct Sweep<'a, E: Emit> {
 
 /// How far a sweep is, and what it has found.
 pub(crate) struct Progress<B> {
-    pub(crate) adjoints: HashMap<u64, Adjoint<B>>,
+    pub(crate) adjoints: ByBase<Adjoint<B>>,
     /// Bases that stand for others with older values, and whether they may be changed.
-    older: HashMap<u64, (B, bool)>,
+    older: ByBase<(B, bool)>,
     /// The segments before it.
     segments: usize,
 }
@@ -39,12 +38,12 @@ pub(crate) struct Progress<B> {
 impl<B> Progress<B> {
     /// A sweep that begins at the end of a tape.
     pub(crate) fn of(tape: &Tape) -> Progress<B> {
-        Progress::with(HashMap::new(), tape)
+        Progress::with(ByBase::default(), tape)
     }
 
     /// As [`Progress::of`], with adjoints that were found behind the tape.
-    pub(crate) fn with(adjoints: HashMap<u64, Adjoint<B>>, tape: &Tape) -> Progress<B> {
-        Progress { adjoints, older: HashMap::new(), segments: tape.segments.len() }
+    pub(crate) fn with(adjoints: ByBase<Adjoint<B>>, tape: &Tape) -> Progress<B> {
+        Progress { adjoints, older: ByBase::default(), segments: tape.segments.len() }
     }
 }
 
@@ -60,19 +59,19 @@ pub(crate) struct Call<'t, B> {
     /// The adjoint of the output, for rules to read.
     pub(crate) adjoint: Place<B>,
     /// Where the adjoint of the output is.
-    own: Place<B>,
+    pub(crate) own: Place<B>,
     /// What the adjoint is to be multiplied with.
-    factor: f64,
+    pub(crate) factor: f64,
     /// Does nothing change the adjoint from here on?
-    is_still: bool,
+    pub(crate) is_still: bool,
     /// The old values of the output, if they were saved.
     saved: Option<Place<B>>,
 }
 
 /// What flows into the view that an operation wrote: values times a number.
 pub(crate) struct Kept<B> {
-    value: Value<B>,
-    factor: f64,
+    pub(crate) value: Value<B>,
+    pub(crate) factor: f64,
 }
 
 impl<B> Call<'_, B> {
@@ -84,6 +83,11 @@ impl<B> Call<'_, B> {
     /// The inputs into which derivatives flow.
     pub(crate) fn flows(&self, at: usize) -> bool {
         self.needs.flows >> at & 1 == 1
+    }
+
+    /// Is an input the view that the operation writes?
+    pub(crate) fn stays(&self, at: usize) -> bool {
+        self.input(at).is_some_and(|(base, view)| base.id == self.out.0.id && view == self.out.1)
     }
 
     /// The type of the output.
@@ -101,6 +105,11 @@ impl<'a, E: Emit> Sweep<'a, E> {
         least: i64,
     ) -> Sweep<'a, E> {
         Sweep { emit, least, tape, bases, progress }
+    }
+
+    /// Has the tape left copies of elements out?
+    pub(crate) fn has_left_out(&self) -> bool {
+        self.tape.has_left_out
     }
 
     /// Goes on through the tape, back to a segment.
@@ -129,7 +138,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
                 saves.push((position, of, old, place, saved.restored));
             }
         }
-        let keeps = matches!(rule_of(&tables, instr), Rule::Form(form) if form.keeps_elements());
+        let keeps = keeps_elements(step.rule);
         let mut calls = Vec::with_capacity(1);
         self.emit.locate(tables.origin(instr));
         for (position, &operand) in instr.outputs().iter().enumerate() {
@@ -148,7 +157,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
             calls.push(Call { tables, instr, needs: step.needs, position, out, adjoint, own, factor, is_still, saved });
         }
         if !calls.is_empty() {
-            self.operation(calls)?;
+            self.operation(step.rule, calls)?;
         }
         for (_, of, old, place, restored) in saves {
             if restored {
@@ -159,8 +168,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// The adjoint of one operation, with a call for each output that has an adjoint.
-    fn operation(&mut self, mut calls: Vec<Call<'a, E::Base>>) -> Result<()> {
-        let rule = rule_of(&calls[0].tables, calls[0].instr);
+    fn operation(&mut self, rule: Rule, mut calls: Vec<Call<'a, E::Base>>) -> Result<()> {
         let flows = calls[0].needs.flows != 0;
         if !matches!(rule, Rule::Partials(_)) && flows {
             for call in &mut calls {
@@ -168,27 +176,30 @@ impl<'a, E: Emit> Sweep<'a, E> {
             }
         }
         match rule {
-            Rule::Form(form) if form.keeps_elements() => calls.iter().try_for_each(|call| self.assignment(form, call)),
-            Rule::Form(form) if form.is_factorization() && flows => {
-                self.factors(form, &calls)?;
-                calls.into_iter().try_for_each(|call| self.overwrite(call, Vec::new()))
+            Rule::Form(form) if form.keeps_elements() => {
+                return calls.iter().try_for_each(|call| self.assignment(form, call));
             }
+            Rule::Form(form) if form.is_factorization() && flows => self.factors(form, &calls)?,
             Rule::Form(Form::Program) if flows => {
                 self.program(method(&calls[0].tables, calls[0].instr).unwrap_or_default(), &calls)?;
-                calls.into_iter().try_for_each(|call| self.overwrite(call, Vec::new()))
             }
-            Rule::Partials(partials) if flows => calls.into_iter().try_for_each(|call| self.partials(call, partials)),
-            Rule::Form(form) if flows => calls.into_iter().try_for_each(|call| {
-                let mut kept = Vec::new();
-                self.form(form, &call, &mut kept)?;
-                self.overwrite(call, kept)
-            }),
-            _ => calls.into_iter().try_for_each(|call| self.overwrite(call, Vec::new())),
+            Rule::Partials(partials) if flows => {
+                return calls.iter_mut().try_for_each(|call| self.partials(call, partials));
+            }
+            Rule::Form(form) if flows => {
+                return calls.iter().try_for_each(|call| {
+                    let mut kept = Vec::new();
+                    self.form(form, call, &mut kept)?;
+                    self.overwrite(call, kept)
+                });
+            }
+            _ => {}
         }
+        calls.iter().try_for_each(|call| self.overwrite(call, Vec::new()))
     }
 
     /// Gives a call an adjoint without a factor. `passes_on`: what flows is the adjoint itself, so that it has to be still.
-    fn settle(&mut self, call: &mut Call<'a, E::Base>, passes_on: bool) -> Result<()> {
+    pub(crate) fn settle(&mut self, call: &mut Call<'a, E::Base>, passes_on: bool) -> Result<()> {
         if call.factor != 1.0 {
             call.adjoint = self.scaled(call.adjoint.clone(), call.factor)?;
             call.factor = 1.0;
@@ -198,50 +209,10 @@ impl<'a, E: Emit> Sweep<'a, E> {
         Ok(())
     }
 
-    fn copied(&mut self, place: &Place<E::Base>) -> Result<Place<E::Base>> {
+    pub(crate) fn copied(&mut self, place: &Place<E::Base>) -> Result<Place<E::Base>> {
         let copy = self.fresh(place.dtype, place.shape())?;
         self.emit.operate(Opcode::Copy, 0, &copy, &[place.clone().into()])?;
         Ok(copy)
-    }
-
-    /// The adjoint times each partial derivative. Products with numbers are left to what adds them up.
-    fn partials(&mut self, mut call: Call<'a, E::Base>, partials: &'static [Partial]) -> Result<()> {
-        let (mut kept, mut still, flows) = (Vec::new(), None, call.needs.flows);
-        for (at, partial) in partials.iter().enumerate().filter(|(at, _)| flows >> at & 1 == 1) {
-            let Some((base, to)) = call.input(at) else { continue };
-            let stays = base.id == call.out.0.id && to == call.out.1;
-            let Some(factor) = self.constant_factor(&call, partial) else {
-                self.settle(&mut call, false)?;
-                let flow = self.partial(&call, partial)?;
-                self.flow(&call, at, flow, &mut kept)?;
-                continue;
-            };
-            if stays {
-                kept.push(Kept { value: call.adjoint.clone().into(), factor: factor * call.factor });
-                continue;
-            }
-            if still.is_none() {
-                let from = if call.is_still { call.adjoint.clone() } else { self.copied(&call.adjoint)? };
-                still = Some((from, call.factor));
-            }
-            let Some((from, own)) = still.clone() else { continue };
-            self.add_times(&base, &to, from, factor * own)?;
-        }
-        self.overwrite(call, kept)
-    }
-
-    /// The number that a partial derivative is.
-    fn constant_factor(&self, call: &Call<'a, E::Base>, partial: &Partial) -> Option<f64> {
-        match partial {
-            Partial::One => Some(1.0),
-            Partial::MinusOne => Some(-1.0),
-            Partial::Times(Expression::Input(at)) => {
-                let constant = call.instr.inputs()[usize::from(*at)].as_constant()?;
-                let constant = call.tables.constants[constant as usize];
-                constant.value::<f64>().or_else(|| constant.value::<f32>().map(f64::from))
-            }
-            _ => None,
-        }
     }
 
     /// Lets an adjoint flow into an input. What flows into the view that the operation wrote is kept until all rules have read
@@ -254,7 +225,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         kept: &mut Vec<Kept<E::Base>>,
     ) -> Result<()> {
         let Some((base, view)) = call.input(at) else { return Ok(()) };
-        if base.id == call.out.0.id && view == call.out.1 {
+        if call.stays(at) {
             kept.push(Kept { value: flow, factor: 1.0 });
             return Ok(());
         }
@@ -262,7 +233,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
     }
 
     /// Gives the adjoint of what an operation wrote the values that it has before the operation.
-    fn overwrite(&mut self, call: Call<'a, E::Base>, kept: Vec<Kept<E::Base>>) -> Result<()> {
+    pub(crate) fn overwrite(&mut self, call: &Call<'a, E::Base>, kept: Vec<Kept<E::Base>>) -> Result<()> {
         let (adjoint, (base, to)) = (&call.own, &call.out);
         let (dtype, shape) = (adjoint.dtype, to.shape());
         if call.is_still {
@@ -368,53 +339,6 @@ impl<'a, E: Emit> Sweep<'a, E> {
     pub(crate) fn written(&self, call: &Call<'a, E::Base>, position: usize) -> Result<Place<E::Base>> {
         let out = place_of(&call.tables, call.instr.outputs()[position]);
         out.and_then(|(base, view)| self.value_at(&base, view)).ok_or_else(lost)
-    }
-
-    /// The adjoint times a partial derivative.
-    fn partial(&mut self, call: &Call<'a, E::Base>, partial: &'static Partial) -> Result<Value<E::Base>> {
-        let (adjoint, dtype, shape) = (Value::Place(call.adjoint.clone()), call.dtype(), call.out.1);
-        match partial {
-            Partial::One => Ok(adjoint),
-            Partial::MinusOne => self.both(Opcode::Multiply, adjoint, number(-1.0, dtype), dtype, shape.shape()),
-            Partial::Times(factor) => {
-                let factor = self.evaluate(call, factor)?;
-                self.both(Opcode::Multiply, adjoint, factor, dtype, shape.shape())
-            }
-            Partial::Over(divisor) => {
-                let divisor = self.evaluate(call, divisor)?;
-                self.both(Opcode::Divide, adjoint, divisor, dtype, shape.shape())
-            }
-        }
-    }
-
-    /// The value of an expression, of the operation's type and shape.
-    fn evaluate(&mut self, call: &Call<'a, E::Base>, expression: &'static Expression) -> Result<Value<E::Base>> {
-        let (dtype, view) = (call.dtype(), call.out.1);
-        let shape = view.shape();
-        match expression {
-            Expression::Input(at) => self.input(call, usize::from(*at)),
-            Expression::Output => self.output(call).map(Value::Place),
-            Expression::Number(value) => Ok(number(*value, dtype)),
-            Expression::LowerPower => {
-                let (power, x) = (call.instr.param, self.input(call, 0)?);
-                let lower = if power == 2 { x } else { self.of(Opcode::Powi, power - 1, &[x], dtype, shape)? };
-                self.both(Opcode::Multiply, lower, number(f64::from(power), dtype), dtype, shape)
-            }
-            Expression::Of(opcode, a) => {
-                let a = self.evaluate(call, a)?;
-                self.of(*opcode, 0, &[a], dtype, shape)
-            }
-            Expression::Both(opcode, a, b) => {
-                let (a, b) = (self.evaluate(call, a)?, self.evaluate(call, b)?);
-                self.both(*opcode, a, b, dtype, shape)
-            }
-            Expression::Where(test, [a, b], yes, no) => {
-                let (a, b) = (self.evaluate(call, a)?, self.evaluate(call, b)?);
-                let (yes, no) = (self.evaluate(call, yes)?, self.evaluate(call, no)?);
-                let mask = self.both(*test, a, b, DType::Bool, shape)?;
-                self.of(Opcode::Where, 0, &[mask, yes, no], dtype, shape)
-            }
-        }
     }
 
     /// A new array in C order.

@@ -3,16 +3,18 @@
 //! A tape sees each batch before it runs. It follows which arrays depend on the arguments, notes which values the rules of the
 //! operations read, keeps the arrays that hold them, and has a view copied before the program overwrites such values in it.
 
+mod copies;
 mod shown;
 
 use crate::bounded::{Bounded, Plan};
+use crate::identities::{BaseSet, ByBase};
 use crate::rules::{Form, Needs, Rule, programs, rule};
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Base, Batch, BatchRef, DType, Instr, Opcode, Operand, Overlap, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_recorder::{ArrayId, Tape as _};
-use std::collections::{HashMap, HashSet};
+use bh_recorder::{ArrayId, Ending, Tape as _};
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// This many views of one base are taken as the whole of it.
@@ -23,28 +25,34 @@ const MOST_VIEWS: usize = 64;
 pub(crate) struct Tape {
     pub(crate) segments: Vec<Segment>,
     /// Bases whose values depend on the arguments.
-    active: HashSet<u64>,
+    active: BaseSet,
     /// New bases whose first values count as constant.
-    stopped: HashSet<u64>,
+    stopped: BaseSet,
     /// Those of them that have got these values in the batch shown last.
     first_written: Vec<u64>,
     /// Views of bases that rules read, in their present values.
-    reads: HashMap<u64, Vec<View>>,
+    reads: ByBase<Vec<View>>,
     /// Bases that reads or saved values need.
-    pub(crate) held: HashMap<u64, Option<ArrayId>>,
+    pub(crate) held: ByBase<Option<ArrayId>>,
     pub(crate) saved: Vec<Saved>,
     /// What is to be copied before the instruction followed last.
     pending: Vec<Pending>,
     /// Bytes of what is held and saved.
     bytes: u64,
     /// The bases of the arguments, and whether the program has written them.
-    arguments: HashMap<u64, bool>,
+    arguments: ByBase<bool>,
     /// What the batch shown last needs of its bases.
     fresh: Vec<u64>,
     /// How many copies were put into the batch shown last.
     copies: usize,
     /// The places on the tape that were asked for: segments and units before them.
     places: Vec<(usize, usize)>,
+    /// What ends with the batch shown next.
+    ending: Ending,
+    /// Does the tape follow all copies of elements?
+    pub(crate) follows_copies: bool,
+    /// Has it left some out?
+    pub(crate) has_left_out: bool,
     /// How much memory the tape may take, and how it does with that.
     pub(crate) bounded: Option<Box<Bounded>>,
     error: Option<Error>,
@@ -60,6 +68,7 @@ pub(crate) struct Segment {
 pub(crate) struct Step {
     /// The instruction.
     pub(crate) at: u32,
+    pub(crate) rule: Rule,
     pub(crate) needs: Needs,
     /// For outputs whose old values were saved: the output, and its place among the saved.
     pub(crate) saves: Vec<(u8, u32)>,
@@ -122,7 +131,7 @@ pub(crate) fn is_whole(base: &Base, view: &View) -> bool {
 impl Tape {
     /// A tape on which the values of these bases are what is differentiated by.
     pub(crate) fn new(arguments: impl IntoIterator<Item = u64>) -> Tape {
-        let arguments: HashMap<u64, bool> = arguments.into_iter().map(|base| (base, false)).collect();
+        let arguments: ByBase<bool> = arguments.into_iter().map(|base| (base, false)).collect();
         Tape { active: arguments.keys().copied().collect(), arguments, ..Tape::default() }
     }
 
@@ -215,12 +224,12 @@ impl Tape {
     }
 
     /// Gives what depends on the arguments and what counts as constant the state of an earlier time.
-    pub(crate) fn go_back(&mut self, active: HashSet<u64>, stopped: HashSet<u64>) {
+    pub(crate) fn go_back(&mut self, active: BaseSet, stopped: BaseSet) {
         (self.active, self.stopped) = (active, stopped);
     }
 
     /// What [`Tape::go_back`] takes.
-    pub(crate) fn now(&self) -> (HashSet<u64>, HashSet<u64>) {
+    pub(crate) fn now(&self) -> (BaseSet, BaseSet) {
         (self.active.clone(), self.stopped.clone())
     }
 
@@ -284,7 +293,10 @@ impl Tape {
             return None;
         }
         let outs: Vec<(Base, View)> = instr.outputs().iter().filter_map(|&out| place_of(tables, out)).collect();
-        let needs = self.needs(tables, instr, &outs);
+        let active = self.active_inputs(tables, instr, &outs);
+        let touches = outs.iter().any(|(base, _)| self.active.contains(&base.id));
+        let rule = (active != 0 || touches).then(|| rule_of(tables, instr));
+        let needs = rule.map_or_else(Needs::default, |rule| self.needs(tables, instr, (rule, active)));
         let before: Vec<bool> = outs.iter().map(|out| self.is_read(out)).collect();
         self.note_inputs(tables, instr, needs.inputs);
         let mut saves = Vec::new();
@@ -296,8 +308,8 @@ impl Tape {
                 *written = true;
             }
         }
-        let touches = outs.iter().any(|(base, _)| self.active.contains(&base.id));
-        (needs.flows != 0 || touches || !saves.is_empty()).then_some(Step { at, needs, saves })
+        let matters = needs.flows != 0 || touches || !saves.is_empty();
+        matters.then(|| Step { at, rule: rule.unwrap_or_else(|| rule_of(tables, instr)), needs, saves })
     }
 
     /// Follows an operation from where it has written.
@@ -307,7 +319,7 @@ impl Tape {
             let Some((base, view)) = place_of(tables, operand) else { continue };
             if step.needs.flows != 0 && is_inexact(base.dtype()) {
                 self.active.insert(base.id);
-            } else if is_whole(&base, &view) && !keeps_elements(rule_of(tables, instr)) {
+            } else if is_whole(&base, &view) && !keeps_elements(step.rule) {
                 self.active.remove(&base.id);
             }
             if step.needs.outputs >> position & 1 == 1 {
@@ -317,8 +329,8 @@ impl Tape {
         Some(step)
     }
 
-    /// What the derivative of an operation reads.
-    fn needs(&mut self, tables: &BatchRef<'_>, instr: &Instr, outs: &[(Base, View)]) -> Needs {
+    /// The inputs that depend on the arguments, a bit for each; none if the first values of an output count as constant.
+    fn active_inputs(&mut self, tables: &BatchRef<'_>, instr: &Instr, outs: &[(Base, View)]) -> u8 {
         let mut active = 0u8;
         for (position, &input) in instr.inputs().iter().enumerate() {
             let depends = |index| tables.base_of(index).is_some_and(|base| self.active.contains(&base.id));
@@ -329,10 +341,12 @@ impl Tape {
         let stopped = outs.iter().map(|(base, _)| base.id).filter(|base| self.stopped.remove(base));
         let known = self.first_written.len();
         self.first_written.extend(stopped);
-        if self.first_written.len() > known || !outs.iter().any(|(base, _)| is_inexact(base.dtype())) {
-            active = 0;
-        }
-        let rule = rule_of(tables, instr);
+        let is_constant = self.first_written.len() > known || !outs.iter().any(|(base, _)| is_inexact(base.dtype()));
+        if is_constant { 0 } else { active }
+    }
+
+    /// What the derivative of an operation reads, if these inputs depend on the arguments.
+    fn needs(&mut self, tables: &BatchRef<'_>, instr: &Instr, (rule, active): (Rule, u8)) -> Needs {
         let is_known = match (rule, method(tables, instr)) {
             (Rule::Form(Form::Program), Some(name)) => programs::is_known(name, active),
             (rule, _) => !matches!(rule, Rule::Missing),
@@ -341,10 +355,7 @@ impl Tape {
             self.fail(missing(tables, instr));
             return Needs::default();
         }
-        if active == 0 && !outs.iter().any(|(base, _)| self.active.contains(&base.id)) {
-            return Needs::default();
-        }
-        rule.needs(active, (outs.len(), instr.inputs().len()))
+        rule.needs(active, (instr.outputs().len(), instr.inputs().len()))
     }
 
     fn note_inputs(&mut self, tables: &BatchRef<'_>, instr: &Instr, inputs: u8) {
@@ -367,7 +378,7 @@ impl Tape {
             views.clear();
             views.extend(View::contiguous(&[base.len]));
         }
-        if let std::collections::hash_map::Entry::Vacant(entry) = self.held.entry(base.id) {
+        if let Entry::Vacant(entry) = self.held.entry(base.id) {
             entry.insert(None);
             self.fresh.push(base.id);
             self.bytes += base.bytes();

@@ -9,6 +9,7 @@ mod folds;
 mod forms;
 mod indices;
 mod methods;
+mod partials;
 pub(crate) mod programs;
 
 use bh_bytecode::methods::is_program;

@@ -1,15 +1,18 @@
 //! A tape as the recorder sees it: what shows it batches, and asks it what the program may do.
 
+use super::copies::{Known, skip};
 use super::{Tape, insert};
-use bh_bytecode::Batch;
+use crate::bounded::Bounded;
+use bh_bytecode::{Base, Batch};
 use bh_core::Error;
 use bh_recorder::{ArrayId, Ending, Errand};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl bh_recorder::Tape for Tape {
     fn followed(&self) -> Option<Vec<ArrayId>> {
-        let bounded = self.bounded.as_ref()?;
-        Some(bounded.history.followed().chain(self.own_arrays()).collect())
+        let of_states = |bounded: &Bounded| bounded.history.followed().chain(self.own_arrays()).collect();
+        Some(self.bounded.as_deref().map_or_else(Vec::new, of_states))
     }
 
     fn longest(&self) -> usize {
@@ -17,9 +20,7 @@ impl bh_recorder::Tape for Tape {
     }
 
     fn expect(&mut self, ending: Ending) {
-        if let Some(bounded) = &mut self.bounded {
-            bounded.ending = ending;
-        }
+        self.ending = ending;
     }
 
     fn release(&mut self) -> Vec<ArrayId> {
@@ -29,10 +30,17 @@ impl bh_recorder::Tape for Tape {
     /// Takes a batch before it runs, and puts the copies of overwritten values into it. The bases of the copies are appended
     /// without identities. Returns the bases that have to be kept, by their places.
     fn take(&mut self, batch: &mut Batch) -> Vec<u32> {
+        let ending = std::mem::take(&mut self.ending);
+        if !self.follows_copies {
+            let is_stopped = |base: &Base| self.stopped.contains(&base.id);
+            let is_unchanged = |base: &Base| self.arguments.get(&base.id) == Some(&false);
+            self.has_left_out |=
+                skip(batch, &Known { ends: &ending.bases, is_stopped: &is_stopped, is_unchanged: &is_unchanged });
+        }
         let original = Arc::new(batch.clone());
         let copies = match self.bounded.take() {
             Some(mut bounded) => {
-                let copies = self.take_bounded(&mut bounded, &original, batch);
+                let copies = self.take_bounded(&mut bounded, &ending, (&original, batch));
                 self.bounded = Some(bounded);
                 copies
             }
@@ -40,8 +48,8 @@ impl bh_recorder::Tape for Tape {
         };
         insert(batch, copies);
         let asked = self.bounded.as_ref().map_or_else(Vec::new, |bounded| bounded.history.asks().0);
-        let place = |id: &u64| original.bases.iter().position(|base| base.id == *id).map(|at| at as u32);
-        self.fresh.iter().chain(&asked).filter_map(place).collect()
+        let places: HashMap<u64, u32> = original.bases.iter().map(|base| base.id).zip(0..).collect();
+        self.fresh.iter().chain(&asked).filter_map(|id| places.get(id).copied()).collect()
     }
 
     /// Takes the arrays of the batch shown last: of the bases to keep, and of the copies, in their order.

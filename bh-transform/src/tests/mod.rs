@@ -3,6 +3,7 @@
 
 mod batch;
 mod chains;
+mod copies;
 mod members;
 mod oracle;
 mod page;
