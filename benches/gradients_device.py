@@ -3,13 +3,17 @@
 of memory, and their times.
 
     PYTHONPATH=PACKAGE benches/gradients_device.py [--stack cuda] [--size 2048] [--steps 200] [--out FILE]
+    PYTHONPATH=PACKAGE benches/gradients_device.py [--stack cuda] [--size 2048] --steps 10000 --memory "2 GiB"
 
 PACKAGE has the Python package `bh`. Each stack runs in a process of its own. The least time of some runs counts, of the value alone and
-with its gradient. The script fails if gradients differ or a bound changes a bit on a stack.
+with its gradient. The script fails if gradients differ or a bound changes a bit on a stack. With `--memory`, only the gradient of the
+stencil under this bound runs, once: the script prints how often a step runs, also by binomial checkpoints with the same number of
+states, which are the optimum, and the peaks. It fails if the planned peak exceeds the bound.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -76,14 +80,68 @@ def work(size, steps, folder):
         print(json.dumps(line), flush=True)
 
 
+def fewest(steps, states):
+    """The fewest runs of steps on the way back, by Griewank and Walther's formula, with room for some states, the first included."""
+    repetitions = 0
+    while math.comb(states + repetitions, states) < steps:
+        repetitions += 1
+    return repetitions * steps - math.comb(states + repetitions, states + 1)
+
+
+def under_bound(size, steps, memory):
+    """Takes the gradient of the stencil under a bound, and prints the runs of its steps."""
+    program, arrays = reaction(size, steps)
+    fresh = lambda: [np.array(array) for array in arrays]
+    gradient = np.grad(program, (0, 1), memory=memory)
+    plan = gradient.plan(*fresh())
+    seconds, found = least(lambda: gradient(*fresh()), 1)
+    line = {"program": "reaction", "steps": plan.steps, "states": plan.states, "runs of a step": plan.runs / plan.steps}
+    line |= {"of the optimum": plan.runs / fewest(plan.steps, plan.states), "seconds": seconds, "planned peak": plan.peak}
+    line |= {"least bound": plan.least, "finite": all(bool(numpy.isfinite(part).all()) for part in found)}
+    print(json.dumps(line), flush=True)
+    return line
+
+
+def one_gradient(args):
+    """Runs a gradient under a bound on the stack in a process of its own, and prints the peaks that its components count."""
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "counts.txt"
+        command = [sys.executable, __file__, "--size", str(args.size), "--steps", str(args.steps), "--memory", args.memory, "--work", "one"]
+        env = {**os.environ, "BH_STACK": args.stack, "BH_STATS": str(counts)}
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=env, check=True)
+        line = json.loads(done.stdout.splitlines()[-1])
+        line["peaks"] = dict(row.split(None, 1) for row in counts.read_text().splitlines() if "peak_bytes" in row)
+    text = json.dumps({"stack": args.stack, **line}, indent=1)
+    print(text)
+    if args.out:
+        args.out.write_text(text)
+    bound = bytes_of(args.memory)
+    if not line["finite"] or line["planned peak"] > bound:
+        raise SystemExit(f"the peak is {line['planned peak']} bytes, the bound {bound}; finite: {line['finite']}")
+
+
+def bytes_of(memory):
+    """The bytes of a bound."""
+    from bh import _native
+
+    return _native.memory_bound(memory, "memory")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stack", default="cuda")
     parser.add_argument("--size", type=int, default=2048)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--memory", help="a bound as memory= takes it")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.work and args.memory:
+        under_bound(args.size, args.steps, args.memory)
+        return
+    if args.memory:
+        one_gradient(args)
+        return
     if args.work:
         work(args.size, args.steps, args.work)
         return

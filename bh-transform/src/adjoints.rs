@@ -1,8 +1,9 @@
 //! The adjoints of bases: what flows into them is added up where it is read.
 //!
-//! A stencil reads shifted slices of an array, so that its adjoint adds values to shifted boxes of one grid. Adding box after box
-//! would go over the grid for each. Instead, the part that all boxes have in common is written once, with all of their values, and
-//! the thin rest of each box after it. Each element is added to in the order of the flows.
+//! A stencil reads shifted slices of an array, so that its adjoint adds values to shifted boxes of one grid. If all boxes get the
+//! same values, as those of a sum of neighbours do, they are added one after the other, by kernels that run as one sliding window.
+//! Otherwise adding box after box would go over the grid for each. Instead, the part that all boxes have in common is written
+//! once, with all of their values, and the thin rest of each box after it. Each element is added to in the order of the flows.
 
 use crate::emit::{Emit, Place, Value, contiguous, number, view};
 use crate::reverse::Sweep;
@@ -204,7 +205,11 @@ impl<'a, E: Emit> Sweep<'a, E> {
         let common = common(boxes.iter().flatten().map(|one| &one.part));
         let smallest = boxes.iter().flatten().map(|one| count(&one.part)).min().unwrap_or(0);
         let pays = |common: &Part| self.least == 0 || count(common) >= smallest / COMMON;
-        let several = boxes.iter().flatten().count() > 1;
+        let first = boxes.iter().flatten().next();
+        let is_other = |one: &Boxed<E::Base>| {
+            first.is_some_and(|first| !E::same(&first.from.base, &one.from.base) || first.from.view != one.from.view)
+        };
+        let several = boxes.iter().flatten().any(is_other);
         let Some(common) = common.filter(|common| several && pays(common)) else { return Ok((own, flows)) };
         let others = flows.into_iter().zip(&boxes).filter(|(_, one)| one.is_none()).map(|(flow, _)| flow).collect();
         let boxes: Vec<Boxed<E::Base>> = boxes.into_iter().flatten().collect();
