@@ -24,6 +24,8 @@ pub(crate) struct Arrays {
     clock: u64,
     pub(crate) counters: &'static Counters,
     evictions: Counter,
+    /// Bytes of zeros that the device's memory was filled with.
+    cleared: Counter,
     /// Memory that the program uses, too.
     pub(crate) held: Arc<Held>,
 }
@@ -56,8 +58,9 @@ enum Claim {
 impl Arrays {
     pub(crate) fn new(registry: Registry, pool: Arc<Pool>, held: Arc<Held>, host: &Host) -> Arrays {
         let (space, evictions) = (registry.new_space(), host.counter("evictions"));
+        let cleared = host.counter("cleared_bytes");
         let (known, parted, counters) = (HashMap::new(), HashMap::new(), Counters::new(host));
-        Arrays { registry, pool, space, known, parted, clock: 0, counters, evictions, held }
+        Arrays { registry, pool, space, known, parted, clock: 0, counters, evictions, cleared, held }
     }
 
     /// Where arrays of the device are known.
@@ -153,6 +156,17 @@ impl Arrays {
             return Ok(Lent { memory, claim: Claim::Nothing });
         }
         Ok(Lent { memory: self.fresh(base)?, claim: Claim::Attach })
+    }
+
+    /// Gives a base that nobody has values of memory with any content, as a batch writes each element before it is read.
+    pub(crate) fn begin(&mut self, base: &Base) -> Result<()> {
+        if self.held.memory(base.id).is_some() || !is_nowhere(self.registry.residency(base)) {
+            return Ok(());
+        }
+        let memory = self.fresh(base)?;
+        self.attach(base, memory.clone(), false)?;
+        self.used(base, &memory);
+        Ok(())
     }
 
     /// Memory with some regions of a base that is in host memory, for one block that reads nothing else of it. None if it is on
@@ -267,6 +281,7 @@ impl Arrays {
         if is_nowhere(self.registry.residency(base)) {
             // What nobody wrote reads as zeros.
             memory.clear(bytes)?;
+            self.cleared.add(bytes as u64);
         } else {
             let loan = self.registry.acquire(base, access::READ)?;
             // SAFETY: the loan holds the whole base until it is released.

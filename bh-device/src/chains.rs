@@ -3,6 +3,7 @@
 
 use crate::compiler::Entry;
 use crate::device::Class;
+use crate::filled::filled;
 use crate::memory::Pool;
 use crate::methods::Methods;
 use crate::plan::BlockPlan;
@@ -33,6 +34,8 @@ struct Chain {
 /// The plans of a batch.
 pub(crate) struct BatchPlan {
     blocks: Vec<Option<BlockPlan>>,
+    /// For each base, does the batch fill it part by part?
+    pub(crate) filled: Arc<[bool]>,
     /// How often it was called.
     calls: u32,
     /// The chains, once it is time for them.
@@ -42,7 +45,8 @@ pub(crate) struct BatchPlan {
 impl BatchPlan {
     /// Nothing is planned yet.
     pub(crate) fn new(batch: &BatchRef<'_>) -> BatchPlan {
-        BatchPlan { blocks: batch.blocks.iter().map(|_| None).collect(), calls: 0, chains: None }
+        let blocks = batch.blocks.iter().map(|_| None).collect();
+        BatchPlan { blocks, filled: filled(batch).into(), calls: 0, chains: None }
     }
 
     /// Plans the chains if it is time for them, in the call that begins. Returns what is to be built beside the program.

@@ -70,8 +70,14 @@ impl Launcher {
     }
 
     /// Puts a block into the queue. Its outputs belong to the device afterwards. Nothing is changed before all that the
-    /// block needs is there. Returns the instructions that failed while the others went on.
-    pub(crate) fn block(&mut self, batch: &BatchRef<'_>, plan: &mut BlockPlan) -> Result<Vec<Failure>> {
+    /// block needs is there. Returns the instructions that failed while the others went on. `filled`: the bases that the batch fills part
+    /// by part.
+    pub(crate) fn block(
+        &mut self,
+        batch: &BatchRef<'_>,
+        plan: &mut BlockPlan,
+        filled: &[bool],
+    ) -> Result<Vec<Failure>> {
         self.arrays.tick();
         self.begun = false;
         let scratch = plan.launches().scratch.clone();
@@ -80,7 +86,7 @@ impl Launcher {
             notes = notes.max(note_bytes(&launch.code));
             launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }
-        let bases = self.bases(batch, plan)?;
+        let bases = self.bases(batch, plan, filled)?;
         let fresh = plan.renames.iter().map(|rename| self.arrays.fresh(&batch.bases[rename.base as usize]));
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
         let (temporaries, scratch) = (self.take_all(&plan.temporaries)?, self.take_all(&scratch)?);
@@ -142,12 +148,15 @@ impl Launcher {
     }
 
     /// The memory of the bases that a block uses. What it only overwrites comes last, as its content is given up.
-    fn bases(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<Vec<Lent>> {
+    fn bases(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, filled: &[bool]) -> Result<Vec<Lent>> {
         let mut lent: Vec<Option<Lent>> = plan.uses.iter().map(|_| None).collect();
         for overwritten in [false, true] {
             for ((used, part), lent) in plan.uses.iter().zip(&plan.parts).zip(&mut lent) {
                 if used.discards() == overwritten {
                     let base = &batch.bases[used.base as usize];
+                    if filled[used.base as usize] && !overwritten {
+                        self.arrays.begin(base)?;
+                    }
                     let some = if part.is_empty() { None } else { self.arrays.lend_part(base, part)? };
                     *lent = Some(some.map_or_else(|| self.arrays.lend(base, used.access), Ok)?);
                 }

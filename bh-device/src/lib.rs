@@ -12,6 +12,7 @@ pub mod device;
 pub mod driver;
 mod engine;
 mod explain;
+mod filled;
 mod foretell;
 mod gpu;
 mod held;

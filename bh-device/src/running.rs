@@ -216,8 +216,14 @@ impl Open {
         let words = partition(batch);
         let known = plans.get(&Key::new(batch.signed(structure), &words));
         let mut foretold = Foretold::new(&launcher.arrays);
-        let nothing = BatchPlan::new(batch);
-        let known = known.as_deref().unwrap_or(&nothing);
+        let nothing;
+        let known = match known.as_deref() {
+            Some(known) => known,
+            None => {
+                nothing = BatchPlan::new(batch);
+                &nothing
+            }
+        };
         for run in known.runs(blocks) {
             if own[run[0] as usize] {
                 match known.known(run) {
@@ -325,7 +331,7 @@ impl Open {
                 turn.on_child()?;
                 continue;
             }
-            let chained = plans.chained(run);
+            let (chained, filled) = (plans.chained(run), plans.filled.clone());
             let plan = plans.of(batch, run, pool, methods);
             // A block waits for its own kernels alone. Blocks of a chain that could not run are planned here.
             let built = match plan.in_pieces.is_none() && !plan.launches().ready() {
@@ -333,7 +339,7 @@ impl Open {
                 false => Ok(()),
             };
             turn.launcher.watched = (plan.is_special() && tuner.measures(plan.name, plan.way)).then(Vec::new);
-            let outcome = turn.run(plan, &built, chained);
+            let outcome = turn.run((plan, &filled), &built, chained);
             if chained.is_some() && outcome.is_err() && !turn.launcher.has_begun() {
                 plans.give_up(run);
                 run.chunks(1).rev().for_each(|alone| left.push_front(alone));
@@ -398,13 +404,18 @@ struct Turn<'a, 'b> {
 impl Turn<'_, '_> {
     /// Runs the block: on the device, in pieces, or on the next engine. Returns the instructions that failed; none if the
     /// next engine has run and retired it.
-    /// `chained`: how many kernels it does as one.
-    fn run(&mut self, plan: &mut BlockPlan, built: &Result<()>, chained: Option<u32>) -> Result<Option<Vec<Failure>>> {
+    /// `chained`: how many kernels it does as one; `filled`: the bases that the batch fills part by part.
+    fn run(
+        &mut self,
+        (plan, filled): (&mut BlockPlan, &[bool]),
+        built: &Result<()>,
+        chained: Option<u32>,
+    ) -> Result<Option<Vec<Failure>>> {
         self.launcher.timing.enter(self.batch, self.block);
         let outcome = match (built, plan.launches().ready()) {
             (Err(error), false) => return Err(error.clone()),
             _ if plan.in_pieces.is_some() => Err(self.launcher.does_not_fit()),
-            _ => self.launcher.block(self.batch, plan),
+            _ => self.launcher.block(self.batch, plan, filled),
         };
         match outcome {
             Ok(failures) => {

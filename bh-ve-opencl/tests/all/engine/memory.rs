@@ -269,3 +269,28 @@ fn large_transfers_go_through_pinned_memory_piece_by_piece() {
     check(&mut stack, &sums(3, 8300));
     assert!(count(&stack, "upload_bytes") >= 3 * 8300 * 8 && count(&stack, "download_bytes") >= 2 * 8300 * 8);
 }
+
+/// Rows of an array that is made part by part, of memory that held other values before: no zeros are needed where all rows are written
+/// before they are read.
+#[test]
+fn arrays_that_are_filled_part_by_part_need_no_zeros() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''") else { return };
+    let (rows, columns) = (24, 1000);
+    for (parts, zeros) in [(vec![(0, 10), (10, 14)], 0), (vec![(0, 10), (11, 13)], 1), (vec![(0, 12), (10, 14)], 1)] {
+        check(&mut stack, &sums(4, rows * columns));
+        let before = count(&stack, "cleared_bytes");
+        let mut build = Build::default();
+        let whole = [rows, columns];
+        let source = build.base(DType::F64, rows * columns, true);
+        let [made, after] = [0, 1].map(|_| build.base(DType::F64, rows * columns, false));
+        for (first, count) in parts {
+            let views = [made, source].map(|base| build.view(base, first * columns, &[count, columns], &[columns, 1]));
+            build.push(Opcode::Sqrt, &views);
+        }
+        let views = [after, made].map(|base| build.view(base, 0, &whole, &[columns, 1]));
+        build.push(Opcode::Absolute, &views);
+        check(&mut stack, &build.program.unwrap());
+        assert_eq!(count(&stack, "cleared_bytes") - before, zeros * (rows * columns * 8) as u64);
+    }
+}
