@@ -90,3 +90,40 @@ def test_transforms_of_real_numbers_on_the_device_give_what_numpy_gives():
 def test_methods_are_the_next_engines_if_the_device_is_not_to_run_them():
     found = methods(20, BH_STACK="opencl", BH_OPENCL_METHODS="false", BH_OPENCL_SMALL_BYTES="0", BH_OPENCL_SMALL_OPERATIONS="0")
     assert "20 calls, 0 differ" in found and "blocks unsupported" in found, found
+
+
+READS = """
+import json
+import numpy as np
+import bh
+from bh import _native
+
+rng = np.random.default_rng(3)
+square = rng.random((300, 300)) + 300 * np.eye(300)
+keys, square, side = (bh.asarray(array) for array in (rng.integers(0, 40, 5000), square @ square.T, rng.random(300)))
+calls = {
+    "bincount": lambda: bh.bincount(keys),
+    "solve": lambda: bh.linalg.solve(square, side),
+    "cholesky": lambda: bh.linalg.cholesky(square),
+    "inv": lambda: bh.linalg.inv(square),
+}
+count = lambda: dict(_native.Stack().counters())["opencl.batches"]
+found = {}
+for name, call in calls.items():
+    bh.flush()
+    before = count()
+    result = call()
+    found[name] = count() - before
+print(json.dumps(found))
+"""
+
+
+def test_functions_that_have_to_know_a_value_read_once(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(READS)
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "BH_STACK": "opencl", **{f"BH_OPENCL_{key}": value for key, value in SETTINGS.items()}}
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=env)
+    if "opencl.batches" in done.stderr:
+        pytest.skip("there is no OpenCL")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"bincount": 1, "solve": 1, "cholesky": 1, "inv": 1}

@@ -213,9 +213,13 @@ def bincount(x, /, weights=None, minlength=0):
     if weights is not None and is_complex(native(weights)._code):
         raise TypeError(f"Cannot cast array data from {native(weights).dtype!r} to dtype('float64') according to the rule 'safe'")
     x = astype(x, np.int64)
-    if x.size and _native.item_of(x.min()) < 0:
-        raise ValueError("'list' argument must have no negative elements")
-    size = max(_native.item_of(x.max()) + 1 if x.size else 0, minlength)
+    size = minlength
+    if x.size:
+        # One read computes both.
+        least, most = x.min(), x.max()
+        if _native.item_of(least) < 0:
+            raise ValueError("'list' argument must have no negative elements")
+        size = max(_native.item_of(most) + 1, minlength)
     if weights is None or not x.size:
         values, result = _native.full(x.shape, INT64, 1), _native.full((size,), INT64, 0)
     else:

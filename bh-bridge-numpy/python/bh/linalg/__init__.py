@@ -27,7 +27,7 @@ LinAlgError = np.linalg.LinAlgError
 _o = np.linalg
 
 
-@by_lapack(_o.solve, has_little=True)
+@by_lapack(_o.solve, has_little=True, finds_nan=True)
 def solve(a, b):
     """The solution x of a·x = b."""
     a, b = matrices(a, square=True), native(b)
@@ -55,8 +55,7 @@ def solve(a, b):
     rows = _largest(size, -1, True)
     sides = concatenate([right, astype(rows * native(_probe(a.shape[-1])), kind)], -1)
     solutions = new(a, sides.shape)
-    method("solve", [solutions], [a, sides], (2, 2, 2))
-    _check_regular(size / rows, _u["absolute"](solutions[..., -1]))
+    method("solve", [solutions], [a, sides], (2, 2, 2), lambda: _is_regular(size / rows, _u["absolute"](solutions[..., -1])))
     result = solutions[..., :-1]
     return astype(result[..., 0] if vector else result, kind, True)
 
@@ -70,16 +69,15 @@ def _largest(array, axis, keep=False):
     return _u["maximum"].reduce(array, axis, keepdims=keep)
 
 
-def _check_regular(scaled, x):
-    """Raises Fallback if the absolute values x of a solution are as large as rounding errors make them, given those of a matrix whose
-    largest ones are 1 in each row: NumPy's LAPACK may find the matrix singular. Neither scaled rows nor scaled columns count."""
+def _is_regular(scaled, x):
+    """Are the absolute values x of a solution smaller than rounding errors make them, given those of a matrix whose largest ones are 1 in each
+    row? If not, NumPy's LAPACK may find the matrix singular. Neither scaled rows nor scaled columns count."""
     grown = _largest(_largest(scaled, -2) * x, -1)
     limit = 0.1 / (np.finfo(scaled.dtype).eps * scaled.shape[-1])
-    if not bool(_u["logical_and"].reduce(grown <= limit, None)):
-        raise Fallback("a matrix that is singular but for rounding")
+    return _u["logical_and"].reduce(grown <= limit, None)
 
 
-@by_lapack(_o.inv, has_little=True)
+@by_lapack(_o.inv, has_little=True, finds_nan=True)
 def inv(a):
     """The inverse of square matrices."""
     a = matrices(a, square=True)
@@ -89,7 +87,7 @@ def inv(a):
     return solve(a, _native.broadcast_to(unit, a.shape))
 
 
-@by_lapack(_o.cholesky, has_little=True)
+@by_lapack(_o.cholesky, has_little=True, finds_nan=True)
 def cholesky(a, /, *, upper=False):
     """The lower triangular L whose product with its conjugate transpose is `a` (or the upper one)."""
     a = matrices(a, square=True)

@@ -1,5 +1,6 @@
 """Factorisations of matrices by methods of the stack: QR, singular values, eigenvalues, and least squares from them."""
 
+from functools import reduce
 from math import prod
 
 import numpy as np
@@ -61,16 +62,20 @@ def _check_finite(matrices):
 _LITTLE = 256
 
 
-def method(name, outs, inputs, ranks):
+def method(name, outs, inputs, ranks, sound=None):
     """Calls an extension method for each matrix of stacks of them, which have the same extents in front; `ranks`: the dimensions
     that belong to one matrix, for the outputs, then for the inputs. Waits for the results, as it may fail, except in traced
-    functions: reading their results raises the error."""
+    functions: reading their results raises the error. Raises Fallback for results that are NaN, and where `sound`, a function of the
+    results, gives an array that is false: a single read answers that and shows whether the method failed."""
+    is_sound = True
     try:
         if max(inputs[0].shape[-2:]) < _LITTLE:
             _native.extension(name, outs, inputs)
         else:
             _each(name, outs, inputs, ranks)
-        if not here.tracing:
+        if not here.records:
+            is_sound = bool(_is_sound(outs, sound))
+        elif not here.tracing:
             _native.Stack(outs[0]._stack).flush()
     except (_native.Error, ValueError) as error:
         text = str(error)
@@ -81,6 +86,15 @@ def method(name, outs, inputs, ranks):
                 _check_finite(inputs)
                 raise LinAlgError(message) from None
         raise
+    if not is_sound:
+        raise Fallback("a result that is not a number, or a matrix that is singular but for rounding")
+
+
+def _is_sound(outs, sound):
+    """Has no result an element that is NaN, and is what `sound` gives true?"""
+    numbers = [out for out in outs if is_inexact(out._code)]
+    found = [_u["logical_not"](_u["logical_or"].reduce(_u["isnan"](out), None)) for out in numbers]
+    return reduce(_u["logical_and"], [*found, *([sound()] if sound else [])])
 
 
 def _each(name, outs, inputs, ranks):
@@ -106,7 +120,7 @@ def _unit(like, rows, columns):
     return result
 
 
-@by_lapack(_o.qr, has_little=True)
+@by_lapack(_o.qr, has_little=True, finds_nan=True)
 def qr(a, mode="reduced"):
     """Q with orthonormal columns and R with zeros below its diagonal, whose product is `a`."""
     a = matrices(a)
@@ -140,7 +154,7 @@ def _make_diagonal_real(q, r):
     diagonal[...] = where(is_negative, -size, size)
 
 
-@by_lapack(_o.svd, has_little=True)
+@by_lapack(_o.svd, has_little=True, finds_nan=True)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, the singular values s in falling order, and Vᴴ, where U·diag(s)·Vᴴ is `a`; or the values alone."""
     return _svd(a, full_matrices, compute_uv)
@@ -164,7 +178,7 @@ def _svd(a, full_matrices=True, compute_uv=True):
     return _o._linalg.SVDResult(u, values, vh)
 
 
-@by_lapack(_o.svdvals, has_little=True)
+@by_lapack(_o.svdvals, has_little=True, finds_nan=True)
 def svdvals(x, /):
     """The singular values in falling order."""
     return _svd(x, compute_uv=False)
@@ -178,7 +192,7 @@ def _hermitian(a, UPLO):
     return adjoint(a) if UPLO == "U" else a
 
 
-@by_lapack(_o.eigh, has_little=True)
+@by_lapack(_o.eigh, has_little=True, finds_nan=True)
 def eigh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order, and the eigenvectors in columns."""
     a = _hermitian(a, UPLO)
@@ -188,7 +202,7 @@ def eigh(a, UPLO="L"):
     return _o._linalg.EighResult(values, vectors)
 
 
-@by_lapack(_o.eigvalsh, has_little=True)
+@by_lapack(_o.eigvalsh, has_little=True, finds_nan=True)
 def eigvalsh(a, UPLO="L"):
     """The eigenvalues of Hermitian matrices in rising order."""
     a = _hermitian(a, UPLO)
