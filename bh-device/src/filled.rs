@@ -62,7 +62,7 @@ fn is_filled(batch: &BatchRef<'_>, len: i64, accesses: &[Access]) -> bool {
         return false;
     }
     let apart = |one: u32, other: u32| overlap(&batch.view(one), &batch.view(other)) == Overlap::Disjoint;
-    // The parts are all of the base if they are apart, so that what is apart from later parts has been written.
+    // Parts that are apart make up the whole base: a view that is apart from all later parts has been written.
     accesses.iter().enumerate().all(|(at, access)| {
         let mut later = parts().filter(|&(part, _)| part > at);
         match *access {
