@@ -31,7 +31,7 @@ pub(super) struct Oracle {
     pub(super) tangents: HashMap<u64, Numbers>,
 }
 
-/// Where tangents cannot be told: a value is not finite, or the operation jumps or bends.
+/// Where tangents cannot be told: a value is not finite or so large that its rounding exceeds a step, or the operation jumps or bends.
 #[derive(Debug)]
 pub(super) struct Rough;
 
@@ -87,7 +87,9 @@ impl Oracle {
             let (coarse, fine) = (slope(1e-4), slope(3e-5));
             let size = fine.iter().fold(scale, |most, t| most.max(t.abs()));
             let is_sure = |(a, b): (&f64, &f64)| a.is_finite() && b.is_finite() && (a - b).abs() <= 1e-6 * size;
-            if scale > 1e200 || size > 1e12 || !coarse.iter().zip(&fine).all(is_sure) {
+            let largest = self.moved(batch, at, out, 0.0).iter().fold(0.0f64, |most, x| most.max(x.abs()));
+            let is_rounded = scale > 1e-300 && largest > 1e6 * (size / scale).min(1e6);
+            if is_rounded || scale > 1e200 || size > 1e12 || !coarse.iter().zip(&fine).all(is_sure) {
                 return Err(Rough);
             }
             tangent = fine;
