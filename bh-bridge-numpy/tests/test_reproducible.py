@@ -62,6 +62,27 @@ def test_settings_give_the_same_bits(hashes, wanted, setting):
     assert [mine for mine, other in zip(found, wanted, strict=True) if mine != other] == []
 
 
+@pytest.mark.parametrize("setting", ["compiled", "in blocks", "the plainest instruction set", "a device"])
+def test_functions_give_the_same_bits(setting):
+    program = PROGRAMS.parent / "functions.py"
+    if not program.exists():
+        pytest.skip("the benchmarks are not here")
+
+    def run(variables):
+        environment = {**os.environ, "BH_RECORDER_REPRODUCIBLE": "true", **variables}
+        done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, env=environment, timeout=LIMIT)
+        if done.returncode and "OpenCL" in done.stderr:
+            pytest.skip("there is no OpenCL device")
+        assert done.returncode == 0 and "panicked" not in done.stderr, done.stderr
+        *lines, kernels = done.stdout.splitlines()
+        return lines, int(kernels.split()[-1])
+
+    (wanted, _), (found, kernels) = run({}), run(SETTINGS[setting])
+    assert len(wanted) == 46 and [mine for mine, other in zip(found, wanted, strict=True) if mine != other] == []
+    # Sines, cosines and tangents of both types run on the processor.
+    assert setting != "a device" or kernels >= 40
+
+
 @pytest.mark.parametrize("launcher", THERE)
 def test_launched_ranks_give_the_same_bits(hashes, wanted, launcher):
     variables = {"BH_STACK": "cluster", "BH_LIBRARY_PATH": LIBRARIES, "BH_CLUSTER_SMALL_BYTES": "64"}

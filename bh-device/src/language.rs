@@ -41,7 +41,7 @@ pub struct Language {
 impl Language {
     /// A complete text: the prelude, the functions that `text` calls, and `text`.
     pub(crate) fn complete(&self, text: &str) -> String {
-        let functions = functions(text);
+        let functions = functions(text) + &crate::functions::functions(text);
         let uses_f64 = |text: &str| ["bh_f64", "bh_c128", "double"].iter().any(|name| text.contains(name));
         let f64 = if uses_f64(text) || uses_f64(&functions) { self.f64 } else { "" };
         format!("{}{f64}\n{functions}\n{text}", self.prelude)

@@ -7,6 +7,7 @@ use crate::counters::Counters;
 use crate::device::{Class, choose, numbered};
 use crate::driver::{Event, Options, Platform};
 use crate::foretell::Foretold;
+use crate::functions;
 use crate::gpu::Gpu;
 use crate::launch::{Failure, Launcher};
 use crate::memory::Pool;
@@ -20,7 +21,7 @@ use crate::whereabouts::{Verdict, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::structure::StructureKey;
-use bh_bytecode::{BatchRef, Cache, DType, Key, Kind, Opcode, Operand};
+use bh_bytecode::{BatchRef, Cache, DType, Instr, Key, Kind, Opcode, Operand};
 use bh_core::abi::status;
 use bh_core::component::enter_block;
 use bh_core::{Child, Error, Host, Report, Result, Ticket, launcher};
@@ -165,7 +166,7 @@ impl Open {
         let function = instr.opcode.kind() == Kind::Elementwise
             && !matches!(instr.opcode.info().signature, Signature::Cast | Signature::Select)
             && instr.operands().iter().any(|&operand| batch.dtype(operand).is_some_and(DType::is_complex));
-        if !instr.operands().iter().all(exact) || (function && !facts.f64) || instr.has_one_form() {
+        if !instr.operands().iter().all(exact) || (function && !facts.f64) || !self.has_form(batch, instr) {
             return false;
         }
         if instr.opcode.is_extension() {
@@ -173,6 +174,15 @@ impl Open {
         }
         let scatters = instr.opcode.kind() == Kind::Index && instr.opcode != Opcode::Gather;
         !scatters || scatter(batch, index, &self.pool.target, crate::code::Variant::Parameterised).is_some()
+    }
+
+    /// Can the device compute the form of its function that an instruction asks for? The one form needs double precision.
+    fn has_form(&self, batch: &BatchRef<'_>, instr: &Instr) -> bool {
+        let input = || instr.inputs().last().and_then(|&operand| batch.dtype(operand));
+        !instr.has_one_form()
+            || instr.opcode.kind() == Kind::Elementwise
+                && self.pool.gpu.facts.f64
+                && input().is_some_and(|dtype| functions::has(instr.opcode, dtype))
     }
 
     /// Why the device does not run a block; `falls`: there is a next engine.

@@ -259,7 +259,7 @@ impl Pair<'_, '_> {
     /// An elementwise operation on views of the box without the axes of a mask.
     fn compute(&mut self, instr: &Instr, out: u32, mask: u16, second: bool) -> Option<()> {
         let plain = instr.opcode.kind() == Kind::Elementwise && instr.outputs().len() == 1;
-        if !plain || !has_expression(instr.opcode) || instr.inputs().is_empty() {
+        if !plain || !has_expression(instr.opcode) || instr.has_one_form() || instr.inputs().is_empty() {
             return None;
         }
         let args: Vec<Value> =

@@ -1,7 +1,8 @@
 //! The statements of one iteration of a stage's loop nest.
 
 use super::{KernelMemory, Target, Variant, Writer, loaded};
-use bh_bytecode::c::{expression, type_name};
+use crate::functions::expression;
+use bh_bytecode::c::type_name;
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, BufferRef, Parameters, Stage, Step};
 

@@ -5,3 +5,4 @@
 pub mod math;
 pub mod prims;
 pub mod simd;
+pub mod text;

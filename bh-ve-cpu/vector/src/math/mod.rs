@@ -30,6 +30,7 @@ mod trigonometric;
 pub use complex::COMPLEX;
 pub use modulus::{modulus_of_all, square_of_modulus};
 pub use rooted::lookup_rooted;
+pub(crate) use single::evaluate_single;
 
 use crate::simd::{Isa, Vector};
 use bh_bytecode::{DType, Opcode};

@@ -68,6 +68,15 @@ fn log<V: Single>(x: V) -> V {
     V::select(positive, result, limit)
 }
 
+/// What the primitive in `f32` lanes does to one vector, where there is one.
+pub(crate) fn evaluate_single<V: Single>(opcode: Opcode, x: V) -> Option<V> {
+    match opcode {
+        Opcode::Exp => Some(exp(x)),
+        Opcode::Log => Some(log(x)),
+        _ => None,
+    }
+}
+
 /// # Safety
 /// See [`PrimFn`]; the level must be available.
 #[inline(always)]
