@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::price::price;
 use crate::relation::RelationCache;
 use bh_bytecode::BatchRef;
-use bh_kernel::{Home, Survey, TileOptions, WindowOptions};
+use bh_kernel::{Survey, TileOptions, WindowOptions};
 use std::fmt::Write;
 
 /// The part of the largest array whose rows are taken to fit a cache.
@@ -245,14 +245,14 @@ fn explain_windows(batch: &BatchRef<'_>) -> String {
         );
     }
     for window in &windows.found {
-        let rolling = window.arrays.iter().filter(|array| matches!(array.home, Home::Rolling { .. })).count();
-        let (first, count) = (number(window.blocks.start), window.blocks.clone().filter(computes).count());
+        let first = number(window.blocks.start);
         let _ = writeln!(
             text,
-            "kernels {first} to {} run in lock-step where arrays are large: {} loop nests, {rolling} arrays without \
+            "kernels {first} to {} run in lock-step where arrays are large: {} loop nests, {} arrays without \
              memory, {} bytes moved instead of {}",
-            first + count - 1,
+            first + window.kernels as usize - 1,
             window.nests.len(),
+            window.transient.len(),
             window.bytes,
             window.plain_bytes
         );

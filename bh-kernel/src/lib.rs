@@ -23,6 +23,7 @@ pub mod table;
 mod tests;
 mod text;
 mod tiles;
+mod tiling;
 mod uses;
 mod window;
 
@@ -36,12 +37,7 @@ pub use nest::{Axis, fold_axes};
 pub use stride::Stride;
 pub use survey::Survey;
 pub use text::describe;
-pub use tiles::{
-    ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, Reach, TileNest, TileOptions, TileRows, TileSlot, Tiling,
-    Tilings, column_tilings, tilings,
-};
+pub use tiles::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, TileOptions, Tilings, column_tilings, tilings};
+pub use tiling::{LateNest, Reach, Steps, TileNest, TileRename, TileRows, TileSlot, Tiling, Turn};
 pub use uses::{BaseUse, Uses};
-pub use window::{
-    Apart, Home, LateNest, NO_ARRAY, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, SlidingWindows, Steps,
-    Turn, WindowOptions, windows,
-};
+pub use window::{Apart, SlidingWindows, WindowOptions, windows};

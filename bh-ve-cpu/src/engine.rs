@@ -12,7 +12,7 @@ use crate::affinity::{Affinity, bind};
 use crate::domains::domains;
 use crate::exec::Workers;
 use crate::native::{self, Tier1};
-use crate::plan::{BatchPlans, BlockPlan, PlanCache, TilePlan, WindowPlan, plan_windows};
+use crate::plan::{BatchPlans, BlockPlan, PlanCache, TilePlan, plan_chains};
 use crate::settings::{Jit, PlanningMode, Settings, TimeTiles};
 use bh_bytecode::planning::{self, Level, Work};
 use bh_bytecode::{Batch, BatchRef, Opcode};
@@ -201,56 +201,48 @@ unsafe impl Component for Engine {
         if known { self.plan_hits } else { self.plan_misses }.add(count_if_run);
         let all = 0..batch.blocks.len() as u32;
         let whole = blocks.is_empty() || blocks.iter().copied().eq(all.clone());
-        let BatchPlans { blocks: plans, windows, runs } = plans;
-        let (mut rest, mut tilings): (&[WindowPlan], &[TilePlan]) = (&[], &[]);
+        let BatchPlans { blocks: plans, chains: planned, runs } = plans;
+        let mut chains: &[TilePlan] = &[];
         let mut lowered: &mut [Option<Lowered>] = &mut [];
         if let (Some(bytes), true) = (self.settings.window_bytes, whole && level == Level::Full) {
             let machine = &mut self.machine;
             let settings = &self.settings;
-            windows.take_if(|planned| *runs > 0 && !planned.tiled);
-            let planned = match windows {
+            planned.take_if(|planned| *runs > 0 && !planned.tiled);
+            let planned = match planned {
                 Some(planned) => planned,
                 None => {
                     let tiles = (*runs > 0 || tiles_at_first(settings, batch)).then(|| settings.tiles(bytes));
-                    windows.insert(plan_windows(batch, bytes, tiles, machine.primitives, &mut machine.tier1)?)
+                    planned.insert(plan_chains(batch, bytes, tiles, machine.primitives, &mut machine.tier1)?)
                 }
             };
             *runs = runs.saturating_add(count_if_run as u32);
-            (rest, tilings, lowered) = (&planned.windows, &planned.tilings, &mut planned.lowered);
+            (chains, lowered) = (&planned.chains, &mut planned.lowered);
             self.refused_windows.add(planned.refused * count_if_run);
         }
-        // Blocks before this one have run in a window, or in tiles.
+        // Blocks before this one have run in a chain.
         let mut done = 0;
         let (all, some) = if whole { (all, &[][..]) } else { (0..0, blocks) };
         for block in all.chain(some.iter().copied()) {
             enter_block(block);
-            if let [window, others @ ..] = rest
-                && window.chain.blocks.start == block
+            if let [chain, others @ ..] = chains
+                && chain.chain.blocks.start == block
             {
-                rest = others;
-                let running = self.traced.window(batch, window);
-                if !window.pays(self.machine.workers.threads()) {
+                chains = others;
+                let running = self.traced.chain(batch, chain);
+                if !chain.pays(self.machine.workers.threads()) {
                     self.refused_windows.add(count_if_run);
-                } else if self.machine.window(&registry, batch, window)? {
-                    done = window.chain.blocks.end;
+                } else if self.machine.chain(&registry, batch, chain)? {
+                    done = chain.chain.blocks.end;
                     self.traced.end(running);
-                    self.windows.add(count_if_run);
-                    self.window_kernels
-                        .add(u64::from(window.chain.blocks.end - window.chain.blocks.start) * count_if_run);
-                    self.saved_bytes.add(window.saved() * count_if_run);
-                }
-            }
-            if let [tiling, others @ ..] = tilings
-                && tiling.chain.blocks.start == block
-            {
-                tilings = others;
-                let running = self.traced.tiling(batch, tiling);
-                if self.machine.tiling(&registry, batch, tiling)? {
-                    done = tiling.chain.blocks.end;
-                    self.traced.end(running);
-                    self.tilings.add(count_if_run);
-                    self.tiled_kernels.add(u64::from(tiling.chain.kernels) * count_if_run);
-                    self.saved_bytes.add(tiling.saved() * count_if_run);
+                    let is_window = chain.chain.borders.is_some();
+                    let (chains, kernels) = if is_window {
+                        (self.windows, self.window_kernels)
+                    } else {
+                        (self.tilings, self.tiled_kernels)
+                    };
+                    chains.add(count_if_run);
+                    kernels.add(u64::from(chain.chain.kernels) * count_if_run);
+                    self.saved_bytes.add(chain.saved() * count_if_run);
                 }
             }
             if block >= done {

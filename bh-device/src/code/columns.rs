@@ -41,7 +41,7 @@ fn in_memory(stage: &Stage, slots: &[TileSlot]) -> Stage {
         stage.parameters.buffers[at] = match *slot {
             TileSlot::Base(base) => BufferRef::Base(base),
             TileSlot::Fresh(base) => BufferRef::Fresh(base),
-            TileSlot::Index | TileSlot::Rows(_) => BufferRef::None,
+            TileSlot::Index | TileSlot::Rows(_) | TileSlot::Temporary(_) => BufferRef::None,
         };
         if let TileSlot::Rows(_) = slot {
             stage.parameters.starts[at] = 0;

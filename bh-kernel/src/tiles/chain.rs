@@ -4,7 +4,7 @@ use super::grid::{self, Grid, Position};
 use super::part::{Area, Block, Part, Parts, area};
 use super::split::split;
 use crate::boxes::meet;
-use crate::window::SlidingRename;
+use crate::tiling::TileRename;
 use crate::{BufferRef, SlotMode, Stage};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, Opcode};
@@ -77,7 +77,7 @@ pub(super) struct Chain<'a> {
     slots: usize,
     pub(super) nests: Vec<Nest>,
     pub(super) arrays: Vec<Array>,
-    pub(super) renames: Vec<SlidingRename>,
+    pub(super) renames: Vec<TileRename>,
     /// The array that each base is now.
     pub(super) current: Vec<u32>,
 }
@@ -197,7 +197,7 @@ impl<'a> Chain<'a> {
         }
         for rename in self.batch.renames(record) {
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
-            self.renames.push(SlidingRename { base: rename.base, alias });
+            self.renames.push(TileRename { base: rename.base, alias });
         }
         for (base, array) in fresh {
             let old = std::mem::replace(&mut self.current[base as usize], array);

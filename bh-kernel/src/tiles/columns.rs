@@ -11,8 +11,9 @@ use super::chain::{AXES, Chain};
 use super::draft::{self, Draft, DraftNest, Manner};
 use super::model::Size;
 use super::part::Parts;
-use super::{Model, Reach, TileSlot, Tiling, search};
+use super::{Model, search};
 use crate::Survey;
+use crate::tiling::{Reach, TileSlot, Tiling};
 use bh_bytecode::DType;
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 //! does.
 
 use super::chain::{AXES, Array, Chain, NONE, Nest};
-use super::{Reach, TileSlot};
 use crate::Step;
+use crate::tiling::{Reach, TileSlot};
 use bh_bytecode::{Opcode, base_flags};
 use std::ops::Range;
 
@@ -137,7 +137,7 @@ fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Opt
 /// What a nest does that makes just the elements of the tile of an array that it is so far away from at its first iteration.
 fn tile(chain: &Chain<'_>, array: &Array, place: [i64; 3]) -> [Reach; 3] {
     let offset = chain.offset(array);
-    AXES.map(|axis| Reach { low: 0, high: 0 }.shifted(-place[axis] - offset[axis]))
+    AXES.map(|axis| Reach::default().shifted(-place[axis] - offset[axis]))
 }
 
 /// Is an array that no nest writes read at several places, row by row?

@@ -3,8 +3,8 @@
 use super::chain::{Chain, Nest};
 use super::draft::{Draft, DraftNest, Home, Source};
 use super::model::Size;
-use super::{TileNest, TileRows, TileSlot, Tiling, versions};
-use crate::window::SlidingRename;
+use super::versions;
+use crate::tiling::{Steps, TileNest, TileRename, TileRows, TileSlot, Tiling, Turn};
 use crate::{BufferRef, Parameters, Stage};
 
 impl Draft {
@@ -23,28 +23,35 @@ impl Draft {
                 first: used.first,
                 kept: used.kept,
                 left: used.columns.low,
+                gap: (0, 0),
+                apart: self.rings(),
             });
         }
         let finish = Finish { chain, draft: self, numbers: &numbers, rows: &rows };
-        let nests = self.nests.iter().map(|nest| finish.nest(nest)).collect();
-        let mut renames: Vec<SlidingRename> = Vec::new();
+        let nests: Vec<TileNest> = self.nests.iter().map(|nest| finish.nest(nest)).collect();
+        let transient = |array: &usize| matches!(self.homes[*array], Home::Rows { load: false, store: None });
+        let mut renames: Vec<TileRename> = Vec::new();
         for (array, home) in chain.arrays.iter().zip(&self.homes) {
             let fresh = matches!(home, Home::Fresh | Home::Rows { store: Some(TileSlot::Fresh(_)), .. });
             if fresh {
                 let alias = chain.renames.iter().rev().find(|rename| rename.base == array.base).and_then(|it| it.alias);
-                renames.push(SlidingRename { base: array.base, alias });
+                renames.push(TileRename { base: array.base, alias });
             }
         }
         Tiling {
             blocks: chain.first..chain.end,
             kernels: chain.kernels,
+            turns: (0..nests.len() as u32).map(|nest| Turn { nests: vec![nest], joined: None }).collect(),
             nests,
+            after: Vec::new(),
+            transient: (0..chain.arrays.len()).filter(transient).map(|array| chain.arrays[array].base).collect(),
+            temporaries: Vec::new(),
             renames,
             area: self.area.clone(),
             around: chain.around(),
             tile: size.tile,
+            borders: None,
             strip: size.strip,
-            rings: self.rings(),
             plain_bytes: plain.1,
             bytes: size.bytes,
             in_use: size.in_use,
@@ -86,7 +93,8 @@ impl Finish<'_> {
             }
             Source::Load(_) | Source::Store(_) => vec![[0; 3]; slots.len()],
         };
-        TileNest { block, stage, slots, places, reach: nest.reach, late: nest.late }
+        let steps = Steps::single(stage.parameters.extents[0]);
+        TileNest { block, stage, slots, places, steps, reach: nest.reach, late: nest.late }
     }
 
     fn of_chain(&self, nest: &Nest) -> (Stage, Vec<TileSlot>) {

@@ -31,8 +31,9 @@ mod split;
 mod tests;
 mod versions;
 
-use crate::window::{SlidingRename, SlidingWindows};
-use crate::{Stage, Survey};
+use crate::Survey;
+use crate::tiling::Tiling;
+use crate::window::SlidingWindows;
 use bh_bytecode::steps;
 use chain::Chain;
 pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
@@ -53,119 +54,6 @@ pub struct TileOptions {
     pub threads: i64,
     /// Chains of this many kernels, wherever that is possible; `None`: of as many as the model gains from.
     pub kernels: Option<u32>,
-}
-
-/// What a slot of a nest addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TileSlot {
-    /// Nothing, or the numbers of an index view.
-    Index,
-    /// The buffer of a base.
-    Base(u32),
-    /// The fresh buffer of a base.
-    Fresh(u32),
-    /// The rows of a buffer of the tile.
-    Rows(u32),
-}
-
-/// The first and the last iteration of a nest in a tile are so far from the tile's first and last row, or column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
-    /// From the first one.
-    pub low: i64,
-    /// From the last one.
-    pub high: i64,
-}
-
-impl Reach {
-    /// The iterations, of this many, in a tile; those before the first one and behind the last one too, if they go around.
-    pub fn of(self, tile: &Range<i64>, iterations: i64, around: bool) -> Range<i64> {
-        let (start, end) = (tile.start + self.low, tile.end + self.high);
-        if around {
-            return start..end.max(start);
-        }
-        let start = start.clamp(0, iterations);
-        start..end.clamp(start, iterations)
-    }
-
-    fn hull(self, other: Reach) -> Reach {
-        Reach { low: self.low.min(other.low), high: self.high.max(other.high) }
-    }
-
-    fn shifted(self, by: i64) -> Reach {
-        Reach { low: self.low + by, high: self.high + by }
-    }
-
-    fn extra(self) -> i64 {
-        self.high - self.low
-    }
-}
-
-/// A nest of a chain: its first dimension walks rows, and its second one columns. Threads do all elements of a column together.
-#[derive(Clone, Debug)]
-pub struct TileNest {
-    /// The block that it belongs to.
-    pub block: u32,
-    /// The nest. Slots in rows of the tile are placed as if the array's first element were at address 0.
-    pub stage: Stage,
-    /// What each slot addresses.
-    pub slots: Vec<TileSlot>,
-    /// The row, column and element of an array's grid at the first iteration, if a slot goes by these.
-    pub places: Vec<[i64; 3]>,
-    /// The rows, columns and elements that it does.
-    pub reach: [Reach; 3],
-    /// At time `t` it has done its rows below `t - late`.
-    pub late: i64,
-}
-
-/// Rows that a tile has of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TileRows {
-    /// Bytes of an element.
-    pub size: usize,
-    /// Elements from row to row, and from column to column.
-    pub pitch: i64,
-    /// See there.
-    pub column: i64,
-    /// The first row in use, from the time.
-    pub first: i64,
-    /// Rows that are needed again after a strip.
-    pub kept: i64,
-    /// The first column, from that of the tile.
-    pub left: i64,
-}
-
-/// A chain of kernels that runs tile by tile.
-#[derive(Clone, Debug)]
-pub struct Tiling {
-    /// The blocks of the partition that it carries out.
-    pub blocks: Range<u32>,
-    /// How many of them compute.
-    pub kernels: u32,
-    /// The nests, in order.
-    pub nests: Vec<TileNest>,
-    /// The rows that a tile has.
-    pub rows: Vec<TileRows>,
-    /// Bases that get fresh buffers, and their aliases.
-    pub renames: Vec<SlidingRename>,
-    /// What tiles cover, as rows, columns and elements of these.
-    pub area: [Range<i64>; 3],
-    /// Do rows, and columns, go around: are those before the first one the last ones again?
-    pub around: [bool; 2],
-    /// Rows, columns and elements of a tile.
-    pub tile: [i64; 3],
-    /// Rows that a nest does before the next one has its turn.
-    pub strip: i64,
-    /// Do rows take turns in memory? Otherwise those that are needed after a strip move to its beginning.
-    pub rings: bool,
-    /// Bytes between memory and kernels if they ran one by one, and tile by tile.
-    pub plain_bytes: u64,
-    /// See there.
-    pub bytes: u64,
-    /// Bytes of rows in use.
-    pub in_use: u64,
-    /// What it costs, as a part of what its kernels cost otherwise.
-    pub gain: f64,
 }
 
 /// What tiles make of a batch.

@@ -3,7 +3,8 @@
 use super::chain::Chain;
 use super::draft::{self, Draft, Manner};
 use super::{Model, TileOptions};
-use crate::window::{SlidingWindow, SlidingWindows};
+use crate::tiling::Tiling;
+use crate::window::SlidingWindows;
 
 /// What an addition of a byte costs; all costs are in bytes between a kernel and the nearest large cache.
 const ARITHMETIC: f64 = 0.1;
@@ -146,12 +147,12 @@ impl Model for Running<'_> {
 }
 
 /// Bytes to and from memory of a block of a window.
-fn share(window: &SlidingWindow) -> u64 {
+fn share(window: &Tiling) -> u64 {
     window.bytes / window.blocks.len().max(1) as u64
 }
 
 /// Do most nests of a window run as one with others?
-fn is_joined(window: &SlidingWindow) -> bool {
+fn is_joined(window: &Tiling) -> bool {
     let joined = window.turns.iter().filter(|turn| turn.joined.is_some());
     2 * joined.map(|turn| turn.nests.len()).sum::<usize>() > window.nests.len()
 }

@@ -1,8 +1,9 @@
 //! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
 
 use super::part::Parts;
-use super::{ColumnOptions, Reach, TileNest, TileOptions, TileSlot, Tiling, column_tilings, model, search, tilings};
+use super::{ColumnOptions, TileOptions, column_tilings, model, search, tilings};
 use crate::Survey;
+use crate::tiling::{Reach, TileNest, TileSlot, Tiling};
 use crate::window::SlidingWindows;
 use bh_bytecode::text::parse;
 use bh_bytecode::{Batch, steps};

@@ -1,10 +1,11 @@
 //! Collecting a chain: which nests may run in lock-step, and how far each must lag.
 
 use super::effort::Effort;
-use super::rows::{self, Rows, Steps};
-use super::{Apart, NO_ARRAY, SlidingRename, WindowOptions};
+use super::rows::{self, Rows};
+use super::{Apart, WindowOptions};
 use crate::schedule::Schedule;
 use crate::survey::{Survey, outermost_strides};
+use crate::tiling::{Steps, TileRename};
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, DType, Opcode};
@@ -13,6 +14,9 @@ use std::collections::HashMap;
 /// The most nests of a chain, and the most that are put off.
 const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
+
+/// The array of a slot that addresses no memory.
+pub(super) const NO_ARRAY: u32 = u32::MAX;
 
 /// An array under construction.
 #[derive(Clone)]
@@ -85,7 +89,7 @@ pub(super) struct Chain<'a> {
     pub(super) nests: Vec<Nest>,
     pub(super) after: Vec<(u32, Stage, Vec<u32>)>,
     pub(super) arrays: Vec<Array>,
-    pub(super) renames: Vec<(u32, SlidingRename)>,
+    pub(super) renames: Vec<(u32, TileRename)>,
     pub(super) current: HashMap<BufferKey, u32>,
     /// The block that is taken in.
     at: u32,
@@ -221,7 +225,7 @@ impl<'a> Chain<'a> {
         }
         for rename in renames {
             let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
-            self.renames.push((block, SlidingRename { base: rename.base, alias }));
+            self.renames.push((block, TileRename { base: rename.base, alias }));
         }
         for (base, array) in fresh {
             if let Some(old) = self.current.insert(BufferKey::Base(base), array) {

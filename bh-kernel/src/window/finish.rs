@@ -4,8 +4,9 @@
 use super::chain::{Access, Array, Chain, Nest};
 use super::lockstep;
 use super::rows::{self, Region};
-use super::{Apart, Home, LateNest, SlidingArray, SlidingNest, SlidingRename, SlidingWindow, WindowOptions};
-use crate::{Dim, Stage};
+use super::{Apart, WindowOptions};
+use crate::tiling::{LateNest, Reach, TileNest, TileRename, TileRows, TileSlot, Tiling};
+use crate::{Dim, Stage, Temporary};
 use bh_bytecode::base_flags;
 
 /// The most chunks where nests lag.
@@ -14,7 +15,7 @@ const CHUNKS: i64 = 32;
 const LEAST_GAIN: u64 = 12;
 
 /// Completes a window, or says why there is none. The outer error is a block before which the chain must end.
-pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions) -> Result<Result<SlidingWindow, Apart>, u32> {
+pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions) -> Result<Result<Tiling, Apart>, u32> {
     if chain.nests.len() < 2 {
         return Ok(Err(chain.reason.unwrap_or(Apart::Unrelated)));
     }
@@ -28,7 +29,7 @@ pub(super) fn finish(chain: Chain<'_>, options: &WindowOptions) -> Result<Result
     Ok(complete(chain, &rolling, options).ok_or(Apart::Gain))
 }
 
-fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> Option<SlidingWindow> {
+fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> Option<Tiling> {
     let (plain_bytes, bytes) = traffic(&chain, rolling);
     let counts = |array: &&Array| !array.accesses.is_empty();
     let total: i64 = chain.arrays.iter().filter(counts).map(size).sum();
@@ -40,9 +41,8 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> 
     let start = chain.nests.iter().map(|nest| nest.late).min()?.div_euclid(chain.unit) * chain.unit;
     let end = chain.nests.iter().map(|nest| nest.late + nest.steps.positions).max()?;
     let borders = borders(&chain, start..end, strip);
-    let arrays =
-        chain.arrays.iter().zip(rolling).map(|(array, &rolling)| finish_array(&chain, array, rolling)).collect();
-    let mut renames: Vec<SlidingRename> = Vec::new();
+    let homes = Homes::new(&chain, rolling);
+    let mut renames: Vec<TileRename> = Vec::new();
     for &(_, rename) in &chain.renames {
         renames.retain(|known| known.base != rename.base);
         let own = |array: &Array| array.fresh && array.base == rename.base && array.made < chain.end;
@@ -51,21 +51,42 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> 
             renames.push(rename);
         }
     }
-    let turns = lockstep::turns(&chain, strip);
-    let uses = uses(&chain);
-    let Chain { first, end: end_block, nests, after, .. } = chain;
-    Some(SlidingWindow {
-        blocks: first..end_block,
-        nests: nests.into_iter().zip(uses).map(|(nest, uses)| finish_nest(nest, uses)).collect(),
+    let transient = chain.arrays.iter().zip(rolling).filter(|(_, rolling)| **rolling).map(|(array, _)| array.base);
+    let transient = transient.collect();
+    let turns = lockstep::turns(&chain, &homes, strip);
+    let (in_use, places) = (chain.bytes(strip) as u64, places(&chain));
+    let blocks = chain.first..chain.end;
+    let kernels = blocks.clone().filter(|&block| chain.survey.computes(block)).count() as u32;
+    let Chain { nests, after, .. } = chain;
+    let nests = nests.into_iter().zip(places).map(|(nest, places)| TileNest {
+        reach: nest.reach(),
+        slots: homes.slots(&nest.arrays),
+        block: nest.block,
+        stage: nest.stage,
+        places,
+        steps: nest.steps,
+        late: nest.late,
+    });
+    let after = after.into_iter().map(|(_, stage, arrays)| LateNest { stage, slots: homes.slots(&arrays) });
+    Some(Tiling {
+        blocks,
+        kernels,
+        nests: nests.collect(),
         turns,
-        after: after.into_iter().map(|(block, stage, arrays)| LateNest { block, stage, arrays }).collect(),
-        arrays,
+        after: after.collect(),
+        rows: homes.rows,
+        transient,
+        temporaries: homes.temporaries,
         renames,
-        time: start..end,
+        area: [start..end, 0..1, 0..1],
+        around: [false; 2],
+        tile: [borders[1] - borders[0], 1, 1],
+        borders: Some(borders),
         strip,
-        borders,
         plain_bytes,
         bytes,
+        in_use,
+        gain: bytes as f64 / plain_bytes as f64,
     })
 }
 
@@ -182,47 +203,72 @@ fn borders(chain: &Chain<'_>, time: std::ops::Range<i64>, strip: i64) -> Vec<i64
     borders
 }
 
-fn finish_array(chain: &Chain<'_>, array: &Array, rolling: bool) -> SlidingArray {
-    let home = match array.temporary {
-        Some((block, number)) => Home::Temporary { block, number },
-        None if rolling => {
-            let (first, end) = chain.in_use(array).unwrap_or_default();
-            let one_row = |access: &Access| {
-                let Stage { kernel, .. } = &chain.nests[access.nest as usize].stage;
-                access.rows.first == access.rows.last && kernel.dims[0] == Dim::Kept
-            };
-            let apart = array.accesses.iter().all(one_row);
-            Home::Rolling { first, end, gap: gap(chain, array).unwrap_or_default(), apart }
-        }
-        None if array.fresh => Home::Fresh,
-        None => Home::Base,
-    };
-    SlidingArray { base: array.base, dtype: array.dtype, pitch: array.pitch, home }
+/// Where the arrays of a window live.
+pub(super) struct Homes {
+    /// Of each array.
+    arrays: Vec<TileSlot>,
+    rows: Vec<TileRows>,
+    temporaries: Vec<Temporary>,
 }
 
-/// The first row of each slot of a nest, and the arrays that it writes with the row of each.
-struct Uses {
-    rows: Vec<i64>,
-    writes: Vec<(u32, i64)>,
-}
-
-/// The uses of each nest.
-fn uses(chain: &Chain<'_>) -> Vec<Uses> {
-    let none = |nest: &Nest| Uses { rows: vec![0; nest.arrays.len()], writes: Vec::new() };
-    let mut uses: Vec<Uses> = chain.nests.iter().map(none).collect();
-    for (number, array) in (0..).zip(&chain.arrays) {
-        for access in &array.accesses {
-            let uses = &mut uses[access.nest as usize];
-            uses.rows[access.slot as usize] = access.rows.first;
-            if access.write {
-                uses.writes.push((number, access.rows.first));
-            }
+impl Homes {
+    fn new(chain: &Chain<'_>, rolling: &[bool]) -> Homes {
+        let mut homes = Homes { arrays: Vec::new(), rows: Vec::new(), temporaries: Vec::new() };
+        for (array, &rolling) in chain.arrays.iter().zip(rolling) {
+            homes.arrays.push(if array.temporary.is_some() {
+                homes.temporaries.push(Temporary { dtype: array.dtype, len: array.len });
+                TileSlot::Temporary(homes.temporaries.len() as u32 - 1)
+            } else if rolling {
+                // Nests use no array whose rows are in the place of another one's.
+                chain.in_use(array).map_or(TileSlot::Index, |(first, end)| {
+                    homes.rows.push(rows_of(chain, array, first, end));
+                    TileSlot::Rows(homes.rows.len() as u32 - 1)
+                })
+            } else if array.fresh {
+                TileSlot::Fresh(array.base)
+            } else {
+                TileSlot::Base(array.base)
+            });
         }
+        homes
     }
-    uses
+
+    /// The memory of slots, by their arrays.
+    pub(super) fn slots(&self, arrays: &[u32]) -> Vec<TileSlot> {
+        arrays.iter().map(|&array| self.arrays.get(array as usize).copied().unwrap_or(TileSlot::Index)).collect()
+    }
 }
 
-fn finish_nest(nest: Nest, Uses { rows, writes }: Uses) -> SlidingNest {
-    let Nest { block, stage, arrays, steps, late, early, .. } = nest;
-    SlidingNest { block, stage, arrays, steps, late, early, writes, rows }
+/// The rows that a window keeps of an array: from `first` on, and as many more than a strip as `end` says.
+fn rows_of(chain: &Chain<'_>, array: &Array, first: i64, end: i64) -> TileRows {
+    let one_row = |access: &Access| {
+        let Stage { kernel, .. } = &chain.nests[access.nest as usize].stage;
+        access.rows.first == access.rows.last && kernel.dims[0] == Dim::Kept
+    };
+    TileRows {
+        size: array.dtype.size(),
+        pitch: array.pitch,
+        column: array.pitch,
+        first,
+        kept: end - first,
+        left: 0,
+        gap: gap(chain, array).unwrap_or_default(),
+        apart: array.accesses.iter().all(one_row),
+    }
+}
+
+/// The first row of each slot of all nests.
+fn places(chain: &Chain<'_>) -> Vec<Vec<[i64; 3]>> {
+    let mut places: Vec<Vec<[i64; 3]>> = chain.nests.iter().map(|nest| vec![[0; 3]; nest.arrays.len()]).collect();
+    for access in chain.arrays.iter().flat_map(|array| &array.accesses) {
+        places[access.nest as usize][access.slot as usize][0] = access.rows.first;
+    }
+    places
+}
+
+impl Nest {
+    /// The rows that it does in a chunk without its neighbours, from the chunk's first and last time.
+    pub(super) fn reach(&self) -> [Reach; 3] {
+        [Reach { low: -self.early, high: -self.late }, Reach::default(), Reach::default()]
+    }
 }

@@ -7,8 +7,9 @@
 
 use super::chain::{Access, Chain, Nest};
 use super::effort::Effort;
+use super::finish::Homes;
 use super::union::{Part, Union, United};
-use super::{SlidingNest, Steps};
+use crate::tiling::{Steps, TileNest, Turn};
 use crate::{Dim, Parameters, Stage};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -20,16 +21,6 @@ const BACK: usize = 32;
 /// Steps of a loop.
 const STEPS: usize = 160;
 
-/// What a strip does at once.
-#[derive(Clone, Debug)]
-pub struct Turn {
-    /// The nests, in order.
-    pub nests: Vec<u32>,
-    /// One nest that does what they do; none if there is one only. Its positions are those of the first one, and where it is at
-    /// position `p`, each other one is at position `p - late + first.late`. They must run in order, one row after the other.
-    pub joined: Option<SlidingNest>,
-}
-
 /// Nests that may become one.
 struct Draft {
     nests: Vec<usize>,
@@ -37,7 +28,7 @@ struct Draft {
 }
 
 /// The turns of a chain's strips of `strip` times.
-pub(super) fn turns(chain: &Chain<'_>, strip: i64) -> Vec<Turn> {
+pub(super) fn turns(chain: &Chain<'_>, homes: &Homes, strip: i64) -> Vec<Turn> {
     let meetings = Meetings::new(chain, strip);
     let mut drafts: Vec<Draft> = Vec::new();
     for nest in 0..chain.nests.len() {
@@ -70,7 +61,7 @@ pub(super) fn turns(chain: &Chain<'_>, strip: i64) -> Vec<Turn> {
             None => drafts.push(Draft { nests: vec![nest], united: None }),
         }
     }
-    drafts.into_iter().map(|draft| finish(chain, &meetings.touches, draft)).collect()
+    drafts.into_iter().map(|draft| finish(chain, homes, &meetings.touches, draft)).collect()
 }
 
 /// Which nests may touch the same rows in a strip, so that their order matters.
@@ -202,24 +193,23 @@ fn unite(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: &Draft, nest: usize) 
     (pays && kernel.slots.len() <= SLOTS && kernel.steps.len() <= STEPS).then_some(united)
 }
 
-fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
+fn finish(chain: &Chain<'_>, homes: &Homes, touches: &[Vec<Touch>], draft: Draft) -> Turn {
     let nests: Vec<u32> = draft.nests.iter().map(|&nest| nest as u32).collect();
     let joined = draft.united.map(|united| {
         let first = &chain.nests[draft.nests[0]];
-        let row = |&(part, slot): &(u32, u32)| {
+        let place = |&(part, slot): &(u32, u32)| {
             let nest = draft.nests[part as usize];
             let touch = touches[nest].iter().find(|touch| touch.slot == slot as usize);
-            touch.map_or(0, |touch| touch.first + first.late)
+            [touch.map_or(0, |touch| touch.first + first.late), 0, 0]
         };
-        SlidingNest {
+        TileNest {
             block: first.block,
-            steps: Steps { per: 1, phase: 0, positions: first.steps.positions },
+            steps: Steps::single(first.steps.positions),
             late: first.late,
-            early: first.early,
-            writes: Vec::new(),
-            rows: united.origins.iter().map(row).collect(),
+            reach: first.reach(),
+            places: united.origins.iter().map(place).collect(),
             stage: united.stage,
-            arrays: united.arrays,
+            slots: homes.slots(&united.arrays),
         }
     });
     Turn { nests, joined }
@@ -228,29 +218,29 @@ fn finish(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: Draft) -> Turn {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{TWO_STEP, plan};
-    use super::super::{SlidingArray, SlidingWindow};
-    use super::{SlidingNest, Turn};
-    use crate::Step;
+    use crate::tiling::{TileNest, Tiling, Turn};
+    use crate::{BufferRef, Step};
 
-    fn window(text: &str) -> SlidingWindow {
+    fn window(text: &str) -> Tiling {
         let mut found = plan(text, 20_000);
         assert_eq!(found.found.len(), 1, "{:?}", found.apart);
         found.found.remove(0)
     }
 
-    fn nests(window: &SlidingWindow) -> Vec<&[u32]> {
+    fn nests(window: &Tiling) -> Vec<&[u32]> {
         window.turns.iter().map(|turn| turn.nests.as_slice()).collect()
     }
 
     /// Base and row of each slot that a joined nest reads.
-    fn reads<'a>(window: &'a SlidingWindow, joined: &'a SlidingNest) -> Vec<(u32, i64)> {
-        let slot = |step: &Step| match *step {
-            Step::Load { slot } => Some(usize::from(slot)),
+    fn reads(joined: &TileNest) -> Vec<(u32, i64)> {
+        let read = |step: &Step| match *step {
+            Step::Load { slot } => match joined.stage.parameters.buffers[usize::from(slot)] {
+                BufferRef::Base(base) => Some((base, joined.places[usize::from(slot)][0])),
+                _ => None,
+            },
             _ => None,
         };
-        let array = |slot: usize| -> &SlidingArray { &window.arrays[joined.arrays[slot] as usize] };
-        let read = |slot: usize| (array(slot).base, joined.rows[slot]);
-        let mut reads: Vec<_> = joined.stage.kernel.steps.iter().filter_map(slot).map(read).collect();
+        let mut reads: Vec<_> = joined.stage.kernel.steps.iter().filter_map(read).collect();
         reads.sort_unstable();
         reads
     }
@@ -263,7 +253,7 @@ mod tests {
         let Turn { joined: Some(joined), .. } = &window.turns[1] else { panic!("{:?}", window.turns) };
         // Of the faces between rows those of this row are at hand; the difference never leaves its registers before it is
         // complete; and the row of the grid that the full step changes is what the first nest reads above.
-        assert_eq!(reads(&window, joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
+        assert_eq!(reads(joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
         let stores = joined.stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. }));
         assert_eq!(stores.count(), 3);
         assert_eq!((joined.late, joined.steps.positions), (window.nests[0].late, 99));

@@ -31,14 +31,12 @@ mod share;
 mod tests;
 mod union;
 
-use crate::kernel::Stage;
 use crate::survey::Survey;
-use bh_bytecode::{BatchRef, DType};
+use crate::tiling::Tiling;
+use bh_bytecode::BatchRef;
 use chain::Chain;
 pub(crate) use chain::gcd;
 use effort::Effort;
-pub use lockstep::Turn;
-pub use rows::Steps;
 use std::ops::Range;
 
 /// What an engine wants of windows.
@@ -49,121 +47,6 @@ pub struct WindowOptions {
     /// Do small arrays stand for large ones? A window never parts the iterations that belong to one partial result of a stage's
     /// reductions, of which small arrays have too few; then each iteration has one.
     pub stand_ins: bool,
-}
-
-/// Where an array of a window lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// In the buffer of its base.
-    Base,
-    /// In the fresh buffer of its base, which is renamed at the end.
-    Fresh,
-    /// A few rows at a time, in a buffer of the window. `first` is the first row, seen from the front of the window, and
-    /// `end` is the number of rows behind the strip at the front; between chunks, the rows from `gap.0` up to `gap.1`, seen
-    /// from the border, are needed after both chunks have run. An array that no nest uses lies in another one's place.
-    Rolling {
-        /// First row, from the front.
-        first: i64,
-        /// One past the last row, from the end of the strip at the front.
-        end: i64,
-        /// The rows that a gap needs, from the border.
-        gap: (i64, i64),
-        /// Does every slot lie in one row at each position, so that rows need not follow each other in memory? Nests
-        /// that fold their outermost loop, and so need several positions at once, do not use it either.
-        apart: bool,
-    },
-    /// A temporary of a block.
-    Temporary {
-        /// The block.
-        block: u32,
-        /// Its number there.
-        number: u16,
-    },
-}
-
-/// An array of a window: a version of a base, or a temporary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlidingArray {
-    /// The base, or `NO_BASE` of temporaries and of values that one nest of the window makes for another.
-    pub base: u32,
-    /// Element type.
-    pub dtype: DType,
-    /// Elements of a row.
-    pub pitch: i64,
-    /// Where it lives.
-    pub home: Home,
-}
-
-/// The array of a slot that addresses no memory.
-pub const NO_ARRAY: u32 = u32::MAX;
-
-/// A nest of a window.
-#[derive(Clone, Debug)]
-pub struct SlidingNest {
-    /// The block that it belongs to.
-    pub block: u32,
-    /// The nest.
-    pub stage: Stage,
-    /// The array of each slot, or [`NO_ARRAY`].
-    pub arrays: Vec<u32>,
-    /// The positions of its outermost loop.
-    pub steps: Steps,
-    /// At time `t` the nest has run its positions below `t - late`.
-    pub late: i64,
-    /// In a chunk that begins at time `t` it starts at position `t - early`.
-    pub early: i64,
-    /// For each array that it writes: the row that it writes at position 0.
-    pub writes: Vec<(u32, i64)>,
-    /// The first row of each slot at position 0; 0 of slots that do not go through rows.
-    pub rows: Vec<i64>,
-}
-
-/// A nest that runs after the window.
-#[derive(Clone, Debug)]
-pub struct LateNest {
-    /// The block that it belongs to.
-    pub block: u32,
-    /// The nest.
-    pub stage: Stage,
-    /// The array of each slot, or [`NO_ARRAY`].
-    pub arrays: Vec<u32>,
-}
-
-/// A rename that takes effect at the end of a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlidingRename {
-    /// The base.
-    pub base: u32,
-    /// The base that becomes an alias of a view of it.
-    pub alias: Option<(u32, u32)>,
-}
-
-/// A chain of kernels that run in lock-step.
-#[derive(Clone, Debug)]
-pub struct SlidingWindow {
-    /// The blocks of the partition that it carries out.
-    pub blocks: Range<u32>,
-    /// What runs in lock-step, in order.
-    pub nests: Vec<SlidingNest>,
-    /// The order in which each strip runs them; between chunks they run one by one.
-    pub turns: Vec<Turn>,
-    /// What runs afterwards, in order.
-    pub after: Vec<LateNest>,
-    /// The arrays.
-    pub arrays: Vec<SlidingArray>,
-    /// Renames, in order.
-    pub renames: Vec<SlidingRename>,
-    /// The first and one past the last time.
-    pub time: Range<i64>,
-    /// Times of a strip, which all nests run before the next: as many as keep the rows in the cache.
-    pub strip: i64,
-    /// Where the chunks begin: the first at the start; one entry more than there are chunks.
-    pub borders: Vec<i64>,
-    /// Bytes to and from memory in the plain order, each array counted once per kernel that reads it and once per kernel
-    /// that writes it.
-    pub plain_bytes: u64,
-    /// The same for the window: each array that lives in memory counts once if it is read and once if it is written.
-    pub bytes: u64,
 }
 
 /// Why a block begins no window.
@@ -201,14 +84,14 @@ impl Apart {
 #[derive(Clone, Debug, Default)]
 pub struct SlidingWindows {
     /// In order; their blocks do not overlap. Blocks in none run as usual.
-    pub found: Vec<SlidingWindow>,
+    pub found: Vec<Tiling>,
     /// Blocks that begin no window though others follow, and why.
     pub apart: Vec<(u32, Apart)>,
 }
 
 impl SlidingWindows {
     /// The window that a block runs in.
-    pub fn of(&self, block: u32) -> Option<&SlidingWindow> {
+    pub fn of(&self, block: u32) -> Option<&Tiling> {
         let behind = self.found.partition_point(|window| window.blocks.end <= block);
         self.found.get(behind).filter(|window| window.blocks.contains(&block))
     }
@@ -263,7 +146,7 @@ fn longest(
     first: u32,
     limit: u32,
     effort: &Effort,
-) -> Result<SlidingWindow, Apart> {
+) -> Result<Tiling, Apart> {
     let mut end = limit;
     loop {
         let mut chain = Chain::new(survey, options, first, effort);

@@ -2,28 +2,8 @@
 //! outermost loop, or of several iterations of it.
 
 use crate::boxes::subtract;
+use crate::tiling::Steps;
 use crate::{BufferRef, SlotMode, Stage};
-use std::ops::Range;
-
-/// How the iterations of a nest's outermost loop make positions: position `p` is the iterations from
-/// `p * per - phase` to `(p + 1) * per - phase`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Steps {
-    /// Iterations of a position.
-    pub per: i64,
-    /// Iterations that the first position lacks.
-    pub phase: i64,
-    /// Positions in all.
-    pub positions: i64,
-}
-
-impl Steps {
-    /// The iterations, of `extent`, of some positions.
-    pub fn iterations(&self, positions: Range<i64>, extent: i64) -> Range<i64> {
-        let at = |position: i64| (position * self.per - self.phase).clamp(0, extent);
-        at(positions.start)..at(positions.end)
-    }
-}
 
 /// The rows that a slot touches at position 0; at position `p` they lie `p` rows further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,8 @@
 //! Chains of small batches: which nests join, how far they lag, and which arrays need no memory.
 
-use super::{Apart, Home, SlidingWindow, SlidingWindows, WindowOptions, windows};
+use super::{Apart, SlidingWindows, WindowOptions, windows};
 use crate::Survey;
+use crate::tiling::{TileNest, TileSlot, Tiling};
 use bh_bytecode::text::parse;
 
 /// The windows of a batch with one kernel per instruction, rows of whose arrays fit `bytes`.
@@ -13,9 +14,8 @@ pub(super) fn plan(text: &str, bytes: i64) -> SlidingWindows {
     windows(&Survey::new(&batch.as_ref()), &WindowOptions { bytes, stand_ins: true }, &[])
 }
 
-fn rolling(window: &SlidingWindow) -> Vec<u32> {
-    let rolls = |array: &&super::SlidingArray| matches!(array.home, Home::Rolling { .. });
-    let mut bases: Vec<u32> = window.arrays.iter().filter(rolls).map(|array| array.base).collect();
+fn rolling(window: &Tiling) -> Vec<u32> {
+    let mut bases = window.transient.clone();
     bases.sort_unstable();
     bases
 }
@@ -54,7 +54,7 @@ fn two_half_steps_and_a_full_step_are_one_window() {
     assert_eq!(rolling(window), [1, 2, 3]);
     // The full step needs the faces below its row, which the half step has one position later.
     assert_eq!(window.nests[2].late - window.nests[0].late, 1);
-    assert_eq!(window.nests[2].early, window.nests[0].early);
+    assert_eq!(window.nests[2].reach[0].low, window.nests[0].reach[0].low);
     // Only the grid moves: it is read once and written once.
     assert!(window.bytes <= 160_000, "{}", window.bytes);
     assert!(window.plain_bytes > 4 * window.bytes, "{}", window.plain_bytes);
@@ -68,10 +68,12 @@ fn positions_that_depend_on_each_other_run_in_order() {
     // chain of dependences, so that a chunk asks for nothing outside of it.
     for (writer, reader, low, high) in [(0, 2, 0, 1), (1, 3, 0, 0), (2, 3, 0, 0), (3, 4, 0, 0), (0, 4, 0, 1)] {
         let (writer, reader) = (&window.nests[writer], &window.nests[reader]);
-        assert!(reader.late >= writer.late + high && reader.early <= writer.early + low);
+        let early = |nest: &TileNest| -nest.reach[0].low;
+        assert!(reader.late >= writer.late + high && early(reader) <= early(writer) + low);
     }
-    assert!(window.borders.windows(2).all(|pair| pair[0] < pair[1]));
-    assert_eq!((window.borders[0], *window.borders.last().unwrap()), (window.time.start, window.time.end));
+    let borders = window.borders.as_ref().unwrap();
+    assert!(borders.windows(2).all(|pair| pair[0] < pair[1]));
+    assert_eq!(borders[0]..*borders.last().unwrap(), window.area[0]);
 }
 
 #[test]
@@ -145,7 +147,7 @@ fn folds_of_rows_are_complete_for_what_reads_them() {
     assert_eq!((window.blocks.clone(), window.nests.len(), window.after.len()), (0..3, 3, 0));
     assert_eq!(rolling(window), [1, 2, 3]);
     // Results are used at the row that they are made of.
-    assert!(window.nests.iter().all(|nest| (nest.late, nest.early) == (0, 0)));
+    assert!(window.nests.iter().all(|nest| (nest.late, nest.reach[0].low) == (0, 0)));
     assert_eq!((window.plain_bytes, window.bytes), (5 * 80_000 + 4 * 800, 2 * 80_000));
 }
 
@@ -208,12 +210,8 @@ i5: v8 = minimum_reduce axes(1) v7
 ";
 
 /// The arrays that nests keep in a few rows.
-fn kept_rows(window: &SlidingWindow) -> Vec<u32> {
-    let mut arrays: Vec<u32> = window.nests.iter().flat_map(|nest| nest.arrays.clone()).collect();
-    arrays.retain(|&array| matches!(window.arrays[array as usize].home, Home::Rolling { .. }));
-    arrays.sort_unstable();
-    arrays.dedup();
-    arrays
+fn kept_rows(window: &Tiling) -> Vec<TileSlot> {
+    (0..window.rows.len() as u32).map(TileSlot::Rows).collect()
 }
 
 #[test]
@@ -225,7 +223,7 @@ fn rows_are_made_in_the_place_of_those_that_end() {
     // The slots that read and write it are one buffer's, at the same elements.
     let nest = &window.nests[1];
     let shared = kept_rows(window)[0];
-    let slots: Vec<usize> = (0..nest.arrays.len()).filter(|&slot| nest.arrays[slot] == shared).collect();
+    let slots: Vec<usize> = (0..nest.slots.len()).filter(|&slot| nest.slots[slot] == shared).collect();
     let [read, written] = slots[..] else { panic!("{slots:?}") };
     assert_eq!(nest.stage.parameters.buffers[read], nest.stage.parameters.buffers[written]);
     assert_eq!(nest.stage.kernel.slots[written].same_as, read as u16);
@@ -249,7 +247,7 @@ fn few_rows_are_a_chunk_each() {
         let long = SOFTMAX.replace("f64[10000]", &format!("f64[{}]", 100 * count));
         let text = long.replace("f64[100]", &format!("f64[{count}]")).replace("[100:", &format!("[{count}:"));
         let found = fused(&text, &[(&[0], &[]), (&[1, 2, 3], &[]), (&[4], &[])]);
-        found.found[0].borders.len() - 1
+        found.found[0].borders.as_ref().unwrap().len() - 1
     };
     assert_eq!([rows(20), rows(100), rows(1000)], [20, 100, 125]);
 }

@@ -1,4 +1,4 @@
-//! What runs planned blocks and sliding windows: on memory that the registry lends, with threads and scratch of its own.
+//! Runs planned blocks and chains: on memory that the registry lends, with threads and scratch of its own.
 
 mod direct;
 mod held;
@@ -7,14 +7,14 @@ mod lent;
 use crate::block::{Aligned, Binding, Bound, Program, taken};
 use crate::exec::{self, Workers};
 use crate::native::Tier1;
-use crate::plan::{BlockPlan, BlockWork, TilePlan, WindowPlan, temporary_bytes};
+use crate::plan::{BlockPlan, BlockWork, TilePlan, temporary_bytes};
 use crate::primitives::Primitives;
 use crate::programs::Programs;
 use bh_bytecode::methods::Form;
 use bh_bytecode::{BatchRef, DType, Operand};
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Registry, Result};
-use bh_kernel::{BaseUse, BufferRef, Home, SlidingRename, Special, Temporary, TileSlot};
+use bh_kernel::{BaseUse, BufferRef, Special, Temporary, TileSlot};
 use bh_methods::{Methods, Strided, contract};
 use held::Held;
 use lent::{Lent, gather_size};
@@ -34,7 +34,7 @@ pub(super) struct Machine {
     lent: Lent,
     /// What is lent while operations run at once.
     held: Held,
-    /// One for each nest of a sliding window.
+    /// One for each nest of a chain.
     bindings: Vec<Binding>,
     gaps: Aligned,
     /// The most bytes of work memory so far, while kernels are rehearsed instead of run.
@@ -127,19 +127,6 @@ impl Machine {
         Ok(renames.zip(fresh).try_for_each(|(rename, (_, fresh))| commit(registry, batch, rename, fresh)))
     }
 
-    /// The same for a chain. False if the system lacks its memory; then nothing has happened, and its blocks may run one by one,
-    /// which fails where it must.
-    fn chain(
-        &mut self,
-        registry: &Registry,
-        batch: &BatchRef<'_>,
-        (bases, renames): (&[BaseUse], &[SlidingRename]),
-        run: impl FnOnce(&mut Machine) -> Result<()>,
-    ) -> Result<bool> {
-        let renames = renames.iter().map(|rename| (rename.base, rename.alias));
-        self.on_lent(registry, batch, bases, renames, run).map_or(Ok(false), |committed| committed.map(|()| true))
-    }
-
     fn work(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
         if self.rehearse(|machine| machine.work_bytes(batch, plan)) {
             return Ok(());
@@ -208,85 +195,54 @@ impl Machine {
         exec::run(bound, &mut self.workers, &mut self.partials)
     }
 
-    /// Runs a sliding window. False as [`Machine::chain`] is.
-    pub(super) fn window(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &WindowPlan) -> Result<bool> {
-        self.chain(registry, batch, (&plan.bases, &plan.chain.renames), |machine| machine.run_window(batch, plan))
+    /// Runs a chain. False if the system lacks its memory; then nothing has happened, and its blocks may run one by one,
+    /// which fails where it must.
+    pub(super) fn chain(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<bool> {
+        let renames = plan.chain.renames.iter().map(|rename| (rename.base, rename.alias));
+        let ran = self.on_lent(registry, batch, &plan.bases, renames, |machine| machine.run_chain(batch, plan));
+        ran.map_or(Ok(false), |committed| committed.map(|()| true))
     }
 
     /// Fails only before anything is written.
-    fn run_window(&mut self, batch: &BatchRef<'_>, plan: &WindowPlan) -> Result<()> {
+    fn run_chain(&mut self, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<()> {
         if self.rehearse(|machine| {
             let participants = machine.workers.threads();
-            let gaps = plan.gap_bytes.saturating_mul(plan.chain.borders.len());
+            let gaps = plan.gap_bytes.saturating_mul(plan.chain.borders.as_ref().map_or(0, Vec::len));
             taken(plan.temporary_bytes) + participants * taken(plan.buffer_bytes) + taken(gaps)
         }) {
             return Ok(());
         }
         let temporaries = self.temporaries.try_reserve(plan.temporary_bytes)?;
         let lent = &self.lent;
-        let data = |array: &u32| {
-            let Some(known) = plan.chain.arrays.get(*array as usize) else { return std::ptr::null_mut() };
-            let buffer = match known.home {
-                Home::Base => lent.base(known.base),
-                Home::Fresh => lent.fresh(known.base),
-                Home::Temporary { .. } => Some(temporaries.wrapping_add(plan.temporaries[*array as usize])),
-                Home::Rolling { .. } => None,
+        let data = |slot: &TileSlot| {
+            let memory = match *slot {
+                TileSlot::Base(base) => lent.base(base),
+                TileSlot::Fresh(base) => lent.fresh(base),
+                TileSlot::Temporary(number) => Some(temporaries.wrapping_add(plan.temporaries[number as usize])),
+                TileSlot::Rows(_) | TileSlot::Index => None,
             };
-            buffer.unwrap_or(std::ptr::null_mut())
+            memory.unwrap_or(std::ptr::null_mut())
         };
         let inside = plan.nests.len() + plan.joined.len();
         let count = inside + plan.after.len();
         if self.bindings.len() < count {
             self.bindings.resize_with(count, Binding::default);
         }
-        let nests = plan.nests.iter().chain(&plan.joined).map(|nest| (&nest.program, &nest.arrays));
-        let after = plan.after.iter().map(|(program, arrays)| (program, arrays));
-        for (binding, (program, arrays)) in self.bindings.iter_mut().zip(nests.chain(after)) {
+        let nests = plan.nests.iter().chain(&plan.joined).map(|nest| (&nest.program, &nest.slots));
+        let after = plan.after.iter().map(|(program, slots)| (program, slots));
+        for (binding, (program, slots)) in self.bindings.iter_mut().zip(nests.chain(after)) {
             count_work(&mut self.tier1, program);
-            binding.set(batch, program, arrays.iter().map(data));
+            binding.set(batch, program, slots.iter().map(data));
         }
         let (bindings, after) = self.bindings.split_at(inside);
         let (primitives, workers, partials) = (self.primitives, &mut self.workers, &mut self.partials);
-        // SAFETY: the registry lends the whole buffers of validated bases; line buffers have no address of their own.
-        unsafe { exec::run_window(plan, bindings, primitives, workers, partials, &mut self.gaps)? };
+        // SAFETY: the registry lends the whole buffers of validated bases; rows of tiles have no address of their own.
+        unsafe { exec::run_tiles(plan, bindings, primitives, workers, partials, &mut self.gaps)? };
         for ((program, _), binding) in plan.after.iter().zip(after) {
             // SAFETY: the registry lends the whole buffers of validated bases, so every slot lies inside its buffer.
             exec::run(unsafe { Bound::new(program, binding, primitives) }, workers, partials)?;
         }
         Ok(())
-    }
-
-    /// Runs a tiling. False as [`Machine::chain`] is.
-    pub(super) fn tiling(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<bool> {
-        self.chain(registry, batch, (&plan.bases, &plan.chain.renames), |machine| {
-            machine.run_tiles(batch, plan);
-            Ok(())
-        })
-    }
-
-    fn run_tiles(&mut self, batch: &BatchRef<'_>, plan: &TilePlan) {
-        if self.rehearse(|machine| machine.workers.threads() * taken(plan.row_bytes)) {
-            return;
-        }
-        let lent = &self.lent;
-        let data = |slot: &TileSlot| {
-            let memory = match *slot {
-                TileSlot::Base(base) => lent.base(base),
-                TileSlot::Fresh(base) => lent.fresh(base),
-                TileSlot::Rows(_) | TileSlot::Index => None,
-            };
-            memory.unwrap_or(std::ptr::null_mut())
-        };
-        if self.bindings.len() < plan.nests.len() {
-            self.bindings.resize_with(plan.nests.len(), Binding::default);
-        }
-        for (binding, nest) in self.bindings.iter_mut().zip(&plan.nests) {
-            count_work(&mut self.tier1, &nest.program);
-            binding.set(batch, &nest.program, nest.slots.iter().map(data));
-        }
-        let bindings = &self.bindings[..plan.nests.len()];
-        // SAFETY: the registry lends the whole buffers of validated bases; rows of tiles have no address of their own.
-        unsafe { exec::run_tiles(plan, bindings, self.primitives, &mut self.workers) };
     }
 
     fn special(&mut self, batch: &BatchRef<'_>, special: Special) -> Result<()> {

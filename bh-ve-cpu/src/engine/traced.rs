@@ -1,7 +1,7 @@
 //! What the trace says of kernels: each with its lines, what it moves, and how it ran.
 
 use crate::block::Program;
-use crate::plan::{BlockPlan, BlockWork, TilePlan, WindowPlan};
+use crate::plan::{BlockPlan, BlockWork, TilePlan};
 use bh_bytecode::BatchRef;
 use bh_core::Host;
 use bh_core::kernel_trace::{Kernel, KernelTrace};
@@ -39,22 +39,14 @@ impl Traced {
         self.begin(batch, block..block + 1, how, None)
     }
 
-    /// A sliding window begins.
-    pub(super) fn window(&mut self, batch: &BatchRef<'_>, window: &WindowPlan) -> Option<Running> {
-        let how = match how(window.nests.iter().chain(&window.joined).map(|nest| &nest.program)) {
-            COMPILED => "compiled, in lock-step",
-            _ => "in blocks, in lock-step",
+    /// A chain begins.
+    pub(super) fn chain(&mut self, batch: &BatchRef<'_>, plan: &TilePlan) -> Option<Running> {
+        let compiled = how(plan.nests.iter().chain(&plan.joined).map(|nest| &nest.program));
+        let how = match plan.chain.borders {
+            Some(_) => format!("{compiled}, in lock-step"),
+            None => format!("{compiled}, in tiles"),
         };
-        self.begin(batch, window.chain.blocks.clone(), how, Some(window.chain.bytes))
-    }
-
-    /// A tiling begins.
-    pub(super) fn tiling(&mut self, batch: &BatchRef<'_>, tiling: &TilePlan) -> Option<Running> {
-        let how = match how(tiling.nests.iter().map(|nest| &nest.program)) {
-            COMPILED => "compiled, in tiles",
-            _ => "in blocks, in tiles",
-        };
-        self.begin(batch, tiling.chain.blocks.clone(), how, Some(tiling.chain.bytes))
+        self.begin(batch, plan.chain.blocks.clone(), &how, Some(plan.chain.bytes))
     }
 
     fn begin(&mut self, batch: &BatchRef<'_>, blocks: Range<u32>, how: &str, moved: Option<u64>) -> Option<Running> {
@@ -79,10 +71,8 @@ impl Traced {
     }
 }
 
-const COMPILED: &str = "compiled";
-
 fn how<'a>(mut programs: impl Iterator<Item = &'a Program>) -> &'static str {
-    if programs.any(Program::is_compiled) { COMPILED } else { "in blocks" }
+    if programs.any(Program::is_compiled) { "compiled" } else { "in blocks" }
 }
 
 /// The loop nests of a block as text.

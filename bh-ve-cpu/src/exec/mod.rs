@@ -12,14 +12,12 @@ mod scatter;
 mod scratch;
 mod side_by_side;
 mod tiles;
-mod window;
 mod workers;
 
 pub(crate) use accumulate::accumulate;
 pub(crate) use scatter::scatter;
 pub(crate) use scratch::Scratch;
 pub(crate) use tiles::run_tiles;
-pub(crate) use window::run_window;
 pub(crate) use workers::Workers;
 
 use crate::block::{Aligned, Bound};

@@ -4,7 +4,7 @@
 //! plans of its own, which rely only on what is equal in both: whatever the values, there is soon a plan that fits.
 
 use super::blocks::BlockPlan;
-use super::windows::WindowPlans;
+use super::chains::ChainPlans;
 use bh_bytecode::cache::{Cache, Key};
 use bh_bytecode::{BatchRef, Constant, Instr, Operand, StructureKey};
 use std::collections::HashMap;
@@ -27,9 +27,9 @@ struct Variant {
 pub(crate) struct BatchPlans {
     /// By block; those that were never asked for are `None`.
     pub(crate) blocks: Vec<Option<BlockPlan>>,
-    /// The sliding windows, if they were ever asked for.
-    pub(crate) windows: Option<WindowPlans>,
-    /// Runs with sliding windows so far.
+    /// The chains, if they were ever asked for.
+    pub(crate) chains: Option<ChainPlans>,
+    /// Runs with chains so far.
     pub(crate) runs: u32,
 }
 

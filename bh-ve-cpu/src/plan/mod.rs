@@ -1,12 +1,13 @@
-//! What of a batch is kept from run to run: its blocks, sliding windows and tilings as programs. Nothing here touches data.
+//! What of a batch is kept from run to run: its blocks and chains of blocks as programs. Nothing here touches data.
 
 mod blocks;
 mod cache;
+mod chains;
+mod layout;
 mod tiles;
-mod windows;
 
 pub use blocks::plan_blocks;
 pub(crate) use blocks::{BlockPlan, BlockWork, temporary_bytes};
 pub(crate) use cache::{BatchPlans, PlanCache};
-pub(crate) use tiles::{TilePlan, TileProgram};
-pub(crate) use windows::{LineBuffer, WindowNest, WindowPlan, WindowTurn, plan_windows};
+pub(crate) use chains::plan_chains;
+pub(crate) use tiles::{LineBuffer, TilePlan, TileProgram, TileTurn};

@@ -9,7 +9,7 @@ use bh_bytecode::random::{Program, shrink};
 use bh_bytecode::{BatchRef, text};
 use bh_core::Component;
 use bh_fuser::{Algorithm, Options, Partition, Partitioner};
-use bh_kernel::{Dim, Home, SlotMode, Survey, WindowOptions};
+use bh_kernel::{Dim, SlotMode, Survey, TileSlot, WindowOptions};
 use support::chains::{Dice, stencil_chain};
 use support::columns::column_folds;
 use support::rows::row_chain;
@@ -66,14 +66,12 @@ fn row_folds(program: &Program, algorithm: Algorithm) -> (usize, usize, usize) {
     let windows = bh_kernel::windows(&Survey::new(&applied), &WindowOptions { bytes: 20_000, stand_ins: true }, &[]);
     let mut counts = (0, 0, 0);
     for window in &windows.found {
-        let unused = |number: &u32| window.nests.iter().all(|nest| !nest.arrays.contains(number));
-        let rolls = |number: &u32| matches!(window.arrays[*number as usize].home, Home::Rolling { .. });
-        counts.2 += (0..window.arrays.len() as u32).filter(rolls).filter(unused).count();
+        counts.2 += window.transient.len() - window.rows.len();
         for nest in window.nests.iter().filter(|nest| nest.stage.kernel.dims[0] == Dim::Kept) {
-            let slots = nest.stage.kernel.slots.iter().zip(&nest.arrays);
-            for (_, &array) in slots.filter(|(slot, _)| slot.mode == SlotMode::Result) {
+            let slots = nest.stage.kernel.slots.iter().zip(&nest.slots);
+            for (_, home) in slots.filter(|(slot, _)| slot.mode == SlotMode::Result) {
                 counts.0 += 1;
-                counts.1 += usize::from(rolls(&array));
+                counts.1 += usize::from(matches!(home, TileSlot::Rows(_)));
             }
         }
     }

@@ -2,7 +2,7 @@
 //! longer to write. Arrays in memory begin where their views say; line buffers may begin anywhere, and so
 //! they begin such that, in the nest that writes them, they lie in their lines as the arrays in memory do.
 
-use bh_kernel::{Home, SlidingNest, SlidingWindow, SlotMode};
+use bh_kernel::{SlotMode, TileNest, TileSlot, Tiling};
 
 /// Bytes of a line.
 const LINE: i64 = 64;
@@ -10,60 +10,59 @@ const LINE: i64 = 64;
 const SHORT: i64 = 8;
 
 /// Makes the rows of line buffers whole lines long where they need not follow each other. Returns how many bytes behind a
-/// line's beginning those of each array begin.
-pub(super) fn align(window: &mut SlidingWindow) -> Vec<usize> {
-    for array in 0..window.arrays.len() as u32 {
-        lengthen(window, array);
+/// line's beginning those of each array begin. Tiles in time have whole lines of the caches already.
+pub(super) fn align(window: &mut Tiling) -> Vec<usize> {
+    if window.borders.is_none() {
+        return vec![0; window.rows.len()];
     }
-    let mut begins = vec![None; window.arrays.len()];
-    for (known, array) in begins.iter_mut().zip(&window.arrays) {
-        if !matches!(array.home, Home::Rolling { .. }) {
-            *known = Some(0);
-        }
+    for rows in 0..window.rows.len() as u32 {
+        lengthen(window, rows);
     }
+    let mut begins: Vec<Option<i64>> = vec![None; window.rows.len()];
     for nest in &window.nests {
-        let slots = || 0..nest.arrays.len();
-        let mode = |slot: usize| nest.stage.kernel.slots[slot].mode;
+        let own = &nest.stage.kernel.slots;
+        let size = |slot: usize| own[slot].dtype.size() as i64;
         // How far the first element lies behind a line's beginning.
-        let place = |slot: usize, begin: i64| {
-            let array = window.arrays.get(nest.arrays[slot] as usize)?;
-            let size = array.dtype.size() as i64;
-            Some((begin + nest.stage.parameters.starts[slot] * size).rem_euclid(LINE))
+        let place =
+            |slot: usize, begin: i64| (begin + nest.stage.parameters.starts[slot] * size(slot)).rem_euclid(LINE);
+        let begin = |slot: usize| match nest.slots[slot] {
+            TileSlot::Rows(rows) => begins[rows as usize],
+            TileSlot::Index => None,
+            TileSlot::Base(_) | TileSlot::Fresh(_) | TileSlot::Temporary(_) => Some(0),
         };
-        let begin = |slot: usize| begins.get(nest.arrays[slot] as usize).copied().flatten();
-        let guide = slots().find_map(|slot| place(slot, begin(slot)?).filter(|_| mode(slot) != SlotMode::Index));
-        let own: Vec<(usize, i64)> = slots()
-            .filter(|&slot| mode(slot) == SlotMode::Write && begin(slot).is_none())
-            .filter_map(|slot| Some((nest.arrays[slot] as usize, place(slot, 0)?)))
-            .collect();
-        for (array, place) in own {
-            // The guide may have shorter elements, which begin anywhere.
-            let size = window.arrays[array].dtype.size() as i64;
-            begins[array] = Some((guide.unwrap_or(0) - place).rem_euclid(LINE) / size * size);
-        }
+        let guide = (0..own.len()).find_map(|slot| Some(place(slot, begin(slot)?)));
+        let written = |slot: usize| match nest.slots[slot] {
+            TileSlot::Rows(rows) if own[slot].mode == SlotMode::Write && begin(slot).is_none() => {
+                // The guide may have shorter elements, which begin anywhere.
+                let begin = (guide.unwrap_or(0) - place(slot, 0)).rem_euclid(LINE) / size(slot) * size(slot);
+                Some((rows as usize, begin))
+            }
+            _ => None,
+        };
+        let written: Vec<(usize, i64)> = (0..own.len()).filter_map(written).collect();
+        written.into_iter().for_each(|(rows, begin)| begins[rows] = Some(begin));
     }
     begins.into_iter().map(|begin| begin.unwrap_or(0) as usize).collect()
 }
 
 /// Lengthens the rows of an array to whole lines, if its slots allow that.
-fn lengthen(window: &mut SlidingWindow, number: u32) {
-    let Some(array) = window.arrays.get_mut(number as usize) else { return };
-    let Home::Rolling { apart: true, .. } = array.home else { return };
-    let (pitch, elements) = (array.pitch, LINE / (array.dtype.size() as i64).min(LINE));
+fn lengthen(window: &mut Tiling, number: u32) {
+    let rows = &mut window.rows[number as usize];
+    let (pitch, elements, own) = (rows.pitch, LINE / (rows.size as i64).min(LINE), TileSlot::Rows(number));
     let longer = (pitch + elements - 1) / elements * elements;
-    let fits = |nest: &SlidingNest| {
-        let mut slots = nest.arrays.iter().enumerate().filter(|(_, array)| **array == number);
+    let fits = |nest: &TileNest| {
+        let mut slots = nest.slots.iter().enumerate().filter(|(_, slot)| **slot == own);
         slots.all(|(slot, _)| nest.stage.parameters.stride(slot)[0] == pitch)
     };
-    if longer == pitch || pitch < SHORT * elements || !window.nests.iter().all(fits) {
+    if !rows.apart || longer == pitch || pitch < SHORT * elements || !window.nests.iter().all(fits) {
         return;
     }
-    array.pitch = longer;
+    rows.pitch = longer;
     let joined = window.turns.iter_mut().filter_map(|turn| turn.joined.as_mut());
     for nest in window.nests.iter_mut().chain(joined) {
         let parameters = &mut nest.stage.parameters;
         let rank = parameters.extents.len();
-        for slot in (0..nest.arrays.len()).filter(|&slot| nest.arrays[slot] == number) {
+        for slot in (0..nest.slots.len()).filter(|&slot| nest.slots[slot] == own) {
             let (row, column) = (parameters.starts[slot].div_euclid(pitch), parameters.starts[slot].rem_euclid(pitch));
             parameters.starts[slot] = row * longer + column;
             parameters.strides[slot * rank] = longer;
@@ -75,10 +74,10 @@ fn lengthen(window: &mut SlidingWindow, number: u32) {
 mod tests {
     use super::*;
     use bh_bytecode::text::parse;
-    use bh_kernel::{SlidingArray, Survey, WindowOptions, windows};
+    use bh_kernel::{Survey, WindowOptions, windows};
 
     /// Differences between rows and then of those, of the inside of a grid with rows of `n` elements.
-    fn window(n: i64) -> SlidingWindow {
+    fn window(n: i64) -> Tiling {
         let (inner, elements) = (n - 2, 100 * n);
         let text = format!(
             "bh batch 1
@@ -127,16 +126,14 @@ i1: v4 = subtract v3, v2
             .found
             .remove(0);
         let begins = align(&mut window);
-        let rolling = |at: &usize| matches!(window.arrays[*at].home, Home::Rolling { .. });
-        let rolling: Vec<usize> = (0..begins.len()).filter(rolling).map(|at| begins[at]).collect();
         // Not 3, as the bytes that it is made of.
-        assert_eq!(rolling, [0]);
+        assert_eq!(begins, [0]);
     }
 
     #[test]
     fn short_rows_follow_each_other() {
         let mut window = window(40);
-        let pitches = |window: &SlidingWindow| window.arrays.iter().map(|array| array.pitch).collect::<Vec<_>>();
+        let pitches = |window: &Tiling| window.rows.iter().map(|rows| rows.pitch).collect::<Vec<_>>();
         let before = pitches(&window);
         align(&mut window);
         assert_eq!((pitches(&window), before.contains(&38)), (before, true));
@@ -146,15 +143,13 @@ i1: v4 = subtract v3, v2
     fn line_buffers_lie_in_their_lines_as_those_in_memory() {
         let mut window = window(104);
         let begins = align(&mut window);
-        let rolling = |array: &SlidingArray| matches!(array.home, Home::Rolling { .. });
-        let at = window.arrays.iter().position(rolling).unwrap();
         // 102 elements are 13 lines, and the inside of the grid begins at its second column.
-        assert_eq!((window.arrays[at].pitch, begins[at]), (104, 8));
+        assert_eq!((window.rows[0].pitch, begins[0]), (104, 8));
         let joined = window.turns.iter().filter_map(|turn| turn.joined.as_ref());
         let mut places = Vec::new();
         for nest in window.nests.iter().chain(joined) {
-            for slot in 0..nest.arrays.len() {
-                let begin = begins[nest.arrays[slot] as usize] as i64;
+            for slot in 0..nest.slots.len() {
+                let begin = if let TileSlot::Rows(rows) = nest.slots[slot] { begins[rows as usize] as i64 } else { 0 };
                 assert_eq!(nest.stage.parameters.stride(slot), [104, 1]);
                 places.push((begin + 8 * nest.stage.parameters.starts[slot]).rem_euclid(64));
             }
