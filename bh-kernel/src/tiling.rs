@@ -33,14 +33,10 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The iterations, of this many, in a tile; iterations before the first and after the last one too, if they go around.
-    pub fn of(self, tile: &Range<i64>, iterations: i64, around: bool) -> Range<i64> {
-        let (start, end) = (tile.start + self.low, tile.end + self.high);
-        if around {
-            return start..end.max(start);
-        }
-        let start = start.clamp(0, iterations);
-        start..end.clamp(start, iterations)
+    /// The iterations, of this many, in a tile.
+    pub fn of(self, tile: &Range<i64>, iterations: i64) -> Range<i64> {
+        let start = (tile.start + self.low).clamp(0, iterations);
+        start..(tile.end + self.high).clamp(start, iterations)
     }
 
     pub(crate) fn hull(self, other: Reach) -> Reach {
@@ -173,8 +169,6 @@ pub struct Tiling {
     pub renames: Vec<TileRename>,
     /// The area of all tiles, as rows, columns and elements of these.
     pub area: [Range<i64>; 3],
-    /// Do rows, and columns, go around: are those before the first one the last ones again?
-    pub around: [bool; 2],
     /// Rows, columns and elements of a tile; rows of a chunk if there are borders.
     pub tile: [i64; 3],
     /// The first rows of chunks, and the end of the last one, if nests leave gaps between tiles. Otherwise tiles overlap.

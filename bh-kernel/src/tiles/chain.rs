@@ -1,7 +1,7 @@
 //! Collecting a chain of blocks that may run tile by tile, with the arrays that their nests touch.
 
 use super::grid::{self, Grid, Position};
-use super::part::{Area, Block, Part, Parts, area};
+use super::part::{Area, Block, Parts, area};
 use super::split::split;
 use crate::boxes::meet;
 use crate::tiling::TileRename;
@@ -42,8 +42,6 @@ pub(super) struct Array {
     pub(super) needs_old: bool,
     /// A nest touches it otherwise than row by row and column by column.
     pub(super) irregular: bool,
-    /// A nest reads it moved around.
-    pub(super) around: bool,
     /// The boxes that nests have written, and the one that is all of it.
     boxes: Vec<Area>,
     pub(super) whole: bool,
@@ -59,8 +57,6 @@ pub(super) struct Nest {
     pub(super) arrays: Vec<u32>,
     /// Where each slot is; `None` where it goes its own way.
     pub(super) places: Vec<Option<Position>>,
-    /// See [`Part::moved`].
-    pub(super) moved: Option<Vec<[i64; 2]>>,
 }
 
 /// A chain under construction.
@@ -110,8 +106,8 @@ impl<'a> Chain<'a> {
             Block::Apart => return false,
             Block::Nothing if self.nests.is_empty() => return false,
             Block::Nothing => false,
-            Block::Stages(parts) => {
-                if !self.block(parts) {
+            Block::Stages(stages) => {
+                if !self.block(stages) {
                     return false;
                 }
                 self.kernels += 1;
@@ -127,17 +123,6 @@ impl<'a> Chain<'a> {
         true
     }
 
-    /// Have some pieces of an array that is another one moved around been taken in, and others not?
-    pub(super) fn is_open(&self) -> bool {
-        self.nests.is_empty()
-            || self
-                .parts
-                .moved
-                .spans
-                .iter()
-                .any(|&(first, last)| (self.first.max(first)..last).contains(&(self.end - 1)))
-    }
-
     /// Bytes of all bases that nests touch.
     pub(super) fn bytes(&self) -> u64 {
         let mut bases: Vec<u32> = self.arrays.iter().map(|array| array.base).collect();
@@ -146,34 +131,11 @@ impl<'a> Chain<'a> {
         bases.iter().map(|&base| self.batch.bases[base as usize].bytes()).fold(0, u64::saturating_add)
     }
 
-    /// On which axes do rows, or columns, go around?
-    pub(super) fn around(&self) -> [bool; 2] {
-        [0, 1].map(|axis| self.nests.iter().filter_map(|nest| nest.moved.as_ref()).flatten().any(|by| by[axis] != 0))
-    }
-
-    /// Are all nests of the chain as long as all of their arrays, from the first row or column on, where these go around?
-    pub(super) fn fits_around(&self) -> bool {
-        (0..2).filter(|&axis| self.around()[axis]).all(|axis| {
-            let mut length = None;
-            self.nests.iter().all(|nest| {
-                let extent = nest.stage.parameters.extents[axis];
-                nest.arrays.iter().zip(&nest.places).enumerate().all(|(slot, (&array, place))| {
-                    let (Some(array), Some(place)) = (self.arrays.get(array as usize), place) else { return true };
-                    let own = if axis == 0 { array.rows(self.batch) } else { Some(array.columns()) };
-                    let by = nest.moved.as_ref().map_or(0, |moved| moved[slot][axis]);
-                    let at = [place.row, place.column][axis] - by;
-                    at == 0 && own == Some(extent) && *length.get_or_insert(extent) == extent
-                })
-            })
-        })
-    }
-
     /// The first row, column and element of an array, as all arrays of the chain count them. Threads do all elements of a column
     /// together, so that these do not count.
     pub(super) fn offset(&self, array: &Array) -> [i64; 3] {
-        let (offset, [rows, columns]) = (array.offset.unwrap_or_default(), self.around());
-        let fixed = [rows, columns, self.parts.threads];
-        AXES.map(|axis| if fixed[axis] { 0 } else { offset[axis] })
+        let [row, column, element] = array.offset.unwrap_or_default();
+        [row, column, if self.parts.threads { 0 } else { element }]
     }
 
     /// Where a slot is at the first iteration, along all axes that count.
@@ -181,7 +143,7 @@ impl<'a> Chain<'a> {
         [place.row, place.column, if self.parts.threads { 0 } else { place.rest }]
     }
 
-    fn block(&mut self, parts: &[Part]) -> bool {
+    fn block(&mut self, stages: &[Stage]) -> bool {
         let block = self.end;
         let record = &self.batch.blocks[block as usize];
         let mut fresh: Vec<(u32, u32)> = Vec::new();
@@ -190,8 +152,8 @@ impl<'a> Chain<'a> {
             self.known(rename.base);
             fresh.push((rename.base, self.array(rename.base, true)));
         }
-        for part in parts {
-            if !self.nest(block, part, &fresh) {
+        for stage in stages {
+            if !self.nest(block, stage, &fresh) {
                 return false;
             }
         }
@@ -220,7 +182,6 @@ impl<'a> Chain<'a> {
             read: false,
             needs_old: false,
             irregular: false,
-            around: false,
             boxes: Vec::new(),
             whole: fresh,
             offset: None,
@@ -243,18 +204,16 @@ impl<'a> Chain<'a> {
     }
 
     /// Takes in a nest, or one for each array that it writes. False if it cannot run in tiles with the others.
-    fn nest(&mut self, block: u32, part: &Part, fresh: &[(u32, u32)]) -> bool {
-        if let Some(mut nest) = self.placed(block, &part.stage, part.moved.as_deref(), fresh) {
+    fn nest(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> bool {
+        if let Some(mut nest) = self.placed(block, stage, fresh) {
             let copies = if self.parts.threads { self.versions(&mut nest) } else { Vec::new() };
             self.take(nest);
             copies.into_iter().for_each(|copy| self.take(copy));
             return true;
         }
         let mut written: Vec<(u32, Area)> = Vec::new();
-        for stage in split(&part.stage) {
-            let Some(nest) = self.placed(block, &stage, None, fresh).filter(|_| part.moved.is_none()) else {
-                return false;
-            };
+        for stage in split(stage) {
+            let Some(nest) = self.placed(block, &stage, fresh) else { return false };
             for (slot, &array) in nest.arrays.iter().enumerate().filter(|(_, array)| **array != NONE) {
                 let Some(own) = nest.places[slot].and_then(|place| area(&nest.stage, slot, place)) else {
                     if self.arrays[array as usize].written {
@@ -275,7 +234,7 @@ impl<'a> Chain<'a> {
     }
 
     /// A nest with the arrays of its slots and their places; `None` if it does not walk all that is written in one way.
-    fn placed(&mut self, block: u32, stage: &Stage, moved: Option<&[[i64; 2]]>, fresh: &[(u32, u32)]) -> Option<Nest> {
+    fn placed(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Option<Nest> {
         let slots = &stage.kernel.slots;
         let arrays: Vec<u32> = stage
             .parameters
@@ -292,10 +251,7 @@ impl<'a> Chain<'a> {
         let stage = grid::cut(stage, guide, grid)?;
         let place = |slot: usize| {
             let array = self.arrays.get(arrays[slot] as usize)?;
-            let place =
-                grid::place(&stage, slot, array.grid).filter(|_| self.parts.threads || by_element(&stage, slot))?;
-            let by = moved.map_or([0, 0], |moved| moved[slot]);
-            Some(Position { row: place.row + by[0], column: place.column + by[1], ..place })
+            grid::place(&stage, slot, array.grid).filter(|_| self.parts.threads || by_element(&stage, slot))
         };
         let places: Vec<Option<Position>> = (0..arrays.len()).map(place).collect();
         for (slot, &number) in arrays.iter().enumerate() {
@@ -311,7 +267,7 @@ impl<'a> Chain<'a> {
                 return None;
             }
         }
-        Some(Nest { block, stage, arrays, places, moved: moved.map(<[_]>::to_vec) })
+        Some(Nest { block, stage, arrays, places })
     }
 
     fn take(&mut self, nest: Nest) {
@@ -320,7 +276,6 @@ impl<'a> Chain<'a> {
             let Some(array) = self.arrays.get_mut(array as usize) else { continue };
             array.irregular |= nest.places[slot].is_none();
             array.written |= nest.stage.kernel.slots[slot].mode.writes();
-            array.around |= nest.moved.as_ref().is_some_and(|moved| moved[slot] != [0, 0]);
         }
         self.shift(&nest);
         self.note(&nest);

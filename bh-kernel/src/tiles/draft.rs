@@ -97,9 +97,6 @@ pub(super) enum Manner {
 
 /// Drafts the tiling of a chain; `None` if there is none.
 pub(super) fn draft(chain: &Chain<'_>, manner: Manner) -> Option<Draft> {
-    if !chain.fits_around() {
-        return None;
-    }
     let home = |(number, array)| match manner {
         Manner::Items if often_read(chain, number) => loaded(chain, array, None).or_else(|| home(chain, array)),
         _ => home(chain, array),
@@ -149,8 +146,7 @@ fn often_read(chain: &Chain<'_>, number: usize) -> bool {
 
 fn home(chain: &Chain<'_>, array: &Array) -> Option<Home> {
     if !array.written {
-        // Rows have what goes around beside the array's own.
-        return if array.around { loaded(chain, array, None) } else { Some(Home::Base) };
+        return Some(Home::Base);
     }
     if chain.dies(array) {
         return if array.needs_old {

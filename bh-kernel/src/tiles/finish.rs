@@ -48,7 +48,6 @@ impl Draft {
             temporaries: Vec::new(),
             renames,
             area: self.area.clone(),
-            around: chain.around(),
             tile: size.tile,
             borders: None,
             strip: size.strip,

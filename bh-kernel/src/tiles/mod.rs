@@ -12,9 +12,6 @@
 //! Within a tile, nests run in lock-step along the rows, each so far behind those before it as rows that both touch
 //! demand (`lags`), so that only a few rows of each array are in use.
 //!
-//! Along an axis on which arrays are moved around (`moved`), a tile at an end has what comes from the other end in its rows, beside
-//! its own: rows and columns count on beyond both ends there.
-//!
 //! What makes no element of its own from elements at fixed distances takes no part: folds, gathers, scatters, methods.
 
 mod chain;
@@ -23,7 +20,6 @@ mod draft;
 mod finish;
 mod grid;
 mod model;
-mod moved;
 mod part;
 mod repeats;
 mod split;
@@ -159,7 +155,7 @@ fn drafted<'a, M: Model>(
     while chain.end < blocks.end && chain.extend() {
         costs.block(&chain);
     }
-    let draft = draft::draft(&chain, M::MANNER).filter(|_| !chain.is_open())?;
+    let draft = draft::draft(&chain, M::MANNER).filter(|_| !chain.nests.is_empty())?;
     let size = costs.size(&chain, &draft).or_else(|| kernels.and_then(|_| costs.least(&chain, &draft)))?;
     Some(Found { chain, draft, size, plain: costs.plain() })
 }
@@ -173,7 +169,7 @@ fn longest<M: Model>(parts: &Parts<'_>, model: &M, kernels: Option<u32>, first: 
         if !chain.extend() {
             break true;
         }
-        if !chain.computed || chain.is_open() {
+        if !chain.computed || chain.nests.is_empty() {
             continue;
         }
         let Some(draft) = draft::draft(&chain, M::MANNER).filter(|_| *effort > 0) else { break true };

@@ -1,17 +1,14 @@
 //! The stages that chains are made of, and the rows, columns and elements that their slots touch.
 
 use super::grid::{self, Grid, Position};
-use super::moved::{self, Moved};
 use crate::{Lowered, Stage, Step, Survey};
-use bh_bytecode::{BatchRef, base_flags};
+use bh_bytecode::base_flags;
 
 /// The blocks of a batch as chains of tiles take them in.
 pub(super) struct Parts<'a> {
     pub(super) survey: &'a Survey<'a>,
     pub(super) blocks: Vec<Block>,
     pub(super) grids: Vec<Grid>,
-    /// Arrays that others are moved around in.
-    pub(super) moved: Moved,
     /// Threads do the tiles.
     pub(super) threads: bool,
 }
@@ -23,22 +20,21 @@ pub(super) enum Block {
     /// It cannot run in tiles.
     Apart,
     /// Its stages, with the copies of its renames.
-    Stages(Vec<Part>),
+    Stages(Vec<Stage>),
 }
 
 impl<'a> Parts<'a> {
-    /// `threads`: threads do the tiles, so that arrays may be moved around, and what is written in its place is a new one.
+    /// `threads`: threads do the tiles, so that an array that is overwritten may become a new one.
     pub(super) fn new(survey: &'a Survey<'a>, threads: bool) -> Parts<'a> {
         let batch = survey.batch;
-        let mut blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Block::new(survey, block)).collect();
-        let parts = blocks.iter().flat_map(|block| match block {
-            Block::Stages(parts) => parts.as_slice(),
+        let blocks: Vec<Block> = (0..batch.blocks.len() as u32).map(|block| Block::new(survey, block)).collect();
+        let stages = blocks.iter().flat_map(|block| match block {
+            Block::Stages(stages) => stages.as_slice(),
             Block::Nothing | Block::Apart => &[],
         });
         let lengths: Vec<i64> = batch.bases.iter().map(|base| base.len).collect();
-        let grids = grid::grids(&lengths, parts.map(|part| &part.stage));
-        let moved = if threads { join(batch, &mut blocks, &grids, &lengths) } else { Moved::default() };
-        Parts { survey, blocks, grids, moved, threads }
+        let grids = grid::grids(&lengths, stages);
+        Parts { survey, blocks, grids, threads }
     }
 
     /// The last block that uses a base whose content ends with the batch; `None` if it lives on.
@@ -62,36 +58,8 @@ impl Block {
         if !stages().all(fits) {
             return Block::Apart;
         }
-        Block::Stages(stages().map(|stage| Part { stage: stage.clone(), moved: None }).collect())
+        Block::Stages(stages().cloned().collect())
     }
-}
-
-/// Makes one part of the pieces of each array that is another one moved around.
-fn join(batch: &BatchRef<'_>, blocks: &mut [Block], grids: &[Grid], lengths: &[i64]) -> Moved {
-    let mut all: Vec<Option<Vec<Part>>> = Vec::with_capacity(blocks.len());
-    for (block, record) in blocks.iter_mut().zip(batch.blocks) {
-        all.push(match block {
-            // After a rename, arrays are others.
-            Block::Stages(parts) if batch.renames(record).is_empty() => Some(std::mem::take(parts)),
-            Block::Nothing => Some(Vec::new()),
-            Block::Stages(_) | Block::Apart => None,
-        });
-    }
-    let moved = moved::join(&mut all, grids, lengths);
-    for (block, parts) in blocks.iter_mut().zip(all) {
-        if let (Block::Stages(own), Some(parts)) = (block, parts) {
-            *own = parts;
-        }
-    }
-    moved
-}
-
-/// A stage of a block.
-#[derive(Clone)]
-pub(super) struct Part {
-    pub(super) stage: Stage,
-    /// By how many rows and columns what each slot reads lies elsewhere than its start says, going around at the ends.
-    pub(super) moved: Option<Vec<[i64; 2]>>,
 }
 
 /// The first and last row, column and element of these.

@@ -114,13 +114,10 @@ fn stages(parts: &Parts<'_>, block: u32, names: &mut Names, words: &mut Vec<u64>
     };
     let ends = |&instr: &u32| matches!(batch.instrs[instr as usize].opcode, Opcode::Free | Opcode::Sync);
     words.push(2 + u64::from(batch.block_instrs(&batch.blocks[block as usize]).iter().any(ends)));
-    let spans = parts.moved.spans.iter().filter(|(first, last)| (*first..=*last).contains(&block));
-    spans.for_each(|&(first, last)| words.extend([u64::from(block - first), u64::from(last - block)]));
-    for part in own {
-        let parameters = &part.stage.parameters;
+    for stage in own {
+        let parameters = &stage.parameters;
         let mut kernel = DefaultHasher::new();
-        part.stage.kernel.hash(&mut kernel);
-        part.moved.hash(&mut kernel);
+        stage.kernel.hash(&mut kernel);
         words.push(kernel.finish());
         for numbers in [&parameters.extents, &parameters.starts, &parameters.strides] {
             words.extend(numbers.iter().map(|&number| number as u64));

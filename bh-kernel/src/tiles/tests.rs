@@ -3,7 +3,7 @@
 use super::part::Parts;
 use super::{ColumnOptions, TileOptions, column_tilings, model, search, tilings};
 use crate::Survey;
-use crate::tiling::{Reach, TileNest, TileSlot, Tiling};
+use crate::tiling::{Reach, TileSlot, Tiling};
 use crate::window::SlidingWindows;
 use bh_bytecode::text::parse;
 use bh_bytecode::{Batch, steps};
@@ -236,7 +236,7 @@ fn anew(turns: usize) -> Batch {
 #[test]
 fn a_search_of_one_turn_holds_for_the_others() {
     let large = TileOptions { bytes: 1 << 20, small: 32 << 10, threads: 2, kernels: None };
-    for batch in [between(60), between(61), anew(40), around()] {
+    for batch in [between(60), between(61), anew(40)] {
         let batch = batch.as_ref();
         let windows = SlidingWindows::default();
         for options in [large, TileOptions { threads: 64, ..large }, TileOptions { kernels: Some(5), ..large }] {
@@ -298,92 +298,6 @@ i2: v4 = add_reduce axes(0) v5
 ";
     let blocks: Vec<_> = tiled(&batch(text), 16).into_iter().map(|tiling| tiling.blocks).collect();
     assert_eq!(blocks, [0..1, 1..2]);
-}
-
-/// Two sums of a grid and of the same one, moved by a column, which is copied in two pieces.
-fn around() -> Batch {
-    let text = "base b0 = f64[1600] id 1 live_out
-base b1 = f64[1600] id 2 born dies
-base b2 = f64[1600] id 3 born dies
-base b3 = f64[1600] id 4 born dies
-base b4 = f64[1600] id 5 born live_out
-view v0 = b1 at 1 [40:40, 39:1]
-view v1 = b0 at 0 [40:40, 39:1]
-view v2 = b1 at 0 [40:40]
-view v3 = b0 at 39 [40:40]
-view v4 = b0 at 0 [1600:1]
-view v5 = b1 at 0 [1600:1]
-view v6 = b2 at 0 [1600:1]
-view v7 = b3 at 0 [40:40, 39:1]
-view v8 = b2 at 1 [40:40, 39:1]
-view v9 = b3 at 39 [40:40]
-view v10 = b2 at 0 [40:40]
-view v11 = b3 at 0 [1600:1]
-view v12 = b4 at 0 [1600:1]
-i0: v0 = copy v1
-i1: v2 = copy v3
-i2: v6 = add v4, v5
-i3: v7 = copy v8
-i4: v9 = copy v10
-i5: v12 = add v6, v11
-";
-    batch(text)
-}
-
-#[test]
-fn what_is_moved_around_is_one_nest_that_goes_on_beyond_the_ends() {
-    let found = tiled(&around(), 16);
-    let [tiling] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((tiling.blocks.clone(), tiling.around, tiling.nests.len()), (0..6, [false, true], 5));
-    // The grid is read with a column more at either side: the first sum moves it to the right, the second one to the left.
-    let reach: Vec<Reach> = tiling.nests.iter().map(|nest| nest.reach[1]).collect();
-    assert_eq!(reach[0], Reach { low: -1, high: 1 });
-    assert_eq!((reach[1], reach[2]), (Reach { low: 0, high: 1 }, Reach { low: 0, high: 1 }));
-    assert_eq!(reach[0].of(&(0..8), 40, true), -1..9);
-    assert_eq!(reach[0].of(&(0..8), 40, false), 0..9);
-    // A chain does not end between the pieces of an array.
-    let ends: Vec<u32> = tiled(&around(), 1).iter().map(|tiling| tiling.blocks.end).collect();
-    assert_eq!(ends, [2, 3, 5, 6]);
-}
-
-#[test]
-fn pieces_of_which_one_changes_in_between_are_no_array_that_was_moved() {
-    let mut batch = around();
-    // The second piece is of what the grid is later.
-    batch.instrs.swap(1, 2);
-    batch.instrs[1].operands[0] = batch.instrs[1].operands[1];
-    let found = tiled(&batch, 16);
-    assert!(found.iter().all(|tiling| !tiling.around[1] || tiling.blocks.start > 2), "{found:?}");
-}
-
-#[test]
-fn what_goes_around_is_read_backwards_in_memory() {
-    let text = "base b0 = f64[1600] id 1 live_out
-base b1 = f64[1600] id 2 born dies
-base b2 = f64[1600] id 3 born live_out
-base b3 = f64[1600] id 4 born live_out
-view v0 = b2 at 0 [1600:1]
-view v1 = b0 at 1599 [1600:-1]
-view v2 = b0 at 0 [1600:1]
-view v3 = b1 at 1 [40:40, 39:1]
-view v4 = b0 at 0 [40:40, 39:1]
-view v5 = b1 at 0 [40:40]
-view v6 = b0 at 39 [40:40]
-view v7 = b3 at 0 [1600:1]
-view v8 = b1 at 0 [1600:1]
-i0: v0 = add v1, v2
-i1: v3 = copy v4
-i2: v5 = copy v6
-i3: v7 = add v2, v8
-";
-    let found = tiled(&batch(text), 16);
-    let [tiling] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((tiling.blocks.clone(), tiling.around), (0..4, [false, true]));
-    // The nest of the first block reads the grid backwards, and in rows of the tile.
-    let backwards = |nest: &&TileNest| nest.stage.parameters.strides.contains(&-1);
-    let nest = tiling.nests.iter().find(backwards).unwrap();
-    let grid = tiling.nests.iter().find_map(|nest| nest.slots.iter().find(|slot| matches!(slot, TileSlot::Rows(_))));
-    assert!(nest.slots.contains(&TileSlot::Base(0)) && nest.slots.contains(grid.unwrap()), "{nest:?}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Chain<'_> {
             copies.extend(rest.into_iter().map(|area| {
                 let place = Position { row: area[0].0, column: area[1].0, rest: area[2].0 };
                 let (stage, places) = (copy(base, dtype, grid, area), vec![Some(place); 2]);
-                Nest { block: nest.block, stage, arrays: vec![old, new], places, moved: None }
+                Nest { block: nest.block, stage, arrays: vec![old, new], places }
             }));
         }
         copies

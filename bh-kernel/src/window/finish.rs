@@ -79,7 +79,6 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> 
         temporaries: homes.temporaries,
         renames,
         area: [start..end, 0..1, 0..1],
-        around: [false; 2],
         tile: [borders[1] - borders[0], 1, 1],
         borders: Some(borders),
         strip,

@@ -159,7 +159,7 @@ impl Tiles<'_> {
     unsafe fn part(&self, scratch: &mut Scratch, part: usize) {
         let (plan, chain) = (self.plan, &self.plan.chain);
         let area = self.area(part);
-        let reach: Vec<[Range<i64>; 2]> = plan.nests.iter().map(|nest| nest.within(&area, chain.around)).collect();
+        let reach: Vec<[Range<i64>; 2]> = plan.nests.iter().map(|nest| nest.within(&area)).collect();
         let works = |nest: &u32| reach[*nest as usize].iter().all(|range| !range.is_empty());
         // Most nests of borders do nothing in most tiles.
         let turns: Vec<&TileTurn> = plan.turns.iter().filter(|turn| turn.nests.iter().any(works)).collect();
@@ -302,7 +302,7 @@ impl Tiles<'_> {
     /// # Safety
     /// All that they depend on must have run, and nobody else runs them in this tile.
     unsafe fn rows(&self, scratch: &mut Scratch, index: usize, kept: Kept, [rows, columns]: [Range<i64>; 2]) {
-        let (nest, around) = (self.nest(index), self.plan.chain.around);
+        let nest = self.nest(index);
         let mut start = rows.start;
         while start < rows.end {
             let mut end = rows.end;
@@ -313,17 +313,10 @@ impl Tiles<'_> {
                     let height = kept.ring(&self.plan.buffers[buffer as usize])?;
                     Some(height - (start + row).rem_euclid(height))
                 });
-                end = rings
-                    .map(|room| start + room)
-                    .fold(end.min(next_end(start, nest.steps.positions, around[0])), i64::min);
+                end = rings.map(|room| start + room).fold(end, i64::min);
             }
-            let mut column = columns.start;
-            while column < columns.end {
-                let edge = nest.columns.map_or(columns.end, |all| next_end(column, all, around[1]).min(columns.end));
-                // SAFETY: all that the rows depend on has run, and nobody else runs them.
-                unsafe { self.consecutive(scratch, index, kept, [start..end, column..edge]) };
-                column = edge;
-            }
+            // SAFETY: all that the rows depend on has run, and nobody else runs them.
+            unsafe { self.consecutive(scratch, index, kept, [start..end, columns.clone()]) };
             start = end;
         }
     }
@@ -333,34 +326,27 @@ impl Tiles<'_> {
     /// # Safety
     /// As [`Tiles::rows`].
     unsafe fn consecutive(&self, scratch: &mut Scratch, index: usize, kept: Kept, [rows, columns]: [Range<i64>; 2]) {
-        let (nest, binding, around) = (self.nest(index), &self.bindings[index], self.plan.chain.around);
+        let (nest, binding) = (self.nest(index), &self.bindings[index]);
         let iterations = nest.steps.iterations(rows.clone(), nest.program.schedule.extent(0));
         if nest.columns.is_none() && iterations.is_empty() {
             return;
         }
         let mut slots = std::mem::take(&mut scratch.slots);
         slots.clear();
-        // Memory has what goes around once.
-        let within = |at: i64, all: i64, around: bool| if around { at.rem_euclid(all) } else { at };
-        let there = nest
-            .columns
-            .map(|all| [within(rows.start, nest.steps.positions, around[0]), within(columns.start, all, around[1])]);
-        let here = nest.columns.map(|_| [rows.start, columns.start]);
         let places = nest.slots.iter().zip(&nest.places).zip(&nest.program.slots);
         slots.extend(binding.slots.iter().zip(places).map(|(&slot, ((&home, place), plan))| {
-            let (begin, at) = match home {
+            let begin = match home {
                 // The slot is placed as if the array's first element were at address 0.
                 TileSlot::Rows(buffer) => {
-                    let origin = kept.origin(&self.plan.buffers[buffer as usize], rows.start + place);
-                    (origin.wrapping_add(slot.addr()), here)
+                    kept.origin(&self.plan.buffers[buffer as usize], rows.start + place).wrapping_add(slot.addr())
                 }
-                _ => (slot, there),
+                _ => slot,
             };
-            at.map_or(begin, |[row, column]| {
-                let (row, column) = (row as isize, column as isize);
-                let far = row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1]));
-                begin.wrapping_offset(far)
-            })
+            let far = nest.columns.map_or(0, |_| {
+                let (row, column) = (rows.start as isize, columns.start as isize);
+                row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1]))
+            });
+            begin.wrapping_offset(far)
         }));
         let (program, parts) = (&nest.program, &mut scratch.nest);
         // SAFETY: all that the rows depend on has run, and nobody else runs them; kept rows begin at these slots.
@@ -388,15 +374,10 @@ impl Tiles<'_> {
 
 impl TileProgram {
     /// The rows and columns that the nest does in a tile.
-    fn within(&self, area: &[Range<i64>; 2], around: [bool; 2]) -> [Range<i64>; 2] {
-        let rows = self.reach[0].of(&area[0], self.steps.positions, around[0]);
-        [rows, self.columns.map_or(0..1, |columns| self.reach[1].of(&area[1], columns, around[1]))]
+    fn within(&self, area: &[Range<i64>; 2]) -> [Range<i64>; 2] {
+        let rows = self.reach[0].of(&area[0], self.steps.positions);
+        [rows, self.columns.map_or(0..1, |columns| self.reach[1].of(&area[1], columns))]
     }
-}
-
-/// Where the next of the ends comes behind `at` of rows, or columns, that go around after so many; far away if they do not.
-fn next_end(at: i64, all: i64, around: bool) -> i64 {
-    if around { (at.div_euclid(all) + 1).saturating_mul(all) } else { i64::MAX }
 }
 
 /// Copies those of the rows that a gap needs.
