@@ -9,8 +9,10 @@
 //! All loads of a stage come before all its stores in meaning: identical loads are made once, a read of what the block
 //! has written takes the value itself, and writes to contracted bases vanish.
 
+mod arrays;
 pub mod boxes;
 mod draft;
+mod effort;
 mod footprint;
 mod kernel;
 mod lower;

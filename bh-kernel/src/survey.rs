@@ -1,22 +1,26 @@
 //! The blocks of a batch as loop nests, and which of them use each base. Each block is lowered once, for sliding windows, tiles, and
 //! the plans of blocks that run in neither.
 
-use crate::{BufferRef, Lowered, Stage, copy_stage, lower};
+use crate::tiles::Grid;
+use crate::{BufferRef, Lowered, Stage, Step, copy_stage, lower};
 use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{BatchRef, Opcode};
+use bh_bytecode::{BatchRef, Opcode, base_flags};
 use std::cell::OnceCell;
 
 /// A batch with a partition. Its blocks are lowered when the first search for chains needs them.
 pub struct Survey<'a> {
     pub(crate) batch: &'a BatchRef<'a>,
     found: OnceCell<Found>,
+    grids: OnceCell<Vec<Grid>>,
 }
 
-/// What is known of blocks and bases.
+/// The facts about blocks and bases.
 pub(crate) struct Found {
     lowered: Vec<Lowered>,
     /// For each block the copies of the elements that its renames leave unwritten.
-    pub(crate) copies: Vec<Vec<Stage>>,
+    copies: Vec<Vec<Stage>>,
+    /// Does each block compute element by element, from memory to memory?
+    elementwise: Vec<bool>,
     /// The first and the last block that compute with a base.
     pub(crate) uses: Vec<(u32, u32)>,
     /// Does the program ask for the data of a base?
@@ -28,7 +32,7 @@ pub(crate) struct Found {
 impl<'a> Survey<'a> {
     /// A survey of a batch; it lowers nothing yet.
     pub fn new(batch: &'a BatchRef<'a>) -> Survey<'a> {
-        Survey { batch, found: OnceCell::new() }
+        Survey { batch, found: OnceCell::new(), grids: OnceCell::new() }
     }
 
     /// All blocks, lowered; none if nothing needed them.
@@ -46,7 +50,42 @@ impl<'a> Survey<'a> {
         *self.block(block) != Lowered::Nothing
     }
 
-    /// What is known of the blocks, which are lowered now if they were not.
+    /// The stages of a block, and the copies of its renames.
+    pub(crate) fn stages(&self, block: u32) -> impl Iterator<Item = &Stage> + Clone {
+        let stages = if let Lowered::Loops(stages, _) = self.block(block) { stages.as_slice() } else { &[] };
+        stages.iter().chain(&self.found().copies[block as usize])
+    }
+
+    /// Does a block compute element by element, from memory to memory?
+    pub(crate) fn is_elementwise(&self, block: u32) -> bool {
+        self.found().elementwise[block as usize]
+    }
+
+    /// Does a chain end with a block: does that make an alias, or have an instruction of these?
+    pub(crate) fn ends(&self, block: u32, last: &[Opcode]) -> bool {
+        let record = &self.batch.blocks[block as usize];
+        let ends = |&instr: &u32| last.contains(&self.batch.instrs[instr as usize].opcode);
+        self.batch.block_instrs(record).iter().any(ends)
+            || self.batch.renames(record).iter().any(|rename| rename.alias != NO_BASE)
+    }
+
+    /// The last block that uses a base whose content ends with the batch; `None` if it lives on.
+    pub(crate) fn last_use(&self, base: u32) -> Option<u32> {
+        let record = self.batch.bases.get(base as usize)?;
+        let dies = record.has(base_flags::DIES) && !self.found().synced[base as usize];
+        dies.then(|| self.found().uses[base as usize].1)
+    }
+
+    /// The grid of each base, as the blocks that compute element by element walk it.
+    pub(crate) fn grids(&self) -> &[Grid] {
+        self.grids.get_or_init(|| {
+            let blocks = (0..self.batch.blocks.len() as u32).filter(|&block| self.is_elementwise(block));
+            let lengths: Vec<i64> = self.batch.bases.iter().map(|base| base.len).collect();
+            Grid::of_bases(&lengths, blocks.flat_map(|block| self.stages(block)))
+        })
+    }
+
+    /// The facts about the blocks, which are lowered now if they were not.
     pub(crate) fn found(&self) -> &Found {
         self.found.get_or_init(|| Found::new(self.batch))
     }
@@ -58,6 +97,7 @@ impl Found {
         let mut found = Found {
             lowered: (0..batch.blocks.len() as u32).map(|block| lower(batch, block)).collect(),
             copies: Vec::with_capacity(batch.blocks.len()),
+            elementwise: Vec::with_capacity(batch.blocks.len()),
             uses: vec![(u32::MAX, 0); count],
             synced: vec![false; count],
             pitches: vec![1; count],
@@ -69,6 +109,8 @@ impl Found {
                 batch.uncovered(rename).iter().map(move |&view| copy_stage(batch, view, from, to))
             });
             found.copies.push(copies.collect());
+            let elementwise = is_elementwise(&found.lowered[number as usize], &found.copies[number as usize]);
+            found.elementwise.push(elementwise);
         }
         for lowered in &found.lowered {
             let Lowered::Loops(stages, _) = lowered else { continue };
@@ -105,6 +147,14 @@ impl Found {
             note(rename.alias);
         }
     }
+}
+
+/// Do the stages of a block, with these copies, compute element by element, from memory to memory?
+fn is_elementwise(lowered: &Lowered, copies: &[Stage]) -> bool {
+    let Lowered::Loops(stages, temporaries) = lowered else { return false };
+    let fits = |step: &Step| !matches!(step, Step::Gather { .. } | Step::Reduce { .. });
+    let fits = |stage: &Stage| stage.kernel.steps.iter().all(fits) && stage.parameters.iterations() > 0;
+    temporaries.is_empty() && stages.iter().chain(copies).all(fits)
 }
 
 /// The strides of a nest's outermost loop in its buffers; none if it has one iteration, so that any pitch fits.

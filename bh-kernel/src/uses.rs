@@ -1,5 +1,5 @@
-//! Which bases a lowered block uses and how an engine has to acquire them. What no element is seen of is not used: that it is
-//! lost costs nothing.
+//! Which bases a lowered block uses and how an engine has to acquire them. A base of which the block uses no element is not
+//! acquired: losing it costs nothing.
 
 use crate::{BufferRef, SlotMode, Special, Stage};
 use bh_bytecode::batch::access;

@@ -234,14 +234,12 @@ unsafe impl Component for Engine {
                 } else if self.machine.chain(&registry, batch, chain)? {
                     done = chain.chain.blocks.end;
                     self.traced.end(running);
-                    let is_window = chain.chain.borders.is_some();
-                    let (chains, kernels) = if is_window {
-                        (self.windows, self.window_kernels)
-                    } else {
-                        (self.tilings, self.tiled_kernels)
+                    let (chains, kernels, count) = match chain.chain.borders {
+                        Some(_) => (self.windows, self.window_kernels, done - block),
+                        None => (self.tilings, self.tiled_kernels, chain.chain.kernels),
                     };
                     chains.add(count_if_run);
-                    kernels.add(u64::from(chain.chain.kernels) * count_if_run);
+                    kernels.add(u64::from(count) * count_if_run);
                     self.saved_bytes.add(chain.saved() * count_if_run);
                 }
             }

@@ -81,9 +81,9 @@ pub(crate) struct Settings {
     pub(crate) fast_math: bool,
 }
 
-/// What the second-level cache holds if its size is not known.
+/// Bytes of the second-level cache if its size is not known.
 const CACHE_BYTES: i64 = 768 << 10;
-/// What the first-level cache holds if its size is not known.
+/// Bytes of the first-level cache if its size is not known.
 const SMALL_BYTES: i64 = 32 << 10;
 /// The most that a cache may be said to hold.
 const MOST_BYTES: i64 = 0x1_0000_0000_0000;
@@ -106,7 +106,7 @@ impl Settings {
         Primitives { isa: self.isa, stream_bytes: self.stream_bytes, superinstructions: self.superinstructions }
     }
 
-    /// What tiles are to be, where windows have this many bytes.
+    /// The options of tiles, if windows have this many bytes.
     pub(crate) fn tiles(&self, bytes: i64) -> Option<TileOptions> {
         let kernels = match self.time_tiles {
             TimeTiles::Off => return None,

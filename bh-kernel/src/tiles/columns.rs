@@ -1,5 +1,5 @@
 //! Tiles in time on a device: the items of a group have a column of a tile each, and go down its rows together. Of its own
-//! column an item keeps some rows of each array in registers; of what others read there are some rows in local memory.
+//! column an item keeps some rows of each array in registers; rows that others read are in local memory.
 //!
 //! A nest comes to a row in the same turn as those before it as long as items need their own column alone, and a turn later if
 //! it reads what lies beside that. So one barrier for each turn is enough.
@@ -10,14 +10,13 @@
 use super::chain::{AXES, Chain};
 use super::draft::{self, Draft, DraftNest, Manner};
 use super::model::Size;
-use super::part::Parts;
 use super::{Model, search};
 use crate::Survey;
 use crate::tiling::{Reach, TileSlot, Tiling};
 use bh_bytecode::DType;
 use std::ops::Range;
 
-/// What a device wants of tiles.
+/// Options of a device for tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnOptions {
     /// Items of a group, a power of two: columns of a tile and those beside it.
@@ -46,7 +45,7 @@ pub struct ColumnArray {
     pub shared: Option<(i64, i64)>,
 }
 
-/// What completes a nest of a tiling for items.
+/// Facts that complete a nest of a tiling for items.
 #[derive(Clone, Debug)]
 pub struct ColumnNest {
     /// The column and its element of which one item does the first iteration of a row.
@@ -70,7 +69,7 @@ pub struct ColumnTiling {
     pub square: [i64; 2],
     /// Columns of an item.
     pub each: i64,
-    /// The most columns, and elements, that what an item reads is beside its own one.
+    /// The most columns, and elements, between an item's own one and those that it reads.
     pub margin: [i64; 2],
     /// Columns, and elements, of items before the first one of the tile, and behind the last one.
     pub columns: [Reach; 2],
@@ -85,9 +84,8 @@ pub fn column_tilings(survey: &Survey<'_>, options: &ColumnOptions) -> (Vec<Colu
     if options.kernels.is_none() && (batch.blocks.len() < 2 || total < options.least_bytes) {
         return Default::default();
     }
-    let parts = Parts::new(survey, false);
     let model = Columns { options, cost: 0.0, bytes: 0, nests: 0 };
-    let (found, declined) = search(&parts, &model, options.kernels, true);
+    let (found, declined) = search(survey, &model, options.kernels, true);
     let finish = |it: super::Found<'_>| {
         let layout = Layout::of(&it.chain, &it.draft)?;
         let tiling = it.draft.finish(&it.chain, &it.size, it.plain);
@@ -113,7 +111,7 @@ pub fn column_tilings(survey: &Survey<'_>, options: &ColumnOptions) -> (Vec<Colu
     (found.into_iter().filter_map(finish).collect(), declined)
 }
 
-/// What items and local memory hold.
+/// The rows in registers of items and in local memory.
 struct Layout {
     arrays: Vec<ColumnArray>,
     /// The array of the chain behind each.
@@ -157,7 +155,7 @@ impl Layout {
             // From the first row that others read to the last that is written.
             let rows = |shared: Reach| (own.high - shared.low.min(own.high) + 1).max(1) as u64;
             arrays.push(ColumnArray {
-                dtype: chain.batch.bases[known.base as usize].dtype(),
+                dtype: known.dtype,
                 own,
                 shared: shared.map(|shared| (shared.low, rows(shared).next_power_of_two() as i64)),
             });

@@ -1,8 +1,10 @@
 //! From a chain to the draft of a tiling: where its arrays live, how far each nest lags behind, and how much more than the tile it
 //! does.
 
-use super::chain::{AXES, Array, Chain, NONE, Nest};
+use super::chain::{AXES, Array, Chain, Nest};
+use super::lags::lags;
 use crate::Step;
+use crate::arrays::NO_ARRAY;
 use crate::tiling::{Reach, TileSlot};
 use bh_bytecode::{Opcode, base_flags};
 use std::ops::Range;
@@ -29,7 +31,7 @@ pub(super) enum Source {
     Store(usize),
 }
 
-/// What a nest touches of an array.
+/// An access of a nest to an array.
 #[derive(Clone, Copy)]
 pub(super) struct Access {
     pub(super) array: usize,
@@ -48,7 +50,7 @@ pub(super) struct DraftNest {
     pub(super) inner: i64,
     /// Bytes of all arrays, each once if it is read and once if it is written, for an iteration of rows and columns.
     pub(super) bytes: i64,
-    /// What an iteration of rows and columns computes, in additions of a byte.
+    /// The arithmetic of an iteration of rows and columns, in additions of a byte.
     pub(super) arithmetic: i64,
     pub(super) rows: Rows,
     /// Lines of an iteration of the rows go along the columns.
@@ -86,37 +88,37 @@ pub(super) struct Draft {
     pub(super) columns: Vec<(i64, i64)>,
 }
 
-/// Who does the rows of a tile.
+/// How tiles compute rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     /// A thread, nest by nest.
     Thread,
-    /// An item for each column, or element of one: what another one has made is there when a row of all nests is done.
+    /// An item for each column, or element of one: it finds the results of others when a row of all nests is complete.
     Items,
 }
 
 /// Drafts the tiling of a chain; `None` if there is none.
-pub(super) fn draft(chain: &Chain<'_>, manner: Manner) -> Option<Draft> {
-    let home = |(number, array)| match manner {
+pub(super) fn draft(chain: &Chain<'_>) -> Option<Draft> {
+    let home = |(number, array)| match chain.manner {
         Manner::Items if often_read(chain, number) => loaded(chain, array, None).or_else(|| home(chain, array)),
         _ => home(chain, array),
     };
     let mut homes = chain.arrays.iter().enumerate().map(home).collect::<Option<Vec<Home>>>()?;
     loop {
-        let mut nests = order(chain, &homes, manner)?;
-        lags(chain, &mut nests, manner);
+        let mut nests = order(chain, &homes)?;
+        lags(chain, &mut nests);
         let nests = needs(chain, &homes, nests);
         if !keep_apart(chain, &mut homes, &nests)? {
             let uses = uses(chain, &nests);
             let area = area(chain, &homes, &nests)?;
-            let columns = chain.arrays.iter().map(|array| (array.grid.column, array.size)).collect();
+            let columns = chain.arrays.iter().map(|array| (array.grid.column, array.size())).collect();
             return Some(Draft { nests, homes, uses, area, columns });
         }
     }
 }
 
-/// Each element in memory is written by the one tile that it is in: what a nest writes that does more than that goes through
-/// rows. Says whether there was such an array.
+/// The tile that an element in memory is in writes it, no other one: arrays of a nest with a halo go through
+/// rows. Returns whether there was such an array.
 fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Option<bool> {
     let mut found = false;
     for nest in nests {
@@ -131,7 +133,7 @@ fn keep_apart(chain: &Chain<'_>, homes: &mut [Home], nests: &[DraftNest]) -> Opt
     Some(found)
 }
 
-/// What a nest does that makes just the elements of the tile of an array that it is so far away from at its first iteration.
+/// The reach of a nest that computes just the tile of an array, at this place at its first iteration.
 fn tile(chain: &Chain<'_>, array: &Array, place: [i64; 3]) -> [Reach; 3] {
     let offset = chain.offset(array);
     AXES.map(|axis| Reach::default().shifted(-place[axis] - offset[axis]))
@@ -148,7 +150,7 @@ fn home(chain: &Chain<'_>, array: &Array) -> Option<Home> {
     if !array.written {
         return Some(Home::Base);
     }
-    if chain.dies(array) {
+    if array.dies(chain.survey, chain.end) {
         return if array.needs_old {
             loaded(chain, array, None)
         } else {
@@ -163,40 +165,40 @@ fn home(chain: &Chain<'_>, array: &Array) -> Option<Home> {
 
 /// The home of an array that lives on and goes through rows.
 fn through_rows(chain: &Chain<'_>, array: &Array) -> Option<Home> {
-    if chain.dies(array) {
+    if array.dies(chain.survey, chain.end) {
         return None;
     }
     let fresh = TileSlot::Fresh(array.base);
     if array.fresh || !array.whole || array.needs_old {
-        // Other tiles may read what it was.
+        // Other tiles may read its earlier elements.
         return loaded(chain, array, Some(fresh));
     }
-    array.rows(chain.batch)?;
+    array.rows()?;
     Some(Home::Rows { load: false, store: Some(TileSlot::Base(array.base)) })
 }
 
 fn loaded(chain: &Chain<'_>, array: &Array, store: Option<TileSlot>) -> Option<Home> {
-    array.rows(chain.batch)?;
+    array.rows()?;
     let pinned = chain.batch.bases[array.base as usize].has(base_flags::PINNED);
     (store.is_none() || !pinned).then_some(Home::Rows { load: !array.fresh, store })
 }
 
-/// All nests in order: what is read from memory comes before the first use, what goes there at the end.
-fn order(chain: &Chain<'_>, homes: &[Home], manner: Manner) -> Option<Vec<DraftNest>> {
+/// All nests in order: copies from memory come before the first use, copies to memory at the end.
+fn order(chain: &Chain<'_>, homes: &[Home]) -> Option<Vec<DraftNest>> {
     let mut nests = Vec::with_capacity(chain.nests.len() + chain.arrays.len());
     let mut known = vec![false; chain.arrays.len()];
     for (number, nest) in chain.nests.iter().enumerate() {
-        for &array in nest.arrays.iter().filter(|&&array| array != NONE) {
+        for &array in nest.arrays.iter().filter(|&&array| array != NO_ARRAY) {
             let seen = std::mem::replace(&mut known[array as usize], true);
             if !seen && matches!(homes[array as usize], Home::Rows { load: true, .. }) {
-                nests.push(copy(chain, array as usize, Source::Load(array as usize), manner)?);
+                nests.push(copy(chain, array as usize, Source::Load(array as usize))?);
             }
         }
-        nests.push(of_chain(chain, number, nest, manner));
+        nests.push(of_chain(chain, number, nest));
     }
     for (array, home) in homes.iter().enumerate() {
         if matches!(home, Home::Rows { store: Some(_), .. }) {
-            nests.push(copy(chain, array, Source::Store(array), manner)?);
+            nests.push(copy(chain, array, Source::Store(array))?);
         }
     }
     Some(nests)
@@ -207,11 +209,11 @@ pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
     let mut known: Vec<(u32, bool)> = Vec::with_capacity(nest.arrays.len());
     for (slot, &array) in nest.arrays.iter().enumerate() {
         let access = (array, nest.stage.kernel.slots[slot].mode.writes());
-        if array != NONE && nest.places[slot].is_some() && !known.contains(&access) {
+        if array != NO_ARRAY && nest.places[slot].is_some() && !known.contains(&access) {
             known.push(access);
         }
     }
-    let size: i64 = known.iter().map(|(array, _)| chain.arrays[*array as usize].size).sum();
+    let size: i64 = known.iter().map(|(array, _)| chain.arrays[*array as usize].size()).sum();
     size.saturating_mul(nest.stage.parameters.iterations()) as u64
 }
 
@@ -219,7 +221,7 @@ pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
 /// a vector of them takes as long as a hundred additions, one after the other.
 const QUOTIENT: u64 = 20;
 
-/// What all iterations of a nest compute, in additions of a byte.
+/// The arithmetic of all iterations of a nest, in additions of a byte.
 pub(super) fn arithmetic(nest: &Nest, manner: Manner) -> u64 {
     let cost = |step: &Step| match *step {
         Step::Compute { opcode, input, output, .. } => {
@@ -240,8 +242,8 @@ pub(super) fn rows(chain: &Chain<'_>, nest: &Nest) -> Rows {
     for (&array, place) in nest.arrays.iter().zip(&nest.places) {
         let Some(place) = place.filter(|place| !known.contains(&(array, place.row))) else { continue };
         let own = &chain.arrays[array as usize];
-        rows.bytes = rows.bytes.saturating_add(own.grid.row.saturating_mul(own.size));
-        rows.again += if known.iter().any(|(other, _)| *other == array) { own.size } else { 0 };
+        rows.bytes = rows.bytes.saturating_add(own.grid.row.saturating_mul(own.size()));
+        rows.again += if known.iter().any(|(other, _)| *other == array) { own.size() } else { 0 };
         known.push((array, place.row));
     }
     rows
@@ -254,102 +256,31 @@ fn lengths(rows: i64, columns: i64, inner: i64, manner: Manner) -> [i64; 3] {
     [rows, columns, if manner == Manner::Thread { 1 } else { inner }]
 }
 
-fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest, manner: Manner) -> DraftNest {
+fn of_chain(chain: &Chain<'_>, number: usize, nest: &Nest) -> DraftNest {
     let extents = &nest.stage.parameters.extents;
     let mut accesses: Vec<Access> = Vec::with_capacity(nest.arrays.len());
     for (slot, (&array, place)) in nest.arrays.iter().zip(&nest.places).enumerate() {
-        let (true, Some(place)) = (array != NONE, place) else { continue };
+        let (true, Some(place)) = (array != NO_ARRAY, place) else { continue };
         let write = nest.stage.kernel.slots[slot].mode.writes();
         accesses.push(Access { array: array as usize, write, place: chain.at(*place) });
     }
     let inner = extents[2..].iter().product::<i64>();
     let each = |all: u64| all as i64 / nest.stage.parameters.iterations() * inner;
-    let (bytes, arithmetic) = (each(bytes(chain, nest)), each(arithmetic(nest, manner)));
+    let (bytes, arithmetic) = (each(bytes(chain, nest)), each(arithmetic(nest, chain.manner)));
     let (source, flat) = (Source::Nest(number), extents.len() == 2);
-    let extents = lengths(extents[0], extents[1], inner, manner);
+    let extents = lengths(extents[0], extents[1], inner, chain.manner);
     let rows = rows(chain, nest);
     DraftNest { source, accesses, extents, inner, bytes, arithmetic, rows, flat, late: 0, reach: [NOWHERE; 3] }
 }
 
-fn copy(chain: &Chain<'_>, array: usize, source: Source, manner: Manner) -> Option<DraftNest> {
+fn copy(chain: &Chain<'_>, array: usize, source: Source) -> Option<DraftNest> {
     let known = &chain.arrays[array];
     let column = known.grid.column;
-    let extents = lengths(known.rows(chain.batch)?, known.columns(), column, manner);
+    let extents = lengths(known.rows()?, known.columns(), column, chain.manner);
     let accesses = vec![Access { array, write: matches!(source, Source::Load(_)), place: [0; 3] }];
-    let (bytes, flat, reach) = (2 * known.size * column, column == 1, [NOWHERE; 3]);
+    let (bytes, flat, reach) = (2 * known.size() * column, column == 1, [NOWHERE; 3]);
     let (arithmetic, rows) = (0, Rows::default());
     Some(DraftNest { source, accesses, extents, inner: column, bytes, arithmetic, rows, flat, late: 0, reach })
-}
-
-/// How far nests lag: a row is touched by a nest no earlier than by those before it, where one of them writes.
-fn lags(chain: &Chain<'_>, nests: &mut [DraftNest], manner: Manner) {
-    let lags = Lags { chain, manner };
-    let mut times: Vec<Times> = vec![Times::default(); chain.arrays.len()];
-    for number in 0..nests.len() {
-        let nest = &nests[number];
-        // What depends on nothing runs where the first nest to touch such a row is.
-        let late = match (lags.late(nest, &times), nest.source) {
-            (None, Source::Load(array)) => lags.first_use(&nests[number + 1..], array, &times),
-            (late, _) => late.unwrap_or_else(|| begin(chain, nest)),
-        };
-        nests[number].late = late;
-        let nest = &nests[number];
-        for access in &nest.accesses {
-            let times = &mut times[access.array];
-            let last = match (access.write, lags.is_beside(nest, access)) {
-                (true, _) => &mut times.written,
-                (false, false) => &mut times.read,
-                (false, true) => &mut times.read_beside,
-            };
-            let time = late - access.place[0];
-            *last = Some(last.map_or(time, |known| known.max(time)));
-        }
-    }
-}
-
-/// The last time at which a row was written, read, and read by who has another column, less the row.
-#[derive(Clone, Copy, Default)]
-struct Times {
-    written: Option<i64>,
-    read: Option<i64>,
-    read_beside: Option<i64>,
-}
-
-struct Lags<'a> {
-    chain: &'a Chain<'a>,
-    manner: Manner,
-}
-
-impl Lags<'_> {
-    /// Is the column of another item touched?
-    fn is_beside(&self, nest: &DraftNest, access: &Access) -> bool {
-        self.manner == Manner::Items && nest.beside(self.chain, access) != [0, 0]
-    }
-
-    /// When a nest may do a row, less the row; `None` if it depends on nothing.
-    fn late(&self, nest: &DraftNest, times: &[Times]) -> Option<i64> {
-        let after = |access: &Access| {
-            let known = &times[access.array];
-            let next = |time: Option<i64>| time.map(|time| time + 1);
-            let last = match access.write {
-                true => known.written.max(known.read).max(next(known.read_beside)),
-                false if self.is_beside(nest, access) => next(known.written),
-                false => known.written,
-            };
-            last.map(|last| last + access.place[0])
-        };
-        nest.accesses.iter().filter_map(after).max()
-    }
-
-    /// The time, less the row, at which an array is read from memory: as early as the first nest that needs it would run without.
-    fn first_use(&self, nests: &[DraftNest], array: usize, times: &[Times]) -> i64 {
-        let Some(nest) = nests.iter().find(|nest| nest.accesses.iter().any(|access| access.array == array)) else {
-            return 0;
-        };
-        let late = self.late(nest, times).unwrap_or_else(|| begin(self.chain, nest));
-        let own = nest.accesses.iter().filter(|access| access.array == array);
-        late - own.map(|access| access.place[0] + i64::from(self.is_beside(nest, access))).max().unwrap_or(0)
-    }
 }
 
 impl DraftNest {
@@ -371,13 +302,7 @@ impl DraftNest {
     }
 }
 
-/// Where a nest that depends on nothing runs: at the row that it touches first.
-fn begin(chain: &Chain<'_>, nest: &DraftNest) -> i64 {
-    let row = |access: &Access| access.place[0] + chain.offset(&chain.arrays[access.array])[0];
-    nest.accesses.iter().map(row).max().unwrap_or(0)
-}
-
-/// What each nest must do for a tile, from the last one to the first. Nests that nobody needs anything of vanish.
+/// The reach of each nest, from the last one to the first. Nests whose results no other nest needs are dropped.
 fn needs(chain: &Chain<'_>, homes: &[Home], mut nests: Vec<DraftNest>) -> Vec<DraftNest> {
     let mut needed: Vec<Option<[Reach; 3]>> = vec![None; chain.arrays.len()];
     for nest in nests.iter_mut().rev() {
@@ -425,9 +350,9 @@ fn uses(chain: &Chain<'_>, nests: &[DraftNest]) -> Vec<Option<Use>> {
     let finish = |(array, known): (&Array, Option<(Reach, Reach)>)| {
         let (rows, mut columns) = known?;
         if array.grid.column == 1 {
-            // A column lies at the same place of a line of the caches in all arrays, as in memory: what is read at the column
-            // that is written crosses none.
-            let line = LINE / array.size;
+            // A column lies at the same place of a line of the caches in all arrays, as in memory: a vector that is read at
+            // the column that is written crosses none.
+            let line = LINE / array.size();
             columns.low = columns.low.div_euclid(line) * line;
         }
         Some(Use { first: rows.low, kept: rows.extra(), columns })
@@ -475,7 +400,7 @@ impl Draft {
 
     /// Bytes to and from memory, in tiles of this many rows, columns and elements.
     pub(super) fn memory_bytes(&self, tile: [i64; 3]) -> f64 {
-        // What each array has read, and written: several nests find it in the caches.
+        // The bytes read and written of each array, once: several nests find them in the caches.
         let mut moved = vec![(0.0f64, 0.0f64); self.homes.len()];
         for nest in &self.nests {
             let more = |axis: usize| 1.0 + nest.reach[axis].extra() as f64 / tile[axis].max(1) as f64;

@@ -1,4 +1,4 @@
-//! From a draft to a tiling: the nests with their slots, and the rows that arrays take turns in.
+//! From a draft to a tiling: the nests with their slots, and the rows that tiles keep.
 
 use super::chain::{Chain, Nest};
 use super::draft::{Draft, DraftNest, Home, Source};
@@ -8,8 +8,7 @@ use crate::tiling::{Steps, TileNest, TileRename, TileRows, TileSlot, Tiling, Tur
 use crate::{BufferRef, Parameters, Stage};
 
 impl Draft {
-    /// The tiling, with these sizes.
-    /// `plain`: what its kernels cost otherwise, and the bytes that they move.
+    /// The tiling, with these sizes. `plain`: the cost of its kernels otherwise, and the bytes that they move.
     pub(super) fn finish(&self, chain: &Chain<'_>, size: &Size, plain: (f64, u64)) -> Tiling {
         let mut numbers = vec![0; chain.arrays.len()];
         let mut rows = Vec::new();
@@ -34,7 +33,8 @@ impl Draft {
         for (array, home) in chain.arrays.iter().zip(&self.homes) {
             let fresh = matches!(home, Home::Fresh | Home::Rows { store: Some(TileSlot::Fresh(_)), .. });
             if fresh {
-                let alias = chain.renames.iter().rev().find(|rename| rename.base == array.base).and_then(|it| it.alias);
+                let rename = chain.arrays.renames.iter().rev().find(|(_, rename)| rename.base == array.base);
+                let alias = rename.and_then(|(_, rename)| rename.alias);
                 renames.push(TileRename { base: array.base, alias });
             }
         }
@@ -60,7 +60,7 @@ impl Draft {
     }
 }
 
-/// What completes nests.
+/// Completes nests.
 struct Finish<'a> {
     chain: &'a Chain<'a>,
     draft: &'a Draft,
@@ -106,7 +106,7 @@ impl Finish<'_> {
                 continue;
             };
             slots.push(match (place, self.draft.homes[number as usize]) {
-                // What goes its own way reads an array that no nest writes: memory has all of it.
+                // A slot that does not go by rows and columns reads an array that no nest writes: memory has all of it.
                 (None, _) | (_, Home::Base) => TileSlot::Base(array.base),
                 (_, Home::Fresh) => TileSlot::Fresh(array.base),
                 (_, Home::Rows { .. }) => TileSlot::Rows(self.numbers[number as usize]),
@@ -126,7 +126,7 @@ impl Finish<'_> {
         let known = &self.chain.arrays[array];
         let rows = &self.rows[self.numbers[array] as usize];
         let column = known.grid.column;
-        let mut extents = vec![known.rows(self.chain.batch).unwrap_or(0), known.columns()];
+        let mut extents = vec![known.rows().unwrap_or(0), known.columns()];
         let (mut there, mut here) = (vec![known.grid.row, column], vec![rows.pitch, column]);
         if column > 1 {
             [&mut extents, &mut there, &mut here]
@@ -134,8 +134,7 @@ impl Finish<'_> {
                 .zip([column, 1, 1])
                 .for_each(|(list, last)| list.push(last));
         }
-        let dtype = self.chain.batch.bases[known.base as usize].dtype();
-        let kernel = versions::copy_kernel(dtype, extents.len());
+        let kernel = versions::copy_kernel(known.dtype, extents.len());
         let (from, to) = if load { (there, here) } else { (here, there) };
         let parameters = Parameters {
             extents,

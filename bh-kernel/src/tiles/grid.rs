@@ -4,9 +4,38 @@ use crate::{BufferRef, Dim, SlotMode, Stage};
 
 /// How an array is cut: into rows of this many elements, and these into columns of this many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     pub(super) row: i64,
     pub(super) column: i64,
+}
+
+impl Grid {
+    /// The grid of each base, of this many elements, that these stages walk. Rows are as far apart as the largest stride of an
+    /// outermost loop is; columns as the largest one below that which divides it.
+    pub(crate) fn of_bases<'a>(lengths: &[i64], stages: impl Iterator<Item = &'a Stage> + Clone) -> Vec<Grid> {
+        let mut grids = vec![Grid { row: 1, column: 1 }; lengths.len()];
+        for (base, dim, stride) in stages.clone().flat_map(strides) {
+            let grid = &mut grids[base as usize];
+            if dim == 0 {
+                grid.row = grid.row.max(stride);
+            }
+        }
+        for (grid, len) in grids.iter_mut().zip(lengths) {
+            // All in one line: that is a row.
+            if grid.row == 1 {
+                grid.row = (*len).max(1);
+            }
+        }
+        for (base, _, stride) in stages.clone().flat_map(strides) {
+            let grid = &mut grids[base as usize];
+            if stride > grid.column && stride < grid.row && grid.row % stride == 0 {
+                grid.column = stride;
+            }
+        }
+        // Arrays that are only walked as a whole are cut like the operands and results of the same stage.
+        while stages.clone().filter(|stage| cut_alike(stage, lengths, &mut grids)).count() > 0 {}
+        grids
+    }
 }
 
 /// Where a slot is at the first iteration: the row, the column, and the element of that.
@@ -28,33 +57,6 @@ fn strides(stage: &Stage) -> impl Iterator<Item = (u32, usize, i64)> + '_ {
         let dims = parameters.extents.iter().zip(parameters.stride(slot)).enumerate();
         dims.filter(|(_, (extent, _))| **extent > 1).map(move |(dim, (_, stride))| (base, dim, stride.abs()))
     })
-}
-
-/// The grid of each base, of this many elements, that these stages walk. Rows are as far apart as the largest stride of an
-/// outermost loop is; columns as the largest one below that which divides it.
-pub(super) fn grids<'a>(lengths: &[i64], stages: impl Iterator<Item = &'a Stage> + Clone) -> Vec<Grid> {
-    let mut grids = vec![Grid { row: 1, column: 1 }; lengths.len()];
-    for (base, dim, stride) in stages.clone().flat_map(strides) {
-        let grid = &mut grids[base as usize];
-        if dim == 0 {
-            grid.row = grid.row.max(stride);
-        }
-    }
-    for (grid, len) in grids.iter_mut().zip(lengths) {
-        // All in one line: that is a row.
-        if grid.row == 1 {
-            grid.row = (*len).max(1);
-        }
-    }
-    for (base, _, stride) in stages.clone().flat_map(strides) {
-        let grid = &mut grids[base as usize];
-        if stride > grid.column && stride < grid.row && grid.row % stride == 0 {
-            grid.column = stride;
-        }
-    }
-    // What is only walked as a whole is cut like what it is made of, or what is made of it.
-    while stages.clone().filter(|stage| cut_alike(stage, lengths, &mut grids)).count() > 0 {}
-    grids
 }
 
 /// Gives arrays that are one row the grid of another one that a stage walks in the same way. Says whether there was such an array.
@@ -102,7 +104,7 @@ impl Dims {
         }
         let (extent, stride) = (self.extents[at], self.strides[guide][at]);
         if extent == 1 {
-            // What has one element has one row and one column.
+            // One element is one row and one column.
             if self.extents.len() == at + 1 {
                 self.insert(at);
             }
@@ -171,6 +173,29 @@ pub(super) fn place(stage: &Stage, slot: usize, grid: Grid) -> Option<Position> 
     inside.then_some(Position { row, column, rest })
 }
 
+/// The first and last row, column and element of these.
+pub(super) type Area = [(i64, i64); 3];
+
+/// The rows, columns and elements of these that a slot touches, each of them; `None` if there are gaps.
+pub(super) fn area(stage: &Stage, slot: usize, place: Position) -> Option<Area> {
+    let parameters = &stage.parameters;
+    let (mut high, mut count) = (0, 1);
+    for (extent, stride) in parameters.extents.iter().zip(parameters.stride(slot)).skip(2) {
+        if *stride < 0 {
+            return None;
+        }
+        high += stride * (extent - 1);
+        count *= extent;
+    }
+    let line = |start: i64, extent: i64| (start, start + extent - 1);
+    let area = [
+        line(place.row, parameters.extents[0]),
+        line(place.column, parameters.extents[1]),
+        (place.rest, place.rest + high),
+    ];
+    (count == high + 1).then_some(area)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,7 +230,7 @@ i3: v3 = add v3, v3
 i4: v4 = add v4, v4
 ";
         let stages = stages(text);
-        let grids = grids(&[1000, 100, 50], stages.iter());
+        let grids = Grid::of_bases(&[1000, 100, 50], stages.iter());
         let grid = |row, column| Grid { row, column };
         assert_eq!(grids, [grid(100, 10), grid(10, 1), grid(50, 1)]);
         let cut = |at: usize, base: usize| cut(&stages[at], 0, grids[base]).unwrap();
@@ -233,7 +258,7 @@ i2: v2 = add v2, v3
 i3: v4 = add v4, v4
 ";
         let stages = stages(text);
-        let grids = grids(&[100, 100], stages.iter());
+        let grids = Grid::of_bases(&[100, 100], stages.iter());
         assert_eq!(grids[0], Grid { row: 10, column: 1 });
         let cut = |at: usize| cut(&stages[at], 0, grids[0]);
         assert_eq!(cut(0).unwrap().parameters.extents, [1, 10]);

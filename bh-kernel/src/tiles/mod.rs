@@ -1,26 +1,26 @@
-//! Tiles in time: chains of kernels, as of several turns of a loop, run tile by tile, so that a tile of all arrays concerned
+//! Tiles in time: chains of kernels, such as several iterations of a loop, run tile by tile, so that a tile of all their arrays
 //! stays in a cache for all of them.
 //!
 //! The rule knows views only. Arrays are cut into rows and columns (`grid`). A nest of the chain touches, at each iteration of
 //! its two outermost loops, one row and column of every array that the chain writes, at fixed distances. A tile is a
-//! box of what the chain leaves in memory. Backwards from there follows, for each nest, by how much the box that it must do
-//! is larger (`needs`): neighbouring tiles both do what lies there. What a tile makes on its way is in rows of its own,
-//! and no tile writes what another one reads: an array that the chain reads from memory and changes gets a fresh buffer, as a
-//! rename gives it. So tiles are free to run in any order, at the same time, and each element is made by the same operations of
+//! box of the arrays that the chain leaves in memory. From the last nest to the first, `needs` computes the halo by which each
+//! nest's box is larger; neighbouring tiles both compute it. Intermediate arrays are in rows of the tile,
+//! and no tile writes elements that another one reads: an array that the chain reads from memory and changes gets a fresh
+//! buffer, as in a rename. So tiles run in any order, at the same time, and the same operations compute each element from
 //! the same elements as in the plain order, bit by bit.
 //!
 //! Within a tile, nests run in lock-step along the rows, each so far behind those before it as rows that both touch
 //! demand (`lags`), so that only a few rows of each array are in use.
 //!
-//! What makes no element of its own from elements at fixed distances takes no part: folds, gathers, scatters, methods.
+//! Folds, gathers, scatters and methods end a chain, because they do not compute elements from others at fixed distances.
 
 mod chain;
 mod columns;
 mod draft;
 mod finish;
 mod grid;
+mod lags;
 mod model;
-mod part;
 mod repeats;
 mod split;
 #[cfg(test)]
@@ -28,18 +28,18 @@ mod tests;
 mod versions;
 
 use crate::Survey;
+use crate::effort::Effort;
 use crate::tiling::Tiling;
 use crate::window::SlidingWindows;
-use bh_bytecode::steps;
 use chain::Chain;
 pub use columns::{ColumnArray, ColumnNest, ColumnOptions, ColumnTiling, column_tilings};
 use draft::{Draft, Manner};
+pub(crate) use grid::Grid;
 use model::{Length, Size};
-use part::Parts;
 use repeats::{Outcome, Repeats, Searched, signs};
 use std::ops::Range;
 
-/// What an engine wants of tiles.
+/// Options of an engine for tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct TileOptions {
     /// Bytes of rows that a tile may have in use at once: what the nearest large cache holds.
@@ -52,12 +52,12 @@ pub struct TileOptions {
     pub kernels: Option<u32>,
 }
 
-/// What tiles make of a batch.
+/// The tilings of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Tilings {
     /// The tilings, in order.
     pub found: Vec<Tiling>,
-    /// Chains that could run in tiles and gain too little, and what they would cost, as a part of what they cost otherwise.
+    /// Chains that could run in tiles and gain too little, and their cost divided by that of their kernels otherwise.
     pub declined: Vec<(Range<u32>, f64)>,
 }
 
@@ -71,22 +71,21 @@ pub fn tilings(survey: &Survey<'_>, options: &TileOptions, windows: &SlidingWind
     if options.kernels.is_none() && (batch.blocks.len() < 2 || crate::footprint(batch) <= options.bytes as u64) {
         return Tilings::default();
     }
-    let parts = Parts::new(survey, true);
     let model = model::Running::new(options, windows);
-    let (found, declined) = search(&parts, &model, options.kernels, true);
+    let (found, declined) = search(survey, &model, options.kernels, true);
     let found = found.into_iter().map(|it| it.draft.finish(&it.chain, &it.size, it.plain)).collect();
     Tilings { found, declined }
 }
 
-/// What a model of costs says of chains, from their first block on.
+/// A model of the costs of chains, from their first block on.
 trait Model: Clone {
-    /// Who does the rows.
+    /// How tiles compute rows.
     const MANNER: Manner;
-    /// What it knows of a block beside what the batch says: blocks that are alike otherwise are so if this is equal.
+    /// The model's own facts of a block: two blocks are alike only if these are equal.
     fn beside(&self, block: u32) -> u64;
-    /// Adds what the last block of a chain costs without tiles.
+    /// Adds the cost of a chain's last block without tiles.
     fn block(&mut self, chain: &Chain<'_>);
-    /// What all of them cost, and the bytes that they move.
+    /// The cost of all of them, and the bytes that they move.
     fn plain(&self) -> (f64, u64);
     /// The sizes that cost least; `None` if none is possible, or none makes sense.
     fn size(&self, chain: &Chain<'_>, draft: &Draft) -> Option<Size>;
@@ -101,33 +100,33 @@ struct Found<'a> {
     chain: Chain<'a>,
     draft: Draft,
     size: Size,
-    /// What its kernels cost otherwise, and the bytes that they move.
+    /// The cost of its kernels otherwise, and the bytes that they move.
     plain: (f64, u64),
 }
 
 /// The chains that gain, or of up to `kernels` kernels wherever that is possible; and those that gain too little. `shared`:
-/// what is found of a turn of a loop holds for its other turns.
+/// the result for one iteration of a loop holds for the others.
 fn search<'a, M: Model>(
-    parts: &'a Parts<'a>,
+    survey: &'a Survey<'a>,
     model: &M,
     kernels: Option<u32>,
     shared: bool,
 ) -> (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) {
     let (mut all, mut declined): (Vec<Found<'a>>, Vec<(Range<u32>, f64)>) = Default::default();
-    let (batch, mut first) = (parts.survey.batch, 0);
+    let (batch, mut first) = (survey.batch, 0);
     let blocks = batch.blocks.len() as u32;
-    let mut effort = EFFORT * batch.instrs.len() + LEAST_EFFORT;
-    let mut repeats = Repeats::new(if shared { signs(parts, |block| model.beside(block)) } else { Vec::new() });
-    while first < blocks && effort > 0 {
+    let effort = Effort::new(EFFORT * batch.instrs.len() + LEAST_EFFORT);
+    let mut repeats = Repeats::new(if shared { signs(survey, |block| model.beside(block)) } else { Vec::new() });
+    while first < blocks && !effort.spent() {
         let outcome = repeats.find(first as usize).unwrap_or_else(|| {
-            let searched = longest(parts, model, kernels, first, &mut effort);
-            if effort > 0 {
+            let searched = longest(survey, model, kernels, first, &effort);
+            if !effort.spent() {
                 repeats.note(first as usize, searched);
             }
             searched.outcome
         });
         let found = match outcome {
-            Outcome::Tiles(blocks) => drafted(parts, model, kernels, first..first + blocks),
+            Outcome::Tiles(blocks) => drafted(survey, model, kernels, first..first + blocks),
             Outcome::Declined(length, gain) => {
                 // The outcome of an earlier iteration may be longer than the rest of the batch.
                 let end = (first + length).min(blocks);
@@ -146,23 +145,23 @@ fn search<'a, M: Model>(
 
 /// The chain of these blocks.
 fn drafted<'a, M: Model>(
-    parts: &'a Parts<'a>,
+    survey: &'a Survey<'a>,
     model: &M,
     kernels: Option<u32>,
     blocks: Range<u32>,
 ) -> Option<Found<'a>> {
-    let (mut chain, mut costs) = (Chain::new(parts, blocks.start), model.clone());
+    let (mut chain, mut costs) = (Chain::new(survey, M::MANNER, blocks.start), model.clone());
     while chain.end < blocks.end && chain.extend() {
         costs.block(&chain);
     }
-    let draft = draft::draft(&chain, M::MANNER).filter(|_| !chain.nests.is_empty())?;
+    let draft = draft::draft(&chain).filter(|_| !chain.nests.is_empty())?;
     let size = costs.size(&chain, &draft).or_else(|| kernels.and_then(|_| costs.least(&chain, &draft)))?;
     Some(Found { chain, draft, size, plain: costs.plain() })
 }
 
-/// The chain from block `first` on that gains most; or the best one, and what it would cost, if it gains too little.
-fn longest<M: Model>(parts: &Parts<'_>, model: &M, kernels: Option<u32>, first: u32, effort: &mut usize) -> Searched {
-    let mut chain = Chain::new(parts, first);
+/// The chain from block `first` on that gains most; or the best one, and its cost, if it gains too little.
+fn longest<M: Model>(survey: &Survey<'_>, model: &M, kernels: Option<u32>, first: u32, effort: &Effort) -> Searched {
+    let mut chain = Chain::new(survey, M::MANNER, first);
     let mut lengths: Vec<Length> = Vec::new();
     let mut costs = model.clone();
     let ended = loop {
@@ -172,9 +171,8 @@ fn longest<M: Model>(parts: &Parts<'_>, model: &M, kernels: Option<u32>, first: 
         if !chain.computed || chain.nests.is_empty() {
             continue;
         }
-        let Some(draft) = draft::draft(&chain, M::MANNER).filter(|_| *effort > 0) else { break true };
-        steps::add(chain.nests.len());
-        *effort = effort.saturating_sub(chain.nests.len());
+        let Some(draft) = draft::draft(&chain).filter(|_| !effort.spent()) else { break true };
+        effort.look(chain.nests.len());
         costs.block(&chain);
         let (plain, end) = (costs.plain().0, chain.end);
         if let Some(kernels) = kernels {
@@ -195,7 +193,7 @@ fn longest<M: Model>(parts: &Parts<'_>, model: &M, kernels: Option<u32>, first: 
             break false;
         }
     };
-    // The block that ended the chain was looked at, or the end of the batch.
+    // The search has seen the block that ended the chain, or the end of the batch.
     let looked = (chain.end - first) as usize + 1;
     let nothing = Searched { outcome: Outcome::Nothing, looked, anyway: true };
     if kernels.is_none() && !costs.is_large(&chain) {
@@ -211,7 +209,7 @@ fn longest<M: Model>(parts: &Parts<'_>, model: &M, kernels: Option<u32>, first: 
     Searched { outcome: Outcome::Tiles(blocks), looked, anyway: false }
 }
 
-/// The length that costs least as a part of what its kernels cost otherwise.
+/// The length that costs least, divided by the cost of its kernels otherwise.
 fn best(lengths: &[Length]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for (index, length) in lengths.iter().enumerate() {

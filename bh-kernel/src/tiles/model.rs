@@ -1,4 +1,4 @@
-//! What a tiling costs, and which sizes cost least: bytes to and from memory, bytes within the caches, calls. Counts only.
+//! The costs of a tiling, and the sizes that cost least: bytes to and from memory, bytes within the caches, calls. Counts only.
 
 use super::chain::Chain;
 use super::draft::{self, Draft, Manner};
@@ -6,23 +6,23 @@ use super::{Model, TileOptions};
 use crate::tiling::Tiling;
 use crate::window::SlidingWindows;
 
-/// What an addition of a byte costs; all costs are in bytes between a kernel and the nearest large cache.
+/// The cost of an addition of a byte; all costs are in bytes between a kernel and the nearest large cache.
 const ARITHMETIC: f64 = 0.1;
-/// What a byte to or from memory costs one thread, and more for each other one, as threads share the memory.
+/// The cost of a byte to or from memory for one thread, and more for each other one, as threads share the memory.
 const MEMORY: f64 = 3.0;
 const SHARED: f64 = 0.3;
-/// What a byte costs of a row that was read before and no longer is in the nearest large cache, or, in two dimensions, in the
-/// small one, of which what is read has this part.
+/// The cost of a byte of a row that is read again after it has left the nearest large cache, or, in two dimensions, the
+/// small one, and the divisor of the small one for rows that are read.
 const AGAIN: f64 = 3.0;
 const NEAR: f64 = 1.0;
 const SMALL_PART: i64 = 2;
-/// What a byte of a row that moves costs, a call for a nest's part of a strip, and a line of that.
+/// The costs of a byte of a row that moves, of a call for a nest's part of a strip, and of a line of that.
 const MOVE: f64 = 5.5;
 const CALL: f64 = 4000.0;
 const LINE: f64 = 600.0;
-/// Tiles for each thread: who is late with one leaves others to the rest.
+/// Tiles for each thread: a late thread leaves tiles to the others.
 const TILES: i64 = 4;
-/// Chains that cost more than this part of what their kernels cost one by one, or in windows, are no tiling.
+/// Chains that cost more than this part of their kernels' cost one by one, or in windows, are no tiling.
 pub(super) const LEAST_GAIN: f64 = 0.8;
 /// A longer chain must gain this part more.
 pub(super) const MORE_GAIN: f64 = 0.01;
@@ -35,7 +35,7 @@ const LINE_BYTES: i64 = 64;
 /// The fewest bytes of a tile's row.
 const LEAST_ROW: i64 = 256;
 
-/// Sizes of tiles, and what they cost.
+/// Sizes of tiles, and their cost.
 pub(super) struct Size {
     pub(super) tile: [i64; 3],
     pub(super) strip: i64,
@@ -44,7 +44,7 @@ pub(super) struct Size {
     pub(super) in_use: u64,
 }
 
-/// A length of a chain: its kernels, the block behind it, what it costs, and what its kernels cost otherwise.
+/// A length of a chain: its kernels, the block behind it, its cost, and the cost of its kernels otherwise.
 pub(super) struct Length {
     pub(super) kernels: u32,
     pub(super) end: u32,
@@ -52,13 +52,13 @@ pub(super) struct Length {
     pub(super) plain: f64,
 }
 
-/// The first of the chains that all kernels of the last length are best cut into. A chain further on costs as much as one of as
-/// many kernels at the beginning: they are turns of a loop.
+/// The first of the chains that all kernels of the last length are best cut into. A later chain costs as much as one of equally
+/// many kernels at the beginning: they are iterations of a loop.
 pub(super) fn shared(lengths: &[Length]) -> Option<usize> {
     let all = lengths.last()?.kernels as usize;
     let mut least: Vec<(f64, usize)> = vec![(0.0, 0)];
     for kernels in 1..=all {
-        // What is left over is less than a chain.
+        // The remaining kernels are fewer than a chain.
         let mut best = (f64::INFINITY, 0);
         for (index, length) in lengths.iter().enumerate().take_while(|(_, length)| length.kernels as usize <= kernels) {
             let cost = length.cost.min(length.plain) + least[kernels - length.kernels as usize].0;
@@ -72,7 +72,7 @@ pub(super) fn shared(lengths: &[Length]) -> Option<usize> {
     least.last().map(|(_, index)| *index)
 }
 
-/// What the blocks of a chain cost without tiles.
+/// The costs of the blocks of a chain without tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Running<'a> {
     options: &'a TileOptions,
@@ -103,7 +103,7 @@ impl Model for Running<'_> {
         Some(least(draft, self.options))
     }
 
-    /// What a large cache holds is not read from memory at all.
+    /// Arrays that a large cache holds are not read from memory at all.
     fn is_large(&self, chain: &Chain<'_>) -> bool {
         chain.bytes() > self.options.bytes as u64
     }
@@ -113,7 +113,7 @@ impl Model for Running<'_> {
         self.windows.of(block).map_or(0, |window| 1 + 2 * share(window) + u64::from(is_joined(window)))
     }
 
-    /// Adds what the last block of a chain costs on its own, or in its window.
+    /// Adds the cost of a chain's last block on its own, or in its window.
     fn block(&mut self, chain: &Chain<'_>) {
         let (options, windows) = (self.options, self.windows);
         let block = chain.end - 1;
@@ -124,7 +124,7 @@ impl Model for Running<'_> {
             nests.iter().map(|nest| draft::arithmetic(nest, Manner::Thread)).fold(0, u64::saturating_add);
         let moved = window.map_or(own, |window| share(window).min(own));
         self.bytes += own;
-        // What runs as one finds in registers, or in the small cache, what another nest has just made or read.
+        // Nests that run as one find each other's values in registers or in the small cache.
         let joined = window.is_some_and(is_joined);
         let (mut far, mut near) = (0, 0);
         for nest in nests {
@@ -157,7 +157,7 @@ fn is_joined(window: &Tiling) -> bool {
     2 * joined.map(|turn| turn.nests.len()).sum::<usize>() > window.nests.len()
 }
 
-/// What a byte to or from memory costs.
+/// The cost of a byte to or from memory.
 fn memory(options: &TileOptions) -> f64 {
     MEMORY + SHARED * (options.threads - 1) as f64
 }
@@ -205,7 +205,7 @@ fn least_column(draft: &Draft) -> i64 {
     draft.columns.iter().map(|(column, size)| column * size).min().unwrap_or(1)
 }
 
-/// What a tiling with tiles of this many columns costs.
+/// The sizes and the cost of a tiling with tiles of this many columns.
 fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
     let (rows, columns) = (draft.area[0].end - draft.area[0].start, draft.area[1].end - draft.area[1].start);
     // Bytes of a row in use, and of those that are kept.
@@ -243,7 +243,7 @@ fn of_width(draft: &Draft, options: &TileOptions, width: i64) -> Option<Size> {
     let strips = tiles * (height as f64 / strip as f64).max(1.0);
     let bytes = draft.memory_bytes([height, width, 1]);
     let kernels = cached + calls + if rings { 0.0 } else { strips * moved as f64 * MOVE };
-    // Who has no tile left waits for the others.
+    // Threads without a tile wait for the others.
     let threads = options.threads as f64;
     let idle = (tiles / threads).ceil() * threads / tiles;
     let cost = (bytes * memory(options) + kernels) * idle;

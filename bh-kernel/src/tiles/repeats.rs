@@ -1,29 +1,29 @@
-//! What the search has found of one turn of a loop holds for its other turns: blocks that do what earlier ones did with arrays
-//! that are to each other as those were are not searched again.
+//! The search looks at one iteration of a loop: if blocks repeat earlier ones, on arrays that are related as those of the
+//! earlier ones were, they get the same chains.
 //!
-//! A block is known by its *sign*: a hash of its stages, in which arrays are named by how many blocks ago they were used last. The
-//! sign decides how much is searched, and nothing else: a chain that is found this way is drafted as any other one.
+//! A block has a *sign*: a hash of its stages, in which arrays are named by how many blocks ago they were used last. The
+//! sign decides only how much is searched: a chain that is found this way is drafted like any other one.
 
-use super::part::{Block, Parts};
-use crate::BufferRef;
+use crate::survey::Survey;
+use crate::{BufferRef, Lowered};
 use bh_bytecode::Opcode;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::hash::hash_words;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What the search says of the chains that begin with a block.
+/// The result of the search for chains that begin with a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// There is none.
     Nothing,
-    /// The best one, of so many blocks, costs this part of what its kernels cost otherwise, which is too much.
+    /// The best one, of so many blocks, gains too little: its cost is this part of the cost of its kernels otherwise.
     Declined(u32, f64),
     /// The one of so many blocks gains most.
     Tiles(u32),
 }
 
-/// What was found, and what the search looked at for it.
+/// A result, and the blocks that the search looked at for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Searched {
     pub(super) outcome: Outcome,
@@ -71,7 +71,7 @@ impl Repeats {
     }
 }
 
-/// Names of arrays that are equal in all turns of a loop.
+/// Names of arrays that are equal in all iterations of a loop.
 struct Names {
     /// For each base the block that named it last, and its place there.
     last: Vec<Option<(u32, u32)>>,
@@ -79,11 +79,11 @@ struct Names {
     count: u32,
 }
 
-/// The signs of all blocks; `beside` adds what a model knows of a block.
-pub(super) fn signs(parts: &Parts<'_>, beside: impl Fn(u32) -> u64) -> Vec<u64> {
-    let batch = parts.survey.batch;
+/// The signs of all blocks; `beside` adds a model's own facts of a block.
+pub(super) fn signs(survey: &Survey<'_>, beside: impl Fn(u32) -> u64) -> Vec<u64> {
+    let batch = survey.batch;
     let mut names = Names { last: vec![None; batch.bases.len()], count: 0 };
-    let end = |base: u32| Some((parts.end(base)?, base));
+    let end = |base: u32| Some((survey.last_use(base)?, base));
     let mut ends: Vec<(u32, u32)> = (0..batch.bases.len() as u32).filter_map(end).collect();
     ends.sort_unstable();
     let mut ends = ends.into_iter().peekable();
@@ -92,29 +92,29 @@ pub(super) fn signs(parts: &Parts<'_>, beside: impl Fn(u32) -> u64) -> Vec<u64> 
         words.clear();
         names.count = 0;
         words.push(beside(block));
-        stages(parts, block, &mut names, &mut words);
+        stages(survey, block, &mut names, &mut words);
         for rename in batch.renames(&batch.blocks[block as usize]) {
-            names.push(parts, block, rename.base, &mut words);
-            names.push(parts, block, rename.alias, &mut words);
+            names.push(survey, block, rename.base, &mut words);
+            names.push(survey, block, rename.alias, &mut words);
         }
         words.push(u64::MAX);
         while let Some((_, base)) = ends.next_if(|(last, _)| *last <= block) {
-            names.push(parts, block, base, &mut words);
+            names.push(survey, block, base, &mut words);
         }
         hash_words(&words) as u64
     };
     (0..batch.blocks.len() as u32).map(sign).collect()
 }
 
-/// Writes down what a block computes.
-fn stages(parts: &Parts<'_>, block: u32, names: &mut Names, words: &mut Vec<u64>) {
-    let batch = parts.survey.batch;
-    let Block::Stages(own) = &parts.blocks[block as usize] else {
-        return words.push(u64::from(matches!(parts.blocks[block as usize], Block::Apart)));
-    };
+/// Writes down the stages of a block.
+fn stages(survey: &Survey<'_>, block: u32, names: &mut Names, words: &mut Vec<u64>) {
+    let batch = survey.batch;
+    if !survey.is_elementwise(block) {
+        return words.push(u64::from(*survey.block(block) != Lowered::Nothing));
+    }
     let ends = |&instr: &u32| matches!(batch.instrs[instr as usize].opcode, Opcode::Free | Opcode::Sync);
     words.push(2 + u64::from(batch.block_instrs(&batch.blocks[block as usize]).iter().any(ends)));
-    for stage in own {
+    for stage in survey.stages(block) {
         let parameters = &stage.parameters;
         let mut kernel = DefaultHasher::new();
         stage.kernel.hash(&mut kernel);
@@ -124,10 +124,10 @@ fn stages(parts: &Parts<'_>, block: u32, names: &mut Names, words: &mut Vec<u64>
         }
         for buffer in &parameters.buffers {
             match *buffer {
-                BufferRef::Base(base) => names.push(parts, block, base, words),
+                BufferRef::Base(base) => names.push(survey, block, base, words),
                 BufferRef::Fresh(base) => {
                     words.push(1);
-                    names.push(parts, block, base, words);
+                    names.push(survey, block, base, words);
                 }
                 BufferRef::Temporary(number) => words.push(2 + u64::from(number)),
                 BufferRef::None => words.push(0),
@@ -137,14 +137,14 @@ fn stages(parts: &Parts<'_>, block: u32, names: &mut Names, words: &mut Vec<u64>
 }
 
 impl Names {
-    /// Writes down how a block uses a base, and what is known of that.
-    fn push(&mut self, parts: &Parts<'_>, block: u32, base: u32, words: &mut Vec<u64>) {
+    /// Writes down how a block uses a base, and the facts about the base.
+    fn push(&mut self, survey: &Survey<'_>, block: u32, base: u32, words: &mut Vec<u64>) {
         if base == NO_BASE {
             return words.push(u64::MAX);
         }
         let name = self.last[base as usize].replace((block, self.count));
         self.count += 1;
-        let (record, grid) = (&parts.survey.batch.bases[base as usize], parts.grids[base as usize]);
+        let (record, grid) = (&survey.batch.bases[base as usize], survey.grids()[base as usize]);
         words.push(name.map_or(u64::MAX, |(last, place)| u64::from(block - last) << 32 | u64::from(place)));
         words.push(u64::from(record.dtype) | u64::from(record.flags) << 32);
         words.extend([record.len, grid.row, grid.column].map(|number| number as u64));

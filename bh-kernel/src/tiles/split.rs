@@ -2,7 +2,7 @@
 
 use crate::{Arg, Kernel, Parameters, Stage, Step};
 
-/// A stage for each store, which computes what that needs.
+/// A stage for each store, which computes the stored value.
 pub(super) fn split(stage: &Stage) -> Vec<Stage> {
     let steps = &stage.kernel.steps;
     let makes = |step: &&usize| !matches!(steps[**step], Step::Store { .. } | Step::Reduce { .. });

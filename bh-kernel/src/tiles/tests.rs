@@ -1,6 +1,5 @@
 //! Chains of small batches: how far nests lag and reach, which arrays are in rows of the tile, and where chains end.
 
-use super::part::Parts;
 use super::{ColumnOptions, TileOptions, column_tilings, model, search, tilings};
 use crate::Survey;
 use crate::tiling::{Reach, TileSlot, Tiling};
@@ -241,11 +240,12 @@ fn a_search_of_one_turn_holds_for_the_others() {
         let windows = SlidingWindows::default();
         for options in [large, TileOptions { threads: 64, ..large }, TileOptions { kernels: Some(5), ..large }] {
             let survey = Survey::new(&batch);
-            let parts = Parts::new(&survey, true);
+            // Lowering takes steps, too, once.
+            survey.grids();
             let model = model::Running::new(&options, &windows);
             let search = |shared: bool| {
                 let before = steps::taken();
-                let (found, declined) = search(&parts, &model, options.kernels, shared);
+                let (found, declined) = search(&survey, &model, options.kernels, shared);
                 let found: Vec<_> = found.iter().map(|it| (it.chain.first..it.chain.end, it.size.tile)).collect();
                 (found, declined, steps::taken() - before)
             };

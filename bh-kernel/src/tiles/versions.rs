@@ -1,9 +1,7 @@
-//! New arrays for what nests write in its place: versions of a base, as renames make them, so that a tile need not read
-//! what is written anyway, nor keep what is read no more.
+//! New versions of arrays that nests overwrite, as in renames, so that a tile does not read elements that it overwrites.
 
 use super::chain::{Chain, Nest};
-use super::grid::{Grid, Position};
-use super::part::{Area, area};
+use super::grid::{Area, Grid, Position, area};
 use crate::boxes::subtract;
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, base_flags};
@@ -12,20 +10,18 @@ use bh_bytecode::{DType, base_flags};
 const MOST_COPIED: i64 = 4;
 
 impl Chain<'_> {
-    /// Has what a nest writes, most of an array that it does not read, in a new array. Gives the nests that copy the rest.
+    /// Makes a new version of each array that a nest overwrites for the most part and does not read. Returns the nests that copy the
+    /// rest.
     pub(super) fn versions(&mut self, nest: &mut Nest) -> Vec<Nest> {
         let mut copies = Vec::new();
         for slot in 0..nest.arrays.len() {
             let old = nest.arrays[slot];
             let Some(rest) = self.rest(nest, slot) else { continue };
             let array = &self.arrays[old as usize];
-            let (base, grid, offset) = (array.base, array.grid, array.offset);
-            let new = self.array(base, true);
+            let (base, dtype, grid, offset) = (array.base, array.dtype, array.grid, array.offset);
+            let new = self.arrays.renew(base);
             self.arrays[new as usize].offset = offset;
-            self.arrays[old as usize].replaced = true;
-            self.current[base as usize] = new;
             nest.arrays[slot] = new;
-            let dtype = self.batch.bases[base as usize].dtype();
             copies.extend(rest.into_iter().map(|area| {
                 let place = Position { row: area[0].0, column: area[1].0, rest: area[2].0 };
                 let (stage, places) = (copy(base, dtype, grid, area), vec![Some(place); 2]);
@@ -35,23 +31,24 @@ impl Chain<'_> {
         copies
     }
 
-    /// What a nest leaves of the array that a slot writes, if that may be a new one.
+    /// The boxes of the array of a slot that the nest does not write, if the array may get a new version.
     fn rest(&self, nest: &Nest, slot: usize) -> Option<Vec<Area>> {
         let number = nest.arrays[slot];
         let array = self.arrays.get(number as usize)?;
         let base = &self.batch.bases[array.base as usize];
         let uses = nest.arrays.iter().filter(|&&other| other == number).count();
         let writes = nest.stage.kernel.slots[slot].mode == SlotMode::Write && uses == 1;
-        if !writes || base.has(base_flags::PINNED) || self.current[array.base as usize] != number {
+        if !writes || base.has(base_flags::PINNED) || self.arrays.current(BufferRef::Base(array.base)) != Some(number) {
             return None;
         }
         let own = area(&nest.stage, slot, nest.places[slot]?)?;
-        let whole = [array.rows(self.batch)?, array.columns(), array.grid.column].map(|extent| (0, extent - 1));
+        let whole = [array.rows()?, array.columns(), array.grid.column].map(|extent| (0, extent - 1));
         let mut rest = Vec::new();
         subtract(whole, &own, &mut rest);
         let copied: i64 = rest.iter().map(|area| lengths(area).product::<i64>()).sum();
         let new = base.has(base_flags::BORN);
-        // What is all new has no need of another array; nobody may have written the rest of what is new in this batch.
+        // An array that the nest writes first and as a whole needs no new version; the rest of an array that is born in this
+        // batch may never be written.
         let wanted = if rest.is_empty() { array.written || array.read } else { !new };
         (wanted && copied <= base.len / MOST_COPIED).then_some(rest)
     }

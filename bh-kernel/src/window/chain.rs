@@ -1,46 +1,39 @@
 //! Collecting a chain: which nests may run in lock-step, and how far each must lag.
 
-use super::effort::Effort;
 use super::rows::{self, Rows};
 use super::{Apart, WindowOptions};
+use crate::arrays::{self, Arrays, NO_ARRAY};
+use crate::effort::Effort;
 use crate::schedule::Schedule;
 use crate::survey::{Survey, outermost_strides};
-use crate::tiling::{Steps, TileRename};
+use crate::tiling::Steps;
 use crate::{BufferRef, Lowered, SlotMode, Stage, Step};
-use bh_bytecode::batch::NO_BASE;
-use bh_bytecode::{BatchRef, DType, Opcode};
-use std::collections::HashMap;
+use bh_bytecode::{BatchRef, Opcode};
 
 /// The most nests of a chain, and the most that are put off.
 const NESTS: usize = 128;
 const PUT_OFF: usize = 16;
 
-/// The array of a slot that addresses no memory.
-pub(super) const NO_ARRAY: u32 = u32::MAX;
+/// An array of a chain.
+pub(super) type Array = arrays::Array<Facts>;
 
-/// An array under construction.
+/// The facts that windows need of an array.
 #[derive(Clone)]
-pub(super) struct Array {
-    pub(super) base: u32,
-    pub(super) dtype: DType,
+pub(super) struct Facts {
+    /// Elements of a row.
     pub(super) pitch: i64,
-    pub(super) len: i64,
-    pub(super) temporary: Option<(u32, u16)>,
-    /// Made by a rename in the chain.
-    pub(super) fresh: bool,
-    /// The block that made it, if it was made in the chain.
-    pub(super) made: u32,
-    /// The block from which on another array takes the base's place.
-    pub(super) replaced: Option<u32>,
-    /// A nest uses it without going through it row by row, as folds of their outermost loop do with their results.
-    pub(super) apart: bool,
-    /// A nest that is put off reads it or writes it.
+    /// Does a nest that is put off read it, or write it?
     put_off: (bool, bool),
-    /// A nest of the window writes it.
-    pub(super) written: bool,
     pub(super) accesses: Vec<Access>,
     /// The rows of the accesses, each once for each nest.
     spans: Vec<Span>,
+}
+
+impl Facts {
+    fn new(survey: &Survey<'_>, base: u32) -> Facts {
+        let pitch = survey.found().pitches.get(base as usize).copied().unwrap_or(1);
+        Facts { pitch, put_off: (false, false), accesses: Vec::new(), spans: Vec::new() }
+    }
 }
 
 /// Rows that a nest touches.
@@ -88,33 +81,24 @@ pub(super) struct Chain<'a> {
     pub(super) end: u32,
     pub(super) nests: Vec<Nest>,
     pub(super) after: Vec<(u32, Stage, Vec<u32>)>,
-    pub(super) arrays: Vec<Array>,
-    pub(super) renames: Vec<(u32, TileRename)>,
-    pub(super) current: HashMap<BufferKey, u32>,
-    /// The block that is taken in.
-    at: u32,
-    /// Why the first nest that does not join does not.
+    pub(super) arrays: Arrays<'a, Facts>,
+    /// Why the first nest outside of the window did not join.
     pub(super) reason: Option<Apart>,
     /// Times at which partial results of all folds end are multiples of this.
     pub(super) unit: i64,
-    /// Arrays and accesses that may be looked at.
+    /// The limit of the search.
     pub(super) effort: &'a Effort,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum BufferKey {
-    Base(u32),
-    Temporary(u32, u16),
-}
-
-/// What limits a nest.
+/// The lag of a nest, and the unit of its times.
 struct Lag {
     late: i64,
     early: i64,
     unit: i64,
 }
 
-/// Blocks behind a nest that are tried. If none joins it, it begins no chain: looking further would cost more than it finds.
+/// Blocks that are tried after the first nest. If none of them joins, the nest begins no chain: a longer search would cost more
+/// than it finds.
 const ALONE: u32 = 4;
 
 impl<'a> Chain<'a> {
@@ -127,10 +111,7 @@ impl<'a> Chain<'a> {
             end: first,
             nests: Vec::new(),
             after: Vec::new(),
-            arrays: Vec::new(),
-            renames: Vec::new(),
-            current: HashMap::new(),
-            at: first,
+            arrays: Arrays::new(survey, Facts::new),
             reason: None,
             unit: 1,
             effort,
@@ -155,11 +136,7 @@ impl<'a> Chain<'a> {
                     return Err(block);
                 }
             }
-            let record = &self.batch.blocks[block as usize];
-            let aliased = self.batch.renames(record).iter().any(|rename| rename.alias != NO_BASE);
-            let frees = |&instr: &u32| self.batch.instrs[instr as usize].opcode == Opcode::Free;
-            if aliased
-                || self.batch.block_instrs(record).iter().any(frees)
+            if self.survey.ends(block, &[Opcode::Free])
                 || self.nests.len() >= NESTS
                 || self.after.len() >= PUT_OFF
                 || (self.nests.len() < 2 && block - self.first >= ALONE)
@@ -168,17 +145,16 @@ impl<'a> Chain<'a> {
                 break;
             }
         }
-        // What was put off behind the last block of the window is not part of it.
+        // Nests that were put off behind the last block of the window are not part of it.
         let end = self.end;
         self.after.retain(|(block, ..)| *block < end);
-        self.renames.retain(|(block, _)| *block < end);
+        self.arrays.renames.retain(|(block, _)| *block < end);
         Ok(())
     }
 
     /// Takes in a block. Returns whether a nest of it joins the window; `None` if the chain ends before the block.
     fn block(&mut self, block: u32) -> Option<bool> {
-        self.at = block;
-        let (stages, dtypes) = match self.survey.block(block) {
+        let (stages, temporaries) = match self.survey.block(block) {
             Lowered::Nothing => return Some(false),
             Lowered::Special(_) => return None,
             Lowered::Loops(stages, temporaries) => (stages, temporaries),
@@ -186,145 +162,76 @@ impl<'a> Chain<'a> {
         if stages.iter().any(|stage| stage.kernel.steps.iter().any(|step| matches!(step, Step::Gather { .. }))) {
             return None;
         }
-        let record = &self.batch.blocks[block as usize];
-        let renames = self.batch.renames(record);
         // A nest that is put off must find the arrays as they were.
-        for rename in renames {
-            if self.current.get(&BufferKey::Base(rename.base)).is_some_and(|&at| self.arrays[at as usize].used_late()) {
+        for rename in self.batch.renames(&self.batch.blocks[block as usize]) {
+            let current = self.arrays.current(BufferRef::Base(rename.base));
+            if current.is_some_and(|at| self.arrays[at as usize].used_late()) {
                 return None;
             }
         }
-        let mut pitches = vec![1; dtypes.len()];
+        self.arrays.begin(block, temporaries);
         for (buffer, stride) in stages.iter().flat_map(outermost_strides) {
-            if let BufferRef::Temporary(number) = buffer
-                && let Some(pitch) = pitches.get_mut(usize::from(number))
-            {
+            if let (BufferRef::Temporary(_), Some(array)) = (buffer, self.arrays.current(buffer)) {
+                let pitch = &mut self.arrays[array as usize].pitch;
                 *pitch = stride.max(*pitch);
             }
         }
-        for (number, (temporary, &pitch)) in dtypes.iter().zip(&pitches).enumerate() {
-            let array = self.array(NO_BASE, temporary.dtype, temporary.len, Some((block, number as u16)));
-            self.arrays[array as usize].pitch = pitch;
-            self.current.insert(BufferKey::Temporary(block, number as u16), array);
-        }
-        let fresh: Vec<(u32, u32)> = renames
-            .iter()
-            .map(|rename| {
-                let base = &self.batch.bases[rename.base as usize];
-                let array = self.array(rename.base, base.dtype(), base.len, None);
-                self.arrays[array as usize].fresh = true;
-                (rename.base, array)
-            })
-            .collect();
         let mut windowed = false;
-        for stage in stages {
-            windowed |= self.stage(block, stage.clone(), &fresh);
+        let survey = self.survey;
+        for stage in survey.stages(block) {
+            windowed |= self.stage(block, stage);
         }
-        for copy in &self.survey.found().copies[block as usize] {
-            windowed |= self.stage(block, copy.clone(), &fresh);
-        }
-        for rename in renames {
-            let alias = (rename.alias != NO_BASE).then_some((rename.alias, rename.alias_view));
-            self.renames.push((block, TileRename { base: rename.base, alias }));
-        }
-        for (base, array) in fresh {
-            if let Some(old) = self.current.insert(BufferKey::Base(base), array) {
-                self.arrays[old as usize].replaced = Some(block);
-            }
-        }
+        self.arrays.end();
         Some(windowed)
     }
 
-    fn array(&mut self, base: u32, dtype: DType, len: i64, temporary: Option<(u32, u16)>) -> u32 {
-        self.arrays.push(Array {
-            base,
-            dtype,
-            pitch: self.survey.found().pitches.get(base as usize).copied().unwrap_or(1),
-            len,
-            temporary,
-            fresh: false,
-            made: self.at,
-            replaced: None,
-            apart: false,
-            put_off: (false, false),
-            written: false,
-            accesses: Vec::new(),
-            spans: Vec::new(),
-        });
-        (self.arrays.len() - 1) as u32
-    }
-
     /// Takes in a nest: it joins the window (true), or is put off.
-    fn stage(&mut self, block: u32, stage: Stage, fresh: &[(u32, u32)]) -> bool {
-        let joined = self.join(block, &stage, fresh);
+    fn stage(&mut self, block: u32, stage: &Stage) -> bool {
+        let arrays = self.arrays.of_slots(stage);
+        let joined = self.place(block, stage, &arrays);
         if let Err(reason) = joined {
             self.reason.get_or_insert(reason);
-            let arrays = self.slot_arrays(block, &stage, fresh);
-            self.put_off(block, stage, arrays);
+            self.put_off(block, stage.clone(), arrays);
         }
         joined.is_ok()
     }
 
-    /// The array of each slot.
-    pub(super) fn slot_arrays(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Vec<u32> {
-        let array = |&buffer: &BufferRef| match buffer {
-            BufferRef::None => NO_ARRAY,
-            BufferRef::Fresh(base) => {
-                fresh.iter().find(|&&(renamed, _)| renamed == base).map_or(NO_ARRAY, |&(_, array)| array)
-            }
-            BufferRef::Temporary(number) => self.known(BufferKey::Temporary(block, number), NO_BASE),
-            BufferRef::Base(base) => self.known(BufferKey::Base(base), base),
-        };
-        stage.parameters.buffers.iter().map(array).collect()
-    }
-
-    /// Lets a nest join the window, if it can.
-    fn join(&mut self, block: u32, stage: &Stage, fresh: &[(u32, u32)]) -> Result<(), Apart> {
-        let arrays = self.slot_arrays(block, stage, fresh);
-        self.place(block, stage, arrays)
-    }
-
     /// Lets a nest with these arrays join the window, if it can.
-    pub(super) fn place(&mut self, block: u32, stage: &Stage, arrays: Vec<u32>) -> Result<(), Apart> {
+    fn place(&mut self, block: u32, stage: &Stage, arrays: &[u32]) -> Result<(), Apart> {
         let pitch = |slot: usize| self.arrays.get(arrays[slot] as usize).map_or(1, |array| array.pitch);
         let fitting = rows::steps(stage, pitch).filter(|_| stage.parameters.iterations() > 0);
         let steps = fitting.ok_or(Apart::Unbounded)?;
         let ways: Vec<Option<Rows>> =
             (0..arrays.len()).map(|slot| rows::rows(stage, slot, steps, pitch(slot))).collect();
         let nest = self.nests.len() as u32;
-        let spans = spans(stage, nest, &arrays, &ways);
+        let spans = spans(stage, nest, arrays, &ways);
         let pairs = spans.iter().map(|own| 1 + self.arrays[own.array as usize].spans.len());
         if !self.effort.afford(4 * arrays.len() + pairs.sum::<usize>()) {
             return Err(Apart::Effort);
         }
-        let lag = self.lag(stage, &arrays, steps, &ways, &spans)?;
+        let lag = self.lag(stage, arrays, steps, &ways, &spans)?;
         for (slot, (&array, way)) in arrays.iter().zip(ways).enumerate() {
             let Some(array) = self.arrays.get_mut(array as usize) else { continue };
             let write = stage.kernel.slots[slot].mode.writes();
             array.written |= write;
             match way {
                 Some(rows) => array.accesses.push(Access { nest, slot: slot as u32, rows, write }),
-                None => array.apart = true,
+                None => array.irregular = true,
             }
         }
         for span in spans {
             self.arrays[span.array as usize].spans.push(span);
         }
         self.unit = lcm(self.unit, lag.unit);
-        self.nests.push(Nest { block, stage: stage.clone(), arrays, steps, late: lag.late, early: lag.early });
+        self.nests.push(Nest {
+            block,
+            stage: stage.clone(),
+            arrays: arrays.to_vec(),
+            steps,
+            late: lag.late,
+            early: lag.early,
+        });
         Ok(())
-    }
-
-    /// The array that a buffer is now.
-    fn known(&mut self, key: BufferKey, base: u32) -> u32 {
-        if let Some(&array) = self.current.get(&key) {
-            return array;
-        }
-        let record = self.batch.bases.get(base as usize);
-        let (dtype, len) = record.map_or((DType::Bool, 0), |base| (base.dtype(), base.len));
-        let array = self.array(base, dtype, len, None);
-        self.current.insert(key, array);
-        array
     }
 
     fn put_off(&mut self, block: u32, stage: Stage, arrays: Vec<u32>) {
@@ -361,9 +268,9 @@ impl<'a> Chain<'a> {
                 return Err(Apart::Unbounded);
             }
             let unbounded = match way {
-                // It touches any row at any time.
-                None => array.written || (write && (array.apart || !array.accesses.is_empty())),
-                Some(_) => array.apart && (write || array.written),
+                // The nest touches any row at any time.
+                None => array.written || (write && (array.irregular || !array.accesses.is_empty())),
+                Some(_) => array.irregular && (write || array.written),
             };
             if unbounded {
                 return Err(Apart::Unbounded);

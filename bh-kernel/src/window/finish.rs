@@ -8,6 +8,7 @@ use super::{Apart, WindowOptions};
 use crate::tiling::{LateNest, Reach, TileNest, TileRename, TileRows, TileSlot, Tiling};
 use crate::{Dim, Stage, Temporary};
 use bh_bytecode::base_flags;
+use bh_bytecode::batch::NO_BASE;
 
 /// The most chunks where nests lag.
 const CHUNKS: i64 = 32;
@@ -43,7 +44,7 @@ fn complete(mut chain: Chain<'_>, rolling: &[bool], options: &WindowOptions) -> 
     let borders = borders(&chain, start..end, strip);
     let homes = Homes::new(&chain, rolling);
     let mut renames: Vec<TileRename> = Vec::new();
-    for &(_, rename) in &chain.renames {
+    for &(_, rename) in &chain.arrays.renames {
         renames.retain(|known| known.base != rename.base);
         let own = |array: &Array| array.fresh && array.base == rename.base && array.made < chain.end;
         let last = chain.arrays.iter().rposition(own);
@@ -93,22 +94,20 @@ fn size(array: &Array) -> i64 {
     array.len.saturating_mul(array.dtype.size() as i64)
 }
 
-/// Can the array do without memory? Nobody outside of the chain may see it, and what is read must have been written.
+/// Does the array need no memory? It must live within the chain, and nests must write elements before others read them.
 pub(super) fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
     let Some(base) = chain.batch.bases.get(array.base as usize) else { return false };
-    let uses = chain.survey.found().uses[array.base as usize];
-    let ends =
-        array.replaced.is_some_and(|block| block < chain.end) || (base.has(base_flags::DIES) && uses.1 < chain.end);
-    let begins = array.fresh || (base.has(base_flags::BORN) && uses.0 >= chain.first);
-    let aliased = chain.renames.iter().any(|(_, rename)| rename.base == array.base && rename.alias.is_some());
+    let found = chain.survey.found();
+    let begins = array.fresh || (base.has(base_flags::BORN) && found.uses[array.base as usize].0 >= chain.first);
+    let aliased = chain.arrays.renames.iter().any(|(_, rename)| rename.base == array.base && rename.alias.is_some());
     if array.accesses.is_empty()
-        || array.apart
+        || array.irregular
         || array.used_late()
-        || !ends
+        || !array.dies(chain.survey, chain.end)
         || !begins
         || aliased
         || base.has(base_flags::PINNED)
-        || chain.survey.found().synced[array.base as usize]
+        || found.synced[array.base as usize]
         || array.accesses.iter().any(|access| access.write && access.rows.first != access.rows.last)
     {
         return false;
@@ -116,7 +115,7 @@ pub(super) fn is_rolling(chain: &Chain<'_>, array: &Array) -> bool {
     array.fresh || reads_are_written(chain, array)
 }
 
-/// Is all that the chain reads of the array written before?
+/// Does the chain write all elements of the array that it reads, before it reads them?
 fn reads_are_written(chain: &Chain<'_>, array: &Array) -> bool {
     let mut written: Vec<Region> = Vec::new();
     for access in &array.accesses {
@@ -214,7 +213,7 @@ impl Homes {
     fn new(chain: &Chain<'_>, rolling: &[bool]) -> Homes {
         let mut homes = Homes { arrays: Vec::new(), rows: Vec::new(), temporaries: Vec::new() };
         for (array, &rolling) in chain.arrays.iter().zip(rolling) {
-            homes.arrays.push(if array.temporary.is_some() {
+            homes.arrays.push(if array.base == NO_BASE {
                 homes.temporaries.push(Temporary { dtype: array.dtype, len: array.len });
                 TileSlot::Temporary(homes.temporaries.len() as u32 - 1)
             } else if rolling {

@@ -1,14 +1,14 @@
-//! Nests of a window that run as one: where a strip has several nests do the same columns, one loop over these does the work
-//! of all, each at its own row. What one of them writes and another one needs at the same column stays in registers, rows
-//! that several read are read once, and what waits for the divider hides what waits for the caches.
+//! Nests of a window that run as one: if several nests of a strip compute the same columns, one loop over the columns computes
+//! all of them, each at its own row. Values that one nest passes to another at the same column stay in registers, rows
+//! that several nests read are read once, and waiting for the divider hides waiting for the caches.
 //!
-//! Nothing is computed at other rows than before, so that borders need no thought: at strips in which one of the nests has
-//! not begun yet, or has ended, and between chunks, all of them run one by one.
+//! Nests compute the same rows as before: in strips in which one of them has not begun or has ended, and between chunks, they run
+//! one by one.
 
 use super::chain::{Access, Chain, Nest};
-use super::effort::Effort;
 use super::finish::Homes;
 use super::union::{Part, Union, United};
+use crate::effort::Effort;
 use crate::tiling::{Steps, TileNest, Turn};
 use crate::{Dim, Parameters, Stage};
 use std::borrow::Cow;
@@ -69,7 +69,7 @@ struct Meetings<'a> {
     /// The accesses of each nest, by array.
     touches: Vec<Vec<Touch>>,
     strip: i64,
-    /// What is known of each pair of nests.
+    /// The answer for each pair of nests, once it is computed.
     known: RefCell<Vec<Option<bool>>>,
     effort: &'a Effort,
 }
@@ -111,7 +111,7 @@ struct Touch {
 /// The accesses of each nest.
 fn touches(chain: &Chain<'_>) -> Vec<Vec<Touch>> {
     let mut touches: Vec<Vec<Touch>> = chain.nests.iter().map(|_| Vec::new()).collect();
-    for (number, array) in (0..).zip(&chain.arrays) {
+    for (number, array) in (0..).zip(chain.arrays.iter()) {
         for &Access { nest, slot, rows, write } in &array.accesses {
             let late = chain.nests[nest as usize].late;
             let (first, last) = (rows.first - late, rows.last - late);
@@ -170,7 +170,7 @@ fn unite(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: &Draft, nest: usize) 
     let agrees = |(&other, stage): (&usize, &Cow<'_, Stage>)| {
         let pairs = common(&touches[other], &touches[nest]).inspect(|_| chain.effort.look(1));
         pairs.filter(|(one, two)| one.meets(two, 1)).all(|(one, two)| {
-            // What one makes, the other needs, or makes anew: if that is the same element, no other iteration sees it.
+            // One writes an element that the other reads or writes: at the same iteration, no other iteration sees it.
             let place = |stage: &Stage, late: i64, touch: &Touch| {
                 let strides = stage.parameters.stride(touch.slot);
                 (stage.parameters.starts[touch.slot] - late * strides[0], strides.to_vec())
@@ -251,8 +251,8 @@ mod tests {
         // The faces between columns go first: the full step needs them at two columns.
         assert_eq!(nests(&window), [&[1][..], &[0, 2, 3, 4]]);
         let Turn { joined: Some(joined), .. } = &window.turns[1] else { panic!("{:?}", window.turns) };
-        // Of the faces between rows those of this row are at hand; the difference never leaves its registers before it is
-        // complete; and the row of the grid that the full step changes is what the first nest reads above.
+        // The faces between rows are computed for this row; the difference stays in registers until it is complete; and the
+        // full step changes the row of the grid that the first nest reads above.
         assert_eq!(reads(joined), [(0, 0), (0, 1), (1, -1), (2, -1)]);
         let stores = joined.stage.kernel.steps.iter().filter(|step| matches!(step, Step::Store { .. }));
         assert_eq!(stores.count(), 3);

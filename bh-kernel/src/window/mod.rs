@@ -1,6 +1,6 @@
-//! SlidingWindows: chains of kernels that read at shifted places what others of the chain write run in lock-step over their
-//! outermost loops, each lagging behind those it depends on by as much as their views demand, so that what one writes
-//! is read while it is in the cache, and arrays that are born and die in the chain exist as a few rows only.
+//! Sliding windows: kernels of a chain that read each other's results at shifted places run in lock-step over their outermost
+//! loops. Each lags behind the kernels that it depends on by as many rows as their views demand, so that it reads rows while
+//! they are in the cache. Arrays that are born and die in the chain exist as a few rows only.
 //!
 //! The rule knows views only. Every array of a chain is cut into *rows* of one pitch, and every nest advances one row of
 //! every written array it touches at each *position* of its outermost loop. Between two nests that touch an array which
@@ -18,11 +18,10 @@
 //! A fold of rows takes part: its results are rows of one element, or of those that the other axes keep, complete as soon
 //! as the position that they belong to has run. Folds of the outermost loop have their results at the end of the window.
 //!
-//! Nests that do not fit (epilogues of such folds, for one) are put off until the end of the window if no later nest of
-//! the chain depends on them.
+//! Nests that do not fit, such as epilogues of these folds, run at the end of the window if no later nest of the chain depends
+//! on them.
 
 mod chain;
-mod effort;
 mod finish;
 mod lockstep;
 mod rows;
@@ -31,15 +30,15 @@ mod share;
 mod tests;
 mod union;
 
+use crate::effort::Effort;
 use crate::survey::Survey;
 use crate::tiling::Tiling;
 use bh_bytecode::BatchRef;
 use chain::Chain;
 pub(crate) use chain::gcd;
-use effort::Effort;
 use std::ops::Range;
 
-/// What an engine wants of windows.
+/// Options of an engine for windows.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowOptions {
     /// Bytes of rows that a window may have in use at once: what the nearest large cache holds.
@@ -54,9 +53,9 @@ pub struct WindowOptions {
 pub enum Apart {
     /// It, or the next, has an algorithm of its own, or gathers.
     Special,
-    /// It shares no array with what follows.
+    /// It shares no array with the next kernels.
     Unrelated,
-    /// What follows reads or writes rows of its arrays in no bounded distance, or in another pitch.
+    /// The next kernels read or write rows of its arrays at no bounded distance, or in another pitch.
     Unbounded,
     /// The rows in use would not fit the cache.
     Rows,
@@ -97,7 +96,7 @@ impl SlidingWindows {
     }
 }
 
-/// What the search for windows may look at, accesses and arrays of chains, for each instruction of a batch and in any case.
+/// Steps of the search for windows, accesses and arrays of chains, for each instruction of a batch, and at least.
 const EFFORT: usize = 200;
 const LEAST_EFFORT: usize = 20_000;
 

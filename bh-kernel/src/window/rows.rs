@@ -27,8 +27,8 @@ fn inner_span(stage: &Stage, slot: usize) -> (i64, i64) {
     (low, high)
 }
 
-/// Does the slot address memory, other elements at each iteration of the outermost loop? Results do where that loop is
-/// kept: what is folded of an iteration is complete when it ends.
+/// Does the slot address memory, other elements at each iteration of the outermost loop? Results do if that loop is
+/// kept: the fold of an iteration is complete when it ends.
 fn walks(stage: &Stage, slot: usize) -> bool {
     stage.kernel.slots[slot].mode != SlotMode::Index
         && stage.parameters.buffers[slot] != BufferRef::None

@@ -1,7 +1,7 @@
-//! The rows of a window that are in use at once, and those that several arrays use one after the other. An array of
-//! which every nest needs just the row that it is at lives from its first nest to its last one, within each strip.
-//! Whatever begins later may take its place, and so may what the last nest makes of it, element by element. The fewer
-//! rows there are, the longer are the strips, and the closer caches have them.
+//! The rows of a window that are in use at once, and rows that several arrays use one after the other. If every nest uses
+//! only its own row of an array, the array lives from its first nest to its last one, within each strip. An array that begins
+//! later takes its place, and so does the result that the last nest computes from it, element by element. Fewer
+//! rows allow longer strips in closer caches.
 
 use super::chain::{Access, Array, Chain};
 use super::finish;
@@ -12,7 +12,7 @@ use crate::SlotMode;
 /// row fit the cache.
 const SPILL: i64 = 2;
 
-/// What arrays in one place have in common: bytes of a row, and which row it is.
+/// The common facts of arrays in one place: bytes of a row, and the row that all nests are at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Still {
     pitch: i64,
@@ -97,7 +97,7 @@ impl Chain<'_> {
     fn still(&self, array: &Array) -> Option<Still> {
         let of = |access: &Access| {
             let nest = &self.nests[access.nest as usize];
-            let Array { pitch, dtype, .. } = *array;
+            let (pitch, dtype) = (array.pitch, array.dtype);
             let (row, early) = (access.rows.first - nest.late, access.rows.first - nest.early);
             Still { pitch, size: dtype.size(), row, early }
         };

@@ -1,5 +1,5 @@
-//! One nest that does what several do that run in lock-step, each at its own iterations: what they have in common it does
-//! once, and what one writes, a later one has at once.
+//! One nest in place of several that run in lock-step, each at its own iterations: it computes common values once, and passes
+//! values from writes to later reads in registers.
 
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, Opcode};
@@ -19,14 +19,14 @@ impl Part<'_> {
     }
 }
 
-/// A value that two nests may have in common.
+/// The form of a value; equal forms are one value.
 #[derive(PartialEq)]
 enum Form {
     Load(u16),
     Compute { opcode: Opcode, param: u16, input: DType, output: DType, args: Vec<Arg> },
 }
 
-/// What a part stores.
+/// A store of a part.
 struct Stored {
     slot: u16,
     arg: Arg,
@@ -51,7 +51,7 @@ pub(super) struct United {
     pub(super) arrays: Vec<u32>,
     /// The part, in order, and the slot there that each slot comes from.
     pub(super) origins: Vec<(u32, u32)>,
-    /// Reads that the parts have in common, or of what another one writes.
+    /// Reads that several parts have in common, or that find the value of an earlier write.
     pub(super) spared: u32,
 }
 
@@ -151,7 +151,7 @@ impl Union {
     /// A store, in the place of an earlier one to the same element.
     fn store(&mut self, part: Part<'_>, slot: usize, before: &[i64], arg: Arg, instr: u32) -> Option<()> {
         if let Some(at) = self.stored(part, slot, before) {
-            // Nobody else has seen it.
+            // No other nest has read it.
             self.stores[at] = Stored { arg, instr, ..self.stores[at] };
             return Some(());
         }

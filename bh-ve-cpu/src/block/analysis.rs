@@ -1,7 +1,7 @@
-//! What is known about a stage before registers are numbered: how its slots are accessed, where each value lives, and
+//! The facts about a stage before registers are numbered: how its slots are accessed, where each value lives, and
 //! which steps become one primitive.
 
-use super::WindowMemory;
+use super::TileMemory;
 use crate::primitives::{LanesFn, PrimFn, Primitives, SumFn};
 use bh_bytecode::{DType, Opcode};
 use bh_kernel::schedule::Schedule;
@@ -50,7 +50,7 @@ pub(super) struct Value {
 pub(super) struct Form {
     /// The primitive, if it is not the step's own.
     pub(super) run: Option<PrimFn>,
-    /// The fold into lanes of what is made of the operands, if the step is that of a reduction.
+    /// The fold into lanes of the value made of the operands, if the step is that of a reduction.
     pub(super) lanes: Option<LanesFn>,
     /// The operands.
     pub(super) args: [Arg; 3],
@@ -83,7 +83,7 @@ pub(super) struct Analysis<'a> {
 }
 impl<'a> Analysis<'a> {
     /// Analyses a stage. Slots that are `resident` are never written past the caches.
-    pub(super) fn new(stage: &'a Stage, memory: WindowMemory<'a>, primitives: Primitives) -> Analysis<'a> {
+    pub(super) fn new(stage: &'a Stage, memory: TileMemory<'a>, primitives: Primitives) -> Analysis<'a> {
         let schedule = Schedule::new(stage, memory.in_tile);
         let resident = memory.resident;
         let splat = vec![false; stage.kernel.constants.len()];

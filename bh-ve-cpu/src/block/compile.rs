@@ -19,16 +19,16 @@ const BLOCK: std::ops::RangeInclusive<i64> = 128..=2048;
 
 /// Compiles a stage to block operations; `tier1` may compile it to machine code later.
 pub(crate) fn compile(stage: &Stage, primitives: Primitives, tier1: &mut Option<Tier1>) -> Result<Program> {
-    compile_in_window(stage, WindowMemory::default(), primitives, tier1)
+    compile_in_tile(stage, TileMemory::default(), primitives, tier1)
 }
 
-/// What a sliding window knows about the memory of its slots.
+/// The memory of the slots of a nest in a chain.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct WindowMemory<'a> {
+pub(crate) struct TileMemory<'a> {
     /// Is it used again while the caches have it?
     pub(crate) resident: &'a [bool],
     /// A group of each slot: within one, slots are as far apart as their views, and those of different ones anywhere. Empty
-    /// outside of windows, where the same is true of buffers.
+    /// outside of chains, where the same is true of buffers.
     pub(crate) groups: &'a [u32],
     /// Must each row be complete before the next one begins?
     pub(crate) in_order: bool,
@@ -36,10 +36,10 @@ pub(crate) struct WindowMemory<'a> {
     pub(crate) in_tile: bool,
 }
 
-/// [`compile`] for a nest of a sliding window.
-pub(crate) fn compile_in_window(
+/// [`compile`] for a nest of a chain.
+pub(crate) fn compile_in_tile(
     stage: &Stage,
-    memory: WindowMemory<'_>,
+    memory: TileMemory<'_>,
     primitives: Primitives,
     tier1: &mut Option<Tier1>,
 ) -> Result<Program> {
@@ -59,7 +59,7 @@ pub(crate) fn compile_in_window(
 struct ProgramCompiler<'a> {
     analysis: Analysis<'a>,
     primitives: Primitives,
-    memory: WindowMemory<'a>,
+    memory: TileMemory<'a>,
 }
 
 impl SlotMemory for ProgramCompiler<'_> {

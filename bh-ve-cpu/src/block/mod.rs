@@ -17,7 +17,7 @@ mod sums;
 mod superinstructions;
 
 pub(crate) use bound::{Binding, Bound};
-pub(crate) use compile::{WindowMemory, compile, compile_in_window};
+pub(crate) use compile::{TileMemory, compile, compile_in_tile};
 pub(crate) use executor::{BlockExecutor, Folding};
 pub(crate) use failure::Failure;
 pub(crate) use gather::{BadIndex, offset, resolve};

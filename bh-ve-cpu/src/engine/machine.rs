@@ -19,7 +19,7 @@ use bh_methods::{Methods, Strided, contract};
 use held::Held;
 use lent::{Lent, gather_size};
 
-/// What runs kernels: threads, scratch and lent memory.
+/// Runs kernels: threads, scratch and lent memory.
 pub(super) struct Machine {
     pub(super) primitives: Primitives,
     pub(super) tier1: Option<Tier1>,
@@ -32,7 +32,7 @@ pub(super) struct Machine {
     partials: Aligned,
     temporaries: Aligned,
     lent: Lent,
-    /// What is lent while operations run at once.
+    /// Memory that is lent while operations run at once.
     held: Held,
     /// One for each nest of a chain.
     bindings: Vec<Binding>,
@@ -111,7 +111,7 @@ impl Machine {
     }
 
     /// Runs something on the memory of these bases, with fresh memory for those that are renamed, each of which comes with the
-    /// base and view that become its alias. If that fails, nothing is renamed; else what is within says whether that worked.
+    /// base and view that become its alias. If that fails, nothing is renamed; else the inner result says whether the renames worked.
     fn on_lent(
         &mut self,
         registry: &Registry,

@@ -1,4 +1,4 @@
-//! What the trace says of kernels: each with its lines, what it moves, and how it ran.
+//! Kernels in the trace: each with its lines, the bytes that it moves, and how it ran.
 
 use crate::block::Program;
 use crate::plan::{BlockPlan, BlockWork, TilePlan};

@@ -1,4 +1,4 @@
-//! Running bound programs: threads, and the drivers that have them run lines. Both tiers and sliding windows are driven by
+//! Running bound programs: threads, and the drivers that have them run lines. Both tiers and chains are driven by
 //! the same code.
 
 mod accumulate;

@@ -2,7 +2,7 @@
 
 use crate::block::{Aligned, BlockScratch};
 
-/// What one nest needs.
+/// Working memory of one nest.
 pub(crate) struct NestScratch {
     pub(crate) block: BlockScratch,
     /// Lanes of folds.
@@ -15,12 +15,12 @@ pub(crate) struct NestScratch {
     pub(crate) indices: [Vec<i64>; 2],
 }
 
-/// What one participant works with.
+/// Working memory of one participant.
 pub(crate) struct Scratch {
     pub(crate) nest: NestScratch,
-    /// Line buffers: rows of arrays that a sliding window keeps out of memory.
+    /// Line buffers: rows of arrays that a tile keeps.
     pub(crate) rows: Aligned,
-    /// Where the slots of a sliding window's nest begin.
+    /// Where the slots of a chain's nest begin.
     pub(crate) slots: Vec<*mut u8>,
 }
 

@@ -16,10 +16,10 @@ use std::ops::Range;
 /// participant takes fewer of them, but rows of gaps come from memory again.
 const PARTS: usize = 4;
 
-/// What all participants know.
+/// The state that all participants share.
 struct Tiles<'a> {
     plan: &'a TilePlan,
-    /// The number of tiles; of a window, parts of one or several chunks each. Each row runs once, whoever runs it.
+    /// The number of tiles; of a window, parts of one or several chunks each. Each row runs once.
     parts: usize,
     bindings: &'a [Binding],
     primitives: Primitives,
@@ -27,6 +27,8 @@ struct Tiles<'a> {
     partials: *mut u8,
     /// The rows that gaps need, for one border after the other.
     gaps: *mut u8,
+    /// The times, counted from a border, in which nests write rows that the gap there needs.
+    near: Range<i64>,
 }
 
 // SAFETY: participants write different rows of the gaps' memory, and results of different chunks.
@@ -46,7 +48,7 @@ pub(crate) unsafe fn run_tiles(
     gaps: &mut Aligned,
 ) -> Result<()> {
     let bytes = |nest: &TileProgram| partials::partial_bytes(&nest.program);
-    // What runs after the tiles finds enough memory as well, as failures come before anything is written or not at all.
+    // Memory for the nests after the tiles is reserved now as well, because failures must come before anything is written.
     let after = plan.after.iter().map(|(program, _)| partials::partial_bytes(program)).max().unwrap_or(0);
     let partials = partials.try_reserve(after.max(plan.nests.iter().map(bytes).sum()))?;
     let participants = workers.participants(plan.work());
@@ -58,7 +60,7 @@ pub(crate) unsafe fn run_tiles(
         (Some(borders), _) => borders.len() - 1,
     };
     let gaps = gaps.try_reserve(plan.gap_bytes * parts.saturating_sub(1))?;
-    let tiles = Tiles { plan, parts, bindings, primitives, partials, gaps };
+    let tiles = Tiles { plan, parts, bindings, primitives, partials, gaps, near: near_borders(plan) };
     workers.run(participants, parts, |scratch, tasks| {
         while let Some(part) = tasks.take() {
             // SAFETY: every part is run once, and no gap has begun.
@@ -74,7 +76,7 @@ pub(crate) unsafe fn run_tiles(
         });
     }
     for (index, (nest, binding)) in plan.nests.iter().zip(bindings).enumerate() {
-        // What is folded of single rows is complete.
+        // Folds of single rows are complete.
         if let Schedule::Fold(loops) = &nest.program.schedule
             && loops.folds_outermost()
         {
@@ -120,8 +122,8 @@ impl Kept {
 
     /// Where the array would begin if all of it lay as this row does.
     fn origin(self, buffer: &LineBuffer, row: i64) -> *mut u8 {
-        let before = (self.column + buffer.rows.left) * buffer.rows.column * buffer.rows.size as i64;
-        let before = (row as isize).wrapping_mul(buffer.pitch).wrapping_add(before as isize);
+        let columns = (self.column as isize).wrapping_mul(buffer.column).wrapping_add(buffer.left);
+        let before = (row as isize).wrapping_mul(buffer.pitch).wrapping_add(columns);
         self.row(buffer, row).wrapping_offset(before.wrapping_neg())
     }
 }
@@ -215,7 +217,7 @@ impl Tiles<'_> {
         kept: Kept,
         rows: impl Fn(usize) -> Range<i64>,
     ) {
-        let (near, last) = (self.near_borders(), part + 1 == self.parts);
+        let (near, last) = (&self.near, part + 1 == self.parts);
         let before = part > 0 && times.start < self.border(borders, part) + near.end;
         if !before && (last || times.end <= self.border(borders, part + 1) + near.start) {
             return;
@@ -235,16 +237,6 @@ impl Tiles<'_> {
                 }
             }
         }
-    }
-
-    /// The times, counted from a border, in which rows are written that the gap there needs.
-    fn near_borders(&self) -> Range<i64> {
-        let writes = self.plan.nests.iter().flat_map(|nest| nest.writes.iter().map(move |write| (nest.late, write)));
-        writes.fold(0..0, |near, (late, &(buffer, row))| {
-            // At a time, a nest is at the row `late` before it.
-            let (gap, behind) = (self.plan.buffers[buffer as usize].rows.gap, late - row);
-            near.start.min(gap.0 + behind)..near.end.max(gap.1 + behind)
-        })
     }
 
     /// Runs a turn of a strip: nests as one where each has as many rows, those that belong together, or else
@@ -333,6 +325,7 @@ impl Tiles<'_> {
         }
         let mut slots = std::mem::take(&mut scratch.slots);
         slots.clear();
+        let from = nest.columns.map(|_| (rows.start as isize, columns.start as isize));
         let places = nest.slots.iter().zip(&nest.places).zip(&nest.program.slots);
         slots.extend(binding.slots.iter().zip(places).map(|(&slot, ((&home, place), plan))| {
             let begin = match home {
@@ -342,10 +335,8 @@ impl Tiles<'_> {
                 }
                 _ => slot,
             };
-            let far = nest.columns.map_or(0, |_| {
-                let (row, column) = (rows.start as isize, columns.start as isize);
-                row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1]))
-            });
+            let Some((row, column)) = from else { return begin };
+            let far = row.wrapping_mul(plan.strides[0]).wrapping_add(column.wrapping_mul(plan.strides[1]));
             begin.wrapping_offset(far)
         }));
         let (program, parts) = (&nest.program, &mut scratch.nest);
@@ -370,6 +361,16 @@ impl Tiles<'_> {
         }
         scratch.slots = slots;
     }
+}
+
+/// The times, counted from a border, in which nests write rows that the gap there needs.
+fn near_borders(plan: &TilePlan) -> Range<i64> {
+    let writes = plan.nests.iter().flat_map(|nest| nest.writes.iter().map(move |write| (nest.late, write)));
+    writes.fold(0..0, |near, (late, &(buffer, row))| {
+        // At a time, a nest is at the row `late` before it.
+        let (gap, behind) = (plan.buffers[buffer as usize].rows.gap, late - row);
+        near.start.min(gap.0 + behind)..near.end.max(gap.1 + behind)
+    })
 }
 
 impl TileProgram {

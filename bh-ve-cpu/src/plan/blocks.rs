@@ -1,4 +1,4 @@
-//! What a block needs to run: its programs, the bases it uses and how, and its renames.
+//! Planned blocks: their programs, the bases that they use and how, and their renames.
 
 use crate::block::{Program, compile};
 use crate::native::Tier1;

@@ -1,4 +1,4 @@
-//! Plans of batches that come again: a batch of a known structure and partition is run without looking at its instructions.
+//! Plans of batches that repeat: a batch of a known structure and partition runs without a look at its instructions.
 //!
 //! Constants that are equal when a batch first comes are planned as one. If a later one tells some of them apart, it gets
 //! plans of its own, which rely only on what is equal in both: whatever the values, there is soon a plan that fits.

@@ -1,4 +1,4 @@
-//! What of a batch is kept from run to run: its blocks and chains of blocks as programs. Nothing here touches data.
+//! The plans of a batch, kept from run to run: its blocks and chains of blocks as programs. Nothing here touches data.
 
 mod blocks;
 mod cache;

@@ -2,7 +2,7 @@
 
 use super::blocks::temporary_bytes;
 use super::layout;
-use crate::block::{Program, WindowMemory, compile, compile_in_window};
+use crate::block::{Program, TileMemory, compile, compile_in_tile};
 use crate::native::Tier1;
 use crate::primitives::Primitives;
 use bh_bytecode::BatchRef;
@@ -40,8 +40,10 @@ pub(crate) struct TileTurn {
 #[derive(Debug)]
 pub(crate) struct LineBuffer {
     pub(crate) rows: TileRows,
-    /// Bytes of a row.
+    /// Bytes of a row and of a column, and before the first column that is kept, from the tile's first one.
     pub(crate) pitch: isize,
+    pub(crate) column: isize,
+    pub(crate) left: isize,
     /// Where its rows are in a participant's memory, and in that of a gap.
     pub(crate) offset: usize,
     pub(crate) gap_offset: usize,
@@ -91,10 +93,17 @@ impl LineBuffers {
     fn new(chain: &Tiling, begins: &[usize]) -> LineBuffers {
         let mut all = LineBuffers { list: Vec::with_capacity(chain.rows.len()), bytes: 0, gap_bytes: 0 };
         for (rows, begin) in chain.rows.iter().zip(begins) {
-            let (pitch, height) = (rows.pitch as usize * rows.size, chain.strip + rows.kept);
-            let ring = (rows.apart && rows.kept * KEPT >= height).then_some(height);
-            let (offset, gap_offset) = (all.bytes + begin, all.gap_bytes);
-            all.list.push(LineBuffer { rows: *rows, pitch: pitch as isize, offset, gap_offset, ring });
+            let (pitch, column) = (rows.pitch as usize * rows.size, rows.column as isize * rows.size as isize);
+            let height = chain.strip + rows.kept;
+            all.list.push(LineBuffer {
+                rows: *rows,
+                pitch: pitch as isize,
+                column,
+                left: rows.left as isize * column,
+                offset: all.bytes + begin,
+                gap_offset: all.gap_bytes,
+                ring: (rows.apart && rows.kept * KEPT >= height).then_some(height),
+            });
             // A line apart, so that rows of one number in several arrays do not compete for one place in the caches.
             all.bytes += (begin + height as usize * pitch).next_multiple_of(64) + 64;
             all.gap_bytes += ((rows.gap.1 - rows.gap.0).max(0) as usize * pitch).next_multiple_of(64);
@@ -103,7 +112,7 @@ impl LineBuffers {
     }
 }
 
-/// What nests are compiled with.
+/// The context in which nests are compiled.
 struct NestCompiler<'a> {
     batch: &'a BatchRef<'a>,
     buffers: &'a [LineBuffer],
@@ -138,8 +147,8 @@ impl NestCompiler<'_> {
         let TileNest { stage, slots, places, steps, reach, late, .. } = nest;
         let is_resident = |slot: &TileSlot| matches!(slot, TileSlot::Rows(_)) || self.resident.contains(slot);
         let resident: Vec<bool> = slots.iter().map(is_resident).collect();
-        let memory = WindowMemory { resident: &resident, groups: &groups, in_order, in_tile: self.has_columns };
-        let program = compile_in_window(&stage, memory, self.primitives, self.tier1);
+        let memory = TileMemory { resident: &resident, groups: &groups, in_order, in_tile: self.has_columns };
+        let program = compile_in_tile(&stage, memory, self.primitives, self.tier1);
         let program = program.map_err(|error| self.located(&stage, error))?;
         let written = |((slot, place), own): ((&TileSlot, &[i64; 3]), &bh_kernel::Slot)| match *slot {
             TileSlot::Rows(rows) if own.mode.writes() => Some((rows, place[0])),
@@ -215,7 +224,7 @@ impl TilePlan {
         self.chain.plain_bytes.saturating_sub(self.chain.bytes)
     }
 
-    /// Is it worth it with this number of threads? If chunks are fewer, what is saved must outweigh the threads that have none.
+    /// Does the chain pay with this number of threads? If chunks are fewer, the savings must outweigh the threads without one.
     pub(crate) fn pays(&self, threads: usize) -> bool {
         let Tiling { borders: Some(borders), bytes, plain_bytes, .. } = &self.chain else { return true };
         let (chunks, threads) = (borders.len() as u64 - 1, threads.min(BUSY) as u64);
