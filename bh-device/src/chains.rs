@@ -1,5 +1,5 @@
-//! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel: tile by tile, or a fold of a few
-//! elements with the fold that follows it.
+//! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel: tile by tile, folds of the same rows, or a
+//! fold of a few elements with the fold that follows it.
 
 use crate::compiler::Entry;
 use crate::device::Class;
@@ -56,16 +56,15 @@ impl BatchPlan {
         if self.chains.is_some() || (self.calls <= HOT && !now) {
             return Vec::new();
         }
-        let plan = |found: ColumnTiling| Chain {
+        let found = together(batch, pool, settings);
+        let tiles = found.tilings.into_iter().map(|found| Chain {
             blocks: found.tiling.blocks.clone(),
             kernels: found.tiling.kernels,
             plan: BlockPlan::chained(batch, &found, pool),
-        };
-        let found = tilings(batch, pool, settings).0.into_iter().filter(|it| now || it.tiling.kernels > 1);
-        let mut found: Vec<Chain> = found.map(plan).collect();
-        let taken: Vec<Range<u32>> = found.iter().map(|chain| chain.blocks.clone()).collect();
-        let pairs = pairs(batch, pool, settings, &taken).into_iter();
-        found.extend(pairs.map(|(first, plan)| Chain { blocks: first..first + 2, kernels: 2, plan }));
+        });
+        let folds = found.folds.into_iter();
+        let folds = folds.map(|(blocks, plan)| Chain { kernels: blocks.len() as u32, blocks, plan });
+        let found = tiles.chain(folds).collect();
         let chains = self.chains.insert(found);
         let all = chains.iter().flat_map(|chain| &chain.plan.plain.all);
         let entries: Vec<Arc<Entry>> = all.map(|launch| launch.entry.clone()).collect();
@@ -137,36 +136,55 @@ fn wanted(pool: &Pool, settings: &Settings) -> Option<Option<u32>> {
     }
 }
 
-/// The pairs of blocks that run as one kernel, by the first of the two, and their plans. No block is `taken` by a chain.
-pub(crate) fn pairs(
-    batch: &BatchRef<'_>,
-    pool: &Pool,
-    settings: &Settings,
-    taken: &[Range<u32>],
-) -> Vec<(u32, BlockPlan)> {
+/// The chains of a batch.
+#[derive(Default)]
+pub(crate) struct Together {
+    /// Blocks whose folds share elements, and their plans: folds of the same rows, and pairs of folds.
+    pub(crate) folds: Vec<(Range<u32>, BlockPlan)>,
+    /// Blocks that run tile by tile, and those that could, with the part of the time that they would take.
+    pub(crate) tilings: Vec<ColumnTiling>,
+    pub(crate) declined: Vec<(Range<u32>, f64)>,
+}
+
+/// Which blocks of a batch run as one kernel. Folds of rows come first, as their elements stay in registers.
+pub(crate) fn together(batch: &BatchRef<'_>, pool: &Pool, settings: &Settings) -> Together {
     let least = match wanted(pool, settings) {
-        None | Some(Some(0..2)) => return Vec::new(),
-        Some(None) => LEAST_ELEMENTS,
-        Some(Some(_)) => 0,
+        None | Some(Some(0..2)) => None,
+        Some(None) => Some(LEAST_ELEMENTS),
+        Some(Some(_)) => Some(0),
     };
-    let (mut found, mut from): (Vec<(u32, BlockPlan)>, u32) = Default::default();
-    for first in 0..(batch.blocks.len() as u32).saturating_sub(1) {
-        let is_free =
-            first >= from && !taken.iter().any(|blocks| blocks.contains(&first) || blocks.contains(&(first + 1)));
-        if is_free && let Some(plan) = BlockPlan::paired(batch, first, least, pool) {
-            found.push((first, plan));
-            from = first + 2;
-        }
-    }
+    let mut found = Together::default();
+    let rows = |first| BlockPlan::rows(batch, first, least?, pool);
+    let pair = |first: u32| Some((first..first + 2, BlockPlan::paired(batch, first, least?, pool)?));
+    add(&mut found, batch, &rows);
+    let (tilings, declined) = tilings(batch, pool, settings);
+    let free = tilings.into_iter().filter(|it| !found.takes(&it.tiling.blocks)).collect();
+    (found.tilings, found.declined) = (free, declined);
+    add(&mut found, batch, &pair);
     found
 }
 
+impl Together {
+    /// Are any of these blocks in a chain?
+    fn takes(&self, blocks: &Range<u32>) -> bool {
+        let folds = self.folds.iter().map(|(blocks, _)| blocks);
+        let mut taken = folds.chain(self.tilings.iter().map(|it| &it.tiling.blocks));
+        taken.any(|it| it.start < blocks.end && blocks.start < it.end)
+    }
+}
+
+/// Adds the chains that `plan` makes of a block and those that follow it, where no other chain has any of them.
+fn add(found: &mut Together, batch: &BatchRef<'_>, plan: &dyn Fn(u32) -> Option<(Range<u32>, BlockPlan)>) {
+    let mut first = 0;
+    while first < batch.blocks.len() as u32 {
+        let own = plan(first).filter(|(blocks, _)| !found.takes(blocks));
+        first = own.as_ref().map_or(first + 1, |(blocks, _)| blocks.end);
+        found.folds.extend(own);
+    }
+}
+
 /// The chains of a batch that run tile by tile, and those that could.
-pub(crate) fn tilings(
-    batch: &BatchRef<'_>,
-    pool: &Pool,
-    settings: &Settings,
-) -> (Vec<ColumnTiling>, Vec<(Range<u32>, f64)>) {
+fn tilings(batch: &BatchRef<'_>, pool: &Pool, settings: &Settings) -> (Vec<ColumnTiling>, Vec<(Range<u32>, f64)>) {
     let (facts, Some(kernels)) = (&pool.gpu.facts, wanted(pool, settings)) else { return Default::default() };
     let options = ColumnOptions {
         items: pool.target.group as i64,
@@ -176,5 +194,7 @@ pub(crate) fn tilings(
         least_bytes: LEAST_BYTES,
         kernels,
     };
-    column_tilings(&Survey::new(batch), &options)
+    let (mut found, declined) = column_tilings(&Survey::new(batch), &options);
+    found.retain(|it| kernels.is_some() || it.tiling.kernels > 1);
+    (found, declined)
 }

@@ -1,7 +1,7 @@
 //! What the engine makes of each kernel of a batch, in words: where it runs, what refuses it, and how it is built. Nothing
 //! runs for that.
 
-use crate::chains::{pairs, tilings};
+use crate::chains::together;
 use crate::code;
 use crate::parted::InPieces;
 use crate::plan::BlockPlan;
@@ -14,7 +14,6 @@ use bh_bytecode::{BatchRef, dump};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_kernel::{Lowered, Special};
-use std::ops::Range;
 use std::path::Path;
 
 /// Answers the message `explain FILE`: for each thing to say a line with the number of the block.
@@ -40,17 +39,16 @@ pub(crate) fn explain(device: &Open, settings: &Settings, falls: bool, file: &st
 
 /// Which kernels run as one, and which could.
 fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32, String)> {
-    let (found, declined) = tilings(batch, &device.pool, settings);
-    let taken: Vec<Range<u32>> = found.iter().map(|it| it.tiling.blocks.clone()).collect();
-    let pairs = pairs(batch, &device.pool, settings, &taken).into_iter().map(|(first, _)| {
+    let found = together(batch, &device.pool, settings);
+    let folds = found.folds.into_iter().map(|(blocks, _)| {
         let line = format!(
-            "as one with kernel {} when the batch has come {HOT} times: items keep the components that both fold in registers",
-            first + 1
+            "as one with the kernels up to {} when the batch has come {HOT} times: items keep the elements that several of them use in registers",
+            blocks.end - 1
         );
-        (first, line)
+        (blocks.start, line)
     });
     let percent = |part: f64| (part * 100.0).round();
-    let found = found.into_iter().map(|it| {
+    let tilings = found.tilings.into_iter().map(|it| {
         let tiling = it.tiling;
         let [rows, columns, elements] = tiling.tile;
         let elements = if elements > 1 { format!(" of {elements} elements") } else { String::new() };
@@ -64,11 +62,11 @@ fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32,
         );
         (tiling.blocks.start, line)
     });
-    let declined = declined.into_iter().map(|(blocks, gain)| {
+    let declined = found.declined.into_iter().map(|(blocks, gain)| {
         let last = blocks.end - 1;
         (blocks.start, format!("not tile by tile with the kernels up to {last}: about {}% of the time", percent(gain)))
     });
-    found.chain(pairs).chain(declined).collect()
+    tilings.chain(folds).chain(declined).collect()
 }
 
 /// What is to be said of a block; `falls`: there is a next engine.

@@ -1,6 +1,6 @@
 //! What a block needs to run: its kernels, the bases that it uses and how, and its renames.
 
-use crate::code::{self, KernelMemory, Variant};
+use crate::code::{self, Code, KernelMemory, Variant};
 use crate::compiler::Entry;
 use crate::counters::Counters;
 use crate::driver::Region;
@@ -16,6 +16,7 @@ use bh_bytecode::BatchRef;
 use bh_bytecode::batch::NO_BASE;
 use bh_core::abi::access;
 use bh_kernel::{BaseUse, BufferRef, ColumnTiling, Lowered, SlotMode, Special, Stage, TileSlot, Uses};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A rename: the base gets other memory.
@@ -119,27 +120,39 @@ impl BlockPlan {
                 let whole = nest.stage.parameters.iterations() == batch.bases[base as usize].len;
                 let mode = match own.mode {
                     SlotMode::Read | SlotMode::Index => access::READ,
-                    _ if whole => access::WRITE | access::DISCARD,
-                    _ => access::WRITE,
+                    _ => written(whole),
                 };
                 uses.add(base, mode);
             }
         }
+        let renames = found.tiling.renames.iter().map(|it| Rename { base: it.base, alias: it.alias }).collect();
+        BlockPlan { renames, ..BlockPlan::as_one(uses, vec![code::columns(found, &pool.target)], pool) }
+    }
+
+    /// A plan of kernels that have their sizes in their texts, without memory between them.
+    fn as_one(uses: Uses, codes: Vec<Code>, pool: &Pool) -> BlockPlan {
         let uses = uses.into_vec();
-        let launch = Launch::new(code::columns(found, &pool.target), &pool.programs);
-        let name = launch.entry.hash;
-        let renames = found.tiling.renames.iter().map(|it| Rename { base: it.base, alias: it.alias });
+        let all: Vec<Launch> = codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect();
         BlockPlan {
             parts: vec![Vec::new(); uses.len()],
             uses,
-            renames: renames.collect(),
+            renames: Vec::new(),
             temporaries: Vec::new(),
-            plain: Launches { all: vec![launch], scratch: Vec::new() },
+            name: all[0].entry.hash,
+            plain: Launches { all, scratch: Vec::new() },
             special: None,
             way: Way::USUAL,
             in_pieces: None,
-            name,
         }
+    }
+
+    /// Plans a block and those that follow it and fold the same rows as one kernel, if the box has as many elements as `least`.
+    pub(crate) fn rows(batch: &BatchRef<'_>, first: u32, least: i64, pool: &Pool) -> Option<(Range<u32>, BlockPlan)> {
+        let found = code::rows(batch, first, &pool.target).filter(|found| found.elements >= least)?;
+        let mut uses = Uses::default();
+        found.reads.iter().for_each(|&base| uses.add(base, access::READ));
+        found.writes.iter().for_each(|&(base, whole)| uses.add(base, written(whole)));
+        Some((found.blocks, BlockPlan::as_one(uses, vec![found.code], pool)))
     }
 
     /// Plans a block and the next one as one kernel, if they suit each other and the box has as many elements as `least`. The kernel has
@@ -152,23 +165,14 @@ impl BlockPlan {
         for (slot, buffer) in fold.kernel.slots.iter().zip(&fold.parameters.buffers) {
             if let (SlotMode::Result, BufferRef::Base(base)) = (slot.mode, *buffer) {
                 let whole = fold.elements(slot.mode) == batch.bases[base as usize].len;
-                uses.add(base, if whole { access::WRITE | access::DISCARD } else { access::WRITE });
+                uses.add(base, written(whole));
             }
         }
         others.iter().for_each(|stage| uses.stage(batch, stage));
-        let uses = uses.into_vec();
-        let all: Vec<Launch> = found.codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect();
-        Some(BlockPlan {
-            parts: vec![Vec::new(); uses.len()],
-            uses,
-            renames: Vec::new(),
-            temporaries: found.temporaries.iter().map(|it| it.len as usize * it.dtype.size()).collect(),
-            name: all[0].entry.hash,
-            plain: Launches { all, scratch: found.scratch },
-            special: None,
-            way: Way::USUAL,
-            in_pieces: None,
-        })
+        let temporaries = found.temporaries.iter().map(|it| it.len as usize * it.dtype.size()).collect();
+        let mut plan = BlockPlan { temporaries, ..BlockPlan::as_one(uses, found.codes, pool) };
+        plan.plain.scratch = found.scratch;
+        Some(plan)
     }
 
     /// The kernels with sizes in their texts for each way of building them, all of which are to be built.
@@ -239,6 +243,11 @@ impl BlockPlan {
             _ => &mut self.plain,
         }
     }
+}
+
+/// How a kernel uses a base that it writes all of, or a part.
+fn written(whole: bool) -> u32 {
+    if whole { access::WRITE | access::DISCARD } else { access::WRITE }
 }
 
 /// All kernels of a block, built in this way.

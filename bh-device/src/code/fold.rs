@@ -23,16 +23,29 @@ const SPLITS: i64 = 4096;
 const TURNS: i64 = 4;
 /// Neighbours that read memory together.
 const WARP: i64 = 32;
+/// Elements of a row of its own that an item folds, as far as a group has items: so few leave registers for other groups, which work while one waits.
+const EACH: i64 = 16;
 
 impl Fold {
     /// The shares for `kept` results of `reduced` elements each; `inner` says that neighbours in memory are folded.
     pub(crate) fn choose(target: &Target, kept: i64, reduced: i64, inner: bool) -> Fold {
+        Fold::limited(target, kept, reduced, inner, i64::MAX)
+    }
+
+    /// The shares for `kept` rows of `reduced` neighbours, each of which one result alone reads.
+    pub(crate) fn of_rows(target: &Target, kept: i64, reduced: i64) -> Fold {
+        Fold::limited(target, kept, reduced, true, EACH)
+    }
+
+    /// The shares where an item folds at most `each` elements, as far as a group has items.
+    fn limited(target: &Target, kept: i64, reduced: i64, inner: bool, each: i64) -> Fold {
         let (group, fill) = (target.group as i64, target.items());
         let up = |count: i64| (count.max(1) as u64).next_power_of_two() as i64;
         let useful = up(reduced).min(group);
         let lanes = if inner {
-            // A warp for a row where rows are many, else as many as there are.
-            let wanted = up(fill / kept.max(1)).clamp(WARP.min(group), group);
+            // A warp for a row where rows are many and short, else as many as there are.
+            let wanted = up(fill / kept.max(1)).max(up((reduced as u64).div_ceil(each as u64) as i64));
+            let wanted = wanted.clamp(WARP.min(group), group);
             wanted.min(useful)
         } else {
             // Neighbours take neighbouring results; the rest of the group shares them.
@@ -40,7 +53,9 @@ impl Fold {
             (group / across).min(useful)
         };
         let tiles = (kept * lanes).div_euclid(group).max(1);
-        let missing = TURNS * target.groups as i64 / tiles;
+        // Rows that fill half of the device have no need of a second kernel.
+        let fills = each == EACH && 2 * tiles >= target.groups as i64;
+        let missing = if fills { 1 } else { TURNS * target.groups as i64 / tiles };
         let enough = reduced / (lanes * LEAST);
         let splits = missing.min(enough).clamp(1, SPLITS);
         Fold { group: target.group, lanes: lanes.max(1) as usize, inner, splits }
@@ -74,8 +89,10 @@ mod tests {
         assert_eq!((all.lanes, all.splits), (256, 4096));
         let columns = Fold::choose(&TARGET, 1 << 20, 1000, false);
         assert_eq!((columns.lanes, columns.splits), (1, 1));
-        let rows = Fold::choose(&TARGET, 1 << 20, 1000, true);
-        assert_eq!((rows.lanes, rows.splits), (32, 1));
+        let rows = Fold::of_rows(&TARGET, 1 << 20, 1000);
+        assert_eq!((rows.lanes, rows.splits), (64, 1));
+        let short = Fold::of_rows(&TARGET, 1 << 20, 100);
+        assert_eq!((short.lanes, short.splits), (32, 1));
         let bodies = Fold::choose(&TARGET, 8192, 8192, false);
         assert_eq!((bodies.lanes, bodies.splits), (1, 128));
         let few = Fold::choose(&TARGET, 3, 1 << 20, false);

@@ -1,5 +1,6 @@
 //! From lowered kernels to texts of the dialect of [`crate::language`].
 
+mod area;
 mod choices;
 mod columns;
 mod common;
@@ -10,6 +11,7 @@ mod numbers;
 mod paired;
 mod part;
 mod product;
+mod rows;
 mod scan;
 mod scatter;
 mod stage;
@@ -29,6 +31,7 @@ pub(crate) use fold::Fold;
 pub(crate) use numbers::Variant;
 pub(crate) use paired::paired;
 pub(crate) use product::{Matrix, Product, is_product, lowered, product};
+pub(crate) use rows::rows;
 pub(crate) use scan::accumulate;
 pub(crate) use scatter::{Range, scatter, scatter_range};
 pub(crate) use stage::{stage, together};

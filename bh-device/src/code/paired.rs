@@ -2,12 +2,13 @@
 //! what is made of the results and of the elements themselves. An item keeps all components in registers, so that nothing of the
 //! box is stored. Each fold takes its elements in the order in which the block alone would, so that results have the same bits.
 
+use super::area::{Area, Folded, Place, folded};
 use super::part::is_wide;
 use super::stage::{joined, reduction, reductions, stage};
 use super::unroll::MOST_GROUPS;
 use super::{Code, Fold, KernelMemory, Target, Variant, Writer, loaded};
-use bh_bytecode::c::{expression, has_expression, neutral, type_name};
-use bh_bytecode::{AxisOrder, BatchRef, DType, Instr, Kind, Opcode, Operand, base_flags};
+use bh_bytecode::c::{expression, neutral, type_name};
+use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
 use bh_kernel::{BufferRef, ConstantRef, Lowered, Stage, Temporary, lower};
 use std::collections::HashMap;
 
@@ -31,9 +32,6 @@ pub(crate) struct Paired {
     pub(crate) elements: i64,
 }
 
-/// Where an operand lies: base, start and a stride for each axis of the box.
-type Place = (u32, i64, Vec<i64>);
-
 /// A value of an element of the box: of each component, or one for all of them.
 #[derive(Clone)]
 struct Value {
@@ -47,18 +45,9 @@ impl Value {
     }
 }
 
-/// An axis that a block folds.
-#[derive(Clone, Copy)]
-struct Folded {
-    mask: u16,
-    axis: usize,
-}
-
 /// The kernel under construction.
 struct Pair<'a, 'b> {
-    batch: &'a BatchRef<'b>,
-    blocks: [u32; 2],
-    shape: Vec<i64>,
+    area: Area<'a, 'b>,
     few: Folded,
     long: Folded,
     values: HashMap<Place, Value>,
@@ -74,14 +63,13 @@ struct Pair<'a, 'b> {
 
 /// The kernels of a block and the next one; none if they do not suit each other.
 pub(crate) fn paired(batch: &BatchRef<'_>, first: u32, target: &Target) -> Option<Paired> {
-    let blocks = [first, first + 1];
-    let [few, long] = [folded(batch, blocks[0])?, folded(batch, blocks[1])?];
+    let [few, long] = [folded(batch, first)?, folded(batch, first + 1)?];
     let (few, long, shape) = (few.0, long.0, (few.1 == long.1).then_some(few.1)?);
     if few.mask & long.mask != 0 || shape[few.axis] > MOST || shape.contains(&0) {
         return None;
     }
     let (Lowered::Loops(short, _), Lowered::Loops(stages, temporaries)) =
-        (lower(batch, blocks[0]), lower(batch, blocks[1]))
+        (lower(batch, first), lower(batch, first + 1))
     else {
         return None;
     };
@@ -92,8 +80,7 @@ pub(crate) fn paired(batch: &BatchRef<'_>, first: u32, target: &Target) -> Optio
     }
     let wide = short.iter().chain(&stages).any(|stage| is_wide(&stage.parameters, target));
     let mut pair = Pair {
-        batch,
-        blocks,
+        area: Area { batch, blocks: first..first + 2, shape },
         few,
         long,
         values: HashMap::new(),
@@ -103,11 +90,10 @@ pub(crate) fn paired(batch: &BatchRef<'_>, first: u32, target: &Target) -> Optio
         body: String::new(),
         count: 0,
         linked: false,
-        shape,
     };
     let folds = pair.instructions()?;
     let results = pair.results(&stages[0], &folds)?;
-    let (elements, mut scratch) = (pair.shape.iter().product(), Vec::new());
+    let (elements, mut scratch) = (pair.area.shape.iter().product(), Vec::new());
     if fold.splits > 1 {
         scratch.extend(results.iter().map(|result| (outputs * fold.splits) as usize * result.dtype.size()));
     }
@@ -124,24 +110,6 @@ pub(crate) fn paired(batch: &BatchRef<'_>, first: u32, target: &Target) -> Optio
     Some(Paired { codes, scratch, reads, stages, temporaries, elements })
 }
 
-/// The one axis of more than one element that all folds of a block fold, forward and with the others in C order, and the shape of the
-/// box.
-fn folded(batch: &BatchRef<'_>, block: u32) -> Option<(Folded, Vec<i64>)> {
-    let block = batch.blocks.get(block as usize)?;
-    if !batch.renames(block).is_empty() {
-        return None;
-    }
-    let mut folds = batch.block_instrs(block).iter().map(|&at| &batch.instrs[at as usize]);
-    let fold = folds.find(|instr| instr.opcode.kind() == Kind::Reduction)?;
-    let shape = batch.shape(fold.inputs()[0].as_view()?).to_vec();
-    let order = AxisOrder::decode(fold.order, shape.len())?;
-    let mask = fold.param & (((1u32 << shape.len().min(16)) - 1) as u16);
-    let long: Vec<usize> = (0..shape.len()).filter(|&axis| mask >> axis & 1 == 1 && shape[axis] > 1).collect();
-    let [axis] = long[..] else { return None };
-    let in_order = order.axes().iter().enumerate().all(|(at, &axis)| at == axis as usize);
-    (in_order && !order.is_fixed() && order.backward() & mask == 0).then_some((Folded { mask, axis }, shape))
-}
-
 /// A fold of the second block: its opcode, the type, and where its result goes.
 struct Outcome {
     opcode: Opcode,
@@ -155,37 +123,16 @@ struct Outcome {
 
 impl Pair<'_, '_> {
     fn components(&self) -> i64 {
-        self.shape[self.few.axis]
-    }
-
-    /// The shape of the box without the axes of a mask.
-    fn without(&self, mask: u16) -> Vec<i64> {
-        (0..self.shape.len()).filter(|axis| mask >> axis & 1 == 0).map(|axis| self.shape[axis]).collect()
-    }
-
-    /// Where a view lies that has the box's shape without the axes of a mask.
-    fn place(&self, view: u32, mask: u16) -> Option<Place> {
-        let record = &self.batch.views[view as usize];
-        if self.batch.base_of(view).is_none() || self.batch.shape(view) != self.without(mask) {
-            return None;
-        }
-        let mut strides = self.batch.stride(view).iter();
-        let along = (0..self.shape.len()).map(|axis| {
-            let stride = if mask >> axis & 1 == 1 { 0 } else { *strides.next()? };
-            Some(if self.shape[axis] == 1 { 0 } else { stride })
-        });
-        Some((record.base, record.start, along.collect::<Option<Vec<i64>>>()?))
+        self.area.shape[self.few.axis]
     }
 
     /// Goes through the instructions of both blocks. Returns the folds of the second one: the instruction, and what it folds.
     fn instructions(&mut self) -> Option<Vec<(Instr, Value)>> {
         let mut folds = Vec::new();
         for second in [false, true] {
-            let block = &self.batch.blocks[self.blocks[usize::from(second)] as usize];
-            let instrs = self.batch.block_instrs(block).iter().map(|&at| self.batch.instrs[at as usize]);
-            for instr in instrs.filter(|instr| !instr.opcode.is_system()).collect::<Vec<Instr>>() {
+            for instr in self.area.instrs(self.area.blocks.start + u32::from(second)) {
                 let out = instr.outputs().first()?.as_view()?;
-                let shape = self.batch.shape(out);
+                let shape = self.area.batch.shape(out);
                 let own = if second { self.long.mask } else { self.few.mask };
                 if instr.opcode.kind() == Kind::Reduction {
                     let value = self.folded(&instr, own, second)?;
@@ -193,7 +140,7 @@ impl Pair<'_, '_> {
                         true => folds.push((instr, value)),
                         false => self.fold(&instr, out, value)?,
                     }
-                } else if shape == self.shape {
+                } else if shape == self.area.shape {
                     self.compute(&instr, out, 0, second)?;
                 } else if !second {
                     self.compute(&instr, out, own, second)?;
@@ -205,22 +152,17 @@ impl Pair<'_, '_> {
 
     /// What a fold over the axes of a mask folds.
     fn folded(&mut self, instr: &Instr, mask: u16, second: bool) -> Option<Value> {
-        let all = ((1u32 << self.shape.len().min(16)) - 1) as u16;
-        let plain = instr.opcode.fold_of_one() == instr.opcode && instr.inputs().len() == 1;
-        if !plain || instr.param & all != mask {
-            return None;
-        }
-        self.read(instr.inputs()[0], 0, second)
+        if self.area.folds(instr, mask) { self.read(instr.inputs()[0], 0, second) } else { None }
     }
 
     /// The value of an operand, which may have to be loaded.
     fn read(&mut self, operand: Operand, mask: u16, second: bool) -> Option<Value> {
-        let dtype = self.batch.dtype(operand)?;
+        let dtype = self.area.batch.dtype(operand)?;
         let Some(view) = operand.as_view() else {
             let name = self.writer.constant(dtype, ConstantRef::Batch(operand.as_constant()?));
             return Some(Value { name, each: false });
         };
-        let place = self.place(view, mask)?;
+        let place = self.area.place(view, mask)?;
         if let Some(value) = self.values.get(&place) {
             self.linked |= second && self.made.contains_key(&place.0);
             return Some(value.clone());
@@ -258,18 +200,13 @@ impl Pair<'_, '_> {
 
     /// An elementwise operation on views of the box without the axes of a mask.
     fn compute(&mut self, instr: &Instr, out: u32, mask: u16, second: bool) -> Option<()> {
-        let plain = instr.opcode.kind() == Kind::Elementwise && instr.outputs().len() == 1;
-        if !plain || !has_expression(instr.opcode) || instr.has_one_form() || instr.inputs().is_empty() {
-            return None;
-        }
+        let (param, input, output) = self.area.elementwise(instr, out)?;
         let args: Vec<Value> =
             instr.inputs().iter().map(|&operand| self.read(operand, mask, second)).collect::<Option<_>>()?;
-        let (input, output) = (self.batch.dtype(*instr.inputs().last()?)?, self.batch.base_of(out)?.dtype());
         if instr.opcode == Opcode::Copy && input == output {
             return self.make(out, mask, args[0].clone());
         }
         let value = self.next(args.iter().any(|arg| arg.each));
-        let param = if instr.opcode == Opcode::Powi { instr.param } else { 0 };
         for component in 0..if value.each { self.components() } else { 1 } {
             let names: Vec<String> = args.iter().map(|arg| arg.of(component)).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -281,7 +218,7 @@ impl Pair<'_, '_> {
 
     /// A fold of the first block.
     fn fold(&mut self, instr: &Instr, out: u32, folded: Value) -> Option<()> {
-        let (dtype, value) = (self.batch.base_of(out)?.dtype(), self.next(false));
+        let (dtype, value) = (self.area.batch.base_of(out)?.dtype(), self.next(false));
         let name = &value.name;
         self.body += &format!("{} {name} = {};\n", type_name(dtype), neutral(instr.opcode, dtype));
         for component in 0..self.components() {
@@ -293,39 +230,22 @@ impl Pair<'_, '_> {
 
     /// A view gets a value. Its base must be one that nobody else sees, made through one view.
     fn make(&mut self, out: u32, mask: u16, value: Value) -> Option<()> {
-        let place = self.place(out, mask)?;
+        let place = self.area.place(out, mask)?;
         let known = self.made.entry(place.0).or_insert_with(|| place.clone());
-        if *known != place || self.reads.contains(&place.0) || !self.is_own(place.0) {
+        if *known != place || self.reads.contains(&place.0) || !self.area.is_own(place.0) {
             return None;
         }
         self.values.insert(place, value);
         Some(())
     }
 
-    /// Does a base live within the two blocks?
-    fn is_own(&self, base: u32) -> bool {
-        let own = |block: u32| self.batch.block_instrs(&self.batch.blocks[block as usize]);
-        let [first, second] = self.blocks.map(own);
-        let uses = |instr: &Instr| {
-            instr
-                .operands()
-                .iter()
-                .any(|it| it.as_view().is_some_and(|view| self.batch.views[view as usize].base == base))
-        };
-        let of_blocks = |at: u32| first.contains(&at) || second.contains(&at);
-        let all = || self.batch.instrs.iter().zip(0u32..).filter(|(instr, _)| uses(instr));
-        [base_flags::BORN, base_flags::DIES].iter().all(|&flag| self.batch.bases[base as usize].has(flag))
-            && all().all(|(instr, at)| of_blocks(at) && instr.opcode != Opcode::Sync)
-            && all().any(|(instr, _)| matches!(instr.opcode, Opcode::Free | Opcode::Discard))
-    }
-
     /// Where the results of the second block's folds go. Nothing of that is read before.
     fn results(&self, stage: &Stage, folds: &[(Instr, Value)]) -> Option<Vec<Outcome>> {
         let lowered = reductions(&stage.kernel);
-        let shape = self.without(self.long.mask);
+        let shape = self.area.without(self.long.mask);
         let result = |((instr, value), &(opcode, slot, _)): (&(Instr, Value), &(Opcode, u16, _))| {
             let out = instr.outputs()[0].as_view()?;
-            let (base, start, mut strides) = self.place(out, self.long.mask)?;
+            let (base, start, mut strides) = self.area.place(out, self.long.mask)?;
             let (buffer, known) = (stage.parameters.buffers[slot as usize], stage.parameters.starts[slot as usize]);
             let start = match buffer {
                 BufferRef::Base(own)
@@ -355,20 +275,21 @@ impl Pair<'_, '_> {
         let mut kept = kept.iter();
         let stride = |axis: usize| match self.long.mask >> axis & 1 {
             1 => 0,
-            _ => kept.next().copied().filter(|_| self.shape[axis] > 1).unwrap_or(0),
+            _ => kept.next().copied().filter(|_| self.area.shape[axis] > 1).unwrap_or(0),
         };
-        (0..self.shape.len()).map(stride).collect()
+        (0..self.area.shape.len()).map(stride).collect()
     }
 
     /// The kernel: each item has some results of all components.
     fn kernel(mut self, results: &[Outcome], fold: Fold, target: &Target) -> Code {
         let (components, index) = (self.components(), self.writer.index());
         let (lanes, across, splits) = (fold.lanes, fold.results(), fold.splits);
-        let outer = (0..self.shape.len()).filter(|axis| (self.few.mask | self.long.mask) >> axis & 1 == 0);
+        let outer = (0..self.area.shape.len()).filter(|axis| (self.few.mask | self.long.mask) >> axis & 1 == 0);
         let (extents, names): (Vec<i64>, Vec<String>) =
-            outer.map(|axis| (self.shape[axis], format!("i{axis}"))).unzip();
+            outer.map(|axis| (self.area.shape[axis], format!("i{axis}"))).unzip();
         let count: i64 = extents.iter().product();
-        let (total, chunk) = (self.shape[self.long.axis], (self.shape[self.long.axis] as u64).div_ceil(splits as u64));
+        let (total, chunk) =
+            (self.area.shape[self.long.axis], (self.area.shape[self.long.axis] as u64).div_ceil(splits as u64));
         let all: Vec<(usize, i64)> =
             (0..results.len()).flat_map(|number| (0..components).map(move |component| (number, component))).collect();
         let name = |number: usize| type_name(results[number].dtype);
@@ -411,7 +332,7 @@ impl Pair<'_, '_> {
             text += "}\nBH_BARRIER;\n}\n";
         }
         text += &format!("if (lane == 0 && k < {count}) {{\n");
-        let shape = self.without(self.long.mask);
+        let shape = self.area.without(self.long.mask);
         let dense = self.spread(&contiguous(&shape));
         for &(number, component) in &all {
             let result = &results[number];

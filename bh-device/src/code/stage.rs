@@ -60,7 +60,22 @@ pub(super) fn reduction(stage: &Stage, target: &Target) -> Option<(i64, i64, Fol
     let each: i64 = extents_of(stage, Dim::Reduced).product();
     let inner = stage.kernel.dims.last() == Some(&Dim::Reduced);
     let alone = if inner { Table::fold(stage, target) } else { None };
-    (outputs > 0).then(|| (outputs, each, alone.unwrap_or_else(|| Fold::choose(target, outputs, each, inner))))
+    let fold = || match inner && has_rows(stage) {
+        true => Fold::of_rows(target, outputs, each),
+        false => Fold::choose(target, outputs, each, inner),
+    };
+    (outputs > 0).then(|| (outputs, each, alone.unwrap_or_else(fold)))
+}
+
+/// Does each result of a stage read elements of its own?
+fn has_rows(stage: &Stage) -> bool {
+    let (kernel, parameters) = (&stage.kernel, &stage.parameters);
+    let varies = |slot: usize, role: Dim| {
+        let steps = parameters.stride(slot).iter().zip(&parameters.extents).zip(&kernel.dims);
+        steps.filter(|(_, dim)| **dim == role).any(|((stride, extent), _)| *stride != 0 && *extent > 1)
+    };
+    let mut reads = (0..kernel.slots.len()).filter(|&slot| kernel.slots[slot].mode == SlotMode::Read);
+    reads.any(|slot| varies(slot, Dim::Kept) && varies(slot, Dim::Reduced))
 }
 
 /// The reductions of a kernel: opcode, slot of the results, what is folded.

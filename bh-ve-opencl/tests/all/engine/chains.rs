@@ -4,6 +4,7 @@ use super::{Build, check};
 use crate::support::{alone, count, load};
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{DType, Instr, Opcode, Operand, base_flags};
+use bh_core::stack::Stack;
 use bh_tests::run;
 
 /// Two grids that are made of each other in turn, in place: rows of one are read before they change, and after.
@@ -125,28 +126,110 @@ fn pairs(rng: &mut Rng, dtype: DType, [few, long, other]: [i64; 3], axes: [usize
     build.program.unwrap()
 }
 
+/// Folds of the rows of an array and operations on the rows and their results, one after the other, as in a softmax. Some arrays
+/// stay.
+fn rows(rng: &mut Rng, dtype: DType, shape: [i64; 3]) -> Program {
+    let mut build = Build::default();
+    let instr = |build: &mut Build, opcode: Opcode, mask: u16, operands: &[Operand]| {
+        build.program().batch.push_instr(Instr { param: mask, ..Instr::new(opcode, operands) });
+    };
+    let [height, width, len] = shape;
+    let dense = [width * len, len, 1];
+    let mut gone = Vec::new();
+    let mut array = |build: &mut Build, rng: &mut Rng, len: i64| {
+        let base = build.base(dtype, len, false);
+        if rng.chance(75) {
+            build.program().batch.bases[base as usize].flags = base_flags::BORN | base_flags::DIES;
+            gone.push(base);
+        }
+        base
+    };
+    let inputs = [0, 1].map(|_| build.base(dtype, height * width * len, true));
+    let [one, two] = inputs.map(|base| build.view(base, 0, &shape, &dense));
+    let weights = build.base(dtype, len, true);
+    let weights = build.view(weights, 0, &shape, &[0, 0, 1]);
+    let each = build.base(dtype, height * width, true);
+    let mut boxes = vec![one, two, weights, build.view(each, 0, &shape, &[width, 1, 0])];
+    let folds = [Opcode::AddReduce, Opcode::MinimumReduce, Opcode::MaximumReduce];
+    let works = [Opcode::Add, Opcode::Subtract, Opcode::Multiply];
+    for _ in 0..2 + rng.below(2) {
+        let base = array(&mut build, rng, height * width * len);
+        let made = build.view(base, 0, &shape, &dense);
+        let from = [boxes[boxes.len() - 1], boxes[rng.below(boxes.len())]];
+        instr(&mut build, works[rng.below(3)], 0, &[made, from[0], from[1]]);
+        let base = array(&mut build, rng, height * width);
+        let result = build.view(base, 0, &[height, width], &[width, 1]);
+        instr(&mut build, folds[rng.below(3)], 0b100, &[result, made]);
+        // An operation on the results may keep the folded axis.
+        let kept = build.view(base, 0, &[height, width, 1], &[width, 1, 1]);
+        let again = [None, Some(result), Some(kept)][rng.below(3)];
+        again.iter().for_each(|&result| instr(&mut build, works[rng.below(3)], 0, &[result, result, result]));
+        boxes.extend([made, build.view(base, 0, &shape, &[width, 1, 0])]);
+    }
+    let out = build.base(dtype, height * width * len, false);
+    let out = build.view(out, 0, &shape, &dense);
+    let made = boxes[boxes.len() - 2];
+    instr(&mut build, works[rng.below(3)], 0, &[out, made, boxes[boxes.len() - 1]]);
+    for base in gone {
+        let whole = build.program().batch.bases[base as usize].len;
+        let view = build.view(base, 0, &[whole], &[1]);
+        instr(&mut build, Opcode::Discard, 0, &[view]);
+    }
+    build.program.unwrap()
+}
+
+/// Stacks whose chains run as one, and block by block.
+fn chained_and_apart(chains: &str) -> Option<[Stack; 2]> {
+    let stack = |chains: &str| {
+        let keys = "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'";
+        load("'opencl'", &format!("{keys}\ntime_tiles = '{chains}'"))
+    };
+    Some([stack(chains)?, stack("off")?])
+}
+
+/// The same bits on both stacks.
+fn check_bits([one, two]: &mut [Stack; 2], program: &Program, what: &str) {
+    let [alone, apart] = [one, two].map(|stack| run::run(stack, program).unwrap());
+    let results = program.batch.bases.iter().filter(|base| base.has(base_flags::LIVE_OUT));
+    results.for_each(|base| assert_eq!(alone.get(base.id), apart.get(base.id), "{what}"));
+}
+
+/// The same bits as of a kernel for each fold, and the oracle's values of whole numbers, whose sums have no order.
+#[test]
+fn folds_of_the_same_rows_run_as_one() {
+    let _alone = alone();
+    let Some(mut stacks) = chained_and_apart("8") else { return };
+    let mut rng = Rng::new(7);
+    for turn in 0..12 {
+        let dtype = [DType::I64, DType::F64, DType::F32][turn % 3];
+        let len = [3, 20, 64, 100, 190][turn % 5] + rng.below(3) as i64;
+        let shape = [2 + rng.below(4) as i64, 6 + rng.below(20) as i64, len];
+        let program = rows(&mut rng, dtype, shape);
+        if dtype == DType::I64 {
+            check(&mut stacks[0], &program);
+        }
+        check_bits(&mut stacks, &program, &format!("{dtype} {shape:?}"));
+    }
+    let [one, two] = &stacks;
+    assert!(count(one, "kernels in tiles") >= 24, "{}", count(one, "kernels in tiles"));
+    assert_eq!(count(two, "kernels in tiles"), 0);
+}
+
 /// The same bits as of two kernels, and the oracle's values.
 #[test]
 fn folds_of_components_run_with_the_folds_that_follow() {
     let _alone = alone();
-    let keys = |chains: &str| {
-        format!(
-            "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '{chains}'"
-        )
-    };
-    let (Some(mut one), Some(mut two)) = (load("'opencl'", &keys("2")), load("'opencl'", &keys("off"))) else { return };
+    let Some(mut stacks) = chained_and_apart("2") else { return };
     let mut rng = Rng::new(3);
     for turn in 0..8 {
         let dtype = [DType::F64, DType::I64, DType::F32][turn % 3];
         let extents = [2 + rng.below(6) as i64, 5 + rng.below(120) as i64, 16 + rng.below(40) as i64];
         let axes = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0]][turn % 4];
         let program = pairs(&mut rng, dtype, extents, axes);
-        let what = format!("{dtype} {extents:?} {axes:?}");
-        check(&mut one, &program);
-        let [alone, apart] = [&mut one, &mut two].map(|stack| run::run(stack, &program).unwrap());
-        let results = program.batch.bases.iter().filter(|base| base.has(base_flags::LIVE_OUT));
-        results.for_each(|base| assert_eq!(alone.get(base.id), apart.get(base.id), "{what}"));
+        check(&mut stacks[0], &program);
+        check_bits(&mut stacks, &program, &format!("{dtype} {extents:?} {axes:?}"));
     }
-    assert!(count(&one, "kernels in tiles") >= 8, "{}", count(&one, "kernels in tiles"));
-    assert_eq!(count(&two, "kernels in tiles"), 0);
+    let [one, two] = &stacks;
+    assert!(count(one, "kernels in tiles") >= 8, "{}", count(one, "kernels in tiles"));
+    assert_eq!(count(two, "kernels in tiles"), 0);
 }
