@@ -155,6 +155,12 @@ fn is_dense<'a>(dims: impl Iterator<Item = (&'a i64, &'a i64)>) -> bool {
     })
 }
 
+/// Is this the request of NumPy's constructors with `buffer=` (`PyArray_BufferConverter`)? They give the buffer back at once, keep the
+/// object, and expect its memory to stay.
+fn is_kept_by_object(flags: c_int) -> bool {
+    flags & !ffi::PyBUF_WRITABLE == ffi::PyBUF_ANY_CONTIGUOUS
+}
+
 fn check(array: &Array, flags: c_int) -> PyResult<()> {
     let asked = |flag: c_int| flags & flag == flag;
     let fail = |text: &'static str| Err(PyBufferError::new_err(text));
@@ -195,6 +201,9 @@ impl Array {
         unsafe { (*buffer).obj = std::ptr::null_mut() };
         let array = slf.borrow();
         check(&array, flags)?;
+        if is_kept_by_object(flags) {
+            array._stay(py)?;
+        }
         let (data, hold, elsewhere) = hold(py, &array)?;
         let size = array.dtype.size() as i64;
         let strides = array.strides_in_bytes().into_iter();

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import bh
+import numpy
 import pytest
 
 PROGRAM = """
@@ -122,3 +124,18 @@ def test_writes_reach_an_array_whose_element_was_read_before(tmp_path):
     if "OpenCL" in done.stderr and done.returncode:
         pytest.skip("there is no OpenCL")
     assert done.stdout.split() == ["3.0"], done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("given", [lambda array: array, lambda array: array.data], ids=["array", "data"])
+def test_numpys_constructor_keeps_the_memory(given):
+    """`numpy.ndarray(buffer=...)` gives the buffer back at once and keeps the object alone."""
+    array = bh.zeros((4, 4))
+    view = numpy.ndarray((4, 2), buffer=given(array), strides=array.strides, dtype="f8", offset=8)
+    total = array + 1.0
+    view[:] = 5.0
+    assert float(array.sum()) == 40.0 and float(total.sum()) == 16.0
+    array[...] = total
+    assert (view == 1.0).all()
+    del array, total
+    bh.flush()
+    assert (view == 1.0).all()

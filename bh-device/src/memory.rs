@@ -140,7 +140,7 @@ impl Pool {
             state.free_bytes = 0;
         }
         let full = |why: String| {
-            Error::new(status::MEMORY, format!("out of device memory: the device has no {capacity} bytes: {why}"))
+            Error::new(status::MEMORY, format!("out of device memory: cannot allocate {capacity} bytes: {why}"))
         };
         if state.used_bytes + capacity as u64 > self.limit {
             return Err(full(format!("{} of {} are in use", state.used_bytes, self.limit)));

@@ -35,7 +35,7 @@ impl Tally {
             }
             None => {
                 self.refused += 1;
-                let text = format!("out of memory: the system has no {bytes} bytes of host memory");
+                let text = format!("out of memory: cannot allocate {bytes} bytes of host memory");
                 Err(Error::new(status::MEMORY, text))
             }
         }

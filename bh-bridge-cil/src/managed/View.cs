@@ -35,7 +35,7 @@ namespace Bh.Managed
             }
             catch (OutOfMemoryException)
             {
-                throw new Failure(Status.Memory, "the system has no " + bytes + " bytes of memory");
+                throw new Failure(Status.Memory, "cannot allocate " + bytes + " bytes of memory");
             }
             for (long at = 0; at < bytes; at += int.MaxValue)
             {

@@ -123,7 +123,7 @@ impl Host {
         if data.is_null() {
             return Err(Error::new(
                 status::MEMORY,
-                format!("out of memory: the system has no {bytes} bytes of host memory"),
+                format!("out of memory: cannot allocate {bytes} bytes of host memory"),
             ));
         }
         Ok(data.cast())

@@ -170,6 +170,6 @@ impl Call<'_, '_> {
 
     /// That the matrix library, or whatever else a method is made of, will find memory.
     fn no_memory(&self, bytes: usize) -> Error {
-        Error::new(status::MEMORY, format!("{}: out of memory: the system has no {bytes} bytes", self.name))
+        Error::new(status::MEMORY, format!("{}: out of memory: cannot allocate {bytes} bytes", self.name))
     }
 }

@@ -47,7 +47,7 @@ impl Aligned {
             // SAFETY: the layout has a size.
             let data = Aligned::try_layout(wanted).map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) });
             if data.is_null() {
-                let text = format!("out of memory: the system has no {bytes} bytes for intermediate results");
+                let text = format!("out of memory: cannot allocate {bytes} bytes for intermediate results");
                 return Err(Error::new(status::MEMORY, text));
             }
             if wanted >= HUGE_PAGE {

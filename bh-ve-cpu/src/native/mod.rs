@@ -83,7 +83,7 @@ impl Tier1 {
         let synchronous = settings.jit == Jit::On;
         let library = settings.jit_library.clone().or_else(library::find);
         if library.is_none() && synchronous {
-            host.log(log_level::WARN, "jit = \"on\", but the kernel compiler is not installed: kernels run in blocks");
+            host.log(log_level::WARN, "jit = \"on\", but the kernel compiler is not installed: kernels are interpreted");
         }
         // Only what reads the directory's files needs them: without the library there are none.
         if library.is_none() || request::level(settings.isa).is_none() {
@@ -260,7 +260,7 @@ impl CompilerState {
                 }
                 Err(error) => {
                     tools.failed = true;
-                    let text = format!("the kernel compiler {error}; kernels run in blocks");
+                    let text = format!("the kernel compiler {error}; kernels are interpreted");
                     self.host.log(log_level::WARN, &text);
                 }
             }

@@ -331,7 +331,7 @@ ndarray.imag = property(
     lambda self: complex_parts.imag(self), lambda self, value: complex_parts.set_part(self, value, "imag")
 )
 ndarray.ctypes = property(lambda self: in_place(self).ctypes, doc="The memory, for `ctypes`; its address holds as long as the array lives.")
-ndarray.data = property(memoryview, doc="The elements as a buffer.")
+ndarray.data = property(lambda self: self._stay() or memoryview(self), doc="The elements as a buffer, whose place holds as long as the array lives.")
 
 
 ndarray.flags = property(Flags)

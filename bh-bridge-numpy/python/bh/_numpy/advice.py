@@ -112,7 +112,7 @@ def _advise_of_call(error):
 
 
 # What the engines say of memory that they cannot have: whose it is, and how many bytes; the array that an operation works on.
-_ASKED = re.compile(r"out of (device )?memory: the (?:system|device) has no (\d+) bytes")
+_ASKED = re.compile(r"out of (device )?memory: cannot allocate (\d+) bytes")
 _ARRAY = re.compile(r"\(([a-z]+\d*)\[([\d,]+)\], (\d+) bytes\)")
 _TYPES = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 
