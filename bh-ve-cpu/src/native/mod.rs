@@ -83,7 +83,10 @@ impl Tier1 {
         let synchronous = settings.jit == Jit::On;
         let library = settings.jit_library.clone().or_else(library::find);
         if library.is_none() && synchronous {
-            host.log(log_level::WARN, "jit = \"on\", but the kernel compiler is not installed: kernels are interpreted");
+            host.log(
+                log_level::WARN,
+                "jit = \"on\", but the kernel compiler is not installed: kernels are interpreted",
+            );
         }
         // Only what reads the directory's files needs them: without the library there are none.
         if library.is_none() || request::level(settings.isa).is_none() {
