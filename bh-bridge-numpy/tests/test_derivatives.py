@@ -865,3 +865,18 @@ def test_linear_algebra_of_stacks(name, kind):
     if kind == "complex" and name == "slogdet":
         pytest.skip("the phase has no part in it")
     check(STACKED[name], a, b, rtol=1e-5)
+
+
+CUTS = [("arcsin", 2), ("arcsin", -2), ("arccos", 2), ("arccos", -2), ("arccosh", 0.5), ("arccosh", -2), ("arcsinh", 2j), ("arcsinh", -2j), ("sqrt", -2), ("log", -2)]
+
+
+@pytest.mark.parametrize("name, where", CUTS)
+@pytest.mark.parametrize("side", [0.0, -0.0], ids=["above", "below"])
+def test_sides_of_branch_cuts(name, where, side):
+    """The derivative on a cut is that of the values on this side of it, which the sign of a zero says."""
+    across = isinstance(where, complex)
+    at = lambda h: numpy.array([complex(side, where.imag + h) if across else complex(where + h, side)])
+    value = getattr(numpy, name)
+    expected = (value(at(1e-6)) - value(at(-1e-6))) / (2e-6j if across else 2e-6)
+    _, tangent = bh.jvp(getattr(np, name), (np.array(at(0.0)),), (np.ones(1, complex),))
+    assert numpy.allclose(numpy.asarray(tangent), expected, rtol=1e-8)

@@ -12,6 +12,7 @@ const X: Expression = Input(0);
 const Z: Expression = Input(1);
 const Y: Expression = Output;
 const ONE: Expression = Number(1.0);
+const MINUS_ONE: Expression = Number(-1.0);
 const XX: Expression = Both(Opcode::Multiply, &X, &X);
 const YY: Expression = Both(Opcode::Multiply, &Y, &Y);
 /// 1 − x².
@@ -47,7 +48,7 @@ pub(super) const POWER: &[Partial] = &[
         Opcode::Equal,
         [&Z, &Number(0.0)],
         &Number(0.0),
-        &Both(Opcode::Multiply, &Z, &Both(Opcode::Power, &X, &Both(Opcode::Subtract, &Z, &ONE))),
+        &Both(Opcode::Multiply, &Z, &Both(Opcode::Power, &X, &Both(Opcode::Add, &Z, &MINUS_ONE))),
     )),
     Times(&Where(Opcode::Equal, [&X, &Number(0.0)], &Number(0.0), &Both(Opcode::Multiply, &Y, &Of(Opcode::Log, &X)))),
 ];
@@ -67,7 +68,7 @@ pub(super) const ARCSINH: &[Partial] = &[Over(&Of(Opcode::Sqrt, &ONE_AND_XX))];
 /// 1/(√(x − 1)·√(x + 1)), which is on the right branch for complex numbers too.
 pub(super) const ARCCOSH: &[Partial] = &[Over(&Both(
     Opcode::Multiply,
-    &Of(Opcode::Sqrt, &Both(Opcode::Subtract, &X, &ONE)),
+    &Of(Opcode::Sqrt, &Both(Opcode::Add, &X, &MINUS_ONE)),
     &Of(Opcode::Sqrt, &Both(Opcode::Add, &X, &ONE)),
 ))];
 pub(super) const ARCTANH: &[Partial] = &[Over(&ONE_LESS_XX)];

@@ -1,6 +1,6 @@
 //! Derivatives of elementwise operations as small expressions over the operation's inputs and its output.
 
-use bh_bytecode::Opcode;
+use bh_bytecode::{Constant, DType, Opcode, c128};
 
 /// A number for each element, of the type of the operation's output.
 #[derive(Debug)]
@@ -19,6 +19,15 @@ pub(crate) enum Expression {
     Both(Opcode, &'static Expression, &'static Expression),
     /// The second expression where a comparison of the first two is true, else the third.
     Where(Opcode, [&'static Expression; 2], &'static Expression, &'static Expression),
+}
+
+/// A number of an expression. The imaginary part of a complex one is −0, so that sums with it, and differences from it, keep the sign
+/// of the other operand's zero: functions with branch cuts choose their side by it.
+pub(crate) fn constant(value: f64, dtype: DType) -> Constant {
+    if dtype.is_complex() {
+        return Constant::from_value(c128::new(value, -0.0)).cast(dtype);
+    }
+    Constant::from_value(value).cast(dtype)
 }
 
 impl Expression {

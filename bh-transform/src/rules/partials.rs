@@ -1,6 +1,6 @@
 //! The adjoints of elementwise operations within one type: the adjoint of the output times each partial derivative.
 
-use super::expression::{Expression, Partial};
+use super::expression::{Expression, Partial, constant};
 use crate::emit::{Emit, Value, number};
 use crate::reverse::{Call, Kept, Sweep};
 use bh_bytecode::view::overlap;
@@ -93,7 +93,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         match expression {
             Expression::Input(at) => self.input(call, usize::from(*at)),
             Expression::Output => self.output(call).map(Value::Place),
-            Expression::Number(value) => Ok(number(*value, dtype)),
+            Expression::Number(value) => Ok(Value::Number(constant(*value, dtype))),
             Expression::LowerPower => {
                 let (power, x) = (call.instr.param, self.input(call, 0)?);
                 let lower = if power == 2 { x } else { self.of(Opcode::Powi, power - 1, &[x], dtype, shape)? };

@@ -2,7 +2,7 @@
 //!
 //! Each element goes the way that it goes in the program itself, so that branches and loops need no values of their own.
 
-use super::expression::{Expression, Partial};
+use super::expression::{Expression, Partial, constant};
 use super::{Form, Rule, rule};
 use crate::emit::{Emit, Place, Value};
 use crate::reverse::{Call, Sweep};
@@ -233,7 +233,7 @@ impl Tangents<'_> {
         match expression {
             Expression::Input(at) => known.args[usize::from(*at)],
             Expression::Output => known.value,
-            Expression::Number(value) => number(*value, dtype),
+            Expression::Number(value) => Arg::Constant(constant(*value, dtype)),
             Expression::LowerPower => {
                 let (power, x) = (known.power, known.args[0]);
                 let lower = if power == 2 { x } else { self.put(made, Opcode::Powi, power - 1, vec![x], dtype) };
