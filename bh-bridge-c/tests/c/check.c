@@ -114,6 +114,6 @@ int main(void) {
 
     TRUE(setenv("BH_CHECK", "nan,speling", 1) == 0);
     FAILS(bh_context_create(&context, NULL), BH_STATUS_CONFIG,
-          "environment variable BH_CHECK: 'speling' is no check; valid: bounds, inf, nan, nan-all");
+          "environment variable BH_CHECK: 'speling' is no check; valid: bounds, cancellation, cancellation=BITS, inf, nan, nan-all");
     return 0;
 }

@@ -13,6 +13,7 @@ use crate::tape::Tape;
 use bh_bytecode::interp::{Memory, execute};
 use bh_bytecode::random::{Options, Rng, program};
 use bh_bytecode::{Base, Batch, DType, Opcode, TypeSet, base_flags};
+use bh_core::environment::variable;
 use bh_recorder::Tape as _;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -266,7 +267,7 @@ fn adjoints_of_random_programs_pair_with_tangents() {
     let (mut compared, mut through) = (0, std::collections::BTreeMap::new());
     let sets =
         [types(&[DType::F64, DType::Bool, DType::I64]), types(&[DType::F64, DType::C128, DType::Bool, DType::I64])];
-    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let number = |name: &str, default: u64| variable(name).map_or(default, |text| text.parse().unwrap());
     let (first, count) = (number("BH_TEST_FIRST", 0), number("BH_TEST_PROGRAMS", 20_000));
     for seed in first..first + count {
         let given = program(seed, &options(sets[seed as usize % 2]));

@@ -28,7 +28,7 @@ thread_local! {
 /// has no text. It calls `fma`, `sqrt`, `rint`, `floor`, `ceil` and `trunc` of C, and `BH_AS(type, value)` for the bits of a value
 /// as `ulong`, `uint`, `double` or `float`. Products and sums must not be contracted, and all functions named must round rightly.
 pub fn body(opcode: Opcode, dtype: DType) -> Option<String> {
-    // C's powers of numbers that vectors leave out are exact, but for subnormal ones.
+    // C's powers of numbers that vectors leave out are exact.
     let replacement = if opcode == Opcode::Power { "pow" } else { "" };
     WRITER.set(Writer { replacement, ..Writer::default() });
     let single = dtype == DType::F32;

@@ -8,20 +8,25 @@ use crate::simd::Vector;
 /// Beyond this exponent every power of a number other than 1 overflows or vanishes.
 const HUGE_EXPONENT: f64 = 1e25;
 
+/// Makes subnormal numbers normal.
+const TWO_POW_54: f64 = 18_014_398_509_481_984.0;
+
 /// x^y, with C's special cases.
 #[inline(always)]
 pub(crate) fn pow<V: Vector, const SINGLE: bool>(x: V, y: V) -> V {
     let magnitude = x.abs();
     let zero = V::splat(0.0);
     let usable = V::mask_and(
-        V::mask_and(magnitude.ge(V::splat(f64::MIN_POSITIVE)), magnitude.lt(V::splat(f64::INFINITY))),
+        V::mask_and(magnitude.gt(zero), magnitude.lt(V::splat(f64::INFINITY))),
         y.abs().lt(V::splat(HUGE_EXPONENT)),
     );
     let base = V::select(usable, magnitude, V::splat(1.0));
     let mut result = if SINGLE {
         exp::<V, false>(log::<V, false>(base) * y)
     } else {
-        let logarithm = log_extended(base, zero);
+        let subnormal = base.lt(V::splat(f64::MIN_POSITIVE));
+        let normal = V::select(subnormal, base * V::splat(TWO_POW_54), base);
+        let logarithm = log_extended(normal, V::select(subnormal, V::splat(-54.0), zero));
         let product = two_prod(logarithm.hi, y);
         let low = logarithm.lo.mul_add(y, product.lo);
         exp_of_sum(Dd { hi: product.hi, lo: low }, V::splat(1.0))
