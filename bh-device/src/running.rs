@@ -1,5 +1,7 @@
 //! A device in use: its plans, the blocks that run on it, in pieces or elsewhere, and the tickets of batches.
 
+mod turn;
+
 use crate::chains::BatchPlan;
 use crate::code::{PROCESSOR_SQUARE, Placement, Target, scatter};
 use crate::compiler::Entry;
@@ -9,7 +11,7 @@ use crate::driver::{Event, Options, Platform};
 use crate::foretell::Foretold;
 use crate::functions;
 use crate::gpu::Gpu;
-use crate::launch::{Failure, Launcher};
+use crate::launch::Launcher;
 use crate::memory::Pool;
 use crate::methods::Methods;
 use crate::parted::InPieces;
@@ -28,6 +30,7 @@ use bh_core::{Child, Error, Host, Report, Result, Ticket, launcher};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
+use turn::Turn;
 
 /// Bytes of plans that are kept.
 pub(crate) const PLANS: usize = 64 << 20;
@@ -396,114 +399,6 @@ pub(crate) struct Notes<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) counters: &'a Counters,
     pub(crate) whereabouts: &'a mut Whereabouts,
-}
-
-/// Blocks that are to run together, of which the first one is planned.
-struct Turn<'a, 'b> {
-    batch: &'a BatchRef<'b>,
-    run: &'a [u32],
-    block: u32,
-    pool: &'a Arc<Pool>,
-    launcher: &'a mut Launcher,
-    child: Option<&'a mut Child>,
-    counters: &'a Counters,
-    whereabouts: &'a mut Whereabouts,
-    report: &'a mut Report,
-}
-
-impl Turn<'_, '_> {
-    /// Runs the block: on the device, in pieces, or on the next engine. Returns the instructions that failed; none if the
-    /// next engine has run and retired it.
-    /// `chained`: how many kernels it does as one; `filled`: the bases that the batch fills part by part.
-    fn run(
-        &mut self,
-        (plan, filled): (&mut BlockPlan, &[bool]),
-        built: &Result<()>,
-        chained: Option<u32>,
-    ) -> Result<Option<Vec<Failure>>> {
-        self.launcher.timing.enter(self.batch, self.block);
-        let outcome = match (built, plan.launches().ready()) {
-            (Err(error), false) => return Err(error.clone()),
-            _ if plan.in_pieces.is_some() => Err(self.launcher.does_not_fit()),
-            _ => self.launcher.block(self.batch, plan, filled),
-        };
-        match outcome {
-            Ok(failures) => {
-                self.counters.kernels.add(plan.launches().all.len() as u64);
-                self.counters.tilings.add(u64::from(chained.is_some()));
-                self.counters.in_tiles.add(u64::from(chained.unwrap_or(0)));
-                let noted = if chained.is_some() { self.run } else { &self.run[..1] };
-                noted.iter().for_each(|&block| self.whereabouts.note(self.batch, block, Verdict::Device));
-                Ok(Some(failures))
-            }
-            Err(error) if chained.is_some() => Err(error),
-            Err(error) if error.status == status::MEMORY && !self.launcher.has_begun() => {
-                let nests = plan.in_pieces.take().or_else(|| InPieces::of(self.batch, self.block, self.pool));
-                let parted = nests.map(|nests| self.in_pieces(plan.in_pieces.insert(nests)));
-                let fits = !matches!(&parted, Some(Err(error)) if error.status == status::MEMORY);
-                match parted {
-                    // What has begun is not begun anew.
-                    Some(outcome) if fits || self.launcher.has_begun() || self.child.is_none() => outcome.map(Some),
-                    _ if self.child.is_some() => {
-                        self.counters.too_large.add(1);
-                        self.whereabouts.note(self.batch, self.block, Verdict::TooLarge);
-                        self.on_child().map(|()| None)
-                    }
-                    _ => Err(error),
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn in_pieces(&mut self, nests: &InPieces) -> Result<Vec<Failure>> {
-        let (pieces, kernels, failures) = self.launcher.in_pieces(self.batch, nests)?;
-        self.counters.in_pieces.add(1);
-        self.whereabouts.note(self.batch, self.block, Verdict::Pieces);
-        self.counters.pieces.add(pieces);
-        self.counters.kernels.add(kernels);
-        Ok(failures)
-    }
-
-    /// Tells of the instructions that failed, and retires the blocks.
-    fn end(&mut self, failures: Vec<Failure>) -> Result<()> {
-        let mut failures = failures.into_iter().peekable();
-        for &block in self.run {
-            let instrs = self.batch.block_instrs(&self.batch.blocks[block as usize]);
-            while let Some((instr, error)) = failures.next_if(|(instr, _)| instrs.contains(instr)) {
-                if !self.report.is_wanted() {
-                    return Err(error.at_instr(self.batch, instr).in_block(block));
-                }
-                self.report.fail(block, instr, &error);
-            }
-            self.launcher.arrays.registry.block_done(self.batch, block);
-        }
-        Ok(())
-    }
-
-    /// Runs the blocks on the next engine, which retires them, too.
-    fn on_child(&mut self) -> Result<()> {
-        let Some(child) = &mut self.child else { return Ok(()) };
-        let ticket = child.execute(self.batch, self.run, self.report)?;
-        child.wait(ticket)
-    }
-
-    /// Names the block of an error, and its first operation if no other is named; looks whether the device is still there.
-    fn failed(&mut self, mut error: Error) -> Error {
-        let (batch, block) = (self.batch, self.block);
-        if error.status == status::DEVICE {
-            self.pool.gpu.look();
-        }
-        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
-        let first = instrs.iter().find(|&&index| !batch.instrs[index as usize].opcode.is_system());
-        if let Some(&first) = first {
-            if error.status == status::MEMORY && error.instr.is_none() && error.origin.is_none() {
-                error.text = format!("{}: {}", batch.instrs[first as usize].opcode, error.text);
-            }
-            error = error.at_instr(batch, first);
-        }
-        error.in_block(block)
-    }
 }
 
 /// The partition in words; with the structure of the batch it is what plans depend on.
