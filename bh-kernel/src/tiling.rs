@@ -65,7 +65,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// One iteration for each of so many rows.
+    /// One iteration for each group of this number of rows.
     pub(crate) fn single(positions: i64) -> Steps {
         Steps { per: 1, phase: 0, positions }
     }

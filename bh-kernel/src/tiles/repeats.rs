@@ -17,7 +17,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(super) enum Outcome {
     /// There is none.
     Nothing,
-    /// The best one, of so many blocks, gains too little: its cost is this part of the cost of its kernels otherwise.
+    /// The best choice for this number of blocks gains too little: its cost is this part of the cost of its kernels otherwise.
     Declined(u32, f64),
     /// The one of so many blocks gains most.
     Tiles(u32),

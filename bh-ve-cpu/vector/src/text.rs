@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// What is written.
+/// The text so far.
 #[derive(Default)]
 struct Writer {
     body: String,

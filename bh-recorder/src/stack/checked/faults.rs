@@ -1,4 +1,4 @@
-//! The checks `overflow`, `zero-division` and `cancellation`: what is wrong with one operation and its operands.
+//! The checks `overflow`, `zero-division` and `cancellation`: faults of one operation and its operands.
 
 use super::elements::visit;
 use super::marks::{number, operation};
@@ -6,7 +6,7 @@ use crate::stack::backend::Backend;
 use bh_bytecode::{BatchRef, Constant, DType, Instr, Opcode, Operand, c128, with_dtype};
 use bh_core::config::Checks;
 
-/// What is wrong with an operation.
+/// A fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Its result is an integer beyond its type.

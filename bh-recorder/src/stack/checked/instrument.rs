@@ -1,4 +1,4 @@
-//! Tests of numbers as operations of a batch: what it stores, and what single operations do, folded into truth values that the
+//! Tests of numbers as operations of a batch: stored elements and results of single operations, folded into truth values that the
 //! kernels of the batch make beside their results.
 
 use super::faults::{Fault, wanted};
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         Writer { added, flag: None, suspicion: None }
     }
 
-    /// Suspects what is stored through a view if the sum of its elements is not finite: NaN and infinities make it so, and seldom
+    /// Suspects elements stored through a view if the sum of its elements is not finite: NaN and infinities make it so, and seldom
     /// something else. A sum is the cheapest test.
     fn suspect_floats(&mut self, (base, view): (u32, View)) -> Option<()> {
         let operand = Operand::view(self.added.batch.intern_view(base, &view));
