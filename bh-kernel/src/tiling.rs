@@ -65,7 +65,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// One iteration for each group of this number of rows.
+    /// One step for each of the rows.
     pub(crate) fn single(positions: i64) -> Steps {
         Steps { per: 1, phase: 0, positions }
     }

@@ -19,7 +19,7 @@ pub(super) enum Outcome {
     Nothing,
     /// The best choice for this number of blocks gains too little: its cost is this part of the cost of its kernels otherwise.
     Declined(u32, f64),
-    /// The one of so many blocks gains most.
+    /// The choice for this number of blocks gains most.
     Tiles(u32),
 }
 
