@@ -7,6 +7,7 @@ Machines and devices that print the same lines compute the same bits. NaN count 
 line says how many kernels ran on a device.
 """
 
+import argparse
 import hashlib
 
 import numpy
@@ -41,6 +42,7 @@ def hashed(result):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     numpy.seterr(all="ignore")
     for dtype in ("f8", "f4"):
         x, y = arguments(dtype, 1), arguments(dtype, 2)

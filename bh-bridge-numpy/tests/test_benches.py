@@ -51,6 +51,7 @@ RUNS = {
     ],
     "ranks_threads.py": [("--prefix {prefix} --build {build}/cluster --cores 1,2 --repeat 1 --quick black_scholes --json {out}/ranks_threads.json", "prefix mpirun")],
     "report.py": [("--check", "")],
+    "reproducible/functions.py": [("", "")],
     "reproducible/price.py": [("leibnitz_pi --scale 1 --rounds 1", "")],
     "reproducible/programs.py": [("--stack numa", "")],
     "gradients_device.py": [("--stack numa --size 40 --steps 3", "")],
