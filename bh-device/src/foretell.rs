@@ -50,7 +50,7 @@ impl<'a> Foretold<'a> {
             self.most = self.arrays.pool.limit;
             return;
         }
-        let launches = plan.special.as_ref().filter(|special| special.ready()).unwrap_or(&plan.plain);
+        let launches = plan.chosen(plan.is_special());
         let mut passing: u64 = plan.temporaries.iter().chain(&launches.scratch).map(|&bytes| room(bytes)).sum();
         let notes = launches.all.iter().map(|launch| note_bytes(&launch.code)).max().unwrap_or(0);
         passing += if notes > 0 { room(notes) } else { 0 };

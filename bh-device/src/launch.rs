@@ -80,9 +80,10 @@ impl Launcher {
     ) -> Result<Vec<Failure>> {
         self.arrays.tick();
         self.begun = false;
-        let scratch = plan.launches().scratch.clone();
+        let special = plan.is_special();
+        let scratch = plan.chosen(special).scratch.clone();
         let mut notes = 0;
-        for launch in &mut plan.launches().all {
+        for launch in &mut plan.chosen_mut(special).all {
             notes = notes.max(note_bytes(&launch.code));
             launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }
@@ -91,8 +92,7 @@ impl Launcher {
         let fresh = fresh.collect::<Result<Vec<_>>>()?;
         let (temporaries, scratch) = (self.take_all(&plan.temporaries)?, self.take_all(&scratch)?);
         let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
-        let special = plan.special.as_ref().filter(|special| special.ready());
-        let launches = special.unwrap_or(&plan.plain);
+        let launches = plan.chosen(special);
         let unseen = launches.all.iter().flat_map(|launch| &launch.code.places).any(|place| plan.is_unseen(place));
         let nothing = if unseen { Some(self.arrays.take(0)?) } else { None };
         // Outputs are claimed last, when nothing but the device itself can fail any more.

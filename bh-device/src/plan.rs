@@ -238,10 +238,19 @@ impl BlockPlan {
 
     /// The kernels to run: specialised ones if they are built.
     pub(crate) fn launches(&mut self) -> &mut Launches {
-        match &mut self.special {
-            Some(special) if special.ready() => special,
-            _ => &mut self.plain,
-        }
+        let special = self.is_special();
+        self.chosen_mut(special)
+    }
+
+    /// The specialised kernels, or the others. A launch asks [`BlockPlan::is_special`] once: kernels that are built beside the program may
+    /// get ready at any time, and need other memory.
+    pub(crate) fn chosen(&self, special: bool) -> &Launches {
+        self.special.as_ref().filter(|_| special).unwrap_or(&self.plain)
+    }
+
+    /// As [`BlockPlan::chosen`].
+    pub(crate) fn chosen_mut(&mut self, special: bool) -> &mut Launches {
+        self.special.as_mut().filter(|_| special).unwrap_or(&mut self.plain)
     }
 }
 

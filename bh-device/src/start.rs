@@ -89,8 +89,8 @@ impl Launch {
             kernel.set_value(at, &bytes[..dtype.size()])?;
             at += 1;
         }
-        if let Some(numbers) = &self.numbers {
-            kernel.set_buffer(at, numbers.buffer())?;
+        if code.packed {
+            kernel.set_buffer(at, self.numbers.as_ref().ok_or_else(missing)?.buffer())?;
         } else {
             for &number in &code.numbers {
                 match code.wide {
