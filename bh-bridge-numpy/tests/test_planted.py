@@ -33,7 +33,7 @@ for checks, plant in (([check], False), ([check], True), ([], True)):
         # Batches that were recorded meanwhile fail, too, one error each.
         while True:
             try:
-                bh.wait()
+                bh.flush()
                 break
             except bh.Error:
                 pass
