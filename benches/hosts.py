@@ -35,7 +35,7 @@ PORT, MESSAGES, BYTES = 7117, 20, 1 << 24
 
 
 def answer():
-    """The other end of the measurement of a link: sends back every byte, then counts what comes."""
+    """The other end of the measurement of a link: sends back single bytes, then counts the bytes of a stream."""
     with socket.create_server(("", PORT)) as server:
         print("ready", flush=True)
         peer, _ = server.accept()

@@ -43,7 +43,7 @@ impl Fold {
         let up = |count: i64| (count.max(1) as u64).next_power_of_two() as i64;
         let useful = up(reduced).min(group);
         let lanes = if inner {
-            // A warp for a row where rows are many and short, else as many as there are.
+            // A warp for a row where rows are many and short; otherwise enough items to fill the device.
             let wanted = up(fill / kept.max(1)).max(up((reduced as u64).div_ceil(each as u64) as i64));
             let wanted = wanted.clamp(WARP.min(group), group);
             wanted.min(useful)

@@ -55,7 +55,7 @@ impl Turn<'_, '_> {
                 let parted = nests.map(|nests| self.in_pieces(plan.in_pieces.insert(nests)));
                 let fits = !matches!(&parted, Some(Err(error)) if error.status == status::MEMORY);
                 match parted {
-                    // What has begun is not begun anew.
+                    // A block that has begun must not begin again.
                     Some(outcome) if fits || self.launcher.has_begun() || self.child.is_none() => outcome.map(Some),
                     _ if self.child.is_some() => {
                         self.counters.too_large.add(1);

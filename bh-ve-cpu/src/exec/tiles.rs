@@ -274,7 +274,7 @@ impl Tiles<'_> {
         nests.get(index).unwrap_or_else(|| &self.plan.joined[index - nests.len()])
     }
 
-    /// Runs what lies between two parts of a window.
+    /// Runs the kernels between two parts of a window.
     ///
     /// # Safety
     /// Nobody else runs the gap, and all parts have run.

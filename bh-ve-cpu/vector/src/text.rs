@@ -170,6 +170,55 @@ fn fail() {
     WRITER.with_borrow_mut(|writer| writer.fails = true);
 }
 
+/// The methods whose text is the same in both precisions.
+macro_rules! of_both {
+    () => {
+        fn mul_add(self, b: Self, c: Self) -> Self {
+            self.fused("", b, c)
+        }
+
+        fn neg_mul_add(self, b: Self, c: Self) -> Self {
+            self.fused("-", b, c)
+        }
+
+        fn at_most(self, limit: Self) -> Self {
+            self.limited("<", limit)
+        }
+
+        fn at_least(self, limit: Self) -> Self {
+            self.limited(">", limit)
+        }
+
+        fn bits_and(self, b: Self) -> Self {
+            self.bits_with("&", b)
+        }
+
+        fn bits_add(self, b: Self) -> Self {
+            self.bits_with("+", b)
+        }
+
+        fn lt(self, b: Self) -> Holds {
+            self.compared("<", b)
+        }
+
+        fn eq(self, b: Self) -> Holds {
+            self.compared("==", b)
+        }
+
+        fn select(mask: Holds, a: Self, b: Self) -> Self {
+            Self::chosen(mask, a, b)
+        }
+
+        fn mask_and(a: Holds, b: Holds) -> Holds {
+            holds(&format!("v{} & v{}", a.0, b.0))
+        }
+
+        fn mask_not(a: Holds) -> Holds {
+            holds(&format!("!v{}", a.0))
+        }
+    };
+}
+
 impl Vector for Text<f64> {
     const LANES: usize = 1;
     const FUSED: bool = true;
@@ -194,20 +243,14 @@ impl Vector for Text<f64> {
         fail();
     }
 
+    of_both!();
+
     fn splat(x: f64) -> Self {
         Self::splat_bits(x.to_bits())
     }
 
     fn splat_bits(bits: u64) -> Self {
         of_bits(&format!("(ulong)0x{bits:016x}UL"))
-    }
-
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        self.fused("", b, c)
-    }
-
-    fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        self.fused("-", b, c)
     }
 
     fn sqrt(self) -> Self {
@@ -234,28 +277,12 @@ impl Vector for Text<f64> {
         self.of("(double)(float)")
     }
 
-    fn at_most(self, limit: Self) -> Self {
-        self.limited("<", limit)
-    }
-
-    fn at_least(self, limit: Self) -> Self {
-        self.limited(">", limit)
-    }
-
-    fn bits_and(self, b: Self) -> Self {
-        self.bits_with("&", b)
-    }
-
     fn bits_or(self, b: Self) -> Self {
         self.bits_with("|", b)
     }
 
     fn bits_xor(self, b: Self) -> Self {
         self.bits_with("^", b)
-    }
-
-    fn bits_add(self, b: Self) -> Self {
-        self.bits_with("+", b)
     }
 
     fn bits_shl<const N: i32>(self) -> Self {
@@ -266,32 +293,12 @@ impl Vector for Text<f64> {
         of_bits(&format!("({} >> {N})", self.bits()))
     }
 
-    fn lt(self, b: Self) -> Holds {
-        self.compared("<", b)
-    }
-
     fn le(self, b: Self) -> Holds {
         self.compared("<=", b)
     }
 
-    fn eq(self, b: Self) -> Holds {
-        self.compared("==", b)
-    }
-
-    fn select(mask: Holds, a: Self, b: Self) -> Self {
-        Self::chosen(mask, a, b)
-    }
-
-    fn mask_and(a: Holds, b: Holds) -> Holds {
-        holds(&format!("v{} & v{}", a.0, b.0))
-    }
-
     fn mask_or(a: Holds, b: Holds) -> Holds {
         holds(&format!("v{} | v{}", a.0, b.0))
-    }
-
-    fn mask_not(a: Holds) -> Holds {
-        holds(&format!("!v{}", a.0))
     }
 
     // Lanes are blended wherever a branch asks for some.
@@ -322,6 +329,8 @@ impl Single for Text<f32> {
         fail();
     }
 
+    of_both!();
+
     fn splat(x: f32) -> Self {
         Self::splat_bits(x.to_bits())
     }
@@ -342,22 +351,6 @@ impl Single for Text<f32> {
         self.with("*", b)
     }
 
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        self.fused("", b, c)
-    }
-
-    fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        self.fused("-", b, c)
-    }
-
-    fn at_most(self, limit: Self) -> Self {
-        self.limited("<", limit)
-    }
-
-    fn at_least(self, limit: Self) -> Self {
-        self.limited(">", limit)
-    }
-
     fn scale(self, k: Self) -> Self {
         // Of NaN, any factors do; its conversion to an integer has no value that C fixes.
         let whole = variable("int", &format!("v{0} == v{0} ? (int)v{0} : 0", k.0));
@@ -366,36 +359,8 @@ impl Single for Text<f32> {
         self.with("*", first).with("*", second)
     }
 
-    fn bits_and(self, b: Self) -> Self {
-        self.bits_with("&", b)
-    }
-
-    fn bits_add(self, b: Self) -> Self {
-        self.bits_with("+", b)
-    }
-
     fn exponent_field(self) -> Self {
         number(&format!("(float)({} >> 23)", self.bits()))
-    }
-
-    fn lt(self, b: Self) -> Holds {
-        self.compared("<", b)
-    }
-
-    fn eq(self, b: Self) -> Holds {
-        self.compared("==", b)
-    }
-
-    fn select(mask: Holds, a: Self, b: Self) -> Self {
-        Self::chosen(mask, a, b)
-    }
-
-    fn mask_and(a: Holds, b: Holds) -> Holds {
-        holds(&format!("v{} & v{}", a.0, b.0))
-    }
-
-    fn mask_not(a: Holds) -> Holds {
-        holds(&format!("!v{}", a.0))
     }
 
     fn any(_: Holds) -> bool {
