@@ -42,7 +42,8 @@ const fn component(name: &'static str, rows: &'static [Row]) -> Section {
 keys! {
     /// Host memory of a stack.
     pub mod memory = "memory" {
-        LIMIT "limit": Size = "\"90%\"", "Arrays that would pass this limit are errors.";
+        LIMIT "limit": Size = "\"90%\"",
+            "The most memory that arrays may take together. An operation that needs more raises an error.";
         CACHE "cache": Size = "\"25%\"", "Freed buffers kept for reuse.";
         HUGE_PAGES "huge_pages": bool = "true", "Ask the system for huge pages for large arrays.";
     }
@@ -129,10 +130,12 @@ keys! {
         TRANSPORT "transport": String = "\"auto\"",
             "How ranks talk to each other: auto (as the launcher says), openmpi, mpich, or in-process for simulated ranks.";
         RANKS "ranks": usize = "1",
-            "Ranks in this process, which take turns if there are fewer chains below. Unset, one for each chain; not with a launcher.";
+            "Ranks in this process; they take turns if there are fewer chains below. If unset, each chain is a rank. Not allowed under a launcher.";
         WEIGHTS "weights": String = "[]",
             "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Or 'even', or a file of bh tune. Empty for shares by the speeds that engines announce, or equal ones where they announce none.";
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
+        PEER_COPIES "peer_copies": bool = "true",
+            "Copy between devices of one process directly where their engines can; otherwise through pinned host memory.";
         OVERLAP_ROWS "overlap_rows": u32 = "2",
             "The most rows of temporary arrays that both neighbours compute instead of sending them.";
         AHEAD_PERCENT "ahead_percent": u32 = "0",
@@ -237,14 +240,16 @@ keys! {
         BUILDERS "builders": usize = "0",
             "Threads that build the kernels of a batch; 0 for one on each core, but 16 at most.";
         TOGETHER "together": usize = "8",
-            "The most kernels in one program: drivers build several kernels faster together than one after the other; 1 for a program a \
-             kernel.";
+            "The most kernels in one program. Drivers build several kernels faster together than one after the other. With 1, each kernel \
+             is a program of its own.";
         WHILE_BUILDING "while_building": String = "\"off\"",
             "May the next engine run new blocks, if it finishes before their kernels are built? auto or off.";
         PLACEMENTS "placements": String = "\"auto\"",
-            "The ways of kernels to read memory less often: all, none, auto (all but the last), or some of private (rows of stencils \
-             in registers), local (tiles in local memory), padding (of tiles), unroll (several elements by each item), vector (loads \
-             of neighbours). Results are the same.";
+            "Optimisations of kernels: all, none, auto (all but vector), or a list of private (rows of stencils in registers), local \
+             (tiles in local memory), padding (of tiles), unroll (several elements by each item), units (matrix units), library \
+             (libraries of the device's maker), select (only those elements of a sorted line that are read), filled (no zeros for \
+             arrays that kernels fill part by part), vector (loads of neighbours). Results are the same, except that units and \
+             library sum in another order.";
         TUNE "tune": String = "\"auto\"",
             "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
         TIME_TILES "time_tiles": String = "\"auto\"",
