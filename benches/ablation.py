@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each optimisation saves: every program and every loop as it is and with one optimisation switched off, in pairs.
+"""What each optimisation saves and how many lines it has: programs as they are and with one optimisation switched off, in pairs.
 
     BH_PREFIX=DIR benches/ablation.py [NAME...] [--threads 1,16] [--compiler on,off] [--turns N] [--at A] [--off NAME]...
                                       [--also NAME:VARIABLE=VALUE[;VARIABLE=VALUE]]... [--workers N] [--prebuilt]
@@ -9,7 +9,8 @@
 A figure is the time without the optimisation, in units of the time with it: the median of the pairs. Programs run at a size
 between the catalog's `small` (`--at 0`) and `full` (`--at 1`). All forms of a program stay in memory and run in turns; those
 of a group share the plain form's run of the same turn. `--workers` does several programs side by side, on a machine with
-processors for all of them. `--check` runs two programs at their smallest sizes and looks at the checksums alone.
+processors for all of them. `loops` are those of `loops/bh.cpp`; `python` are the programs of `common/recorded.py`, which need no
+BH_PREFIX. `--check` runs two programs, or those that are named, at their smallest sizes and looks at the checksums alone.
 """
 
 import argparse
@@ -27,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "common"))
 import collection
 import turns
 
+# The filter's passes in their order; each has a switch.
+PASSES = ["simplify", "collect", "reduction-chain", "matmul", "common", "copies", "pieces", "programs", "dead-code"]
 # What an optimisation is switched off by.
 SWITCHES = {
     "windows": {"BH_VE_CPU_WINDOWS": "off"},
@@ -37,12 +40,31 @@ SWITCHES = {
     "immediate work": {"BH_RECORDER_IMMEDIATE_BYTES": "0"},
     "recipes": {"BH_RECORDER_RECIPES": "off"},
     "renames": {"BH_FUSER_RENAMES": "false"},
+    "time tiles": {"BH_VE_CPU_TIME_TILES": "off"},
+    "scalar programs": {"BH_RECORDER_PROGRAMS": "false"},
+    **{f"pass {name}": {"BH_FILTER_PASSES": ",".join(other for other in PASSES if other != name)} for name in PASSES},
+}
+# The sources that an optimisation could go with, from the top of the repository.
+SOURCES = {
+    "windows": ["bh-kernel/src/window"],
+    "super-instructions": ["bh-ve-cpu/src/block/superinstructions.rs", "bh-ve-cpu/src/block/sums.rs", *(f"bh-ve-cpu/vector/src/prims/{name}.rs" for name in ("fused", "sum", "quotient"))],
+    "non-temporal": ["bh-ve-cpu/jit/src/non_temporal.rs"],
+    "divider": ["bh-ve-cpu/jit/src/plan/divider.rs", "bh-ve-cpu/jit/src/division"],
+    "direct planning": ["bh-ve-cpu/src/engine/machine/direct.rs", "bh-ve-cpu/src/engine/machine/held.rs"],
+    "immediate work": ["bh-recorder/src/immediate", "bh-ve-cpu/src/engine/immediate.rs", "bh-ve-cpu/src/engine/index.rs"],
+    "recipes": ["bh-recorder/src/batch/recipes"],
+    "renames": ["bh-fuser/src/rename.rs"],
+    "time tiles": ["bh-kernel/src/tiles"],
+    "scalar programs": ["bh-scalar/src", "bh-ve-cpu/src/programs", "bh-ve-cpu/jit/src/program", "bh-bridge-numpy/python/bh/_jit/scalar/registers.py"],
+    **{f"pass {name}": [f"bh-filter/src/passes/{name.replace('-', '_')}"] for name in PASSES},
 }
 # Programs of one group: the number that memory has room for at once.
 GROUP = 12
-LOOPS = "loops"
+LOOPS, PYTHON = "loops", "python"
 # Elements of a side, and runs of each loop, the first of which does not count.
 LOOP_SIZE, LOOP_RUNS = 300, 4
+# The same for the programs of Python.
+SIDE, RUNS = 2000, 5
 # An optimisation is worth its code where it saves this much on this number of programs.
 SAVES, PROGRAMS = 1.03, 2
 CHECKED = ["heat_equation", "row_norms"]
@@ -52,6 +74,18 @@ def extra(text):
     """A switch of the command line."""
     name, _, settings = text.partition(":")
     return name, dict(setting.split("=", 1) for setting in settings.split(";"))
+
+
+def lines_of(switch):
+    """Lines of the sources of a switch, without tests; None for one of the command line."""
+    if switch not in SOURCES:
+        return None
+    top, count = collection.HERE.parent, 0
+    for name in SOURCES[switch]:
+        file = next(path for path in (top / name, top / f"{name}.rs") if path.exists())
+        files = [file] if file.is_file() else [path for path in file.rglob("*.rs") if "tests" not in (path.stem, path.parent.name)]
+        count += sum(len(path.read_text().partition("#[cfg(test)]")[0].splitlines()) for path in files)
+    return count
 
 
 def size_of(program, at):
@@ -66,7 +100,7 @@ class Measurer:
 
     def __init__(self, args, switches, scratch):
         self.args, self.switches, self.scratch = args, switches, scratch
-        self.prefix = os.environ["BH_PREFIX"]
+        self.prefix = os.environ.get("BH_PREFIX")
 
     def environment(self, switch, compiler):
         """The environment of a form; each has compiled kernels of its own."""
@@ -101,14 +135,18 @@ class Measurer:
         agree = {name: collection.agree(sums["plain"], sums[name], tolerance) for name in group}
         return self.rows(program["name"], threads, compiler, pairs, agree)
 
-    def loops(self, threads, compiler, group):
-        """The same for all loops."""
-        binary = collection.build_bh(LOOPS, self.prefix, prebuilt=self.args.prebuilt)
-        times, sums, rows = {}, {}, []
+    def command(self, name):
+        """The command of many programs that print a line each."""
+        if name == PYTHON:
+            return [sys.executable, str(collection.HERE / "common" / "recorded.py"), str(self.args.side), str(RUNS)]
+        return [str(collection.build_bh(LOOPS, self.prefix, prebuilt=self.args.prebuilt)), str(self.args.loop_size), str(LOOP_RUNS)]
+
+    def listed(self, program, threads, compiler, group):
+        """The same for all programs of such a command."""
+        command, times, sums, rows = self.command(program), {}, {}, []
         for _ in range(self.args.turns):
             for name in group:
                 environment = dict(collection.environment_of(threads), **self.environment(name, compiler))
-                command = [str(binary), str(self.args.loop_size), str(LOOP_RUNS)]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
                 for line in map(json.loads, done.stdout.splitlines()):
                     times.setdefault(line["loop"], {}).setdefault(name, []).append(line["later"])
@@ -133,26 +171,28 @@ class Measurer:
 
 def summary(rows):
     """For each switch, and each way to run, how many programs it saves how much; the best first."""
-    lines = ["| switched off | compiler | threads | programs at least 3% slower | at least 3% faster | slowest without it |", "|---" * 6 + "|"]
+    titles = "switched off | lines | compiler | threads | programs at least 3% slower | at least 3% faster, by name | slowest without it"
+    lines = [f"| {titles} |", "|---" * 7 + "|"]
     ways = sorted({(row["switch"], row["compiler"], row["threads"]) for row in rows})
     for way in ways:
         own = sorted((row for row in rows if (row["switch"], row["compiler"], row["threads"]) == way), key=lambda row: -row["ratio"])
         slower = [row for row in own if row["ratio"] >= SAVES]
         faster = [row for row in own if row["ratio"] <= 1 / SAVES]
-        worst = ", ".join(f"{row['program']} {row['ratio']:.2f}" for row in own[:3])
+        named = [", ".join(f"{row['program']} {row['ratio']:.2f}" for row in some) for some in (faster[::-1], own[:3])]
         switch, compiler, threads = way
-        lines.append(f"| {switch} | {compiler} | {threads} | {len(slower)} of {len(own)} | {len(faster)} | {worst} |")
+        lines.append(f"| {switch} | {lines_of(switch) or ''} | {compiler} | {threads} | {len(slower)} of {len(own)} | {' | '.join(named)} |")
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"programs of the catalog, and {LOOPS}; all without a name")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"programs of the catalog, {LOOPS} and {PYTHON}; all without a name")
     parser.add_argument("--threads", default=f"1,{os.cpu_count()}")
     parser.add_argument("--compiler", default="on,off")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--at", type=float, default=0.75, help="where the size lies between small and full")
     parser.add_argument("--loop-size", type=int, default=LOOP_SIZE)
+    parser.add_argument("--side", type=int, default=SIDE, help=f"of the grids of {PYTHON}")
     parser.add_argument("--dtype", choices=["f64", "f32"], default="f64")
     parser.add_argument("--off", action="append", choices=list(SWITCHES), default=[])
     parser.add_argument("--also", action="append", type=extra, default=[], help="a further switch, by variables of the environment")
@@ -170,11 +210,14 @@ def main():
         if args.table:
             args.table.write_text(text)
         return 0
-    if "BH_PREFIX" not in os.environ:
-        parser.error("BH_PREFIX must name the directory that bh is installed in")
     if args.check:
-        args.names, args.at, args.turns, args.threads, args.compiler, args.loop_size = [*CHECKED, LOOPS], 0, 1, "2", "off", 20
-    programs = collection.chosen(parser, [name for name in args.names if name != LOOPS]) if args.names != [LOOPS] else []
+        args.names = args.names or [*CHECKED, LOOPS]
+        args.at, args.turns, args.threads, args.compiler, args.loop_size, args.side = 0, 1, "2", "off", 20, 40
+    listed = [name for name in (LOOPS, PYTHON) if not args.names or name in args.names]
+    catalog = [name for name in args.names if name not in listed]
+    programs = collection.chosen(parser, catalog) if catalog or not args.names else []
+    if "BH_PREFIX" not in os.environ and (programs or LOOPS in listed):
+        parser.error("BH_PREFIX must name the directory that bh is installed in")
     chosen = {name: SWITCHES[name] for name in args.off} if args.off or args.also else SWITCHES
     rows, failed = [], False
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(args.workers) as pool:
@@ -183,8 +226,8 @@ def main():
         for threads in map(int, args.threads.split(",")):
             for compiler in args.compiler.split(","):
                 for group in measurer.groups():
-                    if not args.names or LOOPS in args.names:
-                        tasks[pool.submit(measurer.loops, threads, compiler, group)] = LOOPS
+                    for name in listed:
+                        tasks[pool.submit(measurer.listed, name, threads, compiler, group)] = name
                     for program in programs:
                         tasks[pool.submit(measurer.program, program, threads, compiler, group)] = program["name"]
         for task in as_completed(tasks):

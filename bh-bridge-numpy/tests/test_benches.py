@@ -16,7 +16,7 @@ LIBRARIES = Path(os.environ.get("BH_TEST_LIBRARIES", "."))
 
 # Arguments of a tiny run by script, and what has to be there beside Python. `{out}` is a folder for results.
 RUNS = {
-    "ablation.py": [("--check", "prefix")],
+    "ablation.py": [("--check", "prefix"), ("python --check --table {out}/ablation.md", "")],
     "access.py": [("--sizes 16,32 --strides 1,3 --elements 1000 --rounds 1 --json {out}/access.json", "")],
     "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small --runs 1 snakes_and_ladders --json {out}/backends.json", "")],
     "by_hand.py": [("--device cpu --runs 1 --host coulomb_128 mvt_8192 mri_fhd --json {out}/by_hand.json", "prefix pocl")],
