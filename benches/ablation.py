@@ -149,7 +149,8 @@ class Measurer:
                 environment = dict(collection.environment_of(threads), **self.environment(name, compiler))
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
                 for line in map(json.loads, done.stdout.splitlines()):
-                    times.setdefault(line["loop"], {}).setdefault(name, []).append(line["later"])
+                    seconds = line["processor" if self.args.processor and program == PYTHON else "later"]
+                    times.setdefault(line["loop"], {}).setdefault(name, []).append(seconds)
                     sums.setdefault(line["loop"], {})[name] = [line["checksum"]]
         for loop, pairs in times.items():
             agree = {name: collection.agree(sums[loop]["plain"], sums[loop][name], 1e-9) for name in group}
@@ -193,6 +194,7 @@ def main():
     parser.add_argument("--at", type=float, default=0.75, help="where the size lies between small and full")
     parser.add_argument("--loop-size", type=int, default=LOOP_SIZE)
     parser.add_argument("--side", type=int, default=SIDE, help=f"of the grids of {PYTHON}")
+    parser.add_argument("--processor", action="store_true", help=f"compare the processor times of {PYTHON}, on a busy machine")
     parser.add_argument("--dtype", choices=["f64", "f32"], default="f64")
     parser.add_argument("--off", action="append", choices=list(SWITCHES), default=[])
     parser.add_argument("--also", action="append", type=extra, default=[], help="a further switch, by variables of the environment")

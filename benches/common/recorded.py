@@ -3,7 +3,7 @@
     recorded.py SIZE RUNS [NAME...]
 
 SIZE is the side of grids of two dimensions; other sizes follow from it. Prints a line of JSON for each program: the median seconds
-of its runs after the first, and a checksum of its results.
+of its runs after the first, also of the processor, and a checksum of its results.
 """
 
 import json
@@ -79,11 +79,12 @@ def main():
         run, results = make()
         times = []
         for _ in range(int(runs)):
-            begin = time.perf_counter()
+            begin = time.perf_counter(), time.process_time()
             run()
-            times.append(time.perf_counter() - begin)
+            times.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+        seconds, processor = (statistics.median(each) for each in zip(*times[1:]))
         checksum = sum(float(numpy.nansum(numpy.abs(numpy.asarray(array), dtype="float64"))) for array in results())
-        print(json.dumps({"loop": name, "later": statistics.median(times[1:]), "checksum": checksum}), flush=True)
+        print(json.dumps({"loop": name, "later": seconds, "processor": processor, "checksum": checksum}), flush=True)
 
 
 if __name__ == "__main__":
