@@ -1,6 +1,6 @@
 //! Boxes of a grid: the first and the last value of each digit, both inclusive.
 
-/// Adds what is left of a box without another one to `into`: the sides before and behind that along each digit.
+/// Adds the rest of a box without another one to `into`: the sides before and behind that along each digit.
 pub fn subtract<B: Clone + AsRef<[(i64, i64)]> + AsMut<[(i64, i64)]>>(mut from: B, hole: &B, into: &mut Vec<B>) {
     if !meet(&from, hole) {
         return into.push(from);

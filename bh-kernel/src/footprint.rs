@@ -21,7 +21,7 @@ pub fn footprint(batch: &BatchRef<'_>) -> u64 {
     for &base in batch.blocks.iter().flat_map(|block| batch.contracted(block)) {
         lives[base as usize] = None;
     }
-    // What begins with each block, and what has ended before it.
+    // Bytes that begin with each block, and bytes that have ended before it.
     let (mut begins, mut ended) = (vec![0u64; blocks + 1], vec![0u64; blocks + 1]);
     for (base, life) in (0..).zip(&lives) {
         let Some((first, last)) = *life else { continue };

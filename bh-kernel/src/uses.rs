@@ -46,7 +46,7 @@ impl Uses {
         }
     }
 
-    /// Adds what a stage uses; stages come in the order in which they run.
+    /// Adds the bases of a stage; stages come in the order in which they run.
     pub fn stage(&mut self, batch: &BatchRef<'_>, stage: &Stage) {
         self.slots(batch, stage, |slot| match stage.parameters.buffers[slot] {
             BufferRef::Base(base) => Some(base),
@@ -62,7 +62,7 @@ impl Uses {
 
     /// Adds the bases that a stage's slots use, those whose buffers they are in; stages come in the order in which they run.
     pub fn slots(&mut self, batch: &BatchRef<'_>, stage: &Stage, base: impl Fn(usize) -> Option<u32>) {
-        // What an earlier stage writes completely is not needed from before.
+        // Values from before a stage that writes all of a base are not needed.
         let written: Vec<u32> = self.0.iter().filter(|known| known.discards()).map(|known| known.base).collect();
         for (number, slot) in stage.kernel.slots.iter().enumerate() {
             let Some(base) = base(number) else { continue };
@@ -77,7 +77,7 @@ impl Uses {
         }
     }
 
-    /// Adds what an operation with an algorithm of its own uses.
+    /// Adds the bases of an operation with an algorithm of its own.
     pub fn special(&mut self, batch: &BatchRef<'_>, special: Special) {
         let index = special.instr();
         let instr = &batch.instrs[index as usize];

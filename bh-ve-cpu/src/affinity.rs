@@ -15,7 +15,7 @@ pub(crate) enum Affinity {
 }
 
 impl Affinity {
-    /// Reads "none", "auto", or a list like "0,2,4-7" of processors that this process may use. Fails with what is wrong.
+    /// Reads "none", "auto", or a list like "0,2,4-7" of processors that this process may use. An error names the mistake.
     pub(crate) fn parse(text: &str) -> Result<Affinity, String> {
         match text.trim() {
             "" | "none" => return Ok(Affinity::None),

@@ -113,7 +113,7 @@ pub struct FoldLoops {
     pub chunks: Chunks,
 }
 
-/// Kept elements that are folded together, about: what they are folded into fits the nearest cache.
+/// Kept elements that are folded together, about: their accumulators fit the nearest cache.
 const FOLDED: i64 = 4096;
 
 /// One unit of work.
@@ -224,7 +224,7 @@ impl FoldLoops {
         }
     }
 
-    /// What is folded in one iteration of an outermost loop that is reduced: elements, or lines where they are kept.
+    /// The number of elements, or of kept lines, that an iteration of an outermost loop that is reduced folds.
     fn outer_elements(&self) -> i64 {
         let Lines { dim, steps, row, .. } = self.lines;
         let (lines, steps) = if dim == 0 { (1, 1) } else { (self.reduced.inner(), steps) };

@@ -68,7 +68,7 @@ impl LoopLevel {
         self.skip(1, slots, to, index);
     }
 
-    /// Goes `by` iterations on, at most as many as are [`LoopLevel::ahead`].
+    /// Goes `by` iterations on, at most [`LoopLevel::ahead`].
     #[inline]
     pub fn skip(&self, by: i64, slots: &[SlotPlan], to: &mut [*mut u8], index: &mut [i64]) {
         let mut by = by;

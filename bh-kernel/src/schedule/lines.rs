@@ -22,7 +22,7 @@ pub const LONG_ROW: i64 = 64;
 /// Sets that rows of few kept elements are folded into.
 const SETS: i64 = LANES as i64;
 
-/// What lines and blocks are.
+/// The kinds of lines and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopShape {
     /// Lines along the innermost dimension, and blocks that are parts of them.
@@ -43,7 +43,7 @@ pub enum LoopShape {
 /// The lines of a nest, and how they are cut into blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
-    /// What they are.
+    /// Their kind.
     pub shape: LoopShape,
     /// The dimension that lines run along: the last, or the last but one when blocks span rows.
     pub dim: usize,
@@ -171,9 +171,9 @@ impl Lines {
         (self.steps + self.block - 1) / self.block
     }
 
-    /// The stride from line to line of a plane, for strides along the dimensions. Where a line is several long rows of a fold,
-    /// these are the plane's, and where all of a fold is one line, its chunks, and where rows of columns are steps, these, or
-    /// as many as are joined. 0 if there is none.
+    /// The stride from line to line of a plane, for strides along the dimensions; 0 if there is none. The lines of a plane are long
+    /// rows if a line is several long rows of a fold; chunks if all of a fold is one line; rows of columns, or the joined ones, if
+    /// these are steps.
     pub fn plane_stride(&self, strides: &[i64]) -> i64 {
         let (dim, iterations) = self.plane;
         strides[dim].wrapping_mul(iterations)

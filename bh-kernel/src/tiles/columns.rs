@@ -2,7 +2,7 @@
 //! column an item keeps some rows of each array in registers; rows that others read are in local memory.
 //!
 //! A nest comes to a row in the same turn as those before it as long as items need their own column alone, and a turn later if
-//! it reads what lies beside that. So one barrier for each turn is enough.
+//! it reads columns beside that. So one barrier for each turn is enough.
 //!
 //! Where columns have elements, as in three dimensions, an item has an element of some columns that follow each other: the items of
 //! a group have a square of columns and elements, and go down the rows, which are planes then.
@@ -29,7 +29,7 @@ pub struct ColumnOptions {
     pub local_bytes: i64,
     /// Batches of fewer bytes are not worth it.
     pub least_bytes: u64,
-    /// Chains of this many kernels, wherever that is possible; `None`: of as many as the model gains from.
+    /// Chains of this many kernels, wherever that is possible; `None`: the model chooses the number.
     pub kernels: Option<u32>,
 }
 
@@ -164,7 +164,7 @@ impl Layout {
         Some(Layout { arrays, numbers, margin, columns: [columns[0]?, columns[1]?], turns: turns? })
     }
 
-    /// Bytes of local memory for groups with so many columns and elements, and of registers for an element.
+    /// Bytes of local memory for groups with this number of columns and elements, and of registers for an element.
     fn bytes(&self, square: [i64; 2]) -> (i64, i64) {
         let size = |array: &ColumnArray| array.dtype.size() as i64;
         let row = (square[0] + 2 * self.margin[0]) * (square[1] + 2 * self.margin[1]);
@@ -185,7 +185,7 @@ const ASKED: f64 = 2.0;
 const REGISTERS: i64 = 320;
 /// Rows of a tile for each row that is done before the first or after the last one, at least.
 const ROWS: i64 = 4;
-/// Nests that are so many times smaller than the area along an axis are sides of a border.
+/// Nests that are smaller than the area along an axis by this factor are sides of a border.
 const THIN: i64 = 16;
 
 impl Draft {
@@ -195,7 +195,7 @@ impl Draft {
     }
 }
 
-/// The model of a device, and what the kernels so far cost one by one.
+/// The model of a device, and the costs of the kernels so far, one by one.
 #[derive(Clone, Copy)]
 struct Columns<'a> {
     options: &'a ColumnOptions,

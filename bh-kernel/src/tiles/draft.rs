@@ -217,7 +217,7 @@ pub(super) fn bytes(chain: &Chain<'_>, nest: &Nest) -> u64 {
     size.saturating_mul(nest.stage.parameters.iterations()) as u64
 }
 
-/// A quotient or a root costs a thread this many times what the table of operations says, where its operands are in the caches:
+/// A quotient or a root costs a thread this many times the cost in the table of operations, if its operands are in the caches:
 /// a vector of them takes as long as a hundred additions, one after the other.
 const QUOTIENT: u64 = 20;
 

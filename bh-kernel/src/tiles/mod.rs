@@ -42,13 +42,13 @@ use std::ops::Range;
 /// Options of an engine for tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct TileOptions {
-    /// Bytes of rows that a tile may have in use at once: what the nearest large cache holds.
+    /// Bytes of rows that a tile may have in use at once: the size of the nearest large cache.
     pub bytes: i64,
     /// Bytes of the smallest cache.
     pub small: i64,
     /// Threads that tiles are for.
     pub threads: i64,
-    /// Chains of this many kernels, wherever that is possible; `None`: of as many as the model gains from.
+    /// Chains of this many kernels, wherever that is possible; `None`: the model chooses the number.
     pub kernels: Option<u32>,
 }
 

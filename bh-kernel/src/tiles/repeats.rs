@@ -60,7 +60,7 @@ impl Repeats {
         self.known.get(here.first()?)?.iter().rev().find(holds).map(|(_, searched)| searched.outcome)
     }
 
-    /// Notes what was found from block `first` on.
+    /// Notes the outcome of the search from block `first` on.
     pub(super) fn note(&mut self, first: usize, searched: Searched) {
         let Some(sign) = self.signs.get(first) else { return };
         let known = self.known.entry(*sign).or_default();

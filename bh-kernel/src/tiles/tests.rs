@@ -22,7 +22,7 @@ fn tiled(batch: &Batch, kernels: u32) -> Vec<Tiling> {
     tilings(&Survey::new(&batch.as_ref()), &options, &SlidingWindows::default()).found
 }
 
-/// Three sums of the rows above and below, each of which renames the grid. Views from v3 on are what is left over.
+/// Three sums of the rows above and below, each of which renames the grid. Views from v3 on are the rest of the grid.
 fn steps() -> Batch {
     let text = "base b0 = f64[4000] id 1 live_out
 view v0 = b0 at 41 [98:40, 38:1]
@@ -50,12 +50,12 @@ fn each_step_lags_a_row_and_reaches_a_row_further() {
     let [tiling] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((tiling.blocks.clone(), tiling.kernels, tiling.nests.len()), (0..3, 3, 15));
     let nests = [0, 5, 10].map(|nest| &tiling.nests[nest]);
-    // The last one writes what is in the tile: its iterations begin at the second row and column.
+    // The last one writes the tile: its iterations begin at the second row and column.
     assert_eq!(nests[2].reach[..2], [Reach { low: -1, high: -1 }; 2]);
     assert_eq!(nests[1].reach[..2], [Reach { low: -2, high: 0 }, Reach { low: -1, high: -1 }]);
     assert_eq!(nests[0].reach[0], Reach { low: -3, high: 1 });
     assert_eq!((nests[1].late - nests[0].late, nests[2].late - nests[1].late), (1, 1));
-    // What is between the steps is in rows of the tile.
+    // Arrays between the steps are in rows of the tile.
     assert_eq!(nests[0].slots.iter().filter(|slot| **slot == TileSlot::Base(0)).count(), 2);
     assert_eq!(nests[2].slots.last(), Some(&TileSlot::Fresh(0)));
     assert_eq!((tiling.rows.len(), tiling.renames.len()), (2, 1));
@@ -81,7 +81,7 @@ i2: v0 = add v4, v4
 ";
     let found = tiled(&batch(text), 16);
     let [tiling] = found.as_slice() else { panic!("{found:?}") };
-    // What is left of both grids is copied, a row or column at a time; what is read later goes to memory at the end.
+    // The rest of both grids is copied, a row or column at a time; arrays that are read later go to memory at the end.
     let mut renamed: Vec<u32> = tiling.renames.iter().map(|rename| rename.base).collect();
     renamed.sort_unstable();
     assert_eq!((renamed, tiling.nests.len(), tiling.rows.len()), (vec![0, 1], 3 + 2 * 4 + 1, 2));
@@ -157,7 +157,7 @@ i3: v8 = add v6, v7
     let found = tiled(&batch, 16);
     let [tiling] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(tiling.blocks, 0..2);
-    // Two more copy what the last one leaves of its grid.
+    // Two more copy the elements of its grid that the last one does not write.
     let sides = tiling.nests.iter().filter(|nest| nest.stage.parameters.iterations() == 38);
     assert_eq!(sides.count(), 3 + 2);
     assert!(tiling.rows.iter().all(|rows| rows.kept < 3), "{:?}", tiling.rows);
@@ -207,7 +207,7 @@ fn what_the_cache_holds_anyway_is_not_tiled() {
     assert_eq!([declines(1 << 20), declines(16 << 20)], [false, true]);
 }
 
-/// Turns of a loop that makes its grids anew: a sum of neighbours, and what it adds to a grid that stays.
+/// Iterations of a loop that makes its grids anew: a sum of neighbours, which it adds to a grid that stays.
 fn anew(turns: usize) -> Batch {
     let mut text = String::from("base b0 = f64[1000000] id 1 live_out\nbase b1 = f64[1000000] id 2 live_out\n");
     let mut instrs = String::new();
@@ -276,7 +276,7 @@ fn turns_that_repeat_cost_the_search_nothing() {
         tilings(&Survey::new(&batch.as_ref()), &options, &windows);
         steps::taken() - before
     };
-    // What is left of the last chain is searched.
+    // The rest of the last chain is searched.
     assert!(looked(400) < 2 * looked(100));
 }
 
@@ -323,7 +323,7 @@ i2: v3 = add v1, v2
 ";
     let (found, _) = column_tilings(&Survey::new(&batch(text).as_ref()), &options);
     let [found] = found.as_slice() else { panic!("{found:?}") };
-    // What lies beside is made a turn before: the copy from memory, and each of the three, which begin a row below it.
+    // Columns beside are computed a turn before: the copy from memory, and each of the three, which begin a row below it.
     let late: Vec<i64> = found.tiling.nests.iter().map(|nest| nest.late).collect();
     let reads = found.nests.iter().zip(&found.tiling.nests).filter(|(_, nest)| nest.slots.len() == 3);
     assert!(reads.into_iter().all(|(nest, _)| nest.near[..2].iter().all(|near| near[1].abs() == 1)), "{found:?}");
@@ -354,7 +354,7 @@ i3: v4 = add v1, v3
         ColumnOptions { items: 64, each: 4, groups: 4, local_bytes: 1 << 16, least_bytes: 0, kernels: Some(4) };
     let (found, _) = column_tilings(&Survey::new(&batch(text).as_ref()), &options);
     let [found] = found.as_slice() else { panic!("{found:?}") };
-    // The second grid lies a column and an element apart from the first, so that its sums are of what is up to two beside.
+    // The second grid lies a column and an element apart from the first, so that its sums are of elements up to two beside.
     assert_eq!((found.tiling.kernels, found.margin, found.square), (4, [2, 2], [16, 16]));
     let beside = |axis: usize| found.nests.iter().flat_map(|nest| &nest.near).any(move |near| near[axis] != 0);
     assert!(beside(1) && beside(2), "{:?}", found.nests);

@@ -6,7 +6,7 @@ use crate::boxes::subtract;
 use crate::{Arg, BufferRef, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use bh_bytecode::{DType, base_flags};
 
-/// A nest that writes most of an array leaves at most one part of so many.
+/// A nest that writes most of an array leaves at most this fraction of it: one part of `MOST_COPIED`.
 const MOST_COPIED: i64 = 4;
 
 impl Chain<'_> {
@@ -79,7 +79,7 @@ fn copy(base: u32, dtype: DType, grid: Grid, area: Area) -> Stage {
     }
 }
 
-/// A kernel of so many dimensions that copies elements.
+/// A kernel of `dims` dimensions that copies elements.
 pub(super) fn copy_kernel(dtype: DType, dims: usize) -> Kernel {
     let slot = |mode, same_as| Slot { dtype, mode, same_as };
     Kernel {

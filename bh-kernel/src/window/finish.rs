@@ -166,9 +166,9 @@ fn strip(chain: &Chain<'_>, bytes: i64) -> i64 {
     let unit = chain.unit;
     let fixed = chain.bytes(0);
     let each = (chain.bytes(1 << 20) - fixed) / (1 << 20);
-    // Where no row is needed again after its strip, shorter strips leave more of the cache to what comes from memory.
+    // If no row is needed again after its strip, shorter strips leave more of the cache to arrays in memory.
     let bytes = if fixed == 0 { bytes / 2 } else { bytes };
-    // Strips shorter than what lags would spend their time on beginning.
+    // Strips shorter than the lags would spend their time on beginning.
     let fits = (bytes - fixed).max(fixed / 2) / each.max(1) / unit * unit;
     // Longer strips gain nothing once calls are long.
     fits.clamp(unit, (1 << 20) / unit * unit + unit)
@@ -183,8 +183,8 @@ fn gap(chain: &Chain<'_>, array: &Array) -> Option<(i64, i64)> {
     array.accesses.iter().map(place).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Where chunks begin, by the shape alone: far enough from each other that gaps do not meet, and not many. They are about
-/// equal, as the longest one is what all others wait for.
+/// The beginnings of chunks, by the shape alone: far enough from each other that gaps do not meet, and not many. Chunks are about
+/// equal, as all others wait for the longest one.
 fn borders(chain: &Chain<'_>, time: std::ops::Range<i64>, strip: i64) -> Vec<i64> {
     let gaps = chain.arrays.iter().filter_map(|array| gap(chain, array)).map(|(low, high)| high - low);
     let lags = chain.nests.iter().map(|nest| nest.late - nest.early);

@@ -151,7 +151,7 @@ fn by_rows(nest: &Nest) -> Option<Cow<'_, Stage>> {
     Some(Cow::Owned(stage))
 }
 
-/// The nest that does what some nests and a further one do, if they can be one.
+/// The fused nest of a draft's nests and a further one, if they can be one.
 fn unite(chain: &Chain<'_>, touches: &[Vec<Touch>], draft: &Draft, nest: usize) -> Option<United> {
     let nests = || draft.nests.iter().copied().chain([nest]);
     let stages: Vec<Cow<'_, Stage>> = nests().map(|nest| by_rows(&chain.nests[nest])).collect::<Option<_>>()?;

@@ -6,7 +6,7 @@
 //! every written array it touches at each *position* of its outermost loop. Between two nests that touch an array which
 //! one of them writes, the rows give an interval of distances between the positions that depend on each other. From the
 //! intervals follow, for each nest, two numbers: how far it stays behind the front of the window (`late`), and, where the
-//! window begins in the middle of the arrays, how far it must keep away from what lies before (`early`). Chunks of the
+//! window begins in the middle of the arrays, how far it must keep away from the rows before (`early`). Chunks of the
 //! positions can then run at the same time: within a chunk, nest `k` runs from `begin - early` to `end - late`, which
 //! asks for nothing outside of the chunk; afterwards the gaps between chunks run, nest by nest. Every position runs
 //! once, after everything that it depends on, so that results are those of the plain order, bit by bit.
@@ -41,7 +41,7 @@ use std::ops::Range;
 /// Options of an engine for windows.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowOptions {
-    /// Bytes of rows that a window may have in use at once: what the nearest large cache holds.
+    /// Bytes of rows that a window may have in use at once: the size of the nearest large cache.
     pub bytes: i64,
     /// Do small arrays stand for large ones? A window never parts the iterations that belong to one partial result of a stage's
     /// reductions, of which small arrays have too few; then each iteration has one.
@@ -160,7 +160,7 @@ fn longest(
     }
 }
 
-/// Do the arrays pass what the caches hold anyway?
+/// Do the arrays not fit the caches?
 fn worthwhile(batch: &BatchRef<'_>, bytes: i64) -> bool {
     crate::footprint(batch) > bytes as u64
 }

@@ -12,7 +12,7 @@ pub(super) struct Rows {
     pub(super) last: i64,
 }
 
-/// A box of elements that is surely touched, or the hull of what may be: rows and columns.
+/// A box of elements that are surely touched, or the hull of those that may be: rows and columns.
 pub(super) type Region = [(i64, i64); 2];
 
 /// The lowest and highest offset that the inner loops add.

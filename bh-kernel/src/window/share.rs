@@ -8,7 +8,7 @@ use super::finish;
 use crate::SlotMode;
 
 /// The most bytes of rows in use where folds need several at once, or no row is needed again after its strip, in units of
-/// what a window may have: rows that spill into the next cache still cost less than memory does. Otherwise strips of one
+/// a window's limit: rows that spill into the next cache still cost less than memory does. Otherwise strips of one
 /// row fit the cache.
 const SPILL: i64 = 2;
 

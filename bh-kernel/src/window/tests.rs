@@ -109,7 +109,7 @@ fn rows_that_do_not_fit_are_refused() {
     let found = plan(TWO_STEP, 500);
     assert!(found.found.is_empty());
     assert!(found.apart.contains(&(0, Apart::Rows)), "{:?}", found.apart);
-    // And what fits the cache as a whole needs no window.
+    // Arrays that fit the cache need no window.
     assert!(plan(TWO_STEP, 1 << 20).found.is_empty());
 }
 
@@ -169,7 +169,7 @@ fn folds_of_other_axes_end_a_window() {
 
 #[test]
 fn what_is_made_of_results_runs_beside_the_rows() {
-    // A mean is a sum and a quotient in one kernel; what the kernel keeps to itself is a temporary.
+    // A mean is a sum and a quotient in one kernel; its intermediate array is a temporary.
     let means = SOFTMAX
         .replace("i0: v1 = maximum_reduce axes(1) v0", "i0: v7 = add_reduce axes(1) v0\ni1: v1 = divide v7, c0")
         .replace("view v0", "base b5 = f64[100] id 6 born dies\nconst c0 = f64 100\nview v0")
@@ -233,7 +233,7 @@ fn rows_are_made_in_the_place_of_those_that_end() {
 fn rows_that_are_needed_in_another_order_or_later_keep_their_place() {
     let kernels: [(&[u32], &[u32]); 3] = [(&[0, 1], &[]), (&[2, 3], &[]), (&[4, 5], &[])];
     let places = |text: &str| kept_rows(&fused(text, &kernels).found[0]).len();
-    // Row by row backward: what is read of a row was overwritten. The third array has the first one's place.
+    // Row by row backward: the elements that are read of a row were overwritten. The third array has the first one's place.
     let backward = ROUNDS.replace("v4 = subtract v1, v3", "v4 = subtract v9, v3");
     let backward = backward.replace("i0:", "view v9 = b1 at 99 [100:100, 100:-1]\ni0:");
     assert_eq!(places(&backward), 2);

@@ -28,7 +28,7 @@ use plan::Plan;
 use std::panic::catch_unwind;
 use std::sync::LazyLock;
 
-/// Compiles a kernel; an error says what cannot be compiled.
+/// Compiles a kernel; an error names the part that cannot be compiled.
 pub fn compile(request: &Request) -> Result<Artifact, String> {
     built(request, |module, functions| {
         let object = object::compile(module, request.level, FileType::Object)?;
@@ -36,7 +36,7 @@ pub fn compile(request: &Request) -> Result<Artifact, String> {
     })
 }
 
-/// What is made of the module of a request, and of the primitives that it calls.
+/// Builds the module of a request, and makes something of it and of the primitives that it calls.
 fn built<T>(
     request: &Request,
     make: impl FnOnce(&Module, Vec<Option<Function>>) -> Result<T, String>,
@@ -83,7 +83,7 @@ unsafe extern "C" fn compile_bytes(request: *const u8, bytes: usize, ok: *mut u3
 }
 
 /// # Safety
-/// `data` and `length` must be what [`compile_bytes`] gave.
+/// `data` and `length` must come from [`compile_bytes`].
 unsafe extern "C" fn free_bytes(data: *mut u8, length: usize) {
     // SAFETY: it is the box that [`compile_bytes`] gave away.
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(data, length)) });

@@ -18,7 +18,7 @@ use inkwell::IntPredicate as Int;
 /// Bits of the processor's vectors.
 const REGISTER: usize = 512;
 
-/// An aligned register to be written to an address: of a stream, and its number in what the loop makes at once.
+/// An aligned register to be written to an address: its stream, and its number among the registers of an iteration.
 struct Line<'c> {
     stream: usize,
     register: u16,
@@ -26,8 +26,8 @@ struct Line<'c> {
     address: Value<'c>,
 }
 
-/// Finds out, once for all rows, if what is written past the caches lies alike, where there are loops for that: as far from
-/// the begin of a line in the first row, and with rows as far from each other.
+/// Tests, once for all rows, whether all outputs that bypass the caches have the same alignment, if there are loops for that case:
+/// the same distance from the beginning of a line in the first row, and the same distance between rows.
 pub(crate) fn compare_streams<'c>(
     b: &Builder<'c>,
     request: &Request,
@@ -49,7 +49,7 @@ pub(crate) fn compare_streams<'c>(
     Some(b.compare(Int::EQ, b.and(all, b.index(LINE as i64 - 1)), b.index(0)))
 }
 
-/// Prepares what a loop writes past the caches: a loop over whole vectors from the row's begin on.
+/// Prepares the outputs that a loop over whole vectors writes past the caches, from the beginning of the row.
 pub(crate) fn begin_streams<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, each: Loop, from: Value<'c>) -> Vec<Stream<'c>> {
     if each.masked || each.width == 1 || from != b.index(0) {
         return Vec::new();
@@ -166,7 +166,7 @@ fn registers<'c>(b: &Builder<'c>, stream: &Stream<'c>, value: Value<'c>) -> Vec<
     (0..registers).map(|register| b.shuffle(value, register * kind.lanes..(register + 1) * kind.lanes)).collect()
 }
 
-/// Writes what is left of the last vectors, after a loop that ends at element `end`.
+/// Writes the rest of the last vectors, after a loop that ends at element `end`.
 pub(crate) fn end_streams<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, end: Value<'c>) {
     for (number, stream) in std::mem::take(&mut kernel.streams).iter().enumerate() {
         let value = joined(b, stream, stream.before);

@@ -5,8 +5,8 @@ use inkwell::OptimizationLevel;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
-/// What code of a level is for: the system, the processor, and the instructions beyond that processor's. One format of objects,
-/// whatever the system: the engine places the code itself.
+/// The target of a level's code: the system, the processor, and instructions beyond that processor's. All systems use one format of
+/// objects, as the engine places the code itself.
 fn target(level: Level) -> (&'static str, &'static str, &'static str) {
     match level {
         Level::Avx2 => ("x86_64-unknown-linux-gnu", "x86-64", "+avx2,+fma"),

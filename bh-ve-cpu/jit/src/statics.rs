@@ -1,7 +1,7 @@
 //! Keeps LLVM's static objects alive while the process ends.
 //!
-//! LLVM makes many of its static objects when it first needs them, and has the end of the process destroy them. What was
-//! made last is destroyed first, so a kernel that is being compiled then loses them before anybody can wait for it. The
+//! LLVM creates many of its static objects when it first needs them, and registers them for destruction at the end of the process. The
+//! last object is destroyed first, so a kernel that is being compiled then loses them before anybody can wait for it. The
 //! linker leads all of this library's calls of the function that registers destructors (`__cxa_atexit`) here (`--wrap`, in
 //! `build.rs`), where nothing is registered. The system takes the memory back anyway, and the library is never unloaded.
 

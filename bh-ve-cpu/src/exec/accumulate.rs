@@ -1,5 +1,5 @@
 //! Running folds along one axis. Long lines are cut into chunks by their length alone; a first pass folds each chunk, a
-//! second one runs through it from what lies before, so that chunks can be done side by side with the same bits.
+//! second one runs through it from the fold of the chunks before, so that chunks run side by side with the same bits.
 
 use super::workers::Workers;
 use bh_bytecode::scalar::Arithmetic;
@@ -67,7 +67,7 @@ struct Scan<'a, T, C> {
 }
 
 impl<T: Arithmetic, C: Fn(T, T) -> T + Copy + Sync> Scan<'_, T, C> {
-    /// Runs through the chunk of a line that begins at `first`, from the fold of what lies before it, and returns the fold up
+    /// Runs through the chunk of a line that begins at `first`, from the fold of the elements before it, and returns the fold up
     /// to its end.
     #[inline(always)]
     fn chunk(&self, share: &mut Share<'_>, line: i64, first: i64, before: T) -> T {

@@ -132,7 +132,7 @@ pub(super) unsafe fn run_box(
     runner.executor.finish();
 }
 
-/// What a unit of a map is.
+/// The shape of a map's units.
 enum UnitShape {
     Block,
     /// This number of lines.
@@ -140,7 +140,7 @@ enum UnitShape {
 }
 
 impl UnitShape {
-    /// What units are for `participants` participants, and how many there are.
+    /// The shape of units for `participants` participants, and their number.
     fn new(map: &MapLoops, participants: usize) -> (UnitShape, i64) {
         let (lines, wanted) = (map.around.count(), participants as i64 * UNITS);
         let per_unit =

@@ -1,4 +1,4 @@
-//! What the chunks of a fold leave, and the end of its tree: their results are folded by halving.
+//! The results of a fold's chunks, and the end of its tree: these results are folded by halving.
 
 use super::queue::part;
 use super::scratch::NestScratch;

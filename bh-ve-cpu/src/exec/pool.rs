@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a thread without work stays awake: several times what waking all takes, and longer than most programs need
+/// The time that a thread without work stays awake: several times the time of waking all threads, and longer than most programs take
 /// from one batch to the next.
 const AWAKE: Duration = Duration::from_millis(1);
 

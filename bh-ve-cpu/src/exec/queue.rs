@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits for what has been taken of a share; the bits above have the number of the job that it was taken for. So a share
-/// of an earlier job is one of which nothing has been taken, and nobody has to prepare the shares of a job.
+/// Bits for the number of tasks taken from a share; the bits above have the number of the job. So nothing has been taken from a share
+/// that has an earlier job's number, and shares need no preparation.
 const TAKEN: u32 = 40;
 
 /// Which tasks of a share have been taken, alone on its cache lines.
@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The tasks of a job as one participant takes them: first its share, then what is left of the next ones.
+/// The tasks of a job as one participant takes them: first its share, then the rest of the next ones.
 pub(crate) struct Tasks<'a> {
     job: Job<'a>,
     participant: usize,
@@ -81,7 +81,7 @@ pub(crate) struct Tasks<'a> {
     between: Option<&'a Between>,
 }
 
-/// What is called between tasks.
+/// A function that is called between tasks.
 pub(super) type Between = dyn Fn() + Send + Sync;
 
 impl Tasks<'_> {
@@ -127,7 +127,7 @@ mod tests {
                     while let Some(task) = all[taken.len() % all.len()].take() {
                         taken.push(task);
                     }
-                    // What others have left.
+                    // The tasks that others have left.
                     taken.extend(all.iter().flat_map(|tasks| std::iter::from_fn(|| tasks.take())));
                     taken.sort_unstable();
                     assert_eq!(taken, (0..tasks).collect::<Vec<_>>(), "{participants} participants, {present:?}");

@@ -20,7 +20,7 @@ use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
 use bh_kernel::schedule::{FoldLoops, FoldTree, Unit, split};
 use std::ops::Range;
 
-/// What is folded into together fits the nearest cache.
+/// Bytes of accumulators that are in use together: they fit the nearest cache.
 const BESIDE_BYTES: usize = 32 << 10;
 
 /// Chunks of one line that are folded by one call at most, each into lanes of its own. Between calls nothing is on its way
@@ -300,7 +300,7 @@ impl ReductionRunner<'_> {
         loops.reduced.seek(line_number, &program.slots, kept, self.line, self.line_index);
         let (mut left, mut turned) = (count, 0);
         while left > 0 {
-            // As many as lie one stride apart: rows of one line, or lines.
+            // The rows that lie one stride apart: rows of one line, or lines.
             let ahead = match per_line {
                 1 => loops.lines_ahead(self.line_index),
                 _ => per_line - in_line,

@@ -81,7 +81,7 @@ impl Scatter<'_> {
         });
     }
 
-    /// Writes what goes to these elements of the output.
+    /// Writes these elements of the output.
     ///
     /// # Safety
     /// As [`scatter`]; nobody else may use these elements.

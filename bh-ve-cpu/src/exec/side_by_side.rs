@@ -8,11 +8,11 @@ use bh_kernel::schedule::{FoldTree, Unit, split};
 
 impl ReductionRunner<'_> {
     /// Folds lines that make one result each, or chunks of the only line from `first` on: their last loads are on their way
-    /// while the next one's begin, which takes a seventh off the time of a sum of what comes from memory.
+    /// while the next one's begin, which makes sums of arrays in memory a seventh faster.
     ///
     /// # Safety
-    /// The lines must be inside the nest, `kept` the position of the first, and at most as many as are folded side by side;
-    /// the last chunk, which may be shorter, comes alone.
+    /// The lines must be inside the nest, `kept` the position of the first, and their number at most `most`; the last chunk, which may be
+    /// shorter, comes alone.
     pub(super) unsafe fn lines(&mut self, kept: &[*mut u8], first: i64, count: i64) {
         let program = self.executor.program;
         let (begin, elements) = match self.loops.tree {
@@ -44,8 +44,7 @@ impl ReductionRunner<'_> {
     /// the next one of each. Where lines are short, those of one result would be far apart.
     ///
     /// # Safety
-    /// The unit must be inside the nest, and `kept` its position, for each of the results, which are at most as many as are
-    /// folded side by side.
+    /// The unit must be inside the nest, and `kept` its position, for each of the results, whose number is at most `most`.
     pub(super) unsafe fn beside(&mut self, kept: &[*mut u8], unit: Unit, results: usize, sets: usize) {
         let (program, loops) = (self.executor.program, self.loops);
         let (first, elements) = loops.chunks.chunk(unit.chunk);
@@ -100,10 +99,10 @@ impl ReductionRunner<'_> {
         }
     }
 
-    /// Joins the lanes of each of some results, and writes what they are, from the partial result of this number on.
+    /// Joins the lanes of each of some results, and writes the results, from the partial result of this number on.
     ///
     /// # Safety
-    /// There must be as many results at these positions, and sets of lanes.
+    /// There must be that number of results at these positions, and of sets of lanes.
     unsafe fn write_lanes(&self, kept: &[*mut u8], number: i64, results: usize) {
         let program = self.executor.program;
         for (index, (fold, &accumulator)) in program.folds.iter().zip(self.accumulators.iter()).enumerate() {

@@ -154,7 +154,7 @@ impl Tiles<'_> {
         [begin..end, 0..1]
     }
 
-    /// Runs a tile, or what a part of a window can do without its neighbours.
+    /// Runs a tile, or the rows of a window's chunk that do not depend on its neighbours.
     ///
     /// # Safety
     /// Nobody else runs the part, and no gap has begun. The bindings must be as [`run_tiles`] asks.

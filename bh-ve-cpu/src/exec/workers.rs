@@ -32,7 +32,7 @@ pub(crate) struct Workers {
     queue: Queue,
     /// When the last kernel came that may be worth sharing, and how many have come closely in a row.
     recent: Cell<Option<(Instant, u32)>>,
-    /// What the calling thread does between tasks.
+    /// A function that the calling thread calls between tasks.
     between: Box<Between>,
     /// Where helpers note when they took part, if there is a trace.
     trace: Option<Host>,
@@ -100,7 +100,7 @@ impl Workers {
     }
 
     /// Runs `body` on up to `participants` threads, the calling one among them; each takes tasks until none is left. It
-    /// begins with a share of its own, always the same one of the same tasks, as its caches may have what it needs.
+    /// begins with a share of its own, always the same one of the same tasks, as its caches may have their data.
     pub(crate) fn run(&mut self, participants: usize, tasks: usize, body: impl Fn(&mut Scratch, &Tasks<'_>) + Sync) {
         let participants = participants.min(tasks).clamp(1, self.threads);
         let helpers = participants - 1;

@@ -1,11 +1,11 @@
 //! The gate to LLVM: one thread of the process is inside at a time, and none once the process ends.
 //!
 //! LLVM's library has static objects, which the end of the process destroys: a thread that is loading LLVM or compiling
-//! then would crash. The end of the process runs what was registered last first, so it can be held up
+//! then would crash. The end of the process runs the functions that were registered last first, so it can be delayed
 //!
 //! * once LLVM is loaded, by a function registered after its objects were ([`compiler_is_loaded`]);
-//! * while LLVM is being loaded, when some of its objects are there already, only by what comes before all registered
-//!   functions: the host tells components then that the process is `exiting`, and the engine calls [`close`].
+//! * while LLVM is being loaded, when some of its objects are there already, only before all registered functions: the
+//!   host tells components then that the process is `exiting`, and the engine calls [`close`].
 //!
 //! Objects that LLVM makes while it compiles are kept by the compiler's library itself.
 //!

@@ -6,7 +6,7 @@ use bh_jit_abi::{Artifact, Call, KernelFn, Request};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What programs with equal requests share.
+/// A kernel that programs with equal requests share.
 pub(crate) struct NativeKernel {
     request: Request,
     work: AtomicU64,
@@ -38,7 +38,7 @@ impl NativeKernel {
         before.saturating_add(work) >= hot && !self.requested.swap(true, Ordering::Relaxed)
     }
 
-    /// Takes the code: whoever runs the kernel next finds it.
+    /// Takes the code: the next run of the kernel finds it.
     pub(super) fn finish(&self, code: Code) {
         // There is one compilation for each kernel.
         let _ = self.code.set(code);

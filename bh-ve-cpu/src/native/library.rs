@@ -16,7 +16,7 @@ pub(super) fn find() -> Option<PathBuf> {
     places.into_iter().map(|place| place.join(FILE)).find(|file| file.is_file())
 }
 
-/// What tells builds of the library apart.
+/// The identity of a build of the library.
 pub(super) fn identity(file: &Path) -> Vec<u8> {
     let mut bytes = Vec::from(fingerprint().to_le_bytes());
     if let Ok(found) = std::fs::metadata(file) {
@@ -38,7 +38,7 @@ impl Compiler {
         // SAFETY: the library belongs to this installation.
         let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }
             .map_err(|error| format!("'{shown}' cannot be loaded: {}", whole_text(&error)))?;
-        // SAFETY: what exports this name is an entry function.
+        // SAFETY: a symbol of this name is an entry function.
         let entry = unsafe { library.get::<EntryFn>(ENTRY_SYMBOL.as_bytes()).map(|symbol| *symbol) };
         let entry = entry.map_err(|_| format!("'{shown}' does not export '{ENTRY_SYMBOL}'"))?;
         std::mem::forget(library);

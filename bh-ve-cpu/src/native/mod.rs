@@ -34,7 +34,7 @@ use std::thread::JoinHandle;
 /// as compiling takes.
 const HOT: u64 = 100_000_000;
 
-/// The kernels of an engine, by what they compute, and what compiles them.
+/// The kernels of an engine, by their requests, and the compiler.
 pub(crate) struct Tier1 {
     shared: Arc<CompilerState>,
     kernels: HashMap<Request, (Arc<NativeKernel>, u64)>,
@@ -46,7 +46,7 @@ pub(crate) struct Tier1 {
     fast_math: bool,
 }
 
-/// What the background thread needs.
+/// The state of the background thread.
 struct CompilerState {
     host: Host,
     primitives: Primitives,
@@ -62,7 +62,7 @@ struct CompilerState {
     blocks_only: Counter,
 }
 
-/// What compiling needs; made when the first kernel is hot.
+/// The compiler's library and the caches; made when the first kernel is hot.
 struct Tools {
     compiler: Option<Compiler>,
     disk: Option<KernelStore>,
@@ -88,7 +88,7 @@ impl Tier1 {
                 "jit = \"on\", but the kernel compiler is not installed: kernels are interpreted",
             );
         }
-        // Only what reads the directory's files needs them: without the library there are none.
+        // Cached code needs no compiler, but without the library nothing has been cached.
         if library.is_none() || request::level(settings.isa).is_none() {
             return None;
         }
@@ -105,7 +105,7 @@ impl Tier1 {
         })
     }
 
-    /// What kernels are compiled for; `in_order` if each row must be complete before the next one begins.
+    /// The target of compilation; `in_order` if each row must be complete before the next one begins.
     pub(crate) fn compilation(&self, in_order: bool) -> Compilation {
         let (divider, fast_math) = (self.divider, self.fast_math);
         Compilation { isa: self.shared.primitives.isa, divider, fast_math, in_order }

@@ -1,5 +1,5 @@
-//! Machine code from an object file in executable memory. Only what the kernel compiler makes is understood: sections
-//! without symbols from elsewhere, and references relative to the instruction.
+//! Machine code from an object file in executable memory. The loader understands the kernel compiler's files only: sections without
+//! symbols from elsewhere, and references relative to the instruction.
 
 use super::relocation::{Reference, write_aarch64, write_x86_64};
 use object::elf::SHF_ALLOC;
@@ -33,8 +33,8 @@ impl Drop for Mapping {
 /// This machine's architecture, as object files name it.
 const OWN: Architecture = if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 };
 
-/// The finished image, which is to lie at the begin of a page, and where the kernel begins in it. `None` if the file is not what we
-/// understand, or for another architecture.
+/// The finished image, which must be placed at the beginning of a page, and the kernel's offset in it. `None` if the file has another
+/// form, or is for another architecture.
 fn link(object: &[u8], architecture: Architecture) -> Option<(Vec<u8>, usize)> {
     let file = ElfFile64::<LittleEndian>::parse(object).ok()?;
     if file.kind() != ObjectKind::Relocatable || file.architecture() != architecture {

@@ -9,7 +9,7 @@ pub(super) struct Reference {
     pub(super) target: i64,
 }
 
-/// Bytes of what AArch64's instructions count addresses in. Images begin with such a page, whatever the system's pages are.
+/// Bytes of the pages in which AArch64's instructions count addresses. Images begin with such a page, whatever the system's pages are.
 const PAGE: i64 = 4096;
 
 /// Writes a reference of code for x86-64: a distance in 32 bits. `None` if it is another one.
@@ -35,7 +35,7 @@ pub(super) fn write_aarch64(image: &mut [u8], reference: &Reference) -> Option<(
 /// An instruction of AArch64 with the place that it refers to.
 fn in_aarch64(instruction: u32, kind: RelocationType, at: i64, target: i64) -> Option<u32> {
     let within = target.rem_euclid(PAGE) as u32;
-    // The place within its page, counted in what the instruction reads or writes.
+    // The place within its page, in units of the instruction's operand.
     let of_size = |size: u32| within.is_multiple_of(size).then(|| with_field(instruction, (10, 12), within / size));
     match kind {
         elf::R_AARCH64_ADR_PREL_PG_HI21 => {
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(in_code(0x3dc0_0100, elf::R_AARCH64_LDST128_ABS_LO12_NC, 0, 0x1028), None, "no multiple of 16");
         assert_eq!(in_code(0xfd40_0100, elf::R_AARCH64_LDST64_ABS_LO12_NC, 0, 0x28), Some(0xfd40_1500));
         assert_eq!(in_code(0x9100_0108, elf::R_AARCH64_ADD_ABS_LO12_NC, 0, 0x1fff), Some(0x913f_fd08));
-        // What the field had goes.
+        // The old bits of the field are cleared.
         assert_eq!(in_code(0x913f_fd08, elf::R_AARCH64_ADD_ABS_LO12_NC, 0, 0x1001), Some(0x9100_0508));
     }
 }

@@ -1,4 +1,4 @@
-//! What of a stage its machine code depends on.
+//! The facts about a stage that its machine code depends on.
 
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
@@ -14,7 +14,7 @@ const NEIGHBOURS: usize = 256;
 /// Elements of rows that are too short for positions of their own.
 const NARROW: i64 = 16;
 
-/// What kernels are compiled for.
+/// The target that kernels are compiled for.
 #[derive(Clone, Copy)]
 pub(crate) struct Compilation {
     pub(crate) isa: Isa,
@@ -25,7 +25,7 @@ pub(crate) struct Compilation {
     pub(crate) in_order: bool,
 }
 
-/// What is known about the memory of a stage's slots.
+/// Facts about the memory of a stage's slots.
 pub(crate) trait SlotMemory {
     /// Is it written past the caches?
     fn is_non_temporal(&self, slot: u16) -> bool;
@@ -43,8 +43,8 @@ pub(super) fn level(isa: Isa) -> Option<Level> {
     }
 }
 
-/// Describes a stage for the compiler. `None` if compiled code could not have the bits of block operations, or cannot do what
-/// the stage does.
+/// Describes a stage for the compiler. `None` if compiled code could not have the bits of block operations, or lacks one of the
+/// stage's steps.
 pub(crate) fn request(
     stage: &Stage,
     schedule: &Schedule,
@@ -87,7 +87,7 @@ pub(crate) fn request(
     Some(if joins { Request { folds: Folds::Results, ..request } } else { request })
 }
 
-/// What the code folds into; `None` if it cannot.
+/// The form of the code's folds; `None` if it has none for them.
 fn folds(schedule: &Schedule) -> Option<Folds> {
     Some(match (schedule.tree(), schedule.lines().shape) {
         (None, _) => Folds::None,
@@ -102,7 +102,7 @@ fn folds(schedule: &Schedule) -> Option<Folds> {
     })
 }
 
-/// What the code depends on in a slot, after those `earlier`.
+/// The facts about a slot that the code depends on, after those of `earlier` ones.
 fn slot_form(
     stage: &Stage,
     lines: &Lines,
@@ -127,7 +127,7 @@ fn slot_form(
         (SlotMode::Read, _) if along.is_sparse() && slot.dtype.is_complex() => Stride::Other,
         (SlotMode::Read, _) => along,
     };
-    // What is repeated lies in memory of its own.
+    // Repeated elements are copied to memory of their own.
     let is_near = stride.step().is_some() && slot.mode == SlotMode::Read && !repeats;
     let near = if is_near { neighbour(stage, lines, earlier, (index, stride), memory) } else { None };
     let is_row = matches!(lines.shape, LoopShape::Lines | LoopShape::JoinedRows | LoopShape::JoinedColumns);
@@ -187,9 +187,9 @@ fn neighbour(
     })
 }
 
-/// A distance as rows and elements; `None` if it is not a small one. Elements are at most half a row, so that what lies in a
-/// neighbouring row is found there, whatever the extents; but rows of fewer than [`NARROW`] elements are as few as possible,
-/// as each has a position of its own.
+/// A distance as rows and elements; `None` if it is not a small one. Elements are at most half a row, so that an element of a
+/// neighbouring row is found there, whatever the extents. Rows of fewer than [`NARROW`] elements are as few as possible, as each has a
+/// position of its own.
 fn rows_and_elements(distance: i64, pitch: i64) -> Option<(i8, i16)> {
     let most = if pitch == 0 { 0 } else { NEAR_ROWS };
     let within = |elements: i64| {

@@ -1,7 +1,7 @@
 //! Where the compiler's thread stops while the process forks.
 //!
-//! Outside of LLVM it uses what a forked child needs: the host's functions and the dynamic loader. A fork waits until it has
-//! let go of them, and keeps it from them. Compiling goes on meanwhile: LLVM's locks are of no use to the child, which has no
+//! Outside of LLVM it uses the host's functions and the dynamic loader, which a forked child needs. A fork waits until the thread has
+//! left them, and keeps it out. Compiling goes on meanwhile: LLVM's locks are of no use to the child, which has no
 //! compiler.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

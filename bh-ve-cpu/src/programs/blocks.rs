@@ -1,5 +1,5 @@
-//! Programs by block primitives: each register is a block, and what some elements do is done for all of a block and kept
-//! under a mask.
+//! Programs by block primitives: each register is a block. An operation of some elements is computed for all of a block, and its
+//! result is kept under a mask.
 
 use super::operands::Operands;
 use super::{BLOCK, End, Known, LARGEST};
@@ -15,11 +15,11 @@ pub(super) struct Registers<'a> {
     primitives: Primitives,
     memory: *mut u8,
     count: usize,
-    /// Blocks of truth values: who has left the blocks around, and what branches still need.
+    /// Blocks of truth values: the elements that have left the enclosing blocks, and those that branches still need.
     exits: Vec<Mask>,
     /// The turns that are left to all loops.
     turns: i64,
-    /// What failed.
+    /// The first failure.
     failure: Option<String>,
 }
 

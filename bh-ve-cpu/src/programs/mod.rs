@@ -204,7 +204,8 @@ fn work(statements: &[Statement]) -> u64 {
 }
 
 impl Known {
-    /// Registers and constants in blocks, one more for results under a mask, blocks of operands, and what compiled code needs.
+    /// Bytes of registers and constants in blocks, one more block for results under a mask, blocks of operands, and scratch memory of
+    /// compiled code.
     fn bytes(&self) -> usize {
         let operands = self.program.inputs + self.program.outputs;
         let blocks = self.program.registers.len() + self.constants.len() + 1 + operands;
@@ -217,7 +218,7 @@ impl Known {
     }
 }
 
-/// What one participant works with: scratch memory for compiled code, then a block for each operand, then registers.
+/// The memory of one participant: scratch for compiled code, then a block for each operand, then registers.
 struct Participant<'a> {
     known: &'a Known,
     operands: &'a Operands<'a>,
@@ -298,7 +299,7 @@ impl<'a> Participant<'a> {
         end
     }
 
-    /// What a failure of compiled code says.
+    /// The message for a failure of compiled code.
     fn text(&self, failure: &Failure) -> String {
         let lane = (0..FAILURE_LANES).find(|lane| failure.lanes[*lane] != 0).unwrap_or(0);
         let (table, dimension) = ((failure.table - 1) as usize, failure.dimensions[lane] as usize);

@@ -6,7 +6,7 @@ use bh_core::{Error, Result};
 use bh_methods::Strided;
 use bh_scalar::Program;
 
-/// What an operand is to its program.
+/// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Input,
@@ -80,7 +80,7 @@ impl<'a> Operands<'a> {
     /// # Safety
     /// The operand must have `count` elements from `first` on, and `room` be writable for as many.
     pub(super) unsafe fn block(&self, operand: usize, first: i64, count: usize, room: *mut u8) -> *mut u8 {
-        // What has one element for all may look like a row of one.
+        // An operand with one element for all may look like a row of one.
         if self.all[operand].len() == self.len
             && let Some(data) = self.direct(operand, first)
         {

@@ -103,7 +103,7 @@ impl Operation {
         Some(b.select(is_beyond, greatest, number))
     }
 
-    /// The integer of a float towards zero by x86's rule: what the type in between lacks becomes its smallest number, whose low
+    /// The integer of a float towards zero by x86's rule: values beyond the type in between become its smallest number, whose low
     /// bits are the result; `None` if the level lacks conversions.
     fn wrapped_of<'c>(&self, b: &Builder<'c>, x: Value<'c>) -> Option<Value<'c>> {
         let is_small = self.output.size() < 4 || self.output == DType::I32;
@@ -145,7 +145,7 @@ mod tests {
             let steps = vec![Step::Load { slot: 0 }, cast, Step::Store { slot: 1, arg: Arg::Value(1) }];
             let mut request = crate::request(level, &[SlotMode::Read, SlotMode::Write], steps);
             request.slots[1].dtype = output;
-            // What is left of a row is done one by one without masks.
+            // Without masks, the rest of a row is computed element by element.
             let assembly = crate::assembly(&request).unwrap();
             assert!(assembly.contains("vcvttpd2"), "{assembly}");
             assert!(level == Level::Avx2 || !assembly.contains("cvttsd2si"), "{assembly}");

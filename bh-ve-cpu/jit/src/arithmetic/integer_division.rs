@@ -1,5 +1,5 @@
 //! Quotients and remainders of integers, by floats: see the primitives of `bh-vector`, where the rules and their proof are.
-//! What depends on the divisor alone comes out of loops where that stays the same.
+//! If the divisor is constant in a loop, the values that depend on it alone are computed before the loop.
 
 use super::{Operation, is_signed};
 use crate::builder::{Builder, Element, Value};

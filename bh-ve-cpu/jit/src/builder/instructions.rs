@@ -9,7 +9,7 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 
-/// What a comparison asks.
+/// The condition of a comparison.
 #[derive(Clone, Copy)]
 pub(crate) enum Predicate {
     Float(FloatPredicate),
@@ -99,7 +99,7 @@ impl<'c> Builder<'c> {
         self.made(built(any), Kind::BIT)
     }
 
-    /// A value that is what it is wherever it is used.
+    /// A value that is the same at all its uses.
     pub(crate) fn freeze(&self, a: Value<'c>) -> Value<'c> {
         // SAFETY: both are of the module that is built, and the builder is in a block of it.
         let raw = unsafe {

@@ -1,4 +1,4 @@
-//! Addresses, and what lies there.
+//! Addresses, loads and stores.
 
 use super::{Builder, Element, Kind, Value, built};
 use bh_bytecode::DType;
@@ -28,7 +28,7 @@ impl<'c> Builder<'c> {
     }
 
     fn address(&self, of: BasicTypeEnum<'c>, pointer: Value<'c>, index: Value<'c>) -> Value<'c> {
-        // SAFETY: the index is an integer, and what is counted has a size.
+        // SAFETY: the index is an integer, and the elements have a size.
         let raw = unsafe { self.instructions.build_gep(of, pointer.pointer(), &[index.integer()], "") };
         self.made(built(raw), Kind::POINTER)
     }

@@ -1,7 +1,7 @@
 //! Building a function: typed values and vectors over LLVM's instruction builder.
 //!
-//! What this makes runs as it is made: no optimising passes come after it. So constants in vectors are *frozen*: LLVM takes
-//! these for values of their own, which are in registers before a loop begins.
+//! Code runs as it is built: no optimising passes follow. So constants in vectors are *frozen*: LLVM treats these as values of their
+//! own, which are in registers before a loop begins.
 
 mod instructions;
 mod memory;

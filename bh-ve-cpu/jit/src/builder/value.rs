@@ -6,7 +6,7 @@ use inkwell::context::Context;
 use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
 
-/// What a value consists of.
+/// The elements of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Bit,
@@ -21,7 +21,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// What the elements of a type, or the parts of a complex one, are in registers: truth values are bits.
+    /// The form in registers of a type's elements, or of the parts of a complex one: truth values are bits.
     pub(crate) fn of(dtype: DType) -> Element {
         match dtype.real_part() {
             DType::Bool => Element::Bit,
@@ -29,7 +29,7 @@ impl Element {
         }
     }
 
-    /// What they are in memory: truth values are bytes.
+    /// Their form in memory: truth values are bytes.
     pub(crate) fn in_memory(dtype: DType) -> Element {
         match dtype.real_part() {
             DType::I16 | DType::U16 => Element::I16,
@@ -127,7 +127,7 @@ impl Kind {
         Kind { element, ..self }
     }
 
-    /// What the names of intrinsic functions call it.
+    /// Its name in those of intrinsic functions.
     pub(super) fn suffix(self) -> String {
         let element = match self.element {
             Element::Pointer => "p0".to_owned(),

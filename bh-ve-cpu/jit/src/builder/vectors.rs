@@ -35,7 +35,7 @@ impl<'c> Builder<'c> {
         Value { raw: kind.llvm(self.context).const_zero(), kind }
     }
 
-    /// What may be anything.
+    /// A value that may be anything.
     pub(crate) fn poison(&self, kind: Kind) -> Value<'c> {
         let raw = match kind.llvm(self.context) {
             BasicTypeEnum::VectorType(kind) => kind.get_poison().into(),

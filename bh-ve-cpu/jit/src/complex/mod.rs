@@ -1,7 +1,7 @@
 //! Complex numbers in the code of a kernel.
 //!
 //! In memory real and imaginary parts alternate. In registers a vector has all real parts and then all imaginary ones, as
-//! one value: sums are one instruction, and what mixes the parts takes the halves, which are whole registers.
+//! one value: sums are one instruction, and operations that mix the parts take the halves, which are whole registers.
 
 mod operations;
 

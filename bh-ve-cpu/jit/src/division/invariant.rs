@@ -1,12 +1,12 @@
-//! Quotients by what stays the same along a row: all that depends on the divisor alone is made before the row's elements,
-//! and two multiplications for each of these give the bits of divisions.
+//! Quotients by divisors that are constant along a row: all values that depend on the divisor alone are computed before the row's
+//! elements, and two multiplications for each of these give the bits of divisions.
 //!
 //! With h the number nearest to 1/b and l the number nearest to 1/b − h, the quotient is a·h + a·l, the product on the
 //! right and the sum rounded (Brisebarre, Muller, Raina, "Accelerating correctly rounded floating-point division when the
 //! divisor is known in advance", 2004). Both parts are had by division: of 1, and of the exact remainder 1 − b·h.
 //!
 //! Let numbers have p bits, a and b be in [1, 2), and A and B be these as integers of p bits. As l is at most 2^−(p+1), it
-//! is at most 2^−(2p+2) from what it stands for, and a·l, rounded, less than 2^−2p from a times that. So the sum is less than
+//! is at most 2^−(2p+2) from the exact remainder, and a·l, rounded, less than 2^−2p from a times that. So the sum is less than
 //! 2^−2p from a/b before it is rounded. Then it is rounded to another number than a/b is only if the middle m of two
 //! neighbours lies between. For a ≥ b, m is M·2^−p with an odd M, and its distance |2^p·A − M·B|·2^−p/B from a/b, which is
 //! never zero, is at least 2^−p/B > 2^−2p. For a < b, m is M·2^−(p+1), the distance is |2^(p+1)·A − M·B|·2^−(p+1)/B, and
@@ -31,7 +31,7 @@ const NOT_NORMAL: i64 = 0xBF;
 /// a | (b ^ c), for the instruction that takes any function of three bits.
 const OR_OF_XOR: i64 = 0b1111_0110;
 
-/// What is made of a divisor, in vectors: scalars in all lanes.
+/// The prepared form of a divisor, in vectors: scalars in all lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct InvariantDivisor<'c> {
     /// The divisor in vectors of the loop.
@@ -65,8 +65,7 @@ impl Format {
     }
 }
 
-/// Makes what quotients by a scalar need, of which there are as many as `elements` says. In vectors of the loops it is one of
-/// `divisors`, by their widths.
+/// Prepares a scalar that divides `elements` elements. The vectors of the loops have one of `divisors`, by their widths.
 pub(crate) fn prepare<'c>(
     b: &Builder<'c>,
     fast_math: bool,
@@ -111,7 +110,7 @@ fn exact_parts<'c>(b: &Builder<'c>, format: &Format, divisor: Value<'c>, element
     [high, low, sign]
 }
 
-/// The number nearest to 1/b, and the one nearest to what remains.
+/// The number nearest to 1/b, and the one nearest to the remainder.
 fn reciprocal_in_parts<'c>(b: &Builder<'c>, format: &Format, divisor: Value<'c>) -> (Value<'c>, Value<'c>) {
     let one = b.constant(format.kind, 1.0);
     let high = b.div(one, divisor);

@@ -1,4 +1,4 @@
-//! Quotients by what stays the same along a row, made by multiplications.
+//! Quotients by divisors that are constant along a row, computed by multiplications.
 
 mod invariant;
 

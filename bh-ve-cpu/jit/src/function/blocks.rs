@@ -70,7 +70,7 @@ fn call<'c>(
     b.call_pointer(kernel.parameters.functions[usize::from(function)], &[block.length, target, x, y, z]);
 }
 
-/// Writes past the caches what lies in buffers.
+/// Writes buffers past the caches.
 fn copy<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, block: Block<'c>) {
     let function = kernel.plan.functions.iter().position(Option::is_none).unwrap_or(0);
     for (at, slot) in kernel.request.slots.iter().enumerate() {

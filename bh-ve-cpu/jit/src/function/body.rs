@@ -8,7 +8,7 @@ use crate::{complex, division, mathematics, memory, non_temporal, reduction};
 use bh_jit_abi::Folds;
 use bh_kernel::{Arg, Step};
 
-/// What the last segment stores or folds: the row's place, the number of the fold, the step and the value.
+/// A store or a fold of the last segment: the row's place, the number of the fold, the step and the value.
 type End<'a, 'c> = (&'a At<'c>, usize, Step, Value<'c>);
 
 /// The steps of a segment for one vector of each row.
@@ -22,7 +22,7 @@ pub(super) fn vectors<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, at: &At<'c>)
     values(b, kernel, &rows)?;
     let ends = ends(b, kernel, &rows)?;
     let mut streamed = Vec::new();
-    // What rows fold into the same elements: read and written once.
+    // Rows that fold into the same elements read and write these once.
     let mut columns: Vec<(Operation, Vec<Value>)> = Vec::new();
     for (at, fold, step, value) in ends {
         match step {
@@ -78,7 +78,7 @@ fn values<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, rows: &[At<'c>]) -> Resu
     Ok(())
 }
 
-/// What the last segment stores and folds. All reads come before the writes.
+/// The stores and folds of the last segment. All reads come before the writes.
 fn ends<'a, 'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, rows: &'a [At<'c>]) -> Result<Vec<End<'a, 'c>>, String> {
     let mut ends = Vec::new();
     for at in rows.iter().filter(|at| at.segment + 1 == kernel.plan.segments) {
@@ -100,7 +100,7 @@ fn argument<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, arg: Arg, at: &At<'c>)
     }
 }
 
-/// A value of the current vector: what is known, what lies in a buffer, or what its step makes.
+/// A value of the current vector: already known, read from a buffer, or computed by its step.
 fn value<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, number: u16, at: &At<'c>) -> Result<Value<'c>, String> {
     let (row, plan) = (usize::from(at.row), kernel.plan);
     if let Some(known) = kernel.vector.values[row][usize::from(number)] {
@@ -117,7 +117,7 @@ fn value<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, number: u16, at: &At<'c>)
     Ok(made)
 }
 
-/// What a step makes.
+/// Builds the value of a step.
 fn make<'c>(
     b: &Builder<'c>,
     kernel: &mut Kernel<'c>,
@@ -148,7 +148,7 @@ fn make<'c>(
     }
 }
 
-/// What a step makes of its operands.
+/// Builds the value of a step from its operands.
 fn compute<'c>(
     b: &Builder<'c>,
     kernel: &mut Kernel<'c>,

@@ -11,8 +11,8 @@ use inkwell::IntPredicate as Int;
 
 /// Rows of fewer elements begin where they begin.
 const LONG: i64 = 256;
-/// The same where several arrays are written past the caches, in bytes of one: the part of a vector that is done first
-/// is less than what putting vectors together costs there.
+/// The same where several arrays are written past the caches, in bytes of one: a partial vector at the beginning costs less than
+/// putting vectors together would.
 const LONG_STREAM: usize = 512;
 
 /// A segment on a part of a row.
@@ -78,8 +78,8 @@ fn streams_alike<'c>(
     Ok(())
 }
 
-/// The loop over whole vectors, which begins where `guide` does not cross a line of the caches with any, and around it,
-/// twice, the loop over what is left. If a condition is given and not met, it begins where the row does.
+/// The loop over whole vectors, which begins where no vector of `guide` crosses a line of the caches, and the loop over the rest
+/// before and after it. If a condition is given and false, the vectors begin where the row begins.
 fn aligned<'c>(
     b: &Builder<'c>,
     kernel: &mut Kernel<'c>,
@@ -165,7 +165,7 @@ fn one_loop<'c>(
         phi.add(b.freeze(sum), latch);
     }
     non_temporal::continue_streams(b, kernel, &streams, latch);
-    // With lanes that are carried, it is what remains of one group, so what is masked can be found before all rows.
+    // With carried lanes it is the rest of one group, so the mask can be computed before all rows.
     let once = carries && each.masked;
     let more = if once { b.constant(Kind::BIT, 0) } else { b.compare(Int::SLT, next, end) };
     b.branch(more, (body, leave));

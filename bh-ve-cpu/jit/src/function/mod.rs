@@ -1,4 +1,4 @@
-//! The code of a kernel: reading the call, the loops over rows, blocks and vectors, and what these compute.
+//! The code of a kernel: reading the call, the loops over rows, blocks and vectors, and their bodies.
 
 mod blocks;
 mod body;
@@ -14,7 +14,7 @@ use inkwell::IntPredicate;
 use inkwell::context::Context;
 use inkwell::module::Module;
 
-/// Builds the module of a kernel. An error says what cannot be compiled.
+/// Builds the module of a kernel. An error names the part that cannot be compiled.
 pub(crate) fn build<'c>(context: &'c Context, request: &'c Request, plan: &'c Plan) -> Result<Module<'c>, String> {
     let b = Builder::new(context, "kernel");
     set_attributes(&b, request.level);

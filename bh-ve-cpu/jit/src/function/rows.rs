@@ -1,8 +1,8 @@
 //! The loops over rows around everything else.
 //!
-//! Where the views of one array reach into neighbouring rows, several rows are done at a time, side by side: what one row
-//! reads above it is what the row before reads in its middle, so each vector of an array is read from the caches once
-//! for all of them. What remains of the rows is done one by one.
+//! If views of one array reach into neighbouring rows, several rows are computed side by side: one row reads above it the elements
+//! that the row before reads in its middle, so each vector of an array is read from the caches once for all of them. The remaining
+//! rows are computed one by one.
 
 use super::{blocks, loops};
 use crate::builder::{Block, Builder, Kind, Value};
@@ -94,7 +94,7 @@ fn place_accumulators<'c>(b: &Builder<'c>, kernel: &Kernel<'c>) -> Vec<Vec<Value
     (0..folds).map(|fold| (0..kernel.rows.count).map(|row| place(fold, row)).collect()).collect()
 }
 
-/// Reads what stays the same along each row.
+/// Reads the slots that are constant along each row.
 fn load_invariants<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) {
     let is_invariant = |slot: &SlotForm| slot.mode == SlotMode::Read && slot.stride == Stride::Zero;
     for (slot, form) in slots(kernel.request).filter(|(_, slot)| is_invariant(slot)) {

@@ -1,4 +1,4 @@
-//! What is known of a kernel while its code is built.
+//! The facts about a kernel while its code is built.
 
 mod parameters;
 mod rows;
@@ -14,22 +14,22 @@ use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::Request;
 use bh_kernel::{Arg, Step};
 
-/// What is known of a kernel while it is built.
+/// The facts about a kernel while its code is built.
 pub(crate) struct Kernel<'c> {
     pub(crate) request: &'c Request,
     pub(crate) plan: &'c Plan,
-    /// What the call says.
+    /// The parameters of the call.
     pub(crate) parameters: Parameters<'c>,
-    /// What the current rows have.
+    /// The values of the current rows.
     pub(crate) rows: Rows<'c>,
     pub(crate) vector: CurrentVector<'c>,
     /// The lanes where they are held in registers: for each row and fold, vector by vector.
     pub(crate) sums: Vec<Vec<Vec<Value<'c>>>>,
     /// The lanes between loops, where they stay in registers: for each fold, vector by vector.
     pub(crate) carried: Vec<Value<'c>>,
-    /// What the current loop writes past the caches.
+    /// The outputs that the current loop writes past the caches.
     pub(crate) streams: Vec<Stream<'c>>,
-    /// Do the vectors of the current loop begin where lines of what is written past the caches do?
+    /// Do the vectors of the current loop begin where lines of these outputs begin?
     pub(crate) in_lines: bool,
 }
 
@@ -54,22 +54,22 @@ pub(crate) struct At<'c> {
 /// Where something lies that is read: slot, row and element.
 pub(crate) type Position = (usize, i64, i64);
 
-/// What is known of the current vector.
+/// The values that are known for the current vector.
 #[derive(Default)]
 pub(crate) struct CurrentVector<'c> {
     /// The values of the steps, for each row.
     pub(crate) values: Vec<Vec<Option<Value<'c>>>>,
-    /// What its rows have read.
+    /// The values that its rows have read.
     pub(crate) loads: Vec<(Position, Value<'c>)>,
 }
 
 impl<'c> CurrentVector<'c> {
-    /// What was read from a place.
+    /// The value that was read from a place.
     pub(crate) fn read(&self, place: Position) -> Option<Value<'c>> {
         self.loads.iter().find(|(known, _)| *known == place).map(|(_, value)| *value)
     }
 
-    /// Keeps what is read from a place.
+    /// Keeps the value that is read from a place.
     pub(crate) fn keep(&mut self, place: Position, value: Value<'c>) -> Value<'c> {
         self.loads.push((place, value));
         value

@@ -1,4 +1,4 @@
-//! What the call of a kernel says.
+//! The parameters of a kernel's call.
 
 use crate::builder::{Builder, Kind, Value};
 use crate::complex;
@@ -9,7 +9,7 @@ use bh_jit_abi::{Request, SlotForm};
 use bh_kernel::SlotMode;
 use inkwell::IntPredicate as Int;
 
-/// What the call says.
+/// The parameters of the call.
 pub(crate) struct Parameters<'c> {
     pub(crate) rows: Value<'c>,
     pub(crate) count: Value<'c>,
@@ -27,13 +27,13 @@ pub(crate) struct Parameters<'c> {
     pub(crate) functions: Vec<Value<'c>>,
     pub(crate) buffers: Vec<Value<'c>>,
     pub(crate) constants: Vec<Uniform<'c>>,
-    /// What is made of constants that divide.
+    /// The prepared forms of constants that divide.
     pub(crate) divisors: Vec<InvariantDivisor<'c>>,
     /// Does all that is written past the caches lie alike?
     pub(crate) alike: Option<Value<'c>>,
 }
 
-/// Where a slot is; only what it needs is read.
+/// The position of a slot; unused fields are not read.
 #[derive(Default)]
 pub(crate) struct Slot<'c> {
     pub(crate) position: Option<Value<'c>>,

@@ -1,11 +1,11 @@
-//! What the current rows have.
+//! The values of the current rows.
 
 use super::{Parameters, Uniform};
 use crate::builder::Value;
 use crate::division::InvariantDivisor;
 use std::collections::HashMap;
 
-/// Rows that are done side by side, and what they have.
+/// Rows that are computed side by side, and their values.
 pub(crate) struct Rows<'c> {
     pub(crate) count: u16,
     /// The number of the first one.
@@ -14,11 +14,11 @@ pub(crate) struct Rows<'c> {
     pub(crate) positions: HashMap<(usize, i64), Value<'c>>,
     /// Where each fold has the lanes or elements of each row.
     pub(crate) accumulators: Vec<Vec<Value<'c>>>,
-    /// What slots have that stay the same along a row, for each row.
+    /// The values of slots that are constant along a row, for each row.
     pub(crate) invariants: HashMap<(u16, u16), Uniform<'c>>,
-    /// What is made of these where they divide.
+    /// The prepared forms of those that divide.
     pub(crate) divisors: Vec<InvariantDivisor<'c>>,
-    /// What is fetched when the rows end.
+    /// The memory that is fetched when the rows end.
     pub(crate) ahead: Vec<Ahead<'c>>,
 }
 
@@ -46,14 +46,14 @@ impl<'c> Rows<'c> {
         self.accumulators[fold][usize::from(row)]
     }
 
-    /// What a slot that stays the same along each row has in a row.
+    /// The value, in a row, of a slot that is constant along each row.
     pub(crate) fn invariant(&self, slot: u16, width: u16, row: u16) -> Value<'c> {
         self.invariants[&(slot, row)].of_width(width)
     }
 }
 
-/// For a slot of which the next rows are fetched: the element from which on they are, how far ahead of what is read the
-/// row itself is fetched until then, and how far from it the next rows are.
+/// A slot of which the next rows are fetched: the element from which on they are, the distance by which the row itself is fetched
+/// ahead until then, and the distance of the next rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead<'c> {
     pub(crate) slot: usize,

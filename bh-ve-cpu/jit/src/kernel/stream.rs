@@ -1,15 +1,15 @@
-//! What loops write past the caches.
+//! Outputs that loops write past the caches.
 
 use crate::builder::{Kind, Value};
 use bh_bytecode::DType;
 
-/// What a loop writes to one row of a slot.
+/// The elements that a loop writes to one row of a slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Stream<'c> {
     pub(crate) slot: usize,
     pub(crate) row: u16,
     pub(crate) dtype: DType,
-    /// The type of a register, and the registers of what the loop makes at once.
+    /// The type of a register, and the registers that an iteration of the loop writes.
     pub(crate) kind: Kind,
     pub(crate) registers: u16,
     /// The aligned address at or before the row's begin.

@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::ptr::NonNull;
 
-/// What the vectors are built with.
+/// The builder of vectors.
 struct Evaluation<'a, 'c> {
     b: &'a Builder<'c>,
     level: Level,
@@ -30,7 +30,7 @@ thread_local! {
     static CURRENT: Cell<Option<NonNull<()>>> = const { Cell::new(None) };
 }
 
-/// Evaluates the function of an opcode on vectors of `f64`; `single` asks for what serves `f32`. Returns the result and
+/// Evaluates the function of an opcode on vectors of `f64`; `single`: the precision of `f32` is enough. Returns the result and
 /// the mask of lanes that the result is wrong for, if there can be any. `None` if the opcode has no such function.
 pub(crate) fn evaluate<'c>(
     b: &Builder<'c>,
@@ -61,7 +61,7 @@ pub(crate) fn modulus_of_all<'c>(b: &Builder<'c>, level: Level, parts: [Value<'c
     })
 }
 
-/// What `body` makes of vectors.
+/// Evaluates `body` on vectors.
 fn evaluated<'c, R>(b: &Builder<'c>, level: Level, kind: Kind, body: impl FnOnce(&Evaluation<'_, 'c>) -> R) -> R {
     let evaluation = Evaluation { b, level, kind, special: Cell::new(None), impossible: Cell::new(false) };
     CURRENT.set(Some(NonNull::from(&evaluation).cast()));

@@ -55,7 +55,7 @@ pub(crate) fn is_inlined(opcode: Opcode, dtype: DType) -> bool {
     dtype.is_float() && both.contains(&opcode) || dtype == DType::F64 && [Opcode::Exp, Opcode::Log].contains(&opcode)
 }
 
-/// What a vector of an operation needs besides its operands: memory for a call, and the lanes that count, if not all.
+/// The context of an operation on a vector: memory for a call, and the lanes that count, if not all.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'c> {
     pub(crate) scratch: Value<'c>,
@@ -63,7 +63,7 @@ pub(crate) struct Around<'c> {
     pub(crate) mask: Option<Value<'c>>,
 }
 
-/// The function of an opcode for ordinary lanes; where there are others, what `function` makes.
+/// The function of an opcode for ordinary lanes; `function` computes vectors that have others.
 pub(crate) fn ordinary<'c>(
     b: &Builder<'c>,
     level: Level,
@@ -85,7 +85,7 @@ pub(crate) fn ordinary<'c>(
     Ok(unless_special(b, result, special, around.mask, || called(b, function, operands, x.kind, around)))
 }
 
-/// What a block primitive makes of vectors as they are in memory.
+/// Calls a block primitive on vectors in their form in memory.
 pub(crate) fn called<'c>(
     b: &Builder<'c>,
     function: Value<'c>,

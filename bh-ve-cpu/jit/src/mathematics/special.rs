@@ -2,7 +2,7 @@
 
 use crate::builder::{Builder, Mostly, Value};
 
-/// A value, or where a lane that counts is special what `exact` makes.
+/// A value; `exact` computes it if a lane that counts is special.
 pub(crate) fn unless_special<'c>(
     b: &Builder<'c>,
     value: Value<'c>,
@@ -20,7 +20,7 @@ pub(crate) fn unless_special<'c>(
     b.either((value, fast), (exact, slow))
 }
 
-/// What `common` makes, or where a lane that counts is special what `exact` makes.
+/// The value of `common`, or that of `exact` if a lane that counts is special.
 pub(crate) fn either<'c>(
     b: &Builder<'c>,
     special: Value<'c>,

@@ -19,8 +19,8 @@ struct Windows<'c> {
     first: Value<'c>,
 }
 
-/// Reads a sparse vector: vectors of what lies in memory one after the other, and the lanes of these that it has. If all
-/// lanes count, at least one more element must follow in the row, so that what lies between it and the last lane is there.
+/// Reads a sparse vector: whole vectors of memory, from which its lanes are selected. If all lanes count, at least one more element
+/// must follow in the row, so that the memory between it and the last lane exists.
 pub(super) fn load_sparse<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, slot: u16, at: &At<'c>) -> Value<'c> {
     let SlotForm { dtype, stride, .. } = kernel.request.slots[usize::from(slot)];
     let step = stride.step().unwrap_or(1);
@@ -44,7 +44,7 @@ fn window<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>, windows: &Windows<'c>, b
         return known;
     }
     let mask = at.mask.map(|mask| {
-        // What lies before the last lane that counts, of the slots that begin here: the lane after each element.
+        // The memory before the last lane that counts, for the slots that begin here: the lane after each element.
         let slots = kernel.request.slots.iter().filter(|slot| slot.mode == SlotMode::Read);
         let near = slots.filter_map(|slot| slot.near).filter(|near| usize::from(near.slot) == slot);
         let furthest = near.map(|near| near.distance).max().unwrap_or(0) as u16;
@@ -87,7 +87,7 @@ pub(super) fn load_repeated<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, slot: u16,
     };
     let address = b.element(position, dtype, element);
     let count = if is_cycle { repeat.min(width) } else { (width / repeat).max(1) };
-    // All of a cycle are there, and of what is repeated those that lanes that count are made of.
+    // All elements of a cycle exist; of repeated ones only those of lanes that count.
     let mask = at.mask.filter(|_| !is_cycle && count > 1);
     let mask = mask.map(|mask| b.shuffle(mask, (0..count).map(|lane| lane * repeat)));
     let loaded = load_packed(b, dtype, address, count, mask);

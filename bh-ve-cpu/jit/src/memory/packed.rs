@@ -54,7 +54,7 @@ pub(crate) fn store_packed<'c>(
     }
 }
 
-/// The mask of what elements consist of in memory.
+/// The mask of the parts that elements have in memory.
 fn mask_of<'c>(b: &Builder<'c>, dtype: DType, mask: Value<'c>) -> Value<'c> {
     if dtype.is_complex() { complex::mask_of_parts(b, mask) } else { mask }
 }

@@ -1,4 +1,4 @@
-//! Fetching memory ahead of what reads it.
+//! Fetching memory before it is read.
 
 use super::LINE;
 use crate::builder::{Builder, Kind, Value};
@@ -7,8 +7,8 @@ use bh_jit_abi::{Request, SlotForm, Stride};
 use bh_kernel::SlotMode;
 use inkwell::IntPredicate as Int;
 
-/// How far ahead memory is fetched, in bytes of a row: at least, and at most. What is on its way must leave the nearest cache
-/// room for what is in use: D3Q19, which reads 19 rows, lost 5% with all of them a kilobyte ahead.
+/// The distance by which memory is fetched ahead, in bytes of a row: at least, and at most. Fetched lines must leave room for those in
+/// use in the nearest cache: D3Q19, which reads 19 rows, lost 5% with all of them a kilobyte ahead.
 const PREFETCH: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes on their way, for all rows.
 const FETCHED: usize = 8 << 10;
@@ -32,7 +32,7 @@ fn rows(kernel: &Kernel) -> usize {
     prefetched(kernel.request).len() * usize::from(kernel.rows.count)
 }
 
-/// How far ahead of what is read they are fetched, in bytes.
+/// The distance from the read element to the fetched one, in bytes.
 fn distance(kernel: &Kernel) -> usize {
     match rows(kernel) {
         1 => FETCHED_ALONE,
@@ -40,9 +40,8 @@ fn distance(kernel: &Kernel) -> usize {
     }
 }
 
-/// Finds from which element on the rows after those side by side are fetched, and how far these are away: what lies behind
-/// the end of a row is the row beside it, which is there already. Few rows the machine foresees, and short loops are better
-/// without finding them.
+/// Finds the element from which on the rows after those side by side are fetched, and their distance: memory after the end of a row
+/// is the row beside it, which the cache has. The processor prefetches few rows itself, and short loops are faster without this.
 pub(crate) fn place_prefetched<'c>(b: &Builder<'c>, kernel: &mut Kernel<'c>) {
     if kernel.rows.count == 1 || rows(kernel) < MANY {
         return;
@@ -69,8 +68,8 @@ fn further<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, ahead: &Ahead<'c>, at: &At<
     b.add(b.mul(at.element, size), further)
 }
 
-/// Fetches what the rows will read later, which the machine does not foresee far enough alone: the rows that
-/// no earlier ones have read.
+/// Fetches memory that the rows will read later: the rows that no earlier ones have read. The processor's own prefetching does not
+/// reach far enough.
 pub(crate) fn prefetch<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, at: &At<'c>) {
     if at.segment > 0 || at.mask.is_some() || at.width == 1 {
         return;
@@ -99,7 +98,7 @@ fn prefetch_slot<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, slot: usize, at: &At<
             Some(next) => b.byte(position, next),
             None => b.element(position, dtype, at.element),
         };
-        // `next` says how far already. Many rows on their way leave the nearest cache to what is in use.
+        // `next` includes the distance. If many rows are fetched, the nearest cache is left to those in use.
         let begin = offset + if next.is_some() { 0 } else { distance(kernel) };
         let near = if rows(kernel) < MANY { 3 } else { 2 };
         for line in (begin..begin + vector).step_by(LINE) {

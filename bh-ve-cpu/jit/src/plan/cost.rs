@@ -1,4 +1,4 @@
-//! What the steps of a kernel cost, more or less: instructions, time and registers.
+//! The approximate costs of a kernel's steps: instructions, time and registers.
 
 use super::{Form, OutputIn, Plan};
 use crate::arithmetic::Operation;
@@ -67,7 +67,7 @@ impl Plan {
         ready.into_iter().max().unwrap_or(0)
     }
 
-    /// The most values that are in use at once, without what happens inside a step.
+    /// The most values in use at once, except temporaries inside a step.
     pub(super) fn live(&self, request: &Request) -> usize {
         let mut uses = vec![None; self.made.len()];
         for (index, step) in request.steps.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Plan {
                 }
             }
         }
-        // What comes from memory is read when it is first used.
+        // Values from memory are read at their first use.
         let mut changes = vec![0; request.steps.len() + 1];
         for (value, (first, last)) in uses.iter().enumerate().filter_map(|(value, uses)| Some((value, (*uses)?))) {
             let begin = if self.is_repeatable(request, value as u16) { first } else { self.made[value] };

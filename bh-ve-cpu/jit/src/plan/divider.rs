@@ -1,11 +1,12 @@
-//! What a kernel makes without the processor's divider: quotients whose divisors stay the same along a row, and square roots.
-//! The divider works while other instructions run, so that multiplications pay only as long as it would be the last to end.
+//! Chooses quotients and square roots that are computed without the processor's divider: square roots, and quotients by divisors
+//! that are constant along a row. The divider works while other instructions run, so multiplications pay only while it would be the
+//! last to end.
 
 use bh_bytecode::{DType, Opcode};
 use bh_jit_abi::{Divider, Level, Request, Stride};
 use bh_kernel::{Arg, SlotMode, Step};
 
-/// What vectors of 64 bytes cost.
+/// Costs of operations on vectors of 64 bytes.
 #[derive(Clone, Copy)]
 struct Costs {
     /// Cycles in which the divider does nothing else, for quotients, those of `f32`, and roots.
@@ -30,7 +31,7 @@ impl Costs {
     }
 }
 
-/// What is made by multiplications.
+/// The quotients and roots that are computed by multiplications.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Multiplied {
     /// The quotients, dividend and divisor, whose divisor stays the same along a row.
@@ -91,7 +92,7 @@ impl Multiplied {
                 divider -= count * cost;
                 continue;
             }
-            // Of one divisor, as many as keep the rest busy while the divider works on the others.
+            // The number of quotients by one divisor that keeps the other units busy while the divider computes the rest.
             let with = |made: usize| others + made * costs.invariant;
             let time = |made: usize| cycles(divider - made * cost, with(made));
             let best = (1..=count).min_by_key(|&made| time(made)).unwrap_or(count);
@@ -113,7 +114,7 @@ impl Multiplied {
         self.invariant.iter().any(|(_, by)| *by == divisor)
     }
 
-    /// The same for what a slot reads.
+    /// The same for the elements of a slot.
     pub(crate) fn divides_by_slot(&self, request: &Request, slot: u16) -> bool {
         let mut values = makers(request).zip(0..);
         values.any(|(step, value)| *step == Step::Load { slot } && self.divides_by(Arg::Value(value)))
@@ -160,7 +161,7 @@ fn all<'a>(divisors: impl IntoIterator<Item = &'a Divisor>) -> Vec<(Arg, Arg)> {
     divisors.into_iter().flat_map(quotients).collect()
 }
 
-/// The type of floats of which a step makes a quotient, and what it divides by what.
+/// The float type of a step that is a quotient, its dividend and its divisor.
 fn quotient(step: &Step) -> Option<(DType, (Arg, Arg))> {
     match *step {
         Step::Compute { opcode: Opcode::Divide, input: dtype @ (DType::F32 | DType::F64), args, .. } => {

@@ -1,4 +1,4 @@
-//! How a kernel's steps become code: which are instructions, which are calls of block primitives, and what goes through
+//! How a kernel's steps become code: which are instructions, which are calls of block primitives, and which values go through
 //! memory between them.
 //!
 //! Steps that are calls cut the body into *segments*. A segment is a loop over a block of elements, after it come calls on
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     /// The segment of each step; a call comes after its segment.
     pub(crate) segment: Vec<usize>,
     pub(crate) segments: usize,
-    /// The buffer of each value, of each constant, and of what each slot streams.
+    /// The buffers of values, of constants, and of slots that are written past the caches.
     pub(crate) value_buffers: Vec<Option<u16>>,
     pub(crate) constant_buffers: Vec<Option<u16>>,
     pub(crate) slot_buffers: Vec<Option<u16>>,
@@ -60,13 +60,13 @@ pub(crate) struct Plan {
     /// Elements of a block; 0 if there are no blocks.
     pub(crate) block: usize,
     pub(crate) functions: Vec<Option<Function>>,
-    /// The slots that are written past the caches within the loops; where there are none, what is written so goes through buffers.
+    /// The slots that loops write past the caches directly; the others of this kind go through buffers.
     pub(crate) non_temporal: Vec<bool>,
     pub(crate) vectors: Vectorisation,
 }
 
 impl Plan {
-    /// Plans a kernel; an error says what cannot be compiled.
+    /// Plans a kernel; an error names the part that cannot be compiled.
     pub(crate) fn new(request: &Request) -> Result<Plan, String> {
         let steps = &request.steps;
         if steps.len() > STEPS {
@@ -180,8 +180,8 @@ impl Plan {
         }
     }
 
-    /// Finds what can be written past the caches within loops: vectors of 4, 8 or 16 bytes an element, where neighbouring
-    /// ones can be put together.
+    /// Finds the slots that loops can write past the caches: their elements have 4, 8 or 16 bytes, and neighbouring vectors can be
+    /// put together.
     fn choose_non_temporal(&mut self, request: &Request) {
         if !request.level.has_masks() || self.segments > 1 {
             return;

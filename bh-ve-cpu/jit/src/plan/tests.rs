@@ -1,4 +1,4 @@
-//! What is chosen for some kernels.
+//! The plans of some kernels.
 
 use super::vectorisation::shared_loads;
 use super::{Loop, Plan};
@@ -28,7 +28,7 @@ fn widest(level: Level, opcodes: &[Opcode]) -> u16 {
 fn chains_take_several_vectors() {
     let (chain, many) = ([Opcode::Exp, Opcode::Log], [Opcode::Add; 60]);
     assert_eq!((widest(Level::Avx512, &chain), widest(Level::Avx2, &chain)), (32, 16));
-    // What is left takes a vector at a time.
+    // The rest of a row takes a vector at a time.
     assert_eq!(plan(Level::Avx512, &chain).vectors.loops[1], Loop { width: 8, unroll: 1, masked: true });
     assert_eq!((widest(Level::Avx512, &many), widest(Level::Avx2, &many)), (8, 4));
     assert_eq!(widest(Level::Avx512, &[Opcode::Sin, Opcode::Exp]), 8);

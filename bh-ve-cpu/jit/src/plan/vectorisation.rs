@@ -27,7 +27,7 @@ const LARGE: usize = 10_000;
 const DIVISION: usize = 20;
 /// The most instructions, about, of which more are carried out than there are elements for.
 const CARRIED: usize = 10;
-/// The most elements of what a loop does at once.
+/// The most elements of an iteration of a loop.
 const WIDEST: u16 = 32;
 
 /// A loop over a segment's elements: `unroll` vectors of `width` elements at a time.
@@ -54,14 +54,14 @@ pub(crate) struct Vectorisation {
     pub(crate) carries: bool,
     /// The slot whose vectors are not to cross lines of the caches.
     pub(crate) aligned: Option<u16>,
-    /// What is made without the divider.
+    /// The quotients and roots that are computed without the divider.
     pub(crate) multiplied: Multiplied,
     /// The slots that are written past the caches for which there are loops that take them as lying alike in lines of the
     /// caches.
     pub(crate) alike: Vec<u16>,
 }
 
-/// What a vectorisation is chosen from.
+/// The facts that a vectorisation is chosen by.
 struct Kernel<'a> {
     request: &'a Request,
     plan: &'a Plan,
@@ -90,7 +90,7 @@ pub(super) fn vectorise(request: &Request, plan: &Plan, probe: &Builder) -> Vect
     let is_wide = usize::from(native) >= JOINED;
     let carries = kernel.can_carry() && (width, unroll) == (native, group) && is_wide;
     if carries {
-        // What remains of a row is one group as well.
+        // The rest of a row is one group as well.
         row_loops[1] = Loop { masked: true, ..row_loops[0] };
     }
     let (rows, unroll) = kernel.rows(unroll);
@@ -121,8 +121,8 @@ impl Kernel<'_> {
         (request.level.bytes() / widest).min(WIDEST.into()) as u16
     }
 
-    /// What is to be aligned: the last slot that is written, as crossing lines costs most there. What goes past the caches is
-    /// put together to aligned vectors anyway, and lanes of folds count from the first element.
+    /// The slot to align: the last one that is written, as crossing lines of the caches costs most there. None if outputs bypass the
+    /// caches, as their vectors are aligned anyway, or if there are folds, whose lanes count from the first element.
     fn aligned(&self) -> Option<u16> {
         let stores = self.request.steps.iter().rev().filter_map(|step| match *step {
             Step::Store { slot, .. } => Some(slot),
@@ -162,7 +162,7 @@ impl Kernel<'_> {
     /// How many of the processor's vectors to take side by side. Mathematical functions and random numbers are chains of
     /// some dozens of instructions that wait for each other, and the processor does not look far enough ahead to begin
     /// the next vector's: Black-Scholes takes two thirds of the time with four. So are steps of a loop's many turns that
-    /// each wait for the one before. What is in use must fit the registers more or less, and memory must not be the limit.
+    /// each wait for the one before. The values in use must about fit the registers, and memory must not be the limit.
     fn vectors(&self, native: u16) -> u16 {
         let mut chains = self.waits();
         for (step, form) in self.request.steps.iter().zip(&self.plan.forms) {
@@ -198,13 +198,13 @@ impl Kernel<'_> {
         self.cost >= WINDOW && self.plan.wait(self.request) >= self.cost + DIVISION * divisions
     }
 
-    /// Does it read what lies in neighbouring rows?
+    /// Does it read elements of neighbouring rows?
     fn reaches_rows(&self) -> bool {
         self.request.slots.iter().any(|slot| slot.near.is_some_and(|near| near.rows != 0))
     }
 
-    /// How many rows to do side by side, and how many vectors of each: several rows where they read what their neighbours
-    /// read. Those that fold into the same elements read and write these once.
+    /// The number of rows to compute side by side, and of vectors of each. Rows that read the same elements are computed together, and
+    /// so are rows that fold into the same elements, which they then read and write once.
     fn rows(&self, unroll: u16) -> (u16, u16) {
         let (request, registers) = (self.request, self.request.level.registers());
         if self.plan.block > 0 || request.in_order || request.folds == Folds::Results {
@@ -251,7 +251,7 @@ pub(super) fn shared_loads(request: &Request, rows: u16) -> usize {
     all.len() * usize::from(rows) - distinct.len()
 }
 
-/// The loops over the elements of a row: whole groups of vectors first, then what remains.
+/// The loops over the elements of a row: whole groups of vectors first, then the rest.
 fn loops(level: Level, (native, width): (u16, u16), unroll: u16) -> Vec<Loop> {
     let mut loops = vec![Loop { width, unroll, masked: false }];
     if level.has_masks() {

@@ -1,5 +1,5 @@
-//! Branches, blocks and loops of lanes under masks. What each register holds is known as a value at every point, so that
-//! nothing goes through memory; where ways meet, values meet.
+//! Branches, blocks and loops of lanes under masks. Each register is a known SSA value at every point, so nothing goes through
+//! memory; where paths join, phi nodes join the values.
 
 use super::lanes::{Exit, Mask, State};
 use super::operation::Operations;
@@ -24,24 +24,24 @@ pub(super) struct Flow<'a, 'c> {
     /// The lanes that the vector has.
     all: Value<'c>,
     temporary: Vec<bool>,
-    /// The operations that leave other lanes what they had.
+    /// The operations that preserve the values of other lanes.
     keepers: HashSet<*const Compute>,
     /// Where the turns are that are left to all loops.
     turns: Value<'c>,
-    /// What the loop needs whose lanes take other elements when they are done.
+    /// The loop whose lanes take other elements when they have finished.
     pub(super) refill: Option<Refill<'c>>,
 }
 
-/// The ends of a loop, for those who find nobody left in it, or few.
+/// The exits of a loop: no lane is left in it, or few are.
 struct Ends<'c> {
     ways: Vec<(State<'c>, Block<'c>)>,
-    /// What was where a turn began, or begins next: there, those who are left go on.
+    /// The states where an iteration began or the next one begins: the remaining lanes continue there.
     resumed: Vec<(State<'c>, Block<'c>)>,
-    /// What there was at the head.
+    /// The values at the head.
     head: Vec<Value<'c>>,
     /// The loop is left when there are no more lanes than this in it, if there are others to come.
     least: Option<Value<'c>>,
-    /// By how many lanes the turns had more than what is worth it, all together, where these are counted.
+    /// The sum over iterations of active lanes beyond the number that pays, if it is counted.
     sum: Option<Value<'c>>,
 }
 
@@ -85,7 +85,7 @@ impl<'a, 'c> Flow<'a, 'c> {
         Ok(())
     }
 
-    /// Builds what lanes do, and jumps over it if there are none.
+    /// Builds code for lanes, and a jump over it if no lane is active.
     fn unless_empty(
         &mut self,
         state: &mut State<'c>,
@@ -148,7 +148,7 @@ impl<'a, 'c> Flow<'a, 'c> {
         }
     }
 
-    /// What lanes have of a register that gets a value in some of them.
+    /// The value of a register that some lanes assign.
     fn kept(&self, active: Value<'c>, made: Value<'c>, before: Value<'c>) -> Value<'c> {
         let is_complex = made.lanes() > active.lanes();
         self.b.select(if is_complex { self.b.concatenate(active, active) } else { active }, made, before)
@@ -194,7 +194,7 @@ impl<'a, 'c> Flow<'a, 'c> {
 
     fn block(&mut self, state: &mut State<'c>, body: &'a [Statement]) -> Result<(), String> {
         let entry = state.active;
-        // Those who do not leave further out all come to its end, unless they stay in the loop.
+        // Lanes that do not leave an outer block all reach its end, unless they stay in the loop.
         let counted = leaves(body, 1) || self.refill.as_ref().is_some_and(|refill| refill.is_around(body));
         state.exits.push(if counted { Exit::Counted(Mask::Nobody) } else { Exit::Uncounted });
         self.list(state, body)?;
@@ -299,7 +299,7 @@ impl<'a, 'c> Flow<'a, 'c> {
             let out = leaves(std::slice::from_ref(statement), 0);
             tested &= !out;
             if out && state.active != Mask::Nobody && cost(&body[at + 1..]) > 0 {
-                // What comes before is done again for those who go on later: nobody sees what it does.
+                // Lanes that continue later repeat the statements before, which have no visible effect.
                 let (some, (any, sum)) = (self.b.block("some"), self.enough(state.active, ends));
                 ends.note(state, self.b.current(), false);
                 ends.sum = sum;
@@ -311,7 +311,7 @@ impl<'a, 'c> Flow<'a, 'c> {
         Ok(tested)
     }
 
-    /// What is known where ways meet.
+    /// The state where paths join.
     fn meet(&self, ways: &[(State<'c>, Block<'c>)]) -> State<'c> {
         let (first, _) = &ways[0];
         let meet = |of: &dyn Fn(&State<'c>) -> Value<'c>| {

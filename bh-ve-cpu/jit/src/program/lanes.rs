@@ -1,4 +1,4 @@
-//! Which lanes are at a point of a program, and what they have there.
+//! The lanes that are active at a point of a program, and their values there.
 
 use crate::builder::Value;
 
@@ -11,16 +11,16 @@ pub(super) enum Mask<'c> {
     Nobody,
 }
 
-/// What is known at a point.
+/// The state at a point.
 #[derive(Clone)]
 pub(super) struct State<'c> {
     pub(super) registers: Vec<Value<'c>>,
     pub(super) active: Mask<'c>,
-    /// For each block around, innermost last, who has left for what is behind it.
+    /// For each enclosing block, innermost last, the lanes that have left it.
     pub(super) exits: Vec<Exit<'c>>,
 }
 
-/// Who has left a block.
+/// The lanes that have left a block.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Exit<'c> {
     /// All come back there that came to the block, so that nobody keeps count.

@@ -28,7 +28,7 @@ fn lanes(level: Level) -> u16 {
     (2 * level.bytes() / 8) as u16
 }
 
-/// Builds the module of a program, and lists the primitives that it calls. An error says what cannot be compiled.
+/// Builds the module of a program, and lists the primitives that it calls. An error names the part that cannot be compiled.
 pub(crate) fn build<'c>(
     context: &'c Context,
     level: Level,

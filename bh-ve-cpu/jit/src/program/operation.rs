@@ -10,7 +10,7 @@ use bh_jit_abi::{Function, Level};
 use bh_scalar::{Arg, Compute, Program};
 use std::collections::HashMap;
 
-/// What operations need, made before the first element.
+/// The values that operations need, computed before the first element.
 pub(super) struct Operations<'c> {
     level: Level,
     width: u16,
@@ -63,7 +63,7 @@ impl<'c> Operations<'c> {
         self.constants[constant]
     }
 
-    /// What an operation makes of vectors, of which the lanes of a mask count.
+    /// Builds the result of an operation on vectors; only the lanes of a mask count.
     pub(super) fn compute(
         &self,
         b: &Builder<'c>,
@@ -151,7 +151,7 @@ fn vector<'c>(b: &Builder<'c>, constant: &Constant, width: u16) -> Value<'c> {
     }
 }
 
-/// A number by its bits, so that what is none stays what it is.
+/// A number by its bits, so that a NaN keeps its payload.
 fn float<'c>(b: &Builder<'c>, kind: Kind, bits: u64) -> Value<'c> {
     let whole = kind.with(if kind.element == Element::F64 { Element::I64 } else { Element::I32 });
     b.freeze(b.bitcast(b.constant(whole, bits as i64), kind))

@@ -16,7 +16,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// The path of a program whose lanes may take other elements; what tables fail with has to come in order.
+    /// The path to the loop of a program whose lanes may take other elements. None with tables, as their failures must come in order.
     pub(super) fn of(program: &Program) -> Option<Path> {
         if !program.tables.is_empty() || program.registers.len() > MOST_REGISTERS {
             return None;
@@ -45,15 +45,16 @@ pub(super) fn has_loops(statement: &Statement) -> bool {
     matches!(statement, Statement::Loop(_)) || statement.parts().into_iter().flatten().any(has_loops)
 }
 
-/// What a loop whose lanes take other elements needs, and leaves.
+/// The state of a loop whose lanes take other elements, before and after it.
 pub(super) struct Refill<'c> {
     pub(super) path: Path,
-    /// The lanes that are in the loop from before, and what they have.
+    /// The lanes that are in the loop from before, and their values.
     pub(super) stay: Value<'c>,
     pub(super) kept: Vec<Value<'c>>,
     /// The loop goes on while there are more lanes in it than this.
     pub(super) least: Value<'c>,
-    /// The lanes that go on later, what they have where a turn begins, and by how many lanes the turns had more than what is worth it.
+    /// The lanes that continue later, their values where an iteration begins, and the sum over iterations of active lanes beyond the
+    /// number that pays.
     pub(super) left: Option<(Value<'c>, Vec<Value<'c>>, Value<'c>)>,
 }
 
@@ -68,7 +69,7 @@ impl<'c> Refill<'c> {
         self.path.body == body.as_ptr()
     }
 
-    /// Those who come to the loop, and those who are in it.
+    /// Joins the lanes that reach the loop with those that are in it.
     pub(super) fn enter(&self, b: &Builder<'c>, state: &mut State<'c>, coming: Value<'c>) {
         state.active = Mask::Some(b.or(coming, self.stay));
         for (register, kept) in state.registers.iter_mut().zip(&self.kept) {
@@ -76,13 +77,13 @@ impl<'c> Refill<'c> {
         }
     }
 
-    /// Notes who is left in the loop.
+    /// Notes the lanes that are left in the loop.
     pub(super) fn leave(&mut self, stay: Value<'c>, registers: Vec<Value<'c>>, sum: Value<'c>) {
         self.left = Some((stay, registers, sum));
     }
 }
 
-/// What the lanes of a mask have of one value, and the others of another one.
+/// One value in the lanes of a mask, another one elsewhere.
 fn chosen<'c>(b: &Builder<'c>, mask: Value<'c>, one: Value<'c>, other: Value<'c>) -> Value<'c> {
     b.select(if one.lanes() > mask.lanes() { b.concatenate(mask, mask) } else { mask }, one, other)
 }

@@ -1,5 +1,5 @@
-//! What lanes that are elsewhere need: registers that only serve the statements behind the one that gives them their value, and
-//! operations whose target nobody else looks at before it gets another value.
+//! Liveness of registers in inactive lanes: an operation need not preserve them if only the statements after it read its target, or
+//! if no inactive lane reads the target before its next assignment.
 
 use bh_scalar::{Arg, Compute, Program, Statement, leaves};
 use std::collections::{BTreeSet, HashSet};
@@ -75,13 +75,13 @@ pub(super) fn keepers(program: &Program) -> HashSet<*const Compute> {
 }
 
 struct Needs {
-    /// What is needed behind the blocks around.
+    /// The registers that are live after each enclosing block.
     blocks: Vec<Set>,
     keepers: HashSet<*const Compute>,
 }
 
 impl Needs {
-    /// What is needed before statements, behind which `after` is.
+    /// The registers that are live before statements, if those of `after` are live after them.
     fn before(&mut self, statements: &[Statement], after: &Set) -> Set {
         statements.iter().rev().fold(after.clone(), |after, statement| self.before_one(statement, &after))
     }
@@ -117,7 +117,7 @@ impl Needs {
         }
     }
 
-    /// What a turn of a loop needs.
+    /// The registers that are live where an iteration of a loop begins.
     fn head(&mut self, body: &[Statement]) -> Set {
         let mut head = Set::new();
         loop {
@@ -129,7 +129,7 @@ impl Needs {
         }
     }
 
-    /// Notes keepers in statements, while `needed` is what those need who are elsewhere.
+    /// Notes keepers in statements, while inactive lanes need the registers of `needed`.
     fn note(&mut self, statements: &[Statement], after: &Set, needed: &Set) {
         let mut behind = vec![after.clone()];
         for statement in statements[1.min(statements.len())..].iter().rev() {

@@ -52,8 +52,8 @@ fn store<'c>(
     }
 }
 
-/// Builds the code for elements of which there is at least one, behind the block at hand, and jumps to a block when all are done. Where few
-/// lanes wait, others do the rest, at the end of what is built; returned is where they begin.
+/// Builds the code for at least one element after the current block, and a jump to a block at the end. If few lanes are active, the
+/// second form of the code at the end continues; returns its beginning.
 pub(super) fn build<'a, 'c>(
     b: &'a Builder<'c>,
     program: &'a Program,

@@ -5,8 +5,8 @@
 //! helpers that come late. Apart from that word, each helper has cache lines of its own.
 //!
 //! Where a thread writes one word and then reads another one, while the other thread does it the other way round, a sequentially
-//! consistent fence lies between the two on both sides: at least one of them sees what the other one wrote. All other
-//! accesses are ordered by what they release and acquire, as weakly ordered processors need it.
+//! consistent fence lies between the two on both sides: at least one of them sees the other one's write. All other
+//! accesses are ordered by release and acquire, as weakly ordered processors need it.
 //!
 //! A helper is a thread of a pool that has other work too, present for a stint: it comes when it is called, and stays,
 //! asleep if there is no job for long, until it is dismissed.
@@ -22,23 +22,23 @@ use std::time::Duration;
 /// How many sleeping helpers each participant wakes: asking for it takes a fraction of the time that waking up does.
 const WAKES: usize = 4;
 
-// The number of a job: from the lowest bit on two bits for what a helper has done, the number of helpers that the job is
-// for, and a count that 46 bits are always enough for.
+// The number of a job: from the lowest bit on two bits for a helper's progress, the number of the job's helpers, and a count, for
+// which 46 bits are always enough.
 const BEGUN: u64 = 1;
 const OVER: u64 = 2;
 const HELPER: u64 = 4;
 const JOB: u64 = 1 << 18;
 /// The most helpers that a job can be for.
 pub(super) const MOST_HELPERS: usize = (JOB / HELPER - 1) as usize;
-/// What ends stints.
+/// The number that ends stints.
 const STOP: u64 = !(BEGUN | OVER);
 
-// Where a helper is. Whoever takes it from absent to called has it called; only the helper goes on from there.
+// The state of a helper. The thread that changes it from absent to called makes the call; only the helper changes it further.
 const ABSENT: u8 = 0;
 const CALLED: u8 = 1;
 const PRESENT: u8 = 2;
 
-/// What helpers run, with their number from 1 on.
+/// The function that helpers run, with their number from 1 on.
 type Job = *const (dyn Fn(usize) + Sync);
 
 /// Alone on its cache lines.
@@ -58,7 +58,7 @@ struct Seat {
     thread: OnceLock<Thread>,
 }
 
-/// What is told to the helpers.
+/// The words that the caller writes for the helpers.
 struct Told {
     number: AtomicU64,
     /// The job, and whether some of its helpers are to be woken. The caller of [`Handoff::run`] writes it while no helper
@@ -196,7 +196,7 @@ impl Handoff {
         (first..first + WAKES).take_while(|&helper| helper <= helpers).for_each(|helper| self.wake(helper));
     }
 
-    /// What the pool's thread of this number does when helpers are called; there is no helper 0.
+    /// Runs the pool's thread of this number while helpers are called; there is no helper 0.
     pub(super) fn stint(&self, helper: usize) {
         let Some(seat) = helper.checked_sub(1).and_then(|place| self.seats.get(place)) else { return };
         if !change(&seat.presence.0, CALLED, PRESENT) {
@@ -252,7 +252,7 @@ impl Handoff {
         let next = || self.news(seat, helper).or_else(dismissed);
         let told = look(self.awake, next).unwrap_or_else(|| {
             loop {
-                // Either this sees what there is, or the caller sees that it sleeps.
+                // Either the helper sees the job, or the caller sees that it sleeps.
                 seat.asleep.0.store(true, Ordering::Release);
                 fence(Ordering::SeqCst);
                 if let Some(told) = next() {

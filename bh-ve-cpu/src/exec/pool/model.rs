@@ -37,7 +37,7 @@ use std::time::Duration;
 /// The number of schedules that are tried of each program.
 const SCHEDULES: usize = 3000;
 
-/// What a thread of the pool is to do.
+/// A task of a thread of the pool.
 enum Call {
     Stint,
     /// Other work of the pool.

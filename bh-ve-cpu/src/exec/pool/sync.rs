@@ -1,4 +1,4 @@
-//! What the hand-off of kernels is made of: the standard library's. The model has the same names for its own.
+//! The atomics and locks of the hand-off of kernels: the standard library's. The model has its own of the same names.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ pub(super) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, fence};
 pub(super) use std::sync::{Mutex, MutexGuard, OnceLock};
 pub(super) use std::thread::{Thread, current, park};
 
-/// How long a thread waits awake without letting others run on its processor, who may be what it waits for.
+/// The time that a thread spins before it yields its processor, which the awaited thread may need.
 const ALONE: Duration = Duration::from_micros(100);
 
 /// Looks again and again until there is something, for `limit` at most.

@@ -16,7 +16,7 @@ mod sync {
         what()
     }
 
-    /// A value that one thread sets once, of words of the model: the standard library's would order what it must not.
+    /// A value that one thread sets once, made of the model's words: the standard library's type would add orderings.
     pub(super) struct OnceLock<T> {
         is_set: AtomicBool,
         value: UnsafeCell<Option<T>>,
@@ -118,7 +118,7 @@ impl Pool {
 }
 
 impl Words {
-    /// What a thread of the pool does.
+    /// The loop of a thread of the pool.
     fn work(&self, number: usize) {
         let mut done = 0;
         loop {
@@ -134,8 +134,8 @@ impl Words {
     }
 }
 
-/// How often each part of a kernel has run, in memory that the parts write without a lock: the model finds out if the caller
-/// reads what a part still writes.
+/// How often each part of a kernel has run, in memory that the parts write without a lock: the model finds a caller that reads
+/// while a part still writes.
 struct Counts(Vec<UnsafeCell<u32>>);
 
 // SAFETY: a part writes its own count, and the caller reads them when the parts have ended.
