@@ -88,7 +88,7 @@ impl Tier1 {
                 "jit = \"on\", but the kernel compiler is not installed: kernels are interpreted",
             );
         }
-        // Cached code needs no compiler, but without the library nothing has been cached.
+        // The library's identity is a part of the cache's key, so without the library there is no cached code either.
         if library.is_none() || request::level(settings.isa).is_none() {
             return None;
         }
