@@ -6,7 +6,7 @@
 The package `bh` must be importable, and mpirun be Open MPI's. Figures are milliseconds of a step whose value is read: of one
 rank without links, and for each delay (milliseconds, one way) of a rank a host as bh runs, and without one of its ways to need
 links less: `send each` iteration its rows of neighbours (ahead_percent = 0), `wait` for rows before anything is computed
-(overlap_bytes without end), factors of products in `parts`, of which none stays (keep_bytes = 0). `link` is the time of a message there and back, and
+(overlap_bytes without end), factors of products in `parts`, of which none stays (keep_bytes = 0). A program has the ways that concern it. `link` is the time of a message there and back, and
 the rate that TCP reaches. All hosts share this machine's cores: compare ways, not numbers of hosts.
 """
 
@@ -31,6 +31,9 @@ WAYS = {
     "wait": {"BH_CLUSTER_OVERLAP_BYTES": str(1 << 40)},
     "parts": {"BH_CLUSTER_KEEP_BYTES": "0"},
 }
+# The ways that concern a program besides bh's own.
+NEIGHBOURS, FACTORS = ["send each", "wait"], ["parts"]
+CONCERNED = {"heat": NEIGHBOURS, "turns": NEIGHBOURS, "water": NEIGHBOURS, "product": FACTORS, "renewed": FACTORS}
 PORT, MESSAGES, BYTES = 7117, 20, 1 << 24
 
 
@@ -104,7 +107,8 @@ def main():
             trip, rate = link()
             print(f"delay {delay} ms: link {1e3 * trip:.2f} ms there and back, {8e-9 * rate:.2f} Gbit/s", flush=True)
             for name, size in programs:
-                found = {way: step(links.launcher(args.hosts), name, size, args.rounds, BH_STACK="cluster", **keys) for way, keys in WAYS.items()}
+                ways = ["bh", *CONCERNED.get(name, [])]
+                found = {way: step(links.launcher(args.hosts), name, size, args.rounds, BH_STACK="cluster", **WAYS[way]) for way in ways}
                 print(f"  {name:>14} {size:>6}  one rank {alone[name]:9.2f}  " + "  ".join(f"{way} {ms:9.2f}" for way, ms in found.items()), flush=True)
                 rows.append({"program": name, "size": size, "delay": delay, "trip": trip, "rate": rate, "alone": alone[name], "ways": found})
     if args.json:
