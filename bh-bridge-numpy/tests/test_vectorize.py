@@ -543,8 +543,8 @@ def raising(x):
     return x
 
 
-def listed(x):
-    many = [x, x] if x > 0 else [x]
+def named(x):
+    many = {0: x, 1: x} if x > 0 else {}
     return many[0]
 
 
@@ -569,8 +569,8 @@ def powered(n):
 
 REFUSED = {
     recursive: "'recursive' calls itself", without_result: "may end without a result", unbound: "'y' may have no value",
-    raising: "'raise' is not understood", listed: "is not understood", of_other: "in 'raising', line",
-    written: "is not used", digits: "the call 'str\\(n\\)' is not understood", powered: "powers that may be negative",
+    raising: "'raise' is not understood", named: "is not understood", of_other: "in 'raising', line",
+    written: "the call 'print\\(x\\)' is not understood", digits: "the call 'str\\(n\\)' is not understood", powered: "powers that may be negative",
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Folds with a function of the program's own, as trees of whole-array operations."""
 
+import types
+
 import numpy as np
 
 from .. import _native
@@ -11,6 +13,8 @@ from . import tracing
 
 # Neighbours that one kernel combines: fewer where a state has several values, which are inputs of the kernel each.
 _WIDE, _NARROW = 16, 8
+# Operations whose own folds take the place of functions that are one of them.
+_FOLDS = {"add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"}
 
 
 def fold(function, initial, *arrays, axis=None, keepdims=False):
@@ -18,13 +22,14 @@ def fold(function, initial, *arrays, axis=None, keepdims=False):
 
     A state is one element of each array. From left to right, the elements are cut into blocks of 2ᵏ, at most one of each size, the largest first. Within a block, neighbours are
     combined, then neighbours of the results, and so on. The result combines `initial` with the first block, then with the second, and so on. The order depends
-    on the number of elements alone, so results have the same bits for any number of threads.
+    on the number of elements alone, so results have the same bits for any number of threads. A function of one sum, product, maximum or minimum, or of one operation on
+    bits, is folded in the order of `sum`.
 
     Parameters
     ----------
     function : callable
-        It gets two neighbouring states, numbers for one array and tuples for several, and returns one. It may use arithmetic,
-        comparisons, `bh.where` and mathematics, and need not commute.
+        It gets two neighbouring states, numbers for one array and tuples for several, and returns one. It may use what
+        functions for `bh.vectorize` may, such as branches, and need not commute.
     initial : number or tuple of numbers
         The first state.
     *arrays : array_like
@@ -51,6 +56,9 @@ def fold(function, initial, *arrays, axis=None, keepdims=False):
         raise ValueError(f"a state of {len(arrays)} values needs as many initial ones, not {len(starts)}")
     if single and isinstance(function, (np.ufunc, type(UFUNCS["add"]))) and function.__name__ in REDUCTIONS:
         return UFUNCS[function.__name__].reduce(native(arrays[0]), axis=axis, initial=initial, keepdims=keepdims)
+    if single and (name := _operation(function)) is not None:
+        kind = _common(native(arrays[0]), initial)
+        return UFUNCS[name].reduce(astype(native(arrays[0]), kind), axis=axis, dtype=kind, initial=initial, keepdims=keepdims)
     arrays, kept = _in_lines(arrays, starts, axis)
     combine = _Combination(function, [array.dtype for array in arrays])
     results = _folded(combine, starts, arrays)
@@ -68,38 +76,85 @@ def _in_lines(arrays, starts, axis):
     count = int(np.prod([shape[at] for at in folded], dtype=np.int64))
     lines = []
     for array, start in zip(arrays, starts):
-        kind = np.result_type(array.dtype, start if isinstance(start, (bool, int, float, complex)) else np.asarray(start))
-        array = _native.transpose(_native.broadcast_to(astype(array, kind), shape), [*others, *folded])
+        array = _native.transpose(_native.broadcast_to(astype(array, _common(array, start)), shape), [*others, *folded])
         lines.append(_native.reshape(array, [*(shape[at] for at in others), count]))
     return lines, [1 if at in folded else extent for at, extent in enumerate(shape)]
+
+
+def _common(array, start):
+    """The type that holds an array's elements and the first state."""
+    return np.result_type(array.dtype, start if isinstance(start, (bool, int, float, complex)) else np.asarray(start))
+
+
+def _operation(function):
+    """The name of the one operation that a function of two numbers is, if bh has a fold of it."""
+    from .scalar.ir import Assign, Unsupported, Var, walk
+    from .scalar.program import program_of
+
+    if not isinstance(function, types.FunctionType):
+        return None
+    try:
+        read = program_of(function, function.__code__.co_varnames[: function.__code__.co_argcount])._function
+    except Unsupported:
+        return None
+    first, *others = [one for one in walk(read.body) if type(one) is Assign] or [None]
+    given = tuple(map(Var, read.parameters))
+    if first is None or len(given) != 2 or first.args != given or any(one.op != "copy" or one.args != (Var(first.target),) for one in others):
+        return None
+    name = first.extra if first.op == "function" else first.op
+    return name if name in _FOLDS else None
+
+
+def _named(function):
+    """A built-in function, such as `max`, as one that can be read."""
+    return lambda one, other: function(one, other)
 
 
 class _Combination:
     """The function on states, which are lists of arrays."""
 
     def __init__(self, function, kinds):
-        try:
-            self._function = tracing.traced(function)
-        except tracing.Untraceable as reason:
-            raise TypeError(f"fold cannot trace {function!r}: {reason}") from None
-        self._kinds = kinds
+        self._function = function if isinstance(function, types.FunctionType) else _named(function)
+        self._name = getattr(function, "__name__", repr(function))
+        self._traced, self._kinds = tracing.traced(self._function), kinds
 
     def __call__(self, one, other):
         single, shape = len(one) == 1, np.broadcast_shapes(one[0].shape, other[0].shape)
-        try:
-            states = [tuple(map(tracing.Scalar, state)) for state in (one, other)]
-            result = self._function(*(state[0] if single else state for state in states))
-        except tracing.Untraceable as reason:
-            raise TypeError(f"fold cannot trace '{self._function.__name__}': {reason}") from None
+        result = self._recorded(one, other) if self._traced else None
+        if result is None:
+            # It has branches or loops.
+            self._traced, result = None, self._read(one, other, shape)
         results = (result,) if single else result
         if not isinstance(results, (tuple, list)) or len(results) != len(one):
-            raise TypeError(f"'{self._function.__name__}' takes states of {len(one)} values and has to return such")
+            raise TypeError(f"'{self._name}' takes states of {len(one)} values and has to return such")
         return [self._fitted(value, kind, shape) for value, kind in zip(results, self._kinds)]
 
+    def _recorded(self, one, other):
+        """What the function gives when it is called; None where it cannot be called with what stands for elements."""
+        states = [tuple(map(tracing.Scalar, state)) for state in (one, other)]
+        try:
+            return self._traced(*(state[0] if len(one) == 1 else state for state in states))
+        except (tracing.Untraceable, TypeError, AttributeError):
+            return None
+
+    def _read(self, one, other, shape):
+        """What the function gives as it is read."""
+        from .scalar.ir import Unsupported
+        from .scalar.program import program_of
+
+        names = self._function.__code__.co_varnames[: self._function.__code__.co_argcount][:2]
+        given = names if len(one) == 1 else tuple((name, len(one)) for name in names)
+        try:
+            program = program_of(self._function, given)
+            results = program(self._function, [*one, *other], shape)
+        except Unsupported as reason:
+            raise TypeError(f"fold cannot read '{self._name}': {reason}") from None
+        return results[0] if program.single else results
+
     def _fitted(self, value, kind, shape):
-        value = native(value.array if type(value) is tracing.Scalar else np.asarray(value))
+        value = native(tracing.plain(value))
         if not np.can_cast(value.dtype, kind, "same_kind"):
-            raise TypeError(f"'{self._function.__name__}' takes {kind} and returns {value.dtype}")
+            raise TypeError(f"'{self._name}' takes {kind} and returns {value.dtype}")
         value = astype(value, kind)
         return value if value.shape == shape else _native.cast(_native.broadcast_to(value, shape), value._code)
 

@@ -15,8 +15,8 @@ class vectorize:
     """Makes a function of arrays of a function of scalars, as `numpy.vectorize`, but computes all elements at once.
 
     bh reads the function's source instead of calling it: arithmetic, comparisons and mathematics become array operations, branches become choices,
-    and each element takes its own number of iterations of a loop. The function may have local variables,
-    `if`, `while`, `for` over ranges and tuples, `break`, `continue`, several `return` statements, and calls of other such functions.
+    and each element takes its own number of iterations of a loop. The function may have local variables, lists of a bounded length, objects with methods,
+    `if`, `while`, `for` over ranges, tuples and lists, `break`, `continue`, several `return` statements, and calls of other such functions.
     `numpy.vectorize` calls other functions for each element, with a warning that gives the reason and the line.
 
     Examples
@@ -68,6 +68,26 @@ class vectorize:
         except (Untraceable, TypeError, ValueError, AttributeError, fallback.Fallback):
             return self._element_by_element(args, kwargs, unread)
 
+    def memory(self, *args, **kwargs):
+        """The bytes that the lists of the function need at most for arguments like these, by the names of the lists. They are known before the function runs.
+
+        Examples
+        --------
+        >>> @bh.vectorize
+        ... def last(x):
+        ...     powers = [x]
+        ...     for _ in range(3):
+        ...         powers.append(powers[-1] * x)
+        ...     return powers[-1]
+        >>> last.memory(bh.arange(10.0))
+        {'powers': 320}
+        """
+        from .scalar.program import program_of
+
+        given = self._given(args, kwargs)
+        count = int(np.prod(np.broadcast_shapes(*(value.shape for value in given.values())), dtype=np.int64))
+        return {label: count * size for label, size in program_of(self.pyfunc, tuple(given)).memory(list(given.values())).items()}
+
     def _finished(self, results):
         """Results as they are returned."""
         if self.otypes:
@@ -78,19 +98,24 @@ class vectorize:
 
     def _at_once(self, args, kwargs):
         """The results of the function as it is read."""
-        from .scalar.ir import Unsupported
         from .scalar.program import program_of
+
+        given = self._given(args, kwargs)
+        program = program_of(self.pyfunc, tuple(given))
+        shapes = {value.shape for value in given.values()}
+        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+        return program(self.pyfunc, list(given.values()), shape)
+
+    def _given(self, args, kwargs):
+        """The arguments as arrays by name."""
+        from .scalar.ir import Unsupported
 
         if not isinstance(self.pyfunc, types.FunctionType):
             raise Unsupported("it is no function written in Python")
         names = self.pyfunc.__code__.co_varnames[: self.pyfunc.__code__.co_argcount]
         if len(args) > len(names) or kwargs.keys() & {*names[: len(args)]}:
             raise Unsupported("arguments that do not fit")
-        given = dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
-        program = program_of(self.pyfunc, tuple(given))
-        shapes = {value.shape for value in given.values()}
-        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-        return program(self.pyfunc, list(given.values()), shape)
+        return dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
 
     def _trace(self, args, kwargs):
         """The result of the function, called with what stands for elements."""

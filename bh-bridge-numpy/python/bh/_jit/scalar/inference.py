@@ -7,7 +7,7 @@ import numpy as np
 from . import liveness
 from .flattening import flattened
 from .ir import Assign, Block, Const, Count, If, Leave, Loop, Store, Unsupported, Var, escapes
-from .kinds import BOOL, concrete, join, kind_of, letter, pythons
+from .kinds import concrete, join, kind_of, letter, pythons
 from .operations import OPERATIONS
 from .simplify import simplified
 

@@ -1,6 +1,6 @@
 """What functions of scalars are read into: variables, constants, and six kinds of statements."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class Unsupported(Exception):
@@ -12,6 +12,10 @@ class Unsupported(Exception):
 
 class Mistyped(Unsupported):
     """What Python or NumPy refuses for numbers of these types."""
+
+
+class TooLarge(Unsupported):
+    """A function that has too many operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class Count:
 @dataclass(slots=True, eq=False)
 class Function:
     """A whole function: its results are the values of variables at its end. Parameters may be the indices of a loop over them.
-    `tables`: the arrays that are subscripted, or the places where they are looked up."""
+    `tables`: the arrays that are subscripted, or the places where they are looked up. `rooms`: the variables of lists by name."""
 
     name: str
     parameters: list
@@ -136,6 +140,7 @@ class Function:
     tables: dict
     line: int
     indices: bool = False
+    rooms: dict = field(default_factory=dict)
 
 
 def parts(statement):

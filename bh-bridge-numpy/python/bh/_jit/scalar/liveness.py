@@ -8,8 +8,13 @@ def analyse(function, check=False):
     needed = _before(function.body, frozenset(function.results), {})
     if check and (missing := needed - set(function.parameters)):
         name = min(missing)
-        raise Unsupported(f"'{name.removeprefix('v_')}' may have no value", _first_use(function.body, name) or function.line)
+        raise Unsupported(f"'{_shown(name)}' may have no value", _first_use(function.body, name) or function.line)
     _keep(function.body, frozenset())
+
+
+def _shown(name):
+    """What people call a variable: the last part of a name is that of an attribute."""
+    return name.rpartition("__")[2].removeprefix("v_")
 
 
 def _before(statements, after, labels):

@@ -1,6 +1,7 @@
 """What names mean in the functions that are read: values of closures, modules and built-in functions, and what they were."""
 
 import builtins
+import types
 
 import numpy as np
 
@@ -55,6 +56,12 @@ class Names:
         """An attribute of what is known."""
         return self._note(value, name, getattr(value, name))
 
+    def items(self, value):
+        """The items of a list of the program around."""
+        found = tuple(value)
+        self._note(value, None, found)
+        return lifted(found)
+
     def _note(self, owner, name, found):
         self._seen.append((owner, name, found, _form(found)))
         return lifted(found, len(self._seen) - 1)
@@ -95,6 +102,8 @@ def means_the_same(before, now):
     """Is a function that was read with one value the same with another one?"""
     if type(before) is tuple and type(now) is tuple:
         return len(before) == len(now) and all(map(means_the_same, before, now))
+    if type(before) is types.MethodType:
+        return now == before
     return now is before or isinstance(now, _NUMBERS) and Const(now) == lifted(before)
 
 
@@ -105,6 +114,8 @@ def _form(value):
 
 def _now(owner, name, function):
     owner = function if owner is None else owner
+    if name is None:
+        return tuple(owner)
     return _find(owner, name) if hasattr(owner, "__code__") else getattr(owner, name, None)
 
 

@@ -10,10 +10,11 @@ from ..._array.element_types import CODE
 from ..._numpy import floating_point
 from ..._tools.runtime import using
 from ..._ufunc.ufunc import one_stack
-from . import own, reader, registers, runtime
+from . import liveness, own, reader, registers, runtime
 from .emitter import Emitter
-from .inference import infer
-from .ir import Unsupported
+from .inference import Inference, infer
+from .ir import TooLarge, Unsupported
+from .kinds import concrete
 from .loops import Plan, run
 from .names import means_the_same
 from .sinking import sunk
@@ -53,6 +54,14 @@ class Program:
         except (AttributeError, ValueError):
             # A name, or a variable of a closure, means nothing now.
             return False
+
+    def memory(self, arrays):
+        """The bytes of lists for one element, by name: what they have room for."""
+        function = self._function
+        liveness.analyse(function)
+        known = Inference(function, dict(zip(function.parameters, (array.dtype for array in arrays)))).known
+        size = lambda leaf: concrete(known[leaf].kind).itemsize if leaf in known else 0
+        return {label: sum(map(size, leaves)) for label, leaves in function.rooms.items()}
 
     def __call__(self, function, arrays, shape):
         """The results of a call of the function with these arrays, in this shape."""
@@ -109,6 +118,8 @@ class Program:
                 infer(self._function, dict(zip(self._function.parameters, dtypes)))
             given = (*dtypes, *(one.dtype for one in owns if one.reads))
             return *registers.written(*infer(function, dict(zip(function.parameters, given)), flat=False), given), owns, puts
+        except TooLarge:
+            raise
         except (registers.Unwritten, Unsupported):
             return None
 

@@ -6,59 +6,49 @@ import inspect
 from ... import _native
 from . import source
 from .expressions import Expressions
-from .ir import Assign, Block, Const, Count, Function, If, Leave, Loop, Store, Unsupported, goes_on
+from .forms import MISSING, NONE, Conflict, Facts, Objects, View, form_of, unsupported
+from .ir import Assign, Block, Const, Function, If, Leave, Store, TooLarge, Unsupported, Var, goes_on
+from .lists import ListsOf
 from .names import Names, Static, is_array, lifted
+from .objects import Things
+from .places import Places
+from .repeated import Loops
+from .scopes import NOTHING, Local, Scope
 
 # Calls in calls of functions of the program.
 _DEEPEST = 40
+# How often a function is read before the forms of its values are known to grow for ever.
+_ROUNDS = 24
+# The most operations and names of a function.
+_LARGEST = 30_000
 
 
-class Scope:
-    """The names of one call of a function. `around`: the call in which the function was defined, if it was defined in one."""
-
-    def __init__(self, function, tree, prefix, label, around=None):
-        self.function, self.tree, self.prefix, self.label, self.around = function, tree, prefix, label, around
-        # What the function assigns is its own, everywhere in it.
-        self.own = set(source.parameters(tree)) | set(_names_of(tree.body if isinstance(tree.body, list) else [tree.body]))
-        # Of names that had a value: None for numbers, else tuples of such, or what is known.
-        self.forms = {}
-        # The same of what it returns, once that was read.
-        self.result = _NOTHING
-        # The labels that `break` and `continue` go to.
-        self.loops = []
-
-
-_NOTHING = object()
-
-
-def _names_of(nodes):
-    """The names that statements assign, without those of functions in them."""
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.FunctionDef):
-            yield node.name
-        elif not isinstance(node, ast.Lambda):
-            yield from _names_of(ast.iter_child_nodes(node))
-
-
-class Local:
-    """A function that is defined in the function that is read."""
-
-    def __init__(self, tree, scope):
-        self.tree, self.scope, self.__name__ = tree, scope, getattr(tree, "name", "<lambda>")
-
-
-class Reader(Expressions):
+class Reader(Expressions, Loops, Things, ListsOf, Places):
     """Reads a function and what it calls."""
 
-    def __init__(self, names, writes=False):
-        self.names, self.arrays, self.tables, self._writes = names, {}, {}, writes
+    def __init__(self, names, writes=False, facts=None):
+        self.names, self.arrays, self.tables, self.writes = names, {}, {}, writes
         self.scope, self.out, self._serial, self._locals, self._running = None, [], 0, {}, []
+        self.facts, self.gaps, self.at = facts or Facts(), [], None
+        # The objects that are being made, the lists that loops go through and those whose items they have already, and how much was changed besides
+        # variables.
+        self.making, self.passed, self.frozen, self.effects = [], [], [], 0
+        # The loops around: their most iterations, None if these depend on data, and lines. Least and greatest values of variables.
+        self.around, self.bounds = [], {}
+        # The variables of lists that have names, by these.
+        self.rooms = {}
+        # How often what is read now is written down.
+        self.copies = 1
+        # Tests of lengths around, the most items of lists that are appended to under such, and what is appended to lists otherwise.
+        self.guards, self.guarded, self.appended = [], {}, {}
+        # Comprehensions as functions; the lists whose subscripts are tested, and the tests; was there an item of an empty list?
+        self.comprehensions, self.labels, self.tests, self.empty = {}, {}, [], False
 
     def fresh(self, stem):
         """A new name."""
         self._serial += 1
+        if self._serial > _LARGEST:
+            raise TooLarge(f"more than {_LARGEST} operations, as it is read with the loops over tuples and lists and the calls in it")
         return f"{stem}{self._serial}"
 
     def emit(self, statement):
@@ -80,24 +70,26 @@ class Reader(Expressions):
 
     def call(self, function, bind, line):
         """Reads a call of a function of the program; `bind` gives its parameters their values. Returns its result."""
-        if len(self._running) >= _DEEPEST or function in self._running:
+        if len(self._running) >= _DEEPEST or any(function is one for one in self._running):
             raise Unsupported(f"'{function.__name__}' calls itself", line)
         outer, around = self.scope, getattr(function, "scope", None)
         try:
             tree = function.tree if around else source.tree_of(function)
             prefix = self.fresh("f") + "_" if outer else "v_"
-            scope = Scope(around.function if around else function, tree, prefix, self.fresh("return"), around)
+            identity = (tree.lineno, tree.col_offset) if around else function.__code__
+            path = (*outer.path, (self.at, identity)) if outer else ()
+            scope = Scope(around.function if around else function, tree, prefix, self.fresh("return"), around, path)
         except Unsupported as reason:
             raise Unsupported(f"'{function.__name__}': {reason}", line) from None
         self.scope = scope
         self._running.append(function)
         try:
             bind(scope)
-            body = [ast.Return(tree.body, lineno=tree.body.lineno)] if isinstance(tree, ast.Lambda) else tree.body
+            body = [ast.copy_location(ast.Return(tree.body), tree.body)] if isinstance(tree, ast.Lambda) else tree.body
             statements = self.captured(lambda: self.statements(body))
             self._check_end(scope, statements)
             self.emit(Block(scope.label, statements, tree.lineno))
-            return self._named(scope.result, f"{scope.prefix}result")
+            return self.made(scope.result, f"{scope.prefix}result", (*scope.path, "return"), fresh=True)
         except Unsupported as reason:
             if outer is None or str(reason).startswith("in '"):
                 raise
@@ -107,14 +99,17 @@ class Reader(Expressions):
             self._running.pop()
 
     def _check_end(self, scope, statements):
-        """Fails where a function may end without the result that it has elsewhere; one that writes needs none."""
+        """Fails where a function may end without the result that it has elsewhere; those that are called give None."""
         name, line = scope.function.__name__, scope.tree.lineno
         ends = goes_on(statements)
-        if scope.result is _NOTHING and ends and self._writes:
-            scope.result = ()
-        if ends and scope.result != ():
+        if scope.result is NOTHING and ends and (self.writes or scope.path):
+            scope.result = () if self.writes else Static(None)
+        if type(scope.result) is Objects and ends:
+            place = self._result(Static(None), line)
+            statements += self.captured(lambda: self.put(place, Static(None), line))
+        elif ends and not (scope.result == () or type(scope.result) is Static and scope.result.value is None):
             raise Unsupported(f"'{name}' may end without a result", line)
-        if scope.result is _NOTHING:
+        if scope.result is NOTHING:
             raise Unsupported(f"'{name}' never ends", line)
 
     def called(self, function, args, keywords, line):
@@ -126,26 +121,44 @@ class Reader(Expressions):
 
         def bind(scope):
             for name, parameter in bound.signature.parameters.items():
-                value = bound.arguments[name] if name in bound.arguments else lifted(parameter.default)
-                self.store(scope, name, value, line)
+                self.bind(scope, name, bound.arguments[name] if name in bound.arguments else lifted(parameter.default), line)
 
         return self.call(function, bind, line)
+
+    def bind(self, scope, name, value, line):
+        """Gives a parameter its value: lists and objects are those of the caller."""
+        has_view = lambda value: type(value) is View or type(value) is tuple and any(map(has_view, value))
+        if scope.stored[name] or not (type(value) in (Const, Static) or has_view(value)):
+            self.store(scope, name, value, line)
+        else:
+            scope.forms[name], scope.same[name] = form_of(value), value
 
     # Names
 
     def store(self, scope, name, value, line):
         """Gives a name of a call a value."""
-        form = _form(value)
-        if scope.forms.setdefault(name, form) != form:
-            raise Unsupported(f"'{name}' is a tuple or a function here and something else elsewhere", line)
-        self._store(f"{scope.prefix}{name}", value, line)
+        key = (*scope.path, name)
+        try:
+            form = self.facts.learn(key, form_of(value))
+        except Conflict:
+            raise unsupported(form_of(value), self.facts.forms[key], f"'{name}'", line) from None
+        scope.forms[name] = form
+        self.owned(value, line)
+        self.facts.least(self.facts.depths, key, len(self.around))
+        self.put(View(form, f"{scope.prefix}{name}", key), value, line)
+        if scope.stored[name] == 1 and type(value) is Var and value.name in self.bounds:
+            self.bounds[f"{scope.prefix}{name}"] = self.bounds[value.name]
 
-    def _store(self, target, value, line):
-        if type(value) is tuple:
-            for place, part in enumerate(value):
-                self._store(f"{target}_{place}", part, line)
-        elif type(value) is not Static:
-            self.assign(target, value, line)
+    def grown(self, place, value, what, line):
+        """The form of a part of an object or list that gets this value, too."""
+        try:
+            self.facts.grow(place, form_of(value))
+        except Conflict:
+            raise unsupported(form_of(value), self.facts.form(place), what, line) from None
+        return self.facts.form(place)
+
+    def lifted(self, value):
+        return lifted(value)
 
     def _read_FunctionDef(self, node):
         if node.decorator_list:
@@ -163,6 +176,7 @@ class Reader(Expressions):
             read = getattr(self, f"_read_{type(node).__name__}", None)
             if read is None:
                 raise Unsupported(f"'{type(node).__name__.lower()}' is not understood", node.lineno)
+            self.at = _place(node)
             read(node)
             if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
                 # What follows is never reached.
@@ -172,71 +186,157 @@ class Reader(Expressions):
         pass
 
     def _read_Expr(self, node):
-        if isinstance(node.value, ast.Call) and self._writes:
+        if isinstance(node.value, ast.Call):
             self.expression(node.value)
         elif not isinstance(node.value, ast.Constant):
             raise Unsupported("an expression whose value is not used", node.lineno)
 
     def _read_Assign(self, node):
+        if self._is_longer(node):
+            # No other name has the list: it may be made longer in place.
+            target = node.targets[0]
+            self.method_of_list(self.expression(node.value.left), "extend", (self.expression(node.value.right),), node.lineno, target.id)
+            return
         value = self.expression(node.value)
         for target in node.targets:
             self._assign_to(target, value)
+        (target, *others), scope = node.targets, self.scope
+        if type(value) is Const and not others and isinstance(target, ast.Name) and scope.stored[target.id] == 1 and id(node) in scope.first:
+            # It has no other value, wherever it is read.
+            scope.same[target.id] = value
+
+    def _is_longer(self, node):
+        """Does a list get its own items and some more?"""
+        (target, *others), value = node.targets, node.value
+        if others or not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+            return False
+        return isinstance(value.left, ast.Name) and value.left.id == target.id and self.is_list(self.glimpse(value.left))
 
     def _read_AnnAssign(self, node):
         if node.value is not None:
             self._assign_to(node.target, self.expression(node.value))
 
     def _read_AugAssign(self, node):
-        if isinstance(node.target, ast.Subscript) and isinstance(node.op, (ast.Add, ast.Sub)):
-            value = self.expression(node.value)
-            value = value if isinstance(node.op, ast.Add) else self.operation("negative", (value,), node.lineno)
-            self._store_element(node.target, value, True)
-            return
-        if not isinstance(node.target, ast.Name):
+        target, line = node.target, node.lineno
+        if isinstance(target, ast.Subscript):
+            owner = self.expression(target.value)
+            if is_array(owner):
+                self._add_to_element(node, owner)
+                return
+            key = self.settled(self.expression(target.slice), line)
+            value = self.binary(node.op, self.subscripted(owner, key, target), self.expression(node.value), line)
+            self._store_at(owner, key, value, target)
+        elif isinstance(target, ast.Attribute):
+            owner = self.expression(target.value)
+            value = self._updated(node.op, self.attribute_of(owner, target.attr, line), self.expression(node.value), line)
+            if value is not None:
+                self.store_attribute(owner, target.attr, value, line)
+        else:
+            before = self.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            value = self._updated(node.op, before, self.expression(node.value), line)
+            if value is not None:
+                self._assign_to(target, value)
+
+    def _updated(self, sign, before, value, line):
+        """What a variable gets by an operator; None where a list was changed in place."""
+        if self.is_list(before) and isinstance(sign, ast.Add):
+            self.method_of_list(before, "extend", (value,), line, "list")
+            return None
+        method = f"__i{type(sign).__name__.lower()}__"
+        if self.has_method(before, method):
+            raise Unsupported(f"'{method}' of an object", line)
+        return self.binary(sign, before, value, line)
+
+    def _add_to_element(self, node, array):
+        if not isinstance(node.op, (ast.Add, ast.Sub)):
             raise Unsupported("an assignment to what is no variable", node.lineno)
-        before = self.expression(ast.Name(node.target.id, ast.Load(), lineno=node.lineno))
-        self._assign_to(node.target, self.binary(node.op, before, self.expression(node.value), node.lineno))
+        key, value = self.expression(node.target.slice), self.expression(node.value)
+        value = value if isinstance(node.op, ast.Add) else self.operation("negative", (value,), node.lineno)
+        self._store_element(array, key, value, True, node.lineno)
 
     def _assign_to(self, target, value):
         line = target.lineno
         if isinstance(target, ast.Name):
             self.store(self.scope, target.id, value, line)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if type(value) is not tuple or len(value) != len(target.elts):
+            values = [MISSING] * len(target.elts) if value is MISSING else self.sequence(value, line)
+            if values is None or len(values) != len(target.elts):
                 raise Unsupported(f"{len(target.elts)} variables for another number of values", line)
             # All values are there before a variable changes.
-            value = [self._kept(part, line) for part in value]
-            for part, inner in zip(target.elts, value):
+            values = [self.settled(part, line) for part in values]
+            for part, inner in zip(target.elts, values):
                 self._assign_to(part, inner)
         elif isinstance(target, ast.Subscript):
-            self._store_element(target, value, False)
+            self._store_at(self.expression(target.value), self.expression(target.slice), value, target)
+        elif isinstance(target, ast.Attribute):
+            self.store_attribute(self.expression(target.value), target.attr, value, line)
         else:
             raise Unsupported("an assignment to what is no variable", line)
 
-    def _store_element(self, target, value, adds):
-        array, line = self.expression(target.value), target.lineno
-        if not self._writes or not is_array(array) or type(array.value) is not _native.ndarray:
+    def _store_at(self, owner, key, value, target):
+        """Gives an element of an array, an item of a list, or what an object makes of a subscript a value."""
+        line = target.lineno
+        if owner is MISSING:
+            return
+        if self.is_list(owner) and owner.copied and isinstance(target.value, ast.Subscript):
+            # An item of one of several lists: that list is changed, and put back.
+            several, place = self.expression(target.value.value), self.settled(self.expression(target.value.slice), line)
+            one = self.item(several, place, line, _label(target.value.value))
+            one.fresh, one.copied = True, False
+            self.store_item(one, key, value, line)
+            self._store_at(several, place, self.present(one), target.value)
+        elif self.is_list(owner):
+            self.store_item(owner, key, value, line, _label(target.value))
+        elif self.has_method(owner, "__setitem__"):
+            self.method(owner, "__setitem__", (key, value), {}, line)
+        else:
+            self._store_element(owner, key, value, False, line)
+
+    def _store_element(self, array, key, value, adds, line):
+        if not self.writes or not is_array(array) or type(array.value) is not _native.ndarray:
             raise Unsupported("an assignment to an element of what is no array of bh, or not in bh.parallel", line)
-        key = self.expression(target.slice)
         key = tuple(self.number(part, line) for part in (key if type(key) is tuple else (key,)))
         self.emit(Store(self.table(array, key, line), key, self.number(value, line), adds, line))
 
-    def _kept(self, value, line):
-        if type(value) is tuple:
-            return tuple(self._kept(part, line) for part in value)
-        return value if type(value) in (Static, Const) else self.operation("copy", (value,), line)
-
     def _read_Return(self, node):
-        if node.value is None and not self._writes:
+        if node.value is None and not self.writes and not self.scope.path:
             raise Unsupported("a return without a value", node.lineno)
-        value = self.expression(node.value) if node.value is not None else ()
-        form = _form(value)
-        if self.scope.result is _NOTHING:
-            self.scope.result = form
-        if self.scope.result != form or type(value) is Static:
-            raise Unsupported("a result of another kind than numbers, or than elsewhere in the function", node.lineno)
-        self._store(f"{self.scope.prefix}result", value, node.lineno)
+        value = self.expression(node.value) if node.value is not None else () if self.writes else Static(None)
+        if not self.scope.path:
+            value = self._numbers(value, node.lineno)
+        place = self._result(value, node.lineno)
+        dies = lambda key: key[: len(self.scope.path)] == self.scope.path
+        self.owned(self._freed(value, dies), node.lineno)
+        self.put(place, value, node.lineno)
         self.emit(Leave(self.scope.label, node.lineno))
+
+    def _numbers(self, value, line):
+        """Results of the whole function: numbers; one that is None is an error when it is read."""
+        if type(value) is tuple:
+            return tuple(self._numbers(part, line) for part in value)
+        number = self.plain(value)
+        if number is value:
+            return value
+        absent = self.is_one_of(value, [NONE], line) if NONE in self.form(value).classes() else Const(False)
+        return self.operation("add", (number, self.failing(self.operation("int", (absent,), line), "result_that_is_None", line)), line)
+
+    def _result(self, value, line):
+        """The place of the result of the function that is read."""
+        key = (*self.scope.path, "return")
+        try:
+            self.scope.result = self.facts.learn(key, form_of(value))
+        except Conflict:
+            raise Unsupported("a result of another kind than numbers, or than elsewhere in the function", line) from None
+        self.facts.least(self.facts.depths, key, len(self.around))
+        return View(self.scope.result, f"{self.scope.prefix}result", key)
+
+    def _freed(self, value, dies):
+        """A value as one that has no other name, if the place that has it ends with the call."""
+        if type(value) is tuple:
+            return tuple(self._freed(part, dies) for part in value)
+        if type(value) is not View or value.copied or not dies(value.key):
+            return value
+        return View(value.form, value.name, value.key, value.steps, fresh=True)
 
     def _read_If(self, node):
         condition = self.truth(self.expression(node.test), node.lineno)
@@ -244,74 +344,9 @@ class Reader(Expressions):
         if known is not None:
             self.statements(node.body if known else node.orelse)
             return
-        then, orelse = (self.captured(lambda part=part: self.statements(part)) for part in (node.body, node.orelse))
-        self.emit(If(condition, then, orelse, node.lineno))
-
-    def _read_While(self, node):
-        def turn():
-            condition = self.truth(self.expression(node.test), node.lineno)
-            known = self.known(condition)
-            if known is None:
-                self.emit(If(condition, [], [Leave(ended, node.lineno)], node.lineno))
-            elif not known:
-                self.emit(Leave(ended, node.lineno))
-                return
-            self._body(node, broken)
-
-        broken, ended = self.fresh("broken"), self.fresh("ended")
-        loop = Block(ended, [Loop(self.captured(turn), node.lineno)], node.lineno)
-        self._with_else(node, loop, broken)
-
-    def _read_For(self, node):
-        broken = self.fresh("broken")
-        bounds = self._range(node.iter)
-        if bounds is None:
-            items = self.expression(node.iter)
-            if type(items) is not tuple:
-                raise Unsupported("'for' over what is neither a range nor a tuple", node.lineno)
-            turns = self.captured(lambda: [self._turn(node, item, broken) for item in items])
-            self._with_else(node, Block(self.fresh("ended"), turns, node.lineno), broken)
-            return
-        index = self.fresh("i")
-        body = self.captured(lambda: self._turn(node, self.variable(index), broken))
-        self._with_else(node, Count(index, *bounds, body, node.lineno), broken)
-
-    def _turn(self, node, value, broken):
-        self._assign_to(node.target, value)
-        self._body(node, broken)
-
-    def _range(self, node):
-        """The bounds of a call of `range`, or None."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-            return None
-        if getattr(self.expression(node.func), "value", None) is not range:
-            return None
-        bounds = [self._whole(self.expression(arg), node.lineno) for arg in node.args]
-        if not 1 <= len(bounds) <= 3:
-            raise Unsupported(f"'range' with {len(bounds)} arguments", node.lineno)
-        bounds = [Const(0), *bounds] if len(bounds) == 1 else bounds
-        start, stop, step = bounds if len(bounds) == 3 else (*bounds, Const(1))
-        if step == Const(0):
-            raise Unsupported("a range with step 0", node.lineno)
-        return start, stop, step
-
-    def _whole(self, value, line):
-        if type(value) is Const and not isinstance(value.value, int):
-            raise Unsupported("a range has whole numbers as bounds", line)
-        return self.number(value, line)
-
-    def _body(self, node, broken):
-        """The statements of a loop."""
-        again = self.fresh("again")
-        self.scope.loops.append((broken, again))
-        statements = self.captured(lambda: self.statements(node.body))
-        self.scope.loops.pop()
-        self.emit(Block(again, statements, node.lineno))
-
-    def _with_else(self, node, loop, broken):
-        """A loop and what follows it where it is not broken off."""
+        then = self.captured(lambda: self._guarded(node.test, lambda: self.statements(node.body)))
         orelse = self.captured(lambda: self.statements(node.orelse))
-        self.emit(Block(broken, [loop, *orelse], node.lineno))
+        self.emit(If(condition, then, orelse, node.lineno))
 
     def _read_Break(self, node):
         self.emit(Leave(self.scope.loops[-1][0], node.lineno))
@@ -320,11 +355,13 @@ class Reader(Expressions):
         self.emit(Leave(self.scope.loops[-1][1], node.lineno))
 
 
-def _form(value):
-    """The form of a value: None for a number."""
-    if type(value) is tuple:
-        return tuple(map(_form, value))
-    return value if type(value) is Static else None
+def _place(node):
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def _label(node):
+    """What people call a list."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else "list"
 
 
 def _signature(function):
@@ -340,29 +377,46 @@ def _signature(function):
 
 
 def read(function, given, indices=False):
-    """The program of a function, of whose parameters those named are given; and what its names mean. Functions of indices may
-    write to elements of arrays."""
-    names = Names(function)
-    reader = Reader(names, indices)
+    """The program of a function, of whose parameters those named are given; and what its names mean. A parameter may be a tuple of several numbers: its name
+    and how many then. Functions of indices may write to elements of arrays. A function is read until the forms of its values no longer grow."""
+    facts = Facts()
+    for _ in range(_ROUNDS):
+        facts.changed = False
+        names = Names(function)
+        reader = Reader(names, indices, facts)
+        program = _read_once(reader, function, dict(one if type(one) is tuple else (one, None) for one in given))
+        if not facts.changed and reader.empty and not facts.final:
+            facts.final = True
+        elif not facts.changed:
+            break
+    else:
+        raise Unsupported("a list that gets ever longer: append where 'len(…)' is less than a constant")
+    if reader.gaps:
+        raise reader.gaps[0]
+    names.forget()
+    return program, names
+
+
+def _read_once(reader, function, given):
+    parts = {name: [f"v_{name}"] if count is None else [f"v_{name}_{at}" for at in range(count)] for name, count in given.items()}
 
     def bind(scope):
-        parameters = inspect.signature(function).parameters
-        for name in given:
-            scope.forms[name] = None
-        for name, parameter in parameters.items():
+        for name, count in given.items():
+            reader.facts.learn((name,), None if count is None else (None,) * count)
+            scope.forms[name] = reader.facts.forms[name,]
+        for name, parameter in inspect.signature(function).parameters.items():
             if name not in given:
                 reader.store(scope, name, lifted(parameter.default), scope.tree.lineno)
 
     try:
         result = reader.call(function, bind, None)
-        values = result if type(result) is tuple else (result,)
-        if not values and not indices or any(type(value) is tuple for value in values):
-            raise Unsupported("a result of tuples of tuples")
     except RecursionError:
         raise Unsupported("expressions nested too deeply") from None
-    results = [value.name for value in values]
-    parameters = [f"v_{name}" for name in given]
-    single, line = type(result) is not tuple, function.__code__.co_firstlineno
-    program = Function(function.__name__, parameters, reader.out, results, single, reader.tables, line, indices)
-    names.forget()
-    return program, names
+    form = form_of(result) if result is MISSING else reader.facts.forms.get(("return",), ())
+    forms = form if type(form) is tuple else (form,)
+    whole = all(one is None for one in forms) and (forms or reader.writes)
+    if not whole and not (reader.facts.changed or reader.gaps):
+        raise Unsupported("a result of tuples of tuples, or one that is no number")
+    results = list(reader.leaves(form, "v_result")) if whole else []
+    parameters, line = [name for names in parts.values() for name in names], function.__code__.co_firstlineno
+    return Function(function.__name__, parameters, reader.out, results, type(form) is not tuple, reader.tables, line, reader.writes, reader.rooms)

@@ -8,12 +8,12 @@ import numpy as np
 from ... import _native
 from ..._array.element_types import CODE
 from ..._ufunc.compositions import DIRECT
-from .ir import Assign, Block, Const, Count, If, Leave, Loop, walk
+from .ir import Assign, Block, Const, Count, If, Leave, Loop, TooLarge, walk
 from .kinds import BOOL, concrete
 from .operations import OPERATIONS
 
-# The most operands that an operation has.
-_MOST = 8
+# The most operands that an operation has, and registers of a program.
+_MOST, _REGISTERS = 8, 4096
 _NAMES = {
     np.dtype(bool): "bool", np.dtype(np.int8): "i8", np.dtype(np.int16): "i16", np.dtype(np.int32): "i32", np.dtype(np.int64): "i64",
     np.dtype(np.uint8): "u8", np.dtype(np.uint16): "u16", np.dtype(np.uint32): "u32", np.dtype(np.uint64): "u64",
@@ -70,6 +70,8 @@ class _Writer:
         self._statements(function.body)
         for target, name in zip(targets, function.results):
             self._compute(target, "copy", self._variable(name))
+        if len(self._types) > _REGISTERS:
+            raise TooLarge(f"{len(self._types)} values in one function: {_REGISTERS} are the most")
         name = re.sub(r"\W", "_", function.name, flags=re.ASCII)
         given, made, others = (" ".join(part) for part in (self._types[: len(inputs)], self._types[len(inputs) : count], self._types[count:]))
         reads = f"reads ({' '.join(map(self._table, function.tables))}) " if function.tables else ""

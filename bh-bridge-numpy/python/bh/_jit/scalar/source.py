@@ -17,12 +17,16 @@ def tree_of(function):
         whole = _parsed("".join(lines))
     except (OSError, TypeError, SyntaxError, IndexError):
         raise Unsupported("its source is not at hand") from None
-    code = function.__code__
-    found = [node for node in ast.walk(whole) if _is_of(node, code)]
-    if not found:
+    found = _found(whole, function.__code__)
+    if found is None:
         raise Unsupported("its source has changed")
-    # Of lambdas in lambdas, the innermost.
-    return found[-1]
+    return found
+
+
+@functools.lru_cache(256)
+def _found(whole, code):
+    """The tree of the function with this code; of lambdas in lambdas, the innermost."""
+    return next((node for node in reversed([*ast.walk(whole)]) if _is_of(node, code)), None)
 
 
 @functools.lru_cache(16)
