@@ -68,6 +68,18 @@ def test_sums_of_small_numbers_in_single_precision():
     assert 5 < lines[2] <= 7.3, lines
 
 
+def test_small_numbers_that_a_large_sum_swallows():
+    # A loop that adds 1e8 times 1e-8 in single precision never exceeds 0.25: from there on, each term is less than half a unit of the
+    # sum. The test begins there, and ends after 2,000 terms. A sum by parts loses less.
+    lines, _, names = digits_of(
+        "total = np.full(1_000, 0.25, 'f4')\nfor _ in range(2_000):\n    total = total + np.float32(1e-8)\nparts = np.full(2_000_000, 1e-8, 'f4').sum()\nparts.item()\n"
+    )
+    lost = 1 - float(names["total"][0]) / (0.25 + 2_000 * 1e-8)
+    assert (numpy.asarray(names["total"]) == 0.25).all() and abs(float(names["parts"]) / 0.02 - 1) < 1e-5
+    # The digits of the loop are told within one and a half, and no more than the other sum has.
+    assert abs(lines[3] + numpy.log10(lost)) < 1.5 and lines[3] + 1 < lines[4], (lines, lost)
+
+
 def test_mullers_recurrence():
     lines, _, names = digits_of(
         "x, y = np.full(2_000, 4.0), np.full(2_000, 4.25)\nfor _ in range(24):\n    x, y = y, 108 - (815 - 1500 / x) / y\n    np.abs(y).max().item()\n"
