@@ -5,7 +5,7 @@
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
 are the JSON of `run.py` (programs, and papers_programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
-specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent), `graphs.py` (graphs), `paper_sizes.py` (paper_sizes), and of `device.py` with the figures of other systems on the same card (gpu).
+specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent), `objects.py` (objects), `graphs.py` (graphs), `paper_sizes.py` (paper_sizes), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
@@ -245,6 +245,13 @@ def scalars_gpu():
         hand, kernel, call = (row[form] for form in ("by_hand", "kernel", "call"))
         rows.append([f"`{row['program']}`", *map(number, (hand, kernel, call)), f"{hand / kernel:.2f}", f"{hand / call:.2f}"])
     return table(["program", "by hand", "bh's kernel", "bh's call", "by hand / kernel", "by hand / call"], rows)
+
+
+def objects():
+    rows = []
+    for row in read("objects")["programs"]:
+        rows.append([f"`{row['program']}`", *(number(1e3 * row[form]) for form in ("numpy", "plain", "bh")), *(f"{row[form] / row['bh']:.2f}" for form in ("numpy", "plain"))])
+    return table(["program", "Python ms", "numbers alone ms", "objects and lists ms", "Python / objects", "numbers / objects"], rows)
 
 
 def micro_global():

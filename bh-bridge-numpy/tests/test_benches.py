@@ -57,6 +57,7 @@ RUNS = {
     "gradients_device.py": [("--stack numa --size 40 --steps 3", "")],
     "rivals.py": [("leibnitz_pi --runs 1 --turns 1 --threads 1 --json {out}/rivals.json", "")],
     "run.py": [("leibnitz_pi --runs 1 --most-runs 1 --numpy-runs 1 --json {out}/run.json --plot {out}/run.svg", "prefix")],
+    "objects.py": [("--elements 100 --python 20 --runs 1 --json {out}/objects.json", "")],
     "scalars.py": [("--elements 100 --numpy 20 --runs 1 --json {out}/scalars.json", "")],
     "scalars_gpu.py": [("--by opencl --device cpu --elements 100 --runs 1 --warm 1 newton kepler --json {out}/scalars_gpu.json", "pocl")],
     "siblings.py": [("cpu numa --programs heat,host --sizes 20 --rounds 1 --steps 2 --json {out}/siblings.json", ""), ("--uneven --weights 1,1 --programs heat --sizes 20 --rounds 1", "")],

@@ -186,6 +186,18 @@ def data_classes(x, y):
     return sum(grid.cells) + grid.cells[int(abs(y)) % 4]
 
 
+HITS = [Hit(1.0, 2), Hit(0.5, 3)]
+
+
+def named_tuples_from_outside(x, y):
+    total = 0.0
+    for hit in HITS:
+        if hit.time < x:
+            total += hit.place * y
+    time, place = HITS[0]
+    return total + HITS[int(abs(y)) % 2].time + time * place
+
+
 SCENE = [Sphere(1.0), Plane(2.0, 3.0), Ball(0.5)]
 
 
@@ -264,7 +276,7 @@ def swapped(x, y):
     return a.x + 2 * b.x + c.y
 
 
-CASES = [operators, changing_objects, dispatch, none_or_number, named_tuples, data_classes, objects_from_outside, items, stacks, comprehensions,
+CASES = [operators, changing_objects, dispatch, none_or_number, named_tuples, named_tuples_from_outside, data_classes, objects_from_outside, items, stacks, comprehensions,
     methods_of_lists, replaced_under_a_test, made_again, swapped]  # fmt: skip
 
 

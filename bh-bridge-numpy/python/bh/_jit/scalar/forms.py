@@ -137,6 +137,8 @@ def is_instance(value):
     if isinstance(value, others) or not cls.__flags__ & (1 << 9) or cls.__module__.partition(".")[0] in _LIBRARIES:
         # Classes written in Python are allocated on the heap.
         return False
+    if isinstance(value, tuple):
+        return hasattr(cls, "_fields")
     return any("__init__" in vars(base) or dataclasses.is_dataclass(base) or "__dict__" in vars(base) for base in cls.__mro__[:-1])
 
 

@@ -38,6 +38,8 @@ class ListsOf:
             return list(value)
         if type(value) is Static and type(value.value) in (list, range):
             return list(self.names.items(value.value)) if type(value.value) is list else list(map(Const, value.value))
+        if self.is_object(value) and type(value) is Static and isinstance(value.value, tuple):
+            return [self.names.attribute(value.value, name) for name in type(value.value)._fields]
         if self.is_list(value):
             view = self.present(value)
             if view.form.length is None or view.form.length is NOTHING:
