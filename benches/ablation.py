@@ -77,10 +77,10 @@ def extra(text):
 
 
 def lines_of(switch):
-    """Lines of the sources of a switch, without tests; None for one of the command line."""
-    if switch not in SOURCES:
-        return None
+    """Lines of the sources of a switch, without tests; None for one of the command line, or if the sources are not here."""
     top, count = collection.HERE.parent, 0
+    if switch not in SOURCES or not (top / "bh-kernel").exists():
+        return None
     for name in SOURCES[switch]:
         file = next(path for path in (top / name, top / f"{name}.rs") if path.exists())
         files = [file] if file.is_file() else [path for path in file.rglob("*.rs") if "tests" not in (path.stem, path.parent.name)]
