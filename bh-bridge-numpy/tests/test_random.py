@@ -1,5 +1,6 @@
 """Random numbers of the stack against NumPy's: the numbers, and the states of the generators after them."""
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -118,3 +119,51 @@ def test_what_is_shuffled_against_its_nature_is_warned_of_at_the_call():
     with pytest.warns(UserWarning, match="shuffling a 'dict'") as found:
         bh.random.shuffle({0: 0, 1: 1})
     assert "test_random" in found[0].filename
+
+
+SHUFFLES = """
+    g.shuffle(x); g.shuffle(m); g.shuffle(c); g.shuffle(x[::-2]); g.shuffle(m[:, 1:]); g.shuffle(m.T); g.shuffle(x * 2)
+    g.shuffle(m[:0]); g.shuffle(x[:1]); v = g.permutation(x); v = g.permutation(m); l = [x[:2], x[2:4], x[4:6]]; g.shuffle(l); v = np.concatenate(l)
+"""
+SHUFFLES_OF_GENERATORS = """
+    g.shuffle(m, axis=1); g.shuffle(c, 2); v = g.permuted(m, axis=1); v = g.permuted(m, axis=0, out=m); v = g.permuted(x, out=x[:]); v = g.permutation(m, axis=1)
+"""
+
+
+@pytest.mark.parametrize("count", (6, 600))
+@pytest.mark.parametrize("make", (numpy.random.RandomState, numpy.random.default_rng, lambda seed: numpy.random.seed(seed) or numpy.random))
+def test_generators_of_numpy_shuffle_arrays_of_bh(make, count):
+    """NumPy's own, in programs that import bh and NumPy."""
+    statements = SHUFFLES + (SHUFFLES_OF_GENERATORS if isinstance(make(1), numpy.random.Generator) else "")
+    found = []
+    for module in (bh, numpy):
+        values = {"x": numpy.arange(count), "m": numpy.arange(3.0 * count).reshape(count, 3), "c": numpy.arange(6.0 * count).reshape(count, 2, 3)}
+        # Pending ones, where they are large.
+        scope = {name: module.array(value) * 1 for name, value in values.items()} | {"np": module, "g": make(5), "v": module.zeros(1)}
+        said = []
+        for statement in filter(None, map(str.strip, statements.replace("\n", ";").split(";"))):
+            exec(statement, scope)
+            said += [(statement, numpy.array(scope[name]).tolist()) for name in "xmcv"]
+            assert all(type(scope[name]) is module.ndarray for name in "xmc")
+        found.append(said)
+    for mine, reference in zip(*found, strict=True):
+        assert mine == reference
+
+
+def test_generators_of_numpy_keep_their_forms():
+    for kind in (numpy.random.RandomState, numpy.random.Generator):
+        assert inspect.signature(kind.shuffle) and kind.shuffle.__name__ == "shuffle" and kind.shuffle.__doc__
+
+    class Own(numpy.random.RandomState):
+        def shuffle(self, x):
+            super().shuffle(x)
+
+    rows, expected = bh.arange(12.0).reshape(6, 2), numpy.arange(12.0).reshape(6, 2)
+    Own(3).shuffle(rows)
+    numpy.random.RandomState(3).shuffle(expected)
+    assert rows.tolist() == expected.tolist()
+    again = pickle.loads(pickle.dumps(numpy.random.RandomState(3).shuffle))
+    rows, expected = list(range(9)), list(range(9))
+    again(rows)
+    numpy.random.RandomState(3).shuffle(expected)
+    assert rows == expected

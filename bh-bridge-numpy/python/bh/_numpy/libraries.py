@@ -5,6 +5,8 @@ A library is taught once it is imported, by whomever. Its functions, and the met
 and go on as ever.
 """
 
+import ctypes
+import gc
 import importlib
 import inspect
 import os
@@ -37,6 +39,8 @@ LIBRARIES = {
     "mne.filter": ("mne.filter",),  # refuses
     "msgpack": ("msgpack",),  # refuses pending numbers
     "netCDF4": ("netCDF4",),  # refuses
+    # silent: rows are exchanged through views of each other; refuses outputs
+    "numpy.random": tuple(f"numpy.random:{name}" for name in ("RandomState.shuffle", "Generator.shuffle", "Generator.permuted", "shuffle")),
     # refuses: compiled code reads globals and closures, and takes arguments of parallel functions, universal functions and stencils by class
     "numba": ("numba.core.dispatcher", "numba.np.ufunc.dufunc", "numba.stencils.stencil", "numba.core.ir:Global", "numba.core.ir:FreeVar"),
     "orjson": ("orjson:dumps",),  # refuses
@@ -60,6 +64,9 @@ LIBRARIES = {
 
 # Functions that are taught otherwise: what makes another one of each, given the module, too.
 _OTHERWISE = {place: databases.connecting for place in ("sqlite3:connect", "sqlite3.dbapi2:connect")}
+# The methods of NumPy's generators; the function that the module has of one is that of an object, bound again.
+_OTHERWISE |= dict.fromkeys(LIBRARIES["numpy.random"], lambda module, method: given_views(method, returns=True))
+_OTHERWISE["numpy.random:shuffle"] = lambda module, method: getattr(method.__self__, method.__name__)
 
 # Methods in which Python itself keeps or finds what an object has, and others that are no matter of arrays.
 _OWN = {
@@ -109,6 +116,16 @@ def _exchange(kind, name, made):
         pass
 
 
+def _put(owner, name, made):
+    """Puts what is taught into a module, or into a class in C that takes no assignments."""
+    if not isinstance(owner, type):
+        setattr(owner, name, made)
+        return
+    # The view of the class's dictionary refers to nothing else.
+    gc.get_referents(vars(owner))[0][name] = made
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
+
+
 def _attribute(own):
     """An attribute of such a class, given what the library sees."""
     return property(own.__get__, lambda self, value: own.__set__(self, seen(value)), own.__delete__, own.__doc__)
@@ -139,7 +156,10 @@ def _teach(library):
             # Versions differ in their modules.
             continue
         if place in _OTHERWISE:
-            setattr(module, only, _OTHERWISE[place](module, getattr(module, only)))
+            owner, _, method = only.rpartition(".")
+            found = vars(getattr(module, owner)) if owner else vars(module)
+            if method in found:
+                _put(getattr(module, owner) if owner else module, method, _OTHERWISE[place](module, found[method]))
             continue
         if only:
             _teach_one(module, only, getattr(module, only, None))

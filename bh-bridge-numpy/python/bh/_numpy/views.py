@@ -124,15 +124,18 @@ def seen(value):
     return Exchange().give(value)
 
 
-def given_views(function):
+def given_views(function, returns=False):
     """A function of another package that gets its arguments so. To `isinstance`, and in its attributes, it stays the kind of
-    function that it was. Calls without anything of bh go straight on."""
+    function that it was. Calls without anything of bh go straight on. `returns`: arguments that it returns, and changes of lists, come
+    back as the program's own."""
     if type(function) is _native.Taught:
         return function
 
     def call(*args, **kwargs):
-        give = Exchange().give
-        return function(*map(give, args), **{name: give(value) for name, value in kwargs.items()})
+        exchange = Exchange()
+        give = exchange.give
+        result = function(*map(give, args), **{name: give(value) for name, value in kwargs.items()})
+        return exchange.back(result) if returns else result
 
     return functools.update_wrapper(_native.Taught(function, call, LOOKED_FOR), function)
 
