@@ -49,14 +49,14 @@ for n in (1, 2, 5, 23) * 6:
         made = [
             lambda: x[1:], lambda: x[::-1], lambda: x[:, None] if x.ndim > 1 else x[None], lambda: x.T, lambda: x.reshape(-1),
             lambda: x[pick(len(x))], lambda: x[..., -1], lambda: x[::2] + 1.0, lambda: x + y if x.shape == y.shape else x * 0.5,
-            lambda: np.where(x > 0.5, x, 0.25), lambda: x ** 2, lambda: x.copy(), lambda: np.hypot(x, x), lambda: -x,
+            lambda: np.where(x > 0.5, x, 0.25), lambda: x ** 2, lambda: x.copy(), lambda: np.sqrt(np.abs(x)), lambda: -x,
             lambda: x[np.array(numpy.arange(len(x))[::-1].copy())], lambda: np.ravel(x)[np.ravel(x) > 0.4],
             lambda: np.outer(x.reshape(-1)[:9], x.reshape(-1)[:4]), lambda: np.roll(x.reshape(-1), pick(9) - 4),
             lambda: np.concatenate((x, x)), lambda: np.stack((x, x[::-1])), lambda: np.squeeze(x), lambda: np.maximum(x, 0.3),
         ][pick(22)]()
         if 0 < made.ndim < 5:
             kept.append(made)
-        change = pick(9)
+        change = pick(14)
         if change == 0:
             x += 0.125
         elif change == 1:
@@ -71,6 +71,23 @@ for n in (1, 2, 5, 23) * 6:
             x[x > 0.9] = 0.1
         elif change == 6 and len(x) > 1:
             x[1:] -= x[:-1]
+        elif change == 7:
+            i, j = pick(len(x)), pick(len(x))
+            x[[i, j]] = x[[j, i]]
+        elif change == 8:
+            i, j = pick(len(x)), pick(len(x))
+            x[i], x[j] = x[j], x[i]
+        elif change == 9:
+            kept_row = np.empty_like(x[0])
+            kept_row[...] = x[-1]
+            x[-1], x[0] = x[0], kept_row
+        elif change == 10:
+            x[::2], x[::-2] = x[::-2], x[::2]
+        elif change == 11 and x.size > 1:
+            flat = x.reshape(-1)
+            np.add(flat[1:], flat[:-1], out=flat[:-1])
+        elif change == 12:
+            np.maximum(x[::-1], x, out=x)
     print(n, [numpy.asarray(value).tobytes().hex() for value in kept])
 """
 
@@ -83,9 +100,7 @@ def test_views_share_memory_as_in_numpy():
 
     recorded = printed(0)
     assert recorded and printed(8192) == recorded and printed(64) == recorded and printed(1 << 30) == recorded
-    # NumPy's own function for lengths of vectors rounds otherwise.
-    lines = lambda text: [line.split()[0] for line in text.splitlines()]
-    assert lines(printed(0, "numpy")) == lines(recorded)
+    assert printed(0, "numpy") == recorded
 
 
 @pytest.mark.parametrize("limit", (0, 8192))
