@@ -112,6 +112,10 @@ STATEMENTS = """
     v = np.vdot(A, A + 1); v = np.vdot(A.T, A); v = np.linalg.norm(A, axis=1, keepdims=True); v = np.linalg.norm(k); v = np.linalg.norm(A.T, axis=-1)
     v = np.concatenate([[1.0], p]); v = np.hstack([2, p, 0.5]); v = np.vstack([p, [1, 2, 3, 4, 5, 6]]); v = np.column_stack([p, k])
     v = np.divide(p, q, out=np.zeros_like(p), where=q != 0); np.subtract(p, q, out=p, where=m)
+    v = np.nansum(p); v = np.nansum(A, axis=0); v = np.nanprod(q / 2); v = np.nanmean(A, 1, keepdims=True); v = np.nanmean(k); v = np.nanvar(A, axis=0)
+    v = np.nanstd(A.T, axis=1); v = np.nanstd(p); v = np.nancumsum(A, axis=1); v = np.nancumsum(p); v = np.nansum(m); v = np.nanmean(A[::-1], axis=0)
+    v = np.nanvar(p[::2]); v = np.nanmean(np.where(m, p, np.nan)); v = np.nanstd(np.where(A > 0, np.nan, A), 0); v = np.nansum(p[:0]); v = np.add.reduceat(p, [0, 3, 1]); v = np.add.accumulate(A, 1)
+    v = np.multiply.reduceat(A, k[:2] % 4, axis=1); v = np.maximum.accumulate(p); v = np.minimum.reduceat(A.T, [2], 0); v = np.add.reduceat(p, [9])
     np.add(A, 1, out=A, where=A > 0); v = np.mgrid[0:2, 0:1:3j][1]; v = np.c_[p, q]; v = np.r_[p, 1.5, k]; v = np.gradient(A, q[:4], axis=0)
 """
 

@@ -53,7 +53,8 @@ class vectorize:
             return self._element_by_element(args, kwargs, "excluded arguments, a signature, or a number of calls that matters")
         if self.otypes and any(code_of(kind) is None for kind in self.otypes):
             return self._element_by_element(args, kwargs, "results of a type that bh lacks")
-        if not self.otypes and not all(np.size(value) for value in (*args, *kwargs.values())):
+        given = (*args, *kwargs.values())
+        if not self.otypes and not all(value.size if type(value) is _native.ndarray else np.size(value) for value in given):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         from .scalar.ir import Mistyped, Unsupported
 

@@ -104,6 +104,8 @@ def _option(value):
         is_known = len(value) <= _MOST and _NUMBERS.issuperset(map(type, value))
     else:
         is_known = kind in _NUMBERS or kind is str and value in WORDS
+    if isinstance(value, _native.Ufunc):
+        return value._bh_numpy
     if not is_known:
         raise Later
     return value

@@ -416,6 +416,12 @@ METHODS = {
     "view": written(),
 }
 
+# The methods of universal functions that NumPy computes at once; the first argument is the function.
+UFUNC_METHODS = {
+    "accumulate": own("_ufunc.folds", "function array", "out", by_numpy=AWAITED),
+    "reduceat": own("_ufunc.folds", "function array indices", "out", by_numpy=AWAITED),
+}
+
 # The names of `numpy.linalg` and `numpy.fft`.
 LINALG = {
     **each(NUMPYS, "LinAlgError"),

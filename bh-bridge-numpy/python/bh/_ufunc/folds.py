@@ -12,8 +12,10 @@ from .._array.layout import repeats
 from .._functions import sorting
 from .._functions.complex_parts import complex_of, part_of
 from .._functions.joining import concatenate
-from .._numpy import fallback, floating_point
+from .._numpy import fallback, floating_point, immediate
 from .._numpy.fallback import Fallback
+from .._numpy.native_calls import served
+from .._numpy.registry import UFUNC_METHODS
 from .axes import axes_of, deliver, mask_of, only_axis, stand_in, target_of
 from .operands import overrides, wraps_own
 from .ufunc import UFUNCS, ufunc
@@ -413,4 +415,8 @@ def _left_to_operands(method, name):
 
 ufunc._reduce = _left_to_operands(_any_reduce, "reduce")
 for _method in (accumulate, outer, at, reduceat):
-    setattr(ufunc, _method.__name__, _left_to_operands(_method, _method.__name__))
+    _name, _made = _method.__name__, _left_to_operands(_method, _method.__name__)
+    if _name in UFUNC_METHODS:
+        _original, _row = getattr(np.ufunc, _name), UFUNC_METHODS[_name]
+        _made = served(_name, immediate.at_hand(_made, _original, _row), _row, _original, method=True, home="bh.ufunc")
+    setattr(ufunc, _name, _made)
