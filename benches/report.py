@@ -5,7 +5,7 @@
 
 Each table stands between `<!-- table NAME -->` and `<!-- end -->`. With --check, pages are compared and not written. The files
 are the JSON of `run.py` (programs, and papers_programs), `rivals.py` (rivals), `loops.py` (loops), `fusion.py` (fusion), `specialise.py` (specialise, and
-specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent), `objects.py` (objects), `graphs.py` (graphs), `paper_sizes.py` (paper_sizes), and of `device.py` with the figures of other systems on the same card (gpu).
+specialise_pocl), `micro.py` (micro), `ranks_threads.py` (ranks_threads), `scalars_gpu.py` (scalars_gpu), `by_hand.py` (by_hand), `cxx.py` (cxx), `access.py` (access), `backends.py --programs` (backends), `transparent.py` (transparent, and transparent_papers), `hosts.py` (hosts), `objects.py` (objects), `graphs.py` (graphs), `paper_sizes.py` (paper_sizes), and of `device.py` with the figures of other systems on the same card (gpu).
 """
 
 import argparse
@@ -117,6 +117,26 @@ def papers_transparent():
         faster = [number(row["numpy"] / row[form]) for form in ("first", "step")]
         rows.append([row["program"], f"{row['n']:,}", row["dtype"], *times, *faster])
     return table(["program", "n", "type", "NumPy ms", "bh, first ms", "bh, later ms", "NumPy / first", "NumPy / later"], rows)
+
+
+def papers_on_card():
+    rows = []
+    for row in read("transparent_papers")["rows"]:
+        times = [number(1e3 * row[form]) for form in ("numpy", "cpu_step", "first", "step")]
+        faster = [number(row["numpy"] / row[form]) for form in ("cpu_step", "first", "step")]
+        rows.append([row["program"], f"{row['n']:,} × {row['iterations']}", row["paper"], *times, *faster])
+    heads = ["program", "n × iterations", "paper", "NumPy ms", "cores ms", "card, first ms", "card, later ms"]
+    return table([*heads, "NumPy / cores", "NumPy / first", "NumPy / later"], rows)
+
+
+def hosts():
+    rows = []
+    for run in read("hosts")["runs"]:
+        for row in run["rows"]:
+            ways = [number(row["ways"][way]) if way in row["ways"] else "" for way in ("bh", "send each", "wait", "parts")]
+            cells = [str(run["hosts"]), number(row["delay"]), number(row["alone"]), *ways]
+            rows.append([f"{row['program']} {row['size']}", *cells, number(row["alone"] / row["ways"]["bh"])])
+    return table(["program", "hosts", "delay ms", "one rank ms", "bh ms", "sent each iteration", "waiting", "in parts", "one rank / bh"], rows)
 
 
 def paper_sizes():
