@@ -20,6 +20,7 @@ RUNS = {
     "access.py": [("--sizes 16,32 --strides 1,3 --elements 1000 --rounds 1 --json {out}/access.json", "")],
     "backends.py": [("--sizes 10 --rounds 1", ""), ("--programs small --runs 1 snakes_and_ladders --json {out}/backends.json", "")],
     "by_hand.py": [("--device cpu --runs 1 --host coulomb_128 mvt_8192 mri_fhd --json {out}/by_hand.json", "prefix pocl")],
+    "cards.py": [("heat=60 --device cpu --drivers opencl --cards 1,2 --forms gpus --weak= --seconds 0.01 --warm 0 --limit 300 --out {out}", "pocl")],
     "check.py": [("monte_carlo_options nbody_collisions mvt mri_fhd rpes", "cc"), ("mvt rpes --dtype f64", "prefix")],
     "checks.py": [("--size 10000 --rounds 1 --checks nan overflow", "")],
     "cluster.py": [("--prefix {prefix} --build {build}/cluster --ranks 1,2 --repeat 1 --quick --no-weak black_scholes", "prefix mpirun")],
