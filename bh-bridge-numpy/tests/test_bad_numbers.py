@@ -148,6 +148,18 @@ def test_nans_that_are_there_are_not_told_again(checked):
         ("overflow", "a = np.arange(20_000, dtype='i4')\nb = a * 300_000\n", "planted.py:2: multiply: element 7159 of the result is beyond its type"),
         ("cancellation", "x = np.full(20_000, 1e-7)\ny = 1 - np.cos(x)\n", "planted.py:2: subtract: element 0 of the result has lost 47 of its 53 bits by cancellation (operands: 1, 0."),
         ("cancellation=10", "x = np.full(20_000, 3.0, 'f4')\nx[7] = 3.001\ny = x - 3\n", "planted.py:3: subtract: element 7 of the result has lost 11 of its 24 bits by cancellation (operands: 3.001, 3)"),
+        (
+            "cancellation",
+            "x = np.linspace(-1, 1, 20_000).reshape(200, 100) ** 3 + 0.5\nx[7] = np.sin(np.arange(100)) * 1e13\nx[7, -1] -= x[7].sum() - 0.25\ntotal = x.sum(axis=1)\n",
+            "planted.py:4: add_reduce: element 7 of the result has lost 5",
+        ),
+        ("overflow", "a = np.full((300, 200), 100, 'i1')\ntotal = a.sum(axis=0, dtype='i1')\n", "planted.py:2: add_reduce: element 0 of the result is beyond its type (numbers added: 300)"),
+        ("overflow", "a = np.arange(1, 20_001).reshape(500, 40)\ntotal = np.prod(a, axis=1)\n", "planted.py:2: multiply_reduce: element 0 of the result is beyond its type (numbers multiplied: 40)"),
+        (
+            "cancellation",
+            "def last(x):\n    n = 0\n    while n < 5 and x < 9:\n        x = x * 0.5 + 0.25\n        n += 1\n    return x - 0.5\na = np.linspace(0, 1, 20_001)\na[3] = 0.5 + 2.0**-38\nb = np.vectorize(last, otypes=[float])(a)\n",
+            "element 3 of the result has a sum or difference that has lost at least 40 bits by cancellation; elements like that: 1",
+        ),
         ("zero-division", "a = np.arange(20_000)\nb = 7 // a\n", "planted.py:2: floor_divide: element 0 of the result is divided by zero"),
     ],
 )

@@ -5,6 +5,7 @@ mod bridges;
 mod checks;
 mod fake;
 mod fake_immediate;
+mod folds;
 mod handoff;
 mod immediate;
 mod lifetimes;

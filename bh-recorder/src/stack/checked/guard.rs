@@ -6,6 +6,7 @@
 //! changes an array of it, and once it has done so much work that the copies were a small part of it.
 
 use super::instrument::{self, Tested};
+use super::programs::TestedPrograms;
 use super::replay;
 use crate::stack::backend::Backend;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, Truth, View, base_flags};
@@ -47,6 +48,7 @@ pub(super) struct Log {
 #[derive(Default)]
 pub(crate) struct Guard {
     log: Log,
+    programs: TestedPrograms,
     /// Bases that the program has dropped.
     dropped: Vec<Base>,
     copied_bytes: u64,
@@ -70,7 +72,9 @@ impl Guard {
         }
         let ids = backend.base_ids();
         let kept = self.keep(backend, batch, &ids);
-        let ran = run_tested(backend, &instrument::tested(batch, checks, &kept, &ids));
+        let program = |instr: &Instr| self.programs.of(backend, batch, instr, checks);
+        let tested = instrument::tested(batch, checks, &kept, &ids, program);
+        let ran = run_tested(backend, &tested);
         self.log.batches.push(batch.to_owned());
         self.work_bytes += work;
         self.instructions += batch.instrs.len();
@@ -78,7 +82,7 @@ impl Guard {
         if suspected && !failed {
             failed = run_tested(backend, &instrument::exactly_tested(batch, checks, &ids))?.0;
         }
-        let found = if failed { replay::find(backend, &self.log, checks) } else { Ok(()) };
+        let found = if failed { replay::find(backend, &self.log, checks, &mut self.programs) } else { Ok(()) };
         if shared || found.is_err() {
             self.end_log(backend)?;
         }

@@ -2,8 +2,9 @@
 //! kernels of the batch make beside their results.
 
 use super::faults::{Fault, wanted};
+use super::programs::Tested as TestedProgram;
 use crate::stack::added::Added;
-use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Opcode, Operand, View, base_flags};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Opcode, Operand, View, base_flags};
 use bh_core::config::Checks;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -20,13 +21,24 @@ pub(super) struct Tested {
     pub(super) suspicion: Option<Base>,
 }
 
-/// Adds the tests of the checks to a batch. `kept`: bases that the batch drops, and that have to stay.
-pub(super) fn tested(batch: &BatchRef<'_>, checks: Checks, kept: &HashSet<u64>, ids: &AtomicU64) -> Tested {
+/// Adds the tests of the checks to a batch. `kept`: bases that the batch drops, and that have to stay. `program`: the program with
+/// tests that stands for the one that an instruction calls.
+pub(super) fn tested(
+    batch: &BatchRef<'_>,
+    checks: Checks,
+    kept: &HashSet<u64>,
+    ids: &AtomicU64,
+    mut program: impl FnMut(&Instr) -> Option<TestedProgram>,
+) -> Tested {
     let (added, instrs) = Added::new(batch, ids);
     let mut writer = Writer::new(added);
     for instr in &instrs {
         if let Some(fault) = wanted(batch, instr, checks) {
             writer.test_operation(instr, fault);
+        }
+        let program = if instr.opcode.is_extension() { program(instr) } else { None };
+        if program.is_some_and(|program| writer.test_program(instr, &program).is_some()) {
+            continue;
         }
         let drops = matches!(instr.opcode, Opcode::Discard)
             && writer.added.base_of(instr.operands[0]).is_some_and(|base| kept.contains(&base.id));
@@ -140,6 +152,10 @@ impl<'a> Writer<'a> {
         if shape.contains(&0) {
             return None;
         }
+        if instr.opcode.kind() == Kind::Reduction {
+            let bad = self.bad_folds(instr, fault, (dtype, &shape))?;
+            return self.raise(bad, &shape);
+        }
         let operands = [instr.operands[1], instr.operands[2]];
         let bad = match fault {
             Fault::ZeroDivision => {
@@ -178,23 +194,79 @@ impl<'a> Writer<'a> {
         let real = dtype.real_part();
         let operand = if a.as_view().is_some() { a } else { b };
         let result = self.added.of(opcode, dtype, shape, &[a, b])?;
-        let [result, operand] = [result, operand].map(|number| self.added.of(Opcode::Absolute, real, shape, &[number]));
-        let (result, operand) = (result?, operand?);
+        let operand = self.added.of(Opcode::Absolute, real, shape, &[operand])?;
+        self.lost(result, operand, (real, shape), bits)
+    }
+
+    /// Results that are not zero, and at most 2 to the power of -`bits` of these sizes.
+    fn lost(&mut self, result: Operand, size: Operand, (real, shape): (DType, &[i64]), bits: u8) -> Option<Operand> {
+        let result = self.added.of(Opcode::Absolute, real, shape, &[result])?;
         let factor = self.added.constant(Constant::from_value(2f64.powi(bits.into())).cast(real));
         let scaled = self.added.of(Opcode::Multiply, real, shape, &[result, factor])?;
-        let small = self.added.of(Opcode::LessEqual, DType::Bool, shape, &[scaled, operand])?;
+        let small = self.added.of(Opcode::LessEqual, DType::Bool, shape, &[scaled, size])?;
         let zero = self.number(0, real);
         let is_some = self.added.of(Opcode::Greater, DType::Bool, shape, &[result, zero])?;
         self.added.of(Opcode::LogicalAnd, DType::Bool, shape, &[small, is_some])
     }
 
+    /// Sums that have lost bits, beside the sum of magnitudes; and sums and products of integers that differ from those of floats by
+    /// what the type wraps at.
+    fn bad_folds(&mut self, instr: &Instr, fault: Fault, (dtype, shape): (DType, &[i64])) -> Option<Operand> {
+        let input = instr.operands[1];
+        let all = self.added.batch.as_ref().shape(input.as_view()?).to_vec();
+        let result = self.folded(instr, dtype, shape, input)?;
+        match fault {
+            Fault::Cancellation(bits) => {
+                let real = dtype.real_part();
+                let sizes = self.added.of(Opcode::Absolute, real, &all, &[input])?;
+                let size = self.folded(instr, real, shape, sizes)?;
+                self.lost(result, size, (real, shape), bits)
+            }
+            Fault::Overflow => {
+                let floats = self.added.of(Opcode::Copy, DType::F64, &all, &[input])?;
+                let wide = self.folded(instr, DType::F64, shape, floats)?;
+                self.wrapped(wide, result, (dtype, shape))
+            }
+            Fault::ZeroDivision => None,
+        }
+    }
+
+    /// The fold of an instruction with another input.
+    fn folded(&mut self, instr: &Instr, dtype: DType, shape: &[i64], input: Operand) -> Option<Operand> {
+        let out = self.added.scrap(dtype, shape)?;
+        self.added.batch.push_instr(Instr {
+            param: instr.param,
+            order: instr.order,
+            ..Instr::new(instr.opcode, &[out, input])
+        });
+        Some(out)
+    }
+
+    /// Calls a program with tests instead of the one that an instruction calls.
+    fn test_program(&mut self, instr: &Instr, program: &TestedProgram) -> Option<()> {
+        let shape = self.added.batch.as_ref().shape(instr.operands[0].as_view()?).to_vec();
+        let lost = self.added.scrap(DType::Bool, &shape)?;
+        program.declare(&mut self.added.batch);
+        self.added.batch.push_instr(program.call(instr, lost));
+        if !shape.contains(&0) {
+            self.raise(lost, &shape);
+        }
+        Some(())
+    }
+
     /// Products as floats differ from wrapped ones by multiples of what the type wraps at, if at all; rounding makes less.
     fn beyond_products(&mut self, [a, b]: [Operand; 2], dtype: DType, shape: &[i64]) -> Option<Operand> {
         let result = self.added.of(Opcode::Multiply, dtype, shape, &[a, b])?;
+        let [a, b] = [a, b].map(|operand| self.added.of(Opcode::Copy, DType::F64, shape, &[operand]));
+        let product = self.added.of(Opcode::Multiply, DType::F64, shape, &[a?, b?])?;
+        self.wrapped(product, result, (dtype, shape))
+    }
+
+    /// Integers that are far from what they are as floats.
+    fn wrapped(&mut self, wide: Operand, result: Operand, (dtype, shape): (DType, &[i64])) -> Option<Operand> {
         let float = DType::F64;
-        let [a, b, result] = [a, b, result].map(|operand| self.added.of(Opcode::Copy, float, shape, &[operand]));
-        let product = self.added.of(Opcode::Multiply, float, shape, &[a?, b?])?;
-        let apart = self.added.of(Opcode::Subtract, float, shape, &[product, result?])?;
+        let result = self.added.of(Opcode::Copy, float, shape, &[result])?;
+        let apart = self.added.of(Opcode::Subtract, float, shape, &[wide, result])?;
         let size = self.added.of(Opcode::Absolute, float, shape, &[apart])?;
         let half = Constant::from_value(2f64.powi(8 * dtype.size() as i32 - 1));
         let half = self.added.constant(half);

@@ -214,22 +214,29 @@ pub(super) fn number(constant: Constant) -> String {
 
 /// The worst mark of what each element of a reduction is made of.
 fn folded(all: &[Mark], shape: &[i64], axes: u16) -> Vec<Mark> {
-    let kept = |axis: usize| axes >> axis & 1 == 0;
-    let count: i64 = (0..shape.len()).filter(|&axis| kept(axis)).map(|axis| shape[axis]).product();
+    let kept = (0..shape.len()).filter(|&axis| axes >> axis & 1 == 0);
+    let count: i64 = kept.map(|axis| shape[axis]).product();
     let mut worst = vec![Mark::FINE; count as usize];
-    for (position, &mark) in all.iter().enumerate() {
-        let (mut rest, mut target, mut step) = (position as i64, 0, 1);
+    for (&mark, target) in all.iter().zip(targets(shape, axes)) {
+        worst[target] = worst[target].max(mark);
+    }
+    worst
+}
+
+/// For each element of a reduction's input in C order, the place of its result.
+pub(super) fn targets(shape: &[i64], axes: u16) -> impl Iterator<Item = usize> + '_ {
+    let count: i64 = shape.iter().product();
+    (0..count).map(move |position| {
+        let (mut rest, mut target, mut step) = (position, 0, 1);
         for (axis, &extent) in shape.iter().enumerate().rev() {
-            if kept(axis) {
+            if axes >> axis & 1 == 0 {
                 target += rest % extent * step;
                 step *= extent;
             }
             rest /= extent;
         }
-        let worst = &mut worst[target as usize];
-        *worst = (*worst).max(mark);
-    }
-    worst
+        target as usize
+    })
 }
 
 /// The worst mark of what each element of an accumulate is made of.

@@ -9,6 +9,7 @@ mod instrument;
 mod marks;
 mod numbers;
 mod picture;
+mod programs;
 mod replay;
 
 use crate::stack::backend::Backend;

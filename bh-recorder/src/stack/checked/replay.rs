@@ -4,15 +4,16 @@
 //! Each element that is worse than what it is made of is an event; elements that are made of it carry its number on. An event
 //! that no stored element carries is none: what a `where` discards is not reported.
 
-use super::elements::{copied, element, index_text};
-use super::faults::{self, Found};
+use super::elements::{copied, element, index_text, visit};
+use super::faults::{Found, Suspect, wanted};
 use super::guard::{Log, Past, copy_base, discard, execute};
 use super::marks::{Class, Events, Marks, allowed, each_class, number, operation};
 use super::numbers::{is_wanted, made_of};
+use super::programs::{Tested, TestedPrograms};
 use super::{name, part, picture};
 use crate::record::location::marked;
 use crate::stack::backend::Backend;
-use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Operand, base_flags};
+use bh_bytecode::{Base, Batch, BatchRef, Constant, DType, Instr, Kind, Operand, Truth, base_flags};
 use bh_core::abi::status;
 use bh_core::config::Checks;
 use bh_core::error::{Error, Result};
@@ -45,6 +46,7 @@ struct Ran {
 struct Replay<'a> {
     backend: &'a mut dyn Backend,
     checks: Checks,
+    programs: &'a mut TestedPrograms,
     /// The bases of the replay, by the identities of the program's.
     bases: HashMap<u64, Base>,
     events_of: Events,
@@ -56,10 +58,11 @@ struct Replay<'a> {
 
 /// Fails with the operation that made the first bad number that the last batch of the log stores; does not if all were there
 /// before.
-pub(super) fn find(backend: &mut dyn Backend, log: &Log, checks: Checks) -> Result<()> {
+pub(super) fn find(backend: &mut dyn Backend, log: &Log, checks: Checks, programs: &mut TestedPrograms) -> Result<()> {
     let mut replay = Replay {
         backend,
         checks,
+        programs,
         bases: HashMap::new(),
         events_of: Events::new(),
         events: Vec::new(),
@@ -130,11 +133,18 @@ impl Replay<'_> {
         let inputs = bases(instr.inputs()).iter().filter_map(|base| self.writers.get(base).copied()).collect();
         let number = self.ran.len();
         self.ran.push(Ran { name: name(&batch, instr).to_owned(), place, inputs });
-        let fault = faults::wanted(&batch, instr, self.checks).filter(|_| is_last);
-        let found = fault.and_then(|fault| faults::find(self.backend, &batch, fault));
+        let fault = wanted(&batch, instr, self.checks).filter(|_| is_last);
+        let suspect = fault.and_then(|fault| Suspect::before(self.backend, &batch, fault));
+        let program = if is_last { self.programs.of(self.backend, &batch, instr, self.checks) } else { None };
         let allowed = allowed(self.backend, &batch, &self.events_of);
         let operands = Operands::before(self.backend, &batch, instr);
-        execute(self.backend, &batch)?;
+        let found = match program {
+            Some(program) => self.program(&batch, &program)?,
+            None => {
+                execute(self.backend, &batch)?;
+                suspect.and_then(|suspect| suspect.find(self.backend, &batch))
+            }
+        };
         found.map_or(Ok(()), |found| self.fail(&batch, instr, &found))?;
         if let Some(allowed) = allowed {
             self.note(&batch, instr, &allowed, &operands);
@@ -143,6 +153,21 @@ impl Replay<'_> {
             self.writers.insert(base, number);
         }
         Ok(())
+    }
+
+    /// Runs a batch with a program that has tests, and says where they failed.
+    fn program(&mut self, batch: &BatchRef<'_>, program: &Tested) -> Result<Option<Found>> {
+        let id = self.backend.base_ids().fetch_add(1, Ordering::Relaxed);
+        let Some((tested, lost, view)) = program.instead(batch, id) else {
+            return execute(self.backend, batch).map(|()| None);
+        };
+        execute(self.backend, &tested.as_ref())?;
+        let mut all = Vec::new();
+        visit::<Truth>(self.backend, &tested.as_ref(), view, |_, holds| all.push(holds.get()));
+        let positions: Vec<usize> = (0..all.len()).filter(|&position| all[position]).collect();
+        discard(self.backend, &[lost])?;
+        let text = format!("has a sum or difference that has lost at least {} bits by cancellation", program.bits);
+        Ok((!positions.is_empty()).then_some(Found { text, positions }))
     }
 
     /// Fails with the fault of the operation that ran last.
