@@ -191,3 +191,12 @@ def test_numbers_that_wait_are_packed():
     packed = orjson.dumps({"a": pending(), "b": [np.arange(3)]}, option=orjson.OPT_SERIALIZE_NUMPY)
     assert packed == b'{"a":2.5,"b":[[0,1,2]]}' and orjson.loads(packed)["a"] == 2.5
     assert msgpack.unpackb(msgpack.packb({"a": pending()})) == {"a": 2.5} and msgpack.dumps([pending()]) == msgpack.packb([2.5])
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?", "c16"])
+@pytest.mark.parametrize("name", ["tolist", "tobytes", "item"])
+def test_methods_that_numpys_numbers_have_take_those_that_are_computed_already(name, dtype):
+    value = pending(1, dtype)
+    wanted = getattr(numpy.dtype(dtype).type(value), name)()
+    for number in (value, value, pending(1, dtype)):
+        assert getattr(number, name)() == wanted and type(getattr(number, name)()) is type(wanted)

@@ -294,3 +294,65 @@ def test_classes_of_others_decide(call):
     for mine, theirs in zip(*((value if type(value) in (list, tuple) else (value,)) for value in (made, wanted))):
         assert type(mine) is Measured
         same(mine.value, theirs.value)
+
+
+# A container with functions of its own, as NumPy's guide to custom containers writes one, in a module that knows one NumPy.
+CONTAINER = """
+HANDLED = {}
+
+
+class Diagonal:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value * np.eye(self.n)
+
+    def __array_function__(self, function, kinds, args, kwargs):
+        if function not in HANDLED or not all(issubclass(kind, (Diagonal, np.ndarray)) for kind in kinds):
+            return NotImplemented
+        return function is HANDLED[function][0] and HANDLED[function][1](*args, **kwargs)
+
+    def __array_ufunc__(self, function, method, *inputs, **options):
+        if function is not np.multiply or method != "__call__":
+            return NotImplemented
+        n, factor = (self.n, inputs[1]) if inputs[0] is self else (self.n, inputs[0])
+        return Diagonal(n, self.value * factor)
+
+
+HANDLED[np.sum] = np.sum, lambda a: a.n * a.value
+HANDLED[np.mean] = np.mean, lambda a: np.mean(np.asarray(a.value / a.n))
+HANDLED[np.linalg.norm] = np.linalg.norm, lambda a: abs(a.value) * a.n**0.5
+HANDLED[np.concatenate] = np.concatenate, lambda parts: [type(part).__name__ for part in parts]
+
+
+class Inherits(Diagonal):
+    pass
+
+
+def refused(call):
+    try:
+        return call()
+    except TypeError:
+        return "refused"
+
+
+d, e = Diagonal(4, 3.0), Inherits(4, 2.0)
+found = [np.sum(d), float(np.mean(d)), np.linalg.norm(d), np.concatenate([d, np.ones(2)]), np.concatenate([np.ones(2), e]), np.sum(e)]
+found += [np.multiply(d, 2.0).value, (np.float64(2.0) * d).value, np.multiply(3.0, e).value, refused(lambda: np.add(d, 1)), refused(lambda: np.median(d))]
+"""
+
+
+def test_containers_are_asked_about_the_functions_that_their_module_names():
+    results = []
+    for module in (numpy, bh):
+        scope = {"__name__": "container", "np": module}
+        exec(CONTAINER, scope)
+        results.append(scope["found"])
+    assert results[0] == results[1] and results[1][:3] == [12.0, 0.75, 6.0]
+
+
+def test_containers_of_modules_that_know_numpy_itself_are_asked_about_its_functions():
+    scope = {"__name__": "container", "np": numpy, "bh": bh}
+    exec(CONTAINER, scope)
+    assert bh.sum(scope["d"]) == 12.0 and bh.multiply(scope["d"], 2.0).value == 6.0

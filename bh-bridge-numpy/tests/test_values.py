@@ -109,6 +109,7 @@ np.unstack(np.ones(2))[0] | np.dot(np.ones(0), np.ones(0)) | np.trunc(np.array(T
 np.flip(np.array(3)) | np.vectorize(lambda x: x + 1)(np.array(3)) | np.conj(np.array(3)) | np.round(np.array(3), 0) | np.fix(np.array(3))
 np.positive(np.array(3)) | np.round(np.array(2.5)) | np.squeeze(np.ones((1, 1))) | np.where(True, np.array(1), 2) | np.take(np.ones(2), 0)
 np.linalg.norm(np.ones(2)) | np.linalg.norm(np.zeros(0), np.inf) | np.argmax(np.array(3), keepdims=True) | np.linspace(0, 2, 3, retstep=True)[1]
+np.linspace(0, 1, 1, retstep=True)[1] | np.linspace(0, 1, 0, retstep=True)[1] | np.linspace([0, 1], 1, 1, retstep=True)[1] | np.linspace(0, 1, 1, False, True)[1]
 np.zeros(0).searchsorted(np.array(1.0)) | np.array(3).copy() | np.array(3)[...] | np.array(3)[()] | -np.array(3) | abs(np.array(3)) | np.array(3) + 1
 """.replace("\n", "|").split("|")
 
@@ -118,7 +119,7 @@ np.zeros(0).searchsorted(np.array(1.0)) | np.array(3).copy() | np.array(3)[...] 
 def test_scalars_and_arrays_without_dimensions(expression):
     mine, reference = (eval(expression, {"np": library}) for library in (bh, numpy))
     same(mine, reference)
-    is_scalar = isinstance(mine, numpy.generic) or mine._scalar
+    is_scalar = isinstance(mine, (numpy.generic, float)) or mine._scalar
     assert is_scalar == isinstance(reference, numpy.generic)
 
 

@@ -28,6 +28,7 @@ np.sin(a * np.inf) | a.astype(int) | nan.astype(int) | nan.astype("i4") | (big *
 np.hypot(a, a) | np.arctanh(a) | np.maximum(nan, a) | np.float32([1e30]) * np.float32([1e30]) | np.reciprocal(a) | np.nanmean(nan)
 np.isclose(nan, a) | np.copysign(a, -a) | np.std(nan) | np.mean([]) | c.astype("f4") | c.astype(int) | np.square(big) | np.exp2(big)
 np.add.accumulate(big) | np.cumprod(nan) | np.add.reduceat(big, [0, 2]) | np.isclose(a, a, rtol=np.inf) | np.mean(a, where=a > 5) | np.full_like(a, 2) / 0 | np.cosh(big) | np.expm1(big) | np.float64(1) / a
+np.var([]) | np.var([1], ddof=1) | np.std(np.ones((1, 2)), axis=0, ddof=1) | np.mean(np.zeros((0, 3)), axis=0) | np.mean(np.array([], "f4")) | np.var(np.zeros((0, 2)), axis=0)
 """.replace("\n", "|").split("|"))  # fmt: skip
 def test_warnings_are_numpys(expression):
     if not expression.strip():

@@ -1,5 +1,6 @@
 """The methods of arrays that are written in Python."""
 
+import functools
 import importlib
 import sys
 import types
@@ -382,6 +383,17 @@ def _copied(function):
     return made
 
 
+def _of_numbers_too(method):
+    """A method of NumPy's arrays as a function that takes NumPy's numbers, too: NumPy shows bh's results without dimensions as those."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(value, /, *arguments, **keywords):
+        return getattr(value, name)(*arguments, **keywords)
+
+    return call
+
+
 def _install():
     """Gives the class the methods that are functions, has native ones serve common calls, and shows the parameters of NumPy's; `_own`
     has those of this package."""
@@ -390,7 +402,7 @@ def _install():
             continue
         function = getattr(importlib.import_module(f"bh.{row.module}"), name) if row.method else getattr(ndarray, name)
         if row.native or row.by_numpy:
-            original = getattr(np if row.method else np.ndarray, name)
+            original = getattr(np, name) if row.method else _of_numbers_too(getattr(np.ndarray, name))
             function = served(name, at_hand(for_both(name, function), original, row, method=True), row, original, method=True)
         setattr(ndarray, name, function)
     for name, function in list(vars(ndarray).items()):

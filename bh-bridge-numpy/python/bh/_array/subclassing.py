@@ -118,6 +118,21 @@ def _given_own(method):
     return decide
 
 
+def _universal(function):
+    """The universal function that the program knows by the name of NumPy's."""
+    return public.get(function.__name__, function) if getattr(np, function.__name__, None) is function else function
+
+
+def _given_universal(method):
+    """A class's `__array_ufunc__`, given this package's universal functions for NumPy's."""
+
+    @functools.wraps(method)
+    def decide(self, function, how, *inputs, **keywords):
+        return method(self, _universal(function), how, *inputs, **keywords)
+
+    return decide
+
+
 def _given_views(method):
     """A class's `__array_ufunc__`, given NumPy's own arrays in a form whose `view` knows the class of this package's arrays."""
 
@@ -131,9 +146,7 @@ def _given_views(method):
 
     @functools.wraps(method)
     def decide(self, function, how, *inputs, **keywords):
-        # The function is the one that the program knows by this name.
-        if getattr(np, function.__name__, None) is function:
-            function = public.get(function.__name__, function)
+        function = _universal(function)
         keywords = {name: seen(value) for name, value in keywords.items()}
         # NumPy's scalars know no view as an array of bh, so that results in here are not made such.
         taken = _native.set_shortcuts(False)
@@ -160,6 +173,31 @@ def _given_plain(method):
 
 # The methods by which classes decide about functions, and about their instances.
 _DECIDING = {"__array_function__": _given_own, "__array_ufunc__": _given_views, "__array_finalize__": _given_plain}
+
+
+# The same of classes that are no arrays.
+_CONTAINING = {"__array_function__": _given_own, "__array_ufunc__": _given_universal}
+
+
+def _names_package(scope):
+    """Is this package NumPy to the code of a module, which does not have NumPy itself as well?"""
+    values = list(scope.values())
+    is_own = any(value is sys.modules["bh"] or isinstance(value, (_native.Function, _native.Ufunc)) for value in values)
+    return is_own and not any(value is np for value in values)
+
+
+def _teach_container(kind):
+    """Has a class that decides about functions, and is no array, find the functions that its module knows by NumPy's names."""
+    for name, show in _CONTAINING.items():
+        owner = next(one for one in (*kind.__mro__, None) if one is None or name in vars(one))
+        method = owner and vars(owner)[name]
+        if isinstance(method, types.FunctionType) and not hasattr(method, "_shows_own") and _names_package(method.__globals__):
+            shown = show(method)
+            shown._shows_own = True
+            setattr(owner, name, shown)
+
+
+fallback.teach = _teach_container
 
 
 class ArrayClass(type):

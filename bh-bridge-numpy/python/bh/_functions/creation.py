@@ -219,7 +219,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         result = _whole(result, np.dtype(dtype)) if np.dtype(dtype).kind in "iu" else astype(result, dtype)
     elif result.dtype != kind:
         result = astype(result, kind)
-    return (result, np.float64(step) if type(step) is float else step) if retstep else result
+    # Without a distance, NumPy's is a float of Python.
+    return (result, np.float64(step) if type(step) is float and parts > 0 else step) if retstep else result
 
 
 def _whole(numbers, dtype):

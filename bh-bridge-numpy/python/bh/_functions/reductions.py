@@ -157,7 +157,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     where = True if where is _NO_VALUE else where
     count = _count(a, axes, where)
     if _reaches(count, 0, where):
-        _warn_of_nothing("Mean of empty slice", "scalar divide" if len(axes) == a.ndim and keepdims is not True else "divide")
+        _warn_of_nothing("Mean of empty slice", _division(a, axes, dtype, keepdims))
     if target_of(out) is None:
         return deliver(_dropped(_center(a, axes, dtype, where, count), axes, keepdims), out)
     return _mean_into(out, a, axes, dtype if dtype is not None or is_inexact(a._code) else np.float64, count, keepdims, where)
@@ -188,11 +188,18 @@ def _center(a, axes, dtype, where, count):
     return astype(_u["divide"](total, count), total.dtype)
 
 
-def _warn_of_nothing(text, division="divide"):
-    """Warns as NumPy where there is nothing to take the mean of."""
+def _warn_of_nothing(text, *divisions):
+    """Warns as NumPy where there is nothing to take the mean of: once for each of its divisions."""
     warn(text, RuntimeWarning)
     if np.geterr()["invalid"] == "warn":
-        warn(f"invalid value encountered in {division}", RuntimeWarning)
+        for division in divisions:
+            warn(f"invalid value encountered in {division}", RuntimeWarning)
+
+
+def _division(a, axes, dtype, keepdims):
+    """How NumPy names the division by a number of elements: of a number by another one, if they have one precision, or of arrays."""
+    kind = np.dtype(dtype) if dtype is not None else a.dtype if is_inexact(a._code) else np.dtype(np.float64)
+    return "scalar divide" if len(axes) == a.ndim and keepdims is not True and kind in (np.float64, np.complex128) else "divide"
 
 
 def _dropped(result, axes, keepdims):
@@ -215,7 +222,9 @@ def _variance(a, axis, dtype, out, ddof, keepdims, where, mean_, correction):
     where = True if where is _NO_VALUE else where
     count = _count(a, axes, where)
     if _reaches(count, ddof, where):
-        _warn_of_nothing("Degrees of freedom <= 0 for slice")
+        # The mean has its dimensions kept, so that its division is one of arrays.
+        empty = ["divide"] if mean_ in (_NO_VALUE, None) and _reaches(count, 0, where) else []
+        _warn_of_nothing("Degrees of freedom <= 0 for slice", *empty, _division(a, axes, dtype, keepdims))
     center = _center(a, axes, dtype, where, count) if mean_ is _NO_VALUE or mean_ is None else native(mean_)
     distance = _u["subtract"](a, center)
     square = _squared_size(distance) if is_complex(a._code) else _u["multiply"](distance, distance)

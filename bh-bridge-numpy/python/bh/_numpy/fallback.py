@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 import warnings
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -413,6 +414,17 @@ def with_named_output(function, args, kwargs):
 usual = {np.ndarray.__array_function__, None}
 _PLAIN = _LEAVES | {ndarray}
 
+# The function that teaches a class which decides about functions this package's, and the classes that it has seen.
+teach, _seen = None, weakref.WeakSet()
+
+
+def _meet(kind):
+    """A class that decides about functions, before it does."""
+    if kind not in _seen:
+        _seen.add(kind)
+        teach(kind)
+    return True
+
 
 def decided(values):
     """Is there an array among the values, or in a list of them, whose class has functions of its own? It need not be one of NumPy's."""
@@ -425,14 +437,14 @@ def decided(values):
             if decided(value[:64]):
                 return True
         elif getattr(kind, "__array_function__", None) not in usual:
-            return True
+            return _meet(kind)
     return False
 
 
 def overrides(value):
     """Has the operand's class universal functions of its own, or none at all?"""
     kind = type(value)
-    return kind not in _PLAIN and hasattr(kind, "__array_ufunc__") and not issubclass(kind, (np.ndarray, np.generic))
+    return kind not in _PLAIN and hasattr(kind, "__array_ufunc__") and not issubclass(kind, (np.ndarray, np.generic)) and _meet(kind)
 
 
 def has_own(value, method):
