@@ -120,3 +120,32 @@ def test_elements_take_what_numpys_take(value, key, size):
         if key == "flat" and ("inf" in value or "timedelta" in value):
             continue
         assert stored(bh, value, KEYS[key], dtype, size) == stored(numpy, value, KEYS[key], dtype, size), dtype
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", "c16"])
+@pytest.mark.parametrize("rows", [4, 5000])
+def test_lists_of_numbers_are_assigned_as_in_numpy(dtype, rows):
+    keys = [(0,), (1, slice(0, 2)), (slice(None), 1), ([0, 2],), (slice(None), [0, 2]), (slice(1, 3),), (..., -1), (0, 0), (slice(None, None, -1), 0)]
+    values = [[1, 2, 3], (2.7, 5), [[1], [2]], [[1, 2], [3, 4]], [7], [True, False], [1, [2, 3]], [], [300, 2], [2**70, 1], [numpy.float64(3), 2, 1], [1j, 2]]
+    for key in keys:
+        for value in values:
+            results = []
+            for module in (numpy, bh):
+                a = module.zeros((rows, 3), dtype)
+                try:
+                    a[key] = value
+                    results.append(numpy.asarray(a).tobytes())
+                except Exception as error:
+                    results.append(type(error))
+            assert results[0] == results[1], (key, value)
+
+
+def test_lists_are_assigned_by_masks():
+    results = []
+    for module in (numpy, bh):
+        a = module.arange(12.0).reshape(4, 3)
+        a[a > 8] = [1, 2, 3]
+        a[a[:, 0] == 3] = [7, 8, 9]
+        a[numpy.array([True, False, False, True])] = [[5], [6]]
+        results.append(numpy.asarray(a).tolist())
+    assert results[0] == results[1]

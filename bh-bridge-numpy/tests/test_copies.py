@@ -366,3 +366,34 @@ def test_elements_that_share_memory_are_written_as_numpys(write):
     for mine, theirs in zip(found[:half], found[half:]):
         for one, other in zip(mine, theirs):
             numpy.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [8, 5000])
+def test_arrays_of_lists_of_arrays_are_numpys(size):
+    def parts(module):
+        a = module.arange(2.0 * size).reshape(2, size)
+        return {
+            "two": [a, a + 1], "tuple": (a, a), "orders": [module.asfortranarray(a.T), a.T + 0], "views": [a[:, ::-1], a[::-1]], "nested": [[a, a + 2], [a, a * 3]],
+            "types": [a, a.astype("f4")], "whole": [a.astype("i4"), a.astype("u1")], "rows": list(a), "one": [a], "host": [a, numpy.ones((2, size))],
+            "shapes": [a, a[:1]], "depths": [a, [a, a]], "none": [a[:, :0], a[:, :0]], "numbers": [a[0], 3.0], "long": [a.astype("longlong"), a.astype("longlong")],
+            "complex": [a * 1j, a], "masks": [a > 1, a > 2],
+        }  # fmt: skip
+
+    for name, value in parts(numpy).items():
+        for options in ({}, {"dtype": "f4"}, {"dtype": float}, {"ndmin": 5}, {"order": "F"}, {"copy": None}, {"ndmax": 1}):
+            results = []
+            for module, given in ((numpy, value), (bh, parts(bh)[name])):
+                try:
+                    made = module.array(given, **options)
+                    order = made.flags.c_contiguous, made.flags.f_contiguous
+                    results.append((made.dtype, made.shape, order, str(made.tolist())))
+                except (TypeError, ValueError) as error:
+                    results.append(type(error))
+            assert results[0] == results[1], (name, options)
+
+
+def test_arrays_of_lists_are_copies():
+    a, b = bh.ones((100, 100)), bh.zeros((100, 100))
+    made = bh.array([a, b])
+    a[:], made[1] = 5, 7
+    assert made[0].max() == 1 and b.max() == 0 and bh.asarray([a, b])[0, 0, 0] == 5

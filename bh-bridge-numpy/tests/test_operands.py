@@ -1,6 +1,7 @@
 """Operators with operands of other classes, which decide as NumPy lets them."""
 
 import operator
+import warnings
 
 import numpy
 import pytest
@@ -123,3 +124,49 @@ def test_products_with_classes_that_have_universal_functions():
     for made in (bh.eye(2) @ table, bh.matmul(table, bh.eye(2)), bh.vecdot(bh.eye(2), table)):
         assert type(made) is _Table
     assert (bh.eye(2) @ table).values.tolist() == [[0, 1], [2, 3]]
+
+
+LISTS = [[1.0, 0.0, 3.0], [1, 0, 3], (2, 5, 7), [True, False, True], [[1.0], [2.0]], [numpy.float64(2), 1, 0.5], [1j, 2, 3], [1e308, 2.0, numpy.inf]]
+
+
+def told(module, operation, left, right):
+    """The result of an operation, or its error, and what it warns of and where."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            result = operation(module, left, right)
+            result = result.dtype, result.shape, numpy.asarray(result).tobytes()
+        except Exception as error:
+            result = type(error), str(error).strip()
+    return result, [(str(one.message), one.filename, one.lineno) for one in found]
+
+
+@pytest.mark.parametrize("values", LISTS, ids=str)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?"])
+@pytest.mark.parametrize("size", [1, 4000])
+def test_lists_of_numbers_are_operands_as_in_numpy(values, dtype, size):
+    operations = [
+        lambda np, a, x: a + x, lambda np, a, x: x - a, lambda np, a, x: a * x, lambda np, a, x: a / x, lambda np, a, x: a < x, lambda np, a, x: x == a,
+        lambda np, a, x: np.maximum(a, x), lambda np, a, x: np.minimum(x, a), lambda np, a, x: np.add(a, x, out=np.zeros(a.shape, "c16")), lambda np, a, x: a // x,
+        lambda np, a, x: np.multiply(a, x, where=np.array([True, False, True]), out=np.ones(a.shape, np.result_type(a, numpy.asarray(x)))),
+    ]  # fmt: skip
+    for operation in operations:
+        left = numpy.array([[0, 1, 2]] * 2 * size).astype(dtype)
+        right = values * size if size > 1 and len(values) == 2 else values
+        wanted, mine = told(numpy, operation, left, right), told(bh, operation, bh.array(left), right)
+        assert mine[0] == wanted[0]
+        assert mine[1] == wanted[1] or size > 1
+
+
+def test_lists_of_numbers_are_operands_in_place():
+    for values in LISTS:
+        results = []
+        for module in (numpy, bh):
+            a = module.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+            results.append(told(module, lambda np, a, x: operator.imul(a, x), a, values)[0])
+        assert results[0] == results[1]
+
+
+def test_errors_of_lists_are_raised_where_they_are_asked_for():
+    with bh.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero encountered in divide"):
+        bh.ones(2) / [0, 1]

@@ -51,6 +51,16 @@ def _sized(a, n, axis):
     return result
 
 
+def _last(a, axis):
+    """The array with an axis in the last place."""
+    return a if axis == a.ndim - 1 else moveaxis(a, axis, -1)
+
+
+def _back(a, axis):
+    """The array with its last axis at another place."""
+    return a if axis == a.ndim - 1 else moveaxis(a, -1, axis)
+
+
 # Shorter lines are one rank's work.
 _SHARED_BYTES = 1 << 20
 _LEAST_ROWS = 16
@@ -84,15 +94,15 @@ def _by_ranks(line, method, rows):
 
 def _by_lines(method, a, axis, extent, code, like):
     """A method's result along an axis, with this many elements there and the order in memory of another array."""
-    line = moveaxis(a, axis, -1)
+    line = _last(a, axis)
     # Lines that several ranks have stay where they are transformed.
     if ranks_of(a._stack) > 1:
         made = _native.empty((*line.shape[:-1], extent), code, _native.Stack(a._stack))
-        result = moveaxis(made, -1, axis)
+        result = _back(made, axis)
     else:
         shape = (*a.shape[:axis], extent, *a.shape[axis + 1 :])
         result = _native.empty(shape, code, _native.Stack(a._stack), axes_in_memory("K", like.shape, like._stride))
-        made = moveaxis(result, axis, -1)
+        made = _last(result, axis)
     try:
         if result.size:
             _native.extension(method, [made], [line])
@@ -130,10 +140,10 @@ def _transform(a, n, axis, norm, forward, like=None):
     a = _sized(_complex(a), n, axis)
     size = a.shape[axis]
     _check_size(size)
-    method, line = "fft" if forward else "ifft", moveaxis(a, axis, -1)
+    method, line = "fft" if forward else "ifft", _last(a, axis)
     rows = _is_shared(line)
     if rows:
-        result = moveaxis(_by_ranks(line, method, rows), -1, axis)
+        result = _back(_by_ranks(line, method, rows), axis)
     else:
         result = _by_lines(method, a, axis, size, a._code, like)
     return _scaled(result, size, norm, forward)
@@ -175,7 +185,7 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
     a = _sized(astype(a, np.float32 if a.dtype == np.float32 else np.float64), n, axis)
     size = a.shape[axis]
     _check_size(size)
-    if _is_shared(moveaxis(a, axis, -1)):
+    if _is_shared(_last(a, axis)):
         result = _transform(a, None, axis, norm, True, like)
         half = result[(slice(None),) * axis + (slice(0, size // 2 + 1),)]
         return _stored(_native.cast_in_order(half, half._code), out)
@@ -193,7 +203,7 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
     n = 2 * (a.shape[axis] - 1) if n is None else n
     _check_size(n)
     a = _sized(a, n // 2 + 1, axis)
-    if _is_shared(moveaxis(a, axis, -1)):
+    if _is_shared(_last(a, axis)):
         return _stored(_real_by_ranks(a, n, axis, norm, like), out)
     result = _by_lines("irfft", a, axis, n, real_code(a._code), like)
     return _stored(_scaled(result, n, norm, False), out)

@@ -175,6 +175,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
     if not copy and isinstance(object, np.ndarray) and object.base is not None:
         view = shown_by(object)
         object = object if view is None else view
+    if copy is not False and dtype is None and letter in "KC" and (joined := _stacked(object)) is not None and not ndmin > joined.ndim and not limit:
+        return joined
     if type(object) is not ndarray:
         objects = type(object) in (list, tuple) and dtype in _OBJECTS
         object = lower_nested(object, _lower_scalars if objects else None)
@@ -215,6 +217,26 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
         result = _native.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     # Types with the same elements do not need to be converted.
     return result if result is object else called(result, object.dtype if result._code == object._code else dtype)
+
+
+# Arrays in a list with at least as many elements together are joined where they are; NumPy joins copies of fewer sooner.
+_JOINED = 1 << 13
+
+
+def _stacked(value):
+    """The arrays of bh in a list, or in lists of such, beside each other as one array; None if the list holds anything else, or little."""
+    if type(value) not in (list, tuple) or not value or type(value[0]) not in (ndarray, list, tuple):
+        return None
+    parts = [part if type(part) is ndarray else _stacked(part) for part in value]
+    first = parts[0]
+    if any(part is None or part.shape != first.shape or part.dtype != first.dtype or not part.ndim for part in parts):
+        return None
+    if first.size * len(parts) < _JOINED or first.ndim == MOST_DIMENSIONS or any(part._stack != first._stack for part in parts):
+        return None
+    from .._functions.joining import stack
+
+    result = stack(parts)
+    return result if result._contiguous else in_order(result, "C")
 
 
 def _shown(value, dtype, copy):

@@ -402,6 +402,10 @@ def set(array, key, value):
         # Elements share memory: a write to one changes others.
         to_write(array)[fallback.lower(key)] = fallback.lower(value)
         return None
+    if (view is None or view.ndim and not repeats(view)) and fallback.is_of_numbers(value):
+        # The native half takes an array.
+        array[key] = fallback.from_host(np.array(value, array.dtype), array._code)
+        return None
     if view is not None and view.ndim == 0 and (type(value) is not ndarray or value.ndim):
         value = element_of(value, array.dtype, not any(part is Ellipsis for part in (key if type(key) is tuple else (key,))))
     try:

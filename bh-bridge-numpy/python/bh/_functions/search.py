@@ -32,11 +32,20 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /):
     made = _native.select(condition, x, y)
     if made is None and x is _NO_VALUE and y is _NO_VALUE:
         return nonzero(condition)
+    if made is None and (mask := _mask_of(condition)) is not None:
+        made = _native.select(mask, x, y)
     result = _where(condition, x, y) if made is None else made
     for number in (x, y):
         if type(number) is float and abs(number) > _SINGLE and math.isfinite(number) and result.dtype in _SHORT:
             floating_point.again(np.ndarray.astype, (np.array(number), result.dtype))
     return result
+
+
+def _mask_of(condition):
+    """The truth values of numbers, or of NumPy's array, as an array of bh; None if there are none, or the condition is such an array."""
+    if type(condition) not in (ndarray, np.ndarray) or type(condition) is ndarray and condition._code == BOOL or condition.dtype not in CODE:
+        return None
+    return astype(native(condition), bool)
 
 
 # The largest number of single precision, and the types that have it.

@@ -267,6 +267,17 @@ def holds_array(value):
     return kind is dict and any(holds_array(part) for part in value.values())
 
 
+# The types of a list's elements with which NumPy makes an array of numbers of it without asking anybody.
+_NUMBERS = frozenset((bool, int, float, complex, np.bool_, np.int64, np.float64))
+
+
+def is_of_numbers(value):
+    """Is it a list or a tuple of numbers, or of such?"""
+    if type(value) is not list and type(value) is not tuple:
+        return False
+    return _NUMBERS.issuperset(map(type, value)) or all(map(is_of_numbers, value))
+
+
 def note(name, reason=""):
     """Counts a use of NumPy, and warns of it or forbids it."""
     counts[name] += 1

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _native
 from .._array.element_types import BOOL
 from .._array.memory import in_process
+from .._jit.symbols import here
 from .fallback import given, lift, lower, taken
 from .registry import AWAITED, COMPUTED, COUNTED, MOVED, SORTED
 
@@ -43,7 +44,7 @@ def _operand(value, form):
     kind = type(value)
     if kind is ndarray:
         return form(value)
-    if kind is np.ndarray and (form is _awaited or form is _little_awaited and value.size <= _MOST):
+    if kind is np.ndarray and (form is _awaited or form is not _moved and value.size <= _MOST and not here.records):
         return value
     if kind in (list, tuple) and (len(value) <= _MOST or form is _awaited):
         return value if _NUMBERS.issuperset(map(type, value)) else kind(_operand(part, form) for part in value)

@@ -1,13 +1,14 @@
 """Universal functions: types as NumPy resolves them, then an operation of the stack, a composition of such, or NumPy."""
 
 import operator
+import threading
 
 import numpy as np
 
 from .. import _native
 from .._array import conversion
 from .._array.conversion import assigned, astype, decides, in_order, mask_from, moved, native, order_of, warn
-from .._array.element_types import BOOL, CODE, WEAK, WEAK_TYPES, is_complex, is_inexact, is_integer, is_real
+from .._array.element_types import BOOL, CODE, MOST_DIMENSIONS, WEAK, WEAK_TYPES, is_complex, is_inexact, is_integer, is_real
 from .._array.layout import repeats
 from .._jit.symbols import Symbol, refuse
 from .._numpy import fallback, floating_point
@@ -38,6 +39,25 @@ def operand_of(value):
         raise Fallback(f"{kind.__name__} has universal functions or results of its own")
     value = native(value)
     return value, value._code
+
+
+def _lists_as_arrays(args):
+    """The operands with arrays in the places of lists of numbers; themselves if there are none, or no array among them."""
+    if ndarray not in map(type, args) or not any(map(fallback.is_of_numbers, args)):
+        return args
+    made = [np.asarray(value) if fallback.is_of_numbers(value) else value for value in args]
+    if any(type(value) is np.ndarray and (value.dtype not in CODE or value.ndim > MOST_DIMENSIONS) for value in made):
+        return args
+    return [fallback.from_host(value, CODE[value.dtype]) if type(value) is np.ndarray else value for value in made]
+
+
+class _Here(threading.local):
+    """Has the table of known calls served the last call of this thread?"""
+
+    served = False
+
+
+here = _Here()
 
 
 def resolution_type(code):
@@ -128,7 +148,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
 
     def _call(self, args, kwargs):
         """Any call that the table of known calls does not serve."""
-        kwargs = kwargs or {}
+        here.served, kwargs = False, kwargs or {}
         if Symbol in map(type, args):
             refuse(self, args)
         if type(kwargs.get("where")) is ndarray and (result := self._within_little(args, **kwargs)) is not None:
@@ -161,6 +181,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(kwargs.keys() - _KEYWORDS)!r}")
         if floating_point.asked_here():
             return self._tell(args, kwargs)
+        if (arrays := _lists_as_arrays(args)) is not args:
+            return self._on_arrays(arrays, kwargs)
         kept = floating_point.kept(args, kwargs.get("out"))
         try:
             result = self._record(args, **kwargs)
@@ -171,6 +193,16 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
                 return fallback.call_beside(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
             return fallback.call(self._np, args, kwargs, f"numpy.{self.__name__}", str(reason))
         floating_point.after(self._np, kept, kwargs, result)
+        return fallback.given(result)
+
+    def _on_arrays(self, args, kwargs):
+        """A call with arrays in the places of lists, which the table of known calls may serve. That tells of no errors, as the program has not
+        called it."""
+        here.served = True
+        kept = floating_point.kept(args, kwargs["out"]) if "out" in kwargs else args
+        result = self(*args, **kwargs)
+        if here.served:
+            floating_point.after(self._np, kept, kwargs, result)
         return fallback.given(result)
 
     def _within_little(self, args, where, out=None, **options):
