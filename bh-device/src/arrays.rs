@@ -133,8 +133,18 @@ impl Arrays {
         self.parted.get(&base).copied().unwrap_or(0)
     }
 
-    /// The base's memory for this access, with its content if that is needed.
+    /// The base's memory for this access, with its content if that is needed. What writes to it begins when no other device copies it
+    /// any more.
     pub(crate) fn lend(&mut self, base: &Base, mode: u32) -> Result<Lent> {
+        let lent = self.lend_unordered(base, mode)?;
+        if mode & access::WRITE != 0 {
+            lent.memory.before_writing(0..usize::MAX)?;
+        }
+        Ok(lent)
+    }
+
+    /// The same without regard to other devices that copy it: see [`Memory::before_writing`].
+    pub(crate) fn lend_unordered(&mut self, base: &Base, mode: u32) -> Result<Lent> {
         if let Some(memory) = self.held.memory(base.id) {
             return self.lend_held(base, mode, memory);
         }

@@ -23,6 +23,8 @@ pub(crate) struct Counters {
     download_bytes: Counter,
     download_ns: Counter,
     clones: Counter,
+    peer_bytes: Counter,
+    peer_ns: Counter,
     host: Host,
 }
 
@@ -34,6 +36,8 @@ impl Counters {
             download_bytes: host.counter("download_bytes"),
             download_ns: host.counter("download_ns"),
             clones: host.counter("copies on the device"),
+            peer_bytes: host.counter("peer_bytes"),
+            peer_ns: host.counter("peer_ns"),
             host: *host,
         }))
     }
@@ -54,6 +58,13 @@ impl Counters {
         self.trace("upload", bytes, begun);
         self.upload_bytes.add(bytes as u64);
         self.upload_ns.add(begun.at.elapsed().as_nanos() as u64);
+    }
+
+    /// Counts copies from another device that were put into the queue since then.
+    pub(crate) fn peer(&self, bytes: usize, begun: &Begun) {
+        self.trace("copy from another device", bytes, begun);
+        self.peer_bytes.add(bytes as u64);
+        self.peer_ns.add(begun.at.elapsed().as_nanos() as u64);
     }
 
     /// Counts a transfer to the host that began then.
@@ -100,6 +111,7 @@ impl Attachment for Memory {
             return Err(Error::new(status::UNSUPPORTED, "the memory is only to be read"));
         }
         self.settle()?;
+        self.before_writing(0..usize::MAX)?;
         let begun = counters.begin();
         // SAFETY: the view lies inside the base and `memory` is readable for its elements, as [`Attachment::write`]
         // asks.

@@ -6,6 +6,7 @@ use crate::language::Language;
 use bh_bytecode::DType;
 use bh_core::config::Row;
 use bh_core::{Host, Result};
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ pub struct Options {
 }
 
 /// A device in use. Any thread may call it.
-pub trait Driver: Send + Sync {
+pub trait Driver: Any + Send + Sync {
     /// What the device can do.
     fn info(&self) -> &DeviceInfo;
 
@@ -143,6 +144,11 @@ pub trait Driver: Send + Sync {
         None
     }
 
+    /// Direct copies from other devices; none if the driver has none.
+    fn peers(&self) -> Option<&dyn Peers> {
+        None
+    }
+
     /// Waits for what the program has asked of the device in queues of its own, before memory that both use is read or written. On a
     /// driver with such queues that the program keeps in order itself, nothing.
     fn settle(&self) -> Result<()> {
@@ -157,6 +163,28 @@ pub trait Driver: Send + Sync {
 
     /// Waits until all that was asked for is done.
     fn finish(&self) -> Result<()>;
+}
+
+/// Direct copies between the devices of a driver in one process. Their queues wait for each other; the host waits for nothing.
+pub trait Peers: Send + Sync {
+    /// Can the queue wait for events of another device, and copy from its memory?
+    fn reaches(&self, other: &dyn Driver) -> bool;
+
+    /// Lets everything that is asked for from now on begin after an event of a device that [`Peers::reaches`] names.
+    fn wait_for(&self, event: &dyn Event) -> Result<()>;
+
+    /// Copies `len` bytes from a place of another device's buffer to a place of a buffer of this one.
+    ///
+    /// # Safety
+    /// This device must reach the other one. Both buffers must have these bytes and belong to these devices, and the first one
+    /// must live and not be written to until the copy is done.
+    unsafe fn copy_from(
+        &self,
+        other: &dyn Driver,
+        from: (&dyn Buffer, usize),
+        to: (&dyn Buffer, usize),
+        len: usize,
+    ) -> Result<()>;
 }
 
 /// Libraries of the device's maker. The first question about a subject loads its library.
@@ -350,7 +378,7 @@ pub trait Pinned: Send + Sync {
 }
 
 /// The end of something that was asked for.
-pub trait Event: Send + Sync {
+pub trait Event: Any + Send + Sync {
     /// Waits for it. `what` is what an error says that failed.
     fn wait(&self, what: &str) -> Result<()>;
 

@@ -7,11 +7,10 @@ use crate::device;
 use crate::driver::{Libraries, Platform};
 use crate::explain::explain;
 use crate::launch::Launcher;
-use crate::moving::Moving;
+use crate::offers::Exchange;
 use crate::running::{Notes, Open, PLANS, open};
 use crate::settings::Settings;
 use crate::shared::Service;
-use crate::staging::Pinned;
 use crate::timing::Timing;
 use crate::whereabouts::{Verdict, Whereabouts};
 use bh_bytecode::{Batch, BatchRef, Cache, Opcode};
@@ -38,10 +37,8 @@ pub struct Engine<P> {
     whereabouts: Whereabouts,
     /// Little blocks of the last batch that run where others do.
     company: Company,
-    /// Memory that was asked for, as long as the engine lives.
-    pinned: Vec<Arc<Pinned>>,
-    /// Elements that move between its arrays and such memory.
-    moving: Moving,
+    /// Elements that it passes to other engines of the process.
+    exchange: Exchange,
 }
 
 // SAFETY: all that it is given lies in it; the threads that build kernels have no part of that, and end with it.
@@ -65,7 +62,7 @@ unsafe impl<P: Platform> Component for Engine<P> {
         };
         let counters = Counters::new(&host);
         let service = Arc::new(Service::new(device.as_ref().map(|device| device.pool.clone()), P::MEMORY));
-        let (whereabouts, company, pinned) = Default::default();
+        let (whereabouts, company, exchange) = Default::default();
         Ok(Engine {
             platform: PhantomData,
             host,
@@ -77,8 +74,7 @@ unsafe impl<P: Platform> Component for Engine<P> {
             service,
             whereabouts,
             company,
-            pinned,
-            moving: Moving::default(),
+            exchange,
         })
     }
 
@@ -148,9 +144,8 @@ unsafe impl<P: Platform> Component for Engine<P> {
     }
 
     /// Answers `devices`, `device count`, `device memory`, `device speed`, `device id` with its name and the driver's number of its device, `where`, `explain FILE` and `extmethod-library COMPONENT
-    /// NAME FILE`; gives memory that devices reach by themselves for `pinned memory BYTES`, and answers with its address; moves
-    /// elements there at `begin reading RUN`, from there at `begin writing RUN`, and answers with the number of the move, for which
-    /// it waits at `finish moving NUMBER`; adds its device to `info`, waits at `finish building` for kernels that are built beside
+    /// NAME FILE`; passes elements to other engines of the process at `offer WAY PLACES`, `take OFFER PLACES`, `tell OFFER` and
+    /// `withdraw OFFER`, see [`Exchange`]; adds its device to `info`, waits at `finish building` for kernels that are built beside
     /// the program, and passes everything else on.
     fn message(&mut self, text: &str) -> Result<String> {
         let below =
@@ -209,7 +204,7 @@ unsafe impl<P: Platform> Component for Engine<P> {
                 below(self)
             }
             _ => {
-                if let Some(answer) = self.moves(text) {
+                if let Some(answer) = self.exchanges(text) {
                     return answer;
                 }
                 if let (Some(file), Some(device)) = (text.strip_prefix("explain "), &self.device) {
@@ -283,22 +278,17 @@ unsafe impl<P: Platform> Component for Engine<P> {
 }
 
 impl<P: Platform> Engine<P> {
-    /// Answers what is asked of memory that devices reach by themselves; none if a text is about something else.
-    fn moves(&mut self, text: &str) -> Option<Result<String>> {
-        let device = self.device.as_mut()?;
-        if let Some(bytes) = text.strip_prefix("pinned memory ") {
-            let memory = bytes.trim().parse().ok().and_then(|bytes| Pinned::given(&*device.pool.gpu.driver, bytes));
-            let address = memory.as_ref().map_or(String::new(), |memory| memory.address.to_string());
-            self.pinned.extend(memory);
-            return Some(Ok(address));
-        }
-        if let Some(number) = text.strip_prefix("finish moving ") {
-            let number = number.parse().unwrap_or(u64::MAX);
-            return Some(self.moving.finish(number).map(|()| String::new()));
-        }
-        let begins = [("begin reading ", false), ("begin writing ", true)];
-        let (run, writes) = begins.iter().find_map(|(begin, writes)| Some((text.strip_prefix(begin)?, *writes)))?;
-        Some(self.moving.begin(device.launcher.as_mut()?, run, writes))
+    /// Answers what is said about offers of elements; none if a text is about something else.
+    fn exchanges(&mut self, text: &str) -> Option<Result<String>> {
+        let launcher = self.device.as_mut()?.launcher.as_mut()?;
+        let (word, rest) = text.split_once(' ')?;
+        Some(match word {
+            "offer" => self.exchange.offer(P::NAME, launcher, rest),
+            "take" => self.exchange.take(P::NAME, launcher, rest),
+            "tell" => Exchange::tell(P::NAME, rest),
+            "withdraw" => Exchange::withdraw(P::NAME, rest),
+            _ => return None,
+        })
     }
 }
 

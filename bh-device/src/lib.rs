@@ -22,7 +22,7 @@ mod launch;
 mod memory;
 mod methods;
 mod moves;
-mod moving;
+mod offers;
 mod parted;
 mod pieces;
 mod plan;

@@ -11,6 +11,7 @@ use bh_core::abi::{ReleaseFn, status};
 use bh_core::{Counter, Error, Host, Result};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -54,7 +55,12 @@ pub(crate) struct Memory {
     readers: AtomicU32,
     /// Does the program use it, too?
     shared: AtomicBool,
+    /// Copies by other devices of these bytes, and when they are done.
+    copied: Mutex<Vec<(Range<usize>, Arc<dyn Event>)>>,
 }
+
+/// Copies by other devices that are remembered before those that are done are forgotten.
+const COPIED: usize = 8;
 
 /// The program, which gets its buffer back.
 struct Owner {
@@ -131,6 +137,7 @@ impl Pool {
             owner: None,
             readers: AtomicU32::new(0),
             shared: AtomicBool::new(false),
+            copied: Mutex::default(),
         })
     }
 
@@ -197,6 +204,7 @@ impl Memory {
             owner,
             readers: AtomicU32::new(0),
             shared: AtomicBool::new(false),
+            copied: Mutex::default(),
         }
     }
 
@@ -218,6 +226,40 @@ impl Memory {
     /// Waits for what the program has asked of it, if it is the program's, too.
     pub(crate) fn settle(&self) -> Result<()> {
         if self.shared.load(Ordering::Relaxed) { self.pool.gpu.driver.settle() } else { Ok(()) }
+    }
+
+    /// Is it the pool's, so that nobody but the engine writes to it?
+    pub(crate) fn is_own(&self) -> bool {
+        self.owner.is_none() && !self.shared.load(Ordering::Relaxed)
+    }
+
+    /// Another device copies these bytes, until an event.
+    pub(crate) fn read_until(&self, place: Range<usize>, done: Arc<dyn Event>) {
+        let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
+        if copied.len() >= COPIED {
+            copied.retain(|(_, event)| !event.is_done());
+        }
+        copied.push((place, done));
+    }
+
+    /// Lets what is asked for from now on begin when no other device copies these bytes any more.
+    pub(crate) fn before_writing(&self, place: Range<usize>) -> Result<()> {
+        let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = Ok(());
+        copied.retain(|(other, event)| {
+            let apart = other.end <= place.start || place.end <= other.start;
+            if !apart && outcome.is_ok() {
+                outcome = self.wait_for(&**event);
+            }
+            apart
+        });
+        outcome
+    }
+
+    /// Lets the queue wait for an event of another device, or waits for it where it cannot.
+    fn wait_for(&self, event: &dyn Event) -> Result<()> {
+        let begun = self.pool.gpu.driver.peers().map(|peers| peers.wait_for(event));
+        begun.filter(Result::is_ok).unwrap_or_else(|| event.wait("waiting for another device"))
     }
 
     /// Does anybody rely on the content, so that who writes takes other memory?
@@ -297,7 +339,8 @@ impl Memory {
         self.pool.transfer(len, staged, direct)
     }
 
-    /// Begins to copy bytes of the buffer from `offset` on to pinned memory, or from there; the event says when that is done.
+    /// Begins to copy bytes of the buffer from `offset` on to pinned memory, or from there if it `writes`; the event says when that is
+    /// done.
     ///
     /// # Safety
     /// `data` must lead to `len` bytes, which stay where they are until the event has come, and nobody else use them meanwhile:
@@ -343,6 +386,8 @@ pub(crate) fn failed_copy() -> Error {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        // Who gets the buffer next writes to it.
+        let _ = self.before_writing(0..usize::MAX);
         let Some(buffer) = self.buffer.take() else { return };
         if let Some(Owner { release, argument, handle }) = self.owner.take() {
             // Whatever the queue does with it comes before what the program does.

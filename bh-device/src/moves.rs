@@ -93,6 +93,12 @@ pub(crate) fn clone(memory: &Memory, dtype: DType, view: &View) -> Result<Memory
     Ok(copied)
 }
 
+/// Copies elements that lie one after the other to a view of a buffer, on the device.
+pub(crate) fn spread(packed: &Memory, memory: &Memory, dtype: DType, view: &View) -> Result<()> {
+    let dense = dense(view)?;
+    copy(&memory.pool, dtype, (packed, Layout::of(&dense)), (memory, Layout::of(view)))
+}
+
 /// The elements of a view one after the other.
 fn dense(view: &View) -> Result<View> {
     View::contiguous(view.shape()).map_err(|why| Error::new(bh_core::abi::status::ARGUMENT, why.to_string()))
@@ -155,7 +161,7 @@ pub(crate) unsafe fn write(memory: &Memory, dtype: DType, view: &View, host: &Ho
     if view.is_empty() {
         return Ok(0);
     }
-    let (size, len, dense) = (dtype.size(), view.len() as usize, dense(view)?);
+    let (size, len) = (dtype.size(), view.len() as usize);
     let mut staged = Vec::new();
     let elements = if is_dense(dtype, view, host) {
         // SAFETY: `host` is dense, and readable for the view's `len` elements, as `# Safety` asks.
@@ -164,7 +170,7 @@ pub(crate) unsafe fn write(memory: &Memory, dtype: DType, view: &View, host: &Ho
         staged.resize(len * size, 0u8);
         // SAFETY: the staged bytes have room for the view's elements, densely, and `host` is readable for them, as
         // `# Safety` asks.
-        unsafe { strided::store(dtype, &dense, staged.as_mut_ptr(), host) };
+        unsafe { strided::store(dtype, &dense(view)?, staged.as_mut_ptr(), host) };
         &staged
     };
     if view.is_contiguous() {
@@ -172,7 +178,7 @@ pub(crate) unsafe fn write(memory: &Memory, dtype: DType, view: &View, host: &Ho
     } else {
         let packed = memory.pool.take(elements.len())?;
         packed.upload(elements)?;
-        copy(&memory.pool, dtype, (&packed, Layout::of(&dense)), (memory, Layout::of(view)))?;
+        spread(&packed, memory, dtype, view)?;
     }
     Ok(len * size)
 }

@@ -124,6 +124,7 @@ impl SharedCalls for Service {
             }
             export::SHARED => {
                 let own = self.own(pool, space, base, true)?;
+                own.before_writing(0..usize::MAX)?;
                 self.held.lend(base, &own);
                 own
             }

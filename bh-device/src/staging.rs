@@ -3,8 +3,7 @@
 
 use crate::driver::{self, Buffer, Driver, Event};
 use bh_core::Result;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
 /// Threads that copy a piece together.
 const COPIERS: usize = 4;
@@ -22,74 +21,14 @@ pub(crate) struct Pinned {
     _memory: Box<dyn driver::Pinned>,
     /// Where it is.
     pub(crate) address: usize,
-    bytes: usize,
-    /// What moves use at the moment: addresses, and whether they are filled.
-    claims: Mutex<Vec<(Range<usize>, bool)>>,
-}
-
-/// The memory that engines of this process have given away.
-static GIVEN: Mutex<Vec<Weak<Pinned>>> = Mutex::new(Vec::new());
-
-/// Bytes that an engine has given away, for one move, which may be any engine's: until the value is dropped the memory lives,
-/// and no other move fills them, nor reads them if this one fills them.
-pub(crate) struct Claim {
-    memory: Arc<Pinned>,
-    place: Range<usize>,
-    fills: bool,
-}
-
-impl Claim {
-    /// These bytes, if an engine has given them away and no move is in the way.
-    pub(crate) fn of(address: usize, bytes: usize, fills: bool) -> Option<Claim> {
-        let place = address..address.checked_add(bytes)?;
-        let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let has = |memory: &Arc<Pinned>| memory.address <= place.start && place.end - memory.address <= memory.bytes;
-        let memory = given.iter().filter_map(Weak::upgrade).find(has)?;
-        drop(given);
-        let mut claims = memory.claims();
-        let meets = |other: &Range<usize>| other.start < place.end && place.start < other.end;
-        if claims.iter().any(|(other, filled)| (fills || *filled) && meets(other)) {
-            return None;
-        }
-        claims.push((place.clone(), fills));
-        drop(claims);
-        Some(Claim { memory, place, fills })
-    }
-
-    /// Where the bytes are. Only moves know of each other: whoever the memory was given to leaves the bytes alone meanwhile.
-    pub(crate) fn data(&self) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.place.start)
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let mut claims = self.memory.claims();
-        if let Some(own) = claims.iter().position(|(place, fills)| *place == self.place && *fills == self.fills) {
-            claims.swap_remove(own);
-        }
-    }
 }
 
 impl Pinned {
-    fn claims(&self) -> MutexGuard<'_, Vec<(Range<usize>, bool)>> {
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// This many bytes; none if the device has no such memory left.
     pub(crate) fn new(driver: &dyn Driver, bytes: usize) -> Option<Pinned> {
         let memory = driver.pinned(bytes)?;
-        let (address, claims) = (memory.address().expose_provenance(), Mutex::default());
-        Some(Pinned { _memory: memory, address, bytes, claims })
-    }
-
-    /// Memory for others, to whom its address is told.
-    pub(crate) fn given(driver: &dyn Driver, bytes: usize) -> Option<Arc<Pinned>> {
-        let memory = Arc::new(Pinned::new(driver, bytes)?);
-        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-        given.retain(|memory| memory.strong_count() > 0);
-        given.push(Arc::downgrade(&memory));
-        Some(memory)
+        let address = memory.address().expose_provenance();
+        Some(Pinned { _memory: memory, address })
     }
 }
 

@@ -31,6 +31,17 @@ pub(crate) struct Rows {
     pub(crate) height: usize,
 }
 
+/// Who may use a pool of memory, as the driver wants it (`CUmemAccessDesc`).
+#[repr(C)]
+#[allow(dead_code, reason = "the driver reads them")]
+pub(crate) struct Access {
+    /// `CU_MEM_LOCATION_TYPE_DEVICE`.
+    pub(crate) kind: c_uint,
+    pub(crate) device: c_int,
+    /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+    pub(crate) rights: c_uint,
+}
+
 functions! {
     /// The driver's functions.
     Functions {
@@ -56,6 +67,7 @@ functions! {
         end_event: "cuEventDestroy_v2"(Handle);
         record: "cuEventRecord"(Handle, Handle);
         ask: "cuEventQuery"(Handle);
+        wait_in: "cuStreamWaitEvent"(Handle, Handle, c_uint);
         wait: "cuEventSynchronize"(Handle);
         elapsed: "cuEventElapsedTime"(*mut f32, Handle, Handle);
         allocate: "cuMemAlloc_v2"(*mut Address, usize);
@@ -70,6 +82,11 @@ functions! {
         download: "cuMemcpyDtoHAsync_v2"(*mut c_void, Address, usize, Handle);
         copy: "cuMemcpyDtoDAsync_v2"(Address, Address, usize, Handle);
         copy_rows: "cuMemcpy2DAsync_v2"(*const Rows, Handle);
+        copy_peer: "cuMemcpyPeerAsync"(Address, Handle, Address, Handle, usize, Handle);
+        reaches: "cuDeviceCanAccessPeer"(*mut c_int, c_int, c_int);
+        open_peer: "cuCtxEnablePeerAccess"(Handle, c_uint);
+        pool: "cuDeviceGetDefaultMemPool"(*mut Handle, c_int);
+        open_pool: "cuMemPoolSetAccess"(Handle, *const Access, usize);
         fill: "cuMemsetD32Async"(Address, c_uint, usize, Handle);
         module: "cuModuleLoadData"(*mut Handle, *const c_void);
         end_module: "cuModuleUnload"(Handle);
@@ -136,8 +153,8 @@ impl Functions {
 /// The context of a device that all libraries of a process share.
 pub(crate) struct Context {
     pub(crate) functions: &'static Functions,
-    device: c_int,
-    handle: Handle,
+    pub(crate) device: c_int,
+    pub(crate) handle: Handle,
 }
 
 impl Context {

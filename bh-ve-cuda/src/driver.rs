@@ -6,6 +6,7 @@ use crate::language::{CUDA, FAST_OPTIONS, OPTIONS};
 use crate::libraries::Libraries;
 use crate::library::Handle;
 use crate::nvrtc::{Form, Nvrtc};
+use crate::peers::Opened;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_device::device::DeviceInfo;
@@ -34,7 +35,7 @@ pub(crate) struct Stream {
     pub(crate) context: Context,
     pub(crate) handle: Handle,
     /// Is memory taken and given back in the order of the stream?
-    pools: bool,
+    pub(crate) pools: bool,
     /// When the stream began; none if nobody asks for times.
     origin: Option<Origin>,
 }
@@ -99,7 +100,9 @@ impl Drop for Stream {
 /// A device in use.
 pub(crate) struct Queue {
     info: DeviceInfo,
-    stream: Arc<Stream>,
+    pub(crate) stream: Arc<Stream>,
+    /// The devices whose memory the stream copies from.
+    pub(crate) opened: Opened,
     nvrtc: &'static Nvrtc,
     form: Form,
     /// Of the compiler.
@@ -118,11 +121,11 @@ impl Queue {
         let form = nvrtc.form(devices::capability(functions, device)).ok_or_else(too_old)?;
         let options = nvrtc.known(if options.fast_math { &FAST_OPTIONS[..] } else { &OPTIONS[..] });
         let libraries = Libraries::new(stream.clone(), nvrtc.version.0 as u32);
-        Ok(Queue { info, stream, nvrtc, form, options, libraries })
+        Ok(Queue { info, stream, opened: Opened::default(), nvrtc, form, options, libraries })
     }
 
     /// Puts a command into the stream.
-    fn ask(&self, what: &str, call: impl FnOnce(&Functions, Handle) -> c_int) -> Result<()> {
+    pub(crate) fn ask(&self, what: &str, call: impl FnOnce(&Functions, Handle) -> c_int) -> Result<()> {
         self.stream.context.call(what, |functions| call(functions, self.stream.handle))
     }
 
@@ -306,6 +309,10 @@ impl Driver for Queue {
         Some(&self.libraries)
     }
 
+    fn peers(&self) -> Option<&dyn driver::Peers> {
+        Some(self)
+    }
+
     /// Other libraries of the process use the context, too.
     fn settle(&self) -> Result<()> {
         // SAFETY: the context is the thread's.
@@ -369,8 +376,8 @@ impl Drop for Pinned {
 }
 
 /// A place of the stream, and the place before what ends there, if it is timed.
-struct Event {
-    end: Handle,
+pub(crate) struct Event {
+    pub(crate) end: Handle,
     begin: Option<(Handle, Instant)>,
     stream: Arc<Stream>,
 }

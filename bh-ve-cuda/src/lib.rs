@@ -12,6 +12,7 @@ pub mod language;
 mod libraries;
 mod library;
 pub mod nvrtc;
+mod peers;
 
 use bh_core::abi::memory;
 use bh_core::config::Row;

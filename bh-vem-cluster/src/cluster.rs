@@ -115,6 +115,7 @@ impl Cluster {
                 machine
             }
         };
+        machine.peer_copies = host.setting(&keys::cluster::PEER_COPIES)?;
         if let Some(first) = machine.children.first_mut() {
             bypass = Bypass::new(first);
         }

@@ -5,7 +5,7 @@ use crate::command::failure::{Failure, first_of};
 use crate::plan::layout::covers;
 use crate::plan::stage::{LocalBatch, Stage, Transfer};
 use crate::run::machine::{Machine, timed};
-use crate::run::staging::StagedMove;
+use crate::run::peer_copy::Offered;
 use crate::transport::{Class, buffers};
 use bh_bytecode::{Base, BatchRef, Instr, Opcode, Operand};
 use bh_core::error::Error;
@@ -117,12 +117,11 @@ impl Machine {
                 self.send_data(moves(stages, &by_peer_copy, number), &mut failures);
             }
             failures.follow_transfers(&stages[number].transfers);
-            let staged = self.begin_peer_moves(moves(stages, &by_peer_copy, number), &mut failures);
+            let on_host = if by_peer_copy[number] { self.hosts_with_scalars(&stages[number]) } else { Vec::new() };
+            let filled = self.begin_peer_moves(moves(stages, &by_peer_copy, number), &on_host, &mut failures);
             self.run_local(&mut stages[number].early, &mut failures);
-            if by_peer_copy[number] {
-                self.copy_scalars_to_host(&stages[number], &mut failures);
-            }
-            if let Err(error) = self.end_peer_copies(staged) {
+            self.copy_scalars_to_host(&stages[number], &on_host, &mut failures);
+            if let Err(error) = self.end_peer_copies(filled) {
                 failures.keep(None, error);
             }
             self.receive_data(moves(stages, &by_peer_copy, number), &mut failures);
@@ -140,15 +139,15 @@ impl Machine {
     }
 
     /// Begins the peer copies of a stage.
-    fn begin_peer_moves(&mut self, moves: Moves<'_>, failures: &mut Failures<'_>) -> Vec<StagedMove> {
+    fn begin_peer_moves(&mut self, moves: Moves<'_>, on_host: &[usize], failures: &mut Failures<'_>) -> Vec<Offered> {
         if !moves.by_peer_copy {
             return Vec::new();
         }
-        let (staged, outcome) = self.begin_peer_copies(moves.transfers);
+        let (filled, outcome) = self.begin_peer_copies(moves.transfers, on_host);
         if let Err(error) = outcome {
             failures.keep(None, error);
         }
-        staged
+        filled
     }
 
     /// Do local batches write elements that this process's ranks then send?
@@ -161,19 +160,24 @@ impl Machine {
         !sources.is_empty() && local.iter().any(|local| local.writes_any(&sources))
     }
 
-    /// If a batch only combines scalars from other ranks, copies them from the device to host memory: the processor
-    /// computes them faster than a device starts a kernel, and the program is likely to read them.
-    fn copy_scalars_to_host(&mut self, stage: &Stage, failures: &mut Failures<'_>) {
+    /// The ranks with devices whose batches only combine scalars from other ranks of this process. Their host computes them: the
+    /// processor is faster than a device that starts a kernel, and the program is likely to read them.
+    fn hosts_with_scalars(&self, stage: &Stage) -> Vec<usize> {
         let first = self.port.hosted().start;
-        for (place, local) in stage.local.iter().enumerate().filter(|(_, local)| local.has_only_scalars()) {
+        let combines = |(place, local): &(usize, &LocalBatch)| {
             let joins = |transfer: &Transfer| transfer.to == first + place && self.is_within(transfer);
-            if !stage.transfers.iter().any(joins) {
-                continue;
-            }
-            let (state, child) = self.rank(first + place);
-            if state.on_device
-                && let Err(error) = local.batch.bases.iter().try_for_each(|base| state.take_home(child, base))
-            {
+            self.locals[*place].on_device && local.has_only_scalars() && stage.transfers.iter().any(joins)
+        };
+        stage.local.iter().enumerate().filter(combines).map(|(place, _)| first + place).collect()
+    }
+
+    /// Moves the scalars of these ranks' batches to host memory.
+    fn copy_scalars_to_host(&mut self, stage: &Stage, on_host: &[usize], failures: &mut Failures<'_>) {
+        let first = self.port.hosted().start;
+        for &rank in on_host {
+            let (state, child) = self.rank(rank);
+            let mut bases = stage.local[rank - first].batch.bases.iter();
+            if let Err(error) = bases.try_for_each(|base| state.take_home(child, base)) {
                 failures.keep(None, error);
             }
         }
@@ -266,9 +270,9 @@ impl Machine {
 }
 
 impl LocalBatch {
-    /// Are all of its arrays a few bytes long?
+    /// Has it arrays, all of a few bytes?
     fn has_only_scalars(&self) -> bool {
-        self.batch.bases.iter().all(|base| base.bytes() <= SCALAR_BYTES)
+        !self.batch.bases.is_empty() && self.batch.bases.iter().all(|base| base.bytes() <= SCALAR_BYTES)
     }
 
     /// The bases that it writes and does not drop.

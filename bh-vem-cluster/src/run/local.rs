@@ -168,23 +168,10 @@ impl LocalRank {
         self.read(child, place, into).inspect_err(|_| into.fill(0))
     }
 
-    /// Starts an asynchronous copy of contiguous elements between a device and pinned memory; returns its number.
-    /// `None` if the stack does not support this.
-    pub fn begin_move(&mut self, child: &mut Child, place: &Place, address: usize, writes: bool) -> Option<u64> {
-        if !self.on_device || place.view.is_empty() {
-            return None;
-        }
-        self.clear_first(child, place, writes).ok()?;
-        let (base, size) = (&place.base, place.base.dtype().size());
-        let (begin, first) = (if writes { "writing" } else { "reading" }, place.view.start() as usize * size);
-        let run = format!("{} {} {} {first} {} {address}", base.id, base.dtype() as u8, base.len, place.bytes());
-        child.message(&format!("begin {begin} {run}")).ok()?.trim().parse().ok()
-    }
-
     /// Creates a new base on the device before a part of it arrives.
-    fn clear_first(&mut self, child: &mut Child, place: &Place, writes: bool) -> Result<()> {
+    pub(crate) fn clear_first(&mut self, child: &mut Child, place: &Place) -> Result<()> {
         let new = self.known.insert(place.base.id);
-        if !(new && writes && self.on_device && place.bytes() < place.base.bytes() as usize) {
+        if !(new && self.on_device && place.bytes() < place.base.bytes() as usize) {
             return Ok(());
         }
         let ticket = clear(child, &place.base)?;
@@ -213,7 +200,7 @@ impl LocalRank {
     /// `stride` must have an entry for each of the view's dimensions. The elements that it addresses from `from` must
     /// be readable, and not in the base's memory.
     pub unsafe fn write(&mut self, child: &mut Child, place: &Place, from: *const u8, stride: &[i64]) -> Result<()> {
-        self.clear_first(child, place, true)?;
+        self.clear_first(child, place)?;
         // SAFETY: the caller guarantees readable elements at these strides; memory and strides live through the call,
         // which only reads them.
         let memory = unsafe { HostMemory::new(from.cast_mut(), stride) };

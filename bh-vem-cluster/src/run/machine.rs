@@ -12,7 +12,6 @@ use crate::run::called::{self, Called};
 use crate::run::file_region::{COMMAND, FileRegion};
 use crate::run::local::{LocalRank, memory_of};
 use crate::run::shares::Shares;
-use crate::run::staging::StagingBuffers;
 use crate::transport::multiplex::Multiplexed;
 use crate::transport::remote::{Remote, Wire};
 use crate::transport::{Class, Port, Transport};
@@ -54,8 +53,8 @@ pub struct Machine {
     /// The function for the next calls.
     pub called: Option<Called>,
     pub(crate) locals: Vec<LocalRank>,
-    /// Staging buffers between ranks of this process.
-    pub(crate) staging: StagingBuffers,
+    /// Devices of this process copy from each other directly if they can.
+    pub peer_copies: bool,
     pub(crate) plans: Plans,
     pub(crate) shares: Shares,
     pub(crate) savings: Savings,
@@ -129,7 +128,7 @@ impl Machine {
             region: None,
             called: None,
             locals,
-            staging: StagingBuffers::default(),
+            peer_copies: true,
             plans: Plans::default(),
             shares: Shares::default(),
             savings: Savings::default(),

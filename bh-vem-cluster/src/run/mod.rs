@@ -22,6 +22,5 @@ mod scan;
 mod search;
 pub mod shares;
 mod sort_select;
-mod staging;
 pub mod tune;
 pub mod views;

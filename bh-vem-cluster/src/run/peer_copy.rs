@@ -1,33 +1,70 @@
-//! Peer copies between ranks of one process, without messages: directly if one of the stacks keeps its arrays in host
-//! memory, otherwise through a staging buffer in pinned memory that both devices access. Transfers that fit half of the
-//! buffer run asynchronously; longer ones are cut in pieces, one written while the next is read.
+//! Peer copies between ranks of one process, without messages. If one of the stacks keeps its arrays in host memory, the other one
+//! reads or writes them there. Between devices, the sender's engine offers the elements and the receiver's engine takes them: the devices
+//! copy directly, or through pinned memory if they cannot or the key `peer_copies` is off. All offers are made before the first is taken.
 
 use crate::plan::boxes::span_of;
 use crate::plan::stage::{Place, Transfer};
 use crate::run::local::LocalRank;
 use crate::run::machine::{Machine, for_each, timed};
-use crate::run::staging::{PIECE_BYTES, StagedMove, StagingBuffer};
 use bh_bytecode::View;
 use bh_core::abi::{access, status};
 use bh_core::component::Child;
 use bh_core::error::{Error, Result};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::time::Instant;
+
+/// The longest piece of elements that pass through pageable host memory.
+const PIECE_BYTES: usize = 8 << 20;
 
 /// One thread moves fewer bytes than this: starting others would take longer.
 const SHARED_BYTES: usize = 256 << 10;
 
-/// The synchronous transfers between a pair of ranks: pieces, each a list of sources and targets, and the halves of the
-/// staging buffer.
-struct PairMove {
-    from: usize,
-    to: usize,
-    pieces: Vec<Vec<(Place, Place)>>,
-    buffer: [*mut u8; 2],
+/// The host reads at most this many bytes of an offer for a batch of scalars.
+const TOLD_BYTES: usize = 1 << 10;
+
+/// When an offer is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Pinned memory has the elements, so it may be taken after further batches.
+    Filled,
+    /// The devices copy it by themselves.
+    Direct,
+    /// It is copied in pieces.
+    Held,
 }
 
-// SAFETY: in each step, one thread writes to one half of the buffer, and another thread reads the other half.
-unsafe impl Sync for PairMove {}
+/// An offer of elements of one rank for another one.
+pub(crate) struct Offered {
+    from: usize,
+    to: usize,
+    /// The engine's name of the offer.
+    name: String,
+    state: State,
+    /// The host reads the elements.
+    is_told: bool,
+    transfers: Vec<Transfer>,
+}
+
+impl Offered {
+    fn bytes(&self) -> usize {
+        self.transfers.iter().map(|transfer| transfer.source.bytes()).sum()
+    }
+}
+
+/// `ID TYPE LENGTH START RANK EXTENTS STEPS` of places, between semicolons, as engines read them.
+fn listed<'a>(places: impl Iterator<Item = &'a Place>) -> String {
+    let mut text = String::new();
+    for Place { base, view } in places {
+        let separator = if text.is_empty() { "" } else { ";" };
+        let (id, dtype, len) = (base.id, base.dtype() as u8, base.len);
+        let _ = write!(text, "{separator}{id} {dtype} {len} {} {}", view.start(), view.rank());
+        for number in view.shape().iter().chain(view.stride()) {
+            let _ = write!(text, " {number}");
+        }
+    }
+    text
+}
 
 /// Cuts a transfer into parts of at most PIECE_BYTES.
 fn cut(source: &Place, target: &Place, into: &mut Vec<(Place, Place)>) -> Result<()> {
@@ -53,26 +90,6 @@ fn cut(source: &Place, target: &Place, into: &mut Vec<(Place, Place)>) -> Result
     Ok(())
 }
 
-/// Cuts transfers between a pair of ranks into pieces of at most PIECE_BYTES.
-fn pieces(transfers: &[&Transfer]) -> Result<Vec<Vec<(Place, Place)>>> {
-    let mut all = Vec::new();
-    for transfer in transfers.iter().filter(|transfer| !transfer.source.view.is_empty()) {
-        cut(&transfer.source, &transfer.target, &mut all)?;
-    }
-    let (mut pieces, mut bytes) = (Vec::<Vec<(Place, Place)>>::new(), PIECE_BYTES);
-    for pair in all {
-        bytes += pair.0.bytes();
-        match pieces.last_mut().filter(|_| bytes <= PIECE_BYTES) {
-            Some(last) => last.push(pair),
-            None => {
-                bytes = pair.0.bytes();
-                pieces.push(vec![pair]);
-            }
-        }
-    }
-    Ok(pieces)
-}
-
 /// Does a transfer write elements that another reads? Messages would send the old values.
 fn overlap(transfers: &[&Transfer]) -> bool {
     let meets = |one: &Place, other: &Place| {
@@ -93,28 +110,32 @@ impl Machine {
         self.port.hosts(transfer.from) && self.port.hosts(transfer.to)
     }
 
-    /// Starts the peer copies of a stage; returns those that devices still process, after all work that they got
-    /// before.
-    pub(crate) fn begin_peer_copies(&mut self, transfers: &[Transfer]) -> (Vec<StagedMove>, Result<()>) {
+    /// Starts the peer copies of a stage, after all work that devices got before. Returns offers that are taken after the early batches.
+    /// `on_host`: the ranks whose host computes with the elements.
+    pub(crate) fn begin_peer_copies(
+        &mut self,
+        transfers: &[Transfer],
+        on_host: &[usize],
+    ) -> (Vec<Offered>, Result<()>) {
         let mut pairs: BTreeMap<(usize, usize), Vec<&Transfer>> = BTreeMap::new();
-        for transfer in transfers.iter().filter(|transfer| self.is_within(transfer)) {
+        let some = |transfer: &&Transfer| self.is_within(transfer) && !transfer.source.view.is_empty();
+        for transfer in transfers.iter().filter(some) {
             pairs.entry((transfer.from, transfer.to)).or_default().push(transfer);
         }
-        let (mut spent, mut staged) = (0, Vec::new());
-        let outcome = timed(&mut spent, || self.copy_pairs(&pairs, &mut staged));
+        let (mut spent, mut filled) = (0, Vec::new());
+        let outcome = timed(&mut spent, || self.copy_pairs(&pairs, on_host, &mut filled));
         self.spent.pack += spent;
-        (staged, outcome)
+        (filled, outcome)
     }
 
-    /// Completes the staged moves. Devices process them after all work that they got before.
-    pub(crate) fn end_peer_copies(&mut self, staged: Vec<StagedMove>) -> Result<()> {
+    /// Takes the offers that were left for later.
+    pub(crate) fn end_peer_copies(&mut self, filled: Vec<Offered>) -> Result<()> {
         let begin = Instant::now();
         let mut outcome = Ok(());
-        for one in &staged {
-            outcome = outcome.and(self.wait_until_filled(one));
-        }
-        for one in staged {
-            outcome = outcome.and(self.deliver(one));
+        for offered in &filled {
+            let (state, child) = self.rank(offered.to);
+            let taken = if offered.is_told { self.store_told(offered) } else { take(state, child, offered) };
+            outcome = outcome.and(self.or_through_host(taken, &[offered]));
         }
         self.spent.pack += begin.elapsed().as_nanos() as u64;
         outcome
@@ -123,106 +144,108 @@ impl Machine {
     fn copy_pairs(
         &mut self,
         pairs: &BTreeMap<(usize, usize), Vec<&Transfer>>,
-        staged: &mut Vec<StagedMove>,
+        on_host: &[usize],
+        filled: &mut Vec<Offered>,
     ) -> Result<()> {
-        let mut moves = Vec::new();
-        let mut outcome = Ok(());
+        let (mut offers, mut others) = (Vec::new(), Vec::new());
         for (&(from, to), transfers) in pairs {
-            self.port.note_message(from, transfers.iter().map(|transfer| transfer.source.bytes()).sum());
-            if self.rank(from).0.on_device && self.rank(to).0.on_device {
-                if !self.staging.0.contains_key(&(from, to)) {
-                    let buffer = StagingBuffer::new(self.rank(from).1);
-                    self.staging.0.insert((from, to), buffer);
-                }
-                let pieces = pieces(transfers)?;
-                match self.begin_filling((from, to), &pieces)? {
-                    Some(filling) => staged.push(filling),
-                    None => {
-                        self.wait_for_half((from, to), 0)?;
-                        self.wait_for_half((from, to), 1)?;
-                        let buffer = &self.staging.0[&(from, to)];
-                        moves.push(PairMove { from, to, pieces, buffer: [buffer.half(0), buffer.half(1)] });
-                    }
-                }
-                continue;
-            }
-            for transfer in transfers {
-                outcome = outcome.and(self.copy_directly(transfer));
+            let bytes = transfers.iter().map(|transfer| transfer.source.bytes()).sum();
+            self.port.note_message(from, bytes);
+            let on_devices = self.rank(from).0.on_device && self.rank(to).0.on_device;
+            let is_told = on_host.contains(&to) && bytes <= TOLD_BYTES;
+            match on_devices.then(|| self.offer((from, to), transfers, is_told)).flatten() {
+                Some(offered) => offers.push(offered),
+                None => others.extend(transfers),
             }
         }
-        outcome.and(self.copy_in_pieces(&moves))
+        let (later, now): (Vec<Offered>, Vec<Offered>) =
+            offers.into_iter().partition(|offered| offered.state == State::Filled);
+        filled.extend(later);
+        let mut outcome = self.take_now(&now);
+        for transfer in others {
+            outcome = outcome.and(self.copy_directly(transfer));
+        }
+        outcome
     }
 
-    /// Waits until a half of the staging buffer is no longer read.
-    fn wait_for_half(&mut self, pair: (usize, usize), half: usize) -> Result<()> {
-        let busy = self.staging.0.get_mut(&pair).map_or(0, |buffer| std::mem::take(&mut buffer.busy[half]));
-        if busy > 0 { self.rank(pair.1).1.message(&format!("finish moving {busy}")).map(drop) } else { Ok(()) }
-    }
-
-    /// Starts the copy from a device to half of a staging buffer; `None` if the data does not fit, or is not
-    /// contiguous.
-    fn begin_filling(&mut self, pair: (usize, usize), pieces: &[Vec<(Place, Place)>]) -> Result<Option<StagedMove>> {
-        let in_rows = |(source, target): &(Place, Place)| source.view.is_contiguous() && target.view.is_contiguous();
-        let [places] = pieces else { return Ok(None) };
-        let Some(buffer) =
-            self.staging.0.get_mut(&pair).filter(|buffer| buffer.own.is_empty() && places.iter().all(in_rows))
-        else {
-            return Ok(None);
+    /// Offers the elements of transfers between two devices; `None` if the engine does not.
+    fn offer(&mut self, (from, to): (usize, usize), transfers: &[&Transfer], is_told: bool) -> Option<Offered> {
+        let way = if self.peer_copies && !is_told { "direct" } else { "staged" };
+        let (state, child) = self.rank(from);
+        transfers.iter().for_each(|transfer| state.know(&transfer.source.base));
+        let places = listed(transfers.iter().map(|transfer| &transfer.source));
+        let answer = child.message(&format!("offer {way} {places}")).ok()?;
+        let (name, state) = answer.split_once(' ')?;
+        let state = match state {
+            "filled" => State::Filled,
+            "direct" => State::Direct,
+            _ => State::Held,
         };
-        let half = buffer.taken % 2;
-        buffer.taken += 1;
-        let memory = buffer.half(half);
-        self.wait_for_half(pair, half)?;
-        let mut staged = StagedMove { from: pair.0, to: pair.1, places: places.clone(), half, filling: 0 };
-        let (state, child) = self.rank(pair.0);
+        let transfers = transfers.iter().map(|transfer| (*transfer).clone()).collect();
+        Some(Offered { from, to, name: name.to_owned(), state, is_told, transfers })
+    }
+
+    /// Takes offers, each receiver its own. Long copies through pinned memory run on the receivers' threads.
+    fn take_now(&mut self, offers: &[Offered]) -> Result<()> {
+        let held = offers.iter().filter(|offered| offered.state == State::Held);
+        let pool = self.pool.as_ref().filter(|_| held.map(Offered::bytes).sum::<usize>() >= SHARED_BYTES);
+        let first = self.port.hosted().start;
+        let mut receivers: Vec<Vec<&Offered>> = vec![Vec::new(); self.locals.len()];
+        offers.iter().for_each(|offered| receivers[offered.to - first].push(offered));
+        let ranks = self.locals.iter_mut().zip(&mut self.children).zip(&receivers);
+        let ranks = ranks.filter(|(_, offers)| !offers.is_empty());
+        let work = |((state, child), offers): ((&mut LocalRank, &mut Child), &Vec<&Offered>)| {
+            offers.iter().try_for_each(|offered| take(state, child, offered))
+        };
+        let taken = for_each(pool, ranks, &work);
+        let receivers = receivers.iter().filter(|offers| !offers.is_empty());
         let mut outcome = Ok(());
-        for (begin, (source, _)) in staged.begins().map(|(begin, places)| (begin, *places)).collect::<Vec<_>>() {
-            match state.begin_move(child, &source, memory.addr() + begin, false) {
-                Some(number) => staged.filling = number,
-                None => {
-                    // SAFETY: the half is unused, and pieces fit into it.
-                    let into = unsafe { std::slice::from_raw_parts_mut(memory.add(begin), source.bytes()) };
-                    outcome = outcome.and(state.read_or_clear(child, &source, into));
-                }
-            }
+        for (taken, offers) in taken.into_iter().zip(receivers) {
+            outcome = outcome.and(self.or_through_host(taken, offers));
         }
-        outcome.map(|()| Some(staged))
+        outcome
     }
 
-    /// Waits until half of the buffer is filled.
-    fn wait_until_filled(&mut self, staged: &StagedMove) -> Result<()> {
-        if staged.filling == 0 {
-            return Ok(());
-        }
-        let done = self.rank(staged.from).1.message(&format!("finish moving {}", staged.filling));
-        if done.is_err() {
-            let memory = self.staging.0[&(staged.from, staged.to)].half(staged.half);
-            let bytes = staged.places.iter().map(|(source, _)| source.bytes()).sum();
-            // SAFETY: the half has space for these bytes, and the failed move no longer writes to it. Zeros replace
-            // lost elements.
-            unsafe { memory.write_bytes(0, bytes) };
-        }
-        done.map(drop)
-    }
-
-    /// Copies from half of the buffer to the receiving rank.
-    fn deliver(&mut self, staged: StagedMove) -> Result<()> {
-        let memory = self.staging.0[&(staged.from, staged.to)].half(staged.half);
-        let (state, child) = self.rank(staged.to);
-        let (mut outcome, mut busy) = (Ok(()), 0);
-        for (begin, (_, target)) in staged.begins() {
-            match state.begin_move(child, target, memory.addr() + begin, true) {
-                Some(number) => busy = number,
-                None => {
-                    // SAFETY: the half is filled, and is not reused before `busy` is waited for or this copy has
-                    // returned.
-                    let from = unsafe { std::slice::from_raw_parts(memory.add(begin), target.bytes()) };
-                    outcome = outcome.and(state.unpack(child, target, from).map(drop));
-                }
+    /// Copies what a receiver has not taken through host memory.
+    fn or_through_host(&mut self, taken: Result<()>, offers: &[&Offered]) -> Result<()> {
+        let mut outcome = Ok(());
+        for offered in offers.iter().filter(|_| taken.is_err()) {
+            // The offer may have ended.
+            let _ = self.rank(offered.from).1.message(&format!("withdraw {}", offered.name));
+            for transfer in &offered.transfers {
+                outcome = outcome.and(self.copy_through_host(transfer));
             }
         }
-        if let Some(buffer) = self.staging.0.get_mut(&(staged.from, staged.to)) {
-            buffer.busy[staged.half] = busy;
+        outcome
+    }
+
+    /// Stores a few elements that the host has read.
+    fn store_told(&mut self, offered: &Offered) -> Result<()> {
+        let digits = self.rank(offered.from).1.message(&format!("tell {}", offered.name))?;
+        let digit = |place: usize| u8::from_str_radix(digits.get(2 * place..2 * place + 2)?, 16).ok();
+        let elements: Option<Vec<u8>> = (0..offered.bytes()).map(digit).collect();
+        let elements = elements.ok_or_else(|| Error::new(status::EXECUTION, "an offer is told in part"))?;
+        let (state, child) = self.rank(offered.to);
+        let mut rest = &elements[..];
+        for transfer in &offered.transfers {
+            rest = state.unpack(child, &transfer.target, rest)?;
+        }
+        Ok(())
+    }
+
+    /// Copies elements from rank to rank through host memory, piece by piece.
+    fn copy_through_host(&mut self, transfer: &Transfer) -> Result<()> {
+        let mut pieces = Vec::new();
+        cut(&transfer.source, &transfer.target, &mut pieces)?;
+        let (mut elements, mut outcome) = (Vec::new(), Ok(()));
+        for (source, target) in &pieces {
+            elements.clear();
+            let (state, child) = self.rank(transfer.from);
+            let read = state.pack(child, source, &mut elements);
+            // Zeros replace lost elements.
+            elements.resize(source.bytes(), 0);
+            let (state, child) = self.rank(transfer.to);
+            outcome = outcome.and(read).and(state.unpack(child, target, &elements).map(drop));
         }
         outcome
     }
@@ -238,10 +261,7 @@ impl Machine {
         let (state, child) = self.rank(*from);
         state.know(&source.base);
         if state.on_device {
-            let mut elements = vec![0; source.bytes()];
-            state.read(child, source, &mut elements)?;
-            let (state, child) = self.rank(*to);
-            return state.unpack(child, target, &elements).map(drop);
+            return self.copy_through_host(transfer);
         }
         let data = child.map(&source.base, Some(&source.view), access::READ)?;
         let (state, child) = self.rank(*to);
@@ -252,55 +272,18 @@ impl Machine {
         };
         written.and(self.rank(*from).1.unmap(&source.base))
     }
-
-    /// In each step, every rank writes the pieces read for it in the previous step, and reads the next pieces for
-    /// others.
-    fn copy_in_pieces(&mut self, moves: &[PairMove]) -> Result<()> {
-        let turns = moves.iter().map(|pair_move| pair_move.pieces.len()).max().unwrap_or(0);
-        let places = moves.iter().flat_map(|pair_move| pair_move.pieces.iter().flatten());
-        let alone = places.map(|(source, _)| source.bytes()).sum::<usize>() < SHARED_BYTES;
-        let mut outcome = Ok(());
-        for turn in 0..if turns == 0 { 0 } else { turns + 1 } {
-            let pool = self.pool.as_ref().filter(|_| !alone);
-            let first = self.port.hosted().start;
-            let ranks = self.locals.iter_mut().zip(&mut self.children);
-            let work = |(place, (state, child)): (usize, (&mut LocalRank, &mut Child))| {
-                copy_step(first + place, turn, moves, state, child)
-            };
-            outcome = outcome.and(for_each(pool, ranks.enumerate(), &work).into_iter().collect());
-        }
-        outcome
-    }
 }
 
-/// A rank's part of a step.
-fn copy_step(rank: usize, turn: usize, moves: &[PairMove], state: &mut LocalRank, child: &mut Child) -> Result<()> {
-    let mut outcome = Ok(());
-    let before = turn.checked_sub(1);
-    for pair_move in moves.iter().filter(|pair_move| pair_move.to == rank) {
-        let Some((piece, turn)) = before.and_then(|turn| Some((pair_move.pieces.get(turn)?, turn))) else { continue };
-        let bytes = piece.iter().map(|(_, target)| target.bytes()).sum();
-        // SAFETY: the sender filled this half in the previous step, and uses the other half in this one.
-        let mut rest = unsafe { std::slice::from_raw_parts(pair_move.buffer[turn % 2], bytes) };
-        for (_, target) in piece {
-            match state.unpack(child, target, rest) {
-                Ok(after) => rest = after,
-                Err(error) => outcome = outcome.and(Err(error)),
-            }
-        }
+/// Takes an offer on the receiver's stack.
+fn take(state: &mut LocalRank, child: &mut Child, offered: &Offered) -> Result<()> {
+    for transfer in &offered.transfers {
+        state.clear_first(child, &transfer.target)?;
     }
-    for pair_move in moves.iter().filter(|pair_move| pair_move.from == rank) {
-        let Some(piece) = pair_move.pieces.get(turn) else { continue };
-        let bytes = piece.iter().map(|(source, _)| source.bytes()).sum();
-        // SAFETY: the receiver reads the other half in this step.
-        let mut rest = unsafe { std::slice::from_raw_parts_mut(pair_move.buffer[turn % 2], bytes) };
-        for (source, _) in piece {
-            let (mine, after) = rest.split_at_mut(source.bytes());
-            outcome = outcome.and(state.read_or_clear(child, source, mine));
-            rest = after;
-        }
+    let places = listed(offered.transfers.iter().map(|transfer| &transfer.target));
+    match child.message(&format!("take {} {places}", offered.name))?.as_str() {
+        "taken" => Ok(()),
+        _ => Err(Error::new(status::UNSUPPORTED, "the engine takes no offers")),
     }
-    outcome
 }
 
 #[cfg(test)]
@@ -313,19 +296,25 @@ mod tests {
     }
 
     #[test]
-    fn pieces_have_all_elements_and_fit_the_buffer() {
+    fn pieces_have_all_elements_and_fit() {
         for (shape, stride) in
             [(vec![5_000_000], vec![1]), (vec![3, 2_000_000], vec![4_000_000, 2]), (vec![2000, 700], vec![1000, 1])]
         {
             let (source, target) = (place(1, 7, &shape, &stride), place(2, 0, &shape, &stride));
-            let transfer = Transfer { from: 0, to: 1, source, target };
-            let found = pieces(&[&transfer, &transfer]).unwrap();
-            let bytes = |piece: &Vec<(Place, Place)>| piece.iter().map(|(source, _)| source.bytes()).sum::<usize>();
-            assert!(found.iter().all(|piece| bytes(piece) <= PIECE_BYTES && !piece.is_empty()));
-            assert_eq!(found.iter().map(bytes).sum::<usize>(), 2 * source.bytes());
-            assert!(found.iter().flatten().all(|(source, target)| source.view.shape() == target.view.shape()));
-            assert!(found.iter().flatten().all(|(source, target)| source.view.start() - 7 == target.view.start()));
+            let mut found = Vec::new();
+            cut(&source, &target, &mut found).unwrap();
+            assert!(found.iter().all(|(source, _)| source.bytes() <= PIECE_BYTES && source.bytes() > 0));
+            assert_eq!(found.iter().map(|(source, _)| source.bytes()).sum::<usize>(), source.bytes());
+            assert!(found.iter().all(|(source, target)| source.view.shape() == target.view.shape()));
+            assert!(found.iter().all(|(source, target)| source.view.start() - 7 == target.view.start()));
         }
+    }
+
+    #[test]
+    fn engines_read_places_between_semicolons() {
+        let places = [place(4, 90, &[10], &[1]), place(5, 2, &[3, 4], &[100, 1])];
+        let dtype = DType::F64 as u8;
+        assert_eq!(listed(places.iter()), format!("4 {dtype} 1073741824 90 1 10 1;5 {dtype} 1073741824 2 2 3 4 100 1"));
     }
 
     #[test]
