@@ -12,6 +12,7 @@ mod exec;
 mod native;
 mod plan;
 mod primitives;
+mod processors;
 mod programs;
 mod settings;
 

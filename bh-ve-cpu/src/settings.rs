@@ -4,8 +4,9 @@ use crate::affinity::Affinity;
 use crate::domains::domains;
 use crate::primitives::Primitives;
 use crate::prims::STREAMS;
+use crate::processors;
 use crate::simd::Isa;
-use bh_core::abi::status;
+use bh_core::abi::{log_level, status};
 use bh_core::config::{Key, parse_size};
 use bh_core::keys::ve_cpu;
 use bh_core::{Error, Host, Result};
@@ -131,8 +132,16 @@ impl Settings {
                 }
             },
         };
-        let divider =
-            choice(host, &ve_cpu::DIVIDER, &[("auto", divider()), ("slow", Divider::Slow), ("fast", Divider::Fast)])?;
+        let (own, family) = processors::divider();
+        host.log(log_level::DEBUG, &format!("kernels divide as {family} does ({own:?})"));
+        let dividers = [
+            ("auto", own),
+            ("slow", Divider::Slow),
+            ("fast", Divider::Fast),
+            ("wide", Divider::Wide),
+            ("unknown", Divider::Unknown),
+        ];
+        let divider = choice(host, &ve_cpu::DIVIDER, &dividers)?;
         let mut affinity = Affinity::parse(&host.setting(&ve_cpu::AFFINITY)?)
             .map_err(|text| Error::new(status::CONFIG, format!("config key 'affinity': {text}")))?;
         // One of several instances of a stack has the processors next to its part of the memory.
@@ -240,23 +249,6 @@ fn cache(level: usize) -> Option<i64> {
 #[cfg(not(target_os = "linux"))]
 fn cache(_: usize) -> Option<i64> {
     None
-}
-
-/// How fast this processor's divider is.
-fn divider() -> Divider {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::__cpuid;
-        let (vendor, model) = (__cpuid(0), __cpuid(1).eax);
-        let family = (model >> 8 & 15) + (model >> 20 & 255);
-        let is_amd = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD";
-        // Zen 4, the first of them with such vectors, makes quotients of eight lanes in 10 cycles, Intel's processors in 16;
-        // and it does other operations in halves.
-        if is_amd && family == 0x19 {
-            return Divider::Fast;
-        }
-    }
-    Divider::Slow
 }
 
 /// The user's directory for compiled kernels.

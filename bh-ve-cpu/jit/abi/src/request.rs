@@ -51,8 +51,12 @@ impl Level {
 pub enum Divider {
     /// A quotient takes as long as about 30 other instructions.
     Slow,
-    /// As long as about 10.
+    /// As long as about 10, as other operations take two halves of a vector.
     Fast,
+    /// As long as about 20.
+    Wide,
+    /// Nobody has measured it: kernels divide by the processor's instructions.
+    Unknown,
 }
 
 /// What reductions fold into.

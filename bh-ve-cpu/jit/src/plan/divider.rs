@@ -22,11 +22,19 @@ struct Costs {
 }
 
 impl Costs {
-    /// Those of processors with such a divider.
-    fn of(divider: Divider) -> Costs {
+    /// Those of processors with such a divider; `None` if nobody knows them.
+    fn of(divider: Divider) -> Option<Costs> {
         match divider {
-            Divider::Slow => Costs { quotient: 16, single: 10, root: 24, per_cycle: 2, made_root: 16, invariant: 7 },
-            Divider::Fast => Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, invariant: 11 },
+            Divider::Slow => {
+                Some(Costs { quotient: 16, single: 10, root: 24, per_cycle: 2, made_root: 16, invariant: 7 })
+            }
+            Divider::Fast => {
+                Some(Costs { quotient: 10, single: 7, root: 18, per_cycle: 2, made_root: 40, invariant: 11 })
+            }
+            Divider::Wide => {
+                Some(Costs { quotient: 10, single: 6, root: 18, per_cycle: 2, made_root: 16, invariant: 7 })
+            }
+            Divider::Unknown => None,
         }
     }
 }
@@ -53,8 +61,9 @@ impl Multiplied {
     /// Chooses for a kernel of `instructions` instructions.
     pub(crate) fn choose(request: &Request, instructions: usize) -> Multiplied {
         let divisors = divisors(request);
-        if request.level == Level::Avx512 {
-            let ways = [false, true].map(|roots| Multiplied::beside(request, instructions, &divisors, roots));
+        let costs = Costs::of(request.divider).filter(|_| request.level == Level::Avx512);
+        if let Some(costs) = costs {
+            let ways = [false, true].map(|roots| Multiplied::beside(request, costs, instructions, &divisors, roots));
             let best = ways.into_iter().min_by_key(|(cycles, _)| *cycles);
             best.map(|(_, chosen)| chosen).unwrap_or_default()
         } else if request.fast_math {
@@ -68,8 +77,13 @@ impl Multiplied {
     }
 
     /// Chooses quotients if all roots are made of multiplications, or none; also gives the cycles.
-    fn beside(request: &Request, instructions: usize, divisors: &[Divisor], roots: bool) -> (usize, Multiplied) {
-        let costs = Costs::of(request.divider);
+    fn beside(
+        request: &Request,
+        costs: Costs,
+        instructions: usize,
+        divisors: &[Divisor],
+        roots: bool,
+    ) -> (usize, Multiplied) {
         let cycles = |divider: usize, others: usize| divider.max(others / costs.per_cycle);
         let cost = |divisor: &Divisor| if divisor.dtype == DType::F32 { costs.single } else { costs.quotient };
         let mut divider: usize = divisors.iter().map(|divisor| divisor.dividends.len() * cost(divisor)).sum();
@@ -218,6 +232,8 @@ mod tests {
             |divider, instructions| Multiplied::choose(&Request { divider, ..request.clone() }, instructions).roots;
         assert!(roots(Divider::Slow, 10) && !roots(Divider::Slow, 100));
         assert!(roots(Divider::Fast, 1) && !roots(Divider::Fast, 20));
+        assert!(roots(Divider::Wide, 10) && !roots(Divider::Wide, 100));
+        assert!(!roots(Divider::Unknown, 10));
         assert!(Multiplied::choose(&Request { fast_math: true, ..request.clone() }, 10).roots);
         let text = crate::text(&request).unwrap();
         assert!(text.contains("rsqrt14") && text.contains("fdiv <8 x double>"), "{text}");

@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn lanes_of_vectors_of_all_widths_are_joined() {
         for &level in crate::LEVELS {
-            for divider in [Divider::Slow, Divider::Fast] {
+            for divider in [Divider::Slow, Divider::Fast, Divider::Wide, Divider::Unknown] {
                 let assembly = crate::assembly(&kernel(level, divider)).unwrap();
                 assert!(assembly.contains("vdivpd") || assembly.contains("fdiv\tv"), "{assembly}");
             }
