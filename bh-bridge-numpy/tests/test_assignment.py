@@ -149,3 +149,18 @@ def test_lists_are_assigned_by_masks():
         a[numpy.array([True, False, False, True])] = [[5], [6]]
         results.append(numpy.asarray(a).tolist())
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("rows", [3, 5000])
+@pytest.mark.parametrize("steps", [(1, 1), (-1, 1), (2, 1), (2, 2), (0, 1), (1, 0)])
+def test_views_whose_elements_share_memory_keep_the_last_value(rows, steps):
+    results = []
+    for module in (numpy, bh):
+        base = module.arange(2.0 * rows + 4)
+        first = base[2 * rows if steps[0] < 0 else 0:]
+        windows = module.lib.stride_tricks.as_strided(first, (rows, 2), (8 * steps[0], 8 * steps[1]))
+        windows[:] = module.arange(2.0 * rows).reshape(rows, 2)
+        windows[1:, 0] = module.arange(rows - 1.0) + 0.5
+        windows[1] = [7, 8]
+        results.append((numpy.asarray(base).tolist(), numpy.asarray(windows).tolist()))
+    assert results[0] == results[1]

@@ -32,8 +32,14 @@ def joint_order(shapes, strides):
 
 
 def repeats(array):
-    """Do elements of an array share memory, as those of a broadcast do?"""
-    return any(step == 0 and extent > 1 for step, extent in zip(array._stride, array.shape))
+    """Do elements of an array share memory, as those of a broadcast or of overlapping windows do? Rare views whose elements are
+    distinct although their axes interleave count as well."""
+    reach = 0
+    for step, extent in sorted((abs(step), extent) for step, extent in zip(array._stride, array.shape) if extent > 1):
+        if step <= reach:
+            return True
+        reach += step * (extent - 1)
+    return False
 
 
 def dense(shape, strides):
