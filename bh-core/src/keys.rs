@@ -207,8 +207,8 @@ keys! {
         JIT_LIBRARY "jit_library": String = "\"\"",
             "The file of the kernel compiler; by default libbh_ve_cpu_jit.so beside the engine.";
         DIVIDER "divider": String = "\"auto\"",
-            "The speed of the processor's division relative to its other operations: auto, slow or fast. The compiler chooses by it \
-             between divisions and products.";
+            "The speed of the processor's division relative to its other operations, by which the compiler chooses between divisions \
+             and products: auto (from a table of processors), slow (Intel's), fast (Zen 4), wide (Zen 5), or unknown (divisions only).";
         FAST_MATH "fast_math": bool = "false",
             "Let compiled kernels round differently from interpreted ones: fused multiply-add, reciprocals, other orders of sums.";
     }
