@@ -1,6 +1,7 @@
 //! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel: tile by tile, folds of the same rows, or a
 //! fold of a few elements with the fold that follows it.
 
+use crate::code::{Placement, Placements};
 use crate::compiler::Entry;
 use crate::device::Class;
 use crate::filled::filled;
@@ -34,7 +35,7 @@ struct Chain {
 /// The plans of a batch.
 pub(crate) struct BatchPlan {
     blocks: Vec<Option<BlockPlan>>,
-    /// For each base, does the batch fill it part by part?
+    /// For each base, does the batch fill it part by part, so that it needs no zeros?
     pub(crate) filled: Arc<[bool]>,
     /// How often it was called.
     calls: u32,
@@ -44,9 +45,13 @@ pub(crate) struct BatchPlan {
 
 impl BatchPlan {
     /// Nothing is planned yet.
-    pub(crate) fn new(batch: &BatchRef<'_>) -> BatchPlan {
+    pub(crate) fn new(batch: &BatchRef<'_>, placements: Placements) -> BatchPlan {
         let blocks = batch.blocks.iter().map(|_| None).collect();
-        BatchPlan { blocks, filled: filled(batch).into(), calls: 0, chains: None }
+        let filled = match placements.has(Placement::Filled) {
+            true => filled(batch),
+            false => vec![false; batch.bases.len()],
+        };
+        BatchPlan { blocks, filled: filled.into(), calls: 0, chains: None }
     }
 
     /// Plans the chains if it is time for them, in the call that begins. Returns what is to be built beside the program.

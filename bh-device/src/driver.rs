@@ -130,8 +130,8 @@ pub trait Driver: Any + Send + Sync {
         1
     }
 
-    /// Makes ready to build one more program at a time, which may take memory and a while; false if there are enough. Threads that build
-    /// ask for it when nothing waits for them.
+    /// Makes ready to build one more program at a time, which may take memory and a while; false if there are enough. Some threads
+    /// ask for it when the first program is built.
     fn add_compiler(&self) -> bool {
         false
     }

@@ -14,6 +14,7 @@
 //! | `BH_GROUP`, `BH_GROUPS` | number of the group, and how many there are |
 //! | `BH_INDEX`, `BH_INDICES` | number of the item among those of all groups, and how many these are |
 //! | `BH_BARRIER`, `BH_BARRIER_ALL` | waits for the items of the group, whose writes to the group's memory, or to all memory, are seen then |
+//! | `BH_BARRIER_WARP` | waits for the items of the group whose numbers differ in the lowest five bits alone, or for all of them |
 //! | `BH_COMPARE_EXCHANGE(place, old, new)` | on an `int` of the device's memory, at once; gives what was there |
 //! | `BH_ATOMIC_MAX(place, value)` | likewise |
 //! | `BH_ATOMIC_ADD(place, value)` | likewise, on a `uint` of the device's or a group's memory |

@@ -38,9 +38,14 @@ struct Beside {
     threads: Vec<JoinHandle<()>>,
     /// Threads that have not found that nothing waits any more.
     running: usize,
+    /// Are compilers being added, or have they been?
+    grown: bool,
     /// None is started any more.
     closed: bool,
 }
+
+/// Threads that add compilers. They take a while, and programs are to be built meanwhile.
+const GROWERS: usize = 3;
 
 /// The form of what is kept on disk.
 const STORED: &str = "programs of several kernels";
@@ -184,33 +189,37 @@ impl Shared {
             .for_each(|group| put(&mut beside.waiting, group));
         beside.threads.retain(|thread| !thread.is_finished());
         while beside.running < beside.waiting.len().min(self.builders) {
-            let own = self.clone();
-            let builder = std::thread::Builder::new().name("bh-device-build".into());
             // Without a thread, the block that waits for a kernel builds it.
-            let Ok(thread) = without_signals(|| builder.spawn(move || own.build_waiting())) else { return };
+            let Some(thread) = self.spawn("bh-device-build", Shared::build_waiting) else { return };
             beside.running += 1;
             beside.threads.push(thread);
         }
+        if !std::mem::replace(&mut beside.grown, true) {
+            beside.threads.extend((0..GROWERS).filter_map(|_| self.spawn("bh-device-grow", Shared::add_compilers)));
+        }
     }
 
-    /// Builds what waits, until nothing does and there are enough compilers for the next time.
+    fn spawn(self: &Arc<Shared>, name: &str, work: fn(&Shared)) -> Option<JoinHandle<()>> {
+        let (own, builder) = (self.clone(), std::thread::Builder::new().name(name.into()));
+        without_signals(|| builder.spawn(move || work(&own))).ok()
+    }
+
+    /// Builds what waits, until nothing does.
     fn build_waiting(&self) {
-        let (end, mut is_enough) = (End(self), false);
+        let end = End(self);
         loop {
             let mut beside = self.beside();
             let group = if beside.closed { None } else { beside.waiting.pop_front() };
-            if let Some(group) = group {
-                drop(beside);
-                self.compiler.build(&group);
-                self.built.notify_all();
-                continue;
-            }
-            if beside.closed || is_enough {
-                return end.now(beside);
-            }
+            let Some(group) = group else { return end.now(beside) };
             drop(beside);
-            is_enough = !self.compiler.driver().add_compiler();
+            self.compiler.build(&group);
+            self.built.notify_all();
         }
+    }
+
+    /// Adds compilers until there are enough.
+    fn add_compilers(&self) {
+        while !self.beside().closed && self.compiler.driver().add_compiler() {}
     }
 }
 

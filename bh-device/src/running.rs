@@ -233,7 +233,7 @@ impl Open {
         let known = match known.as_deref() {
             Some(known) => known,
             None => {
-                nothing = BatchPlan::new(batch);
+                nothing = BatchPlan::new(batch, pool.target.placements);
                 &nothing
             }
         };
@@ -271,7 +271,7 @@ impl Open {
         let plans = match plans.get(&key).is_some() {
             true => plans.get(&key),
             false => {
-                let empty = BatchPlan::new(batch);
+                let empty = BatchPlan::new(batch, pool.target.placements);
                 let bytes = 1024 * batch.instrs.len() + 4096;
                 match plans.insert(&key, empty, bytes, batch.instrs.len() as u64) {
                     Ok(kept) => Some(kept),
@@ -297,7 +297,14 @@ impl Open {
         } else {
             blocks.chunks(1).collect()
         };
-        for &run in &runs {
+        // Kernels are built while a library is loaded.
+        let asks = |run: &&[u32]| plans.known(run).is_none() && may_ask_a_library(batch, run[0]);
+        let (asking, others): (Vec<&[u32]>, Vec<&[u32]>) = runs.iter().copied().partition(asks);
+        let first_asking = others.len();
+        for (at, run) in others.into_iter().chain(asking).enumerate() {
+            if at == first_asking {
+                pool.programs.begin(&missing);
+            }
             let block = run[0];
             if let Some((_, place)) = sent.iter().find(|(sent, _)| *sent == block) {
                 elsewhere.push((block, *place));
@@ -392,6 +399,15 @@ fn meanwhile(batch: &BatchRef<'_>, block: u32, entries: &[Arc<Entry>], child: &m
     let bandwidth = if able.bandwidth > 0.0 { able.bandwidth } else { BYTES };
     let cores = f64::from(able.parallelism.max(1));
     work.bytes as f64 / bandwidth + work.operations as f64 / (OPERATIONS * cores) < BUILD
+}
+
+/// May a plan of a block ask for a library, which is loaded by the first question?
+fn may_ask_a_library(batch: &BatchRef<'_>, block: u32) -> bool {
+    let mut instrs = batch.block_instrs(&batch.blocks[block as usize]).iter();
+    instrs.any(|&at| {
+        let opcode = batch.instrs[at as usize].opcode;
+        opcode.is_extension() || opcode == Opcode::Contract
+    })
 }
 
 /// What the engine knows while blocks run.

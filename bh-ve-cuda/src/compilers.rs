@@ -25,14 +25,14 @@ struct State<F> {
     count: usize,
     /// How many there are to be.
     most: usize,
-    /// Is one being made?
-    grows: bool,
+    /// How many are being made.
+    growing: usize,
 }
 
 impl<F> Compilers<F> {
     /// One compiler, to which others can be added until there are `most`.
     pub(crate) fn new(most: usize, first: F) -> Compilers<F> {
-        let state = State { idle: vec![Arc::new(first)], count: 1, most, grows: false };
+        let state = State { idle: vec![Arc::new(first)], count: 1, most, growing: 0 };
         Compilers { state: Mutex::new(state), freed: Condvar::new() }
     }
 
@@ -40,9 +40,10 @@ impl<F> Compilers<F> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are.
+    /// How many there are, with those that are being made.
     pub(crate) fn count(&self) -> usize {
-        self.state().count
+        let state = self.state();
+        state.count + state.growing
     }
 
     /// Runs `work` with a compiler that no other thread uses meanwhile; waits for one.
@@ -59,17 +60,17 @@ impl<F> Compilers<F> {
         work(&back.own)
     }
 
-    /// Adds one that `make` makes; false if there are enough, or another thread adds one. After a failure there are enough.
+    /// Adds one that `make` makes; false if there are enough, with those that other threads make. After a failure there are enough.
     pub(crate) fn add(&self, make: impl FnOnce() -> Option<F>) -> bool {
         let mut state = self.state();
-        if state.grows || state.count >= state.most {
+        if state.count + state.growing >= state.most {
             return false;
         }
-        state.grows = true;
+        state.growing += 1;
         drop(state);
         let made = make();
         let mut state = self.state();
-        state.grows = false;
+        state.growing -= 1;
         match made {
             Some(made) => {
                 state.idle.push(Arc::new(made));
@@ -78,7 +79,7 @@ impl<F> Compilers<F> {
             }
             None => state.most = state.count,
         }
-        state.count < state.most
+        state.count + state.growing < state.most
     }
 }
 
@@ -135,12 +136,15 @@ mod tests {
     fn each_compiler_has_one_user_at_a_time_and_failures_end_the_copies() {
         let compilers = Compilers::new(4, AtomicUsize::new(0));
         assert!(compilers.add(|| Some(AtomicUsize::new(0))));
-        // While one is made, no other thread makes another.
-        assert!(compilers.add(|| {
-            assert!(!compilers.add(|| unreachable!()));
+        // While two are made, others are enough.
+        assert!(!compilers.add(|| {
+            assert!(!compilers.add(|| {
+                assert!(!compilers.add(|| unreachable!()));
+                None
+            }));
             Some(AtomicUsize::new(0))
         }));
-        assert!(!compilers.add(|| None) && !compilers.add(|| unreachable!()));
+        assert!(!compilers.add(|| unreachable!()));
         assert_eq!(compilers.count(), 3);
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -13,6 +13,7 @@
 #define BH_INDICES ((ulong)gridDim.x * blockDim.x)
 #define BH_BARRIER __syncthreads()
 #define BH_BARRIER_ALL __syncthreads()
+#define BH_BARRIER_WARP __syncwarp()
 #define BH_COMPARE_EXCHANGE(place, old, new) atomicCAS((int *)(place), old, new)
 #define BH_ATOMIC_MAX(place, value) atomicMax((int *)(place), value)
 #define BH_ATOMIC_ADD(place, value) atomicAdd((uint *)(place), value)

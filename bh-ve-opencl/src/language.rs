@@ -19,6 +19,7 @@ pub(crate) static OPENCL_C: Language = Language {
 #define BH_INDEX get_global_id(0)
 #define BH_INDICES get_global_size(0)
 #define BH_BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define BH_BARRIER_WARP barrier(CLK_LOCAL_MEM_FENCE)
 #define BH_BARRIER_ALL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define BH_COMPARE_EXCHANGE(place, old, new) atomic_cmpxchg(place, old, new)
 #define BH_ATOMIC_MAX(place, value) atomic_max(place, value)

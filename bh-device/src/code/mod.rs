@@ -14,6 +14,7 @@ mod product;
 mod rows;
 mod scan;
 mod scatter;
+mod short;
 mod stage;
 mod table;
 #[cfg(test)]
@@ -65,10 +66,12 @@ pub(crate) enum Placement {
     Library,
     /// Of a sorted line of which only some elements are read, these alone.
     Select,
+    /// No zeros for arrays that kernels fill part by part.
+    Filled,
 }
 
 /// All placements with their names in the configuration.
-pub(crate) const PLACEMENTS: [(Placement, &str); 8] = [
+pub(crate) const PLACEMENTS: [(Placement, &str); 9] = [
     (Placement::Private, "private"),
     (Placement::Local, "local"),
     (Placement::Padding, "padding"),
@@ -77,6 +80,7 @@ pub(crate) const PLACEMENTS: [(Placement, &str); 8] = [
     (Placement::Library, "library"),
     (Placement::Vector, "vector"),
     (Placement::Select, "select"),
+    (Placement::Filled, "filled"),
 ];
 
 impl Placement {

@@ -1,5 +1,6 @@
 //! Running folds: one item per row where rows are many, else groups that first fold their parts of a row.
 
+use super::unroll::loop_directive;
 use super::view::{Access, is_wide};
 use super::{Code, KernelMemory, Target, Variant, Writer};
 use bh_bytecode::BatchRef;
@@ -9,8 +10,15 @@ use bh_bytecode::c::{expression, neutral, type_name};
 const SHORT: i64 = 64;
 /// This many rows keep a device busy with one item each.
 const MANY: i64 = 8192;
-/// The most parts of a row.
-const PARTS: i64 = 1024;
+/// The most parts of a row, and times that those of all rows fill the device.
+const PARTS: u64 = 4096;
+const TURNS: u64 = 4;
+/// Neighbours that an item folds at a time, of elements of 8 bytes and where there is much local memory: all bring what neighbours in memory
+/// are, and wait for each other once for a run.
+const RUN: usize = 8;
+/// Items of a group at most that fold a part of a row, and those that fold the parts.
+const ITEMS: usize = 256;
+const CARRIERS: usize = 1024;
 /// The scratch memory of the parts' totals.
 const TOTALS: KernelMemory = KernelMemory::Scratch(0);
 
@@ -36,16 +44,35 @@ pub(crate) fn accumulate(
     if along <= SHORT || rows >= MANY {
         return (vec![scan.by_items()], Vec::new());
     }
-    let group = target.group as i64;
-    let parts = (target.groups as i64 / rows).min(along / (4 * group)).clamp(1, PARTS);
-    let bytes = (rows * parts) as usize * scan.output.dtype.size();
-    let mut codes = Vec::new();
-    if parts > 1 {
-        codes.push(scan.totals(parts));
-        codes.push(scan.carries(parts));
+    let parts = Parts::new(&scan);
+    let bytes = (rows * parts.count) as usize * scan.output.dtype.size();
+    if parts.count == 1 {
+        return (vec![scan.parts(parts)], Vec::new());
     }
-    codes.push(scan.parts(parts));
-    (codes, if parts > 1 { vec![bytes] } else { Vec::new() })
+    (vec![scan.totals(parts), scan.carries(parts), scan.parts(parts)], vec![bytes])
+}
+
+/// How rows are cut.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Parts of a row, and elements of one: some tiles.
+    count: i64,
+    chunk: i64,
+    /// Items of a group, and neighbours of a tile that each folds.
+    group: usize,
+    run: usize,
+}
+
+impl Parts {
+    fn new(scan: &Scan<'_>) -> Parts {
+        let few = scan.output.dtype.size() > 8 || scan.target.halves < 2;
+        let (run, group) = (if few { RUN / 2 } else { RUN }, scan.target.group.min(ITEMS));
+        let tile = (group * run) as u64;
+        let tiles = (scan.along as u64).div_ceil(tile);
+        let wanted = (TURNS * scan.target.groups as u64 / scan.rows as u64).clamp(1, PARTS);
+        let each = tiles.div_ceil(wanted);
+        Parts { count: tiles.div_ceil(each) as i64, chunk: (each * tile) as i64, group, run }
+    }
 }
 
 struct Scan<'a> {
@@ -109,11 +136,10 @@ impl Scan<'_> {
     }
 
     /// The beginning of a kernel whose groups take parts of rows.
-    fn part(&self, writer: &mut Writer, parts: i64) -> String {
+    fn part(&self, writer: &mut Writer, Parts { count, chunk, .. }: Parts) -> String {
         let index = writer.index();
-        let chunk = (self.along as u64).div_ceil(parts as u64) as i64;
         let (parts, along, chunk) =
-            (writer.numbers.text(parts), writer.numbers.text(self.along), writer.numbers.text(chunk));
+            (writer.numbers.text(count), writer.numbers.text(self.along), writer.numbers.text(chunk));
         format!(
             "const int item = BH_ITEM;\nconst {index} row = BH_GROUP / {parts};\n\
              const {index} first = BH_GROUP % {parts} * {chunk};\n\
@@ -121,71 +147,99 @@ impl Scan<'_> {
         )
     }
 
-    /// The fold of each part.
-    fn totals(&self, parts: i64) -> Code {
+    /// Statements after which `all` has, for each item of a group, the fold of the `sum` of this item and of those before it.
+    fn running(&self, group: usize) -> String {
+        format!(
+            "all[item] = sum;\nBH_BARRIER;\nfor (int s = 1; s < {group}; s <<= 1) {{\nif (item >= s) sum = {};\nBH_BARRIER;\n\
+             all[item] = sum;\nBH_BARRIER;\n}}\n",
+            self.combine("all[item - s]", "sum"),
+        )
+    }
+
+    /// The fold of each part. Neighbours fold neighbours.
+    fn totals(&self, parts: Parts) -> Code {
         let mut writer = self.writer();
-        let (index, group, name) = (writer.index(), self.target.group, self.type_name());
+        let (index, group, name) = (writer.index(), parts.group, self.type_name());
         let head = self.part(&mut writer, parts);
         let (row, names) = self.row(&mut writer);
         let source = self.input.element(&mut writer, &names, false);
         let totals = writer.buffer(TOTALS, self.output.dtype, true);
-        // Each item folds a run of neighbours, so that the order of elements is kept.
+        let unroll = if self.target.is_processor() { "" } else { "#pragma unroll 8\n" };
         let body = format!(
-            "BH_LOCAL {name} all[{group}];\n{head}{row}const {index} run = (end - first + {group} - 1) / {group};\n\
-             const {index} from = first + item * run, to = min(({index})(from + run), end);\n{name} sum = {};\n\
-             for ({index} at = from; at < to; at++) {{\nconst {name} value = {source};\nsum = {};\n}}\nall[item] = sum;\n\
-             BH_BARRIER;\nfor (int s = 1; s < {group}; s <<= 1) {{\n\
-             if (item % (2 * s) == 0) all[item] = {};\nBH_BARRIER;\n}}\n\
+            "BH_LOCAL {name} all[{group}];\n{head}{row}{name} sum = {};\n{unroll}\
+             for ({index} at = first + item; at < end; at += {group}) {{\nconst {name} value = {source};\nsum = {};\n}}\n\
+             all[item] = sum;\nBH_BARRIER;\nfor (int s = {}; s > 0; s >>= 1) {{\n\
+             if (item < s) all[item] = {};\nBH_BARRIER;\n}}\n\
              if (item == 0) {totals}[BH_GROUP] = all[0];\n",
             self.neutral(),
             self.combine("sum", "value"),
+            group / 2,
             self.combine("all[item]", "all[item + s]"),
         );
-        writer.finish(self.target, (self.rows * parts) as usize, group, &body)
+        writer.finish(self.target, (self.rows * parts.count) as usize, group, &body)
     }
 
-    /// What comes before each part, in the place of its total.
-    fn carries(&self, parts: i64) -> Code {
+    /// What comes before each part, in the place of its total: a group for a row.
+    fn carries(&self, parts: Parts) -> Code {
         let mut writer = self.writer();
-        let (index, name) = (writer.index(), self.type_name());
-        let (rows, parts) = (writer.numbers.text(self.rows), writer.numbers.text(parts));
+        let (index, name, group) = (writer.index(), self.type_name(), self.target.largest.min(CARRIERS));
+        let (rows, parts) = (writer.numbers.text(self.rows), writer.numbers.text(parts.count));
         let totals = writer.buffer(TOTALS, self.output.dtype, true);
         let body = format!(
-            "for ({index} row = BH_INDEX; row < {rows}; row += BH_INDICES) {{\n{name} sum = {};\n\
-             for ({index} part = 0; part < {parts}; part++) {{\nconst {name} total = {totals}[row * {parts} + part];\n\
-             {totals}[row * {parts} + part] = sum;\nsum = {};\n}}\n}}\n",
-            self.neutral(),
-            self.combine("sum", "total"),
+            "BH_LOCAL {name} all[{group}];\nconst int item = BH_ITEM;\n\
+             for ({index} row = BH_GROUP; row < {rows}; row += BH_GROUPS) {{\n{name} before = {neutral};\n\
+             for ({index} tile = 0; tile < {parts}; tile += {group}) {{\nconst {index} part = tile + item;\n\
+             {name} sum = {neutral};\nif (part < {parts}) sum = {totals}[row * {parts} + part];\n{running}\
+             {name} own = before;\nif (item > 0) own = {};\nif (part < {parts}) {totals}[row * {parts} + part] = own;\n\
+             before = {};\nBH_BARRIER;\n}}\n}}\n",
+            self.combine("before", "all[item - 1]"),
+            self.combine("before", &format!("all[{}]", group - 1)),
+            neutral = self.neutral(),
+            running = self.running(group),
         );
-        let groups = (self.rows as u64).div_ceil(self.target.group as u64).min(1 << 22) as usize;
-        writer.finish(self.target, groups, self.target.group, &body)
+        writer.finish(self.target, self.rows as usize, group, &body)
     }
 
-    /// The results, group by group of neighbours.
-    fn parts(&self, parts: i64) -> Code {
+    /// The results, tile by tile: neighbours bring neighbours to local memory, where each item folds a run, and a group folds the runs.
+    fn parts(&self, parts: Parts) -> Code {
         let mut writer = self.writer();
-        let (index, group, name) = (writer.index(), self.target.group, self.type_name());
+        let (index, group, name, run) = (writer.index(), parts.group, self.type_name(), parts.run);
         let head = self.part(&mut writer, parts);
         let (row, names) = self.row(&mut writer);
         let (source, result) =
             (self.input.element(&mut writer, &names, false), self.output.element(&mut writer, &names, true));
-        let before = if parts > 1 {
-            format!("{}[BH_GROUP]", writer.buffer(TOTALS, self.output.dtype, false))
-        } else {
-            self.neutral()
+        let before = match parts.count {
+            1 => self.neutral(),
+            _ => format!("{}[BH_GROUP]", writer.buffer(TOTALS, self.output.dtype, false)),
         };
+        // Runs are an element apart, so that items are in different banks.
+        let unroll = loop_directive(self.target, run);
+        let each = |text: &str| {
+            format!(
+                "{unroll}for (int q = 0; q < {run}; q++) {{\nconst int e = item + q * {group}, place = e + e / {run};\n\
+                 const {index} at = tile + e;\n{text}}}\n"
+            )
+        };
+        let bring = each(&format!(
+            "{name} value = {};\nif (at < end) value = {source};\nkept[place] = value;\n",
+            self.neutral()
+        ));
+        let leave = each(&format!("if (at < end) {result} = kept[place];\n"));
         let body = format!(
-            "BH_LOCAL {name} all[{group}];\n{head}{row}{name} before = {before};\n\
-             for ({index} tile = first; tile < end; tile += {group}) {{\nconst {index} at = tile + item;\n\
-             {name} sum = {};\nif (at < end) sum = {source};\nall[item] = sum;\nBH_BARRIER;\n\
-             for (int s = 1; s < {group}; s <<= 1) {{\nif (item >= s) sum = {};\nBH_BARRIER;\n\
-             all[item] = sum;\nBH_BARRIER;\n}}\nif (at < end) {result} = {};\nbefore = {};\n\
-             BH_BARRIER;\n}}\n",
-            self.neutral(),
-            self.combine("all[item - s]", "sum"),
-            self.combine("before", "sum"),
+            "BH_LOCAL {name} kept[{}], all[{group}];\n{head}{row}BH_TO_LOCAL {name} *own = kept + item * {};\n{name} before = {before};\n\
+             for ({index} tile = first; tile < end; tile += {}) {{\n{bring}BH_BARRIER;\n{name} sum = own[0];\n\
+             {unroll}for (int q = 1; q < {run}; q++) {{\nsum = {};\nown[q] = sum;\n}}\n{}\
+             {name} base = before;\nif (item > 0) base = {};\n{unroll}for (int q = 0; q < {run}; q++) own[q] = {};\n\
+             before = {};\nBH_BARRIER;\n{leave}BH_BARRIER;\n}}\n",
+            group * (run + 1),
+            run + 1,
+            group * run,
+            self.combine("sum", "own[q]"),
+            self.running(group),
+            self.combine("before", "all[item - 1]"),
+            self.combine("base", "own[q]"),
             self.combine("before", &format!("all[{}]", group - 1)),
         );
-        writer.finish(self.target, (self.rows * parts) as usize, group, &body)
+        writer.finish(self.target, (self.rows * parts.count) as usize, group, &body)
     }
 }

@@ -19,6 +19,8 @@ const SORTERS: i64 = 4096;
 /// groups have sums of their own.
 const LOCAL: [usize; 2] = [32 << 10, 16 << 10];
 const SHARE: i64 = 4;
+/// Items of such a group at most, unless groups have more.
+const COUNTERS: usize = 1024;
 
 /// Memory between the kernels of a scatter.
 const OWNERS: KernelMemory = KernelMemory::Scratch(0);
@@ -198,7 +200,9 @@ impl Scatter<'_> {
 
     /// One kernel that adds whole numbers in any order.
     fn counts(&self) -> Code {
-        let (mut writer, dtype, group) = (self.writer(), self.output.dtype, self.target.group);
+        let (mut writer, dtype) = (self.writer(), self.output.dtype);
+        // Large groups have fewer sums to add to the result's.
+        let group = self.target.largest.clamp(self.target.group, COUNTERS.max(self.target.group));
         let (index, name, words) = (writer.index(), type_name(dtype), dtype.size() / 4);
         let (split, element) = self.target(&mut writer, "place");
         let (value_split, value) = self.value(&mut writer, "t", "v");
@@ -229,7 +233,8 @@ impl Scatter<'_> {
              const {name} value = ({name})({sum});\nif (value != 0) {{\n{to_device}}}\n}}\n",
             room * words
         );
-        let most = (self.count / self.elements.max(1)).clamp(1, self.target.groups as i64) as usize;
+        let filling = (self.target.groups * self.target.group).div_ceil(group) as i64;
+        let most = (self.count / self.elements.max(1)).clamp(1, filling) as usize;
         let groups = (self.count as u64).div_ceil(group as u64) as usize;
         writer.finish(self.target, groups.min(most), group, &body)
     }

@@ -3,6 +3,7 @@
 use super::common::Common;
 use super::fixed::fixed;
 use super::part::{PARTIALS, Part, is_wide};
+use super::short::{barrier, short};
 use super::table::Table;
 use super::turned::turned;
 use super::unroll::{EACH, MOST_GROUPS, TURNS, unrolls};
@@ -51,6 +52,12 @@ pub(super) fn joined(stage: &Stage, splits: i64, target: &Target, variant: Varia
 fn extents_of(stage: &Stage, role: Dim) -> impl Iterator<Item = i64> {
     let pairs = stage.kernel.dims.iter().zip(&stage.parameters.extents);
     pairs.filter(move |(dim, _)| **dim == role).map(|(_, extent)| *extent)
+}
+
+/// The extents of the dimensions with this role, and their names, of those of all.
+pub(super) fn named(stage: &Stage, names: &[String], role: Dim) -> (Vec<i64>, Vec<String>) {
+    let all = stage.kernel.dims.iter().zip(&stage.parameters.extents).zip(names);
+    all.filter(|((dim, _), _)| **dim == role).map(|((_, extent), name)| (*extent, name.clone())).unzip()
 }
 
 /// How many results the reductions of a stage have, of how many elements each, and how items share them; none if there is
@@ -260,15 +267,20 @@ fn unroll(kernel: &Kernel, target: &Target) -> &'static str {
 /// With reductions; `scratch` is the number of the first piece of memory between two kernels.
 fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch: u16) -> Code {
     let (kernel, parameters) = (&stage.kernel, &stage.parameters);
+    let common = Common::find(stage, target, &fold).ok();
+    let table = if Table::fold(stage, target) == Some(fold) { Table::placed(stage, target).ok() } else { None };
+    if common.is_none()
+        && table.is_none()
+        && let Some(code) = short(stage, target, variant, fold, scratch)
+    {
+        return code;
+    }
+    // Memory that all items bring needs all of them.
+    let barrier = if common.is_some() || table.is_some() { "BH_BARRIER;\n" } else { barrier(&fold) };
     let mut part = Part::new(stage, variant, target, scratch);
     let index = part.writer.index();
-    let of_role = |role: Dim, names: &[String]| {
-        let all = kernel.dims.iter().zip(&parameters.extents).zip(names);
-        let chosen = all.filter(|((dim, _), _)| **dim == role).map(|((_, extent), name)| (*extent, name.clone()));
-        chosen.unzip::<i64, String, Vec<i64>, Vec<String>>()
-    };
-    let (kept, kept_names) = of_role(Dim::Kept, &part.names);
-    let (reduced, reduced_names) = of_role(Dim::Reduced, &part.names);
+    let (kept, kept_names) = named(stage, &part.names, Dim::Kept);
+    let (reduced, reduced_names) = named(stage, &part.names, Dim::Reduced);
     let (outputs, each) = (kept.iter().product::<i64>(), reduced.iter().product::<i64>());
     // Rows that read each other's elements are folded by one item.
     let rows = variant == Variant::Specialised && kept.is_empty() && shares_rows(stage, target).is_ok();
@@ -293,8 +305,6 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
             writeln!(text, "BH_LOCAL {name} l{number}[{}];", fold.group).unwrap_or_default();
         }
     }
-    let common = Common::find(stage, target, &fold).ok();
-    let table = if Table::fold(stage, target) == Some(fold) { Table::placed(stage, target).ok() } else { None };
     if let Some(table) = &table {
         table.bring(&mut part, fold.group, index);
     }
@@ -353,13 +363,13 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
         for number in 0..folds.len() {
             part.body += &format!("l{number}[item] = a{number};\n");
         }
-        part.body += "BH_BARRIER;\n";
+        part.body += barrier;
         part.body += &format!("for (int s = {}; s > 0; s >>= 1) {{\nif (lane < s) {{\n", lanes / 2);
         for number in 0..folds.len() {
             let (left, right) = (format!("l{number}[item]"), format!("l{number}[item + {unit}]"));
             part.body += &format!("{left} = {};\n", combine(number, &left, &right));
         }
-        part.body += "}\nBH_BARRIER;\n}\n";
+        part.body += &format!("}}\n{barrier}}}\n");
     }
     part.body += &format!("if (lane == 0 && k < {count}) {{\n");
     for (number, (_, slot, _)) in folds.iter().enumerate() {
@@ -375,7 +385,7 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     }
     part.body += "}\n";
     if shared {
-        part.body += "BH_BARRIER;\n";
+        part.body += barrier;
     }
     part.body += "}\n";
     let groups = match table {

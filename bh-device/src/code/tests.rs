@@ -141,6 +141,14 @@ fn a_product_through_local_memory() {
 }
 
 #[test]
+fn some_short_rows_are_folded_at_a_time() {
+    let mut program = Program::new();
+    let (rows, sums) = (program.array(DType::F64, &[1 << 18, 64]), program.array(DType::F64, &[1 << 18]));
+    program.push(Opcode::AddReduce, 0b10, &[sums, rows]);
+    golden("short_rows", &program.text(&[]));
+}
+
+#[test]
 fn a_full_reduction_in_two_kernels() {
     let mut program = Program::new();
     let values = program.array(DType::F64, &[1 << 20]);

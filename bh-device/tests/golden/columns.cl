@@ -42,17 +42,17 @@ a0 = bh_max_i32(a0, v0);
 }
 }
 l0[item] = a0;
-BH_BARRIER;
+BH_BARRIER_WARP;
 for (int s = 8; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_max_i32(l0[item], l0[item + s]);
 }
-BH_BARRIER;
+BH_BARRIER_WARP;
 }
 if (lane == 0 && k < n0) {
 b1[n4 + i0] = l0[item];
 }
-BH_BARRIER;
+BH_BARRIER_WARP;
 }
 }
 
@@ -100,16 +100,16 @@ a0 = bh_max_i32(a0, v0);
 }
 }
 l0[item] = a0;
-BH_BARRIER;
+BH_BARRIER_WARP;
 for (int s = 8; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_max_i32(l0[item], l0[item + s]);
 }
-BH_BARRIER;
+BH_BARRIER_WARP;
 }
 if (lane == 0 && k < 4096) {
 b1[i0] = l0[item];
 }
-BH_BARRIER;
+BH_BARRIER_WARP;
 }
 }

@@ -3,6 +3,7 @@
 mod counting;
 mod engine;
 mod factors;
+mod folds;
 mod library;
 mod methods;
 mod products;
