@@ -3,15 +3,18 @@
 mod direct;
 mod held;
 mod lent;
+mod predict;
+mod run;
 
-use crate::block::{Aligned, Binding, Bound, Program, taken};
+use super::counters::Counters;
+use super::traced::Traced;
+use crate::block::{Aligned, Binding, Bound, Program};
 use crate::exec::{self, Workers};
 use crate::native::Tier1;
 use crate::plan::{BlockPlan, BlockWork, TilePlan, temporary_bytes};
 use crate::primitives::Primitives;
 use crate::programs::Programs;
-use bh_bytecode::methods::Form;
-use bh_bytecode::{BatchRef, DType, Operand};
+use bh_bytecode::BatchRef;
 use bh_core::abi::status;
 use bh_core::{Error, Fresh, Host, Registry, Result};
 use bh_kernel::{BaseUse, BufferRef, Special, Temporary, TileSlot};
@@ -37,8 +40,8 @@ pub(super) struct Machine {
     /// One for each nest of a chain.
     bindings: Vec<Binding>,
     gaps: Aligned,
-    /// The most bytes of work memory so far, while kernels are rehearsed instead of run.
-    rehearsal: Option<usize>,
+    pub(super) counters: Counters,
+    traced: Traced,
 }
 
 // SAFETY: the pointers are to memory that the registry lends while a block runs, whatever the thread.
@@ -60,46 +63,17 @@ impl Machine {
             held: Held::default(),
             bindings: Vec::new(),
             gaps: Aligned::empty(),
-            rehearsal: None,
+            counters: Counters::new(host),
+            traced: Traced::new(host),
         }
-    }
-
-    /// From now on memory is asked for and given back, and nothing runs. Lent memory has no address.
-    pub(super) fn begin_rehearsal(&mut self) {
-        self.rehearsal = Some(0);
-    }
-
-    /// Ends that; returns the most bytes of work memory that any of it would take.
-    pub(super) fn end_rehearsal(&mut self) -> u64 {
-        self.rehearsal.take().unwrap_or(0) as u64
-    }
-
-    pub(super) fn rehearses(&self) -> bool {
-        self.rehearsal.is_some()
-    }
-
-    /// Counts work memory instead of using it. False if nothing is rehearsed.
-    fn rehearse(&mut self, bytes: impl FnOnce(&Machine) -> usize) -> bool {
-        if self.rehearsal.is_none() {
-            return false;
-        }
-        let bytes = bytes(self);
-        self.rehearsal = self.rehearsal.map(|most| most.max(bytes));
-        true
     }
 
     /// Runs a block on memory lent by the registry. Returns the instructions that failed while all others were done.
-    pub(super) fn block(
-        &mut self,
-        registry: &Registry,
-        batch: &BatchRef<'_>,
-        plan: &BlockPlan,
-    ) -> Result<Vec<(u32, Error)>> {
+    fn block(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<Vec<(u32, Error)>> {
         if matches!(plan.work, BlockWork::Nothing) {
             return Ok(Vec::new());
         }
-        let renames = plan.renames.iter().map(|rename| (rename.base, rename.alias));
-        let result = self.on_lent(registry, batch, &plan.bases, renames, |machine| machine.work(batch, plan));
+        let result = self.on_lent(registry, batch, &plan.bases, plan.renamed(), |machine| machine.work(batch, plan));
         let failed = self.binding.failure.take();
         result??;
         let named = |(instr, error): (u32, Error)| {
@@ -128,9 +102,6 @@ impl Machine {
     }
 
     fn work(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan) -> Result<()> {
-        if self.rehearse(|machine| machine.work_bytes(batch, plan)) {
-            return Ok(());
-        }
         match &plan.work {
             BlockWork::Nothing => {}
             BlockWork::Programs(programs, temporaries) => {
@@ -146,39 +117,6 @@ impl Machine {
             self.program(batch, copy, &[])?;
         }
         Ok(())
-    }
-
-    /// Bytes of intermediate results and of a method's work memory, at most.
-    fn work_bytes(&self, batch: &BatchRef<'_>, plan: &BlockPlan) -> usize {
-        match &plan.work {
-            BlockWork::Nothing => 0,
-            BlockWork::Programs(_, temporaries) => taken(temporaries.iter().map(temporary_bytes).sum()),
-            BlockWork::Special(Special::Extension(index)) => {
-                let instr = &batch.instrs[*index as usize];
-                if let Some(bytes) = self.programs.work_bytes(instr.opcode) {
-                    return taken(bytes).saturating_mul(self.workers.threads());
-                }
-                let form = |&operand: &Operand| {
-                    let shape = operand.as_view().map_or(&[][..], |view| batch.shape(view));
-                    batch.dtype(operand).map(|dtype| Form { dtype, shape })
-                };
-                let inputs: Vec<Form<'_>> = instr.inputs().iter().filter_map(form).collect();
-                self.methods.work_bytes(instr.opcode, &inputs, self.workers.threads())
-            }
-            BlockWork::Special(Special::Product(index)) => {
-                let instr = &batch.instrs[*index as usize];
-                let [out, a, b] = [0, 1, 2].map(|at| instr.operands[at].as_view().unwrap_or_default());
-                let form = contract::Form {
-                    dtype: batch.dtype(instr.operands[0]).unwrap_or(DType::Bool),
-                    shape: batch.shape(a),
-                    out: batch.stride(out),
-                    operands: [batch.stride(a), batch.stride(b)],
-                    summed: instr.param,
-                };
-                taken(contract::work_bytes(&form))
-            }
-            BlockWork::Special(_) => 0,
-        }
     }
 
     fn program(&mut self, batch: &BatchRef<'_>, program: &Program, temporaries: &[Temporary]) -> Result<()> {
@@ -197,21 +135,13 @@ impl Machine {
 
     /// Runs a chain. False if the system lacks its memory; then nothing has happened, and its blocks may run one by one,
     /// which fails where it must.
-    pub(super) fn chain(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<bool> {
-        let renames = plan.chain.renames.iter().map(|rename| (rename.base, rename.alias));
-        let ran = self.on_lent(registry, batch, &plan.bases, renames, |machine| machine.run_chain(batch, plan));
+    fn chain(&mut self, registry: &Registry, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<bool> {
+        let ran = self.on_lent(registry, batch, &plan.bases, plan.renamed(), |machine| machine.run_chain(batch, plan));
         ran.map_or(Ok(false), |committed| committed.map(|()| true))
     }
 
     /// Fails only before anything is written.
     fn run_chain(&mut self, batch: &BatchRef<'_>, plan: &TilePlan) -> Result<()> {
-        if self.rehearse(|machine| {
-            let participants = machine.workers.threads();
-            let gaps = plan.gap_bytes.saturating_mul(plan.chain.borders.as_ref().map_or(0, Vec::len));
-            taken(plan.temporary_bytes) + participants * taken(plan.buffer_bytes) + taken(gaps)
-        }) {
-            return Ok(());
-        }
         let temporaries = self.temporaries.try_reserve(plan.temporary_bytes)?;
         let lent = &self.lent;
         let data = |slot: &TileSlot| {

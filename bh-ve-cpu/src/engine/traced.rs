@@ -12,8 +12,6 @@ use std::ops::Range;
 pub(super) struct Traced {
     host: Host,
     kernels: KernelTrace,
-    /// Nothing is recorded, as kernels are rehearsed.
-    pub(super) rehearses: bool,
 }
 
 /// A kernel that runs.
@@ -25,7 +23,7 @@ pub(super) struct Running {
 
 impl Traced {
     pub(super) fn new(host: Host) -> Traced {
-        Traced { host, kernels: KernelTrace::default(), rehearses: false }
+        Traced { host, kernels: KernelTrace::default() }
     }
 
     /// A block begins, by its plan, or operation by operation if it has none.
@@ -50,7 +48,7 @@ impl Traced {
     }
 
     fn begin(&mut self, batch: &BatchRef<'_>, blocks: Range<u32>, how: &str, moved: Option<u64>) -> Option<Running> {
-        if self.rehearses || self.host.trace_clock() == 0 {
+        if self.host.trace_clock() == 0 {
             return None;
         }
         let mut kernel = Kernel::of(batch, blocks.clone());

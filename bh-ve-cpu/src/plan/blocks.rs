@@ -77,6 +77,11 @@ impl BlockPlan {
         }
         Ok(BlockPlan { work, bases: uses.into_vec(), renames })
     }
+
+    /// The bases that are renamed, each with the base and the view that become its alias.
+    pub(crate) fn renamed(&self) -> impl Iterator<Item = (u32, Option<(u32, u32)>)> + Clone {
+        self.renames.iter().map(|rename| (rename.base, rename.alias))
+    }
 }
 
 /// Plans all blocks of a batch one by one, for block operations; returns how many programs that makes. It is there to be

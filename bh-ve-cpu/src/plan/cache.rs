@@ -3,8 +3,7 @@
 //! Constants that are equal when a batch first comes are planned as one. If a later one tells some of them apart, it gets
 //! plans of its own, which rely only on what is equal in both: whatever the values, there is soon a plan that fits.
 
-use super::blocks::BlockPlan;
-use super::chains::ChainPlans;
+use super::batch::BatchPlans;
 use bh_bytecode::cache::{Cache, Key};
 use bh_bytecode::{BatchRef, Constant, Instr, Operand, StructureKey};
 use std::collections::HashMap;
@@ -20,17 +19,6 @@ struct Variant {
     /// The instructions with the first constant of each value.
     instrs: Vec<Instr>,
     plans: BatchPlans,
-}
-
-/// The plans of a batch.
-#[derive(Default)]
-pub(crate) struct BatchPlans {
-    /// By block; those that were never asked for are `None`.
-    pub(crate) blocks: Vec<Option<BlockPlan>>,
-    /// The chains, if they were ever asked for.
-    pub(crate) chains: Option<ChainPlans>,
-    /// Runs with chains so far.
-    pub(crate) runs: u32,
 }
 
 /// The plans of recent batches.
@@ -82,8 +70,7 @@ impl PlanCache {
         let still = variants.iter().map(|variant| variant.same.iter().copied().filter(holds).collect::<Vec<_>>());
         let same = still.min_by_key(Vec::len).unwrap_or_else(|| equal_constants(batch.constants));
         let mut variants = known.map(std::mem::take).unwrap_or_default();
-        let plans = BatchPlans { blocks: (0..batch.blocks.len()).map(|_| None).collect(), ..BatchPlans::default() };
-        variants.push(Variant { instrs: with_first_constants(batch, &same), same, plans });
+        variants.push(Variant { instrs: with_first_constants(batch, &same), same, plans: BatchPlans::new(batch) });
         let bytes = variants.len() * plan_bytes(batch);
         let kept = match self.cache.insert(&key, variants, bytes, batch.instrs.len() as u64) {
             Ok(variants) => variants,

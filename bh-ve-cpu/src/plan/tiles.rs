@@ -219,6 +219,11 @@ impl TilePlan {
         })
     }
 
+    /// The bases that are renamed, each with the base and the view that become its alias.
+    pub(crate) fn renamed(&self) -> impl Iterator<Item = (u32, Option<(u32, u32)>)> + Clone {
+        self.chain.renames.iter().map(|rename| (rename.base, rename.alias))
+    }
+
     /// Bytes that need not move.
     pub(crate) fn saved(&self) -> u64 {
         self.chain.plain_bytes.saturating_sub(self.chain.bytes)

@@ -8,22 +8,24 @@
 use super::super::elementwise::{Elements, OPERANDS, elementwise};
 use super::super::fold;
 use super::Machine;
+use super::run::chosen;
 use crate::primitives::Primitives;
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{BatchRef, DType, Instr, Kind};
 use bh_core::abi::{access, status};
+use bh_core::component::enter_block;
 use bh_core::{Error, Registry, Result};
 use bh_kernel::BaseUse;
 
 impl Machine {
     /// Begins to run a batch operation by operation, or ends it: what was lent is given back.
-    pub(in crate::engine) fn begin_direct(&mut self, batch: &BatchRef<'_>) {
+    pub(super) fn begin_direct(&mut self, batch: &BatchRef<'_>) {
         self.held.reset(batch.bases.len());
     }
 
     /// Gives back what a block's data management drops.
-    pub(in crate::engine) fn drop_ended(&mut self, batch: &BatchRef<'_>, instrs: &[u32]) {
+    pub(super) fn drop_ended(&mut self, batch: &BatchRef<'_>, instrs: &[u32]) {
         for &index in instrs {
             let instr = &batch.instrs[index as usize];
             if let (true, Some(view)) = (instr.opcode.is_system(), instr.operands().first().and_then(|it| it.as_view()))
@@ -34,32 +36,44 @@ impl Machine {
         }
     }
 
-    /// Runs a block whose operations can all do without a plan; false if it has others, and nothing has happened.
-    pub(in crate::engine) fn direct(
+    /// Does something with blocks of a batch, all if none is named, while what they borrow stays lent from block to block.
+    pub(super) fn direct(
         &mut self,
-        registry: &Registry,
         batch: &BatchRef<'_>,
-        instrs: &[u32],
-    ) -> Result<bool> {
-        let work = || {
-            let instrs = instrs.iter().map(|&index| (index, &batch.instrs[index as usize]));
-            instrs.filter(|(_, instr)| !instr.opcode.is_system())
-        };
-        if !work().all(|(_, instr)| is_direct(batch, instr)) {
+        blocks: &[u32],
+        mut run: impl FnMut(&mut Machine, u32) -> Result<()>,
+    ) -> Result<()> {
+        self.begin_direct(batch);
+        let result = chosen(batch, blocks).try_for_each(|block| {
+            enter_block(block);
+            run(self, block)
+        });
+        self.begin_direct(batch);
+        result
+    }
+
+    /// Borrows the memory of a block whose operations can all do without a plan; false if it has others, and nothing has happened.
+    pub(super) fn hold(&mut self, registry: &Registry, batch: &BatchRef<'_>, instrs: &[u32]) -> Result<bool> {
+        if !work(batch, instrs).all(|(_, instr)| is_direct(batch, instr)) {
             return Ok(false);
         }
         // All memory comes before anything changes, so that a block that lacks some can be run again.
         let uses = &mut self.held.uses;
         uses.clear();
-        work().for_each(|(_, instr)| add_uses(batch, instr, uses));
+        work(batch, instrs).for_each(|(_, instr)| add_uses(batch, instr, uses));
         for at in 0..self.held.uses.len() {
             let used = self.held.uses[at];
             self.held.acquire(registry, batch, used)?;
         }
-        if self.rehearses() {
-            return Ok(true);
+        Ok(true)
+    }
+
+    /// Runs a block whose operations can all do without a plan; false if it has others, and nothing has happened.
+    pub(super) fn operate(&mut self, registry: &Registry, batch: &BatchRef<'_>, instrs: &[u32]) -> Result<bool> {
+        if !self.hold(registry, batch, instrs)? {
+            return Ok(false);
         }
-        for (index, instr) in work() {
+        for (index, instr) in work(batch, instrs) {
             let held = &self.held;
             // SAFETY: the registry lends the whole buffers of validated bases.
             let result = unsafe { operate(self.primitives, batch, instr, |base| held.data(base)) };
@@ -67,6 +81,12 @@ impl Machine {
         }
         Ok(true)
     }
+}
+
+/// The operations of a block that compute.
+fn work<'a>(batch: &'a BatchRef<'_>, instrs: &'a [u32]) -> impl Iterator<Item = (u32, &'a Instr)> {
+    let instrs = instrs.iter().map(|&index| (index, &batch.instrs[index as usize]));
+    instrs.filter(|(_, instr)| !instr.opcode.is_system())
 }
 
 /// Adds the bases of an operation, and how it uses them after those before it.
