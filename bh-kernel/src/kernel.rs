@@ -1,7 +1,9 @@
 //! The kernel form: what a stage computes, apart from its sizes, and the parameters that complete it.
 
+use crate::wire::{dtype, opcode};
 use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::{BatchRef, Constant, DType, Opcode};
+use serde::{Deserialize, Serialize};
 
 /// What a block of the partition does.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +76,7 @@ pub enum Dim {
 }
 
 /// How a slot is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SlotMode {
     /// Read once per iteration.
     Read,
@@ -105,7 +107,7 @@ pub struct Slot {
 }
 
 /// An input of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arg {
     /// The value with this number.
     Value(u16),
@@ -114,7 +116,7 @@ pub enum Arg {
 }
 
 /// One step of the loop body. Steps that make values number them in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Step {
     /// The next value is the slot's element.
     Load {
@@ -124,12 +126,15 @@ pub enum Step {
     /// The next value is an element-wise operation.
     Compute {
         /// The operation.
+        #[serde(with = "opcode")]
         opcode: Opcode,
         /// The exponent of POWI, else 0.
         param: u16,
         /// Type of the last operand.
+        #[serde(with = "dtype")]
         input: DType,
         /// Type of the value.
+        #[serde(with = "dtype")]
         output: DType,
         /// The operands; unused ones repeat the last.
         args: [Arg; 3],
@@ -141,6 +146,7 @@ pub enum Step {
         /// The index view.
         slot: u16,
         /// Type of the value.
+        #[serde(with = "dtype")]
         output: DType,
     },
     /// The next value is the random number that belongs to the index view's number.
@@ -150,6 +156,7 @@ pub enum Step {
         /// The key: its low 32 bits count.
         key: Arg,
         /// Type of the value.
+        #[serde(with = "dtype")]
         output: DType,
     },
     /// The next value is the source's element at an index.
@@ -159,8 +166,10 @@ pub enum Step {
         /// The index, `I64` or `U64`.
         index: Arg,
         /// Type of the index.
+        #[serde(with = "dtype")]
         input: DType,
         /// Type of the value.
+        #[serde(with = "dtype")]
         output: DType,
     },
     /// Writes a value. Stores follow all steps that make values.
@@ -173,6 +182,7 @@ pub enum Step {
     /// Folds a value over the reduced dimensions.
     Reduce {
         /// The reduction.
+        #[serde(with = "opcode")]
         opcode: Opcode,
         /// Where the results go.
         slot: u16,

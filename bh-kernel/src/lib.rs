@@ -28,6 +28,7 @@ mod tiles;
 mod tiling;
 mod uses;
 mod window;
+pub mod wire;
 
 pub use footprint::footprint;
 pub use kernel::{

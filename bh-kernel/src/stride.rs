@@ -1,7 +1,9 @@
 //! The one classification of strides along a row, for block programs, compiled code and its cache.
 
+use serde::{Deserialize, Serialize};
+
 /// How a slot's elements lie along a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stride {
     /// Always the same element.
     Zero,

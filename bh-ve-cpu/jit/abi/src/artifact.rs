@@ -1,14 +1,15 @@
 //! The result of a compilation.
 
-use crate::wire::{self, OpcodeForm, dtype};
+use crate::wire;
 use bh_bytecode::{DType, Opcode};
+use bh_kernel::wire::{dtype, opcode};
 use serde::{Deserialize, Serialize};
 
 /// A block primitive that compiled code calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// The operation.
-    #[serde(with = "OpcodeForm")]
+    #[serde(with = "opcode")]
     pub opcode: Opcode,
     /// The exponent of POWI, else 0.
     pub param: u16,

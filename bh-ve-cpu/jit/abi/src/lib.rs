@@ -16,7 +16,7 @@ pub use call::{Call, FAILURE_AT, FAILURE_LANES, Failure, JOINED, KernelFn, RESUL
 pub use request::{Divider, Folds, LONG_ROW_BYTES, Level, Near, Request, SlotForm};
 
 /// The version of everything in this crate.
-pub const VERSION: u32 = 26;
+pub const VERSION: u32 = 27;
 
 /// The name of the one symbol that the compiler exports, of type [`EntryFn`].
 pub const ENTRY_SYMBOL: &str = "bh_ve_cpu_jit_entry";

@@ -1,8 +1,9 @@
 //! The description of a kernel: everything that its machine code depends on, and nothing else. Sizes, strides, offsets and
 //! values of constants are parameters of the code.
 
-use crate::wire::{self, ModeForm, StrideForm, dtype, dtypes, steps};
+use crate::wire;
 use bh_bytecode::DType;
+use bh_kernel::wire::{dtype, dtypes};
 use bh_kernel::{Arg, SlotMode, Step, Stride};
 use serde::{Deserialize, Serialize};
 
@@ -104,10 +105,8 @@ pub struct SlotForm {
     #[serde(with = "dtype")]
     pub dtype: DType,
     /// How it is used.
-    #[serde(with = "ModeForm")]
     pub mode: SlotMode,
     /// How its elements lie.
-    #[serde(with = "StrideForm")]
     pub stride: Stride,
     /// Is what it writes to bypass the caches?
     pub non_temporal: bool,
@@ -144,7 +143,6 @@ pub struct Request {
     #[serde(with = "dtypes")]
     pub constants: Vec<DType>,
     /// The body.
-    #[serde(with = "steps")]
     pub steps: Vec<Step>,
     /// The text of a scalar program, which is done instead of the body; empty for none. Slots are then its inputs and outputs,
     /// one row of neighbours in memory.
