@@ -5,7 +5,7 @@ mod blocks;
 mod operands;
 
 use crate::exec::{Scratch, Workers};
-use crate::native::{NativeKernel, Tier1};
+use crate::native::{Code, NativeKernel, Tier1};
 use crate::primitives::Primitives;
 use bh_bytecode::methods::is_program;
 use bh_bytecode::{Constant, DType, Opcode};
@@ -248,37 +248,7 @@ impl<'a> Participant<'a> {
         }
         self.slots.extend(self.operands.tables.iter().map(|table| table.data()));
         let end = match self.known.native.as_ref().and_then(|native| native.code()) {
-            Some(code) => {
-                let turns = self.memory.wrapping_add(TURNS_AT).cast::<i64>();
-                let failure = self.memory.wrapping_add(FAILURE_AT).cast::<Failure>();
-                // SAFETY: both are in the scratch memory, at addresses that fit them.
-                unsafe {
-                    turns.write(MOST_TURNS);
-                    (&raw mut (*failure).table).write(0);
-                }
-                let call = Call {
-                    rows: 1,
-                    count: count as i64,
-                    sets: 1,
-                    slots: self.slots.as_ptr(),
-                    inner: self.operands.numbers.as_ptr(),
-                    outer: std::ptr::null(),
-                    constants: std::ptr::null(),
-                    accumulators: std::ptr::null(),
-                    functions: code.functions(),
-                    scratch: self.memory,
-                };
-                // SAFETY: the slots are the program's operands, of its types, with `count` elements each.
-                unsafe { code.run(&call) };
-                // SAFETY: as above; the code has written all of a failure whose table is not 0.
-                unsafe {
-                    match (&raw const (*failure).table).read() {
-                        0 if turns.read() >= 0 => End::Reached,
-                        0 => End::Late,
-                        _ => End::Failed(self.text(&*failure)),
-                    }
-                }
-            }
+            Some(code) => self.compiled(code, count),
             None => {
                 let memory = room(self.operands.count());
                 let registers = self.registers.get_or_insert_with(|| {
@@ -297,6 +267,39 @@ impl<'a> Participant<'a> {
             }
         }
         end
+    }
+
+    /// Runs compiled code for the `count` elements in the slots.
+    fn compiled(&self, code: &Code, count: usize) -> End {
+        let turns = self.memory.wrapping_add(TURNS_AT).cast::<i64>();
+        let failure = self.memory.wrapping_add(FAILURE_AT).cast::<Failure>();
+        // SAFETY: both are in the scratch memory, at addresses that fit them.
+        unsafe {
+            turns.write(MOST_TURNS);
+            (&raw mut (*failure).table).write(0);
+        }
+        let call = Call {
+            rows: 1,
+            count: count as i64,
+            sets: 1,
+            slots: self.slots.as_ptr(),
+            inner: self.operands.numbers.as_ptr(),
+            outer: std::ptr::null(),
+            constants: std::ptr::null(),
+            accumulators: std::ptr::null(),
+            functions: code.functions(),
+            scratch: self.memory,
+        };
+        // SAFETY: the slots are the program's operands, of its types, with `count` elements each; the code writes all of a failure
+        // whose table is not 0.
+        unsafe {
+            code.run(&call);
+            match (&raw const (*failure).table).read() {
+                0 if turns.read() >= 0 => End::Reached,
+                0 => End::Late,
+                _ => End::Failed(self.text(&*failure)),
+            }
+        }
     }
 
     /// The message for a failure of compiled code.

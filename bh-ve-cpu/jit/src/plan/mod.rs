@@ -191,6 +191,7 @@ impl Plan {
         }
     }
 
+    /// Chooses the values, constants and slots that go through buffers.
     fn place_buffers(&mut self, request: &Request) -> Result<(), String> {
         let mut sizes = Vec::new();
         let mut buffer = |dtype: DType| {
@@ -207,15 +208,8 @@ impl Plan {
                         }
                     }
                     Arg::Value(value) => {
-                        let made = self.made[usize::from(value)];
-                        let crosses = self.segment[made] != self.segment[index] || self.is_called(made);
-                        let needed = if self.is_called(index) {
-                            self.dense_load(request, value).is_none()
-                        } else {
-                            crosses && !self.is_repeatable(request, value)
-                        };
-                        if needed && self.value_buffers[usize::from(value)].is_none() {
-                            let dtype = request.steps[made].output_in(request);
+                        if self.is_buffered(request, index, value) && self.value_buffers[usize::from(value)].is_none() {
+                            let dtype = request.steps[self.made[usize::from(value)]].output_in(request);
                             self.value_buffers[usize::from(value)] = Some(buffer(dtype));
                         }
                     }
@@ -241,6 +235,21 @@ impl Plan {
         if self.slot_buffers.iter().any(Option::is_some) {
             self.function(None);
         }
+        self.lay_out(&sizes)
+    }
+
+    /// Does a step read a value from a buffer?
+    fn is_buffered(&self, request: &Request, step: usize, value: u16) -> bool {
+        let made = self.made[usize::from(value)];
+        if self.is_called(step) {
+            return self.dense_load(request, value).is_none();
+        }
+        let crosses = self.segment[made] != self.segment[step] || self.is_called(made);
+        crosses && !self.is_repeatable(request, value)
+    }
+
+    /// Places buffers for elements of these sizes in scratch memory, and chooses the block.
+    fn lay_out(&mut self, sizes: &[usize]) -> Result<(), String> {
         let block = (SCRATCH_BYTES - SLOW_BYTES) / sizes.iter().sum::<usize>() / 64 * 64;
         if block == 0 {
             return Err("too many calls of functions".into());

@@ -6,7 +6,7 @@ use super::operation::Operations;
 use super::refill::{self, Refill};
 use super::scope::{keepers, temporaries};
 use super::tables::Tables;
-use crate::builder::{Block, Builder, Element, Kind, Value};
+use crate::builder::{Block, Builder, Element, Kind, Phi, Value};
 use bh_jit_abi::Function;
 use bh_scalar::{Arg, Compute, Load, Program, Statement, leaves};
 use inkwell::IntPredicate as Int;
@@ -43,6 +43,13 @@ struct Ends<'c> {
     least: Option<Value<'c>>,
     /// The sum over iterations of active lanes beyond the number that pays, if it is counted.
     sum: Option<Value<'c>>,
+}
+
+/// The values that an iteration of a loop hands to the next one: the active lanes, registers, and lanes that have left blocks.
+struct Head<'c> {
+    active: Phi<'c>,
+    registers: Vec<(usize, Phi<'c>)>,
+    exits: Vec<(usize, Phi<'c>)>,
 }
 
 impl<'c> Ends<'c> {
@@ -207,33 +214,16 @@ impl<'a, 'c> Flow<'a, 'c> {
 
     fn repeat(&mut self, state: &mut State<'c>, body: &'a [Statement]) -> Result<(), String> {
         let b = self.b;
-        let [head, exit] = b.blocks(["loop", "left"]);
+        let [start, exit] = b.blocks(["loop", "left"]);
         let entry = b.current();
         state.active = Mask::Some(self.value(state.active));
         let refill = self.refill.take_if(|refill| refill.is_loop(body));
         if let Some(refill) = &refill {
             refill.enter(b, state, self.value(state.active));
         }
-        let before = state.clone();
-        b.jump(head);
-        b.begin(head);
-        let mut changed = BTreeSet::new();
-        assigned(body, &mut changed);
-        let changed: Vec<usize> = changed.into_iter().filter(|register| !self.temporary[*register]).collect();
-        let active = b.phi(self.all.kind, &[(self.value(before.active), entry)]);
-        let registers: Vec<_> = changed
-            .iter()
-            .map(|&register| (register, b.phi(before.registers[register].kind, &[(before.registers[register], entry)])))
-            .collect();
-        let counts = before.exits.iter().enumerate().filter_map(|(place, exit)| match exit {
-            Exit::Counted(mask) if leaves(body, (before.exits.len() - 1 - place) as u16) => Some((place, *mask)),
-            _ => None,
-        });
-        let exits: Vec<_> =
-            counts.map(|(place, mask)| (place, b.phi(self.all.kind, &[(self.value(mask), entry)]))).collect();
-        state.active = Mask::Some(active.value);
-        registers.iter().for_each(|(register, phi)| state.registers[*register] = phi.value);
-        exits.iter().for_each(|(place, phi)| state.exits[*place] = Exit::Counted(Mask::Some(phi.value)));
+        b.jump(start);
+        b.begin(start);
+        let head = self.head(state, body, entry);
         let least = refill.as_ref().map(|refill| refill.least);
         let sum = least.map(|least| b.phi(least.kind, &[(b.index(0), entry)]));
         let mut ends = Ends {
@@ -244,32 +234,18 @@ impl<'a, 'c> Flow<'a, 'c> {
             sum: sum.as_ref().map(|sum| sum.value),
         };
         let tested = self.turn(state, body, (exit, &mut ends))?;
-        if state.active != Mask::Nobody {
+        if state.active == Mask::Nobody {
+            ends.note(state, b.current(), true);
+            b.jump(exit);
+        } else {
+            self.close(state, &head)?;
             let end = b.current();
-            active.add(self.value(state.active), end);
-            registers.iter().for_each(|(register, phi)| phi.add(state.registers[*register], end));
-            for (place, phi) in &exits {
-                let Exit::Counted(mask) = state.exits[*place] else { return Err("an exit is not counted".into()) };
-                phi.add(self.value(mask), end);
-            }
-            // Loops that never end are given up.
-            let left = b.sub(b.load(Kind::I64, self.turns, 8), b.index(1));
-            b.store(left, self.turns, 8);
-            let goes_on = b.compare(Int::SGE, left, b.index(0));
-            let (goes_on, next) = if tested {
-                (goes_on, ends.sum)
-            } else {
-                let (enough, next) = self.enough(state.active, &mut ends);
-                (b.and(goes_on, enough), next)
-            };
+            let (goes_on, next) = self.goes_on(state, &mut ends, tested);
             if let (Some(phi), Some(next)) = (sum, next) {
                 phi.add(next, end);
             }
             ends.note(state, b.current(), true);
-            b.branch(goes_on, (head, exit));
-        } else {
-            ends.note(state, b.current(), true);
-            b.jump(exit);
+            b.branch(goes_on, (start, exit));
         }
         b.begin(exit);
         *state = self.meet(&ends.ways);
@@ -281,6 +257,57 @@ impl<'a, 'c> Flow<'a, 'c> {
         }
         state.active = Mask::Nobody;
         Ok(())
+    }
+
+    /// The values that change from iteration to iteration of a loop, which become the state; before the first one they are those of
+    /// the state at `entry`.
+    fn head(&self, state: &mut State<'c>, body: &[Statement], entry: Block<'c>) -> Head<'c> {
+        let b = self.b;
+        let mut changed = BTreeSet::new();
+        assigned(body, &mut changed);
+        let active = b.phi(self.all.kind, &[(self.value(state.active), entry)]);
+        let register = |register: usize| {
+            let before = state.registers[register];
+            (register, b.phi(before.kind, &[(before, entry)]))
+        };
+        let registers: Vec<_> =
+            changed.into_iter().filter(|register| !self.temporary[*register]).map(register).collect();
+        let counts = state.exits.iter().enumerate().filter_map(|(place, exit)| match exit {
+            Exit::Counted(mask) if leaves(body, (state.exits.len() - 1 - place) as u16) => Some((place, *mask)),
+            _ => None,
+        });
+        let exits: Vec<_> =
+            counts.map(|(place, mask)| (place, b.phi(self.all.kind, &[(self.value(mask), entry)]))).collect();
+        state.active = Mask::Some(active.value);
+        registers.iter().for_each(|(register, phi)| state.registers[*register] = phi.value);
+        exits.iter().for_each(|(place, phi)| state.exits[*place] = Exit::Counted(Mask::Some(phi.value)));
+        Head { active, registers, exits }
+    }
+
+    /// Hands the state at the end of an iteration to the next one.
+    fn close(&self, state: &State<'c>, head: &Head<'c>) -> Result<(), String> {
+        let end = self.b.current();
+        head.active.add(self.value(state.active), end);
+        head.registers.iter().for_each(|(register, phi)| phi.add(state.registers[*register], end));
+        for (place, phi) in &head.exits {
+            let Exit::Counted(mask) = state.exits[*place] else { return Err("an exit is not counted".into()) };
+            phi.add(self.value(mask), end);
+        }
+        Ok(())
+    }
+
+    /// Does a loop go on with another iteration? Loops that never end are given up. `tested`: lanes are left for sure. Also returns the
+    /// sum that the next iteration begins with, if it is counted.
+    fn goes_on(&self, state: &State<'c>, ends: &mut Ends<'c>, tested: bool) -> (Value<'c>, Option<Value<'c>>) {
+        let b = self.b;
+        let left = b.sub(b.load(Kind::I64, self.turns, 8), b.index(1));
+        b.store(left, self.turns, 8);
+        let goes_on = b.compare(Int::SGE, left, b.index(0));
+        if tested {
+            return (goes_on, ends.sum);
+        }
+        let (enough, next) = self.enough(state.active, ends);
+        (b.and(goes_on, enough), next)
     }
 
     /// The body of a loop. Where nobody may be left, it goes to the end of the loop. Returns whether somebody is left for sure.
