@@ -8,6 +8,8 @@ pub(crate) use crate::prims::{
 use crate::simd::Isa;
 use bh_bytecode::{DType, Opcode};
 
+const _: () = assert!(LANES == bh_kernel::schedule::LANES, "the primitives fold into the lanes of the tree");
+
 /// Looks up primitives for one instruction set, and says when to use them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primitives {

@@ -6,13 +6,13 @@ use super::stage::reductions;
 use super::unroll::MOST_GROUPS;
 use super::{Code, KernelMemory, Target, Variant};
 use bh_bytecode::c::{expression, neutral, type_name};
-use bh_kernel::schedule::{FixedTree, LANES, ROW_SETS};
+use bh_kernel::schedule::{Grouping, LANES, ROW_SETS, SET_PAIRS};
 use bh_kernel::{Dim, Stage};
 
 /// A kernel under construction, and what it folds.
 struct Folding<'a> {
     part: Part<'a>,
-    tree: FixedTree,
+    tree: Grouping,
     /// Results, and elements that are folded into each.
     results: i64,
     folded: i64,
@@ -49,7 +49,7 @@ impl<'a> Folding<'a> {
             all.map(|((_, extent), name)| (*extent, name.clone())).unzip::<i64, String, Vec<i64>, Vec<String>>()
         };
         let (kept, reduced) = (of_role(Dim::Kept), of_role(Dim::Reduced));
-        let tree = FixedTree::new(&parameters.folded, dims.last() == Some(&Dim::Kept));
+        let tree = Grouping::fixed(&parameters.folded, dims.last() == Some(&Dim::Kept));
         let (results, folded) = (kept.0.iter().product(), reduced.0.iter().product());
         Folding { part, tree, results, folded, kept, reduced }
     }
@@ -137,7 +137,7 @@ impl<'a> Folding<'a> {
         (0..folds.len()).for_each(|number| self.part.body += &format!("s{number}[set] = a{number};\n"));
         self.part.body += &format!("set = (set + 1) % {ROW_SETS};\n}}\n");
         for number in 0..folds.len() {
-            for (to, from) in [(0, 1), (2, 3), (0, 2)] {
+            for (to, from) in SET_PAIRS {
                 let [to, from] = [to, from].map(|set| format!("s{number}[{set}]"));
                 self.part.body += &format!("{to} = {};\n", self.combined(number, &to, &from));
             }

@@ -1,13 +1,11 @@
 //! How folded elements are cut into chunks, whose results are folded in turn. It depends on the shape alone, so that folds
 //! have one tree.
 
-use super::{LANES, ROW_SETS};
+use super::tree::{LANES, ROW_SETS};
 use crate::window::gcd;
 
 /// Elements of a chunk, about, where lines are reduced: so few that participants finish at about the same time.
 const CHUNK: i64 = 8192;
-/// Longer rows are cut into chunks; of those up to here a chunk has four or more, if there are four.
-pub(super) const WHOLE_ROW: i64 = 32_768;
 
 /// Elements of a chunk, about, where rows of few kept elements are folded into sets.
 const COLUMNS_CHUNK: i64 = 32_768;

@@ -1,102 +1,12 @@
-//! How a fold's iterations are divided into units of work, and its folded elements into chunks. Both come from the folded
-//! view alone, so that the tree of a fold is always the same.
+//! The loops of a stage with folds, and how its iterations are divided into units of work, along the tree of its folds.
 
-use super::ROW_SETS;
-use super::chunks::{Chunks, WHOLE_ROW, split};
+use super::chunks::{Chunks, split};
 use super::levels::LoopLevel;
-use super::lines::{LONG_ROW, Lines, LoopShape};
-use crate::nest::kept_inside;
+use super::lines::{Lines, LoopShape};
+use super::tree::{FoldTree, Grouping, LONG_ROW, ROW_SETS};
 use crate::window::gcd;
 use crate::{Dim, Stage};
-use bh_bytecode::AxisOrder;
 use std::ops::Range;
-
-/// Elements of a chunk, about, where lines are kept: each leaves as many partial results as a line has elements.
-const KEPT_CHUNK: i64 = 32_768;
-/// The most elements of partial results, about, where lines are kept.
-const PARTIALS: i64 = 1 << 20;
-/// Where this many elements are kept, which are enough to share out, chunks have at least the first number of lines, and
-/// else at least the second one: their results go through memory, and compiled code folds up to eight lines side by side.
-const MANY_KEPT: i64 = 1 << 16;
-const LINES: i64 = 64;
-const FEW_LINES: i64 = 16;
-/// Lines of a chunk where lines are kept and the tree is the fixed one.
-pub const FIXED_LINES: i64 = 256;
-
-/// The tree of folds that ask for the fixed one: the chunks, and what they are folded into.
-#[derive(Clone, Debug)]
-pub struct FixedTree {
-    /// Are kept lines folded one after the other? Else elements go to lanes.
-    pub keeps_lines: bool,
-    /// Elements of a long row, each of which goes to the next set of lanes; `None` if all elements of a chunk are one row.
-    pub row: Option<i64>,
-    /// The chunks: of elements, or of kept lines.
-    pub chunks: Chunks,
-}
-
-impl FixedTree {
-    /// The tree over folded axes with these extents, outermost first; `keeps_lines`: the innermost axis of all is kept.
-    pub fn new(folded: &[i64], keeps_lines: bool) -> FixedTree {
-        let row = folded.last().copied().filter(|row| !keeps_lines && (LONG_ROW..=WHOLE_ROW).contains(row));
-        let chunks = match keeps_lines {
-            true => Chunks::even(folded.iter().product(), FIXED_LINES),
-            false => Chunks::new(folded, row, 0),
-        };
-        FixedTree { keeps_lines, row, chunks }
-    }
-}
-
-/// The outermost of the axes that a fold with a fixed tree takes, and how many of its rows make a chunk; `None` if chunks are other parts.
-pub fn fixed_rows(shape: &[i64], reduced: u16, order: &AxisOrder) -> Option<(usize, i64)> {
-    let of_fold = |&axis: &usize| reduced >> axis & 1 == 1 && shape[axis] != 1;
-    let axes: Vec<usize> = order.axes().iter().map(|&axis| axis as usize).filter(of_fold).collect();
-    let folded: Vec<i64> = axes.iter().map(|&axis| shape[axis]).collect();
-    let (rows, inner) = folded.split_first()?;
-    let inner: i64 = inner.iter().product();
-    let chunks = FixedTree::new(&folded, kept_inside(shape, reduced, order).is_some()).chunks;
-    let is_rows = inner > 0 && chunks.elements > 0 && chunks.elements % inner == 0 && chunks.group == rows * inner;
-    is_rows.then(|| (axes[0], chunks.elements / inner))
-}
-
-/// How the elements of a result are folded. Element `i` of a chunk goes to lane `i % 32`, and the lanes are folded by halving,
-/// unless a variant says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FoldTree {
-    /// Each result is the fold of one line, and these lines follow each other along the dimension around them, if there is
-    /// one.
-    LineResults,
-    /// The only line is several chunks.
-    LineChunks,
-    /// Several reduced lines make a result, beside those of the next one. They go to `sets` sets of lanes in turn.
-    BesideResults {
-        /// Sets of lanes.
-        sets: usize,
-    },
-    /// Chunks are long rows, each of which goes to the next set of lanes. A line has one of them, or several.
-    LongRows {
-        /// Elements of a row.
-        row: i64,
-    },
-    /// Chunks are parts of lines, or lines.
-    Runs,
-    /// Kept lines are folded element by element.
-    KeptLines,
-    /// Rows of columns, each of which goes to the next of 32 sets: kept lines, or the steps of reduced ones.
-    Columns,
-}
-
-impl FoldTree {
-    /// Is each line or row folded into lanes?
-    #[inline]
-    pub fn has_lanes(self) -> bool {
-        !matches!(self, Self::Columns | Self::KeptLines)
-    }
-
-    /// Can compiled code join lanes to results, as it folds lines that make one each?
-    pub fn joins_lanes(self) -> bool {
-        matches!(self, Self::LineResults | Self::LineChunks)
-    }
-}
 
 /// The loops of a stage with folds, and how they are divided.
 #[derive(Clone, Debug)]
@@ -129,18 +39,13 @@ pub struct Unit {
 impl FoldLoops {
     pub(super) fn new(stage: &Stage, mut lines: Lines) -> FoldLoops {
         let (dims, parameters) = (&stage.kernel.dims, &stage.parameters);
-        let (folded, columns) = (&parameters.folded, parameters.columns);
+        let columns = parameters.columns;
         let level = |role: Dim| LoopLevel::of(&parameters.extents, (0..lines.dim).filter(|&dim| dims[dim] == role));
         let (kept, reduced) = (level(Dim::Kept), level(Dim::Reduced));
-        let is_long = |&row: &i64| row >= LONG_ROW && dims.last() == Some(&Dim::Reduced) && columns == 0;
-        let long_row = folded.last().copied().filter(is_long);
-        let row = long_row.filter(|&row| row <= WHOLE_ROW);
         let keeps_lines = dims[lines.dim] == Dim::Kept;
-        let chunks = match keeps_lines && columns == 0 {
-            true if parameters.fixed => Chunks::even(reduced.count(), FIXED_LINES),
-            true => chunks_of_kept(stage, kept.count() * lines.elements(), reduced.count()),
-            false => Chunks::new(folded, row, columns),
-        };
+        let Grouping { row, chunks, .. } = Grouping::of(stage, keeps_lines);
+        let is_long = |&row: &i64| row >= LONG_ROW && !keeps_lines && columns == 0;
+        let long_row = parameters.folded.last().copied().filter(is_long);
         let per_line = long_row.map_or(1, |row| lines.steps / row);
         let around = lines.dim.checked_sub(1).map(|dim| dims[dim]);
         let is_line = lines.steps > 0 && per_line == 1 && reduced.count() == 1 && around != Some(Dim::Reduced);
@@ -301,14 +206,4 @@ impl FoldLoops {
             _ => 1,
         }
     }
-}
-
-/// The chunks of `lines` kept lines, which have `kept_elements` elements in all.
-fn chunks_of_kept(stage: &Stage, kept_elements: i64, lines: i64) -> Chunks {
-    let most = (PARTIALS / kept_elements.max(1)).max(1);
-    // However much of it is merged into lines.
-    let dims = stage.parameters.extents.iter().zip(&stage.kernel.dims);
-    let run: i64 = dims.rev().take_while(|(_, dim)| **dim == Dim::Kept).map(|(extent, _)| extent).product();
-    let least = if kept_elements < MANY_KEPT { FEW_LINES } else { LINES };
-    Chunks::even(lines, ((lines + most - 1) / most).max(KEPT_CHUNK / run.max(1)).max(least))
 }

@@ -1,7 +1,7 @@
 //! Lines and blocks.
 
-use super::LANES;
 use super::repeat::repeats;
+use super::tree::LANES;
 use crate::{Dim, SlotMode, Stage};
 
 /// Rows shorter than this are gathered into blocks of several rows.
@@ -15,9 +15,6 @@ const BLOCK_ROW: i64 = 6;
 
 /// Blocks within a line are multiples of this.
 const BLOCK_UNIT: i64 = 64;
-
-/// Innermost folded axes with at least this many elements are long: each of their rows is folded into lanes of its own.
-pub const LONG_ROW: i64 = 64;
 
 /// Sets that rows of few kept elements are folded into.
 const SETS: i64 = LANES as i64;

@@ -7,19 +7,15 @@ mod fold;
 mod levels;
 mod lines;
 mod repeat;
+mod tree;
 
 use crate::Stage;
 pub use chunks::{Chunks, split};
-pub use fold::{FIXED_LINES, FixedTree, FoldLoops, FoldTree, Unit, fixed_rows};
+pub use fold::{FoldLoops, Unit};
 pub use levels::{LoopLevel, SlotPlan};
-pub use lines::{LONG_ROW, Lines, LoopShape};
+pub use lines::{Lines, LoopShape};
 pub use repeat::joined;
-
-/// Lanes of a fold: element `i` goes to lane `i % LANES`.
-pub const LANES: usize = 32;
-
-/// Sets of lanes that long rows are folded into in turn.
-pub const ROW_SETS: usize = 4;
+pub use tree::{FIXED_LINES, FoldTree, Grouping, LANES, ROW_SETS, SET_PAIRS, fixed_rows, halvings, is_long_row};
 
 /// How a kernel with given parameters is gone through. It is made once a stage.
 #[derive(Clone, Debug)]

@@ -7,8 +7,7 @@ use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::planning::LITTLE;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
-use bh_jit_abi::ROW_SETS;
-use bh_kernel::schedule::{FIXED_LINES, LONG_ROW};
+use bh_kernel::schedule::{FIXED_LINES, ROW_SETS, SET_PAIRS, is_long_row};
 use bh_kernel::{Axis, Dim, fold_axes};
 use std::mem::MaybeUninit;
 
@@ -163,7 +162,7 @@ impl Folding {
         let mut sets = MaybeUninit::<Sets>::uninit();
         let sets = sets.as_mut_ptr().cast::<u8>();
         let mut buffers = Blocks::new();
-        let long = has_rows && row.extent >= LONG_ROW && !outer.loops().is_empty();
+        let long = has_rows && is_long_row(row.extent) && !outer.loops().is_empty();
         kept.each(at, |at| {
             // SAFETY: the loops reach elements of the operands only; there is room for the sets' lanes.
             unsafe {
@@ -191,7 +190,7 @@ impl Folding {
                 self.row(set(number), row, at, blocks);
                 number += 1;
             });
-            for (to, from) in [(0, 1), (2, 3), (0, 2)] {
+            for (to, from) in SET_PAIRS {
                 (self.combine)(LANES, set(to), set(to), set(from), set(from));
             }
         }

@@ -3,7 +3,7 @@
 use super::reduction::ReductionRunner;
 use crate::block::Folding;
 use crate::primitives::LANES;
-use bh_kernel::schedule::{FoldTree, split};
+use bh_kernel::schedule::{FoldTree, halvings, split};
 
 impl ReductionRunner<'_> {
     /// Folds a part of `count` kept lines, one line after the other, element by element.
@@ -86,12 +86,11 @@ impl ReductionRunner<'_> {
 
     /// Folds the sets of columns by halving into the first.
     fn join_columns(&mut self) {
+        let each = self.set_elements();
         for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
-            let mut sets = LANES;
-            while sets > 1 {
-                sets /= 2;
-                let elements = sets * self.set_elements();
-                let upper = accumulator.wrapping_add(elements * fold.size);
+            for (sets, from) in halvings(LANES as i64) {
+                let elements = sets as usize * each;
+                let upper = accumulator.wrapping_add(from as usize * each * fold.size);
                 // SAFETY: the accumulators are as many sets.
                 unsafe { (fold.combine)(elements, accumulator, accumulator, upper, upper) };
             }

@@ -4,8 +4,7 @@ use super::queue::part;
 use super::scratch::NestScratch;
 use super::workers::Workers;
 use crate::block::{BlockExecutor, Bound, Folding};
-use bh_jit_abi::ROW_SETS;
-use bh_kernel::schedule::{LoopLevel, MapLoops};
+use bh_kernel::schedule::{LoopLevel, MapLoops, ROW_SETS};
 use std::ops::Range;
 
 /// Units that each participant should have.

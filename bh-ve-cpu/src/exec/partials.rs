@@ -5,7 +5,7 @@ use super::scratch::NestScratch;
 use super::workers::Workers;
 use crate::block::{Bound, Fold, Program};
 use crate::primitives::Primitives;
-use bh_kernel::schedule::{FoldLoops, Schedule};
+use bh_kernel::schedule::{FoldLoops, Schedule, halvings};
 use std::ops::Range;
 
 /// Units of work for each partial result: it is read from memory that another participant wrote.
@@ -191,17 +191,15 @@ unsafe fn halve_block(program: &Program, loops: &FoldLoops, stored: Partials, el
     for (number, fold) in program.folds.iter().enumerate() {
         let Some(stored) = stored.of(program, number) else { continue };
         let of = |chunk: usize| stored.wrapping_add((chunk * kept + first) * fold.size);
-        let mut left = loops.chunks.count as usize;
-        while left > 1 {
-            let half = left.div_ceil(2);
+        for (pairs, half) in halvings(loops.chunks.count) {
+            let (pairs, half) = (pairs as usize, half as usize);
             // Whole chunks follow each other.
-            let (chunks, together) = if count == kept { (1, (left - half) * kept) } else { (left - half, count) };
+            let (chunks, together) = if count == kept { (1, pairs * kept) } else { (pairs, count) };
             for chunk in 0..chunks {
                 let (to, from) = (of(chunk), of(half + chunk));
                 // SAFETY: both halves are inside the partial results and disjoint.
                 unsafe { (fold.combine)(together, to, to, from, from) };
             }
-            left = half;
         }
     }
 }

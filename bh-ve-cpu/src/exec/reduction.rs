@@ -1,13 +1,5 @@
-//! Stages with folds. The tree is fixed by the folded view: its reduced elements are numbered in the order of its axes and
-//! cut into chunks, each chunk is folded in order, and the chunks' results are folded by halving. Neither which participant
-//! folds which chunk nor what else the kernel does, which decides about merged dimensions and so about lines and blocks,
-//! has an influence.
-//!
-//! Within a chunk, elements of kept lines are folded one by one. Where lines are reduced, element `i` of the chunk goes to
-//! lane `i % 32`, unless the innermost axis is long: then a chunk is a number of its rows, and element `i` of row `r` goes
-//! to lane `i % 32` of set `r % 4`, so that compiled code can fold four rows side by side. At the end the sets are folded
-//! into one, and its lanes into one element. Where few elements are kept inside of many folded ones, row `r` of the chunk goes
-//! to set `r % 32`, which is what folds each column into lanes; the sets are folded by halving, as lanes are.
+//! Runs stages with folds, along the tree that `bh_kernel::schedule` describes. Neither which participant folds which chunk nor what
+//! else the kernel does, which decides about merged dimensions and so about lines and blocks, has an influence.
 
 use super::partials::{self, Partials};
 use super::queue::part;
@@ -16,8 +8,8 @@ use super::workers::Workers;
 use crate::block::{Aligned, BlockExecutor, Bound, Fold, Folding};
 use crate::primitives::{LANES, Primitives};
 use bh_core::Result;
-use bh_jit_abi::{JOINED, RESULTS_AT, ROW_SETS};
-use bh_kernel::schedule::{FoldLoops, FoldTree, Unit, split};
+use bh_jit_abi::{JOINED, RESULTS_AT};
+use bh_kernel::schedule::{FoldLoops, FoldTree, ROW_SETS, SET_PAIRS, Unit, split};
 use std::ops::Range;
 
 /// Bytes of accumulators that are in use together: they fit the nearest cache.
@@ -332,14 +324,14 @@ impl ReductionRunner<'_> {
         }
     }
 
-    /// Folds the second set of `elements` elements into the first, the fourth into the third, and then that into the first.
+    /// Joins four sets of `elements` elements.
     ///
     /// # Safety
     /// The accumulators must be four sets of `elements` elements for each fold.
     pub(super) unsafe fn join_sets(&mut self, elements: usize) {
         for (fold, &accumulator) in self.executor.program.folds.iter().zip(self.accumulators.iter()) {
             let set = |number: usize| accumulator.wrapping_add(number * elements * fold.size);
-            for (to, from) in [(0, 1), (2, 3), (0, 2)] {
+            for (to, from) in SET_PAIRS {
                 // SAFETY: the accumulators are four sets of `elements` elements.
                 unsafe { (fold.combine)(elements, set(to), set(to), set(from), set(from)) };
             }

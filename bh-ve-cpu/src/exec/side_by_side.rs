@@ -3,8 +3,8 @@
 use super::reduction::ReductionRunner;
 use crate::block::{Fold, Folding};
 use crate::primitives::LANES;
-use bh_jit_abi::{RESULTS_AT, ROW_SETS};
-use bh_kernel::schedule::{FoldTree, Unit, split};
+use bh_jit_abi::RESULTS_AT;
+use bh_kernel::schedule::{FoldTree, ROW_SETS, Unit, split};
 
 impl ReductionRunner<'_> {
     /// Folds lines that make one result each, or chunks of the only line from `first` on: their last loads are on their way

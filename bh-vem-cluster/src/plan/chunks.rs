@@ -9,7 +9,7 @@ use crate::plan::workers::ArrayView;
 use bh_bytecode::{AxisOrder, BatchRef, Instr, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
-use bh_kernel::schedule::fixed_rows;
+use bh_kernel::schedule::{fixed_rows, halvings};
 
 /// How the ranks' work is cut.
 struct Cut {
@@ -140,13 +140,10 @@ impl Planner {
             first += own;
         }
         let combine = combiner(batch, index)?;
-        let mut left = count;
-        while left > 1 {
-            let half = (left + 1) / 2;
-            let to = Place { view: rows_of(&all.view, 0, 0, left - half)?, ..all };
-            let from = Place { view: rows_of(&all.view, 0, half, left - half)?, ..all };
+        for (pairs, half) in halvings(count) {
+            let to = Place { view: rows_of(&all.view, 0, 0, pairs)?, ..all };
+            let from = Place { view: rows_of(&all.view, 0, half, pairs)?, ..all };
             self.stages.push(stage, 0, &combine.instr, combine.index, &[to, to, from].map(Local::Data));
-            left = half;
         }
         let shard = self.shard(target, 0);
         let out = Place { base: shard.base, view: IndexBox::whole(view.shape()).of(view, shard.window.low)? };

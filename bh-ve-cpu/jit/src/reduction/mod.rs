@@ -10,6 +10,7 @@ use crate::kernel::{At, Kernel};
 use crate::memory::{load_packed, load_vector, pack, store_packed, store_vector, unpack};
 use crate::plan::Loop;
 use bh_bytecode::{DType, Opcode};
+use bh_jit_abi::LANES;
 
 /// Folds vectors, one after the other, into the same lanes or elements.
 pub(crate) fn fold<'c>(
@@ -40,7 +41,7 @@ pub(crate) fn fold<'c>(
     }
     let has_lanes = kernel.request.folds.has_lanes();
     let index = b.add(if has_lanes { at.index } else { at.element }, b.index(at.offset.into()));
-    let index = if has_lanes { b.and(index, b.index(31)) } else { index };
+    let index = if has_lanes { b.and(index, b.index(LANES as i64 - 1)) } else { index };
     let address = b.element(kernel.rows.accumulator(fold, at.row), dtype, index);
     let masked = at.mask.filter(|_| !has_lanes);
     let before = unpack(b, dtype, load_packed(b, dtype, address, at.width, masked));
