@@ -15,10 +15,12 @@ import bh
 
 UNARY = "cos sin tan cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()
 SPECIAL = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 10.0, 20.0, 709.7, 745.2, 88.8, 104.0, 1e5, 1e22, 1e300, 1e-5, 1e-30, 1e-310, numpy.pi, numpy.inf, numpy.nan)
+# The doubles and the single that are nearest to multiples of pi / 2, by their size.
+HARD = (6381956970095103.0 * 2.0**797, 5319372648326541.0 * 2.0**100, 16367173.0 * 2.0**72)
 
 
 def arguments(dtype, seed):
-    """Random numbers near zero, random bits, and special numbers with their neighbours, half of them negative."""
+    """Random numbers near zero, random bits, multiples of pi / 2 of all sizes, and special numbers with their neighbours, half of them negative."""
     rng = numpy.random.default_rng(seed)
     bits = rng.integers(0, 2**63, 100_000, dtype="u8").view("f8") if dtype == "f8" else rng.integers(0, 2**31, 100_000, dtype="u4").view("f4")
     with numpy.errstate(all="ignore"):
@@ -27,7 +29,9 @@ def arguments(dtype, seed):
     near = rng.uniform(0, 20, 100_000).astype(dtype)
     near[::7] = numpy.round(near[::7])
     near[::11] /= 20
-    found = numpy.concatenate([bits, near, special])
+    with numpy.errstate(all="ignore"):
+        turns = numpy.floor(2.0 ** rng.uniform(0, 1000 if dtype == "f8" else 126, 20_000)) * (numpy.pi / 2)
+    found = numpy.concatenate([bits, near, turns.astype(dtype), numpy.array(HARD).astype(dtype), special])
     return numpy.where(rng.random(found.size) < 0.5, found, -found)
 
 
@@ -49,6 +53,8 @@ def main():
         for name in UNARY:
             print(hashed(getattr(bh, name)(bh.array(x) + 0)), name, dtype)
         print(hashed(bh.power(bh.array(x) + 0, bh.array(y) + 0)), "power", dtype)
+        print(hashed(bh.arctan2(bh.array(x) + 0, bh.array(y) + 0)), "arctan2", dtype)
+        print(hashed(bh.arctan2(bh.array(x) * 0.5, bh.array(x[::-1].copy()) * 0.5)), "arctan2 of both signs", dtype)
         print(hashed(bh.power(abs(bh.array(y[: x.size]) % 8), bh.array(x) % 5)), "power of small numbers", dtype)
     counters = dict(bh.Stack().counters())
     print("kernels on a device:", sum(counters.get(name, 0) for name in ("opencl.kernels", "cuda.kernels")))

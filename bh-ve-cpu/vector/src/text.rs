@@ -2,8 +2,8 @@
 //! lanes are names of variables. Results have the bits of [`crate::simd::Isa::Fused`].
 
 use crate::math;
-use crate::simd::Vector;
 use crate::simd::single::Single;
+use crate::simd::{Alone, Scalar, Vector};
 use bh_bytecode::{DType, Opcode};
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -14,9 +14,9 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 struct Writer {
     body: String,
     variables: usize,
-    /// What computes the lanes that [`Vector::map_lanes`] replaces.
-    replacement: &'static str,
-    /// A replacement was needed that the text cannot name.
+    /// The words of the tables that it reads.
+    tables: Vec<Vec<String>>,
+    /// A function reached for memory, which a text has not.
     fails: bool,
 }
 
@@ -25,12 +25,10 @@ thread_local! {
 }
 
 /// The body of a C function that returns the value of an opcode on `x`, or on `x` and `y`, of a type of floats; `None` if the opcode
-/// has no text. It calls `fma`, `sqrt`, `rint`, `floor`, `ceil` and `trunc` of C, and `BH_AS(type, value)` for the bits of a value
+/// has no text. It calls `fma`, `sqrt`, `rint`, `floor`, `ceil`, `trunc` and `fmod` of C, and `BH_AS(type, value)` for the bits of a value
 /// as `ulong`, `uint`, `double` or `float`. Products and sums must not be contracted, and all functions named must round rightly.
 pub fn body(opcode: Opcode, dtype: DType) -> Option<String> {
-    // C's powers of numbers that vectors leave out are exact.
-    let replacement = if opcode == Opcode::Power { "pow" } else { "" };
-    WRITER.set(Writer { replacement, ..Writer::default() });
+    WRITER.set(Writer::default());
     let single = dtype == DType::F32;
     let result = match (opcode, dtype) {
         (Opcode::Exp | Opcode::Log, DType::F32) => math::evaluate_single(opcode, named::<f32>("x"))?.name(),
@@ -42,7 +40,11 @@ pub fn body(opcode: Opcode, dtype: DType) -> Option<String> {
     };
     let writer = WRITER.take();
     let result = if single { format!("(float){result}") } else { result };
-    (!writer.fails).then(|| format!("{}return {result};\n", writer.body))
+    let tables = writer.tables.iter().enumerate();
+    let tables: String = tables
+        .map(|(number, words)| format!("const ulong t{number}[{}] = {{{}}};\n", words.len(), words.join(", ")))
+        .collect();
+    (!writer.fails).then(|| format!("{tables}{}return {result};\n", writer.body))
 }
 
 /// A number by the number of its variable.
@@ -77,11 +79,33 @@ impl Lane for f32 {
 }
 
 /// Writes a variable with this value.
-fn variable(declared: &str, value: &str) -> usize {
+fn declared(declared: &str, value: &str) -> usize {
     WRITER.with_borrow_mut(|writer| {
         writer.variables += 1;
-        writer.body += &format!("const {declared} v{} = {value};\n", writer.variables);
+        writer.body += &format!("{declared} v{} = {value};\n", writer.variables);
         writer.variables
+    })
+}
+
+/// Writes a constant with this value.
+fn variable(kind: &str, value: &str) -> usize {
+    declared(&format!("const {kind}"), value)
+}
+
+fn write(text: &str) {
+    WRITER.with_borrow_mut(|writer| writer.body += text);
+}
+
+/// The name of a table.
+fn table(words: &[u64]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("0x{word:016x}UL")).collect();
+    WRITER.with_borrow_mut(|writer| {
+        let known = writer.tables.iter().position(|known| *known == words);
+        let number = known.unwrap_or(writer.tables.len());
+        if known.is_none() {
+            writer.tables.push(words);
+        }
+        format!("t{number}")
     })
 }
 
@@ -306,13 +330,44 @@ impl Vector for Text<f64> {
         1
     }
 
-    fn map_lanes(self, mask: Holds, x: Self, y: Self, _: fn(f64, f64) -> f64) -> Self {
-        let function = WRITER.with_borrow(|writer| writer.replacement);
-        if function.is_empty() {
-            fail();
+    fn alone<F: Alone<N, M>, const N: usize, const M: usize>(
+        mask: Holds,
+        numbers: [Self; N],
+        others: [Self; M],
+    ) -> [Self; M] {
+        let results = others.map(|other| Text(declared("double", &other.name()), PhantomData));
+        write(&format!("if (v{}) {{\n", mask.0));
+        for (result, value) in results.iter().zip(F::of(numbers)) {
+            write(&format!("v{} = v{};\n", result.0, value.0));
         }
-        let replaced = number(&format!("{function}(v{}, v{})", x.0, y.0));
-        Self::chosen(mask, replaced, self)
+        write("}\n");
+        results
+    }
+}
+
+impl Scalar for Text<f64> {
+    fn bits_mul(self, b: Self) -> Self {
+        self.bits_with("*", b)
+    }
+
+    fn bits_shl_by(self, count: Self) -> Self {
+        self.bits_with("<<", count)
+    }
+
+    fn bits_shr_by(self, count: Self) -> Self {
+        self.bits_with(">>", count)
+    }
+
+    fn bits_eq(self, b: Self) -> Holds {
+        holds(&format!("{} == {}", self.bits(), b.bits()))
+    }
+
+    fn word(words: &[u64], index: Self) -> Self {
+        of_bits(&format!("{}[{}]", table(words), index.bits()))
+    }
+
+    fn fmod(self, b: Self) -> Self {
+        number(&format!("fmod(v{}, v{})", self.0, b.0))
     }
 }
 
@@ -373,17 +428,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_have_a_text_unless_scalar_code_computes_some_lanes() {
-        let scalar = [Opcode::Sin, Opcode::Cos, Opcode::Tan, Opcode::Arctan2, Opcode::Fmod];
+    fn functions_have_a_text() {
         for dtype in [DType::F32, DType::F64] {
-            for opcode in math::UNARY.iter().filter(|opcode| !scalar.contains(opcode)) {
+            for opcode in math::UNARY.iter().chain(math::BINARY) {
                 assert!(body(*opcode, dtype).is_some_and(|text| text.ends_with(";\n")), "{opcode:?} {dtype}");
             }
-            assert!(body(Opcode::Power, dtype).unwrap().contains("pow("));
-            assert!(scalar.iter().all(|&opcode| body(opcode, dtype).is_none()));
         }
         assert_eq!(body(Opcode::Exp, DType::C128), None);
         let floor = "const double v1 = x;\nconst double v2 = x;\nconst double v3 = floor(v1);\nreturn v3;\n";
         assert_eq!(body(Opcode::Floor, DType::F64).unwrap(), floor);
+    }
+
+    #[test]
+    fn rare_arguments_are_behind_a_branch_and_tables_are_written_once() {
+        let sine = body(Opcode::Sin, DType::F64).unwrap();
+        let [tables, branches] = ["const ulong t", "if (v"].map(|text| sine.matches(text).count());
+        assert_eq!((tables, branches), (1, 1), "{sine}");
+        assert!(sine.contains("t0[BH_AS(ulong, v") && sine.contains("}\n"), "{sine}");
+        assert!(body(Opcode::Fmod, DType::F32).unwrap().contains("= fmod(v"));
     }
 }

@@ -2,7 +2,7 @@
 //! of the format when q is right, and differs from it by one y when q was rounded up.
 
 use super::dd::two_prod;
-use crate::simd::Vector;
+use crate::simd::{Alone, Scalar, Vector};
 
 /// Quotients from here on, and operands outside 1e-250..1e250, take the scalar path.
 const QUOTIENT_END: f64 = 4_503_599_627_370_496.0;
@@ -22,10 +22,21 @@ pub(crate) fn fmod<V: Vector, const SINGLE: bool>(x: V, y: V) -> V {
         V::mask_and(under.gt(low), under.lt(high)),
         V::mask_and(over.lt(high), q.lt(V::splat(QUOTIENT_END))),
     );
-    if V::any(V::mask_not(in_range)) {
-        return result.map_lanes(V::mask_not(in_range), x, y, |x, y| x % y);
+    let others = V::mask_not(in_range);
+    if V::any(others) {
+        let [result] = V::alone::<Rest, 2, 1>(others, [x, y], [result]);
+        return result;
     }
     result
+}
+
+/// C's fmod of any numbers.
+struct Rest;
+
+impl Alone<2, 1> for Rest {
+    fn of<S: Scalar>([x, y]: [S; 2]) -> [S; 1] {
+        [x.fmod(y)]
+    }
 }
 
 /// Lanes whose remainder must move by one `y` to get the sign of `y`.

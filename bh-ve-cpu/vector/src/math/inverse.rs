@@ -104,15 +104,41 @@ pub(crate) fn atan<V: Vector, const SINGLE: bool>(x: V) -> V {
 pub(crate) fn atan2<V: Vector, const SINGLE: bool>(y: V, x: V) -> V {
     let zero = V::splat(0.0);
     let (over, under) = (y.abs(), x.abs());
+    // Zeros, infinities, NaN, and magnitudes whose sum might leave the normal range.
+    let (low, high) = (V::splat(1e-140), V::splat(1e140));
+    let usable = V::mask_and(V::mask_and(over.gt(low), over.lt(high)), V::mask_and(under.gt(low), under.lt(high)));
+    let special = V::mask_not(usable);
+    let has_special = V::any(special);
+    let (over, under) = if has_special { with_normal_sum(over, under) } else { (over, under) };
     let angle = arctan_ratio::<V, SINGLE>(over, under);
     // π - angle, with the rest of π; its rounding is the only one that counts.
     let mirrored = V::splat(PI) - (angle - V::splat(PI_LO));
-    let result = V::select(x.lt(zero), mirrored, angle).copysign(y);
-    // Zeros, infinities, NaN, and magnitudes whose sum or quotient might leave the normal range.
-    let (low, high) = (V::splat(1e-140), V::splat(1e140));
-    let usable = V::mask_and(V::mask_and(over.gt(low), over.lt(high)), V::mask_and(under.gt(low), under.lt(high)));
-    if V::any(V::mask_not(usable)) {
-        return result.map_lanes(V::mask_not(usable), y, x, f64::atan2);
+    let mut left = x.lt(zero);
+    let mut result = V::select(left, mirrored, angle);
+    if has_special {
+        // Zeros above and below have the sign of x, and a right angle has no error that is known.
+        let sign = V::select(y.eq(zero), V::splat(1.0).copysign(x), x);
+        left = V::mask_and(sign.lt(zero), V::mask_not(angle.eq(V::splat(FRAC_PI_2))));
+        let known = V::select(left, mirrored, angle);
+        let known = V::select(V::mask_and(x.eq(x), y.eq(y)), known, x + y);
+        result = V::select(special, known, result);
     }
-    result
+    result.copysign(y)
+}
+
+/// Magnitudes with the same angle: two large ones scaled down, two small ones scaled up, infinities as 1 beside 0 or 1, and a zero
+/// beside 1. Others stay: of two that differ much, the smaller one has no influence on the sum.
+#[inline(always)]
+fn with_normal_sum<V: Vector>(over: V, under: V) -> (V, V) {
+    let (zero, one, infinity) = (V::splat(0.0), V::splat(1.0), V::splat(f64::INFINITY));
+    let both = |limit: f64, beyond: fn(V, V) -> V::Mask| {
+        let limit = V::splat(limit);
+        V::mask_and(beyond(over, limit), beyond(under, limit))
+    };
+    let factor = V::select(both(1e140, V::gt), V::splat(2f64.powi(-600)), one);
+    let factor = V::select(both(1e-140, V::lt), V::splat(2f64.powi(600)), factor);
+    let endless = V::mask_or(over.eq(infinity), under.eq(infinity));
+    let finite = |number: V| V::select(endless, V::select(number.eq(infinity), one, zero), number * factor);
+    let nothing = V::mask_and(over.eq(zero), under.eq(zero));
+    (finite(over), V::select(nothing, one, finite(under)))
 }

@@ -39,7 +39,23 @@ pub(crate) fn pow<V: Vector, const SINGLE: bool>(x: V, y: V) -> V {
         let signed = V::select(odd, -result, result);
         let of_negative = V::select(whole, signed, V::splat(f64::NAN));
         result = V::select(negative, of_negative, result);
-        result = result.map_lanes(V::mask_not(usable), x, y, f64::powf);
+        result = V::select(usable, result, special(x, y, odd));
     }
     result
+}
+
+/// C's x^y for zeros, infinities, NaN, and exponents so huge that powers of all numbers but 1 are infinite or zero. `odd`: y is an
+/// odd number.
+#[inline(always)]
+fn special<V: Vector>(x: V, y: V, odd: V::Mask) -> V {
+    let (zero, one, infinity) = (V::splat(0.0), V::splat(1.0), V::splat(f64::INFINITY));
+    let magnitude = x.abs();
+    // Large numbers with positive exponents, and small ones with negative exponents.
+    let larger = V::select(y.gt(zero), magnitude, one).gt(one);
+    let smaller = V::select(y.lt(zero), magnitude, one).lt(one);
+    let grown = V::select(V::mask_or(larger, smaller), infinity, zero);
+    let size = V::select(magnitude.eq(one), one, grown);
+    let signed = V::select(odd, size.copysign(x), size);
+    let known = V::select(V::mask_and(x.eq(x), y.eq(y)), signed, V::splat(f64::NAN));
+    V::select(V::mask_or(y.eq(zero), x.eq(one)), one, known)
 }

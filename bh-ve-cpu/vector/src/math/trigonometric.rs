@@ -2,8 +2,8 @@
 
 use super::coefficients as c;
 use super::dd::{Dd, fast_two_sum, polynomial, two_sum};
-use super::payne_hanek;
-use crate::simd::{MAX_LANES, ROUND_MAGIC, Vector};
+use super::payne_hanek::Reduce;
+use crate::simd::{ROUND_MAGIC, Vector};
 use std::f64::consts::FRAC_2_PI;
 
 /// π/2 in parts of 33 bits, whose products with a 20-bit multiple are exact, and the rest.
@@ -34,36 +34,12 @@ fn reduce<V: Vector, const SINGLE: bool>(x: V) -> Angle<V> {
         let low = k.neg_mul_add(V::splat(HALF_PI[3]), second.lo + third.lo);
         fast_two_sum(third.hi, low)
     };
-    let angle = Angle { quadrant, r };
-    let near = x.abs().lt(V::splat(LARGE));
-    if V::any(V::mask_not(near)) { reduce_large(x, near, angle) } else { angle }
-}
-
-/// Replaces the lanes that are not `near` by the long reduction.
-#[inline(always)]
-fn reduce_large<V: Vector>(x: V, near: V::Mask, angle: Angle<V>) -> Angle<V> {
-    let mut xs = [0.0; MAX_LANES];
-    let (mut quadrants, mut his, mut los) = ([0.0; MAX_LANES], [0.0; MAX_LANES], [0.0; MAX_LANES]);
-    // SAFETY: the arrays hold at least LANES numbers.
-    unsafe {
-        x.store(xs.as_mut_ptr());
-        angle.quadrant.store(quadrants.as_mut_ptr());
-        angle.r.hi.store(his.as_mut_ptr());
-        angle.r.lo.store(los.as_mut_ptr());
+    let far = V::mask_not(x.abs().lt(V::splat(LARGE)));
+    if V::any(far) {
+        let [quadrant, hi, lo] = V::alone::<Reduce, 1, 3>(far, [x], [quadrant, r.hi, r.lo]);
+        return Angle { quadrant, r: Dd { hi, lo } };
     }
-    let near = V::mask_bits(near);
-    for lane in 0..V::LANES {
-        if near >> lane & 1 == 0 {
-            let reduced = payne_hanek::reduce(xs[lane]);
-            quadrants[lane] = f64::from_bits(reduced.quadrant);
-            his[lane] = reduced.hi;
-            los[lane] = reduced.lo;
-        }
-    }
-    // SAFETY: the arrays hold at least LANES numbers.
-    unsafe {
-        Angle { quadrant: V::load(quadrants.as_ptr()), r: Dd { hi: V::load(his.as_ptr()), lo: V::load(los.as_ptr()) } }
-    }
+    Angle { quadrant, r }
 }
 
 /// Sine and cosine of the remainder, each as a leading term and a correction.

@@ -270,25 +270,48 @@ pub trait Vector:
         (self + Self::splat(ROUND_MAGIC)).bits_shl::<52>().bits_add(Self::splat(1.0))
     }
 
-    /// Replaces the lanes that the mask names by a scalar function of them.
+    /// Replaces the lanes of `others` that the mask names by a function of these lanes of `numbers`, computed one by one.
     #[inline(always)]
-    fn map_lanes(self, mask: Self::Mask, x: Self, y: Self, f: fn(f64, f64) -> f64) -> Self {
-        let (mut xs, mut ys, mut out) = ([0.0; MAX_LANES], [0.0; MAX_LANES], [0.0; MAX_LANES]);
+    fn alone<F: Alone<N, M>, const N: usize, const M: usize>(
+        mask: Self::Mask,
+        numbers: [Self; N],
+        others: [Self; M],
+    ) -> [Self; M] {
+        let (mut inputs, mut outputs) = ([[0.0; MAX_LANES]; N], [[0.0; MAX_LANES]; M]);
+        let (from, to) = (numbers.iter().chain(&others), inputs.iter_mut().chain(&mut outputs));
         // SAFETY: the arrays hold at least LANES numbers.
-        unsafe {
-            x.store(xs.as_mut_ptr());
-            y.store(ys.as_mut_ptr());
-            self.store(out.as_mut_ptr());
-        }
+        from.zip(to).for_each(|(vector, lanes)| unsafe { vector.store(lanes.as_mut_ptr()) });
         let bits = Self::mask_bits(mask);
-        for lane in 0..Self::LANES {
-            if bits >> lane & 1 == 1 {
-                out[lane] = f(xs[lane], ys[lane]);
-            }
+        for lane in (0..Self::LANES).filter(|lane| bits >> lane & 1 == 1) {
+            let results = portable::alone::<F, N, M>(inputs.map(|lanes| lanes[lane]));
+            outputs.iter_mut().zip(results).for_each(|(lanes, result)| lanes[lane] = result);
         }
-        // SAFETY: the array holds at least LANES numbers.
-        unsafe { Self::load(out.as_ptr()) }
+        // SAFETY: the arrays hold at least LANES numbers.
+        outputs.map(|lanes| unsafe { Self::load(lanes.as_ptr()) })
     }
+}
+
+/// A function of `N` numbers with `M` results, for the few lanes that need another way than the others. It has the same bits on all
+/// levels.
+pub trait Alone<const N: usize, const M: usize> {
+    /// Its results.
+    fn of<S: Scalar>(numbers: [S; N]) -> [S; M];
+}
+
+/// One lane, with operations that vectors have no instructions for. Names that start with `bits` are of 64-bit integers.
+pub trait Scalar: Vector {
+    /// The low 64 bits of the product.
+    fn bits_mul(self, b: Self) -> Self;
+    /// Left shift by the number in the bits of `count`, below 64.
+    fn bits_shl_by(self, count: Self) -> Self;
+    /// Logical right shift by the number in the bits of `count`, below 64.
+    fn bits_shr_by(self, count: Self) -> Self;
+    /// Equality of bits.
+    fn bits_eq(self, b: Self) -> Self::Mask;
+    /// The bits of a table at the index in the bits, which must be one of the table.
+    fn word(table: &[u64], index: Self) -> Self;
+    /// C's fmod.
+    fn fmod(self, b: Self) -> Self;
 }
 
 /// The sign bit of an `f64`.

@@ -1,7 +1,7 @@
 //! One `f64` lane in plain Rust: for every other architecture, and with multiply-add rounded once for results that are the same on
 //! all levels, where an instruction-set level has no instruction for that.
 
-use super::{Vector, transfers};
+use super::{Alone, Scalar, Vector, transfers};
 
 /// One lane.
 pub(crate) type Portable = Plain<false>;
@@ -103,4 +103,21 @@ impl<const FUSED: bool> Vector for Plain<FUSED> {
     fn bits_shr<const N: i32>(self) -> Self {
         from_bits(bits(self) >> N)
     }
+}
+
+impl<const FUSED: bool> Scalar for Plain<FUSED> {
+    scalar_methods! {
+        bits_mul(self: Self, b: Self) -> Self = from_bits(bits(self).wrapping_mul(bits(b)));
+        bits_shl_by(self: Self, count: Self) -> Self = from_bits(bits(self) << (bits(count) & 63));
+        bits_shr_by(self: Self, count: Self) -> Self = from_bits(bits(self) >> (bits(count) & 63));
+        bits_eq(self: Self, b: Self) -> bool = bits(self) == bits(b);
+        word(table: &[u64], index: Self) -> Self = from_bits(table.get(bits(index) as usize).copied().unwrap_or(0));
+        fmod(self: Self, b: Self) -> Self = Self(self.0 % b.0);
+    }
+}
+
+/// A function of one lane, whose multiply-add rounds once. It is not part of the loops that call it.
+#[inline(never)]
+pub(super) fn alone<F: Alone<N, M>, const N: usize, const M: usize>(numbers: [f64; N]) -> [f64; M] {
+    F::of(numbers.map(Fused::splat)).map(|result| result.0)
 }

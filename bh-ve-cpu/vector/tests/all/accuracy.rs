@@ -153,3 +153,31 @@ fn exact_functions() {
         check!(isa, FloorDivide, scalar::floor_divide);
     }
 }
+
+/// Powers of zeros and infinities, and those with huge exponents, have C's bits, and angles of points on the axes, at zero, at
+/// infinity and of extreme size differ by one unit at most.
+#[test]
+fn special_pairs() {
+    let sizes = [0.0, 5e-324, 1e-300, 1e-140, 0.5, 1.0, 2.0, 3.0, 1e16, 1e25, 1e140, 1.7e308, f64::INFINITY, f64::NAN];
+    let numbers: Vec<f64> = sizes.iter().flat_map(|&size| [size, -size]).collect();
+    let (xs, ys): (Vec<f64>, Vec<f64>) = numbers.iter().flat_map(|&x| numbers.iter().map(move |&y| (x, y))).unzip();
+    for isa in Isa::available().chain([Isa::Fused]) {
+        let [powers, angles] = [Opcode::Power, Opcode::Arctan2].map(|opcode| {
+            let function = math::lookup(isa, opcode, DType::F64).expect("a known function");
+            accuracy::run(function, &xs, &ys)
+        });
+        for (i, (&x, &y)) in xs.iter().zip(&ys).enumerate() {
+            let apart = |got: f64, wanted: f64| match (got.is_nan(), wanted.is_nan()) {
+                (true, true) => 0,
+                (false, false) => got.to_bits().abs_diff(wanted.to_bits()),
+                _ => u64::MAX,
+            };
+            let special = x == 0.0 || !x.is_finite() || !(y.abs() < 1e25);
+            if special {
+                assert_eq!(apart(powers[i], x.powf(y)), 0, "{x:e} to the power of {y:e} {isa}: {:e}", powers[i]);
+            }
+            let wanted = x.atan2(y);
+            assert!(apart(angles[i], wanted) <= 1, "angle of ({y:e}, {x:e}) {isa}: {:e} for {wanted:e}", angles[i]);
+        }
+    }
+}
