@@ -13,6 +13,7 @@ use crate::scalar::{asked_by_program, numpy_scalar};
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
 use crate::text::intern;
+use crate::ufunc::Ufunc;
 use bh_bytecode::{DType, MAX_RANK, Truth};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -112,6 +113,9 @@ impl ByNumpy {
         }
         if object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
             return self.sequence(object, depth);
+        }
+        if let Ok(ufunc) = object.cast::<Ufunc>() {
+            return Ok(Some(ufunc.get().numpy(object.py()).clone()));
         }
         Ok(self.is_option(object).then(|| object.clone()))
     }

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 54] = [
+const SERVERS: [(&str, Server); 60] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -66,6 +66,12 @@ const SERVERS: [(&str, Server); 54] = [
     ("var", crate::moment::var),
     ("std", crate::moment::std),
     ("mean", crate::moment::mean),
+    ("nansum", crate::without_nan::folded),
+    ("nanprod", crate::without_nan::folded),
+    ("nancumsum", crate::without_nan::cumsum),
+    ("nanmean", crate::without_nan::mean),
+    ("nanvar", crate::without_nan::var),
+    ("nanstd", crate::without_nan::std),
     ("linalg.norm", crate::moment::norm),
     ("fft.fft", crate::fourier::fft),
     ("fft.ifft", crate::fourier::ifft),

@@ -60,6 +60,7 @@ mod transfer;
 mod ufunc;
 mod warning;
 mod whole;
+mod without_nan;
 
 use pyo3::prelude::*;
 

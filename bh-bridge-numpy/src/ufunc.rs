@@ -208,6 +208,11 @@ const ENTRY: EntryPoint =
     pyo3::impl_::trampoline::get_trampoline_function!(fastcall_cfunction_with_keywords, call_ufunc);
 
 impl Ufunc {
+    /// NumPy's function.
+    pub fn numpy<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.numpy.bind(py)
+    }
+
     /// Any call.
     #[inline]
     fn run<'py>(slf: &Bound<'py, Self>, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -472,23 +477,10 @@ impl<const N: usize> Call<'_, N> {
             *known = array.map_or(Known::Number(number), |array| Known::Part(array.anchor(), &array.view));
         }
         match form {
-            // Squares are products: the same bits, sooner.
-            Form::Plain if opcode == Opcode::Power && self.squares() => f(Opcode::Multiply, &[known[0]; 2]),
             Form::Plain => f(opcode, &known),
             Form::Doubled => f(opcode, &[known[0]; 2]),
             _ => f(opcode, &[Known::Number(&form.number(inputs)), known[0]]),
         }
-    }
-
-    /// Is the second operand the number two?
-    fn squares(&self) -> bool {
-        if self.entry.inputs.is_complex() {
-            return false;
-        }
-        let is_number = self.arrays.last().is_some_and(Option::is_none) && self.arrays[0].is_some();
-        let two = Constant::from_value(2u8).cast(self.entry.inputs);
-        is_number
-            && self.numbers.last().is_some_and(|number| number.bits == two.bits && number.reserved == two.reserved)
     }
 
     #[inline]

@@ -15,7 +15,8 @@ use crate::record::{INPUTS, Operation, Source};
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::settled::Own;
-use bh_bytecode::{Constant, DType, Kind, Opcode};
+use bh_bytecode::view::ViewRef;
+use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray, status};
 use bh_core::error::Result;
 
@@ -29,6 +30,37 @@ const FOLDED: i64 = 4;
 #[inline]
 pub(crate) fn part_that_counts(elements: i64, kind: Kind) -> i64 {
     if kind == Kind::Reduction { (elements + FOLDED - 1) / FOLDED } else { elements }
+}
+
+/// An input of an operation: a view on a base at this place, or a number.
+#[derive(Clone, Copy)]
+pub(crate) enum Found<'a> {
+    Part(u32, ViewRef<'a>),
+    Number(&'a Constant),
+}
+
+impl Found<'_> {
+    const NOTHING: Found<'static> = Found::Part(u32::MAX, ViewRef { start: 0, shape: &[], stride: &[] });
+}
+
+/// The operands of an operation as the engine takes them, the output first.
+pub(crate) struct Operands {
+    all: [MethodArray; OPERANDS],
+    inputs: usize,
+    /// Strides of inputs that are stretched.
+    wide: [Option<[i64; MAX_RANK]>; INPUTS],
+}
+
+impl Operands {
+    #[inline]
+    fn new() -> Operands {
+        Operands { all: [NOTHING; OPERANDS], inputs: 0, wide: [None; INPUTS] }
+    }
+
+    #[inline]
+    fn all(&mut self) -> &mut [MethodArray] {
+        &mut self.all[..=self.inputs]
+    }
 }
 
 /// Where an output's data goes.
@@ -78,20 +110,15 @@ impl State {
         if sources.len() >= OPERANDS || !self.is_little(out, Kind::Extension) {
             return false;
         }
-        let mut operands = [NOTHING; OPERANDS];
-        for (source, operand) in sources.iter().zip(&mut operands[1..]) {
-            *operand = match source {
-                Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
-                Source::Handle(handle) => {
-                    let Some(data) = self.data_at_hand(*handle) else { return false };
-                    if !self.is_little(*handle, Kind::Extension) || self.needs_copy(out, *handle, true) {
-                        return false;
-                    }
-                    array(&self.handles.at(*handle).view, data.cast_mut(), self.dtype(*handle))
-                }
-            };
-        }
-        self.finish_into(operation, (0, Layout::default()), out, &mut operands[..=sources.len()]).unwrap_or(false)
+        let fits = |source: &Source| match *source {
+            Source::Handle(handle) => self.is_little(handle, Kind::Extension) && !self.needs_copy(out, handle, true),
+            Source::Constant(_) => true,
+        };
+        let mut operands = Operands::new();
+        let inputs = sources.iter().map(|source| self.found_source(source));
+        sources.iter().all(fits)
+            && self.gather(inputs, &[], u32::MAX, &mut operands).is_some()
+            && self.finish_into(operation, (0, Layout::default()), out, operands.all()).unwrap_or(false)
     }
 
     /// Counts an operation without elements as carried out, where operations are.
@@ -139,27 +166,53 @@ impl State {
         (owner, own_first): (u32, bool),
         sources: &[Source],
     ) -> Result<bool> {
-        let mut operands = [NOTHING; OPERANDS];
-        let mut wide: [Option<SmallView>; INPUTS] = [const { None }; INPUTS];
+        let mut operands = Operands::new();
+        let inputs = sources.iter().map(|source| self.found_source(source));
         let shape = self.handles.at(owner).view.shape();
-        for (at, ((source, operand), wide)) in sources.iter().zip(&mut operands[1..]).zip(&mut wide).enumerate() {
-            let own = own_first && at == 0;
-            *operand = match source {
-                Source::Constant(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
-                Source::Handle(handle) => {
-                    let Some(data) = self.data_at_hand(*handle) else { return Ok(false) };
-                    let (view, dtype) = (&self.handles.at(*handle).view, self.dtype(*handle));
-                    if view.len == 1 && !own {
+        if self.gather(inputs, shape, u32::from(own_first), &mut operands).is_none() {
+            return Ok(false);
+        }
+        self.finish_into(operation, told, out, operands.all())
+    }
+
+    fn found_source<'a>(&'a self, source: &'a Source) -> Found<'a> {
+        match source {
+            Source::Constant(constant) => Found::Number(constant),
+            Source::Handle(handle) => {
+                let handle = self.handles.at(*handle);
+                Found::Part(handle.base, (&handle.view).into())
+            }
+        }
+    }
+
+    /// The inputs of an operation as the engine takes them, if their data is at hand, for as long as bases, handles and `operands`
+    /// stay where they are. They are stretched to a shape, except those of which `own` has the bits.
+    #[inline]
+    fn gather<'a>(
+        &self,
+        inputs: impl Iterator<Item = Found<'a>>,
+        shape: &[i64],
+        own: u32,
+        operands: &mut Operands,
+    ) -> Option<()> {
+        for (at, input) in inputs.enumerate() {
+            operands.inputs = at + 1;
+            operands.all[at + 1] = match input {
+                Found::Number(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
+                Found::Part(base, view) => {
+                    let entry = self.bases.at(base);
+                    let (data, dtype) = (entry.readable(view.start)?, entry.base.dtype());
+                    if own >> at & 1 == 1 || view.shape == shape {
+                        array_of(view.shape, view.stride, data, dtype)
+                    } else if view.shape.iter().all(|&extent| extent == 1) {
                         element(data, dtype)
-                    } else if own || view.shape() == shape {
-                        array(view, data.cast_mut(), dtype)
                     } else {
-                        array(wide.insert(view.broadcast_to(shape)), data.cast_mut(), dtype)
+                        array_of(shape, operands.wide[at].insert(stretch(view, shape.len())), data, dtype)
                     }
                 }
             };
         }
-        self.finish_into(operation, told, out, &mut operands[..=sources.len()])
+        Some(())
     }
 
     /// Carries out an operation whose inputs are there.
@@ -267,6 +320,16 @@ pub(crate) fn element(data: *const u8, dtype: DType) -> MethodArray {
 /// An array on data that begins with its element (0, …, 0).
 fn array(view: &SmallView, data: *mut u8, dtype: DType) -> MethodArray {
     array_of(view.shape(), view.stride(), data, dtype)
+}
+
+/// The strides of a view that is broadcast to `rank` dimensions.
+fn stretch(view: ViewRef<'_>, rank: usize) -> [i64; MAX_RANK] {
+    let mut strides = [0; MAX_RANK];
+    let missing = rank - view.shape.len();
+    for (axis, (&extent, &stride)) in view.shape.iter().zip(view.stride).enumerate() {
+        strides[missing + axis] = if extent == 1 { 0 } else { stride };
+    }
+    strides
 }
 
 /// As [`array`], of extents and strides that live as long as the operation.

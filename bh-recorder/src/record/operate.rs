@@ -20,7 +20,7 @@ impl Recorder {
         let mut state = self.state_for(opcode, inputs, Some((out, None)));
         let begin = state.clock();
         let target = state.find(out)?;
-        if state.whole_at_hand((opcode, param), None, Some(target), inputs).is_some() {
+        if state.change_of((opcode, param), target, inputs).is_some() {
             state.count_recording(begin);
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl Recorder {
         let mut state = self.state_for(opcode, inputs, None);
         state.running()?;
         let begin = state.clock();
-        if let Some(handle) = state.whole_at_hand((opcode, param), dtype, None, inputs) {
+        if let Some(handle) = state.make_of((opcode, param), dtype, inputs) {
             state.count_recording(begin);
             return Ok(made(&state, handle));
         }
