@@ -43,6 +43,9 @@ struct State {
     used_bytes: u64,
 }
 
+/// The bytes that another device's copy reads, and the event of its end.
+type Copied = (Range<usize>, Arc<dyn Event>);
+
 /// A buffer of the device; it goes back to the pool when nobody has it any more. Commands in the queue that use it come
 /// before those of its next user, as the queue is in order.
 pub(crate) struct Memory {
@@ -56,7 +59,7 @@ pub(crate) struct Memory {
     /// Does the program use it, too?
     shared: AtomicBool,
     /// Copies by other devices of these bytes, and when they are done.
-    copied: Mutex<Vec<(Range<usize>, Arc<dyn Event>)>>,
+    copied: Mutex<Vec<Copied>>,
 }
 
 /// Copies by other devices that are remembered before those that are done are forgotten.

@@ -2,6 +2,7 @@
 //! own. Devices that reach each other copy directly, and their queues wait for each other. Others copy through pinned memory of the
 //! offering device: a short offer begins to fill it at once, so that only the taking engine waits.
 
+use crate::arrays::Arrays;
 use crate::driver::{Driver, Event, Peers};
 use crate::launch::Launcher;
 use crate::memory::Memory;
@@ -134,21 +135,7 @@ impl Exchange {
         let (way, places) = text.split_once(' ').unwrap_or((text, ""));
         let places = Place::list(places)?;
         let arrays = &mut launcher.arrays;
-        if !places.iter().all(|place| arrays.is_known(&place.base)) {
-            return Err(refused("they are not on the device"));
-        }
-        let mut runs = Vec::new();
-        for place in &places {
-            let memory = arrays.lend(&place.base, access::READ)?.memory;
-            memory.settle()?;
-            runs.push(match place.first() {
-                Some(first) => Run { memory, first, bytes: place.bytes() },
-                None => {
-                    let packed = moves::clone(&memory, place.base.dtype(), &place.view)?;
-                    Run { memory: Arc::new(packed), first: 0, bytes: place.bytes() }
-                }
-            });
-        }
+        let runs = sources(arrays, &places)?;
         let driver = &*arrays.pool.gpu.driver;
         let direct = way == "direct" && driver.peers().is_some() && runs.iter().all(|run| run.memory.is_own());
         let total: usize = runs.iter().map(|run| run.bytes).sum();
@@ -183,34 +170,13 @@ impl Exchange {
         if places.len() != offer.runs.len() || !places.iter().zip(&offer.runs).zip(&offer.types).all(fits) {
             return Err(refused("the offer has other elements"));
         }
-        let is_whole = |place: &Place| place.first().is_some() && place.view.len() == place.base.len;
         let arrays = &mut launcher.arrays;
-        if !places.iter().all(|place| is_whole(place) || arrays.is_known(&place.base)) {
-            return Err(refused("they would not go to the device"));
-        }
         let gpu = arrays.pool.gpu.clone();
         let peers = gpu
             .driver
             .peers()
             .filter(|peers| offer.direct && offer.runs.iter().all(|run| peers.reaches(&*run.memory.pool.gpu.driver)));
-        let mut targets = Vec::new();
-        let mut packed = Vec::new();
-        for place in &places {
-            let mode = if is_whole(place) { access::WRITE | access::DISCARD } else { access::READ | access::WRITE };
-            // Copies of other devices that read other parts of the array do not matter.
-            let lent = arrays.lend_unordered(&place.base, mode)?;
-            let bytes = place.bytes();
-            lent.memory.before_writing(place.first().map_or(0..usize::MAX, |first| first..first + bytes))?;
-            arrays.claim(&place.base, &lent)?;
-            targets.push(match place.first() {
-                Some(first) => Run { memory: lent.memory, first, bytes },
-                None => {
-                    let memory = Arc::new(arrays.take(bytes)?);
-                    packed.push((place, memory.clone(), lent.memory));
-                    Run { memory, first: 0, bytes }
-                }
-            });
-        }
+        let (targets, packed) = targets(arrays, &places)?;
         let (begun, total) = (arrays.counters.begin(), targets.iter().map(|run| run.bytes).sum());
         if let Some(peers) = peers {
             // After an error, the source may be written to only when the copies that have begun are done.
@@ -224,7 +190,7 @@ impl Exchange {
             }
             arrays.counters.upload(total, &begun);
         }
-        for (place, from, to) in packed {
+        for Packed { place, from, to } in packed {
             moves::spread(&from, &to, place.base.dtype(), &place.view)?;
         }
         Ok("taken".into())
@@ -262,6 +228,58 @@ impl Exchange {
         self.busy.extend(move_all(targets, &lease, true)?.map(|event| (event, lease)));
         Ok(())
     }
+}
+
+/// The elements that are offered, packed if they are not next to each other.
+fn sources(arrays: &mut Arrays, places: &[Place]) -> Result<Vec<Run>> {
+    if !places.iter().all(|place| arrays.is_known(&place.base)) {
+        return Err(refused("they are not on the device"));
+    }
+    let run = |place: &Place| -> Result<Run> {
+        let memory = arrays.lend(&place.base, access::READ)?.memory;
+        memory.settle()?;
+        Ok(match place.first() {
+            Some(first) => Run { memory, first, bytes: place.bytes() },
+            None => {
+                let packed = moves::clone(&memory, place.base.dtype(), &place.view)?;
+                Run { memory: Arc::new(packed), first: 0, bytes: place.bytes() }
+            }
+        })
+    };
+    places.iter().map(run).collect()
+}
+
+/// Elements that arrive one after the other, and have to be spread over a view of an array.
+struct Packed<'a> {
+    place: &'a Place,
+    from: Arc<Memory>,
+    to: Arc<Memory>,
+}
+
+/// Where elements arrive. The registry learns that their arrays change.
+fn targets<'a>(arrays: &mut Arrays, places: &'a [Place]) -> Result<(Vec<Run>, Vec<Packed<'a>>)> {
+    let is_whole = |place: &Place| place.first().is_some() && place.view.len() == place.base.len;
+    if !places.iter().all(|place| is_whole(place) || arrays.is_known(&place.base)) {
+        return Err(refused("they would not go to the device"));
+    }
+    let (mut targets, mut packed) = (Vec::new(), Vec::new());
+    for place in places {
+        let mode = if is_whole(place) { access::WRITE | access::DISCARD } else { access::READ | access::WRITE };
+        // Copies of other devices that read other parts of the array do not matter.
+        let lent = arrays.lend_unordered(&place.base, mode)?;
+        let bytes = place.bytes();
+        lent.memory.before_writing(place.first().map_or(0..usize::MAX, |first| first..first + bytes))?;
+        arrays.claim(&place.base, &lent)?;
+        targets.push(match place.first() {
+            Some(first) => Run { memory: lent.memory, first, bytes },
+            None => {
+                let memory = Arc::new(arrays.take(bytes)?);
+                packed.push(Packed { place, from: memory.clone(), to: lent.memory });
+                Run { memory, first: 0, bytes }
+            }
+        });
+    }
+    Ok((targets, packed))
 }
 
 /// Begins to copy runs to a piece, one after the other, or from there; the event of the last one.

@@ -17,22 +17,8 @@ use std::time::Instant;
 /// The longest piece of elements that pass through pageable host memory.
 const PIECE_BYTES: usize = 8 << 20;
 
-/// One thread moves fewer bytes than this: starting others would take longer.
-const SHARED_BYTES: usize = 256 << 10;
-
 /// The host reads at most this many bytes of an offer for a batch of scalars.
 const TOLD_BYTES: usize = 1 << 10;
-
-/// When an offer is taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Pinned memory has the elements, so it may be taken after further batches.
-    Filled,
-    /// The devices copy it by themselves.
-    Direct,
-    /// It is copied in pieces.
-    Held,
-}
 
 /// An offer of elements of one rank for another one.
 pub(crate) struct Offered {
@@ -40,7 +26,8 @@ pub(crate) struct Offered {
     to: usize,
     /// The engine's name of the offer.
     name: String,
-    state: State,
+    /// Pinned memory has the elements, so that further batches may run before the offer is taken.
+    is_filled: bool,
     /// The host reads the elements.
     is_told: bool,
     transfers: Vec<Transfer>,
@@ -52,12 +39,25 @@ impl Offered {
     }
 }
 
+/// What a rank is to offer to another one.
+struct Job<'a> {
+    from: usize,
+    to: usize,
+    transfers: &'a [&'a Transfer],
+    is_told: bool,
+    offered: Option<Offered>,
+}
+
+/// A rank with its stack, and what it has to do.
+type Own<'a, T> = ((&'a mut LocalRank, &'a mut Child), T);
+
 /// `ID TYPE LENGTH START RANK EXTENTS STEPS` of places, between semicolons, as engines read them.
 fn listed<'a>(places: impl Iterator<Item = &'a Place>) -> String {
     let mut text = String::new();
     for Place { base, view } in places {
         let separator = if text.is_empty() { "" } else { ";" };
         let (id, dtype, len) = (base.id, base.dtype() as u8, base.len);
+        // Texts take everything.
         let _ = write!(text, "{separator}{id} {dtype} {len} {} {}", view.start(), view.rank());
         for number in view.shape().iter().chain(view.stride()) {
             let _ = write!(text, " {number}");
@@ -147,20 +147,36 @@ impl Machine {
         on_host: &[usize],
         filled: &mut Vec<Offered>,
     ) -> Result<()> {
-        let (mut offers, mut others) = (Vec::new(), Vec::new());
+        let first = self.port.hosted().start;
+        let (mut senders, mut others) = (BTreeMap::<usize, Vec<Job<'_>>>::new(), Vec::new());
         for (&(from, to), transfers) in pairs {
             let bytes = transfers.iter().map(|transfer| transfer.source.bytes()).sum();
             self.port.note_message(from, bytes);
-            let on_devices = self.rank(from).0.on_device && self.rank(to).0.on_device;
-            let is_told = on_host.contains(&to) && bytes <= TOLD_BYTES;
-            match on_devices.then(|| self.offer((from, to), transfers, is_told)).flatten() {
-                Some(offered) => offers.push(offered),
-                None => others.extend(transfers),
+            if self.locals[from - first].on_device && self.locals[to - first].on_device {
+                let is_told = on_host.contains(&to) && bytes <= TOLD_BYTES;
+                senders.entry(from).or_default().push(Job { from, to, transfers, is_told, offered: None });
+            } else {
+                others.extend(transfers);
             }
         }
-        let (later, now): (Vec<Offered>, Vec<Offered>) =
-            offers.into_iter().partition(|offered| offered.state == State::Filled);
-        filled.extend(later);
+        let (pool, direct) = (self.pool.as_ref().filter(|_| senders.len() > 1), self.peer_copies);
+        let members: Vec<usize> = senders.keys().map(|rank| rank - first).collect();
+        let ranks = self.locals.iter_mut().zip(&mut self.children).enumerate();
+        let ranks = ranks.filter(|(place, _)| members.contains(place)).map(|(_, rank)| rank);
+        let work = |((state, child), jobs): Own<'_, &mut Vec<Job<'_>>>| {
+            jobs.iter_mut().for_each(|job| job.offered = offer(state, child, job, direct));
+            Ok(())
+        };
+        // A refusal leaves the elements to the host.
+        for_each(pool, ranks.zip(senders.values_mut()), &work);
+        let mut now = Vec::new();
+        for job in senders.into_values().flatten() {
+            match job.offered {
+                Some(offered) if offered.is_filled => filled.push(offered),
+                Some(offered) => now.push(offered),
+                None => others.extend(job.transfers),
+            }
+        }
         let mut outcome = self.take_now(&now);
         for transfer in others {
             outcome = outcome.and(self.copy_directly(transfer));
@@ -168,39 +184,20 @@ impl Machine {
         outcome
     }
 
-    /// Offers the elements of transfers between two devices; `None` if the engine does not.
-    fn offer(&mut self, (from, to): (usize, usize), transfers: &[&Transfer], is_told: bool) -> Option<Offered> {
-        let way = if self.peer_copies && !is_told { "direct" } else { "staged" };
-        let (state, child) = self.rank(from);
-        transfers.iter().for_each(|transfer| state.know(&transfer.source.base));
-        let places = listed(transfers.iter().map(|transfer| &transfer.source));
-        let answer = child.message(&format!("offer {way} {places}")).ok()?;
-        let (name, state) = answer.split_once(' ')?;
-        let state = match state {
-            "filled" => State::Filled,
-            "direct" => State::Direct,
-            _ => State::Held,
-        };
-        let transfers = transfers.iter().map(|transfer| (*transfer).clone()).collect();
-        Some(Offered { from, to, name: name.to_owned(), state, is_told, transfers })
-    }
-
-    /// Takes offers, each receiver its own. Long copies through pinned memory run on the receivers' threads.
+    /// Takes offers, each receiver its own.
     fn take_now(&mut self, offers: &[Offered]) -> Result<()> {
-        let held = offers.iter().filter(|offered| offered.state == State::Held);
-        let pool = self.pool.as_ref().filter(|_| held.map(Offered::bytes).sum::<usize>() >= SHARED_BYTES);
         let first = self.port.hosted().start;
-        let mut receivers: Vec<Vec<&Offered>> = vec![Vec::new(); self.locals.len()];
-        offers.iter().for_each(|offered| receivers[offered.to - first].push(offered));
-        let ranks = self.locals.iter_mut().zip(&mut self.children).zip(&receivers);
-        let ranks = ranks.filter(|(_, offers)| !offers.is_empty());
-        let work = |((state, child), offers): ((&mut LocalRank, &mut Child), &Vec<&Offered>)| {
+        let mut receivers = BTreeMap::<usize, Vec<&Offered>>::new();
+        offers.iter().for_each(|offered| receivers.entry(offered.to).or_default().push(offered));
+        let pool = self.pool.as_ref().filter(|_| receivers.len() > 1);
+        let ranks = self.locals.iter_mut().zip(&mut self.children).enumerate();
+        let ranks = ranks.filter(|(place, _)| receivers.contains_key(&(first + place))).map(|(_, rank)| rank);
+        let work = |((state, child), offers): Own<'_, &Vec<&Offered>>| {
             offers.iter().try_for_each(|offered| take(state, child, offered))
         };
-        let taken = for_each(pool, ranks, &work);
-        let receivers = receivers.iter().filter(|offers| !offers.is_empty());
+        let taken = for_each(pool, ranks.zip(receivers.values()), &work);
         let mut outcome = Ok(());
-        for (taken, offers) in taken.into_iter().zip(receivers) {
+        for (taken, offers) in taken.into_iter().zip(receivers.values()) {
             outcome = outcome.and(self.or_through_host(taken, offers));
         }
         outcome
@@ -272,6 +269,24 @@ impl Machine {
         };
         written.and(self.rank(*from).1.unmap(&source.base))
     }
+}
+
+/// Offers the elements of transfers between two devices; `None` if the engine does not.
+fn offer(state: &mut LocalRank, child: &mut Child, job: &Job<'_>, direct: bool) -> Option<Offered> {
+    let way = if direct && !job.is_told { "direct" } else { "staged" };
+    job.transfers.iter().for_each(|transfer| state.know(&transfer.source.base));
+    let places = listed(job.transfers.iter().map(|transfer| &transfer.source));
+    let answer = child.message(&format!("offer {way} {places}")).ok()?;
+    let (name, state) = answer.split_once(' ')?;
+    let transfers = job.transfers.iter().map(|transfer| (*transfer).clone()).collect();
+    Some(Offered {
+        from: job.from,
+        to: job.to,
+        name: name.to_owned(),
+        is_filled: state == "filled",
+        is_told: job.is_told,
+        transfers,
+    })
 }
 
 /// Takes an offer on the receiver's stack.

@@ -32,22 +32,27 @@ fn opencl_before_the_cpu() {
 fn devices_and_cores_share_the_work() {
     let names = ["BH_TEST_DEVICES", "POCL_DEVICES"].into_iter().find_map(|name| std::env::var(name).ok());
     let devices = names.map_or(1, |names| names.split_whitespace().count());
-    // Explicit weights, because the default would use one of them only: they are the same processor.
-    let weights = format!("[components.cluster]\nweights = {:?}\n", vec![1; devices + 1]);
-    let text = include_str!("../../../config/test/opencl-siblings.toml").replace("[components.cluster]\n", &weights);
-    let loaded = stacks::from_text("opencl-siblings.toml", &text).and_then(|config| Stack::load(&config, None));
-    let Some(mut stack) = there(loaded) else { return };
-    let siblings: usize = stack.message("cluster ranks").unwrap().parse().unwrap();
-    assert_eq!(siblings, devices + 1);
-    let (mut stack, summary) = checked(stack, step(20 * STEP), PROGRAMS / 4);
-    say(format_args!("{summary}, on {siblings} siblings"));
-    let stats = stack.stats();
-    for sibling in 1..=devices {
-        let driver = stacks::driver();
-        let label = if sibling == 1 { driver } else { format!("{driver}#{sibling}") };
-        assert!(stats.get(&format!("{label}.kernels")).unwrap_or(0) > 0, "{label} ran nothing");
+    for peer_copies in [true, false] {
+        // Explicit weights, because the default would use one of them only: they are the same processor.
+        let keys = format!("[components.cluster]\npeer_copies = {peer_copies}\nweights = {:?}\n", vec![1; devices + 1]);
+        let text = include_str!("../../../config/test/opencl-siblings.toml").replace("[components.cluster]\n", &keys);
+        let loaded = stacks::from_text("opencl-siblings.toml", &text).and_then(|config| Stack::load(&config, None));
+        let Some(mut stack) = there(loaded) else { return };
+        let siblings: usize = stack.message("cluster ranks").unwrap().parse().unwrap();
+        assert_eq!(siblings, devices + 1);
+        let (mut stack, summary) = checked(stack, step(20 * STEP), programs(PROGRAMS / 4));
+        say(format_args!("{summary}, on {siblings} siblings, peer_copies = {peer_copies}"));
+        let stats = stack.stats();
+        let mut copied = 0;
+        for sibling in 1..=devices {
+            let driver = stacks::driver();
+            let label = if sibling == 1 { driver } else { format!("{driver}#{sibling}") };
+            assert!(stats.get(&format!("{label}.kernels")).unwrap_or(0) > 0, "{label} ran nothing");
+            copied += stats.get(&format!("{label}.peer_bytes")).unwrap_or(0);
+        }
+        assert_eq!(copied > 0, peer_copies && devices > 1 && stacks::driver() == "cuda", "{copied} bytes");
+        assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
     }
-    assert_eq!(stack.message("leaks").unwrap().lines().last(), Some("0 arrays alive, 0 bytes of host memory"));
 }
 
 /// A list of numbers selects devices, also with equal names, and their order.
@@ -86,6 +91,11 @@ fn ranks_of_a_cluster_have_a_device_each() {
 /// One case of `BH_TEST_STEP`, or of this many.
 fn step(otherwise: usize) -> usize {
     std::env::var("BH_TEST_STEP").map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// `BH_TEST_PROGRAMS` random programs, or this many.
+fn programs(otherwise: u64) -> u64 {
+    std::env::var("BH_TEST_PROGRAMS").map_or(otherwise, |text| text.parse().unwrap())
 }
 
 /// The stack, if there is a device for it.

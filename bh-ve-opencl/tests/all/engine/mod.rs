@@ -5,6 +5,7 @@ mod building;
 mod chains;
 mod devices;
 mod memory;
+mod passing;
 mod reading;
 
 use bh_bytecode::random::{Program, Rng};
