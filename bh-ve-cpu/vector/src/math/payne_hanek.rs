@@ -59,8 +59,9 @@ impl Alone<1, 3> for Reduce {
         let sign = negative.bits_shl::<63>().bits_xor(x.sign_bit());
         let below = x.bits_shr::<63>();
         let quadrant = quadrant.bits_add(negative).bits_xor(negated(below)).bits_add(below);
-        // Infinities and NaN have no number here; of others, this is zero.
-        [quadrant, hi.bits_xor(sign) + (x - x), lo.bits_xor(sign)]
+        // Infinities and NaN give NaN; the product is zero for others.
+        let invalid = x * S::splat(0.0);
+        [quadrant, hi.bits_xor(sign) + invalid, lo.bits_xor(sign)]
     }
 }
 

@@ -172,7 +172,7 @@ fn special_pairs() {
                 (false, false) => got.to_bits().abs_diff(wanted.to_bits()),
                 _ => u64::MAX,
             };
-            let special = x == 0.0 || !x.is_finite() || !(y.abs() < 1e25);
+            let special = x == 0.0 || !x.is_finite() || y.is_nan() || y.abs() >= 1e25;
             if special {
                 assert_eq!(apart(powers[i], x.powf(y)), 0, "{x:e} to the power of {y:e} {isa}: {:e}", powers[i]);
             }
