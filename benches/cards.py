@@ -332,7 +332,7 @@ class Worker:
 
 
 class Cards:
-    """What is measured on this host."""
+    """The figures to measure on this host."""
 
     def __init__(self, arguments, folder):
         self.arguments, self.folder, self.rows = arguments, folder, []
@@ -481,7 +481,7 @@ def present(driver):
 
 
 def commit():
-    """The commit of what is measured: of a package beside which it is written, of a staged folder, or of the repository."""
+    """The commit of the libraries: of a package beside which it is written, of a staged folder, or of the repository."""
     for folder in [*map(Path, os.environ.get("PYTHONPATH", "").split(":")), STAGE]:
         if (folder / "commit").is_file():
             return (folder / "commit").read_text().strip()

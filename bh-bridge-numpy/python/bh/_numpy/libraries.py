@@ -117,7 +117,7 @@ def _exchange(kind, name, made):
 
 
 def _put(owner, name, made):
-    """Puts what is taught into a module, or into a class in C that takes no assignments."""
+    """Puts the taught functions into a module, or into a class in C that takes no assignments."""
     if not isinstance(owner, type):
         setattr(owner, name, made)
         return

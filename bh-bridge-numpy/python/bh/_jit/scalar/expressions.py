@@ -187,7 +187,7 @@ class Expressions:
                 continue
             values = self.sequence(self.expression(node.value), node.lineno)
             if values is None:
-                raise Unsupported("'*' of what has no length that is known", node.lineno)
+                raise Unsupported("'*' of a value without a known length", node.lineno)
             yield from values
 
     def _of_BinOp(self, node):
@@ -346,7 +346,7 @@ class Expressions:
             return self.sliced(value, ast.copy_location(node, node))
         values = self.sequence(value, line)
         if values is None:
-            raise Unsupported("a slice of what is neither a tuple nor a list", line)
+            raise Unsupported("a slice of a value that is neither a tuple nor a list", line)
         bounds = [None if part is None else _plain(self.expression(part), line) for part in (node.lower, node.upper, node.step)]
         return tuple(values[slice(*bounds)])
 
@@ -370,7 +370,7 @@ class Expressions:
                 raise Unsupported(str(reason), line) from None
         if is_array(value):
             return self._loaded(value, key if type(key) is tuple else (key,), line)
-        raise Unsupported("a subscript of what is neither an array nor a tuple or list", line)
+        raise Unsupported("a subscript of a value that is neither an array nor a tuple or list", line)
 
     def _loaded(self, array, key, line):
         """An element of an array."""

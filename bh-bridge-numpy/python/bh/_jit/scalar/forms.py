@@ -1,4 +1,4 @@
-"""The forms of values while a function is read: numbers, tuples, objects of some classes, lists of a bounded length, and what is known.
+"""The forms of values while a function is read: numbers, tuples, objects of some classes, lists of a bounded length, and known values.
 
 A form is None for numbers, a tuple of forms, a `Static`, `Objects`, `Lists`, or NOTHING while no value was seen. Forms of the same place are
 joined; a function is read again and again until they no longer grow.
@@ -32,7 +32,7 @@ class _Nothing:
         return "NOTHING"
 
 
-# The form of a place without a value so far, and of attributes that differ in what is known of them.
+# The form of a place without a value so far, and of attributes of which different things are known.
 NOTHING, LOST = _Nothing(), _Nothing()
 
 
@@ -118,7 +118,7 @@ def _joined_attribute(one, other):
 
 
 def as_objects(form, beside=None):
-    """The form of what is known as one of objects, if it is one: None, or an instance of a class of the program; and that of numbers beside None."""
+    """The form of a known value as one of objects, if it is one: None, or an instance of a class of the program; and that of numbers beside None."""
     if form is None and (beside == Static(None) or type(beside) is Objects and {*beside.classes()} <= {NONE, Number}):
         return Objects(((Number, (("value", None),)),))
     if type(form) is not Static:
@@ -166,8 +166,8 @@ def form_of(value):
 
 
 class Facts:
-    """What is known of a function's places beforehand, and grows while it is read: forms by key, the classes whose objects change, for each list
-    the most items that it begins with, the loops around what has lists, and the parts of objects that are always the same number."""
+    """Facts about a function's places, which grow while it is read: forms by key, the classes whose objects change, for each list
+    the most items that it begins with, the loops around statements with lists, and the parts of objects that are always the same number."""
 
     def __init__(self):
         self.forms, self.mutable, self.begins, self.depths, self.numbers, self.constants = {}, set(), {}, {}, {}, {}

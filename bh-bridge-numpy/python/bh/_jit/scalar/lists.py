@@ -33,7 +33,7 @@ class ListsOf:
         return View(self.form(view), view.name, view.key, view.steps, view.fresh, view.copied)
 
     def sequence(self, value, line):
-        """The values of what has a length that is known while the function is read; else None."""
+        """The values of a sequence whose length is known while the function is read; else None."""
         if type(value) is tuple:
             return list(value)
         if type(value) is Static and type(value.value) in (list, range):
@@ -107,11 +107,11 @@ class ListsOf:
         if values is not None:
             return self.new_list(values, line)
         if not self.is_list(value):
-            raise Unsupported("a list of what is no sequence", line)
+            raise Unsupported("a list of a value that is no sequence", line)
         return self.copied(self.present(value), line)
 
     def comprehension(self, node):
-        """A list comprehension: the items of what has a known length, else a function that appends."""
+        """A list comprehension: the items of a sequence of known length, else a function that appends."""
         (part, *others), line = node.generators, node.lineno
         if not others and not part.ifs:
             seen = self.glimpse(part.iter)
@@ -405,14 +405,14 @@ def _known_length(reader, args, line):
 def _zip(reader, args, line):
     parts = [reader.sequence(arg, line) for arg in args]
     if None in parts:
-        raise Unsupported("'zip' of what has no length that is known", line)
+        raise Unsupported("'zip' of a value without a known length", line)
     return tuple(zip(*parts))
 
 
 def _enumerate(reader, args, line):
     values = reader.sequence(args[0], line)
     if values is None or len(args) > 2 or len(args) == 2 and type(args[1]) is not Const:
-        raise Unsupported("'enumerate' of what has no length that is known", line)
+        raise Unsupported("'enumerate' of a value without a known length", line)
     first = args[1].value if len(args) == 2 else 0
     return tuple((Const(first + at), value) for at, value in enumerate(values))
 
@@ -420,7 +420,7 @@ def _enumerate(reader, args, line):
 def _reversed(reader, args, line):
     values = reader.sequence(args[0], line)
     if values is None:
-        raise Unsupported("'reversed' of what has no length that is known", line)
+        raise Unsupported("'reversed' of a value without a known length", line)
     return tuple(values[::-1])
 
 

@@ -105,7 +105,7 @@ class Things:
             if type(value) is Static and is_instance(value.value):
                 # It must not be called to see what it does, either.
                 raise Mistyped(f"an assignment to attribute '{name}' of an object from outside of the function", line)
-            raise Unsupported(f"an assignment to attribute '{name}' of what is no object", line)
+            raise Unsupported(f"an assignment to attribute '{name}' of a value that is no object", line)
         if value.copied:
             raise Unsupported(f"an assignment to attribute '{name}' of an object that is one of several", line)
         view = View(self.form(value), value.name, value.key, value.steps, value.fresh)

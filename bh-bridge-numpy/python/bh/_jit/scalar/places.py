@@ -12,7 +12,7 @@ class Places:
     """The part of a reader that gives values their variables."""
 
     def key(self, *more):
-        """The key of a place that belongs to what is being read."""
+        """The key of a place that belongs to the function that is being read."""
         return (*self.scope.path, self.at, *more)
 
     def learn(self, key, value, what, line):

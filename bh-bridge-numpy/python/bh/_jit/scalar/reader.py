@@ -37,9 +37,9 @@ class Reader(Expressions, Loops, Things, ListsOf, Places):
         self.around, self.bounds = [], {}
         # The variables of lists that have names, by these.
         self.rooms = {}
-        # How often what is read now is written down.
+        # How often the current statements are written down.
         self.copies = 1
-        # Tests of lengths around, the most items of lists that are appended to under such, and what is appended to lists otherwise.
+        # Tests of lengths around, the most items of lists that are appended to under such, and items that are appended to lists otherwise.
         self.guards, self.guarded, self.appended = [], {}, {}
         # Comprehensions as functions; the lists whose subscripts are tested, and the tests; was there an item of an empty list?
         self.comprehensions, self.labels, self.tests, self.empty = {}, {}, [], False
@@ -249,7 +249,7 @@ class Reader(Expressions, Loops, Things, ListsOf, Places):
 
     def _add_to_element(self, node, array):
         if not isinstance(node.op, (ast.Add, ast.Sub)):
-            raise Unsupported("an assignment to what is no variable", node.lineno)
+            raise Unsupported("an assignment to something that is no variable", node.lineno)
         key, value = self.expression(node.target.slice), self.expression(node.value)
         value = value if isinstance(node.op, ast.Add) else self.operation("negative", (value,), node.lineno)
         self._store_element(array, key, value, True, node.lineno)
@@ -271,7 +271,7 @@ class Reader(Expressions, Loops, Things, ListsOf, Places):
         elif isinstance(target, ast.Attribute):
             self.store_attribute(self.expression(target.value), target.attr, value, line)
         else:
-            raise Unsupported("an assignment to what is no variable", line)
+            raise Unsupported("an assignment to something that is no variable", line)
 
     def _store_at(self, owner, key, value, target):
         """Gives an element of an array, an item of a list, or what an object makes of a subscript a value."""
@@ -294,7 +294,7 @@ class Reader(Expressions, Loops, Things, ListsOf, Places):
 
     def _store_element(self, array, key, value, adds, line):
         if not self.writes or not is_array(array) or type(array.value) is not _native.ndarray:
-            raise Unsupported("an assignment to an element of what is no array of bh, or not in bh.parallel", line)
+            raise Unsupported("an assignment to an element of a value that is no array of bh, or not in bh.parallel", line)
         key = tuple(self.number(part, line) for part in (key if type(key) is tuple else (key,)))
         self.emit(Store(self.table(array, key, line), key, self.number(value, line), adds, line))
 

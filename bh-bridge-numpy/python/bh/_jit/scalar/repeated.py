@@ -31,7 +31,7 @@ class Loops:
             self.guards.append(Guard(view.place(), most.value + isinstance(sign, ast.LtE), len(self.around)))
 
     def looped(self, turns, line, work):
-        """Does work within a loop of at most so many turns, or of an unknown number."""
+        """Does work within a loop of at most this many iterations, or of an unknown number."""
         self.around.append((turns, line))
         try:
             return work()
@@ -72,7 +72,7 @@ class Loops:
                 return
             values = [MISSING] if items is MISSING else self.sequence(items, line)
             if values is None:
-                raise Unsupported("'for' over what is neither a range nor a tuple or list", line)
+                raise Unsupported("'for' over a value that is neither a range nor a tuple or list", line)
             if self.is_list(items):
                 # The loop takes what the list has at each turn.
                 self.passed.append(items.place())
@@ -96,7 +96,7 @@ class Loops:
         self._with_else(node, Block(self.fresh("ended"), turns, node.lineno), broken)
 
     def _counted(self, index, within):
-        """The variable of a range, and what is known of its values."""
+        """The variable of a range, and the facts that are known of its values."""
         self.bounds[index] = within
         return self.variable(index)
 

@@ -1,4 +1,4 @@
-"""Functions while they are read: the names of a call, and functions that are defined in what is read."""
+"""Functions while they are read: the names of a call, and functions that are defined in the function that is read."""
 
 import ast
 import collections
