@@ -179,7 +179,7 @@ fn wrong_values_of_keys_name_the_right_ones() {
         ("ve-cpu", "fast_math", "on", "true or false"),
         ("ve-cpu", "threads", "1025", "a number of threads from 1 to 1024, or auto"),
         ("ve-cpu", "isa", "mmx", &isas),
-        ("ve-cpu", "divider", "none", "auto, slow or fast"),
+        ("ve-cpu", "divider", "none", "auto, slow, fast, wide or unknown"),
         ("ve-cpu", "windows", "on", "auto or off"),
         ("ve-cpu", "window_bytes", "0", "auto or a size from 1 to 281474976710656 bytes, like 768KiB or 64MiB"),
         ("ve-cpu", "stream_bytes", "1MB", "auto or a size from 0 to 18446744073709551615 bytes, like 768KiB or 64MiB"),
