@@ -233,10 +233,10 @@ def _stacked(value):
         return None
     if first.size * len(parts) < _JOINED or first.ndim == MOST_DIMENSIONS or any(part._stack != first._stack for part in parts):
         return None
-    from .._functions.joining import stack
-
-    result = stack(parts)
-    return result if result._contiguous else in_order(result, "C")
+    result = _native.empty((len(parts), *first.shape), first._code, _native.Stack(first._stack))
+    for at, part in enumerate(parts):
+        _native.assign(result[at], part)
+    return result
 
 
 def _shown(value, dtype, copy):
