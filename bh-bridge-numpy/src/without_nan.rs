@@ -9,7 +9,10 @@ use bh_bytecode::DType;
 /// Is the first argument an array without NaN, which is known without waiting?
 fn has_none(call: &Call<'_, '_>) -> bool {
     let array = call.arguments.unnamed().first().and_then(|object| object.bind(call.py()).cast_exact::<Array>().ok());
-    let Some(array) = array.map(|array| array.get()).filter(|array| is_plain(array) && array.view.is_contiguous() && !array.view.is_empty()) else {
+    let Some(array) = array
+        .map(|array| array.get())
+        .filter(|array| is_plain(array) && array.view.is_contiguous() && !array.view.is_empty())
+    else {
         return false;
     };
     if array.dtype.is_int() || array.dtype == DType::Bool {
