@@ -76,7 +76,7 @@ def test_small_numbers_that_a_large_sum_swallows():
     )
     lost = 1 - float(names["total"][0]) / (0.25 + 2_000 * 1e-8)
     assert (numpy.asarray(names["total"]) == 0.25).all() and abs(float(names["parts"]) / 0.02 - 1) < 1e-5
-    # The digits of the loop are told within one and a half, and no more than the other sum has.
+    # The digits reported for the loop are within one and a half of the true ones, and no more than the other sum has.
     assert abs(lines[3] + numpy.log10(lost)) < 1.5 and lines[3] + 1 < lines[4], (lines, lost)
 
 

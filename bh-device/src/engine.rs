@@ -278,7 +278,7 @@ unsafe impl<P: Platform> Component for Engine<P> {
 }
 
 impl<P: Platform> Engine<P> {
-    /// Answers what is said about offers of elements; none if a text is about something else.
+    /// Answers messages about offers of elements; none for other messages.
     fn exchanges(&mut self, text: &str) -> Option<Result<String>> {
         let launcher = self.device.as_mut()?.launcher.as_mut()?;
         let (word, rest) = text.split_once(' ')?;

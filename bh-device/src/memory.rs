@@ -245,7 +245,7 @@ impl Memory {
         copied.push((place, done));
     }
 
-    /// Lets what is asked for from now on begin when no other device copies these bytes any more.
+    /// Delays later commands until no other device copies these bytes.
     pub(crate) fn before_writing(&self, place: Range<usize>) -> Result<()> {
         let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
         let mut outcome = Ok(());
@@ -389,7 +389,7 @@ pub(crate) fn failed_copy() -> Error {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Who gets the buffer next writes to it.
+        // The buffer's next user writes to it.
         let _ = self.before_writing(0..usize::MAX);
         let Some(buffer) = self.buffer.take() else { return };
         if let Some(Owner { release, argument, handle }) = self.owner.take() {

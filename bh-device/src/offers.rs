@@ -158,7 +158,7 @@ impl Exchange {
         Ok(format!("{name}:{number} {state}"))
     }
 
-    /// `OFFER PLACES`: copies what was offered to these places, in the order of all work so far. Refused, and without effect, if an array
+    /// `OFFER PLACES`: copies the offered elements to these places, in the order of all work so far. Refused, and without effect, if an array
     /// is not on the device but for one that is written as a whole. The offer ends either way.
     pub(crate) fn take(&mut self, name: &str, launcher: &mut Launcher, text: &str) -> Result<String> {
         let (token, places) = text.split_once(' ').unwrap_or((text, ""));
@@ -286,7 +286,7 @@ fn targets<'a>(arrays: &mut Arrays, places: &'a [Place]) -> Result<(Vec<Run>, Ve
 fn move_all(runs: &[Run], lease: &Lease, writes: bool) -> Result<Option<Arc<dyn Event>>> {
     let (mut at, mut last) = (0, None::<Arc<dyn Event>>);
     for run in runs {
-        // SAFETY: the piece has these bytes, and whoever has the lease leaves them alone until the event has come.
+        // SAFETY: the piece has these bytes, and the holder of the lease does not touch them before the event.
         match unsafe { run.memory.begin_move(run.first, (lease.at(at), run.bytes), writes) } {
             Ok(event) => last = Some(event),
             Err(error) => {

@@ -13,9 +13,10 @@ struct Family {
     divider: Divider,
 }
 
-/// Families whose vectors have eight lanes of `f64`. Cycles of `vdivpd`, `vdivps` and `vsqrtpd` on such vectors are from LLVM's models of these processors
-/// (`llvm-mca-19 -mcpu=`): 16, 10, 24 for `skylake-avx512` and `icelake-server`; 10, 6, 18 for `znver4`, which `znver5` shares. Zen 5 has its own row as
-/// its other units take whole vectors. Sapphire Rapids and Granite Rapids have the divider of Ice Lake.
+/// Families whose vectors have eight lanes of `f64`. Cycles of `vdivpd`, `vdivps` and `vsqrtpd` on such vectors are from LLVM's models
+/// of these processors (`llvm-mca-19 -mcpu=`): 16, 10, 24 for `skylake-avx512` and `icelake-server`; 10, 6, 18 for `znver4`, which
+/// `znver5` shares. Zen 5 has its own row because its other units take whole vectors. Sapphire Rapids and Granite Rapids are assumed to
+/// divide as Ice Lake does.
 const FAMILIES: &[Family] = &[
     Family {
         name: "Intel Skylake-SP, Cascade Lake, Cooper Lake",

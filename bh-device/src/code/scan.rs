@@ -179,7 +179,7 @@ impl Scan<'_> {
         writer.finish(self.target, (self.rows * parts.count) as usize, group, &body)
     }
 
-    /// What comes before each part, in the place of its total: a group for a row.
+    /// The fold of all earlier parts, which replaces the total of each part: a group for a row.
     fn carries(&self, parts: Parts) -> Code {
         let mut writer = self.writer();
         let (index, name, group) = (writer.index(), self.type_name(), self.target.largest.min(CARRIERS));

@@ -62,7 +62,7 @@ pub(super) fn short(stage: &Stage, target: &Target, variant: Variant, fold: Fold
         part.body += &format!("{} a{number} = {};\n", type_name(dtype), neutral(*opcode, dtype));
     }
     part.body += &part.writer.numbers.split(index, "k", &kept, &kept_names);
-    // Without a branch the reads of all rows are under way at once. What is stored, and perhaps read, is so once.
+    // Without a branch the reads of all rows are under way at once. Stored elements, which may be read as well, are written once.
     let stores = kernel.steps.iter().any(|step| matches!(step, Step::Store { .. }));
     part.body += if stores { "if (own == k)\n" } else { "" };
     part.body += &format!("for ({index} r = lane; r < {total}; r += {lanes}) {{\n");

@@ -1,4 +1,4 @@
-//! The short way of elementwise operations on little data that is at hand, without a place in the program, as nothing is
+//! The short way of elementwise operations on small arrays that are computed already, without a place in the program, as nothing is
 //! recorded: on parts of arrays without handles of their own, and on whole arrays.
 //!
 //! What has to be recorded, what fails, and folds' orders other than C's are left to the general way, which is as if nothing
@@ -97,7 +97,7 @@ impl State {
         Some(())
     }
 
-    /// Has what is made next leave handles and bases where they are: views and known scalars lie among them.
+    /// Keeps handles and bases of later results in place: views and known scalars lie among them.
     #[inline]
     fn keep_places(&mut self) {
         self.handles.reserve(1);
@@ -116,7 +116,8 @@ impl State {
         Some(all)
     }
 
-    /// Inputs that are numbers or whole arrays of one shape, that of `model` or else of the first array, which is told.
+    /// Inputs that are numbers or whole arrays of one shape: that of the handle `model`, or else of the first array, whose handle is
+    /// returned.
     #[inline]
     fn found_whole<'a>(&'a self, inputs: &'a [Input], mut model: Option<u32>) -> Option<(All<'a>, Option<u32>)> {
         let mut all = [Found::NOTHING; INPUTS];
@@ -149,7 +150,7 @@ impl State {
     }
 
     /// The operation as the engine takes it, on inputs that broadcast to a shape, and which `operands` gets. `None` unless it is
-    /// legal and little, and its inputs are at hand in C's order.
+    /// legal and little, and its inputs are computed already, in C's order.
     #[inline]
     fn begin(
         &self,

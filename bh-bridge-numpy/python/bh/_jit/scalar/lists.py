@@ -81,7 +81,7 @@ class ListsOf:
         return view
 
     def repeated(self, values, times, line):
-        """A list of values that come again and again."""
+        """A list of values, repeated."""
         if type(times) is Const:
             return self.new_list(values * times.value, line)
         least, most = self.bounds.get(getattr(times, "name", None), (None, None))

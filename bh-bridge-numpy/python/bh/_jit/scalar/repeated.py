@@ -145,6 +145,6 @@ class Loops:
         self.emit(Block(again, statements, node.lineno))
 
     def _with_else(self, node, loop, broken):
-        """A loop and what follows it where it is not broken off."""
+        """A loop, and its `else` branch, which runs unless the loop breaks."""
         orelse = self.captured(lambda: self.statements(node.orelse))
         self.emit(Block(broken, [loop, *orelse], node.lineno))
