@@ -75,7 +75,7 @@ else:
     _LATE = {
         **dict.fromkeys(("CheckpointError", "checkpoint", "restore"), "_cluster.checkpoints"),
         **dict.fromkeys(("GraphError", "sink", "source", "task"), "_graph.graph"),
-        **{"parallel": "_jit.parallel", "stream": "_jit.stream"},
+        **{"extension_method": "_tools.extension_method", "parallel": "_jit.parallel", "stream": "_jit.stream"},
         **{"digits": "_tools.digits", "narrow": "_tools.narrow", "doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
         **{"fft": "", "random": ""},
     }
