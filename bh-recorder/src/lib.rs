@@ -45,6 +45,8 @@ mod state;
 mod sync;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod weak;
 
 pub use array::handle::Array;
 pub use array::part::Subscript;

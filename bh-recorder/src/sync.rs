@@ -1,6 +1,7 @@
-//! What threads of the recorder lock and wait with: the standard library's. The model of the executor has the same names for
-//! its own.
+//! What threads of the recorder lock and wait with: the standard library's. The models have the same names for
+//! their own.
 
+pub(crate) use std::sync::atomic::AtomicBool;
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current};
 

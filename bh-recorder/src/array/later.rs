@@ -1,9 +1,8 @@
 //! Handles that are to be freed when somebody looks at the arrays next.
 
+use super::super::sync::{AtomicBool, Mutex, MutexGuard, lock};
 use crate::ArrayId;
-use crate::sync::lock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::Ordering;
 
 /// A list with a lock that is never held while anything else happens.
 #[derive(Default)]
