@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what follows from bh.h: the P/Invoke declarations, and the classes that NumCIL has for operations; and from the table of
+"""Writes what follows from bh.h: the P/Invoke declarations; NumCIL's namespaces, from numcil.cs.in; and from the table of
 opcodes in the docs what the managed engine has to know of it.
 
     generate.py            write src/Native.cs, src/NumCil.cs and src/managed/Rules.cs
@@ -24,7 +24,7 @@ HANDLES = {"bh_array", "bh_context", "bh_lent", "bh_stretch"}
 
 PLACE = '[CallerFilePath] string file = "", [CallerLineNumber] int line = 0'
 
-# The names of NumCIL's operations on doubles and floats, which have an Apply and perhaps a Reduce.
+# NumCIL's operations on numbers, and the members of bh's arrays that they are; those with a second name have a Reduce.
 NUMCIL_UNARY = {
     "Abs": "Abs", "Sign": "Sign", "Cos": "Cos", "Sin": "Sin", "Tan": "Tan", "Cosh": "Cosh", "Sinh": "Sinh", "Tanh": "Tanh",
     "Acos": "Acos", "Asin": "Asin", "Atan": "Atan", "Exp": "Exp", "Log": "Log", "Log10": "Log10", "Sqrt": "Sqrt",
@@ -34,6 +34,12 @@ NUMCIL_BINARY = {
     "Add": ("Add", "Sum"), "Sub": ("Subtract", None), "Mul": ("Multiply", "Product"), "Div": ("Divide", None),
     "Mod": ("Modulo", None), "Pow": ("Power", None), "Max": ("Maximum", "Max"), "Min": ("Minimum", "Min"),
 }
+NUMCIL_TESTS = {
+    "GreaterThan": ("Greater", ">"), "GreaterThanOrEqual": ("GreaterOrEqual", ">="), "LessThan": ("Less", "<"),
+    "LessThanOrEqual": ("LessOrEqual", "<="), "Equal": ("Equal", None), "NotEqual": ("NotEqual", None),
+}
+NUMCIL_LOGIC = {"And": ("BitwiseAnd", "&"), "Or": ("BitwiseOr", "|"), "Xor": ("BitwiseXor", "^")}
+NUMCIL_SPACES = {"Double": "double", "Float": "float", "Boolean": "bool"}
 
 
 def without_comments(text):
@@ -173,47 +179,97 @@ def rules(table):
     return "\n".join(lines) + "\n"
 
 
+def numcil_operation(name, operands, result, body, fold=None):
+    """An operation of NumCIL as a type with an Apply, and perhaps a Reduce."""
+    parameters = "".join(f"NdArray {operand}, " for operand in operands)
+    checks = "".join(f" Shape.Need({operand}, \"{operand}\", file, line);" for operand in operands)
+    lines = [
+        f"    public struct {name}" + (" : IFold" if fold else ""), "    {",
+        f"        public static {result} Apply({parameters}{result} output = null, {PLACE})", "        {",
+        f"           {checks}", f"            return {body};", "        }",
+    ]
+    if fold:
+        lines += [
+            "", f"        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, {PLACE})", "        {",
+            "            Shape.Need(a, \"a\", file, line);",
+            f"            if (a.Data.Rank > 1) return new NdArray(a.Data.{fold}((int)axis, output?.Data, file, line), output);",
+            "            // One number is an array of one element in NumCIL.",
+            f"            return NdArray.Into(output, a.Data.{fold}((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);",
+            "        }", "",
+            "        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);",
+        ]
+    return [*lines, "    }", ""]
+
+
+def numcil_numbers(space, kind):
+    """What arrays of numbers have besides the members of all arrays, and the operations on them."""
+    members, types = [], ["    /// <summary>Operations that Reduce takes.</summary>", "    public interface IFold", "    {",
+                          "        NdArray Fold(NdArray a, long axis, NdArray output, string file, int line);", "    }", ""]
+    for name, title in NUMCIL_UNARY.items():
+        members += ["", f"        public NdArray {name}(NdArray output = null, {PLACE}) => {space}.{name}.Apply(this, output, file, line);"]
+        types += numcil_operation(name, ["a"], "NdArray", f"new NdArray(a.Data.{title}(output?.Data, file, line), output)")
+    for name, (title, fold) in NUMCIL_BINARY.items():
+        members += ["", f"        public NdArray {name}(NdArray b, NdArray output = null, {PLACE}) => {space}.{name}.Apply(this, b, output, file, line);"]
+        types += numcil_operation(name, ["a", "b"], "NdArray", f"new NdArray(a.Data.{title}(b.Data, output?.Data, file, line), output)", fold)
+    for name, (title, operator) in NUMCIL_TESTS.items():
+        types += numcil_operation(name, ["a", "b"], "Boolean.NdArray", f"new Boolean.NdArray(a.Data.{title}(b.Data, output?.Data, file, line), output)")
+        if operator:
+            members += ["", f"        public static Boolean.NdArray operator {operator}(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data {operator} b?.Data);"]
+    for operator in "+-*/%":
+        members += ["", f"        public static NdArray operator {operator}(NdArray a, NdArray b) => new NdArray(a?.Data {operator} b?.Data);"]
+    members += [
+        "", "        public static NdArray operator -(NdArray a) => new NdArray(-a?.Data);",
+        "", f"        public {kind} Sum({PLACE}) => Data.Sum(file, line);", "",
+        "        /// <summary>0 and 1 for false and true.</summary>",
+        f"        public static explicit operator NdArray(Boolean.NdArray a) => new NdArray((Bh.NdArray<{kind}>)a?.Data);", "",
+        "        /// <summary>Folds a dimension by an operation, as Add.</summary>",
+        f"        public NdArray Reduce<T>(long axis = 0, NdArray output = null, {PLACE}) where T : struct, IFold =>",
+        "            default(T).Fold(this, axis, output, file, line);",
+    ]
+    types += [
+        "    /// <summary>Arrays made from nothing.</summary>", "    public static class Generate", "    {",
+    ]
+    for name, called in (("Zeroes", "Zeros"), ("Ones", "Ones"), ("Empty", "Empty")):
+        types += [f"        public static NdArray {name}(Shape shape, {PLACE}) => new NdArray(Bh.Create.{called}<{kind}>(shape, file, line));", "",
+                  f"        public static NdArray {name}(params long[] extents) => new NdArray(Bh.Create.{called}<{kind}>(new Bh.Shape(extents)));", ""]
+    types += [
+        f"        public static NdArray Same({kind} value, Shape shape, {PLACE}) => new NdArray(Bh.Create.Full(value, shape, file, line));", "",
+        f"        public static NdArray Range(params long[] extents) =>",
+        f"            new NdArray(Bh.Create.Range<{kind}>(new Bh.Shape(extents).Length).Reshape(new Bh.Shape(extents)));", "",
+        "        public static NdArray Arange(params long[] extents) => Range(extents);", "",
+        f"        public static NdArray Random(Shape shape, {PLACE}) => new NdArray(Bh.Create.Uniform<{kind}>(shape, Bh.Seeds.Next(), file, line));", "",
+        f"        public static NdArray Random(params long[] extents) => new NdArray(Bh.Create.Uniform<{kind}>(new Bh.Shape(extents), Bh.Seeds.Next()));",
+        "    }",
+    ]
+    return members, types
+
+
+def numcil_truths():
+    """The same of arrays of truth values."""
+    members, types = [], []
+    for name, (title, operator) in NUMCIL_LOGIC.items():
+        members += ["", f"        public static NdArray operator {operator}(NdArray a, NdArray b) => new NdArray(a?.Data {operator} b?.Data);"]
+        types += numcil_operation(name, ["a", "b"], "NdArray", f"new NdArray(a.Data.{title}(b.Data, output?.Data, file, line), output)")
+    members += ["", "        public static NdArray operator !(NdArray a) => new NdArray(!a?.Data);"]
+    types += numcil_operation("Not", ["a"], "NdArray", "new NdArray(a.Data.Invert(output?.Data, file, line), output)")
+    for space, kind in NUMCIL_SPACES.items():
+        if kind != "bool":
+            members += [
+                "", "        /// <summary>0 and 1 for false and true.</summary>",
+                f"        public {space}.NdArray To{space}({space}.NdArray output = null, {PLACE}) =>",
+                f"            {space}.NdArray.Into(output, Data.Cast<{kind}>(file, line), file, line);",
+            ]
+    return members, types[:-1]
+
+
 def numcil():
-    lines = [NOTE, "using System.Runtime.CompilerServices;", ""]
-    for space, kind in (("Double", "double"), ("Float", "float")):
-        array = f"NdArray<{kind}>"
-        lines += [f"namespace Bh.{space}", "{"]
-        for name, title in NUMCIL_UNARY.items():
-            lines += [
-                f"    public static class {name}", "    {",
-                f"        public static {array} Apply({array} a, {array} output = null, {PLACE}) =>",
-                f"            Operation.Need(a, \"a\", new Place(file, line)).{title}(output, file, line);", "    }", "",
-            ]
-        for name, (title, folded) in NUMCIL_BINARY.items():
-            lines += [
-                f"    public static class {name}", "    {",
-                f"        public static {array} Apply({array} a, {array} b, {array} output = null, {PLACE}) =>",
-                f"            Operation.Need(a, \"a\", new Place(file, line)).{title}(b, output, file, line);",
-            ]
-            if folded:
-                lines += [
-                    "",
-                    f"        public static {array} Reduce({array} a, int axis = 0, {array} output = null, {PLACE}) =>",
-                    f"            Operation.Need(a, \"a\", new Place(file, line)).{folded}(axis, output, file, line);",
-                ]
-            lines += ["    }", ""]
-        lines += [
-            "    /// <summary>Arrays made from nothing.</summary>", "    public static class Generate", "    {",
-        ]
-        for name, called in (("Zeroes", "Zeros"), ("Ones", "Ones"), ("Empty", "Empty")):
-            lines += [
-                f"        public static {array} {name}(Shape shape, {PLACE}) => Create.{called}<{kind}>(shape, file, line);", "",
-                f"        public static {array} {name}(long n, {PLACE}) => Create.{called}<{kind}>(n, file, line);", "",
-                f"        public static {array} {name}(long n, long m, {PLACE}) => Create.{called}<{kind}>(new Shape(n, m), file, line);", "",
-            ]
-        lines += [
-            f"        public static {array} Same({kind} value, Shape shape, {PLACE}) => Create.Full(value, shape, file, line);", "",
-            f"        public static {array} Range(long count, {PLACE}) => Create.Range<{kind}>(count, file, line);", "",
-            f"        public static {array} Arange(long count, {PLACE}) => Create.Range<{kind}>(count, file, line);", "",
-            f"        public static {array} Random(Shape shape, {PLACE}) => Create.Uniform<{kind}>(shape, Seeds.Next(), file, line);",
-            "    }", "}", "",
-        ]
-    return "\n".join(lines[:-1]) + "\n"
+    """NumCIL's namespaces."""
+    array = (HERE / "numcil.cs.in").read_text(encoding="utf-8").replace("PLACE", PLACE).rstrip("\n")
+    lines = [NOTE, "using System.Runtime.CompilerServices;"]
+    for space, kind in NUMCIL_SPACES.items():
+        members, types = numcil_truths() if kind == "bool" else numcil_numbers(space, kind)
+        lines += ["", f"namespace NumCIL.{space}", "{", array.replace("ELEMENT", kind), *members, "    }", "", *types, "}"]
+    return "\n".join(lines) + "\n"
 
 
 def main():

@@ -19,6 +19,9 @@ namespace shallow_water {
 namespace nbody {
 #include "../nbody/bh.cpp"
 }
+namespace nbody_collisions {
+#include "../nbody_collisions/bh.cpp"
+}
 namespace knn {
 #include "../knn/bh.cpp"
 }
@@ -81,6 +84,12 @@ int main(int argc, char **argv) {
         timed([&] { program.run(steps); });
         for (const auto &x : program.position) print("position", x);
         for (const auto &x : program.velocity) print("velocity", x);
+    } else if (name == "nbody_collisions") {
+        nbody_collisions::program<double> program(size);
+        timed([&] { program.run(steps); });
+        for (const auto &x : program.position) print("position", x);
+        for (const auto &x : program.velocity) print("velocity", x);
+        print("touched", static_cast<double>(program.touched));
     } else if (name == "knn") {
         knn::program<double> program(size);
         timed([&] { program.run(steps); });

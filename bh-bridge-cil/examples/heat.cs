@@ -1,11 +1,10 @@
-// Heat in a square plate with fixed borders, by Jacobi iteration: the program of the Bohrium papers in NumCIL, of which only
-// the lines with `using` differ, and the end of the loop after so many iterations.
+// Heat in a square plate with fixed borders, by Jacobi iteration: the program of the Bohrium papers in NumCIL, whose loop
+// ends after a number of iterations, too.
 //
 //   heat [SIZE [ITERATIONS]]
 using System;
-using Bh;
-using NdArray = Bh.NdArray<double>;
-using R = Bh.Range;
+using NumCIL.Double;
+using R = NumCIL.Range;
 
 static class Heat
 {
@@ -30,14 +29,14 @@ static class Heat
     {
         int size = arguments.Length > 0 ? int.Parse(arguments[0]) : 1000;
         int iterations = arguments.Length > 1 ? int.Parse(arguments[1]) : 100;
-        var grid = Create.Zeros<double>(new Shape(size, size));
+        var grid = Generate.Zeroes(size, size);
         grid[R.All, 0] = -273.15;
         grid[R.All, -1] = -273.15;
         grid[-1] = -273.15;
         grid[0] = 40.0;
         var clock = System.Diagnostics.Stopwatch.StartNew();
         double delta = Solve(grid, 1e-3, iterations);
-        Context.Default.Sync();
+        Bh.Context.Default.Sync();
         Fingerprint.Seconds(clock);
         Fingerprint.Print("delta", delta);
         Fingerprint.Print("grid", grid);

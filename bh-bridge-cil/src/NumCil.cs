@@ -2,404 +2,1205 @@
 
 using System.Runtime.CompilerServices;
 
-namespace Bh.Double
+namespace NumCIL.Double
 {
-    public static class Abs
+    /// <summary>A NumCIL array: a view of data, whose operations bh records.</summary>
+    public sealed class NdArray
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Abs(output, file, line);
+        internal readonly Bh.NdArray<double> Data;
+
+        /// <summary>Around the array that holds a result: the output's, if there is one.</summary>
+        internal NdArray(Bh.NdArray<double> data, NdArray output = null)
+        {
+            Data = data;
+            Name = output?.Name;
+        }
+
+        /// <summary>An array of this shape.</summary>
+        public NdArray(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<double>(Shape.Need(shape, file, line), file, line)) { }
+
+        /// <summary>An array with a copy of these elements.</summary>
+        public NdArray(double[] data, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<double>(data, null, file, line)) { }
+
+        /// <summary>As the former, in a shape.</summary>
+        public NdArray(double[] data, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<double>(data, Shape.Need(shape, file, line), file, line)) { }
+
+        public static implicit operator NdArray(double number) => new NdArray(number);
+
+        public static implicit operator NdArray(Bh.NdArray<double> array) => array == null ? null : new NdArray(array);
+
+        public static implicit operator Bh.NdArray<double>(NdArray array) => array?.Data;
+
+        /// <summary>A name for the reader; bh names arrays by the lines that make them.</summary>
+        public string Name { get; set; }
+
+        public Shape Shape => new Shape(Data.Shape);
+
+        /// <summary>The part that the subscripts name, as a view; assigning writes its elements.</summary>
+        public NdArray this[params Range[] ranges]
+        {
+            get { return new NdArray(Data[Range.Each(ranges)]); }
+            set { Data[Range.Each(ranges)] = value; }
+        }
+
+        /// <summary>Single elements, as numbers; indices that are left out are 0.</summary>
+        public Elements Value => new Elements(this);
+
+        public sealed class Elements
+        {
+            private readonly NdArray array;
+
+            internal Elements(NdArray array)
+            {
+                this.array = array;
+            }
+
+            public double this[params long[] index]
+            {
+                get { return array.Data.Value[array.Shape.Whole(index)]; }
+                set { array.Data.Value[array.Shape.Whole(index)] = value; }
+            }
+        }
+
+        /// <summary>With the dimensions in reverse order.</summary>
+        public NdArray Transposed => new NdArray(Data.Transposed);
+
+        /// <summary>The elements under another shape; a shape with strides names a view of the data.</summary>
+        public NdArray Reshape(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Shape.Need(shape, file, line).Of(Data, file, line));
+
+        public NdArray Flatten([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Data.Flatten(file, line));
+
+        public NdArray Clone([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Data.Clone(file, line));
+
+        public void Set(NdArray value, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.Set(value, file, line);
+
+        public double[] AsArray([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.ToArray(file, line);
+
+        /// <summary>Hands over what is recorded.</summary>
+        public void Flush() => Bh.Context.Current.Flush();
+
+        /// <summary>Writes a result to an output, if there is one.</summary>
+        internal static NdArray Into(NdArray output, Bh.NdArray<double> result, string file, int line)
+        {
+            if (output == null) return new NdArray(result);
+            output.Data.Set(result, file, line);
+            return output;
+        }
+
+        public override string ToString() => Data.ToString();
+
+        public NdArray Abs(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Abs.Apply(this, output, file, line);
+
+        public NdArray Sign(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Sign.Apply(this, output, file, line);
+
+        public NdArray Cos(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Cos.Apply(this, output, file, line);
+
+        public NdArray Sin(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Sin.Apply(this, output, file, line);
+
+        public NdArray Tan(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Tan.Apply(this, output, file, line);
+
+        public NdArray Cosh(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Cosh.Apply(this, output, file, line);
+
+        public NdArray Sinh(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Sinh.Apply(this, output, file, line);
+
+        public NdArray Tanh(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Tanh.Apply(this, output, file, line);
+
+        public NdArray Acos(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Acos.Apply(this, output, file, line);
+
+        public NdArray Asin(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Asin.Apply(this, output, file, line);
+
+        public NdArray Atan(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Atan.Apply(this, output, file, line);
+
+        public NdArray Exp(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Exp.Apply(this, output, file, line);
+
+        public NdArray Log(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Log.Apply(this, output, file, line);
+
+        public NdArray Log10(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Log10.Apply(this, output, file, line);
+
+        public NdArray Sqrt(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Sqrt.Apply(this, output, file, line);
+
+        public NdArray Floor(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Floor.Apply(this, output, file, line);
+
+        public NdArray Ceiling(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Ceiling.Apply(this, output, file, line);
+
+        public NdArray Round(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Round.Apply(this, output, file, line);
+
+        public NdArray Add(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Add.Apply(this, b, output, file, line);
+
+        public NdArray Sub(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Sub.Apply(this, b, output, file, line);
+
+        public NdArray Mul(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Mul.Apply(this, b, output, file, line);
+
+        public NdArray Div(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Div.Apply(this, b, output, file, line);
+
+        public NdArray Mod(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Mod.Apply(this, b, output, file, line);
+
+        public NdArray Pow(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Pow.Apply(this, b, output, file, line);
+
+        public NdArray Max(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Max.Apply(this, b, output, file, line);
+
+        public NdArray Min(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Double.Min.Apply(this, b, output, file, line);
+
+        public static Boolean.NdArray operator >(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data > b?.Data);
+
+        public static Boolean.NdArray operator >=(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data >= b?.Data);
+
+        public static Boolean.NdArray operator <(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data < b?.Data);
+
+        public static Boolean.NdArray operator <=(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data <= b?.Data);
+
+        public static NdArray operator +(NdArray a, NdArray b) => new NdArray(a?.Data + b?.Data);
+
+        public static NdArray operator -(NdArray a, NdArray b) => new NdArray(a?.Data - b?.Data);
+
+        public static NdArray operator *(NdArray a, NdArray b) => new NdArray(a?.Data * b?.Data);
+
+        public static NdArray operator /(NdArray a, NdArray b) => new NdArray(a?.Data / b?.Data);
+
+        public static NdArray operator %(NdArray a, NdArray b) => new NdArray(a?.Data % b?.Data);
+
+        public static NdArray operator -(NdArray a) => new NdArray(-a?.Data);
+
+        public double Sum([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.Sum(file, line);
+
+        /// <summary>0 and 1 for false and true.</summary>
+        public static explicit operator NdArray(Boolean.NdArray a) => new NdArray((Bh.NdArray<double>)a?.Data);
+
+        /// <summary>Folds a dimension by an operation, as Add.</summary>
+        public NdArray Reduce<T>(long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) where T : struct, IFold =>
+            default(T).Fold(this, axis, output, file, line);
     }
 
-    public static class Sign
+    /// <summary>Operations that Reduce takes.</summary>
+    public interface IFold
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sign(output, file, line);
+        NdArray Fold(NdArray a, long axis, NdArray output, string file, int line);
     }
 
-    public static class Cos
+    public struct Abs
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Cos(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Abs(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sin
+    public struct Sign
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sin(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sign(output?.Data, file, line), output);
+        }
     }
 
-    public static class Tan
+    public struct Cos
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Tan(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Cos(output?.Data, file, line), output);
+        }
     }
 
-    public static class Cosh
+    public struct Sin
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Cosh(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sin(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sinh
+    public struct Tan
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sinh(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Tan(output?.Data, file, line), output);
+        }
     }
 
-    public static class Tanh
+    public struct Cosh
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Tanh(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Cosh(output?.Data, file, line), output);
+        }
     }
 
-    public static class Acos
+    public struct Sinh
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Acos(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sinh(output?.Data, file, line), output);
+        }
     }
 
-    public static class Asin
+    public struct Tanh
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Asin(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Tanh(output?.Data, file, line), output);
+        }
     }
 
-    public static class Atan
+    public struct Acos
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Atan(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Acos(output?.Data, file, line), output);
+        }
     }
 
-    public static class Exp
+    public struct Asin
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Exp(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Asin(output?.Data, file, line), output);
+        }
     }
 
-    public static class Log
+    public struct Atan
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Log(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Atan(output?.Data, file, line), output);
+        }
     }
 
-    public static class Log10
+    public struct Exp
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Log10(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Exp(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sqrt
+    public struct Log
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sqrt(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Log(output?.Data, file, line), output);
+        }
     }
 
-    public static class Floor
+    public struct Log10
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Floor(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Log10(output?.Data, file, line), output);
+        }
     }
 
-    public static class Ceiling
+    public struct Sqrt
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Ceiling(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sqrt(output?.Data, file, line), output);
+        }
     }
 
-    public static class Round
+    public struct Floor
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Round(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Floor(output?.Data, file, line), output);
+        }
     }
 
-    public static class Add
+    public struct Ceiling
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Add(b, output, file, line);
-
-        public static NdArray<double> Reduce(NdArray<double> a, int axis = 0, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sum(axis, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Ceiling(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sub
+    public struct Round
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Subtract(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Round(output?.Data, file, line), output);
+        }
     }
 
-    public static class Mul
+    public struct Add : IFold
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Multiply(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Add(b.Data, output?.Data, file, line), output);
+        }
 
-        public static NdArray<double> Reduce(NdArray<double> a, int axis = 0, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Product(axis, output, file, line);
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Sum((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Sum((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
     }
 
-    public static class Div
+    public struct Sub
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Divide(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Subtract(b.Data, output?.Data, file, line), output);
+        }
     }
 
-    public static class Mod
+    public struct Mul : IFold
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Modulo(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Multiply(b.Data, output?.Data, file, line), output);
+        }
+
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Product((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Product((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
     }
 
-    public static class Pow
+    public struct Div
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Power(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Divide(b.Data, output?.Data, file, line), output);
+        }
     }
 
-    public static class Max
+    public struct Mod
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Maximum(b, output, file, line);
-
-        public static NdArray<double> Reduce(NdArray<double> a, int axis = 0, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Max(axis, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Modulo(b.Data, output?.Data, file, line), output);
+        }
     }
 
-    public static class Min
+    public struct Pow
     {
-        public static NdArray<double> Apply(NdArray<double> a, NdArray<double> b, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Minimum(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Power(b.Data, output?.Data, file, line), output);
+        }
+    }
 
-        public static NdArray<double> Reduce(NdArray<double> a, int axis = 0, NdArray<double> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Min(axis, output, file, line);
+    public struct Max : IFold
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Maximum(b.Data, output?.Data, file, line), output);
+        }
+
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Max((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Max((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
+    }
+
+    public struct Min : IFold
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Minimum(b.Data, output?.Data, file, line), output);
+        }
+
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Min((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Min((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
+    }
+
+    public struct GreaterThan
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.Greater(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct GreaterThanOrEqual
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.GreaterOrEqual(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct LessThan
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.Less(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct LessThanOrEqual
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.LessOrEqual(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct Equal
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.Equal(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct NotEqual
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.NotEqual(b.Data, output?.Data, file, line), output);
+        }
     }
 
     /// <summary>Arrays made from nothing.</summary>
     public static class Generate
     {
-        public static NdArray<double> Zeroes(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Zeros<double>(shape, file, line);
+        public static NdArray Zeroes(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Zeros<double>(shape, file, line));
 
-        public static NdArray<double> Zeroes(long n, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Zeros<double>(n, file, line);
+        public static NdArray Zeroes(params long[] extents) => new NdArray(Bh.Create.Zeros<double>(new Bh.Shape(extents)));
 
-        public static NdArray<double> Zeroes(long n, long m, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Zeros<double>(new Shape(n, m), file, line);
+        public static NdArray Ones(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Ones<double>(shape, file, line));
 
-        public static NdArray<double> Ones(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Ones<double>(shape, file, line);
+        public static NdArray Ones(params long[] extents) => new NdArray(Bh.Create.Ones<double>(new Bh.Shape(extents)));
 
-        public static NdArray<double> Ones(long n, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Ones<double>(n, file, line);
+        public static NdArray Empty(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Empty<double>(shape, file, line));
 
-        public static NdArray<double> Ones(long n, long m, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Ones<double>(new Shape(n, m), file, line);
+        public static NdArray Empty(params long[] extents) => new NdArray(Bh.Create.Empty<double>(new Bh.Shape(extents)));
 
-        public static NdArray<double> Empty(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Empty<double>(shape, file, line);
+        public static NdArray Same(double value, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Full(value, shape, file, line));
 
-        public static NdArray<double> Empty(long n, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Empty<double>(n, file, line);
+        public static NdArray Range(params long[] extents) =>
+            new NdArray(Bh.Create.Range<double>(new Bh.Shape(extents).Length).Reshape(new Bh.Shape(extents)));
 
-        public static NdArray<double> Empty(long n, long m, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Empty<double>(new Shape(n, m), file, line);
+        public static NdArray Arange(params long[] extents) => Range(extents);
 
-        public static NdArray<double> Same(double value, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Full(value, shape, file, line);
+        public static NdArray Random(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Uniform<double>(shape, Bh.Seeds.Next(), file, line));
 
-        public static NdArray<double> Range(long count, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Range<double>(count, file, line);
-
-        public static NdArray<double> Arange(long count, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Range<double>(count, file, line);
-
-        public static NdArray<double> Random(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Uniform<double>(shape, Seeds.Next(), file, line);
+        public static NdArray Random(params long[] extents) => new NdArray(Bh.Create.Uniform<double>(new Bh.Shape(extents), Bh.Seeds.Next()));
     }
 }
 
-namespace Bh.Float
+namespace NumCIL.Float
 {
-    public static class Abs
+    /// <summary>A NumCIL array: a view of data, whose operations bh records.</summary>
+    public sealed class NdArray
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Abs(output, file, line);
+        internal readonly Bh.NdArray<float> Data;
+
+        /// <summary>Around the array that holds a result: the output's, if there is one.</summary>
+        internal NdArray(Bh.NdArray<float> data, NdArray output = null)
+        {
+            Data = data;
+            Name = output?.Name;
+        }
+
+        /// <summary>An array of this shape.</summary>
+        public NdArray(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<float>(Shape.Need(shape, file, line), file, line)) { }
+
+        /// <summary>An array with a copy of these elements.</summary>
+        public NdArray(float[] data, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<float>(data, null, file, line)) { }
+
+        /// <summary>As the former, in a shape.</summary>
+        public NdArray(float[] data, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<float>(data, Shape.Need(shape, file, line), file, line)) { }
+
+        public static implicit operator NdArray(float number) => new NdArray(number);
+
+        public static implicit operator NdArray(Bh.NdArray<float> array) => array == null ? null : new NdArray(array);
+
+        public static implicit operator Bh.NdArray<float>(NdArray array) => array?.Data;
+
+        /// <summary>A name for the reader; bh names arrays by the lines that make them.</summary>
+        public string Name { get; set; }
+
+        public Shape Shape => new Shape(Data.Shape);
+
+        /// <summary>The part that the subscripts name, as a view; assigning writes its elements.</summary>
+        public NdArray this[params Range[] ranges]
+        {
+            get { return new NdArray(Data[Range.Each(ranges)]); }
+            set { Data[Range.Each(ranges)] = value; }
+        }
+
+        /// <summary>Single elements, as numbers; indices that are left out are 0.</summary>
+        public Elements Value => new Elements(this);
+
+        public sealed class Elements
+        {
+            private readonly NdArray array;
+
+            internal Elements(NdArray array)
+            {
+                this.array = array;
+            }
+
+            public float this[params long[] index]
+            {
+                get { return array.Data.Value[array.Shape.Whole(index)]; }
+                set { array.Data.Value[array.Shape.Whole(index)] = value; }
+            }
+        }
+
+        /// <summary>With the dimensions in reverse order.</summary>
+        public NdArray Transposed => new NdArray(Data.Transposed);
+
+        /// <summary>The elements under another shape; a shape with strides names a view of the data.</summary>
+        public NdArray Reshape(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Shape.Need(shape, file, line).Of(Data, file, line));
+
+        public NdArray Flatten([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Data.Flatten(file, line));
+
+        public NdArray Clone([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Data.Clone(file, line));
+
+        public void Set(NdArray value, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.Set(value, file, line);
+
+        public float[] AsArray([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.ToArray(file, line);
+
+        /// <summary>Hands over what is recorded.</summary>
+        public void Flush() => Bh.Context.Current.Flush();
+
+        /// <summary>Writes a result to an output, if there is one.</summary>
+        internal static NdArray Into(NdArray output, Bh.NdArray<float> result, string file, int line)
+        {
+            if (output == null) return new NdArray(result);
+            output.Data.Set(result, file, line);
+            return output;
+        }
+
+        public override string ToString() => Data.ToString();
+
+        public NdArray Abs(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Abs.Apply(this, output, file, line);
+
+        public NdArray Sign(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Sign.Apply(this, output, file, line);
+
+        public NdArray Cos(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Cos.Apply(this, output, file, line);
+
+        public NdArray Sin(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Sin.Apply(this, output, file, line);
+
+        public NdArray Tan(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Tan.Apply(this, output, file, line);
+
+        public NdArray Cosh(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Cosh.Apply(this, output, file, line);
+
+        public NdArray Sinh(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Sinh.Apply(this, output, file, line);
+
+        public NdArray Tanh(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Tanh.Apply(this, output, file, line);
+
+        public NdArray Acos(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Acos.Apply(this, output, file, line);
+
+        public NdArray Asin(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Asin.Apply(this, output, file, line);
+
+        public NdArray Atan(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Atan.Apply(this, output, file, line);
+
+        public NdArray Exp(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Exp.Apply(this, output, file, line);
+
+        public NdArray Log(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Log.Apply(this, output, file, line);
+
+        public NdArray Log10(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Log10.Apply(this, output, file, line);
+
+        public NdArray Sqrt(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Sqrt.Apply(this, output, file, line);
+
+        public NdArray Floor(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Floor.Apply(this, output, file, line);
+
+        public NdArray Ceiling(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Ceiling.Apply(this, output, file, line);
+
+        public NdArray Round(NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Round.Apply(this, output, file, line);
+
+        public NdArray Add(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Add.Apply(this, b, output, file, line);
+
+        public NdArray Sub(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Sub.Apply(this, b, output, file, line);
+
+        public NdArray Mul(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Mul.Apply(this, b, output, file, line);
+
+        public NdArray Div(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Div.Apply(this, b, output, file, line);
+
+        public NdArray Mod(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Mod.Apply(this, b, output, file, line);
+
+        public NdArray Pow(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Pow.Apply(this, b, output, file, line);
+
+        public NdArray Max(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Max.Apply(this, b, output, file, line);
+
+        public NdArray Min(NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Float.Min.Apply(this, b, output, file, line);
+
+        public static Boolean.NdArray operator >(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data > b?.Data);
+
+        public static Boolean.NdArray operator >=(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data >= b?.Data);
+
+        public static Boolean.NdArray operator <(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data < b?.Data);
+
+        public static Boolean.NdArray operator <=(NdArray a, NdArray b) => new Boolean.NdArray(a?.Data <= b?.Data);
+
+        public static NdArray operator +(NdArray a, NdArray b) => new NdArray(a?.Data + b?.Data);
+
+        public static NdArray operator -(NdArray a, NdArray b) => new NdArray(a?.Data - b?.Data);
+
+        public static NdArray operator *(NdArray a, NdArray b) => new NdArray(a?.Data * b?.Data);
+
+        public static NdArray operator /(NdArray a, NdArray b) => new NdArray(a?.Data / b?.Data);
+
+        public static NdArray operator %(NdArray a, NdArray b) => new NdArray(a?.Data % b?.Data);
+
+        public static NdArray operator -(NdArray a) => new NdArray(-a?.Data);
+
+        public float Sum([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.Sum(file, line);
+
+        /// <summary>0 and 1 for false and true.</summary>
+        public static explicit operator NdArray(Boolean.NdArray a) => new NdArray((Bh.NdArray<float>)a?.Data);
+
+        /// <summary>Folds a dimension by an operation, as Add.</summary>
+        public NdArray Reduce<T>(long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) where T : struct, IFold =>
+            default(T).Fold(this, axis, output, file, line);
     }
 
-    public static class Sign
+    /// <summary>Operations that Reduce takes.</summary>
+    public interface IFold
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sign(output, file, line);
+        NdArray Fold(NdArray a, long axis, NdArray output, string file, int line);
     }
 
-    public static class Cos
+    public struct Abs
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Cos(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Abs(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sin
+    public struct Sign
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sin(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sign(output?.Data, file, line), output);
+        }
     }
 
-    public static class Tan
+    public struct Cos
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Tan(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Cos(output?.Data, file, line), output);
+        }
     }
 
-    public static class Cosh
+    public struct Sin
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Cosh(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sin(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sinh
+    public struct Tan
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sinh(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Tan(output?.Data, file, line), output);
+        }
     }
 
-    public static class Tanh
+    public struct Cosh
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Tanh(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Cosh(output?.Data, file, line), output);
+        }
     }
 
-    public static class Acos
+    public struct Sinh
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Acos(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sinh(output?.Data, file, line), output);
+        }
     }
 
-    public static class Asin
+    public struct Tanh
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Asin(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Tanh(output?.Data, file, line), output);
+        }
     }
 
-    public static class Atan
+    public struct Acos
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Atan(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Acos(output?.Data, file, line), output);
+        }
     }
 
-    public static class Exp
+    public struct Asin
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Exp(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Asin(output?.Data, file, line), output);
+        }
     }
 
-    public static class Log
+    public struct Atan
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Log(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Atan(output?.Data, file, line), output);
+        }
     }
 
-    public static class Log10
+    public struct Exp
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Log10(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Exp(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sqrt
+    public struct Log
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sqrt(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Log(output?.Data, file, line), output);
+        }
     }
 
-    public static class Floor
+    public struct Log10
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Floor(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Log10(output?.Data, file, line), output);
+        }
     }
 
-    public static class Ceiling
+    public struct Sqrt
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Ceiling(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Sqrt(output?.Data, file, line), output);
+        }
     }
 
-    public static class Round
+    public struct Floor
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Round(output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Floor(output?.Data, file, line), output);
+        }
     }
 
-    public static class Add
+    public struct Ceiling
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Add(b, output, file, line);
-
-        public static NdArray<float> Reduce(NdArray<float> a, int axis = 0, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Sum(axis, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Ceiling(output?.Data, file, line), output);
+        }
     }
 
-    public static class Sub
+    public struct Round
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Subtract(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Round(output?.Data, file, line), output);
+        }
     }
 
-    public static class Mul
+    public struct Add : IFold
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Multiply(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Add(b.Data, output?.Data, file, line), output);
+        }
 
-        public static NdArray<float> Reduce(NdArray<float> a, int axis = 0, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Product(axis, output, file, line);
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Sum((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Sum((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
     }
 
-    public static class Div
+    public struct Sub
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Divide(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Subtract(b.Data, output?.Data, file, line), output);
+        }
     }
 
-    public static class Mod
+    public struct Mul : IFold
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Modulo(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Multiply(b.Data, output?.Data, file, line), output);
+        }
+
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Product((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Product((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
     }
 
-    public static class Pow
+    public struct Div
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Power(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Divide(b.Data, output?.Data, file, line), output);
+        }
     }
 
-    public static class Max
+    public struct Mod
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Maximum(b, output, file, line);
-
-        public static NdArray<float> Reduce(NdArray<float> a, int axis = 0, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Max(axis, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Modulo(b.Data, output?.Data, file, line), output);
+        }
     }
 
-    public static class Min
+    public struct Pow
     {
-        public static NdArray<float> Apply(NdArray<float> a, NdArray<float> b, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Minimum(b, output, file, line);
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Power(b.Data, output?.Data, file, line), output);
+        }
+    }
 
-        public static NdArray<float> Reduce(NdArray<float> a, int axis = 0, NdArray<float> output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
-            Operation.Need(a, "a", new Place(file, line)).Min(axis, output, file, line);
+    public struct Max : IFold
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Maximum(b.Data, output?.Data, file, line), output);
+        }
+
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Max((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Max((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
+    }
+
+    public struct Min : IFold
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.Minimum(b.Data, output?.Data, file, line), output);
+        }
+
+        public static NdArray Reduce(NdArray a, long axis = 0, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            if (a.Data.Rank > 1) return new NdArray(a.Data.Min((int)axis, output?.Data, file, line), output);
+            // One number is an array of one element in NumCIL.
+            return NdArray.Into(output, a.Data.Min((int)axis, null, file, line).Reshape(new Bh.Shape(1), file, line), file, line);
+        }
+
+        NdArray IFold.Fold(NdArray a, long axis, NdArray output, string file, int line) => Reduce(a, axis, output, file, line);
+    }
+
+    public struct GreaterThan
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.Greater(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct GreaterThanOrEqual
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.GreaterOrEqual(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct LessThan
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.Less(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct LessThanOrEqual
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.LessOrEqual(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct Equal
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.Equal(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct NotEqual
+    {
+        public static Boolean.NdArray Apply(NdArray a, NdArray b, Boolean.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new Boolean.NdArray(a.Data.NotEqual(b.Data, output?.Data, file, line), output);
+        }
     }
 
     /// <summary>Arrays made from nothing.</summary>
     public static class Generate
     {
-        public static NdArray<float> Zeroes(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Zeros<float>(shape, file, line);
+        public static NdArray Zeroes(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Zeros<float>(shape, file, line));
 
-        public static NdArray<float> Zeroes(long n, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Zeros<float>(n, file, line);
+        public static NdArray Zeroes(params long[] extents) => new NdArray(Bh.Create.Zeros<float>(new Bh.Shape(extents)));
 
-        public static NdArray<float> Zeroes(long n, long m, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Zeros<float>(new Shape(n, m), file, line);
+        public static NdArray Ones(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Ones<float>(shape, file, line));
 
-        public static NdArray<float> Ones(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Ones<float>(shape, file, line);
+        public static NdArray Ones(params long[] extents) => new NdArray(Bh.Create.Ones<float>(new Bh.Shape(extents)));
 
-        public static NdArray<float> Ones(long n, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Ones<float>(n, file, line);
+        public static NdArray Empty(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Empty<float>(shape, file, line));
 
-        public static NdArray<float> Ones(long n, long m, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Ones<float>(new Shape(n, m), file, line);
+        public static NdArray Empty(params long[] extents) => new NdArray(Bh.Create.Empty<float>(new Bh.Shape(extents)));
 
-        public static NdArray<float> Empty(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Empty<float>(shape, file, line);
+        public static NdArray Same(float value, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Full(value, shape, file, line));
 
-        public static NdArray<float> Empty(long n, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Empty<float>(n, file, line);
+        public static NdArray Range(params long[] extents) =>
+            new NdArray(Bh.Create.Range<float>(new Bh.Shape(extents).Length).Reshape(new Bh.Shape(extents)));
 
-        public static NdArray<float> Empty(long n, long m, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Empty<float>(new Shape(n, m), file, line);
+        public static NdArray Arange(params long[] extents) => Range(extents);
 
-        public static NdArray<float> Same(float value, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Full(value, shape, file, line);
+        public static NdArray Random(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Bh.Create.Uniform<float>(shape, Bh.Seeds.Next(), file, line));
 
-        public static NdArray<float> Range(long count, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Range<float>(count, file, line);
+        public static NdArray Random(params long[] extents) => new NdArray(Bh.Create.Uniform<float>(new Bh.Shape(extents), Bh.Seeds.Next()));
+    }
+}
 
-        public static NdArray<float> Arange(long count, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Range<float>(count, file, line);
+namespace NumCIL.Boolean
+{
+    /// <summary>A NumCIL array: a view of data, whose operations bh records.</summary>
+    public sealed class NdArray
+    {
+        internal readonly Bh.NdArray<bool> Data;
 
-        public static NdArray<float> Random(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Create.Uniform<float>(shape, Seeds.Next(), file, line);
+        /// <summary>Around the array that holds a result: the output's, if there is one.</summary>
+        internal NdArray(Bh.NdArray<bool> data, NdArray output = null)
+        {
+            Data = data;
+            Name = output?.Name;
+        }
+
+        /// <summary>An array of this shape.</summary>
+        public NdArray(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<bool>(Shape.Need(shape, file, line), file, line)) { }
+
+        /// <summary>An array with a copy of these elements.</summary>
+        public NdArray(bool[] data, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<bool>(data, null, file, line)) { }
+
+        /// <summary>As the former, in a shape.</summary>
+        public NdArray(bool[] data, Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) : this(new Bh.NdArray<bool>(data, Shape.Need(shape, file, line), file, line)) { }
+
+        public static implicit operator NdArray(bool number) => new NdArray(number);
+
+        public static implicit operator NdArray(Bh.NdArray<bool> array) => array == null ? null : new NdArray(array);
+
+        public static implicit operator Bh.NdArray<bool>(NdArray array) => array?.Data;
+
+        /// <summary>A name for the reader; bh names arrays by the lines that make them.</summary>
+        public string Name { get; set; }
+
+        public Shape Shape => new Shape(Data.Shape);
+
+        /// <summary>The part that the subscripts name, as a view; assigning writes its elements.</summary>
+        public NdArray this[params Range[] ranges]
+        {
+            get { return new NdArray(Data[Range.Each(ranges)]); }
+            set { Data[Range.Each(ranges)] = value; }
+        }
+
+        /// <summary>Single elements, as numbers; indices that are left out are 0.</summary>
+        public Elements Value => new Elements(this);
+
+        public sealed class Elements
+        {
+            private readonly NdArray array;
+
+            internal Elements(NdArray array)
+            {
+                this.array = array;
+            }
+
+            public bool this[params long[] index]
+            {
+                get { return array.Data.Value[array.Shape.Whole(index)]; }
+                set { array.Data.Value[array.Shape.Whole(index)] = value; }
+            }
+        }
+
+        /// <summary>With the dimensions in reverse order.</summary>
+        public NdArray Transposed => new NdArray(Data.Transposed);
+
+        /// <summary>The elements under another shape; a shape with strides names a view of the data.</summary>
+        public NdArray Reshape(Shape shape, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Shape.Need(shape, file, line).Of(Data, file, line));
+
+        public NdArray Flatten([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Data.Flatten(file, line));
+
+        public NdArray Clone([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => new NdArray(Data.Clone(file, line));
+
+        public void Set(NdArray value, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.Set(value, file, line);
+
+        public bool[] AsArray([CallerFilePath] string file = "", [CallerLineNumber] int line = 0) => Data.ToArray(file, line);
+
+        /// <summary>Hands over what is recorded.</summary>
+        public void Flush() => Bh.Context.Current.Flush();
+
+        /// <summary>Writes a result to an output, if there is one.</summary>
+        internal static NdArray Into(NdArray output, Bh.NdArray<bool> result, string file, int line)
+        {
+            if (output == null) return new NdArray(result);
+            output.Data.Set(result, file, line);
+            return output;
+        }
+
+        public override string ToString() => Data.ToString();
+
+        public static NdArray operator &(NdArray a, NdArray b) => new NdArray(a?.Data & b?.Data);
+
+        public static NdArray operator |(NdArray a, NdArray b) => new NdArray(a?.Data | b?.Data);
+
+        public static NdArray operator ^(NdArray a, NdArray b) => new NdArray(a?.Data ^ b?.Data);
+
+        public static NdArray operator !(NdArray a) => new NdArray(!a?.Data);
+
+        /// <summary>0 and 1 for false and true.</summary>
+        public Double.NdArray ToDouble(Double.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
+            Double.NdArray.Into(output, Data.Cast<double>(file, line), file, line);
+
+        /// <summary>0 and 1 for false and true.</summary>
+        public Float.NdArray ToFloat(Float.NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
+            Float.NdArray.Into(output, Data.Cast<float>(file, line), file, line);
+    }
+
+    public struct And
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.BitwiseAnd(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct Or
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.BitwiseOr(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct Xor
+    {
+        public static NdArray Apply(NdArray a, NdArray b, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line); Shape.Need(b, "b", file, line);
+            return new NdArray(a.Data.BitwiseXor(b.Data, output?.Data, file, line), output);
+        }
+    }
+
+    public struct Not
+    {
+        public static NdArray Apply(NdArray a, NdArray output = null, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+        {
+            Shape.Need(a, "a", file, line);
+            return new NdArray(a.Data.Invert(output?.Data, file, line), output);
+        }
     }
 }

@@ -43,6 +43,7 @@ static class Program
         }
         Run("values", Values.All);
         Run("views", Views.All);
+        Run("NumCIL", NumCilPrograms.All);
         Run("types", Types.All);
         Run("memory", Memories.All);
         Run("wrong programs", WrongPrograms.All);

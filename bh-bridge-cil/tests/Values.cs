@@ -3,7 +3,6 @@ using System;
 using System.Linq;
 using System.Numerics;
 using Bh;
-using NumDouble = Bh.Double;
 using R = Bh.Range;
 
 static class Values
@@ -59,15 +58,6 @@ static class Values
         Program.Equal(Functions.Solve(new NdArray<double>(new[,] { { 2.0, 0 }, { 0, 4 } }), new NdArray<double>(new[] { 2.0, 8 })), 1, 2);
         Program.Equal(Functions.Sort(b), 1, 2, 3, 4);
         Program.Equal(Functions.Gather(a, new NdArray<long>(new long[] { 3, -4 })), 4, 1);
-
-        // NumCIL's names.
-        Program.Equal(NumDouble.Add.Apply(a, b), 5, 5, 5, 5);
-        Program.Equal(NumDouble.Add.Reduce(m, 1), 3, 12);
-        Program.Equal(NumDouble.Max.Apply(a, 2), 2, 2, 3, 4);
-        Program.Equal(NumDouble.Generate.Ones(2), 1, 1);
-        Program.Equal(NumDouble.Generate.Arange(3), 0, 1, 2);
-        Program.Check(m.Shape.Dimensions[1].Length == 3 && m.Shape.Elements == 6, "Shape.Dimensions");
-        Program.Check(NumDouble.Generate.Random(new Shape(3, 3)).Max() < 1, "Random");
     }
 }
 

@@ -3,7 +3,7 @@ using System;
 using System.Numerics;
 using System.Runtime.CompilerServices;
 using Bh;
-using NumDouble = Bh.Double;
+using NumDouble = NumCIL.Double;
 using R = Bh.Range;
 
 static class WrongPrograms
@@ -170,6 +170,10 @@ static class WrongPrograms
         Wrong(() => Create.Ones<double>(3).BroadcastTo(new Shape(2, 3)).Set(1));
         Wrong(() => { Context.Default.Threads = -1; });
         Wrong(() => ((NdArray<double>)1.0).Write(new[] { 1.0 }));
-        Wrong(() => NumDouble.Add.Apply(Nothing, Four));
+        Wrong(() => NumDouble.Add.Apply(null, Four));
+        Wrong(() => NumDouble.Add.Reduce(null));
+        Wrong(() => new NumDouble.NdArray((NumCIL.Shape)null));
+        Wrong(() => NumDouble.Generate.Zeroes(2, 2).Reshape(new NumCIL.Shape(new long[] { 1, 1 }, 0, new long[] { 1, 3 })));
+        Wrong(() => NumDouble.Generate.Zeroes(2, 2).Reshape(new NumCIL.Shape(new long[] { 5 })));
     }
 }
