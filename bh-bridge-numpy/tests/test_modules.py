@@ -45,6 +45,12 @@ def test_an_import_brings_no_more_than_programs_need():
     assert printed(f"import sys, numpy\nbefore = set(sys.modules)\nimport bh\nprint(*(set(sys.modules) - before) & {set(late.split())})") == []
 
 
+def test_the_directories_of_libraries_are_found_without_imports():
+    # An import would ask for these directories before they are known.
+    program = "import sys, bh\nfrom bh._numpy import imports\nbefore = set(sys.modules)\nimports._installed()\nprint(*set(sys.modules) - before)"
+    assert printed(program) == []
+
+
 @pytest.mark.parametrize(
     "first",
     ["numpy.fft.fft(a)", "np.fft", "np.random", "numpy.random", "np.fft.fft(a)", "import bh.fft", "import numpy.fft", "from bh import *", "from bh import fft, random"],

@@ -3,6 +3,7 @@
 import builtins
 import functools
 import os
+import sys
 
 import numpy
 
@@ -12,14 +13,14 @@ _plain = builtins.__import__
 @functools.cache
 def _installed():
     """The directories whose modules are installed libraries, which keep NumPy."""
-    # Here, as plain programs need neither.
+    # Here, as plain programs do without it. The paths of `sysconfig` would import modules, which ask for these directories.
     import site
-    import sysconfig
 
-    paths = sysconfig.get_paths()
+    version = "python{}.{}".format(*sys.version_info)
     return tuple(
         {
-            *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+            os.path.dirname(os.__file__),
+            os.path.join(sys.base_exec_prefix, sys.platlibdir, version),
             *site.getsitepackages(),
             site.getusersitepackages(),
             # Wherever NumPy lies, other installed libraries lie.
