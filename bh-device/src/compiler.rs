@@ -74,6 +74,8 @@ impl Entry {
 pub(crate) struct Compiler {
     driver: Arc<dyn Driver>,
     pub(crate) store: Option<KernelStore>,
+    /// Are programs kept in the store?
+    keeps: bool,
     dump: Option<PathBuf>,
     /// Programs of several kernels, by the names under which they are on disk.
     programs: Mutex<HashMap<u128, Weak<dyn Program>>>,
@@ -138,12 +140,14 @@ impl Compiler {
     pub(crate) fn new(
         driver: Arc<dyn Driver>,
         store: Option<KernelStore>,
+        keeps: bool,
         dump: Option<PathBuf>,
         host: &Host,
     ) -> Compiler {
         Compiler {
             driver,
             store,
+            keeps,
             dump,
             programs: Mutex::default(),
             built: host.counter("kernels built"),
@@ -269,7 +273,7 @@ impl Compiler {
 
     /// The store, and what it can keep of a program.
     fn kept(&self, program: &dyn Program) -> Option<(&KernelStore, Vec<u8>)> {
-        let store = self.store.as_ref()?;
+        let store = self.store.as_ref().filter(|_| self.keeps)?;
         Some((store, program.binary().filter(|binary| !binary.is_empty())?))
     }
 }

@@ -51,6 +51,11 @@ pub trait Driver: Any + Send + Sync {
     /// What built programs depend on besides their texts: versions and options, as one text.
     fn identity(&self) -> String;
 
+    /// Does the driver itself keep programs on disk, so that [`Program::binary`] only costs time?
+    fn keeps_programs(&self) -> bool {
+        false
+    }
+
     /// Does the program use the queue, too?
     fn shares_queue(&self) -> bool;
 

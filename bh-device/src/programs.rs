@@ -63,7 +63,8 @@ impl Programs {
         let identity = format!("{}\n{STORED}", driver.identity());
         let store = settings.cache_dir.clone();
         let store = store.and_then(|directory| KernelStore::new(directory, identity.into_bytes()));
-        let compiler = Compiler::new(driver, store, settings.dump.clone(), host);
+        let keeps = settings.cache_given || !driver.keeps_programs();
+        let compiler = Compiler::new(driver, store, keeps, settings.dump.clone(), host);
         Programs {
             shared: Arc::new(Shared {
                 compiler,

@@ -60,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) fast_math: bool,
     /// Where built kernels are kept from run to run.
     pub(crate) cache_dir: Option<PathBuf>,
+    /// Has the user given this directory?
+    pub(crate) cache_given: bool,
     /// Where texts of kernels are written.
     pub(crate) dump: Option<PathBuf>,
     /// Measure how long kernels run on the device.
@@ -145,6 +147,7 @@ impl Settings {
             group,
             specialise,
             fast_math: host.setting(&opencl::FAST_MATH)?,
+            cache_given: text(&opencl::CACHE_DIR).is_some_and(|text| text != "auto"),
             cache_dir: cache_directory(host.config(&opencl::CACHE_DIR).as_deref(), name),
             dump: text(&opencl::DUMP).map(PathBuf::from),
             profile,

@@ -17,6 +17,9 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
+/// The platform of PoCL.
+const POCL: &str = "Portable Computing Language";
+
 /// A device in use.
 pub(crate) struct Queue {
     info: DeviceInfo,
@@ -92,6 +95,12 @@ impl Driver for Queue {
 
     fn identity(&self) -> String {
         format!("{}\n{}\n{}\n{}", self.info.name, self.info.platform, self.info.version, self.options)
+    }
+
+    /// PoCL keeps kernels for the size of their groups. For a binary it builds each kernel once more, for any size, and then builds
+    /// it a third time for the launch after loading.
+    fn keeps_programs(&self) -> bool {
+        self.info.platform == POCL
     }
 
     fn shares_queue(&self) -> bool {

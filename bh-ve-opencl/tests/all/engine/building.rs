@@ -86,6 +86,35 @@ fn kernels_are_kept_on_disk_for_the_next_process() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// Run by the next test in a process of its own, whose caches are in an empty directory.
+#[test]
+#[ignore = "part of another test"]
+fn in_an_empty_cache_directory() {
+    let Some(mut stack) = load("'opencl'", "specialise = 'off'\ntune = 'off'") else { return };
+    check(&mut stack, &heat(false));
+    let built = count(&stack, "kernels built");
+    assert!(built > 0);
+    let is_pocl = stack.message("info").unwrap().to_lowercase().contains("portable computing language");
+    drop(stack);
+    let mut again = load("'opencl'", "specialise = 'off'\ntune = 'off'").unwrap();
+    check(&mut again, &heat(false));
+    let (built_again, loaded) = (count(&again, "kernels built"), count(&again, "kernels loaded"));
+    assert_eq!((built_again, loaded), if is_pocl { (built, 0) } else { (0, built) });
+}
+
+#[test]
+fn kernels_that_the_driver_keeps_itself_are_not_kept_twice() {
+    let _alone = alone();
+    let directory = std::env::temp_dir().join(format!("bh-device-default-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "engine::building::in_an_empty_cache_directory", "--ignored"]);
+    let output = child.env("XDG_CACHE_HOME", &directory).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 /// Sums of arrays of different types and lengths: a kernel each.
 fn of_types() -> Program {
     let mut build = Build::default();
