@@ -143,41 +143,65 @@ impl Writer<'_, '_> {
         if matches!(instr.opcode, Opcode::Sync | Opcode::Nop) {
             return None;
         }
+        let is_one = instr.outputs == 1 && instr.opcode.kind() != Kind::Index;
+        let moved = self.shape(first).filter(|shape| is_one && rounds(self.source, instr) && !shape.contains(&0));
+        let drawn = moved.and_then(|shape| Some((self.draw(dtype, &shape)?, shape)));
         for number in 0..SHADOWS {
-            self.shadow(instr, number, dtype);
+            match &drawn {
+                Some((drawn, shape)) => self.rounded(instr, number, (dtype, shape), *drawn),
+                None => self.shadow(instr, number),
+            };
         }
         instr.outputs().first().copied()
     }
 
-    /// Appends the instruction of a shadow.
-    fn shadow(&mut self, instr: &Instr, number: usize, dtype: DType) -> Option<()> {
+    /// An instruction on a shadow's arrays.
+    fn own(&mut self, instr: &Instr, number: usize) -> Instr {
         let mut own = *instr;
         for operand in own.operands_mut() {
             *operand = self.operand(*operand, number);
         }
+        own
+    }
+
+    /// Appends the instruction of a shadow as it is.
+    fn shadow(&mut self, instr: &Instr, number: usize) -> Option<()> {
+        let own = self.own(instr, number);
         if instr.opcode.kind() == Kind::Generator {
             // Numbers that the program draws are the same for all.
             self.added.op(Opcode::Copy, 0, &[own.operands[0], instr.operands[0]]);
             return Some(());
         }
-        let is_one = instr.outputs == 1 && instr.opcode.kind() != Kind::Index;
-        if !is_one || !rounds(self.source, instr) {
-            self.added.batch.push_instr(own);
-            if instr.opcode.is_extension() {
-                self.move_outputs(&own);
-            }
+        self.added.batch.push_instr(own);
+        if instr.opcode.is_extension() {
+            self.move_outputs(&own);
+        }
+        Some(())
+    }
+
+    /// Appends the instruction of a shadow, whose result of this type and shape is rounded at random.
+    fn rounded(&mut self, instr: &Instr, number: usize, result: (DType, &[i64]), drawn: Operand) -> Option<()> {
+        let (dtype, shape) = result;
+        let mut own = self.own(instr, number);
+        let target = own.operands[0];
+        own.operands[0] = self.added.scrap(dtype, shape)?;
+        self.added.batch.push_instr(own);
+        let value = own.operands[0];
+        let noise = self.noise(drawn, number, dtype.real_part(), shape)?;
+        if matches!(own.opcode, Opcode::Add | Opcode::Subtract) && !dtype.is_complex() {
+            let error = self.error_of_sum(&own, dtype, shape)?;
+            let moved = self.added.of(Opcode::Multiply, dtype, shape, &[value, noise])?;
+            let moved = self.added.of(Opcode::Add, dtype, shape, &[moved, error])?;
+            let zero = self.added.constant(Constant::from_value(0.0f64).cast(dtype));
+            // False for the NaN of infinite sums.
+            let size = self.added.of(Opcode::Absolute, dtype, shape, &[error])?;
+            let is_rounded = self.added.of(Opcode::Greater, DType::Bool, shape, &[size, zero])?;
+            let moved = self.added.of(Opcode::Where, dtype, shape, &[is_rounded, moved, zero])?;
+            self.added.op(Opcode::Add, 0, &[target, value, moved]);
             return Some(());
         }
-        let shape = self.shape(instr.operands[0])?;
-        if shape.contains(&0) {
-            return None;
-        }
-        let target = own.operands[0];
-        let exact = self.sum_is_exact(&own, dtype, &shape);
-        own.operands[0] = self.added.scrap(dtype, &shape)?;
-        self.added.batch.push_instr(own);
-        let factor = self.noise(dtype, &shape, exact)?;
-        self.added.op(Opcode::Multiply, 0, &[target, own.operands[0], factor]);
+        let factor = self.factor(noise, dtype, shape)?;
+        self.added.op(Opcode::Multiply, 0, &[target, value, factor]);
         Some(())
     }
 
@@ -187,7 +211,7 @@ impl Writer<'_, '_> {
             let (Some(base), Some(shape)) = (self.added.base_of(output), self.shape_of_new(output)) else { continue };
             if is_inexact(base.dtype())
                 && !shape.contains(&0)
-                && let Some(factor) = self.noise(base.dtype(), &shape, None)
+                && let Some(factor) = self.factor_drawn(base.dtype(), &shape)
             {
                 self.added.op(Opcode::Multiply, 0, &[output, output, factor]);
             }
@@ -202,44 +226,57 @@ impl Writer<'_, '_> {
         operand.as_view().map(|view| self.added.batch.as_ref().shape(view).to_vec())
     }
 
-    /// Where a sum or difference of real numbers rounds: its error, which D. Knuth's algorithm gives, is not zero.
-    fn sum_is_exact(&mut self, own: &Instr, dtype: DType, shape: &[i64]) -> Option<Operand> {
-        if !matches!(own.opcode, Opcode::Add | Opcode::Subtract) || dtype.is_complex() {
-            return None;
-        }
-        let (a, b) = (own.operands[1], own.operands[2]);
+    /// The rounding error of a sum or difference of real numbers, by D. Knuth's algorithm.
+    fn error_of_sum(&mut self, own: &Instr, dtype: DType, shape: &[i64]) -> Option<Operand> {
+        let [sum, a, b] = [0, 1, 2].map(|at| own.operands[at]);
         let (same, other) = match own.opcode {
             Opcode::Add => (Opcode::Add, Opcode::Subtract),
             _ => (Opcode::Subtract, Opcode::Add),
         };
         let mut of = |opcode, inputs: &[Operand]| self.added.of(opcode, dtype, shape, inputs);
-        let sum = of(same, &[a, b])?;
         let part = of(Opcode::Subtract, &[sum, a])?;
         let rest = of(Opcode::Subtract, &[sum, part])?;
         let first = of(Opcode::Subtract, &[a, rest])?;
         let second = of(other, &[b, part])?;
-        let error = of(same, &[first, second])?;
-        let zero = self.added.constant(Constant::from_value(0.0f64).cast(dtype));
-        self.added.of(Opcode::NotEqual, DType::Bool, shape, &[error, zero])
+        of(same, &[first, second])
     }
 
-    /// Random factors within about one unit of the last place of one. `where_rounded`: elsewhere they are one.
-    fn noise(&mut self, dtype: DType, shape: &[i64], where_rounded: Option<Operand>) -> Option<Operand> {
-        let real = dtype.real_part();
-        let unit = if real == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    /// Random numbers below one, of which each shadow takes digits of its own.
+    fn draw(&mut self, dtype: DType, shape: &[i64]) -> Option<Operand> {
         let numbers = View::contiguous(shape).ok()?;
         let numbers = Operand::view(self.added.batch.push_view(NO_BASE, &numbers));
         self.digits.drawn = self.digits.drawn.wrapping_add(1);
         let key = self.added.constant(Constant::from_value(u64::from(self.digits.drawn)));
-        let [wide, low, one] = [2.0 * unit, 1.0 - unit, 1.0].map(|value| Constant::from_value(value).cast(real));
-        let [wide, low, one] = [wide, low, one].map(|value| self.added.constant(value));
-        let drawn = self.added.of(Opcode::Random, real, shape, &[numbers, key])?;
-        let scaled = self.added.of(Opcode::Multiply, real, shape, &[drawn, wide])?;
-        let mut factor = self.added.of(Opcode::Add, real, shape, &[scaled, low])?;
-        if let Some(mask) = where_rounded {
-            factor = self.added.of(Opcode::Where, real, shape, &[mask, factor, one])?;
-        }
+        self.added.of(Opcode::Random, dtype.real_part(), shape, &[numbers, key])
+    }
+
+    /// Random numbers between a unit of the last place of one and its negative, for the shadow of a number.
+    fn noise(&mut self, drawn: Operand, number: usize, real: DType, shape: &[i64]) -> Option<Operand> {
+        // A number of single precision has 24 digits, three times 8.
+        let (unit, digits) = if real == DType::F32 { (f64::from(f32::EPSILON), 8) } else { (f64::EPSILON, 17) };
+        let shift = (1u64 << (digits * number)) as f64;
+        let [shift, wide] = [shift, 2.0 * unit].map(|value| Constant::from_value(value).cast(real));
+        let [shift, wide] = [shift, wide].map(|value| self.added.constant(value));
+        let mut of = |opcode, inputs: &[Operand]| self.added.of(opcode, real, shape, inputs);
+        let shifted = if number == 0 { drawn } else { of(Opcode::Multiply, &[drawn, shift])? };
+        let whole = of(Opcode::Rint, &[shifted])?;
+        let part = of(Opcode::Subtract, &[shifted, whole])?;
+        of(Opcode::Multiply, &[part, wide])
+    }
+
+    /// Factors that differ from one by this noise.
+    fn factor(&mut self, noise: Operand, dtype: DType, shape: &[i64]) -> Option<Operand> {
+        let real = dtype.real_part();
+        let one = self.added.constant(Constant::from_value(1.0f64).cast(real));
+        let factor = self.added.of(Opcode::Add, real, shape, &[noise, one])?;
         if dtype.is_complex() { self.added.of(Opcode::Copy, dtype, shape, &[factor]) } else { Some(factor) }
+    }
+
+    /// Random factors of their own.
+    fn factor_drawn(&mut self, dtype: DType, shape: &[i64]) -> Option<Operand> {
+        let drawn = self.draw(dtype, shape)?;
+        let noise = self.noise(drawn, 0, dtype.real_part(), shape)?;
+        self.factor(noise, dtype, shape)
     }
 
     /// Appends what measures how far the shadows of a result are from it. Returns the entry of the operation's line.
