@@ -45,7 +45,7 @@ fn settings() -> Vec<(&'static str, String)> {
 }
 
 /// One in this many pairs of programs runs on the device too: its driver takes a second or more for the kernels of a program.
-const ON_DEVICE: usize = 2;
+const ON_DEVICE: usize = 3;
 
 /// The stack of a setting; `None`, which is said, where there is no device.
 fn load(name: &str, text: &str) -> Option<Stack> {
