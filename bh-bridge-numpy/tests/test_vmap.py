@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy
 import pytest
-from test_derivatives import FOLDS, INDICES, ONE, PROGRAMS, TWO, added, copied, filled, repeated, rows, swapped, values
+from test_derivatives import FOLDS, INDICES, ONE, TWO, added, copied, filled, repeated, rows, swapped, values
 from test_derivatives_of_numpy import COMPOSED, FOURIER, REAL, RECTANGULAR, SQUARE
+from test_derived_programs import PROGRAMS
 
 import bh
 import bh as np

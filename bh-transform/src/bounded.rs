@@ -12,8 +12,12 @@ use bh_recorder::{Ending, Errand, Recorder};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How many times the arrays that one unit changes its adjoint takes beside the adjoints themselves: what flows, and its operands.
+/// How many times the arrays that one unit changes its adjoint takes beside the adjoints themselves: the flow, and its operands.
 const TEMPORARIES: u64 = 2;
+
+/// How many times the arrays that one unit changes are left free where there is room for more than one state: kernels in lock-step
+/// keep the arrays that they read until the last of them has run.
+const LOCK_STEP: u64 = 2;
 
 /// A byte that goes to the disk and back takes as long as this many bytes of operands in fused kernels: a disk moves a tenth of what
 /// memory does, and the byte goes twice; of the operands of a kernel, a quarter comes from memory.
@@ -69,7 +73,13 @@ impl Bounded {
         let state = self.alive.changing.max(1);
         let disk = self.disk.as_ref().map_or(0, |disk| disk.bytes() / state);
         let weight = WAY.saturating_mul(state) / self.history.moved_by_unit().max(1);
-        Levels { memory: self.bound.saturating_sub(self.beside()) / state, disk, weight }
+        Levels { memory: self.room() / state, disk, weight }
+    }
+
+    /// Bytes for states.
+    fn room(&self) -> u64 {
+        let (rest, state) = (self.bound.saturating_sub(self.beside()), self.alive.changing);
+        rest.saturating_sub(LOCK_STEP * state).max(rest.min(state))
     }
 
     /// Where states on disk are.
@@ -114,7 +124,7 @@ impl Bounded {
         let in_memory = levels.memory.min(units);
         let states = if in_memory == 0 { 0 } else { levels.places(units).min(units) };
         let (again, on_disk) = levels.remaining(&self.history.places(), units);
-        let peak = self.beside() + in_memory * state;
+        let peak = (self.beside() + (in_memory + LOCK_STEP) * state).min(self.bound);
         Plan { units, states, runs: units + again, peak, least, disk: on_disk * state }
     }
 
