@@ -19,7 +19,8 @@ pub(super) struct Shadowed {
 /// Adds the shadows' operations to a batch.
 pub(super) fn shadowed(digits: &mut Digits, batch: &BatchRef<'_>, ids: &AtomicU64) -> Shadowed {
     let (added, instrs) = Added::new(batch, ids);
-    let mut writer = Writer { added, source: batch, digits, shadows: Vec::new(), views: HashMap::new() };
+    let mut writer =
+        Writer { added, source: batch, digits, shadows: Vec::new(), views: HashMap::new(), drawn: HashMap::new() };
     writer.begin_shadows();
     let measured = |instr: &&Instr| rounds(batch, instr) && batch.origin(instr).is_some();
     let count = instrs.iter().filter(measured).count() as i64;
@@ -72,6 +73,25 @@ fn rounds(batch: &BatchRef<'_>, instr: &Instr) -> bool {
     }
 }
 
+/// Operations that share random numbers, at most.
+const SHARED: u64 = 1024;
+
+/// Random numbers, and how many operations before this one have used them.
+#[derive(Clone, Copy)]
+struct Drawn {
+    numbers: Operand,
+    uses: u64,
+}
+
+impl Drawn {
+    /// What a shadow multiplies the numbers by. The fractions of the products are its own: of a uniform number, those of different
+    /// whole multiples are uniform and uncorrelated. None is a multiple of another one, and 11 bits of single precision remain.
+    fn multiplier(self, number: usize) -> f64 {
+        let place = self.uses * SHADOWS as u64 + number as u64;
+        (4097 + place * 2531 % 4093) as f64
+    }
+}
+
 struct Writer<'a, 'b> {
     added: Added<'a>,
     source: &'b BatchRef<'b>,
@@ -79,6 +99,8 @@ struct Writer<'a, 'b> {
     /// The shadows of the batch's bases, where they have some, as places among the bases.
     shadows: Vec<Option<[u32; SHADOWS]>>,
     views: HashMap<(u32, usize), Operand>,
+    /// Random numbers by type and shape, and how many operations have used them.
+    drawn: HashMap<(DType, Vec<i64>), (Operand, u64)>,
 }
 
 impl Writer<'_, '_> {
@@ -180,7 +202,7 @@ impl Writer<'_, '_> {
     }
 
     /// Appends the instruction of a shadow, whose result of this type and shape is rounded at random.
-    fn rounded(&mut self, instr: &Instr, number: usize, result: (DType, &[i64]), drawn: Operand) -> Option<()> {
+    fn rounded(&mut self, instr: &Instr, number: usize, result: (DType, &[i64]), drawn: Drawn) -> Option<()> {
         let (dtype, shape) = result;
         let mut own = self.own(instr, number);
         let target = own.operands[0];
@@ -241,26 +263,31 @@ impl Writer<'_, '_> {
         of(same, &[first, second])
     }
 
-    /// Random numbers below one, of which each shadow takes digits of its own.
-    fn draw(&mut self, dtype: DType, shape: &[i64]) -> Option<Operand> {
-        let numbers = View::contiguous(shape).ok()?;
-        let numbers = Operand::view(self.added.batch.push_view(NO_BASE, &numbers));
+    /// Random numbers below one for an operation. Drawing takes longer than the rest, so that operations share them.
+    fn draw(&mut self, dtype: DType, shape: &[i64]) -> Option<Drawn> {
+        let kind = (dtype.real_part(), shape.to_vec());
+        if let Some((numbers, uses)) = self.drawn.get_mut(&kind).filter(|(_, uses)| *uses < SHARED) {
+            *uses += 1;
+            return Some(Drawn { numbers: *numbers, uses: *uses });
+        }
+        let view = View::contiguous(shape).ok()?;
+        let view = Operand::view(self.added.batch.push_view(NO_BASE, &view));
         self.digits.drawn = self.digits.drawn.wrapping_add(1);
         let key = self.added.constant(Constant::from_value(u64::from(self.digits.drawn)));
-        self.added.of(Opcode::Random, dtype.real_part(), shape, &[numbers, key])
+        let numbers = self.added.of(Opcode::Random, kind.0, shape, &[view, key])?;
+        self.drawn.insert(kind, (numbers, 0));
+        Some(Drawn { numbers, uses: 0 })
     }
 
     /// Random numbers between a unit of the last place of one and its negative, for the shadow of a number.
-    fn noise(&mut self, drawn: Operand, number: usize, real: DType, shape: &[i64]) -> Option<Operand> {
-        // A number of single precision has 24 digits, three times 8.
-        let (unit, digits) = if real == DType::F32 { (f64::from(f32::EPSILON), 8) } else { (f64::EPSILON, 17) };
-        let shift = (1u64 << (digits * number)) as f64;
-        let [shift, wide] = [shift, 2.0 * unit].map(|value| Constant::from_value(value).cast(real));
-        let [shift, wide] = [shift, wide].map(|value| self.added.constant(value));
+    fn noise(&mut self, drawn: Drawn, number: usize, real: DType, shape: &[i64]) -> Option<Operand> {
+        let unit = if real == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let [many, wide] = [drawn.multiplier(number), 2.0 * unit].map(|value| Constant::from_value(value).cast(real));
+        let [many, wide] = [many, wide].map(|value| self.added.constant(value));
         let mut of = |opcode, inputs: &[Operand]| self.added.of(opcode, real, shape, inputs);
-        let shifted = if number == 0 { drawn } else { of(Opcode::Multiply, &[drawn, shift])? };
-        let whole = of(Opcode::Rint, &[shifted])?;
-        let part = of(Opcode::Subtract, &[shifted, whole])?;
+        let multiplied = of(Opcode::Multiply, &[drawn.numbers, many])?;
+        let whole = of(Opcode::Rint, &[multiplied])?;
+        let part = of(Opcode::Subtract, &[multiplied, whole])?;
         of(Opcode::Multiply, &[part, wide])
     }
 
@@ -312,5 +339,28 @@ impl Writer<'_, '_> {
         }
         let (file, line) = self.source.origin(instr)?;
         Some(self.digits.line((file.to_owned(), line), self.source.operation_name(instr.opcode), real))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn shadows_and_operations_have_noise_of_their_own() {
+        let multipliers = (0..=SHARED).flat_map(|uses| (0..SHADOWS).map(move |number| (uses, number)));
+        let drawn = |uses| Drawn { numbers: Operand::view(0), uses };
+        let all: Vec<f64> = multipliers.map(|(uses, number)| drawn(uses).multiplier(number)).collect();
+        assert_eq!(all.iter().map(|it| *it as u64).collect::<HashSet<_>>().len(), all.len());
+        let word = |at: u64| {
+            u64::from_le_bytes(bh_bytecode::hash::hash_bytes(&at.to_le_bytes()).to_le_bytes()[..8].try_into().unwrap())
+        };
+        let numbers: Vec<f64> = (0..5000).map(|at| (word(at) >> 11) as f64 / (1u64 << 53) as f64).collect();
+        let part = |many: f64| numbers.iter().map(move |it| it * many - (it * many).round_ties_even());
+        for pair in all.windows(2) {
+            let product: f64 = part(pair[0]).zip(part(pair[1])).map(|(a, b)| a * b).sum();
+            assert!((product / 5000.0 * 12.0).abs() < 0.2, "{pair:?}: {product}");
+        }
     }
 }
