@@ -301,7 +301,7 @@ pub fn get(array: &Array, key: &Bound<'_, PyAny>) -> Option<Array> {
     let lying: Vec<i64> = choice.joint.iter().copied().chain(choice.axes().map(|(extent, _)| extent)).collect();
     let lying = contiguous(&lying).ok()?;
     let mut hand = hand_for_some([(array, choice.count())].into_iter())?;
-    let from = hand.data(array.anchor(), array.view.start() + choice.start)?;
+    let from = hand.data(array.store(), array.view.start() + choice.start)?;
     let (id, to) = hand.make_moved(array.dtype, lying.shape())?;
     sized!(array.dtype, gather_into(from, &choice, to));
     drop(hand);
@@ -374,7 +374,7 @@ pub fn set(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> O
     let mask = key.cast_exact::<Array>().ok().filter(|key| key.get().dtype == DType::Bool);
     let change = Change::of(array, key, value)?;
     // Under a mask, a number is chosen element by element, whose order tells later folds theirs.
-    let in_c_order = |array: &Array| change.hand.is_in_c_order(array.anchor(), &array.view) == Some(true);
+    let in_c_order = |array: &Array| change.hand.is_in_c_order(array.store(), &array.view) == Some(true);
     if mask.is_some_and(|mask| !in_c_order(mask.get()) || !in_c_order(array)) {
         return None;
     }
@@ -439,8 +439,8 @@ impl Change {
                     return Some(Change { choice, hand, values: Values::Array(values), steps: vec![0; shape.len()] });
                 }
                 let hand = hand_for_some([(array, count), (*values, values.len())].into_iter())?;
-                hand.are_apart(array.anchor(), values.anchor()).filter(|apart| *apart)?;
-                let values = Values::Array(hand.data(values.anchor(), view.start())?);
+                hand.are_apart(array.store(), values.store()).filter(|apart| *apart)?;
+                let values = Values::Array(hand.data(values.store(), view.start())?);
                 Some(Change { choice, hand, values, steps: view.stride().to_vec() })
             }
         }
@@ -448,7 +448,7 @@ impl Change {
 
     /// Each chosen element becomes what `combine` makes of it and its value, in C order.
     fn make<T: Copy>(mut self, array: &Array, combine: impl Fn(T, T) -> T) -> Option<()> {
-        let to = self.hand.change(array.anchor(), array.view.start() + self.choice.start, &[])?;
+        let to = self.hand.change(array.store(), array.view.start() + self.choice.start, &[])?;
         let from = match &self.values {
             Values::Number(number) => number.bits.as_ptr().cast::<u8>(),
             Values::Array(data) => *data,

@@ -3,14 +3,15 @@
 use crate::buffer::{Pinned, let_go};
 use crate::context::Shared;
 use crate::error::{exception, value_error};
+use crate::interrupt::is_detached;
 use crate::numpy_types;
 use crate::shared_view::{SharedView, contiguous, made};
 use bh_bytecode::{DType, MAX_RANK, View};
-use bh_recorder::ArrayId;
+use bh_recorder::{ArrayId, Here, Made, Store};
 use pyo3::exceptions::{PyAttributeError, PyDeprecationWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What ties a part and its views to the complex array.
@@ -26,11 +27,15 @@ pub struct Link {
 #[pyclass(frozen, name = "ndarray", module = "bh", weakref)]
 pub struct Array {
     pub context: Shared,
-    /// The recorder's handle of it; 0 for a view that has none yet, as the recorder need not hear of views that nothing is
-    /// recorded on.
+    /// The recorder's handle of it; 0 for an array that has none yet, as the recorder need not hear of little arrays, and of views,
+    /// that nothing is recorded on.
     id: AtomicU64,
-    /// Of a part of the memory of `base`, a handle of all of that, which `base` owns; else 0.
-    whole: u64,
+    /// Of a part of the memory of `base`, a handle of all of that, which `base` owns; 0 if that has none yet. Of an array with
+    /// memory of its own that the recorder took over, its first handle; else 0.
+    whole: AtomicU64,
+    /// The elements, as long as the recorder has not heard of them; else null. Threads that are attached to Python use it, and
+    /// while they do, no other thread takes the elements to the recorder.
+    here: AtomicPtr<Here>,
     pub dtype: DType,
     /// Shared by arrays of the same shape: results have the view of what they are made of, where that is their own.
     pub view: SharedView,
@@ -56,6 +61,11 @@ pub struct Array {
 impl Drop for Array {
     fn drop(&mut self) {
         let recorder = &self.context.recorder;
+        let here = *self.here.get_mut();
+        if !here.is_null() {
+            // SAFETY: it comes from a `Box`, and nobody else has the array.
+            unsafe { Box::from_raw(here) }.end();
+        }
         let id = *self.id.get_mut();
         if id != 0 {
             recorder.free_later(ArrayId(id));
@@ -67,12 +77,18 @@ impl Drop for Array {
 }
 
 impl Array {
-    /// A new base in C order behind `id`.
-    pub fn new(context: Shared, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
+    /// A new base in C order.
+    #[inline]
+    pub fn new(context: Shared, made: impl Into<Made>, dtype: DType, view: impl Into<Arc<View>>) -> Array {
+        let (id, here) = match made.into() {
+            Made::Handle(id) => (id, std::ptr::null_mut()),
+            Made::Here(here) => (ArrayId(0), Box::into_raw(here)),
+        };
         Array {
             context,
             id: AtomicU64::new(id.0),
-            whole: 0,
+            whole: AtomicU64::new(0),
+            here: AtomicPtr::new(here),
             dtype,
             view: SharedView::new(view.into()),
             scalar: AtomicBool::new(false),
@@ -87,8 +103,9 @@ impl Array {
     }
 
     /// The result of an operation: NumPy makes those without dimensions scalars.
-    pub fn result(context: Shared, id: ArrayId, dtype: DType, view: impl Into<Arc<View>>) -> Array {
-        let array = Array::new(context, id, dtype, view);
+    #[inline]
+    pub fn result(context: Shared, made: impl Into<Made>, dtype: DType, view: impl Into<Arc<View>>) -> Array {
+        let array = Array::new(context, made, dtype, view);
         array.set_scalar(array.view.rank() == 0);
         array
     }
@@ -108,7 +125,7 @@ impl Array {
     /// Another view of its memory, each element once, for as long as the array is there.
     pub fn seen(&self, view: impl Into<Arc<View>>) -> Array {
         let mut seen = Array::new(self.context, ArrayId(0), self.dtype, view);
-        seen.whole = self.anchor().0;
+        *seen.whole.get_mut() = self.anchor().0;
         seen.link.clone_from(&self.link);
         seen
     }
@@ -125,8 +142,11 @@ impl Array {
     #[cold]
     fn make_id(&self) -> ArrayId {
         let recorder = &self.context.recorder;
+        if !self.here.load(Ordering::Acquire).is_null() {
+            return self.hand_over();
+        }
         // The recorder says of a handle that is none what went wrong.
-        let Ok(made) = recorder.window(ArrayId(self.whole), &self.view) else { return ArrayId(0) };
+        let Ok(made) = recorder.window(self.memory(), &self.view) else { return ArrayId(0) };
         match self.id.compare_exchange(0, made.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => made,
             Err(other) => {
@@ -136,24 +156,100 @@ impl Array {
         }
     }
 
+    /// Has the recorder take over the elements.
+    fn hand_over(&self) -> ArrayId {
+        debug_assert!(!is_detached(), "threads take elements to the recorder while they are attached");
+        let here = self.here.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: it is not null, as nobody else takes it meanwhile, and comes from a `Box`.
+        let here = unsafe { Box::from_raw(here) };
+        // As above. The view is that of the new array: others are shown only once there is a handle.
+        let id = self.context.recorder.adopt_here(here, self.view.shape()).unwrap_or(ArrayId(0));
+        self.whole.store(id.0, Ordering::Release);
+        self.id.store(id.0, Ordering::Release);
+        id
+    }
+
+    /// A handle of all of the memory that a view is a part of.
+    fn memory(&self) -> ArrayId {
+        match (self.whole.load(Ordering::Acquire), &self.base) {
+            (0, Some(base)) => {
+                let base = base.get();
+                let first = match base.whole.load(Ordering::Acquire) {
+                    0 => base.id().0,
+                    first => first,
+                };
+                self.whole.store(first, Ordering::Release);
+                ArrayId(first)
+            }
+            (whole, _) => ArrayId(whole),
+        }
+    }
+
     /// A handle of memory that the array's view is a part of: its own, or that of the whole.
     #[inline]
     pub fn anchor(&self) -> ArrayId {
         match self.id.load(Ordering::Acquire) {
-            0 => ArrayId(self.whole),
+            0 if self.here.load(Ordering::Acquire).is_null() => self.memory(),
+            0 => self.make_id(),
             id => ArrayId(id),
+        }
+    }
+
+    /// The elements of the memory that the array's view is a part of, as long as the recorder has not heard of them.
+    #[inline]
+    pub fn here(&self) -> Option<&Here> {
+        if self.id.load(Ordering::Acquire) != 0 {
+            return None;
+        }
+        let here = match (&self.base, self.whole.load(Ordering::Acquire)) {
+            (Some(base), 0) => base.get().here.load(Ordering::Acquire),
+            (None, 0) => self.here.load(Ordering::Acquire),
+            _ => return None,
+        };
+        // SAFETY: it is null or comes from a `Box`, which lives until the array, or its base, ends or is handed over. The caller
+        // is attached to Python, and keeps the array.
+        unsafe { here.as_ref() }
+    }
+
+    /// Where the elements are.
+    #[inline]
+    pub fn store(&self) -> Store<'_> {
+        self.here().map_or_else(|| Store::Handle(self.anchor()), Store::Here)
+    }
+
+    /// As [`Array::shares_memory`], of arrays without links, whose handles may be of parts of it.
+    pub fn has_memory_of(&self, other: &Array) -> bool {
+        match (self.here(), other.here()) {
+            (Some(here), Some(other)) => std::ptr::eq(here, other),
+            (None, None) => self.anchor() == other.anchor(),
+            _ => false,
         }
     }
 
     /// Is it known to have the same memory as another one?
     #[inline]
     pub fn shares_memory(&self, other: &Array) -> bool {
-        let whole = |array: &Array| match array.whole {
-            0 => array.id.load(Ordering::Acquire),
+        if self.link.is_some() || other.link.is_some() || !std::ptr::eq(self.context, other.context) {
+            return false;
+        }
+        match (self.here(), other.here()) {
+            (Some(here), Some(other)) => std::ptr::eq(here, other),
+            (None, None) => {
+                let known = |array: &Array| {
+                    if array.base.is_some() { array.anchor_of_memory() } else { array.id.load(Ordering::Acquire) }
+                };
+                known(self) == known(other) && known(self) != 0
+            }
+            _ => false,
+        }
+    }
+
+    /// The handle by which arrays are known to have the same memory.
+    fn anchor_of_memory(&self) -> u64 {
+        match self.whole.load(Ordering::Acquire) {
+            0 => self.id.load(Ordering::Acquire),
             whole => whole,
-        };
-        let plain = self.link.is_none() && other.link.is_none() && std::ptr::eq(self.context, other.context);
-        plain && whole(self) == whole(other) && whole(self) != 0
+        }
     }
 
     /// The number of the memory behind a handle.
@@ -290,16 +386,16 @@ impl Array {
 fn view_of(array: &Bound<'_, Array>, view: Arc<View>, is_part: bool) -> PyResult<Array> {
     let this = array.get();
     let (base, whole) = match &this.base {
-        Some(base) => (base.clone_ref(array.py()), this.whole),
+        Some(base) => (base.clone_ref(array.py()), this.whole.load(Ordering::Acquire)),
         None => (array.clone().unbind(), this.id.load(Ordering::Acquire)),
     };
-    let is_part = is_part && whole != 0 && this.link.is_none();
+    let is_part = is_part && (whole != 0 || this.here().is_some()) && this.link.is_none();
     let id = match is_part {
         true => ArrayId(0),
         false => this.context.recorder.window(this.id(), &view).map_err(exception)?,
     };
     let mut result = Array::new(this.context, id, this.dtype, view);
-    result.whole = if is_part { whole } else { 0 };
+    *result.whole.get_mut() = if is_part { whole } else { 0 };
     result.set_writeable(this.is_writeable() && !this.is_scalar());
     result.warns = AtomicBool::new(this.warns());
     result.long_long = AtomicBool::new(this.is_long_long());

@@ -219,7 +219,7 @@ fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py
         return Ok(None);
     }
     if this.is_scalar() {
-        let value = this.context.recorder.hand().and_then(|hand| hand.value(this.anchor(), this.view.start()));
+        let value = this.context.recorder.hand().and_then(|hand| hand.value(this.store(), this.view.start()));
         return value.map(|value| numpy_scalar(py, &value)).transpose();
     }
     let order = if in_fortran { Order::Fortran } else { Order::C };

@@ -323,13 +323,13 @@ fn select_at_hand(mask: &Array, values: [&Operand<'_>; 2], dtype: DType) -> Opti
             *constant = number.constant(dtype)?;
         }
     }
-    let mut inputs = [Known::Part(mask.anchor(), &mask.view); 3];
+    let mut inputs = [Known::Part(mask.store(), &mask.view); 3];
     for (input, (value, number)) in inputs[1..].iter_mut().zip(values.into_iter().zip(&numbers)) {
         *input = match value {
             Operand::Array(array)
                 if array.view.shape() == mask.view.shape() && std::ptr::eq(array.context, mask.context) =>
             {
-                Known::Part(array.anchor(), &array.view)
+                Known::Part(array.store(), &array.view)
             }
             Operand::Array(_) => return None,
             Operand::Number(_) => Known::Number(number),

@@ -36,7 +36,7 @@ pub fn hypot(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Option<Array> {
     }
     let mut hand = a.context.recorder.hand()?;
     for array in [a, b] {
-        hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
+        hand.is_in_c_order(array.store(), &array.view).filter(|in_order| *in_order)?;
     }
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let (x, y) = (unsafe { Strided::of(&hand, a) }?, unsafe { Strided::of(&hand, b) }?);

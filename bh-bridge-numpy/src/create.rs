@@ -256,12 +256,13 @@ pub fn copied(array: &Array) -> Option<Array> {
     if !is_plain(array) || array.is_scalar() || array.view.rank() > 1 && !array.view.is_contiguous() {
         return None;
     }
-    let id = array.id();
+    // Elements of a little array are in the order of its memory.
+    let id = if array.here().is_some() && array.view.is_contiguous() { None } else { Some(array.id()) };
     let mut hand = array.context.recorder.hand()?;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let from = unsafe { Strided::of(&hand, array) }?;
     let view = contiguous(array.view.shape()).ok()?;
-    let (id, to) = hand.make(array.dtype, view.shape(), &[id])?;
+    let (id, to) = hand.make(array.dtype, view.shape(), id.as_slice())?;
     sized!(array.dtype, copy_into(from, to));
     Some(Array::new(array.context, id, array.dtype, view))
 }

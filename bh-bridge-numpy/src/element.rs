@@ -59,11 +59,14 @@ pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Const
 #[inline]
 fn read(array: &Array, place: i64) -> Option<Constant> {
     let recorder = &array.context.recorder;
-    let found = recorder.hand()?.element(array.anchor(), place);
+    if let Some(here) = array.here() {
+        return here.value(place).filter(|_| recorder.is_open());
+    }
+    let found = recorder.hand()?.element(array.store(), place);
     if found.is_some() || !recorder.settle_part(array.anchor(), 1) {
         found
     } else {
-        recorder.hand()?.element(array.anchor(), place)
+        recorder.hand()?.element(array.store(), place)
     }
 }
 
@@ -77,16 +80,16 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
         let value = match value {
             Operand::Number(number) => number.assigned(array.dtype)?,
             Operand::Array(value) if value.dtype == array.dtype && std::ptr::eq(value.context, array.context) => {
-                let value = (value.view.rank() == 0).then_some((value.anchor(), value.view.start()))?;
+                let value = (value.view.rank() == 0).then_some((value.store(), value.view.start()))?;
                 recorder.hand()?.value(value.0, value.1)?
             }
             Operand::Array(_) => return None,
         };
-        if recorder.hand()?.set_element(array.anchor(), place, value).is_some() {
+        if recorder.hand()?.set_element(array.store(), place, value).is_some() {
             return Some(());
         }
         recorder.settle_part(array.anchor(), 1);
-        recorder.hand()?.set_element(array.anchor(), place, value)
+        recorder.hand()?.set_element(array.store(), place, value)
     };
     set().is_some()
 }
@@ -107,7 +110,7 @@ pub fn item<'py>(call: &Call<'_, 'py>) -> Served<'py> {
             let index = if given < 0 { given.saturating_add(*extent) } else { given };
             place += (0..*extent).contains(&index).then_some(index * stride)?;
         }
-        array.context.recorder.hand()?.element(array.anchor(), place)
+        array.context.recorder.hand()?.element(array.store(), place)
     };
     item().map(|value| Ok(python_number(call.py(), value)?.into_bound(call.py()))).transpose()
 }
@@ -124,7 +127,7 @@ pub fn await_rows(array: &Bound<'_, Array>) -> PyResult<()> {
         return Ok(());
     }
     let recorder = &this.context.recorder;
-    let at_hand = recorder.hand().map(|hand| hand.data(this.anchor(), this.view.start()).is_some());
+    let at_hand = recorder.hand().map(|hand| hand.data(this.store(), this.view.start()).is_some());
     // Where nothing is done at once, elements do not come to be at hand.
     if at_hand != Some(false) || recorder.settle_part(this.anchor(), 1) {
         return Ok(());

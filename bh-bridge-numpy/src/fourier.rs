@@ -20,7 +20,7 @@ fn transformed<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
     let (view, recorder) = (&this.view, &this.context.recorder);
     let is_little = this.len() as u64 * dtype.size() as u64 <= this.context.little;
     let fits = is_little && view.rank() > 0 && !view.is_empty() && layout::is_plain(view) && !this.is_scalar();
-    let is_computed = || recorder.hand().is_some_and(|hand| hand.data(this.anchor(), view.start()).is_some());
+    let is_computed = || recorder.hand().is_some_and(|hand| hand.data(this.store(), view.start()).is_some());
     if !fits || warning::errors_asked() || !is_computed() {
         return Ok(None);
     }

@@ -312,7 +312,7 @@ impl Array {
         }
         let (view, recorder) = (window(&this, args)?, &this.context.recorder);
         if this.link.is_none()
-            && let Some(value) = recorder.hand().and_then(|mut hand| hand.element(this.anchor(), view.start()))
+            && let Some(value) = recorder.hand().and_then(|mut hand| hand.element(this.store(), view.start()))
         {
             return crate::transfer::python_number(py, value);
         }

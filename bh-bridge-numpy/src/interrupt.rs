@@ -39,6 +39,11 @@ impl Drop for Detached {
     }
 }
 
+/// Does the thread run without the interpreter's lock?
+pub fn is_detached() -> bool {
+    DETACHED.get()
+}
+
 /// Calls `f` without the interpreter's lock.
 pub fn detached<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
     let _detached = Detached::set(true);

@@ -45,7 +45,7 @@ fn joined(all: &[PyRef<'_, Array>], views: &[View], axis: usize) -> Option<Array
     let mut extents = shape.to_vec();
     extents[axis] = views.iter().map(|view| view.shape()[axis]).sum();
     let mut hand = hand_for(all.iter().map(|array| &**array))?;
-    let data: Option<Vec<*const u8>> = all.iter().map(|array| hand.data(array.anchor(), array.view.start())).collect();
+    let data: Option<Vec<*const u8>> = all.iter().map(|array| hand.data(array.store(), array.view.start())).collect();
     let (data, whole) = (data?, contiguous(&extents).ok()?);
     let (id, to) = hand.make_moved(first.dtype, &extents)?;
     let (mut place, step) = (0, whole.stride()[axis] * first.dtype.size() as i64);
@@ -146,7 +146,7 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         }
         // A roll of many elements may be part of a chain.
         let mut hand = array.context.recorder.hand()?;
-        hand.is_in_c_order(array.anchor(), &array.view).filter(|in_order| *in_order)?;
+        hand.is_in_c_order(array.store(), &array.view).filter(|in_order| *in_order)?;
         // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
         let from = unsafe { Strided::of(&hand, array) }?;
         let whole = contiguous(array.view.shape()).ok()?;

@@ -79,7 +79,7 @@ fn hand_for_chosen(array: &Array, mask: &Array) -> Option<(Hand<'static>, i64)> 
     };
     let hand = hand_for([mask].into_iter())?;
     let count = true_in(&hand)?;
-    if hand.data(array.anchor(), array.view.start()).is_some() {
+    if hand.data(array.store(), array.view.start()).is_some() {
         return Some((hand, count));
     }
     drop(hand);
@@ -240,11 +240,8 @@ pub fn directly(array: &Array, key: &Array) -> Option<Array> {
     let (id, to) = hand.make(array.dtype, view.shape(), &[])?;
     let gathered = sized!(array.dtype, gather_directly(from, chosen, to));
     drop(hand);
-    if !gathered {
-        array.context.recorder.free_later(id);
-        return None;
-    }
-    Some(Array::new(array.context, id, array.dtype, view))
+    let made = Array::new(array.context, id, array.dtype, view);
+    gathered.then_some(made)
 }
 
 /// Assigns a number to the elements of a vector that 64-bit indices choose, which lie side by side. `None` for other arrays.
@@ -259,14 +256,14 @@ pub fn set_directly(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Opt
     }
     let number = number.assigned(array.dtype)?;
     let mut hand = hand_for_some([(array, key.len()), (key, key.len())].into_iter())?;
-    hand.are_apart(array.anchor(), key.anchor()).filter(|apart| *apart)?;
+    hand.are_apart(array.store(), key.store()).filter(|apart| *apart)?;
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let chosen = unsafe { Strided::of(&hand, key) }?;
     let (chosen, extent) = (chosen.slice::<i64>()?, array.view.shape()[0]);
     if !chosen.iter().all(|index| (-extent..extent).contains(index)) {
         return None;
     }
-    let to = hand.change(array.anchor(), array.view.start(), &[])?;
+    let to = hand.change(array.store(), array.view.start(), &[])?;
     // SAFETY: they stay there while the hand is held, and are no part of the indices, which lie elsewhere.
     let to = unsafe { Strided::at(to, &array.view, array.dtype.size()) };
     sized!(array.dtype, fill_directly(to, chosen, number.bits.as_ptr().cast()));
@@ -321,6 +318,11 @@ fn scatter_number<T: Copy>(to: Strided<'_>, mask: Strided<'_>, value: *const u8)
     scatter_into::<T>(to, mask, std::iter::repeat(value.cast()));
 }
 
+/// Is it a little array, or a part of one, whose elements are used in the order of its memory?
+fn is_in_order(array: &Array) -> bool {
+    array.here().is_some() && array.view.is_contiguous()
+}
+
 /// Assigns a number, or the elements of a vector, to the elements that a mask of the array's shape chooses.
 pub fn set(array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     let (_, value) = classify(value)?;
@@ -332,7 +334,7 @@ pub fn set(array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> Option<()> 
     match &value {
         Operand::Number(number) => {
             // It is chosen element by element.
-            inputs = vec![mask.id(), array.id()];
+            inputs = if is_in_order(array) && is_in_order(mask) { Vec::new() } else { vec![mask.id(), array.id()] };
             values = Err(number.assigned(array.dtype)?);
             hand = hand_for_chosen(array, mask)?.0;
         }
@@ -348,16 +350,16 @@ pub fn set(array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> Option<()> 
             if count != given {
                 return None;
             }
-            hand.are_apart(array.anchor(), vector.anchor()).filter(|apart| *apart)?;
+            hand.are_apart(array.store(), vector.store()).filter(|apart| *apart)?;
             // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
             values = Ok(unsafe { Strided::of(&hand, vector) }?);
         }
     }
     // What is masked may be the mask's own memory.
-    hand.are_apart(array.anchor(), mask.anchor()).filter(|apart| *apart)?;
+    hand.are_apart(array.store(), mask.store()).filter(|apart| *apart)?;
     // SAFETY: as above.
     let mask = unsafe { Strided::of(&hand, mask) }?;
-    let to = hand.change(array.anchor(), array.view.start(), &inputs)?;
+    let to = hand.change(array.store(), array.view.start(), &inputs)?;
     // SAFETY: they stay there while the hand is held, and are no part of the mask and the values, which lie elsewhere.
     let to = unsafe { Strided::at(to, &array.view, array.dtype.size()) };
     match values {
@@ -395,13 +397,13 @@ pub fn assign(array: &Array, view: &View, value: &Bound<'_, PyAny>) -> Option<()
             let fits = same && is_plain(values) && values.view.shape() == view.shape();
             // Elements that lie in another order tell later folds theirs.
             let plain = fits
-                && hand.are_apart(array.anchor(), values.anchor())?
-                && hand.is_in_c_order(values.anchor(), &values.view)?;
+                && hand.are_apart(array.store(), values.store())?
+                && hand.is_in_c_order(values.store(), &values.view)?;
             // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
             Ok(plain.then(|| unsafe { Strided::of(&hand, values) })??)
         }
     };
-    let to = hand.change(array.anchor(), view.start(), &[])?;
+    let to = hand.change(array.store(), view.start(), &[])?;
     match values {
         Ok(values) => sized!(array.dtype, copy_into(to, view, values)),
         Err(number) => sized!(array.dtype, fill_into(to, view, number.bits.as_ptr().cast())),

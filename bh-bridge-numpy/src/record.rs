@@ -185,7 +185,7 @@ fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
     {
         return None;
     }
-    let from = [Known::Part(array.anchor(), &array.view)];
+    let from = [Known::Part(array.store(), &array.view)];
     let id = array.context.recorder.make_at_hand(Opcode::Copy, dtype, &from, array.view.shape())?;
     Some(Array::new(array.context, id, dtype, contiguous(array.view.shape()).ok()?))
 }

@@ -9,6 +9,7 @@ use crate::array_api::follows_array_api;
 pub use crate::numpy_api::scalar as numpy_scalar;
 use crate::text::intern;
 use bh_bytecode::Constant;
+use bh_recorder::Store;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyString, PyWeakrefReference};
@@ -124,7 +125,11 @@ fn scalar_at_hand<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>>
 
 /// The value of a result that is at hand, or comes to be without waiting.
 fn taken(result: &Array) -> Option<Constant> {
-    let (recorder, id, place) = (&result.context.recorder, result.anchor(), result.view.start());
-    let found = recorder.hand()?.value(id, place);
-    if found.is_some() || !recorder.settle_part(id, 1) { found } else { recorder.hand()?.value(id, place) }
+    let (recorder, store, place) = (&result.context.recorder, result.store(), result.view.start());
+    let id = match store {
+        Store::Here(here) => return here.value(place).filter(|_| recorder.is_open()),
+        Store::Handle(id) => id,
+    };
+    let found = recorder.hand()?.value(store, place);
+    if found.is_some() || !recorder.settle_part(id, 1) { found } else { recorder.hand()?.value(store, place) }
 }

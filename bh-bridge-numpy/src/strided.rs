@@ -55,7 +55,7 @@ impl<'a> Strided<'a> {
         if array.len() > REPEATED && !array.view.is_injective() {
             return None;
         }
-        let data = hand.data(array.anchor(), array.view.start())?;
+        let data = hand.data(array.store(), array.view.start())?;
         Some(Strided { data, view: &array.view, size: array.dtype.size() })
     }
 
@@ -151,7 +151,7 @@ pub fn hand_for_some<'a>(arrays: impl Iterator<Item = (&'a Array, i64)> + Clone)
     let recorder = &arrays.clone().next()?.0.context.recorder;
     let mut others = {
         let hand = recorder.hand()?;
-        let is_elsewhere = |(array, _): &(&Array, i64)| hand.data(array.anchor(), array.view.start()).is_none();
+        let is_elsewhere = |(array, _): &(&Array, i64)| hand.data(array.store(), array.view.start()).is_none();
         if !arrays.clone().any(|array| is_elsewhere(&array)) {
             return Some(hand);
         }

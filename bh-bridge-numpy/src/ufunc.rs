@@ -474,7 +474,7 @@ impl<const N: usize> Call<'_, N> {
         }
         let mut known = [Known::Number(&self.numbers[0]); N];
         for (known, (array, number)) in known.iter_mut().zip(self.arrays.iter().zip(&self.numbers)) {
-            *known = array.map_or(Known::Number(number), |array| Known::Part(array.anchor(), &array.view));
+            *known = array.map_or(Known::Number(number), |array| Known::Part(array.store(), &array.view));
         }
         match form {
             Form::Plain => f(opcode, &known),
@@ -524,7 +524,7 @@ impl<const N: usize> Call<'_, N> {
             check_output(&shape, &out.view)?;
         }
         let recorder = &self.context.recorder;
-        let changed = |opcode, known: &[Known<'_>]| recorder.change_at_hand(opcode, (out.anchor(), &out.view), known);
+        let changed = |opcode, known: &[Known<'_>]| recorder.change_at_hand(opcode, (out.store(), &out.view), known);
         if self.at_hand(out.len(), changed).is_some() {
             return Ok(());
         }

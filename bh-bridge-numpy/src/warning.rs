@@ -138,7 +138,7 @@ fn take_flags() -> u32 {
 #[pyfunction]
 fn is_at_hand(array: &Array) -> bool {
     let hand = array.context.recorder.hand();
-    array.link.is_none() && hand.is_some_and(|hand| hand.data(array.anchor(), array.view.start()).is_some())
+    array.link.is_none() && hand.is_some_and(|hand| hand.data(array.store(), array.view.start()).is_some())
 }
 
 /// Is an array's data at hand, or can it be made so without waiting?
@@ -345,7 +345,7 @@ pub fn kept<'py, const N: usize>(
     let mut kept = arguments.map(Bound::clone);
     for one in &mut kept {
         let Ok(array) = one.cast_exact::<Array>().map(Bound::get) else { continue };
-        let copy = match array.anchor() == out.anchor() {
+        let copy = match array.has_memory_of(out) {
             true if is_little(array) => crate::create::copied(array),
             true => None,
             false if is_at_hand(array) => continue,

@@ -23,7 +23,7 @@ fn has_none(call: &Call<'_, '_>) -> bool {
     }
     let Some(hand) = hand_for(std::iter::once(array)) else { return false };
     // Of other orders, folds go through a copy.
-    if hand.is_in_c_order(array.anchor(), &array.view) != Some(true) {
+    if hand.is_in_c_order(array.store(), &array.view) != Some(true) {
         return false;
     }
     // SAFETY: the hand is held as long as the elements are used, which nothing writes to.

@@ -55,6 +55,7 @@ pub use batch::tape::{Ending, Errand, Tape};
 pub use data::memory::Lent;
 pub use data::{Data, SharedData};
 pub use immediate::at_hand::Known;
+pub use immediate::here::{Here, Made, Store};
 pub use immediate::hand::{Hand, MOVED};
 pub use process::hold_at_fork;
 pub use process::inside::Inside;
@@ -80,6 +81,7 @@ use bh_core::services::Handles;
 use bh_core::stack::Stack;
 use executor::Executor;
 use record::location::Resolver;
+use state::gate::{self, Gate};
 use state::{Immediate, Running, State};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -244,6 +246,8 @@ pub struct Statistics {
 /// A context. It can be started again after a shutdown; handles from before stay invalid.
 pub struct Recorder {
     state: Mutex<State>,
+    /// The state's.
+    gate: Arc<Gate>,
     /// Handles to be freed when the state is looked at next.
     later: Later,
     /// Held while the stack is asked for a method of a new name.
@@ -272,8 +276,10 @@ const STEP_SHARE: u64 = 4;
 impl Recorder {
     /// A context that is not started: everything but [`Recorder::start`] fails.
     pub fn new() -> Arc<Recorder> {
+        let state = State::new();
         let recorder = Arc::new(Recorder {
-            state: Mutex::new(State::new()),
+            gate: state.gate.clone(),
+            state: Mutex::new(state),
             later: Later::default(),
             announcing: Mutex::new(()),
             resolver: OnceLock::new(),
@@ -286,6 +292,7 @@ impl Recorder {
     #[inline]
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
+        debug_assert_eq!(state.gate.is_open(), state.works_at_once());
         self.free_waiting(&mut state);
         state
     }
@@ -323,7 +330,14 @@ impl Recorder {
         // A batch may fill half of the host's.
         let memory = device.unwrap_or(options.max_bytes.saturating_mul(2));
         let immediate = immediate.map(|(calls, services)| Immediate { calls, services });
+        let engine = immediate.as_ref().map(|immediate: &Immediate| gate::Engine {
+            calls: immediate.calls.clone(),
+            services: immediate.services.clone(),
+            ids: ids.clone(),
+            options: options.clone(),
+        });
         state.reset();
+        state.gate.set_engine(engine);
         state.builder.period.set(options.max_instructions, options.recipes != Recipes::Off);
         state.running = Some(Running {
             executor: Arc::new(executor),
@@ -335,6 +349,7 @@ impl Recorder {
             step_bytes,
             options,
         });
+        state.set_gate();
         // Registered after the libraries of the stack were loaded, so that it runs before their own exit handlers.
         process::shut_down_at_exit();
         process::announce_exit();
@@ -377,6 +392,7 @@ impl Recorder {
         let executor = state.executor()?;
         let submitted = state.submit();
         let running = state.running.take();
+        state.gate.set_engine(None);
         state.reset();
         drop(state);
         if let Ok(submitted) = submitted
@@ -429,6 +445,7 @@ impl Recorder {
         if let Some(running) = &mut state.running {
             running.options.eager = eager;
         }
+        state.set_gate();
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ impl Recorder {
                 running.options.checks = checks;
                 running.options.eager = asks_for_eager() || checks.one_by_one();
             }
+            state.set_gate();
             executor
         };
         executor.set_checks(checks)
@@ -42,6 +43,7 @@ impl Recorder {
                 }
                 running.options.digits = on;
             }
+            state.set_gate();
             executor
         };
         executor.set_digits(on)
@@ -62,6 +64,7 @@ impl Recorder {
                 }
                 running.options.narrowed = !lines.is_empty();
             }
+            state.set_gate();
             executor
         };
         executor.set_narrowed(lines.into_iter().collect())

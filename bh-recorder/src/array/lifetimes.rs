@@ -17,6 +17,13 @@ impl State {
     #[inline(always)]
     pub(crate) fn new_array(&mut self, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
         let id = self.running()?.ids.fetch_add(1, Ordering::Relaxed);
+        self.new_array_of(id, dtype, view, base_len)
+    }
+
+    /// As [`State::new_array`], with the number of the base.
+    #[inline(always)]
+    pub(crate) fn new_array_of(&mut self, id: u64, dtype: DType, view: SmallView, base_len: i64) -> Result<u32> {
+        self.running()?;
         let base = Base::checked(id, dtype, base_len).ok_or_else(|| too_large(dtype, base_len))?;
         reserve::check()?;
         let entry = BaseEntry {

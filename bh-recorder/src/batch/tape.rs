@@ -124,6 +124,7 @@ impl Recorder {
         let number = state.tapes.last;
         state.tapes.all.push((number, tape));
         state.tapes.ask_limit();
+        state.set_gate();
         drop(state);
         submitted.drive().inspect_err(|_| _ = self.end_tape(number))?;
         Ok(number)
@@ -137,6 +138,7 @@ impl Recorder {
         state.tapes.all.retain(|&(other, _)| other != number);
         state.tapes.ask_limit();
         let errands = std::mem::take(&mut state.tapes.errands);
+        state.set_gate();
         drop(state);
         let driven = submitted.and_then(|submitted| submitted.drive());
         driven.and(self.run(errands))

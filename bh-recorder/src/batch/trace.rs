@@ -45,8 +45,13 @@ impl Recorder {
         let first = state.running()?.ids.load(Ordering::Relaxed);
         let (kept, postponed) = (Vec::new(), Vec::new());
         state.trace = Some(Trace { thread: current().id(), first, kept, postponed, broken: None, disturbed: false });
+        state.set_gate();
         drop(state);
-        submitted.drive().inspect_err(|_| self.state().trace = None)
+        submitted.drive().inspect_err(|_| {
+            let mut state = self.state();
+            state.trace = None;
+            state.set_gate();
+        })
     }
 
     /// Ends the trace, and hands over what was recorded. A recording for `results`, `None` if another thread has recorded
@@ -76,6 +81,7 @@ impl Recorder {
 
     fn leave_trace(&self, mut state: crate::sync::MutexGuard<'_, State>, trace: &Trace, keep: bool) -> Result<()> {
         let submitted = state.submit();
+        state.set_gate();
         drop(state);
         let kept = if keep { &[][..] } else { &trace.kept };
         trace.postponed.iter().chain(kept).for_each(|&array| self.free_later(array));

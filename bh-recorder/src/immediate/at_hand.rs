@@ -5,24 +5,26 @@
 //! had been tried.
 
 use crate::array::small_view::{SmallView, goes_in_c_order};
-use crate::immediate::{Found, Operands, array_of};
+use crate::immediate::here::{Here, Made, Store};
+use crate::immediate::{Found, Operands, array_of, ask, gather};
 use crate::record::check::{check_param, result_type};
 use crate::record::power::whole_exponent;
+use crate::record::rules::with_rule_of;
 use crate::record::{INPUTS, Input, Operation};
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::settled::Settled;
-use crate::{ArrayId, Location, Recorder};
+use crate::{Location, Options, Recorder};
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::view::{ViewRef, element_count};
-use bh_bytecode::{Constant, DType, Kind, Opcode, View};
+use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode, View};
 use bh_core::reserve;
 
 /// An input of an operation.
 #[derive(Clone, Copy)]
 pub enum Known<'a> {
     /// A view of an array's base.
-    Part(ArrayId, &'a View),
+    Part(Store<'a>, &'a View),
     /// A number.
     Number(&'a Constant),
 }
@@ -31,11 +33,14 @@ pub enum Known<'a> {
 type All<'a> = [Found<'a>; INPUTS];
 
 impl Recorder {
-    /// An elementwise operation into a new array of this type and shape, to which the inputs broadcast. `None` if it has to be
-    /// recorded.
+    /// An elementwise operation into a new array of this type and shape, to which the inputs broadcast: if all inputs are little
+    /// arrays, into such a one. `None` if it has to be recorded.
     #[inline]
-    pub fn make_at_hand(&self, opcode: Opcode, dtype: DType, inputs: &[Known<'_>], shape: &[i64]) -> Option<ArrayId> {
+    pub fn make_at_hand(&self, opcode: Opcode, dtype: DType, inputs: &[Known<'_>], shape: &[i64]) -> Option<Made> {
         let len = element_count(shape)?;
+        if let Some(made) = self.make_here(opcode, dtype, inputs, (shape, len)) {
+            return Some(Made::Here(made));
+        }
         let mut state = self.state();
         let (begin, mut operands) = (state.clock(), Operands::new());
         state.keep_places();
@@ -43,21 +48,92 @@ impl Recorder {
         let operation = state.begin((opcode, 0), dtype, &all[..inputs.len()], (shape, len), &mut operands)?;
         let out = state.make(operation, dtype, SmallView::contiguous(shape), &mut operands)?;
         state.count_recording(begin);
-        Some(state.name(out))
+        Some(Made::Handle(state.name(out)))
     }
 
     /// An elementwise operation into a view of an array's base, to whose shape the inputs broadcast. `None` if it has to be
     /// recorded.
     #[inline]
-    pub fn change_at_hand(&self, opcode: Opcode, out: (ArrayId, &View), inputs: &[Known<'_>]) -> Option<()> {
-        let ((array, view), mut state) = (out, self.state());
+    pub fn change_at_hand(&self, opcode: Opcode, out: (Store<'_>, &View), inputs: &[Known<'_>]) -> Option<()> {
+        let array = match out.0 {
+            Store::Here(here) => return self.change_here(opcode, (here, out.1), inputs),
+            Store::Handle(array) => array,
+        };
+        let mut state = self.state();
         let (begin, handle) = (state.clock(), state.find(array).ok()?);
         let all = state.found(inputs)?;
-        let bytes = state.change((opcode, 0), (handle, view.into()), &all[..inputs.len()])?;
+        let bytes = state.change((opcode, 0), (handle, out.1.into()), &all[..inputs.len()])?;
         state.note_changed(handle, bytes);
         state.count_recording(begin);
         Some(())
     }
+
+    /// As [`Recorder::make_at_hand`], on little arrays only, without the lock.
+    #[inline]
+    fn make_here(
+        &self,
+        opcode: Opcode,
+        dtype: DType,
+        inputs: &[Known<'_>],
+        (shape, len): (&[i64], i64),
+    ) -> Option<Box<Here>> {
+        let all = found_here(inputs)?;
+        let inside = self.gate.enter()?;
+        let engine = inside.engine().filter(|engine| engine.takes(len as u64 * dtype.size() as u64))?;
+        let mut operands = Operands::new();
+        let operation = prepare(&engine.options, (opcode, 0), dtype, &all[..inputs.len()], shape, &mut operands)?;
+        let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
+        let (mut stride, mut step) = ([0; MAX_RANK], 1);
+        for (stride, extent) in stride[..shape.len()].iter_mut().zip(shape).rev() {
+            *stride = step;
+            step *= extent;
+        }
+        operands.all()[0] = array_of(shape, &stride[..shape.len()], made.data(0), dtype);
+        if !matches!(ask(&*engine.calls, operation, 0, operands.all()), Ok(true)) {
+            made.end();
+            return None;
+        }
+        inside.count();
+        Some(made)
+    }
+
+    /// As [`Recorder::change_at_hand`], of little arrays only, without the lock. The view has each element once.
+    #[inline]
+    fn change_here(&self, opcode: Opcode, (out, view): (&Here, &View), inputs: &[Known<'_>]) -> Option<()> {
+        let all = found_here(inputs)?;
+        let (view, dtype): (ViewRef<'_>, DType) = (view.into(), out.dtype());
+        // Elements that are read before they are written may be the same.
+        let meets = |input: &Known<'_>| match input {
+            Known::Part(Store::Here(here), part) => std::ptr::eq(*here, out) && !same(&(*part).into(), &view),
+            _ => false,
+        };
+        if inputs.iter().any(meets) {
+            return None;
+        }
+        let inside = self.gate.enter()?;
+        let len = view.shape.iter().product::<i64>();
+        let engine = inside.engine().filter(|engine| engine.takes(len as u64 * dtype.size() as u64))?;
+        reserve::check().ok()?;
+        let mut operands = Operands::new();
+        let operation = prepare(&engine.options, (opcode, 0), dtype, &all[..inputs.len()], view.shape, &mut operands)?;
+        operands.all()[0] = array_of(view.shape, view.stride, out.data(view.start), dtype);
+        let done = matches!(ask(&*engine.calls, operation, 0, operands.all()), Ok(true));
+        done.then(|| inside.count())
+    }
+}
+
+/// Inputs that are little arrays or numbers; `None` if one is behind a handle.
+#[inline]
+fn found_here<'a>(inputs: &[Known<'a>]) -> Option<All<'a>> {
+    let mut all = [Found::NOTHING; INPUTS];
+    for (found, input) in all.iter_mut().zip(inputs) {
+        *found = match *input {
+            Known::Part(Store::Here(here), view) => Found::here(here, view.into()),
+            Known::Part(Store::Handle(_), _) => return None,
+            Known::Number(constant) => Found::Number(constant),
+        };
+    }
+    Some(all)
 }
 
 impl State {
@@ -76,7 +152,7 @@ impl State {
         self.keep_places();
         let mut operands = Operands::new();
         let (all, model) = self.found_whole(inputs, None)?;
-        let dtype = dtype.or_else(|| result_type(opcode, &self.types_of(&all[..inputs.len()])[..inputs.len()]))?;
+        let dtype = dtype.or_else(|| result_type(opcode, &types_of(&all[..inputs.len()])[..inputs.len()]))?;
         let model = &self.handles.at(model?).view;
         let shape = (model.shape(), model.len);
         let operation = self.begin((opcode, param), dtype, &all[..inputs.len()], shape, &mut operands)?;
@@ -109,7 +185,10 @@ impl State {
         let mut all = [Found::NOTHING; INPUTS];
         for (found, input) in all.iter_mut().zip(inputs) {
             *found = match *input {
-                Known::Part(array, view) => Found::Part(self.handles.at(self.find(array).ok()?).base, view.into()),
+                Known::Part(Store::Handle(array), view) => {
+                    self.found_part(self.handles.at(self.find(array).ok()?).base, view.into())
+                }
+                Known::Part(Store::Here(here), view) => Found::here(here, view.into()),
                 Known::Number(constant) => Found::Number(constant),
             };
         }
@@ -130,27 +209,14 @@ impl State {
                     if self.handles.at(*model.get_or_insert(handle)).view.shape() != shown.view.shape() {
                         return None;
                     }
-                    Found::Part(shown.base, (&shown.view).into())
+                    self.found_part(shown.base, (&shown.view).into())
                 }
             };
         }
         Some((all, model))
     }
 
-    #[inline]
-    fn types_of(&self, all: &[Found<'_>]) -> [DType; MAX_OPERANDS] {
-        let mut types = [DType::Bool; MAX_OPERANDS];
-        for (dtype, found) in types.iter_mut().zip(all) {
-            *dtype = match found {
-                Found::Part(base, _) => self.bases.at(*base).base.dtype(),
-                Found::Number(constant) => constant.dtype(),
-            };
-        }
-        types
-    }
-
-    /// The operation as the engine takes it, on inputs that broadcast to a shape, and which `operands` gets. `None` unless it is
-    /// legal and little, and its inputs are computed already, in C's order.
+    /// As [`prepare`], of an operation that is little.
     #[inline]
     fn begin(
         &self,
@@ -162,33 +228,8 @@ impl State {
     ) -> Option<Operation<'static>> {
         let bytes = (len as u64).saturating_mul(dtype.size() as u64);
         self.settles(bytes).filter(|_| len > 0 && !self.is_in_chain(bytes, Kind::Elementwise))?;
-        let is_plain = |input: &Found<'_>| match input {
-            Found::Part(base, view) => self.bases.at(*base).layout.is_own() && goes_in_c_order(view.shape, view.stride),
-            Found::Number(_) => true,
-        };
-        let types = self.types_of(inputs);
-        if !opcode.check_types(dtype, &types[..inputs.len()])
-            || check_param(opcode, param, 0).is_err()
-            || !inputs.iter().all(is_plain)
-        {
-            return None;
-        }
-        let squared;
-        let (opcode, param, inputs): (Opcode, u16, &[Found<'_>]) = match (opcode, inputs) {
-            (Opcode::Power, [base, Found::Number(exponent)]) => match whole_exponent(**exponent) {
-                None => (opcode, param, inputs),
-                Some(whole) => {
-                    squared = [*base; 2];
-                    // Squares are products, which the engine computes sooner.
-                    let is_product = whole == 2 && !dtype.is_complex();
-                    if is_product { (Opcode::Multiply, 0, &squared[..]) } else { (Opcode::Powi, whole, &squared[..1]) }
-                }
-            },
-            _ => (opcode, param, inputs),
-        };
-        self.gather(inputs.iter().copied(), shape, 0, operands)?;
-        let operation = Operation { opcode, param, location: Location::UNKNOWN };
-        Some(self.with_rule(operation, dtype, || types.first().copied()))
+        let options = &self.running.as_ref()?.options;
+        prepare(options, (opcode, param), dtype, inputs, shape, operands)
     }
 
     /// Carries out an operation whose inputs are gathered into a new array.
@@ -219,7 +260,7 @@ impl State {
         let fits = writable && handle.view.injective && entry.base.row_hint != 0 && self.is_free_standing(handle.base);
         // Elements that are read before they are written may be the same.
         let meets = |input: &Found<'_>| match input {
-            Found::Part(base, part) => *base == handle.base && !same(part, &view),
+            Found::Part(part) => part.base == handle.base && !same(&part.view, &view),
             Found::Number(_) => false,
         };
         if !fits || inputs.iter().any(meets) || reserve::check().is_err() {
@@ -243,6 +284,53 @@ impl State {
         self.recorded += 1;
         self.immediate += 1;
     }
+}
+
+#[inline]
+fn types_of(all: &[Found<'_>]) -> [DType; MAX_OPERANDS] {
+    let mut types = [DType::Bool; MAX_OPERANDS];
+    types.iter_mut().zip(all).for_each(|(dtype, found)| *dtype = found.dtype());
+    types
+}
+
+/// The operation as the engine takes it, on inputs that broadcast to a shape, and which `operands` gets. `None` unless it is legal
+/// and its inputs are computed already, in C's order.
+#[inline]
+fn prepare(
+    options: &Options,
+    (opcode, param): (Opcode, u16),
+    dtype: DType,
+    inputs: &[Found<'_>],
+    shape: &[i64],
+    operands: &mut Operands,
+) -> Option<Operation<'static>> {
+    let is_plain = |input: &Found<'_>| match input {
+        Found::Part(part) => part.is_own && goes_in_c_order(part.view.shape, part.view.stride),
+        Found::Number(_) => true,
+    };
+    let types = types_of(inputs);
+    if !opcode.check_types(dtype, &types[..inputs.len()])
+        || check_param(opcode, param, 0).is_err()
+        || !inputs.iter().all(is_plain)
+    {
+        return None;
+    }
+    let squared;
+    let (opcode, param, inputs): (Opcode, u16, &[Found<'_>]) = match (opcode, inputs) {
+        (Opcode::Power, [base, Found::Number(exponent)]) => match whole_exponent(**exponent) {
+            None => (opcode, param, inputs),
+            Some(whole) => {
+                squared = [*base; 2];
+                // Squares are products, which the engine computes sooner.
+                let is_product = whole == 2 && !dtype.is_complex();
+                if is_product { (Opcode::Multiply, 0, &squared[..]) } else { (Opcode::Powi, whole, &squared[..1]) }
+            }
+        },
+        _ => (opcode, param, inputs),
+    };
+    gather(inputs.iter().copied(), shape, 0, operands)?;
+    let operation = Operation { opcode, param, location: Location::UNKNOWN };
+    Some(with_rule_of(options, operation, dtype, || types.first().copied()))
 }
 
 fn same(a: &ViewRef<'_>, b: &ViewRef<'_>) -> bool {

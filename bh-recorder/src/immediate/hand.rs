@@ -4,8 +4,10 @@
 //! operation would have changed, orders of folds among it.
 
 use crate::array::small_view::goes_in_c_order;
+use crate::immediate::here::{Here, Made, Store};
 use crate::record::{INPUTS, Source};
 use crate::state::State;
+use crate::state::gate::takes;
 use crate::sync::MutexGuard;
 use crate::{ArrayId, Recorder};
 use bh_bytecode::view::element_count;
@@ -34,38 +36,52 @@ impl Recorder {
 impl Hand<'_> {
     /// The address of an element of an array's base, if its data is at hand. It stays there while this is held.
     #[inline]
-    pub fn data(&self, array: ArrayId, place: i64) -> Option<*const u8> {
-        self.0.readable(self.0.find(array).ok()?, place)
+    pub fn data(&self, array: Store<'_>, place: i64) -> Option<*const u8> {
+        match array {
+            Store::Handle(array) => self.0.readable(self.0.find(array).ok()?, place),
+            Store::Here(here) => Some(here.data(place)),
+        }
     }
 
     /// Are these arrays on different bases?
     #[inline]
-    pub fn are_apart(&self, first: ArrayId, second: ArrayId) -> Option<bool> {
+    pub fn are_apart(&self, first: Store<'_>, second: Store<'_>) -> Option<bool> {
         let base = |array| self.0.find(array).ok().map(|handle| self.0.handles.at(handle).base);
-        Some(base(first)? != base(second)?)
+        match (first, second) {
+            (Store::Handle(first), Store::Handle(second)) => Some(base(first)? != base(second)?),
+            (Store::Here(first), Store::Here(second)) => Some(!std::ptr::eq(first, second)),
+            _ => Some(true),
+        }
     }
 
     /// Do folds of a view of an array's base take its elements in C's order?
     #[inline]
-    pub fn is_in_c_order(&self, array: ArrayId, view: &View) -> Option<bool> {
+    pub fn is_in_c_order(&self, array: Store<'_>, view: &View) -> Option<bool> {
+        let Store::Handle(array) = array else { return Some(goes_in_c_order(view.shape(), view.stride())) };
         let base = self.0.handles.at(self.0.find(array).ok()?).base;
         Some(goes_in_c_order(view.shape(), view.stride()) && self.0.bases.at(base).layout.is_own())
     }
 
     /// The element of an array's base at a place that one of the array's views has.
     #[inline]
-    pub fn element(&mut self, array: ArrayId, place: i64) -> Option<Constant> {
-        let handle = self.0.find(array).ok()?;
-        let value = self.0.value_at(handle, place)?;
-        self.0.note_read(handle);
+    pub fn element(&mut self, array: Store<'_>, place: i64) -> Option<Constant> {
+        let value = self.value(array, place)?;
+        if let Store::Handle(array) = array {
+            let handle = self.0.find(array).ok()?;
+            self.0.note_read(handle);
+        }
         self.0.little.end_chain();
         Some(value)
     }
 
     /// Overwrites an element of an array's base at a place that the array's view has. `None` if that has to be recorded.
     #[inline]
-    pub fn set_element(&mut self, array: ArrayId, place: i64, value: Constant) -> Option<()> {
-        if self.0.dtype(self.0.find(array).ok()?) != value.dtype() {
+    pub fn set_element(&mut self, array: Store<'_>, place: i64, value: Constant) -> Option<()> {
+        let dtype = match array {
+            Store::Handle(array) => self.0.dtype(self.0.find(array).ok()?),
+            Store::Here(here) => here.dtype(),
+        };
+        if dtype != value.dtype() {
             return None;
         }
         let to = self.change(array, place, &[])?;
@@ -77,7 +93,14 @@ impl Hand<'_> {
     /// The address of an element of an array's base, for a change of some elements at once, as by an elementwise operation on
     /// `inputs`; those of index operations do not count. `None` if that has to be recorded.
     #[inline]
-    pub fn change(&mut self, array: ArrayId, place: i64, inputs: &[ArrayId]) -> Option<*mut u8> {
+    pub fn change(&mut self, array: Store<'_>, place: i64, inputs: &[ArrayId]) -> Option<*mut u8> {
+        let array = match array {
+            Store::Handle(array) => array,
+            Store::Here(here) => {
+                self.0.note_work();
+                return here.has_place(place).then(|| here.data(place));
+            }
+        };
         let handle = self.0.find(array).ok()?;
         let base = self.0.handles.at(handle).base;
         if !self.0.has_place(base, place) || !self.0.is_free_standing(base) || !self.0.handles.at(handle).view.injective
@@ -103,21 +126,30 @@ impl Hand<'_> {
     /// elementwise operation on `inputs` of the same shape; those of other operations do not count. `None` if it cannot be made
     /// at once.
     #[inline]
-    pub fn make(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId]) -> Option<(ArrayId, *mut u8)> {
+    pub fn make(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId]) -> Option<(Made, *mut u8)> {
         self.make_of(dtype, shape, inputs, 1)
     }
 
     /// As [`Hand::make`], for elements that are only moved, which is done at once with [`MOVED`] times as many bytes.
     #[inline]
-    pub fn make_moved(&mut self, dtype: DType, shape: &[i64]) -> Option<(ArrayId, *mut u8)> {
+    pub fn make_moved(&mut self, dtype: DType, shape: &[i64]) -> Option<(Made, *mut u8)> {
         self.make_of(dtype, shape, &[], MOVED)
     }
 
     #[inline]
-    fn make_of(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId], times: u64) -> Option<(ArrayId, *mut u8)> {
+    fn make_of(&mut self, dtype: DType, shape: &[i64], inputs: &[ArrayId], times: u64) -> Option<(Made, *mut u8)> {
         self.1 = self.1.checked_sub(1)?;
         let state = &mut *self.0;
         let len = element_count(shape)?;
+        if let Some(engine) = state.running.as_ref().filter(|_| inputs.is_empty())
+            && let (Some(immediate), bytes) = (&engine.immediate, len as u64 * dtype.size() as u64)
+            && takes(&engine.options, bytes)
+        {
+            let made = Here::new(&immediate.services, &engine.ids, dtype, len)?;
+            let data = made.data(0);
+            state.note_work();
+            return Some((Made::Here(made), data));
+        }
         let handle = state.new_contiguous(dtype, shape, len).ok()?;
         let base = state.handles.at(handle).base;
         let data = match len {
@@ -140,13 +172,16 @@ impl Hand<'_> {
         };
         state.hint_rows(handle);
         state.note_at_once(handle, inputs);
-        Some((state.name(handle), data))
+        Some((Made::Handle(state.name(handle)), data))
     }
 
     /// As [`Hand::element`], of what no program reads.
     #[inline]
-    pub fn value(&self, array: ArrayId, place: i64) -> Option<Constant> {
-        self.0.value_at(self.0.find(array).ok()?, place)
+    pub fn value(&self, array: Store<'_>, place: i64) -> Option<Constant> {
+        match array {
+            Store::Handle(array) => self.0.value_at(self.0.find(array).ok()?, place),
+            Store::Here(here) => here.value(place),
+        }
     }
 }
 
@@ -169,6 +204,19 @@ unsafe fn copy_element(dtype: DType, from: *const u8, to: *mut u8) {
     }
 }
 
+/// An element as a number.
+///
+/// # Safety
+/// `data` must be valid for reading an element of the type.
+#[inline]
+pub(crate) unsafe fn read_element(dtype: DType, data: *const u8) -> Constant {
+    let mut value = Constant { bits: [0; 2], dtype: dtype as u8, reserved: [0; 7] };
+    // SAFETY: `data` is valid, as `# Safety` asks; a constant has room for any element.
+    unsafe { copy_element(dtype, data, value.bits.as_mut_ptr().cast()) };
+    // In memory any byte but 0 is true.
+    if dtype == DType::Bool { Constant::from_bytes(dtype, &value.bytes()) } else { value }
+}
+
 impl State {
     /// The address of an element of an array's base, if its elements may be read at once.
     #[inline]
@@ -182,12 +230,9 @@ impl State {
         if !self.has_place(self.handles.at(handle).base, place) {
             return None;
         }
-        let (data, dtype) = (self.readable(handle, place)?, self.dtype(handle));
-        let mut value = Constant { bits: [0; 2], dtype: dtype as u8, reserved: [0; 7] };
-        // SAFETY: views lie inside their bases, whose data does not move under the lock; a constant has room for any element.
-        unsafe { copy_element(dtype, data, value.bits.as_mut_ptr().cast()) };
-        // In memory any byte but 0 is true.
-        Some(if dtype == DType::Bool { Constant::from_bytes(dtype, &value.bytes()) } else { value })
+        let data = self.readable(handle, place)?;
+        // SAFETY: views lie inside their bases, whose data does not move under the lock.
+        Some(unsafe { read_element(self.dtype(handle), data) })
     }
 
     /// Has a base an element at a place?
@@ -205,6 +250,12 @@ impl State {
         let layout = self.result_layout(out, &sources[..inputs.len().min(INPUTS)]);
         let base = self.handles.at(out).base;
         self.bases.at_mut(base).layout = layout;
+        self.note_work();
+    }
+
+    /// Counts work that is done at once, and is no link of a chain.
+    #[inline]
+    fn note_work(&mut self) {
         self.little.end_chain();
         self.recorded += 1;
         self.immediate += 1;

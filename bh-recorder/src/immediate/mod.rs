@@ -5,11 +5,13 @@
 
 pub(crate) mod at_hand;
 pub(crate) mod hand;
+pub(crate) mod here;
 pub(crate) mod scalars;
 pub(crate) mod settled;
 pub(crate) mod settling;
 
 use crate::array::small_view::SmallView;
+use crate::immediate::here::Here;
 use crate::process::floating::DefaultFloatState;
 use crate::record::{INPUTS, Operation, Source};
 use crate::state::State;
@@ -18,6 +20,7 @@ use crate::state::settled::Own;
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray, status};
+use bh_core::component::SharedCalls;
 use bh_core::error::Result;
 
 /// The output of an operation, and its inputs.
@@ -32,15 +35,52 @@ pub(crate) fn part_that_counts(elements: i64, kind: Kind) -> i64 {
     if kind == Kind::Reduction { (elements + FOLDED - 1) / FOLDED } else { elements }
 }
 
-/// An input of an operation: a view on a base at this place, or a number.
+/// An input of an operation: a view of elements, or a number.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'a> {
-    Part(u32, ViewRef<'a>),
+    Part(Part<'a>),
     Number(&'a Constant),
 }
 
-impl Found<'_> {
-    const NOTHING: Found<'static> = Found::Part(u32::MAX, ViewRef { start: 0, shape: &[], stride: &[] });
+/// A view of a base, or of a little array that only the bridge knows.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    /// The base's place, or [`OUTSIDE`].
+    base: u32,
+    /// The address of the first element, if that is at hand.
+    data: Option<*const u8>,
+    dtype: DType,
+    /// Do folds take the elements of its base in the order of memory?
+    is_own: bool,
+    view: ViewRef<'a>,
+}
+
+/// In place of a base that only the bridge knows.
+const OUTSIDE: u32 = u32::MAX;
+
+impl<'a> Found<'a> {
+    const NOTHING: Found<'static> = Found::Part(Part {
+        base: OUTSIDE,
+        data: None,
+        dtype: DType::Bool,
+        is_own: true,
+        view: ViewRef { start: 0, shape: &[], stride: &[] },
+    });
+
+    /// A view of a little array.
+    #[inline]
+    fn here(here: &Here, view: ViewRef<'a>) -> Found<'a> {
+        let data = Some(here.data(view.start).cast_const());
+        Found::Part(Part { base: OUTSIDE, data, dtype: here.dtype(), is_own: true, view })
+    }
+
+    #[inline]
+    fn dtype(&self) -> DType {
+        match self {
+            Found::Part(part) => part.dtype,
+            Found::Number(constant) => constant.dtype(),
+        }
+    }
 }
 
 /// The operands of an operation as the engine takes them, the output first.
@@ -117,7 +157,7 @@ impl State {
         let mut operands = Operands::new();
         let inputs = sources.iter().map(|source| self.found_source(source));
         sources.iter().all(fits)
-            && self.gather(inputs, &[], u32::MAX, &mut operands).is_some()
+            && gather(inputs, &[], u32::MAX, &mut operands).is_some()
             && self.finish_into(operation, (0, Layout::default()), out, operands.all()).unwrap_or(false)
     }
 
@@ -169,7 +209,7 @@ impl State {
         let mut operands = Operands::new();
         let inputs = sources.iter().map(|source| self.found_source(source));
         let shape = self.handles.at(owner).view.shape();
-        if self.gather(inputs, shape, u32::from(own_first), &mut operands).is_none() {
+        if gather(inputs, shape, u32::from(own_first), &mut operands).is_none() {
             return Ok(false);
         }
         self.finish_into(operation, told, out, operands.all())
@@ -180,39 +220,17 @@ impl State {
             Source::Constant(constant) => Found::Number(constant),
             Source::Handle(handle) => {
                 let handle = self.handles.at(*handle);
-                Found::Part(handle.base, (&handle.view).into())
+                self.found_part(handle.base, (&handle.view).into())
             }
         }
     }
 
-    /// The inputs of an operation as the engine takes them, if their data is at hand, for as long as bases, handles and `operands`
-    /// stay where they are. They are stretched to a shape, except those of which `own` has the bits.
+    /// A view of a base, for as long as bases stay where they are.
     #[inline]
-    fn gather<'a>(
-        &self,
-        inputs: impl Iterator<Item = Found<'a>>,
-        shape: &[i64],
-        own: u32,
-        operands: &mut Operands,
-    ) -> Option<()> {
-        for (at, input) in inputs.enumerate() {
-            operands.inputs = at + 1;
-            operands.all[at + 1] = match input {
-                Found::Number(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
-                Found::Part(base, view) => {
-                    let entry = self.bases.at(base);
-                    let (data, dtype) = (entry.readable(view.start)?, entry.base.dtype());
-                    if own >> at & 1 == 1 || view.shape == shape {
-                        array_of(view.shape, view.stride, data, dtype)
-                    } else if view.shape.iter().all(|&extent| extent == 1) {
-                        element(data, dtype)
-                    } else {
-                        array_of(shape, operands.wide[at].insert(stretch(view, shape.len())), data, dtype)
-                    }
-                }
-            };
-        }
-        Some(())
+    fn found_part<'a>(&self, base: u32, view: ViewRef<'a>) -> Found<'a> {
+        let entry = self.bases.at(base);
+        let (data, dtype) = (entry.readable(view.start), entry.base.dtype());
+        Found::Part(Part { base, data, dtype, is_own: entry.layout.is_own(), view })
     }
 
     /// Carries out an operation whose inputs are there.
@@ -250,14 +268,7 @@ impl State {
         let Some(immediate) = self.running.as_ref().and_then(|running| running.immediate.as_ref()) else {
             return Ok(false);
         };
-        let _state = DefaultFloatState::enter();
-        // SAFETY: the operands are views of data that lives, and stays as it is, through the call.
-        let question = unsafe { ImmediateOperation::new(operation.opcode, operation.param, order, operands) };
-        match immediate.calls.immediate(&question) {
-            Err(error) if error.status == status::BOUNDS => Err(operation.failed(error)),
-            // What else fails fails again in its batch, where failures are told.
-            answer => Ok(answer.unwrap_or(false)),
-        }
+        ask(&*immediate.calls, operation, order, operands)
     }
 
     /// The address of an array's element (0, …, 0), if its data is at hand.
@@ -307,6 +318,47 @@ impl State {
         self.recorded += 1;
         self.immediate += 1;
     }
+}
+
+/// Asks an engine.
+#[inline]
+fn ask(calls: &dyn SharedCalls, operation: Operation<'_>, order: u16, operands: &[MethodArray]) -> Result<bool> {
+    let _state = DefaultFloatState::enter();
+    // SAFETY: the operands are views of data that lives, and stays as it is, through the call.
+    let question = unsafe { ImmediateOperation::new(operation.opcode, operation.param, order, operands) };
+    match calls.immediate(&question) {
+        Err(error) if error.status == status::BOUNDS => Err(operation.failed(error)),
+        // What else fails fails again in its batch, where failures are told.
+        answer => Ok(answer.unwrap_or(false)),
+    }
+}
+
+/// The inputs of an operation as the engine takes them, if their data is at hand, for as long as bases, handles and `operands`
+/// stay where they are. They are stretched to a shape, except those of which `own` has the bits.
+#[inline]
+fn gather<'a>(
+    inputs: impl Iterator<Item = Found<'a>>,
+    shape: &[i64],
+    own: u32,
+    operands: &mut Operands,
+) -> Option<()> {
+    for (at, input) in inputs.enumerate() {
+        operands.inputs = at + 1;
+        operands.all[at + 1] = match input {
+            Found::Number(constant) => element(constant.bits.as_ptr().cast(), constant.dtype()),
+            Found::Part(Part { data, dtype, view, .. }) => {
+                let data = data?;
+                if own >> at & 1 == 1 || view.shape == shape {
+                    array_of(view.shape, view.stride, data, dtype)
+                } else if view.shape.iter().all(|&extent| extent == 1) {
+                    element(data, dtype)
+                } else {
+                    array_of(shape, operands.wide[at].insert(stretch(view, shape.len())), data, dtype)
+                }
+            }
+        };
+    }
+    Some(())
 }
 
 pub(crate) const NOTHING: MethodArray =

@@ -182,7 +182,7 @@ impl State {
     /// Is what was recorded to be waited for now, so that little operations can be carried out at once?
     #[cold]
     pub(crate) fn waits_for_little(&mut self) -> bool {
-        let is_short = self.little.waits(self.immediate, self.builder.work_bytes);
+        let is_short = self.little.waits(self.at_once_so_far(), self.builder.work_bytes);
         is_short && self.works_at_once() && self.running.as_ref().is_some_and(|running| running.maps)
     }
 

@@ -237,6 +237,7 @@ unsafe extern "C" fn after_fork_in_child() {
         if let Some(Err(error)) = held.frozen.take().map(Frozen::restart_in_child) {
             held.state.end(error);
         }
+        held.state.gate.forget_threads();
     }
     drop(live);
 }

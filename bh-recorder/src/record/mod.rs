@@ -11,7 +11,7 @@ pub(crate) mod order;
 pub(crate) mod power;
 mod repeat;
 pub(crate) mod result;
-mod rules;
+pub(crate) mod rules;
 pub(crate) mod special;
 
 use crate::array::small_view::mix;

@@ -1,6 +1,7 @@
 //! What the configuration asks of operations, which their instructions carry: the rule for floats beyond integer types, and results
 //! with the same bits everywhere.
 
+use crate::Options;
 use crate::record::{Operation, Source};
 use crate::state::State;
 use bh_bytecode::compare::{Tolerance, may_differ, tolerance};
@@ -34,21 +35,7 @@ impl State {
         output: DType,
         input: impl FnOnce() -> Option<DType>,
     ) -> Operation<'a> {
-        let Some(running) = &self.running else { return operation };
-        let (opcode, options) = (operation.opcode, &running.options);
-        let (converts, varies) =
-            (opcode == Opcode::Copy && output.is_int(), options.reproducible && opcode.has_variants());
-        if !converts && !varies {
-            return operation;
-        }
-        let input = input().unwrap_or(output);
-        let param = match converts {
-            true if input.is_float() => options.casts.param(),
-            false if opcode == Opcode::ScatterAdd && (input.is_float() || input.is_complex()) => SAME_BITS,
-            false if tolerance(opcode, input) != Tolerance::Exact => SAME_BITS,
-            _ => 0,
-        };
-        Operation { param: operation.param | param, ..operation }
+        self.running.as_ref().map_or(operation, |running| with_rule_of(&running.options, operation, output, input))
     }
 
     /// The order of a fold, with the fixed tree if results have to have the same bits everywhere and this one rounds.
@@ -72,6 +59,30 @@ impl State {
         let rounds = |source: &Source| self.type_of(source).is_float() || self.type_of(source).is_complex();
         self.is_reproducible() && !EXACT_METHODS.contains(&name) && sources.iter().any(rounds)
     }
+}
+
+/// As [`State::with_rule`], of a context with these options.
+#[inline]
+pub(crate) fn with_rule_of<'a>(
+    options: &Options,
+    operation: Operation<'a>,
+    output: DType,
+    input: impl FnOnce() -> Option<DType>,
+) -> Operation<'a> {
+    let opcode = operation.opcode;
+    let (converts, varies) =
+        (opcode == Opcode::Copy && output.is_int(), options.reproducible && opcode.has_variants());
+    if !converts && !varies {
+        return operation;
+    }
+    let input = input().unwrap_or(output);
+    let param = match converts {
+        true if input.is_float() => options.casts.param(),
+        false if opcode == Opcode::ScatterAdd && (input.is_float() || input.is_complex()) => SAME_BITS,
+        false if tolerance(opcode, input) != Tolerance::Exact => SAME_BITS,
+        _ => 0,
+    };
+    Operation { param: operation.param | param, ..operation }
 }
 
 /// The error of a method whose results have bits of their own on each engine.

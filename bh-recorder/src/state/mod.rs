@@ -1,5 +1,6 @@
 //! What a context knows about its arrays: data, and how it is kept. The rooms of the crate say what becomes of it.
 
+pub(crate) mod gate;
 pub(crate) mod layout;
 pub(crate) mod little;
 pub(crate) mod recipe;
@@ -22,6 +23,7 @@ use bh_core::abi::status;
 use bh_core::component::SharedCalls;
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
+use gate::Gate;
 use layout::Layout;
 use little::Little;
 use recipe::{Recipe, Recipes};
@@ -29,7 +31,7 @@ use scalar::{Evaluator, Scalar};
 use settled::Settled;
 use spares::Spares;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use trace::Trace;
 use waiting::Waiting;
@@ -122,6 +124,8 @@ impl BaseEntry {
 
 /// Everything behind a context's lock.
 pub(crate) struct State {
+    /// Shared with the recorder, which asks it without the lock.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) handles: Slab<Handle>,
     pub(crate) bases: Slab<BaseEntry>,
     pub(crate) builder: Builder,
@@ -186,6 +190,7 @@ pub(crate) enum Followup {
 impl State {
     pub(crate) fn new() -> State {
         State {
+            gate: Arc::default(),
             handles: Slab::new(),
             bases: Slab::new(),
             builder: Builder::new(),
@@ -288,6 +293,18 @@ impl State {
         self.spares.clear();
         self.recipes = Recipes::default();
         self.ended = None;
+        self.gate.done.store(0, Ordering::Relaxed);
+        self.set_gate();
+    }
+
+    /// Opens or closes the gate, as it applies now.
+    pub(crate) fn set_gate(&self) {
+        self.gate.set(self.works_at_once());
+    }
+
+    /// Operations that were carried out at once so far.
+    pub(crate) fn at_once_so_far(&self) -> u64 {
+        self.immediate + self.gate.done.load(Ordering::Relaxed)
     }
 
     /// Ends the context for a reason that every later call reports.
@@ -296,6 +313,7 @@ impl State {
             // The executor belongs to another process; it must not be stopped from here.
             std::mem::forget(running);
         }
+        self.gate.forget_threads();
         self.reset();
         self.ended = Some(error);
     }
@@ -305,8 +323,8 @@ impl State {
         Statistics {
             arrays: self.handles.len() as u64,
             bases: self.bases.len() as u64,
-            recorded: self.recorded,
-            immediate: self.immediate,
+            recorded: self.recorded + self.gate.done.load(Ordering::Relaxed),
+            immediate: self.at_once_so_far(),
             pending: self.pending(),
             batches: executor.batches,
             instructions: executor.instructions,

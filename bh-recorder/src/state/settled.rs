@@ -25,6 +25,12 @@ impl Own {
         self.data.get()
     }
 
+    /// Is its memory counted there?
+    #[inline]
+    pub(crate) fn is_counted_by(&self, services: &Arc<Services>) -> bool {
+        Arc::ptr_eq(&self.services, services)
+    }
+
     pub(crate) fn copied(&self) -> Option<Own> {
         let copy = Own::new(&self.services, self.bytes as u64, false)?;
         // SAFETY: both have `self.bytes` bytes.

@@ -46,7 +46,11 @@ fn little_data_needs_no_batch() {
 
 #[test]
 fn parts_need_no_handles() {
-    use crate::Known;
+    use crate::{Known, Made};
+    let handle = |made: Option<Made>| match made {
+        Some(Made::Handle(id)) => id,
+        _ => panic!("not behind a handle"),
+    };
     for limit in [0, 1 << 10] {
         let (recorder, log) = immediate(limit);
         let a = array(&recorder, &[4], &[1.0, 2.0, 3.0, 4.0]);
@@ -55,28 +59,28 @@ fn parts_need_no_handles() {
         let (head, tail, back) = (part(0, 3, 1), part(1, 4, 1), part(3, -5, -1));
         let ten = Constant::from_value(10.0f64);
         let add = |inputs: &[Known<'_>], shape: &[i64]| recorder.make_at_hand(Opcode::Add, DType::F64, inputs, shape);
-        let made = add(&[Known::Part(a, &head), Known::Part(a, &tail)], &[3]);
+        let made = add(&[Known::Part(a.into(), &head), Known::Part(a.into(), &tail)], &[3]);
         assert_eq!(made.is_some(), limit > 0);
-        let change = |view: &View, inputs: &[Known<'_>]| recorder.change_at_hand(Opcode::Add, (a, view), inputs);
-        assert_eq!(change(&tail, &[Known::Part(a, &tail), Known::Number(&ten)]).is_some(), limit > 0);
+        let change = |view: &View, inputs: &[Known<'_>]| recorder.change_at_hand(Opcode::Add, (a.into(), view), inputs);
+        assert_eq!(change(&tail, &[Known::Part(a.into(), &tail), Known::Number(&ten)]).is_some(), limit > 0);
         // Left to the general way: parts that overlap, other orders, wrong types, what is large or empty.
-        assert!(change(&tail, &[Known::Part(a, &head), Known::Number(&ten)]).is_none());
-        assert!(add(&[Known::Part(a, &back), Known::Number(&ten)], &[4]).is_none());
+        assert!(change(&tail, &[Known::Part(a.into(), &head), Known::Number(&ten)]).is_none());
+        assert!(add(&[Known::Part(a.into(), &back), Known::Number(&ten)], &[4]).is_none());
         let whole_number = Constant::from_value(1i64);
-        assert!(add(&[Known::Part(a, &head), Known::Number(&whole_number)], &[3]).is_none());
-        assert!(add(&[Known::Part(a, &head), Known::Number(&ten)], &[1000, 3]).is_none());
-        assert!(add(&[Known::Part(a, &head), Known::Number(&ten)], &[0, 3]).is_none());
-        let Some(made) = made else { continue };
+        assert!(add(&[Known::Part(a.into(), &head), Known::Number(&whole_number)], &[3]).is_none());
+        assert!(add(&[Known::Part(a.into(), &head), Known::Number(&ten)], &[1000, 3]).is_none());
+        assert!(add(&[Known::Part(a.into(), &head), Known::Number(&ten)], &[0, 3]).is_none());
+        let Some(Made::Handle(made)) = made else { continue };
         assert_eq!((values(&recorder, made), values(&recorder, a)), (vec![3.0, 5.0, 7.0], vec![1.0, 12.0, 13.0, 14.0]));
         assert_eq!((recorder.statistics().arrays, recorder.statistics().immediate), (2, 2));
         assert!(lock(&log.batches).is_empty());
         // Cubes are products, and one element stands for all.
         let three = Constant::from_value(3.0f64);
-        let cubes = [Known::Part(made, &head), Known::Number(&three)];
-        let cubes = recorder.make_at_hand(Opcode::Power, DType::F64, &cubes, &[3]).unwrap();
+        let cubes = [Known::Part(made.into(), &head), Known::Number(&three)];
+        let cubes = handle(recorder.make_at_hand(Opcode::Power, DType::F64, &cubes, &[3]));
         assert_eq!(values(&recorder, cubes), [27.0, 125.0, 343.0]);
         let one = part(0, 1, 1);
-        let sums = add(&[Known::Part(made, &head), Known::Part(a, &one)], &[3]).unwrap();
+        let sums = handle(add(&[Known::Part(made.into(), &head), Known::Part(a.into(), &one)], &[3]));
         assert_eq!(values(&recorder, sums), [4.0, 6.0, 8.0]);
     }
 }

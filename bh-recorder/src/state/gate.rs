@@ -1,0 +1,109 @@
+//! Whether operations run where they are called, and by which engine, asked without the recorder's lock.
+
+use crate::Options;
+use bh_core::component::SharedCalls;
+use bh_core::services::Services;
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The bit of the word that says whether the gate is open; the others count pins.
+const OPEN: u32 = 1;
+const PIN: u32 = 2;
+
+/// What runs operations on little arrays.
+pub(crate) struct Engine {
+    pub(crate) calls: Arc<dyn SharedCalls>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) ids: Arc<AtomicU64>,
+    pub(crate) options: Options,
+}
+
+impl Engine {
+    /// As [`takes`], with these options.
+    #[inline]
+    pub(crate) fn takes(&self, bytes: u64) -> bool {
+        takes(&self.options, bytes)
+    }
+}
+
+/// May an array of so many bytes be one that only its bridge knows? Chains of operations on larger ones are counted.
+#[inline]
+pub(crate) fn takes(options: &Options, bytes: u64) -> bool {
+    bytes > 0 && bytes <= options.immediate_bytes / 2
+}
+
+/// One word: open or not, and how many threads are inside. Threads that close the gate wait until all have left.
+#[derive(Default)]
+pub(crate) struct Gate {
+    word: AtomicU32,
+    engine: UnsafeCell<Option<Engine>>,
+    /// Operations that were carried out inside.
+    pub(crate) done: AtomicU64,
+}
+
+// SAFETY: the engine is written by the holder of the recorder's lock while the gate is closed and nobody is inside, and read by
+// threads inside of the open gate.
+unsafe impl Sync for Gate {}
+
+impl Gate {
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.word.load(Ordering::Acquire) & OPEN != 0
+    }
+
+    /// Enters the gate, if it is open. What runs inside must be short, and must not take the recorder's lock.
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<Inside<'_>> {
+        let before = self.word.fetch_add(PIN, Ordering::Acquire);
+        let inside = Inside(self);
+        (before & OPEN != 0).then_some(inside)
+    }
+
+    /// Opens or closes the gate. The caller holds the recorder's lock.
+    pub(crate) fn set(&self, open: bool) {
+        if open {
+            self.word.fetch_or(OPEN, Ordering::Release);
+        } else if self.word.fetch_and(!OPEN, Ordering::AcqRel) & OPEN != 0 {
+            while self.word.load(Ordering::Acquire) >= PIN {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Changes the engine. The caller holds the recorder's lock.
+    pub(crate) fn set_engine(&self, engine: Option<Engine>) {
+        self.set(false);
+        // SAFETY: the gate is closed, and `set` has waited for those inside; the lock keeps others from changing it.
+        drop(std::mem::replace(unsafe { &mut *self.engine.get() }, engine));
+    }
+
+    /// Forgets threads that are not in this process, and the engine, which is the parent's.
+    pub(crate) fn forget_threads(&self) {
+        self.word.fetch_and(OPEN, Ordering::AcqRel);
+    }
+}
+
+/// The gate stays open while this lives.
+pub(crate) struct Inside<'a>(&'a Gate);
+
+impl Inside<'_> {
+    #[inline]
+    pub(crate) fn engine(&self) -> Option<&Engine> {
+        // SAFETY: the engine changes only while nobody is inside.
+        unsafe { (*self.0.engine.get()).as_ref() }
+    }
+
+    /// Counts an operation.
+    #[inline]
+    pub(crate) fn count(&self) {
+        self.0.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.word.fetch_sub(PIN, Ordering::Release);
+    }
+}
