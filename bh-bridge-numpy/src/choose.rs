@@ -170,7 +170,8 @@ fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
 
 /// The number of true elements, which is waited for. `None` if no component of the stack counts them.
 fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
-    if let Some(count) = mask.context.recorder.chosen_count(mask.id()).or_else(|| pick::count(mask)) {
+    let chosen = if mask.here().is_some() { None } else { mask.context.recorder.chosen_count(mask.id()) };
+    if let Some(count) = chosen.or_else(|| pick::count(mask)) {
         return Ok(Some(count));
     }
     if mask.len() as u64 <= MOVED * mask.context.little && mask.context.recorder.hand().is_some() {
@@ -214,6 +215,7 @@ fn set_chosen(py: Python<'_>, array: &Array, mask: &Array, value: &Bound<'_, PyA
     let Ok(value) = value.cast_exact::<Array>().map(Bound::get) else { return Ok(false) };
     let fits = matches!(kind(array, mask), Some(Key::Mask))
         && value.link.is_none()
+        && value.here().is_none()
         && value.dtype == array.dtype
         && value.view.rank() == 1
         && std::ptr::eq(value.context, array.context)

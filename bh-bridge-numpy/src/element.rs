@@ -60,7 +60,7 @@ pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Const
 fn read(array: &Array, place: i64) -> Option<Constant> {
     let recorder = &array.context.recorder;
     if let Some(here) = array.here() {
-        return here.value(place).filter(|_| recorder.is_open());
+        return recorder.element_here(here, place);
     }
     let found = recorder.hand()?.element(array.store(), place);
     if found.is_some() || !recorder.settle_part(array.anchor(), 1) {
@@ -85,6 +85,9 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
             }
             Operand::Array(_) => return None,
         };
+        if let Some(here) = array.here() {
+            return recorder.set_element_here(here, place, value);
+        }
         if recorder.hand()?.set_element(array.store(), place, value).is_some() {
             return Some(());
         }

@@ -8,7 +8,7 @@ use crate::location::with_location;
 use crate::numpy_types::no_value;
 use crate::shared_view::contiguous;
 use bh_bytecode::{DType, Kind, Opcode, View};
-use bh_recorder::{Input, Location};
+use bh_recorder::{Input, Location, Made};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
@@ -204,6 +204,13 @@ fn fold_plain(
     mask: Option<&Array>,
 ) -> PyResult<Array> {
     let recorder = &array.context.recorder;
+    if let (Some(here), None, true) = (array.here(), mask, array.dtype == dtype && crate::shortcut::taken()) {
+        let made = folded_view(&array.view, true, axes, false)?;
+        if let Some(folded) = recorder.fold_here(opcode, axes, (here, &array.view), made.shape()) {
+            let view = if keep { folded_view(&array.view, true, axes, true)? } else { made };
+            return Ok(Array::result(array.context, Made::Here(folded), dtype, view));
+        }
+    }
     let folded = Input::Array(array.current(py)?);
     let chosen = mask.map_or(Ok(folded), |mask| mask.current(py).map(Input::Array))?;
     let record = |place: Location<'_>| {

@@ -404,9 +404,9 @@ impl Array {
             _ if linked => None,
             Some((_, Operand::Array(array))) => {
                 let plain = array.dtype == dtype && std::ptr::eq(array.context, context);
-                plain.then_some(Input::Array(array.id()))
+                plain.then_some(Ok(array))
             }
-            Some((_, Operand::Number(number))) => number.assigned(dtype).map(Input::Constant),
+            Some((_, Operand::Number(number))) => number.assigned(dtype).map(Err),
             None => None,
         };
         let (Some(input), Some(selected)) = (input, select(view, key)?) else {
@@ -434,6 +434,7 @@ impl Array {
             return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
         }
         let recorder = &context.recorder;
+        let input = input.map_or_else(Input::Constant, |array| Input::Array(array.id()));
         let target = (this.anchor(), &*selected.view);
         let done = with_location(py, |place| recorder.operate_in(Opcode::Copy, 0, target, &[input], place));
         match done {

@@ -55,8 +55,8 @@ pub use batch::tape::{Ending, Errand, Tape};
 pub use data::memory::Lent;
 pub use data::{Data, SharedData};
 pub use immediate::at_hand::Known;
-pub use immediate::here::{Here, Made, Store};
 pub use immediate::hand::{Hand, MOVED};
+pub use immediate::here::{Here, Made, Store};
 pub use process::hold_at_fork;
 pub use process::inside::Inside;
 pub use process::patience::Patience;
@@ -293,6 +293,9 @@ impl Recorder {
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
         debug_assert_eq!(state.gate.is_open(), state.works_at_once());
+        if self.gate.takes_end_of_chain() {
+            state.little.end_chain();
+        }
         self.free_waiting(&mut state);
         state
     }

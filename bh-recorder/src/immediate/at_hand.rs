@@ -5,7 +5,7 @@
 //! had been tried.
 
 use crate::array::small_view::{SmallView, goes_in_c_order};
-use crate::immediate::here::{Here, Made, Store};
+use crate::immediate::here::{Here, Made, Store, contiguous_strides};
 use crate::immediate::{Found, Operands, array_of, ask, gather};
 use crate::record::check::{check_param, result_type};
 use crate::record::power::whole_exponent;
@@ -17,7 +17,7 @@ use crate::state::settled::Settled;
 use crate::{Location, Options, Recorder};
 use bh_bytecode::batch::MAX_OPERANDS;
 use bh_bytecode::view::{ViewRef, element_count};
-use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode, View};
+use bh_bytecode::{Constant, DType, Kind, Opcode, View};
 use bh_core::reserve;
 
 /// An input of an operation.
@@ -83,11 +83,7 @@ impl Recorder {
         let mut operands = Operands::new();
         let operation = prepare(&engine.options, (opcode, 0), dtype, &all[..inputs.len()], shape, &mut operands)?;
         let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
-        let (mut stride, mut step) = ([0; MAX_RANK], 1);
-        for (stride, extent) in stride[..shape.len()].iter_mut().zip(shape).rev() {
-            *stride = step;
-            step *= extent;
-        }
+        let stride = contiguous_strides(shape);
         operands.all()[0] = array_of(shape, &stride[..shape.len()], made.data(0), dtype);
         if !matches!(ask(&*engine.calls, operation, 0, operands.all()), Ok(true)) {
             made.end();

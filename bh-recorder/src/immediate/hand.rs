@@ -190,7 +190,7 @@ impl Hand<'_> {
 /// # Safety
 /// `from` must be valid for reading an element of the type, and `to` for writing one, wherever they lie.
 #[inline]
-unsafe fn copy_element(dtype: DType, from: *const u8, to: *mut u8) {
+pub(crate) unsafe fn copy_element(dtype: DType, from: *const u8, to: *mut u8) {
     // SAFETY: an element has as many bytes as are moved, and is valid at both places, as `# Safety` asks, which need
     // not be aligned.
     unsafe {

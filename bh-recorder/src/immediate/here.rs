@@ -1,12 +1,16 @@
 //! Little arrays that only their bridge knows. Their elements are in memory of their own, and operations on them run without the
 //! recorder's lock. The recorder takes one over when it needs a handle: the array is then as if it had been settled all along.
 
-use crate::array::small_view::SmallView;
-use crate::immediate::hand::read_element;
+use crate::array::small_view::{SmallView, goes_in_c_order};
+use crate::immediate::hand::{copy_element, read_element};
+use crate::immediate::{array_of, ask, part_that_counts};
+use crate::record::Operation;
+use crate::record::check::check_param;
+use crate::state::gate::Engine;
 use crate::state::settled::Own;
-use crate::{ArrayId, Recorder};
+use crate::{ArrayId, Location, Recorder};
 use bh_bytecode::view::element_count;
-use bh_bytecode::{Constant, DType};
+use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode, View};
 use bh_core::error::Result;
 use bh_core::reserve;
 use bh_core::services::Services;
@@ -61,6 +65,7 @@ impl From<ArrayId> for Store<'_> {
 
 thread_local! {
     /// Little arrays that have ended, by size, and their bytes.
+    #[expect(clippy::vec_box, reason = "the boxes serve the next arrays, too")]
     static UNUSED: RefCell<(Vec<Vec<Box<Here>>>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
@@ -131,6 +136,17 @@ impl Here {
     }
 }
 
+/// The strides of an array in C order.
+#[inline]
+pub(crate) fn contiguous_strides(shape: &[i64]) -> [i64; MAX_RANK] {
+    let (mut stride, mut step) = ([0; MAX_RANK], 1);
+    for (stride, extent) in stride[..shape.len()].iter_mut().zip(shape).rev() {
+        *stride = step;
+        step *= extent;
+    }
+    stride
+}
+
 impl Recorder {
     /// Do operations on little arrays run where they are called? Asked without the lock.
     #[inline]
@@ -138,7 +154,66 @@ impl Recorder {
         self.gate.is_open()
     }
 
+    /// An element of a little array, if the program may read it at once.
+    #[inline]
+    pub fn element_here(&self, here: &Here, place: i64) -> Option<Constant> {
+        let value = here.value(place).filter(|_| self.is_open())?;
+        self.gate.end_chain();
+        Some(value)
+    }
+
+    /// Overwrites an element of a little array. `None` if that has to be recorded.
+    #[inline]
+    pub fn set_element_here(&self, here: &Here, place: i64, value: Constant) -> Option<()> {
+        let inside = self.gate.enter().filter(|_| here.dtype == value.dtype() && here.has_place(place))?;
+        // SAFETY: the memory has the element.
+        unsafe { copy_element(here.dtype, value.bits.as_ptr().cast(), here.data(place)) };
+        inside.count();
+        self.gate.end_chain();
+        Some(())
+    }
+
+    /// A reduction of a view of a little array in its own type, along a mask of axes, into one of this shape. `None` if it has to be
+    /// recorded.
+    pub fn fold_here(
+        &self,
+        opcode: Opcode,
+        axes: u16,
+        (here, view): (&Here, &View),
+        shape: &[i64],
+    ) -> Option<Box<Here>> {
+        let (kind, dtype, len) = (opcode.kind(), here.dtype, element_count(shape)?);
+        let fits = kind == Kind::Reduction
+            && goes_in_c_order(view.shape(), view.stride())
+            && opcode.check_types(dtype, &[dtype])
+            && check_param(opcode, axes, view.rank()).is_ok();
+        let inside = self.gate.enter().filter(|_| fits)?;
+        let bytes = |elements: i64| elements as u64 * dtype.size() as u64;
+        let takes = |engine: &&Engine| {
+            // The order of results that have the same bits everywhere is the recorder's.
+            !engine.options.reproducible
+                && engine.takes(bytes(part_that_counts(view.len(), kind)))
+                && engine.takes(bytes(len))
+        };
+        let engine = inside.engine().filter(takes)?;
+        let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
+        let operation = Operation { opcode, param: axes, location: Location::UNKNOWN };
+        let stride = contiguous_strides(shape);
+        let operands = [
+            array_of(shape, &stride[..shape.len()], made.data(0), dtype),
+            array_of(view.shape(), view.stride(), here.data(view.start()), dtype),
+        ];
+        if !matches!(ask(&*engine.calls, operation, 0, &operands), Ok(true)) {
+            made.end();
+            return None;
+        }
+        inside.count();
+        self.gate.end_chain();
+        Some(made)
+    }
+
     /// Takes over a little array: from here on it is a base with a handle. The shape has as many elements as the array.
+    #[expect(clippy::boxed_local, reason = "arrays come in their boxes")]
     pub fn adopt_here(&self, here: Box<Here>, shape: &[i64]) -> Result<ArrayId> {
         let mut state = self.state();
         debug_assert_eq!(element_count(shape), Some(here.len));

@@ -336,12 +336,7 @@ fn ask(calls: &dyn SharedCalls, operation: Operation<'_>, order: u16, operands: 
 /// The inputs of an operation as the engine takes them, if their data is at hand, for as long as bases, handles and `operands`
 /// stay where they are. They are stretched to a shape, except those of which `own` has the bits.
 #[inline]
-fn gather<'a>(
-    inputs: impl Iterator<Item = Found<'a>>,
-    shape: &[i64],
-    own: u32,
-    operands: &mut Operands,
-) -> Option<()> {
+fn gather<'a>(inputs: impl Iterator<Item = Found<'a>>, shape: &[i64], own: u32, operands: &mut Operands) -> Option<()> {
     for (at, input) in inputs.enumerate() {
         operands.inputs = at + 1;
         operands.all[at + 1] = match input {

@@ -70,8 +70,7 @@ pub(crate) fn with_rule_of<'a>(
     input: impl FnOnce() -> Option<DType>,
 ) -> Operation<'a> {
     let opcode = operation.opcode;
-    let (converts, varies) =
-        (opcode == Opcode::Copy && output.is_int(), options.reproducible && opcode.has_variants());
+    let (converts, varies) = (opcode == Opcode::Copy && output.is_int(), options.reproducible && opcode.has_variants());
     if !converts && !varies {
         return operation;
     }

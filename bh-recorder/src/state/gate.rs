@@ -5,7 +5,7 @@ use bh_core::component::SharedCalls;
 use bh_core::services::Services;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The bit of the word that says whether the gate is open; the others count pins.
 const OPEN: u32 = 1;
@@ -40,6 +40,8 @@ pub(crate) struct Gate {
     engine: UnsafeCell<Option<Engine>>,
     /// Operations that were carried out inside.
     pub(crate) done: AtomicU64,
+    /// Has one of them, or a read, ended a chain of operations on larger arrays? The recorder notes that when it is locked next.
+    ends_chain: AtomicBool,
 }
 
 // SAFETY: the engine is written by the holder of the recorder's lock while the gate is closed and nobody is inside, and read by
@@ -78,7 +80,19 @@ impl Gate {
         drop(std::mem::replace(unsafe { &mut *self.engine.get() }, engine));
     }
 
-    /// Forgets threads that are not in this process, and the engine, which is the parent's.
+    /// Notes that a chain of operations on larger arrays ends.
+    #[inline]
+    pub(crate) fn end_chain(&self) {
+        self.ends_chain.store(true, Ordering::Relaxed);
+    }
+
+    /// Was [`Gate::end_chain`] called since this was?
+    #[inline]
+    pub(crate) fn takes_end_of_chain(&self) -> bool {
+        self.ends_chain.load(Ordering::Relaxed) && self.ends_chain.swap(false, Ordering::Relaxed)
+    }
+
+    /// Forgets threads that are not in this process.
     pub(crate) fn forget_threads(&self) {
         self.word.fetch_and(OPEN, Ordering::AcqRel);
     }
@@ -105,5 +119,40 @@ impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.word.fetch_sub(PIN, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn nobody_is_inside_while_the_gate_is_closed() {
+        let (gate, closed, ends) = (Gate::default(), AtomicBool::new(false), AtomicBool::new(false));
+        gate.set(true);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !ends.load(Ordering::Acquire) {
+                        if let Some(inside) = gate.enter() {
+                            assert!(!closed.load(Ordering::Acquire));
+                            inside.count();
+                        }
+                    }
+                });
+            }
+            while gate.done.load(Ordering::Relaxed) < 1000 {
+                gate.set_engine(None);
+                closed.store(true, Ordering::Release);
+                assert!(gate.enter().is_none());
+                thread::yield_now();
+                closed.store(false, Ordering::Release);
+                gate.set(true);
+                thread::yield_now();
+            }
+            ends.store(true, Ordering::Release);
+        });
+        assert!(gate.is_open());
     }
 }

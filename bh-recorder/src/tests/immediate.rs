@@ -86,6 +86,59 @@ fn parts_need_no_handles() {
 }
 
 #[test]
+fn little_arrays_are_taken_over_as_they_are() {
+    use crate::{Here, Known, Made, Store};
+    let (recorder, log) = immediate(1 << 10);
+    let here = |made: Option<Made>| match made {
+        Some(Made::Here(here)) => Some(here),
+        _ => None,
+    };
+    let make = |values: &[f64]| {
+        let (made, data) = recorder.hand()?.make(DType::F64, &[values.len() as i64], &[])?;
+        // SAFETY: the array has as many elements.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), data.cast(), values.len()) };
+        here(Some(made))
+    };
+    let (a, view) = (make(&[1.0, 2.0, 3.0]).unwrap(), View::contiguous(&[3]).unwrap());
+    let ten = Constant::from_value(10.0f64);
+    let add = |inputs: &[Known<'_>]| recorder.make_at_hand(Opcode::Add, DType::F64, inputs, &[3]);
+    let raised = |a: &Here| here(add(&[Known::Part(Store::Here(a), &view), Known::Number(&ten)]));
+    let sum = raised(&a).unwrap();
+    let element = |here: &Here, place| recorder.element_here(here, place).map(|value| value.to::<f64>());
+    assert_eq!((element(&sum, 1), element(&sum, 3)), (Some(12.0), None));
+    assert!(recorder.set_element_here(&a, 0, Constant::from_value(1i64)).is_none());
+    recorder.set_element_here(&a, 0, Constant::from_value(5.0f64)).unwrap();
+    let counts = recorder.statistics();
+    assert_eq!((counts.arrays, counts.bases, counts.immediate), (0, 0, 3));
+    // Where everything is recorded, so is work on little arrays.
+    let stays_shut = || {
+        assert!(!recorder.is_open() && make(&[1.0]).is_none() && raised(&a).is_none() && element(&a, 0).is_none());
+        assert!(recorder.set_element_here(&a, 0, ten).is_none());
+    };
+    recorder.set_eager(true).unwrap();
+    stays_shut();
+    recorder.set_eager(false).unwrap();
+    recorder.begin_trace(&[]).unwrap();
+    stays_shut();
+    recorder.abandon_trace().unwrap();
+    assert!(recorder.is_open());
+    // One input behind a handle, and one that is not.
+    let known = recorder.adopt_here(sum, &[3]).unwrap();
+    let Some(Made::Handle(both)) = add(&[Known::Part(known.into(), &view), Known::Part(Store::Here(&a), &view)]) else {
+        panic!("the result is behind a handle, as an input is");
+    };
+    assert_eq!((values(&recorder, known), values(&recorder, both)), (vec![11.0, 12.0, 13.0], vec![16.0, 14.0, 16.0]));
+    let one = recorder.adopt_here(make(&[4.0]).unwrap(), &[]).unwrap();
+    assert_eq!(recorder.read_scalar(one).unwrap().to::<f64>(), 4.0);
+    let again = make(&[7.0, 8.0, 9.0]).unwrap();
+    again.end();
+    assert!(lock(&log.batches).is_empty());
+    recorder.shutdown().unwrap();
+    stays_shut();
+    assert!(recorder.adopt_here(a, &[3]).is_err());
+}
+
+#[test]
 fn a_batch_under_construction_keeps_what_it_read() {
     let (recorder, _) = immediate(1 << 10);
     let small = array(&recorder, &[3], &[1.0, 2.0, 3.0]);
