@@ -1,5 +1,6 @@
 """`bh.vectorize`: functions of scalars as functions of arrays."""
 
+import functools
 import types
 
 import numpy as np
@@ -9,6 +10,15 @@ from .._array.conversion import native
 from .._array.element_types import code_of
 from .._numpy import fallback
 from .tracing import Scalar, Untraceable, plain, traced
+
+
+@functools.cache
+def _reading():
+    """What reads functions, and why it may not, imported when the first one is vectorized."""
+    from .scalar.ir import Mistyped, Unsupported
+    from .scalar.program import program_of
+
+    return types.SimpleNamespace(program_of=program_of, Mistyped=Mistyped, Unsupported=Unsupported)
 
 
 class vectorize:
@@ -34,8 +44,7 @@ class vectorize:
 
     def __init__(self, pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
         # Not when the function is called: a child of a fork would wait for ever for a module that another thread was importing.
-        from .scalar import program  # noqa: F401
-
+        _reading()
         self.otypes, self.doc, self.excluded, self.cache, self.signature = otypes, doc, excluded, cache, signature
         self.pyfunc = None
         if pyfunc is not None:
@@ -56,13 +65,12 @@ class vectorize:
         given = (*args, *kwargs.values())
         if not self.otypes and not all(value.size if type(value) is _native.ndarray else np.size(value) for value in given):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-        from .scalar.ir import Mistyped, Unsupported
-
+        reading = _reading()
         try:
             return self._finished(self._at_once(args, kwargs))
-        except (fallback.Fallback, Mistyped) as reason:
+        except (fallback.Fallback, reading.Mistyped) as reason:
             return self._element_by_element(args, kwargs, str(reason))
-        except Unsupported as reason:
+        except reading.Unsupported as reason:
             unread = str(reason)
         try:
             return self._finished((self._trace(args, kwargs),))
@@ -83,11 +91,9 @@ class vectorize:
         >>> last.memory(bh.arange(10.0))
         {'powers': 320}
         """
-        from .scalar.program import program_of
-
         given = self._given(args, kwargs)
         count = int(np.prod(np.broadcast_shapes(*(value.shape for value in given.values())), dtype=np.int64))
-        return {label: count * size for label, size in program_of(self.pyfunc, tuple(given)).memory(list(given.values())).items()}
+        return {label: count * size for label, size in _reading().program_of(self.pyfunc, tuple(given)).memory(list(given.values())).items()}
 
     def _finished(self, results):
         """Results as they are returned."""
@@ -99,23 +105,19 @@ class vectorize:
 
     def _at_once(self, args, kwargs):
         """The results of the function as it is read."""
-        from .scalar.program import program_of
-
         given = self._given(args, kwargs)
-        program = program_of(self.pyfunc, tuple(given))
+        program = _reading().program_of(self.pyfunc, tuple(given))
         shapes = {value.shape for value in given.values()}
         shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
         return program(self.pyfunc, list(given.values()), shape)
 
     def _given(self, args, kwargs):
         """The arguments as arrays by name."""
-        from .scalar.ir import Unsupported
-
         if not isinstance(self.pyfunc, types.FunctionType):
-            raise Unsupported("it is no function written in Python")
+            raise _reading().Unsupported("it is no function written in Python")
         names = self.pyfunc.__code__.co_varnames[: self.pyfunc.__code__.co_argcount]
         if len(args) > len(names) or kwargs.keys() & {*names[: len(args)]}:
-            raise Unsupported("arguments that do not fit")
+            raise _reading().Unsupported("arguments that do not fit")
         return dict(zip(names, map(native, args))) | {name: native(value) for name, value in kwargs.items()}
 
     def _trace(self, args, kwargs):

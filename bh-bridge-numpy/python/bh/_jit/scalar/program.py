@@ -7,7 +7,6 @@ import numpy as np
 from ... import _native
 from ..._array.conversion import native
 from ..._array.element_types import CODE
-from ..._numpy import floating_point
 from ..._tools.runtime import using
 from ..._ufunc.ufunc import one_stack
 from . import liveness, own, reader, registers, runtime
@@ -45,6 +44,7 @@ class Program:
         self._function = dataclasses.replace(read, body=sunk(read.body))
         self._compiled, self._written = {}, {}
         self.single = self._function.single
+        self._is_worth = registers.is_worth(self._function)
 
     def still_holds(self, function):
         """Does everything mean what it did?"""
@@ -69,11 +69,11 @@ class Program:
         if not arrays:
             raise Unsupported("no arguments")
         tables = [self._names.array(one, function) if type(one) is int else one.value for one in self._function.tables.values()]
-        if registers.is_worth(self._function) and (results := self._at_once(dtypes, arrays, tables, shape)) is not None:
+        if self._is_worth and (results := self._at_once(dtypes, arrays, tables, shape)) is not None:
             return results
         whole = self._whole(dtypes)
         operands = one_stack([*arrays, *map(native, tables)])
-        with using(arrays[0]._stack), floating_point.errstate(all="ignore"):
+        with using(arrays[0]._stack), np.errstate(all="ignore"):
             return whole(shape, *operands)
 
     def _at_once(self, dtypes, arrays, tables, shape):
