@@ -1,9 +1,9 @@
 //! What threads of the recorder lock and wait with: the standard library's. The models have the same names for
 //! their own.
 
-pub(crate) use std::sync::atomic::AtomicBool;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
-pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current};
+pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current, yield_now};
 
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;

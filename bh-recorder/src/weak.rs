@@ -2,8 +2,9 @@
 //! that tries every order in which a processor may let other threads see them.
 
 mod sync {
-    pub(super) use loom::sync::atomic::AtomicBool;
+    pub(super) use loom::sync::atomic::{AtomicBool, AtomicU32};
     pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
+    pub(super) use loom::thread::yield_now;
 
     use std::sync::PoisonError;
 
@@ -20,12 +21,16 @@ mod files {
     pub(super) mod handoff;
     #[path = "array/later.rs"]
     pub(super) mod later;
+    #[allow(dead_code, reason = "nothing forks here")]
+    #[path = "state/word.rs"]
+    pub(super) mod word;
 }
 
 use crate::ArrayId;
 use crate::array::slab::{INDEX_BITS, Slab};
 use files::handoff::handoff;
 use files::later::Later;
+use files::word::Word;
 use loom::cell::UnsafeCell;
 use loom::sync::{Arc, Mutex};
 use loom::thread::{JoinHandle, spawn};
@@ -149,5 +154,27 @@ fn a_stale_key_never_finds_another_array() {
         let second = maker.join().unwrap();
         thread.join().unwrap();
         assert_eq!((context.find(first), context.find(second)), (None, Some(2)));
+    });
+}
+
+#[test]
+fn an_engine_changes_only_while_nobody_is_inside() {
+    loom::model(|| {
+        let gate = Arc::new((Word::default(), Result(UnsafeCell::new(0))));
+        let threads = [0, 1].map(|_| {
+            let gate = Arc::clone(&gate);
+            spawn(move || {
+                let found = gate.0.enter().then(|| gate.1.read());
+                gate.0.leave();
+                assert!(found.is_none_or(|value| value > 0));
+            })
+        });
+        for value in [1, 2] {
+            gate.0.set(false);
+            gate.1.write(value);
+            gate.0.set(true);
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(gate.0.is_open() && gate.1.read() == 2);
     });
 }

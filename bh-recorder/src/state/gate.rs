@@ -1,15 +1,12 @@
 //! Whether operations run where they are called, and by which engine, asked without the recorder's lock.
 
 use crate::Options;
+use crate::state::word::Word;
 use bh_core::component::SharedCalls;
 use bh_core::services::Services;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-
-/// The bit of the word that says whether the gate is open; the others count pins.
-const OPEN: u32 = 1;
-const PIN: u32 = 2;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What runs operations on little arrays.
 pub(crate) struct Engine {
@@ -33,10 +30,10 @@ pub(crate) fn takes(options: &Options, bytes: u64) -> bool {
     bytes > 0 && bytes <= options.immediate_bytes / 2
 }
 
-/// One word: open or not, and how many threads are inside. Threads that close the gate wait until all have left.
+/// The gate, and what is behind it.
 #[derive(Default)]
 pub(crate) struct Gate {
-    word: AtomicU32,
+    word: Word,
     engine: UnsafeCell<Option<Engine>>,
     /// Operations that were carried out inside.
     pub(crate) done: AtomicU64,
@@ -51,26 +48,20 @@ unsafe impl Sync for Gate {}
 impl Gate {
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
-        self.word.load(Ordering::Acquire) & OPEN != 0
+        self.word.is_open()
     }
 
     /// Enters the gate, if it is open. What runs inside must be short, and must not take the recorder's lock.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Inside<'_>> {
-        let before = self.word.fetch_add(PIN, Ordering::Acquire);
+        let is_open = self.word.enter();
         let inside = Inside(self);
-        (before & OPEN != 0).then_some(inside)
+        is_open.then_some(inside)
     }
 
     /// Opens or closes the gate. The caller holds the recorder's lock.
     pub(crate) fn set(&self, open: bool) {
-        if open {
-            self.word.fetch_or(OPEN, Ordering::Release);
-        } else if self.word.fetch_and(!OPEN, Ordering::AcqRel) & OPEN != 0 {
-            while self.word.load(Ordering::Acquire) >= PIN {
-                std::thread::yield_now();
-            }
-        }
+        self.word.set(open);
     }
 
     /// Changes the engine. The caller holds the recorder's lock.
@@ -94,7 +85,7 @@ impl Gate {
 
     /// Forgets threads that are not in this process.
     pub(crate) fn forget_threads(&self) {
-        self.word.fetch_and(OPEN, Ordering::AcqRel);
+        self.word.forget_threads();
     }
 }
 
@@ -118,7 +109,7 @@ impl Inside<'_> {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.word.fetch_sub(PIN, Ordering::Release);
+        self.0.word.leave();
     }
 }
 

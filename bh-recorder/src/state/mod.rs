@@ -9,6 +9,7 @@ pub(crate) mod settled;
 pub(crate) mod spares;
 pub(crate) mod trace;
 pub(crate) mod waiting;
+pub(crate) mod word;
 
 use crate::array::shape::Shape;
 use crate::array::slab::{INDEX_BITS, Slab};
