@@ -97,6 +97,26 @@ def test_places_of_extremes_along_axes(dtype):
                 both(f"np.argmax(a, {axis}), np.argmin(a, axis={axis}), a.argmax({axis}), np.argmin(a.T, {axis}), np.argmax(a[::-1, ::2], axis={axis})", a=values)
 
 
+@pytest.mark.parametrize("extent", [2, 3, 7, 8, 16, 17, 31, 33, 127, 128, 300, 32767, 32768])
+def test_places_of_extremes_in_recorded_rows(extent):
+    # Indices are compared in types that hold the extent; rows of few elements are folded side by side.
+    rng = numpy.random.default_rng(extent)
+    rows = max(3, 20_000 // extent)
+    for dtype in ("i1", "?", "u1", "i2", "u2", "f2", "i4", "f4", "i8", "u8", "f8"):
+        values = rng.integers(0, 5, (rows, extent)).astype(dtype)
+        # The last element alone is the extreme of some rows, so that an index next to the extent is found.
+        values[:: 2, -1] = 1 if dtype == "?" else 9
+        values[:: 2, :-1] = 0
+        if values.dtype.kind == "f":
+            values[::3, extent // 2] = NAN
+        for given in (values, numpy.asfortranarray(values)):
+            mine = np.asarray(given) + np.zeros((), dtype)
+            for name in ("argmax", "argmin"):
+                for axis in (0, 1):
+                    same(getattr(np, name)(mine, axis), getattr(numpy, name)(given, axis))
+                same(getattr(np, name)(mine[::-1, ::2], 1), getattr(numpy, name)(given[::-1, ::2], 1))
+
+
 def test_axes_that_no_array_has():
     for axis in (2, -3, 1.0, True, None):
         outcomes = []

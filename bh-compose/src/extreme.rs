@@ -1,7 +1,7 @@
 //! Positions of the largest and smallest elements.
 
 use crate::scope::{Scope, check_axis};
-use bh_bytecode::{Constant, Opcode};
+use bh_bytecode::{Constant, DType, Opcode};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Input, Location, Recorder};
@@ -51,12 +51,31 @@ pub fn position_of_extreme(
     }
     let mut line = vec![1; shape.len() - axis];
     line[0] = extent;
-    let numbers = scope.numbers(&line)?;
-    let beyond = Input::Constant(Constant::from_value(extent));
+    let (index, beyond) = index_type(info.dtype.size(), extent);
+    let numbers = scope.numbers(index, &line)?;
+    let beyond = Input::Constant(beyond);
     let places = scope.operate(Opcode::Where, 0, &[Input::Array(found), Input::Array(numbers), beyond])?;
     let mut result = scope.operate(Opcode::MinimumReduce, mask, &[Input::Array(places)])?;
+    if index != DType::I64 {
+        result = scope.cast(DType::I64, result)?;
+    }
     if keep {
         result = scope.view(result, |view| view.new_axis(axis))?;
     }
     Ok(scope.keep(result))
+}
+
+/// The type in which indices along an axis of this extent are compared, and the extent in it: as many of them as elements of
+/// `size` bytes fit a register, if the extent allows it.
+fn index_type(size: usize, extent: i64) -> (DType, Constant) {
+    if let (1, Ok(extent)) = (size, i8::try_from(extent)) {
+        return (DType::I8, Constant::from_value(extent));
+    }
+    if let (1..=2, Ok(extent)) = (size, i16::try_from(extent)) {
+        return (DType::I16, Constant::from_value(extent));
+    }
+    if let (1..=4, Ok(extent)) = (size, i32::try_from(extent)) {
+        return (DType::I32, Constant::from_value(extent));
+    }
+    (DType::I64, Constant::from_value(extent))
 }

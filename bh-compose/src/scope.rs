@@ -48,9 +48,15 @@ impl<'a> Scope<'a> {
         self.recorder.empty(dtype, shape).map(|array| self.note(array))
     }
 
-    /// A new array of 0, 1, … with the type of indices.
-    pub(crate) fn numbers(&self, shape: &[i64]) -> Result<ArrayId> {
-        let array = self.empty(DType::I64, shape)?;
+    /// A new array with these elements and another type.
+    pub(crate) fn cast(&self, dtype: DType, array: ArrayId) -> Result<ArrayId> {
+        let inputs = [Input::Array(array)];
+        self.recorder.operate_new(Opcode::Copy, 0, Some(dtype), &inputs, self.place).map(|array| self.note(array))
+    }
+
+    /// A new array of 0, 1, …
+    pub(crate) fn numbers(&self, dtype: DType, shape: &[i64]) -> Result<ArrayId> {
+        let array = self.empty(dtype, shape)?;
         self.recorder.range(array, 0, 1, self.place).map(|()| array)
     }
 
