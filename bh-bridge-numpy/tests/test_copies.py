@@ -397,3 +397,35 @@ def test_arrays_of_lists_are_copies():
     made = bh.array([a, b])
     a[:], made[1] = 5, 7
     assert made[0].max() == 1 and b.max() == 0 and bh.asarray([a, b])[0, 0, 0] == 5
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_blocks_of_few_elements(seed):
+    # Blocks of few elements are computed along a longer dimension around them, whatever lies where.
+    rng = numpy.random.default_rng(seed)
+    short = [int(extent) for extent in rng.integers(1, 6, 2)]
+    long = [int(rng.choice([5, 16, 17, 64, 300, 2048, 2049])), *rng.choice([1, 3, 16], rng.integers(0, 2)).tolist()]
+    shape = [max(1, 30_000 // int(numpy.prod(short + long))), *long, *short]
+    dtype = rng.choice(["f8", "f4", "i8", "i2", "u1", "?", "c16"])
+    places = rng.permutation(len(shape))
+    stored = numpy.asarray(rng.integers(0, 100, [shape[place] for place in places])).astype(dtype)
+    back = numpy.argsort(places)
+    small = numpy.asarray(rng.integers(0, 100, shape[-1])).astype(dtype)
+    taken = rng.integers(-stored.size, stored.size, shape)
+
+    def results(library):
+        a, b, rows = library.asarray(stored).transpose(back), library.asarray(small), library.asarray(taken)
+        yield library.ascontiguousarray(a)
+        yield (a + b)[..., ::-1] + a
+        yield library.where(a > b[0], a, b)
+        yield library.asarray(stored).reshape(-1)[rows] + a
+        target = library.zeros(tuple(shape[:-1]) + (shape[-1] + 1,), dtype)
+        target[..., 1:] = a
+        target[..., :-1] += b
+        yield target
+        target[..., 1:] = target[..., :-1] * a
+        yield target
+        yield library.ascontiguousarray(a).reshape(-1, shape[-1])[1:].astype("f8" if dtype != "c16" else "c16")
+
+    for mine, theirs in zip(results(bh), results(numpy)):
+        same(mine, theirs)

@@ -167,6 +167,44 @@ fn kernels_hold_no_sizes() {
     assert_ne!(a.kernel, program(10, 0.5, "multiply").kernel);
 }
 
+/// The columns of blocks of 2 × 2 elements move inside of these: each access keeps its stride along each dimension.
+#[test]
+fn a_longer_dimension_moves_inside_of_short_ones() {
+    let lengthened = |extents: [i64; 4], opcode: &str| {
+        let [a, b, c, d] = extents;
+        let all = a * b * c * d;
+        let text = format!(
+            "bh batch 1\nbase b0 = f64[{all}] id 1\nbase b1 = f64[{all}] id 2\n\
+             view v0 = b1 at 0 [{a}:{}, {b}:{}, {c}:{d}, {d}:1]\nview v1 = b0 at 0 [{a}:{}, {b}:{d}, {c}:{}, {d}:1]\n\
+             view v2 = b1 at 0 [{a}:{}, {b}:{}, {c}:{d}]\ni0: {opcode} v1\nblock i0\n",
+            b * c * d,
+            c * d,
+            b * c * d,
+            b * d,
+            b * c * d,
+            c * d
+        );
+        let batch = parse(&text).unwrap();
+        match lower(&batch.as_ref(), 0) {
+            super::Lowered::Loops(mut stages, _) => {
+                super::schedule::lengthen(&mut stages[0]);
+                let parameters = stages.remove(0).parameters;
+                (parameters.extents, parameters.strides)
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let (extents, strides) = lengthened([3, 20, 2, 2], "v0 = copy");
+    assert_eq!((extents, strides), (vec![3, 2, 2, 20], vec![80, 40, 1, 2, 80, 2, 1, 4]));
+    // The outer dimension, if only that is long.
+    assert_eq!(lengthened([40, 3, 2, 2], "v0 = copy").0, [3, 2, 2, 40]);
+    // Blocks of enough elements, and dimensions that are too short or too long, stay; so do those of folds.
+    for extents in [[3, 20, 8, 6], [3, 15, 2, 2], [3, 4000, 2, 2]] {
+        assert_eq!(lengthened(extents, "v0 = copy").0, extents);
+    }
+    assert_eq!(lengthened([3, 20, 2, 20], "v2 = add_reduce axes(3)").0, [3, 20, 2, 20]);
+}
+
 #[test]
 fn data_management_alone_is_nothing() {
     golden(

@@ -3,6 +3,7 @@
 use super::repeat::repeats;
 use super::tree::LANES;
 use crate::{Dim, SlotMode, Stage};
+use std::ops::RangeInclusive;
 
 /// Rows shorter than this are gathered into blocks of several rows.
 const SHORT_ROW: i64 = 48;
@@ -12,6 +13,10 @@ const SPAN: i64 = 512;
 /// The most elements of rows that blocks of several rows are better for than compiled code, where rows repeat elements and
 /// cannot be one row.
 const BLOCK_ROW: i64 = 6;
+
+/// Extents of a dimension that makes better lines than blocks of a few elements: of longer ones, the next line would find the memory
+/// of the one before no more in the nearest caches.
+const LONGER: RangeInclusive<i64> = 16..=2048;
 
 /// Blocks within a line are multiples of this.
 const BLOCK_UNIT: i64 = 64;
@@ -95,6 +100,21 @@ impl LoopShape {
     #[inline]
     pub fn has_columns(self) -> bool {
         matches!(self, LoopShape::ColumnRows | LoopShape::JoinedColumns)
+    }
+}
+
+/// Moves a longer dimension inside of two or more that are short together, in a stage whose elements are computed in any order: as
+/// in copies of blocks of 2 × 2 elements, where each line would have four.
+pub fn lengthen(Stage { kernel, parameters }: &mut Stage) {
+    let rank = parameters.extents.len();
+    let &[.., around, row] = parameters.extents.as_slice() else { return };
+    if kernel.reduces() || !(1..SHORT_ROW).contains(&around.saturating_mul(row)) {
+        return;
+    }
+    let Some(dim) = (0..rank - 2).rev().find(|&dim| LONGER.contains(&parameters.extents[dim])) else { return };
+    parameters.extents[dim..].rotate_left(1);
+    for strides in parameters.strides.chunks_exact_mut(rank) {
+        strides[dim..].rotate_left(1);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::Stage;
 pub use chunks::{Chunks, split};
 pub use fold::{FoldLoops, Unit};
 pub use levels::{LoopLevel, SlotPlan};
-pub use lines::{Lines, LoopShape};
+pub use lines::{Lines, LoopShape, lengthen};
 pub use repeat::joined;
 pub use tree::{FIXED_LINES, FoldTree, Grouping, LANES, ROW_SETS, SET_PAIRS, fixed_rows, halvings, is_long_row};
 

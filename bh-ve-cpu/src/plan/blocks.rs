@@ -7,6 +7,7 @@ use crate::simd::Isa;
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
+use bh_kernel::schedule::lengthen;
 use bh_kernel::{BaseUse, BufferRef, Lowered, Special, Temporary, Uses};
 
 /// A rename: the base gets a fresh buffer.
@@ -52,9 +53,10 @@ impl BlockPlan {
                 uses.special(batch, special);
                 BlockWork::Special(special)
             }
-            Lowered::Loops(stages, temporaries) => {
+            Lowered::Loops(mut stages, temporaries) => {
                 let mut programs = Vec::with_capacity(stages.len());
-                for stage in &stages {
+                for stage in &mut stages {
+                    lengthen(stage);
                     uses.stage(batch, stage);
                     let first = stage.parameters.instrs.last().copied().unwrap_or(0);
                     let compiled = compile(stage, primitives, tier1);
