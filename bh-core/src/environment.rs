@@ -3,6 +3,14 @@
 use std::ffi::OsString;
 
 /// Whether the process has more rights than its user (for example setuid). It must not trust the environment then.
+#[cfg(target_os = "macos")]
+pub fn privileged() -> bool {
+    // SAFETY: `issetugid` has no arguments and always succeeds.
+    unsafe { libc::issetugid() != 0 }
+}
+
+/// As above.
+#[cfg(not(target_os = "macos"))]
 pub fn privileged() -> bool {
     // SAFETY: `getauxval` takes a number and returns one.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

@@ -144,7 +144,16 @@ pub fn open_component(file: &Path) -> Result<ForeignTable> {
     unsafe { ForeignTable::negotiate(&shown.to_string(), entry) }
 }
 
+/// Whether an address is in a loaded file; the loader of macOS does not say in which of its segments.
+#[cfg(target_os = "macos")]
+fn is_code(address: *const ()) -> bool {
+    let mut file = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: `dladdr` takes any address, and writes to `file`, which nobody reads.
+    unsafe { libc::dladdr(address.cast(), file.as_mut_ptr()) != 0 }
+}
+
 /// Whether an address is in an executable segment of a loaded file.
+#[cfg(not(target_os = "macos"))]
 fn is_code(address: *const ()) -> bool {
     struct Search {
         address: u64,

@@ -59,9 +59,7 @@ impl Trace {
     /// Records an event from `begin` until now.
     pub fn record(&self, component: &str, name: &str, begin: u64, detail: &str) {
         let duration = self.clock().saturating_sub(begin);
-        // SAFETY: `gettid` has no arguments and always succeeds.
-        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
-        self.push(component, name, detail, thread, begin..begin + duration);
+        self.push(component, name, detail, thread(), begin..begin + duration);
     }
 
     /// Records work of a device on a row of its own; rows begin above the numbers of threads.
@@ -151,6 +149,22 @@ impl Trace {
 /// Nanoseconds as microseconds with all digits.
 fn microseconds(nanoseconds: u64) -> String {
     format!("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000)
+}
+
+/// The system's number of this thread.
+#[cfg(target_os = "linux")]
+fn thread() -> u64 {
+    // SAFETY: `gettid` has no arguments and always succeeds.
+    unsafe { libc::syscall(libc::SYS_gettid) as u64 }
+}
+
+/// As above.
+#[cfg(target_os = "macos")]
+fn thread() -> u64 {
+    let mut number = 0;
+    // SAFETY: 0 stands for this thread, whose number goes to `number`.
+    unsafe { libc::pthread_threadid_np(0, &raw mut number) };
+    number
 }
 
 #[cfg(test)]

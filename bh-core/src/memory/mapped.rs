@@ -80,6 +80,7 @@ fn map_pages(bytes: usize, huge: bool) -> Option<Mapping> {
             libc::munmap(start.add(bytes).cast(), slack - head);
         }
         // Only a hint: a system without huge pages refuses, and small pages work too.
+        #[cfg(target_os = "linux")]
         libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE);
         Some(Mapping { start, bytes })
     }

@@ -63,6 +63,13 @@ pub(crate) fn announce_exit() {
     let _ = MAIN.try_with(|_| ());
 }
 
+#[cfg(target_os = "macos")]
+fn is_main_thread() -> bool {
+    // SAFETY: no arguments, and it cannot fail.
+    unsafe { libc::pthread_main_np() == 1 }
+}
+
+#[cfg(not(target_os = "macos"))]
 fn is_main_thread() -> bool {
     // SAFETY: no arguments, and it cannot fail.
     let thread = unsafe { libc::gettid() };
