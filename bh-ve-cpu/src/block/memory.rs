@@ -53,7 +53,9 @@ impl Aligned {
             if wanted >= HUGE_PAGE {
                 // SAFETY: whole pages of the allocation. Advice only: small pages are right too.
                 #[cfg(target_os = "linux")]
-                unsafe { libc::madvise(data.cast(), wanted, libc::MADV_HUGEPAGE) };
+                unsafe {
+                    libc::madvise(data.cast(), wanted, libc::MADV_HUGEPAGE)
+                };
             }
             (self.data, self.bytes) = (data, wanted);
         }
