@@ -17,6 +17,8 @@ const LINES: usize = 64;
 const FEW_LINES: usize = 16;
 const COLUMNS: std::ops::Range<usize> = 2..32;
 const COLUMN_ROWS: usize = 128;
+/// Rows of at most this many folded elements are folded one after the other if there are more of them around.
+const SHORT_ROW: usize = 16;
 
 /// The sizes of the chunks that these axes are cut into: at most `most`, and a multiple of `unit` where possible.
 fn chunks(axes: &[usize], most: usize, unit: usize) -> Vec<usize> {
@@ -195,12 +197,16 @@ i3: v4 = add_reduce axes({axes}) v1
     let around = shape.iter().enumerate().rev().skip_while(|(axis, _)| !folded.contains(axis));
     let rows: usize = around.take_while(|(axis, _)| folded.contains(axis)).map(|(_, extent)| extent).product();
     let has_columns = COLUMNS.contains(&run) && rows >= COLUMN_ROWS;
+    let beside = shape.iter().enumerate().rev().skip_while(|(axis, _)| folded.contains(axis));
+    let beside: usize = beside.take_while(|(axis, _)| !folded.contains(axis)).map(|(_, extent)| extent).product();
+    let is_short = run == 1 && rows <= SHORT_ROW && beside > rows;
+    let run = if is_short { beside } else { run };
     let mut wanted = [Vec::new(), Vec::new(), Vec::new()];
     for from in outer {
         let values: Vec<f64> = inner.iter().map(|at| number(from + at)).collect();
         let tripled: Vec<f64> = values.iter().map(|value| value * 3.0).collect();
         let singles: Vec<f32> = values.iter().map(|&value| value as f32).collect();
-        let (sum, least, single) = if folded.contains(&(shape.len() - 1)) {
+        let (sum, least, single) = if folded.contains(&(shape.len() - 1)) && !is_short {
             (
                 tree(&folded_shape, &tripled, 0.0, |a, b| a + b),
                 tree(&folded_shape, &tripled, f64::INFINITY, f64::min),
@@ -311,6 +317,10 @@ pub fn check_folds(drivers: &mut [Driver]) {
         (&[3, 6, 90], &[2]),
         (&[5, 7, 50], &[2]),
         (&[70, 8], &[1]),
+        (&[70, 16], &[1]),
+        (&[70, 17], &[1]),
+        (&[9, 12], &[1]),
+        (&[3, 5, 11], &[2]),
         (&[41, 13], &[1]),
         (&[9, 3, 16], &[2]),
         (&[300, 31], &[1]),
