@@ -44,7 +44,6 @@ class Program:
         self._function = dataclasses.replace(read, body=sunk(read.body))
         self._compiled, self._written = {}, {}
         self.single = self._function.single
-        self._is_worth = registers.is_worth(self._function)
 
     def still_holds(self, function):
         """Does everything mean what it did?"""
@@ -69,7 +68,7 @@ class Program:
         if not arrays:
             raise Unsupported("no arguments")
         tables = [self._names.array(one, function) if type(one) is int else one.value for one in self._function.tables.values()]
-        if self._is_worth and (results := self._at_once(dtypes, arrays, tables, shape)) is not None:
+        if registers.is_worth(self._function) and (results := self._at_once(dtypes, arrays, tables, shape)) is not None:
             return results
         whole = self._whole(dtypes)
         operands = one_stack([*arrays, *map(native, tables)])
