@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what follows from bh.h: the P/Invoke declarations; NumCIL's namespaces, from numcil.cs.in; and from the table of
-opcodes in the docs what the managed engine has to know of it.
+"""Writes the P/Invoke declarations from bh.h, NumCIL's namespaces from numcil.cs.in, and the managed engine's rules from the table of
+opcodes in the docs.
 
     generate.py            write src/Native.cs, src/NumCil.cs and src/managed/Rules.cs
     generate.py --check    fail if they are not what would be written

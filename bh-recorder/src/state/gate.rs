@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What runs operations on little arrays.
+/// The engine that runs operations on little arrays.
 pub(crate) struct Engine {
     pub(crate) calls: Arc<dyn SharedCalls>,
     pub(crate) services: Arc<Services>,
@@ -24,13 +24,13 @@ impl Engine {
     }
 }
 
-/// May an array of so many bytes be one that only its bridge knows? Chains of operations on larger ones are counted.
+/// May only its bridge know an array of this size? Chains of operations on larger ones are counted.
 #[inline]
 pub(crate) fn takes(options: &Options, bytes: u64) -> bool {
     bytes > 0 && bytes <= options.immediate_bytes / 2
 }
 
-/// The gate, and what is behind it.
+/// The gate, and the engine behind it.
 #[derive(Default)]
 pub(crate) struct Gate {
     word: Word,

@@ -14,7 +14,7 @@ from .tracing import Scalar, Untraceable, plain, traced
 
 @functools.cache
 def _reading():
-    """What reads functions, and why it may not, imported when the first one is vectorized."""
+    """The reader of functions and its errors, imported when the first function is vectorized."""
     from .scalar.ir import Mistyped, Unsupported
     from .scalar.program import program_of
 
