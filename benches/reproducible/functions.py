@@ -3,15 +3,15 @@
 
     BH_RECORDER_REPRODUCIBLE=true [BH_STACK=cuda] benches/reproducible/functions.py
 
-Machines and devices that print the same lines compute the same bits. NaN count as equal. The last
+Machines and devices that print the same lines as `functions.txt` compute the same bits. NaN count as equal. The last
 line says how many kernels ran on a device.
 """
 
 import argparse
 import hashlib
 
-import numpy
 import bh
+import numpy
 
 UNARY = "cos sin tan cosh sinh tanh arcsin arccos arctan arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()
 SPECIAL = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 10.0, 20.0, 709.7, 745.2, 88.8, 104.0, 1e5, 1e22, 1e300, 1e-5, 1e-30, 1e-310, numpy.pi, numpy.inf, numpy.nan)
@@ -19,20 +19,34 @@ SPECIAL = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 10.0, 20.0, 709.7, 745.2, 88.8, 10
 HARD = (6381956970095103.0 * 2.0**797, 5319372648326541.0 * 2.0**100, 16367173.0 * 2.0**72)
 
 
+def words(count, seed):
+    """Random words of 64 bits (SplitMix64), the same on all machines."""
+    word = (numpy.arange(1, count + 1, dtype="u8") + numpy.uint64(seed << 32)) * numpy.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word = (word ^ (word >> numpy.uint64(shift))) * numpy.uint64(factor)
+    return word ^ (word >> numpy.uint64(31))
+
+
+def uniform(count, seed):
+    """Random numbers from 0 to 1."""
+    return (words(count, seed) >> numpy.uint64(11)) * 2.0**-53
+
+
 def arguments(dtype, seed):
     """Random numbers near zero, random bits, multiples of pi / 2 of all sizes, and special numbers with their neighbours, half of them negative."""
-    rng = numpy.random.default_rng(seed)
-    bits = rng.integers(0, 2**63, 100_000, dtype="u8").view("f8") if dtype == "f8" else rng.integers(0, 2**31, 100_000, dtype="u4").view("f4")
+    bits = words(100_000, 10 * seed)
+    bits = (bits >> numpy.uint64(1)).view("f8") if dtype == "f8" else (bits >> numpy.uint64(33)).astype("u4").view("f4")
     with numpy.errstate(all="ignore"):
         special = numpy.array(SPECIAL).astype(dtype)
         special = numpy.concatenate([special, numpy.nextafter(special, dtype_of(dtype)(0)), numpy.nextafter(special, dtype_of(dtype)(numpy.inf))])
-    near = rng.uniform(0, 20, 100_000).astype(dtype)
+    near = (20 * uniform(100_000, 10 * seed + 1)).astype(dtype)
     near[::7] = numpy.round(near[::7])
     near[::11] /= 20
     with numpy.errstate(all="ignore"):
-        turns = numpy.floor(2.0 ** rng.uniform(0, 1000 if dtype == "f8" else 126, 20_000)) * (numpy.pi / 2)
+        exponents = (uniform(20_000, 10 * seed + 2) * (1000 if dtype == "f8" else 126)).astype("i4")
+        turns = numpy.floor(numpy.ldexp(1 + uniform(20_000, 10 * seed + 3), exponents)) * (numpy.pi / 2)
     found = numpy.concatenate([bits, near, turns.astype(dtype), numpy.array(HARD).astype(dtype), special])
-    return numpy.where(rng.random(found.size) < 0.5, found, -found)
+    return numpy.where(uniform(found.size, 10 * seed + 4) < 0.5, found, -found)
 
 
 def dtype_of(name):

@@ -3,7 +3,7 @@
 
     benches/reproducible/programs.py                   # with this machine's stack
     benches/reproducible/programs.py --stack cuda      # on a card; OpenCL's stack is `opencl`
-    benches/reproducible/programs.py --compare FILE    # names the programs whose hashes differ from a file of such lines
+    benches/reproducible/programs.py --compare FILE    # names the programs whose hashes differ from a file of such lines, as programs.txt
 
 The data come from whole numbers, as NumPy's random generators use functions of the C library.
 """
@@ -154,7 +154,13 @@ def norms(np, kind):
     return np.sqrt((x * x).sum(axis=1)), x / np.sqrt((x * x).sum(axis=0)), np.abs(x).sum()
 
 
-WRITTEN = [softmax, stencil, black_scholes, nbody, statistics, running, masked, casts, products, indexed, logistic, waves, drawn, norms]
+def complexes(np, kind):
+    x, y = (3 * np.asarray(numbers((40_000,), seed, kind)) + 1j * np.asarray(numbers((40_000,), seed + 1, kind)) for seed in (25, 27))
+    names = "exp log sqrt sin cos tan sinh cosh tanh abs".split()
+    return x * y, x / y, x**2, (x * y).sum(), *(getattr(np, name)(x) for name in names)
+
+
+WRITTEN = [softmax, stencil, black_scholes, nbody, statistics, running, masked, casts, products, indexed, logistic, waves, drawn, norms, complexes]
 
 
 def programs(np):
