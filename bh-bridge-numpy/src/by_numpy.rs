@@ -6,6 +6,7 @@ use crate::array::Array;
 use crate::call::Served;
 use crate::context::{self, Shared};
 use crate::create::copy_into;
+use crate::error::value_error;
 use crate::layout::is_ordered_as_in_c;
 use crate::numpy_api::{HostArray, Order, new_array};
 use crate::numpy_types::scalar_type;
@@ -14,7 +15,7 @@ use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
 use crate::text::intern;
 use crate::ufunc::Ufunc;
-use bh_bytecode::{DType, MAX_RANK, Truth};
+use bh_bytecode::{DType, MAX_RANK, Truth, View};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::sync::OnceLock;
@@ -206,16 +207,22 @@ fn holds_numbers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// A copy of an array of at most `most` elements, as one of NumPy. `None` if its data is not computed yet, or the
-/// order of its dimensions in memory is neither C's nor Fortran's.
+/// The dimensions of a view from the outermost in memory to the innermost. `None` if elements are repeated or interleaved so that this is
+/// not certain.
+fn axes_in_memory(view: &View) -> Option<Vec<usize>> {
+    let mut axes: Vec<usize> = (0..view.rank()).collect();
+    let step = |axis: usize| view.stride()[axis].abs();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(step(axis)));
+    let several = axes.iter().copied().filter(|&axis| view.shape()[axis] > 1).map(step);
+    several.chain([0]).is_sorted_by(|outer, inner| outer > inner).then_some(axes)
+}
+
+/// A copy of an array of at most `most` elements, as one of NumPy with the same order of dimensions in memory. `None` if its data is
+/// not computed yet.
 fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this) = (array.py(), array.get());
     let in_fortran = this.is_in_fortran();
-    if !is_plain(this)
-        || !in_fortran && !is_ordered_as_in_c(&this.view)
-        || this.view.is_empty()
-        || this.len() > most.min(MOST)
-    {
+    if !is_plain(this) || this.view.is_empty() || this.len() > most.min(MOST) {
         return Ok(None);
     }
     if this.is_scalar() {
@@ -223,11 +230,21 @@ fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py
         return value.map(|value| numpy_scalar(py, &value)).transpose();
     }
     let order = if in_fortran { Order::Fortran } else { Order::C };
-    let made = new_array(py, this.numpy_dtype(py)?, this.view.shape(), order)?;
+    let axes = match in_fortran || is_ordered_as_in_c(&this.view) {
+        true => (0..this.view.rank()).collect(),
+        false => match axes_in_memory(&this.view) {
+            Some(axes) => axes,
+            None => return Ok(None),
+        },
+    };
+    let view = this.view.transpose(&axes).map_err(value_error)?;
+    let made = new_array(py, this.numpy_dtype(py)?, view.shape(), order)?;
     let Some(to) = HostArray::of(&made).map(|host| host.data()) else { return Ok(None) };
     let Some(hand) = this.context.recorder.hand() else { return Ok(None) };
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let Some(from) = (unsafe { Strided::of(&hand, this) }) else { return Ok(None) };
+    // SAFETY: as above, for the same elements.
+    let from = unsafe { Strided::at(from.data(), &view, this.dtype.size()) };
     let count = this.len() as usize;
     match (this.dtype, in_fortran) {
         // Any byte but 0 is true, and NumPy's truth values are 0 and 1.
@@ -237,7 +254,12 @@ fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py
         (dtype, false) => sized!(dtype, copy_into(from, to)),
     }
     drop(hand);
-    Ok(Some(made))
+    if axes.is_sorted() {
+        return Ok(Some(made));
+    }
+    let mut places = vec![0; axes.len()];
+    axes.iter().enumerate().for_each(|(place, &axis)| places[axis] = place);
+    made.call_method1(intern!(py, "transpose"), (places,)).map(Some)
 }
 
 /// Copies truth values to `to`, which has room for all of them, in the order of memory or in that of C.

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 60] = [
+const SERVERS: [(&str, Server); 61] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -39,8 +39,8 @@ const SERVERS: [(&str, Server); 60] = [
     ("cumsum", crate::whole::cumsum),
     ("clip", crate::whole::clip),
     ("vdot", crate::whole::vdot),
-    ("dot", crate::whole::product),
-    ("matmul", crate::whole::product),
+    ("dot", crate::whole::dot),
+    ("matmul", crate::whole::matmul),
     ("count_nonzero", crate::whole::count_nonzero),
     ("flatnonzero", crate::whole::flatnonzero),
     ("take", crate::whole::take),
@@ -62,6 +62,7 @@ const SERVERS: [(&str, Server); 60] = [
     ("transpose", crate::shape::transpose),
     ("expand_dims", crate::shape::expand_dims),
     ("roll", crate::join::roll),
+    ("repeat", crate::repeat::repeat),
     ("outer", crate::whole::outer),
     ("var", crate::moment::var),
     ("std", crate::moment::std),

@@ -5,7 +5,7 @@ use crate::element::{Rows, at_hand, await_rows, set_at_hand};
 use crate::error::exception;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, code};
-use crate::record::{assignable, cast_in_order};
+use crate::record::{assignable, cast_in_order, cast_without_loss};
 use crate::scalar::numpy_scalar;
 use crate::shared_view::made;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View, ViewError};
@@ -396,9 +396,11 @@ impl Array {
             return Ok(());
         }
         let (view, context, dtype, linked) = (&this.view, this.context, this.dtype, this.link.is_some());
-        // What is converted, too, is Python's.
-        let copy = crate::foreign::copied(context, value).filter(|copy| copy.get().dtype == dtype);
-        let copy = copy.map(Bound::into_any);
+        let copy = crate::foreign::copied(context, value);
+        let given = copy.as_ref().or_else(|| value.cast_exact::<Array>().ok());
+        let converted = given.and_then(|given| cast_without_loss(given.get(), dtype));
+        let converted = converted.map(|array| Bound::new(py, array)).transpose()?;
+        let copy = converted.or_else(|| copy.filter(|copy| copy.get().dtype == dtype)).map(Bound::into_any);
         let value = copy.as_ref().unwrap_or(value);
         let input = match classify(value) {
             _ if linked => None,

@@ -46,6 +46,7 @@ mod pick;
 mod product;
 mod protocol;
 mod record;
+mod repeat;
 mod report;
 mod scalar;
 mod sequence;

@@ -423,7 +423,7 @@ impl Array {
 }
 
 /// The function of one operand that NumPy calls for a power of floats or complex numbers: the square root for Python's number
-/// 0.5, the reciprocal for -1, and the square for 2, whose bits differ from the power's for complex zeros only.
+/// 0.5, the reciprocal for -1, and the square for 2, which warnings name.
 fn power_of_one(array: &Array, exponent: &Any<'_>) -> PyResult<Option<&'static Py<Ufunc>>> {
     let is_whole = exponent.is_exact_instance_of::<PyInt>();
     let inexact = array.dtype.is_float() || array.dtype.is_complex();
@@ -434,14 +434,14 @@ fn power_of_one(array: &Array, exponent: &Any<'_>) -> PyResult<Option<&'static P
     Ok(match exponent.extract::<f64>() {
         Ok(0.5) => Some(&operators.sqrt),
         Ok(-1.0) if is_whole => Some(&operators.reciprocal),
-        Ok(2.0) if is_whole && array.dtype.is_complex() => Some(&operators.square),
+        Ok(2.0) if is_whole => Some(&operators.square),
         _ => None,
     })
 }
 
 fn product<'py>(a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'py>> {
     let py = a.py();
-    match crate::product::product(py, a, b)? {
+    match crate::product::product(py, "matmul", a, b)? {
         Some(result) => give(py, result),
         None => operators()?.matmul.bind(py).call1((a, b)),
     }

@@ -244,42 +244,59 @@ pub fn directly(array: &Array, key: &Array) -> Option<Array> {
     gathered.then_some(made)
 }
 
-/// Assigns a number to the elements of a vector that 64-bit indices choose, which lie side by side. `None` for other arrays.
+/// Assigns a number, or a vector of as many elements, to the elements of a vector that 64-bit indices choose, which lie side by side: of
+/// elements that are chosen several times, the last value stays. `None` for other arrays.
 pub fn set_directly(array: &Array, key: &Array, value: &Bound<'_, PyAny>) -> Option<()> {
     let fits = is_plain(array) && is_plain(key) && std::ptr::eq(array.context, key.context);
     if !fits || key.dtype != DType::I64 || array.view.rank() != 1 || key.view.rank() != 1 || key.view.is_empty() {
         return None;
     }
-    let (Operand::Number(number), true) = (classify(value)?.1, array.view.is_injective()) else { return None };
-    if key.len() as u64 * array.dtype.size() as u64 > array.context.little {
+    if !array.view.is_injective() || key.len() as u64 * array.dtype.size() as u64 > array.context.little {
         return None;
     }
-    let number = number.assigned(array.dtype)?;
-    let mut hand = hand_for_some([(array, key.len()), (key, key.len())].into_iter())?;
-    hand.are_apart(array.store(), key.store()).filter(|apart| *apart)?;
+    let value = classify(value)?.1;
+    let (number, values) = match &value {
+        Operand::Number(number) => (Some(number.assigned(array.dtype)?), None),
+        Operand::Array(values) => (None, Some(*values)),
+    };
+    if let Some(values) = values {
+        let same = values.dtype == array.dtype && std::ptr::eq(values.context, array.context) && is_plain(values);
+        if !same || values.view.shape() != key.view.shape() {
+            return None;
+        }
+    }
+    let used = [Some(array), Some(key), values];
+    let mut hand = hand_for_some(used.into_iter().flatten().map(|one| (one, key.len())))?;
+    for other in [Some(key), values].into_iter().flatten() {
+        hand.are_apart(array.store(), other.store()).filter(|apart| *apart)?;
+    }
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
     let chosen = unsafe { Strided::of(&hand, key) }?;
     let (chosen, extent) = (chosen.slice::<i64>()?, array.view.shape()[0]);
     if !chosen.iter().all(|index| (-extent..extent).contains(index)) {
         return None;
     }
+    let from = match (values, &number) {
+        (Some(values), _) => (hand.data(values.store(), values.view.start())?, values.view.stride()[0] as isize),
+        (None, number) => (number.as_ref()?.bits.as_ptr().cast(), 0),
+    };
     let to = hand.change(array.store(), array.view.start(), &[])?;
-    // SAFETY: they stay there while the hand is held, and are no part of the indices, which lie elsewhere.
+    // SAFETY: they stay there while the hand is held, and are no part of the indices and values, which lie elsewhere.
     let to = unsafe { Strided::at(to, &array.view, array.dtype.size()) };
-    sized!(array.dtype, fill_directly(to, chosen, number.bits.as_ptr().cast()));
+    sized!(array.dtype, fill_directly(to, chosen, from));
     Some(())
 }
 
-/// Overwrites the elements of a vector that whole numbers choose, all of which it has.
-fn fill_directly<T: Copy>(to: Strided<'_>, chosen: &[i64], value: *const u8) {
+/// Overwrites the elements of a vector that whole numbers choose, all of which it has, by values of which the first one and the step to
+/// the next one are given.
+fn fill_directly<T: Copy>(to: Strided<'_>, chosen: &[i64], (from, by): (*const u8, isize)) {
     let (extent, step) = (to.view().shape()[0], to.view().stride()[0] as isize);
-    // SAFETY: the number has as many bytes as an element.
-    let value = unsafe { value.cast::<T>().read_unaligned() };
-    for &given in chosen {
+    for (place, &given) in chosen.iter().enumerate() {
         let index = if given < 0 { given + extent } else { given };
         let at = to.data().cast::<T>().wrapping_offset(index as isize * step).cast_mut();
-        // SAFETY: the element lies in the array.
-        unsafe { at.write_unaligned(value) };
+        let from = from.cast::<T>().wrapping_offset(place as isize * by);
+        // SAFETY: the element lies in the array, and the value in its own, which has one for each index, or is a number.
+        unsafe { at.write_unaligned(from.read_unaligned()) };
     }
 }
 

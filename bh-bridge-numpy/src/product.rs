@@ -5,6 +5,7 @@ use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::shared_view::contiguous;
+use crate::warning;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View};
 use bh_recorder::{Input, Location};
 use pyo3::exceptions::PyValueError;
@@ -15,20 +16,30 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(contract, module)?)
 }
 
-/// The product of two vectors, two matrices, or one of each; None for what Python has to look at.
+/// The product of two vectors, two matrices, or one of each; None for calls that Python serves. `name`: NumPy's function, which warnings name.
 #[pyfunction]
-pub fn product(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+pub fn product<'py>(
+    py: Python<'py>,
+    name: &str,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+) -> PyResult<Option<Array>> {
+    let result = product_of(py, a, b)?;
+    if let (Some(result), true) = (&result, warning::flags() != 0) {
+        warning::of_product(py, name, [a, b], result)?;
+    }
+    Ok(result)
+}
+
+fn product_of(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     let copies = crate::foreign::pair(a, b);
     let [a, b] = copies.as_ref().map_or([a, b], |[a, b]| [a, b]);
     let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
     let (a, b) = (a.borrow(), b.borrow());
     let (left, right) = (a.view.shape(), b.view.shape());
     let own = a.link.is_none() && b.link.is_none();
-    let plain = crate::shortcut::taken()
-        && !crate::warning::errors_asked()
-        && own
-        && a.dtype == b.dtype
-        && a.dtype != DType::Bool;
+    let plain =
+        crate::shortcut::taken() && !warning::errors_asked() && own && a.dtype == b.dtype && a.dtype != DType::Bool;
     if !plain || !std::ptr::eq(a.context, b.context) || left.contains(&0) || right.contains(&0) {
         return Ok(None);
     }

@@ -39,7 +39,7 @@ impl Array {
                 return give(py, result);
             }
             if let (2, true) = (inputs.len(), function.is(matmul(py)?))
-                && let Some(result) = product(py, &inputs.get_item(0)?, &inputs.get_item(1)?)?
+                && let Some(result) = product(py, "matmul", &inputs.get_item(0)?, &inputs.get_item(1)?)?
             {
                 return give(py, result);
             }

@@ -11,6 +11,7 @@ use crate::sequence;
 use crate::shared_view::contiguous;
 use crate::strided::is_plain;
 use crate::ufunc::{broadcast, shown};
+use crate::warning;
 use bh_bytecode::{DType, Kind, Opcode, TypeSet, View};
 use bh_core::abi::status;
 use bh_recorder::{ArrayId, Input, Known, Location};
@@ -180,7 +181,7 @@ fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
     let bytes = array.len() as u64 * dtype.size().max(array.dtype.size()) as u64;
     if !is_plain(array)
         || array.is_scalar()
-        || array.dtype.is_complex() && dtype != array.dtype
+        || array.dtype.is_complex() && !dtype.is_complex()
         || bytes > array.context.little
     {
         return None;
@@ -188,6 +189,15 @@ fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
     let from = [Known::Part(array.store(), &array.view)];
     let id = array.context.recorder.make_at_hand(Opcode::Copy, dtype, &from, array.view.shape())?;
     Some(Array::new(array.context, id, dtype, contiguous(array.view.shape()).ok()?))
+}
+
+/// A little array that is computed, in another type to which each element is converted without anything that NumPy warns of.
+pub fn cast_without_loss(array: &Array, dtype: DType) -> Option<Array> {
+    let keeps_parts = !array.dtype.is_complex() || dtype.is_complex();
+    if array.dtype == dtype || !keeps_parts || warning::errors_asked() || !warning::is_little(array) {
+        return None;
+    }
+    if warning::loses(array, dtype) { None } else { cast_at_hand(array, dtype) }
 }
 
 /// The array; of a scalar, which never changes, a copy that may be assigned to.

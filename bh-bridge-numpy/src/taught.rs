@@ -11,12 +11,14 @@ const SHORT: usize = 1000;
 /// Boxes in boxes are looked into as deep as this.
 const DEEPEST: usize = 16;
 
-/// A library's function, and what calls it with arguments that it should see in another way.
+/// A library's function, and the arguments that it should see in another way. The function is called from here: no frame of Python
+/// lies between it and its caller, so it finds the caller's variables.
 #[pyclass(frozen, dict, weakref, module = "bh._native")]
 pub struct Taught {
     entry: EntryPoint,
     function: Py<PyAny>,
-    python: Py<PyAny>,
+    /// `f(args, kwargs)`: the arguments in the form in which the library sees them, and a function of the result, or None.
+    exchange: Py<PyAny>,
     /// The classes of what it sees in another way, besides lists, tuples and dictionaries with such elements.
     classes: Vec<Py<PyType>>,
 }
@@ -65,21 +67,33 @@ unsafe fn call_taught(
 const ENTRY: EntryPoint =
     pyo3::impl_::trampoline::get_trampoline_function!(fastcall_cfunction_with_keywords, call_taught);
 
+/// Arguments in another form, and the function of the result.
+type Exchanged<'py> = (Bound<'py, PyTuple>, Bound<'py, PyDict>, Bound<'py, PyAny>);
+
 impl Taught {
     #[inline]
     fn call<'py>(&self, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let py = arguments.py();
         let is_plain = arguments.all().iter().all(|object| is_plain(object.bind_borrowed(py), &self.classes, 0));
-        arguments.call(if is_plain { &self.function } else { &self.python }.bind(py))
+        let function = self.function.bind(py);
+        if is_plain {
+            return arguments.call(function);
+        }
+        let (unnamed, keywords) = arguments.as_objects()?;
+        let keywords = keywords.unwrap_or_else(|| PyDict::new(py));
+        let exchanged = self.exchange.bind(py).call1((unnamed, keywords))?;
+        let (unnamed, keywords, back): Exchanged<'py> = exchanged.extract()?;
+        let result = function.call(unnamed, Some(&keywords))?;
+        if back.is_none() { Ok(result) } else { back.call1((result,)) }
     }
 }
 
 #[pymethods]
 impl Taught {
-    /// A function that goes on to `function`, or to `python` if an argument is of one of the classes.
+    /// A function that goes on to `function`, with the arguments that `exchange` gives if one of them is of one of the classes.
     #[new]
-    fn new(function: Py<PyAny>, python: Py<PyAny>, classes: Vec<Py<PyType>>) -> Taught {
-        Taught { entry: ENTRY, function, python, classes }
+    fn new(function: Py<PyAny>, exchange: Py<PyAny>, classes: Vec<Py<PyType>>) -> Taught {
+        Taught { entry: ENTRY, function, exchange, classes }
     }
 
     /// Calls of the older form.

@@ -149,7 +149,7 @@ fn comes_to_hand(array: &Array) -> bool {
 
 /// Has an array so few bytes that operations on it may be carried out at once?
 #[pyfunction]
-fn is_little(array: &Array) -> bool {
+pub fn is_little(array: &Array) -> bool {
     array.len() as u64 * array.dtype.size() as u64 <= array.context.little
 }
 
@@ -389,6 +389,15 @@ pub fn of_fold(py: Python<'_>, function: &Py<PyAny>, array: &Array, axes: u16, r
     let copy = crate::array::alias(array)?;
     let arguments = PyTuple::new(py, [Bound::new(py, copy)?.into_any(), axes.into_any()])?;
     again(py, &function.bind(py).getattr("reduce")?, arguments)
+}
+
+/// Tells of the errors of a product of vectors and matrices by NumPy's function of this name, as [`of_call`] does.
+#[cold]
+pub fn of_product<'py>(py: Python<'py>, name: &str, factors: [&Bound<'py, PyAny>; 2], result: &Array) -> PyResult<()> {
+    if borne_out(result, take_flags()) == 0 || !is_in_program(py) {
+        return Ok(());
+    }
+    again(py, &py.import("numpy")?.getattr(name)?, PyTuple::new(py, factors)?)
 }
 
 fn again<'py>(py: Python<'py>, function: &Bound<'py, PyAny>, arguments: Bound<'py, PyTuple>) -> PyResult<()> {

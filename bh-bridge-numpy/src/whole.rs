@@ -74,7 +74,7 @@ pub fn clip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn vdot<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([a, b]) = call.plain() else { return Ok(None) };
     let (Some(a), Some(b)) = (real_vector(a)?, real_vector(b)?) else { return Ok(None) };
-    let product = crate::product::product(call.py(), a.as_any(), b.as_any())?;
+    let product = crate::product::product(call.py(), "vdot", a.as_any(), b.as_any())?;
     product.map(|product| give(call.py(), product)).transpose()
 }
 
@@ -92,18 +92,29 @@ fn real_vector<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ar
     flat.map(|flat| Bound::new(object.py(), derive(array, flat)?)).transpose()
 }
 
+pub fn dot<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    product(call, "dot")
+}
+
+pub fn matmul<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    product(call, "matmul")
+}
+
 /// The product of vectors and matrices.
-pub fn product<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+fn product<'py>(call: &Call<'_, 'py>, name: &str) -> Served<'py> {
     let Some([a, b]) = call.plain() else { return Ok(None) };
-    let product = crate::product::product(call.py(), a, b)?;
+    let product = crate::product::product(call.py(), name, a, b)?;
     product.map(|product| give(call.py(), product)).transpose()
 }
 
-/// The number of true elements, as a scalar.
+/// The number of true elements, as a scalar; of a mask that is not computed yet, the sum by the call's universal function.
 pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let mask = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool && !follows_array_api());
-    let Some(count) = mask.and_then(pick::count) else { return Ok(None) };
-    crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some)
+    match (mask, mask.and_then(pick::count)) {
+        (Some(_), None) => folded(call),
+        (_, None) => Ok(None),
+        (_, Some(count)) => crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some),
+    }
 }
 
 /// The places of true elements of a vector.
@@ -147,7 +158,7 @@ pub fn outer<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn inner<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let vector = |object: &Bound<'_, PyAny>| object.cast_exact::<Array>().is_ok_and(|a| a.borrow().view.rank() == 1);
     match call.plain() {
-        Some([a, b]) if vector(a) && vector(b) => product(call),
+        Some([a, b]) if vector(a) && vector(b) => product(call, "dot"),
         _ => Ok(None),
     }
 }

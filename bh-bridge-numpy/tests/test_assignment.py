@@ -49,6 +49,46 @@ def test_as_numpy_does(way, dtype, value):
     assert type(raised.value) is type(expected) and mine.tolist() == [1, 1]
 
 
+DTYPES = ["?", "i1", "u1", "i2", "u4", "i4", "i8", "u8", "f4", "f8", "c8", "c16"]
+
+
+def assigned(module, seed):
+    """What some assignments of arrays of other types and layouts, by slices and by indices, leave, with their warnings."""
+    source = numpy.random.default_rng(seed)
+    size = int(source.choice([1, 2, 5, 40, 300]))
+    host = [(source.normal(size=size) * 10.0 ** source.integers(0, 6)).astype(source.choice(DTYPES)) for _ in range(3)]
+    host[1] = host[1] if source.random() < 0.7 else numpy.stack([host[1], host[1]], 1)[:, source.integers(0, 2)]
+    places = source.integers(-size, size, int(source.integers(1, size + 1)))
+    first, target, other, third = map(module.array, [host[0], *host])
+    grid = module.zeros((3, size), source.choice(DTYPES), order=source.choice(["C", "F"]))
+    places, step = module.asarray(places), int(source.choice([1, -1, 2]))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        grid[1] = other
+        grid[:, 0] = third[:1]
+        grid[0, ::step] = other[::step]
+        grid[1:] = third[::-1]
+        target[places] = other[: len(places)][::1]
+        target[places[::-1]] = target[: len(places)]
+        third[places[::step]] = first[: len(places)][::step].astype(third.dtype)
+        target[...] = other
+    told = [f"{one.category.__name__}: {one.message}" for one in found]
+    return [(numpy.asarray(one).tobytes(), one.dtype) for one in (grid, target, other, third)], told
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_arrays_of_any_type_are_assigned_as_in_numpy(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, warned = assigned(numpy, seed)
+        before = bh._native.set_shortcuts(False)
+        try:
+            assert assigned(bh, seed)[0] == expected
+        finally:
+            bh._native.set_shortcuts(before)
+        assert assigned(bh, seed) == (expected, warned)
+
+
 def test_lost_parts_are_warned_of():
     a = bh.zeros(2)
     with pytest.warns(numpy.exceptions.ComplexWarning):

@@ -1,6 +1,7 @@
 """Functions of little arrays at hand, which NumPy carries out, have the bits of what is recorded; arrays of the numbers in lists."""
 
 import contextlib
+import re
 
 import numpy
 import pytest
@@ -152,6 +153,49 @@ def test_indexing_has_the_bits_of_what_is_recorded(key, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(immediate, "_MOST", -1)
         assert at_once == taken(bh, bh.array(host)) == taken(numpy, host)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_repeated_and_turned_arrays_are_numpys(seed):
+    source = numpy.random.default_rng(seed)
+    shape = source.integers(1, 7, source.integers(1, 4))
+    host = (source.normal(size=shape) * 9).astype(source.choice(["?", "i2", "f4", "f8", "c16"]))
+    axis = source.choice([None, *range(-len(shape), len(shape))])
+    axis, times, turns = None if axis is None else int(axis), int(source.choice([0, 1, 2, 3, 50, 700])), int(source.integers(-5, 6))
+    order, steps = source.permutation(len(shape)), tuple(slice(None, None, int(step)) for step in source.choice([1, -1, 2], len(shape)))
+    plane = tuple(map(int, source.choice(len(shape), 2, replace=False))) if len(shape) > 1 else (0, 0)
+
+    def run(module):
+        array = module.asarray(host).transpose(order)[steps]
+        made = [module.repeat(array, times, axis), array.repeat(times, axis=axis), array, module.array_equal(array, array[..., ::-1])]
+        if len(shape) > 1:
+            made += [module.rot90(array, turns, plane), module.cumsum(array.T, 0), module.argsort(array, 0, stable=True), module.pad(array, 1)]
+            made += [module.array_equal(array, module.rot90(array, turns, plane)), module.array_equal(module.rot90(array, 1, plane), module.rot90(array, -3, plane))]
+        return [(*bits(one), one.strides if index < 2 and one.size else ()) for index, one in enumerate(made)]
+
+    expected = run(numpy)
+    assert run(bh) == expected
+    with recording():
+        assert run(bh) == expected
+
+
+def test_planes_that_are_none_are_refused_as_in_numpy():
+    for arguments in ((numpy.ones(3),), (numpy.ones((2, 2)), 1, (0, 0)), (numpy.ones((2, 2)), 1, (0, 2)), (numpy.ones((2, 2)), 1, (0, 1, 1)), (numpy.ones((2, 2)), 1, (0, -2))):
+        with pytest.raises(ValueError) as expected:
+            numpy.rot90(*arguments)
+        with pytest.raises(ValueError, match=re.escape(str(expected.value))):
+            bh.rot90(bh.asarray(arguments[0]), *arguments[1:])
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 70000])
+def test_masks_that_are_not_computed_yet_are_counted(size):
+    host = numpy.random.default_rng(1).integers(0, 3, (size, 2))
+    array = bh.asarray(host) + 0
+    assert int(bh.count_nonzero(array != 1)) == numpy.count_nonzero(host != 1)
+    assert bh.count_nonzero(array != 1, axis=0).tolist() == numpy.count_nonzero(host != 1, axis=0).tolist()
+    raw = bh.zeros(size, bool)
+    numpy.asarray(raw).view("u1")[:] = 3
+    assert int(bh.count_nonzero(raw)) == size and int(bh.count_nonzero(raw & (raw | True))) == size
 
 
 def test_what_is_written_to_is_the_programs_own():

@@ -53,6 +53,9 @@ def keep(items):
 def caller():
     return sys._getframe(1).f_code.co_name
 
+def variable(name, out=None):
+    return sys._getframe(1).f_locals[name]
+
 def warn(value):
     warnings.warn("careful", stacklevel=2)
 
@@ -477,6 +480,9 @@ def test_frames_and_lines_are_those_of_the_program(elsewhere):
     made = run("""
         def who():
             return elsewhere.caller()
+        def own():
+            mine = 7
+            return elsewhere.variable("mine", out=x)
         def deep(n):
             return 0 if n == 0 else 1 + deep(n - 1)
         class Own:
@@ -491,11 +497,11 @@ def test_frames_and_lines_are_those_of_the_program(elsewhere):
         def warns():
             return elsewhere.warn(1)
     """)
-    assert made.who() == "who"
+    assert made.who() == "who" and made.own() == 7
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         made.warns()
-    assert found[0].filename == "program.py" and found[0].lineno == 16
+    assert found[0].filename == "program.py" and found[0].lineno == 19
     depth = len(inspect.stack()) + 3
     for deep in (made.deep, made.Own().deep):
         before = sys.getrecursionlimit()
@@ -507,7 +513,7 @@ def test_frames_and_lines_are_those_of_the_program(elsewhere):
     with pytest.raises(ValueError) as caught:
         made.fails()
     entries = traceback.extract_tb(caught.value.__traceback__)[1:]
-    assert [(entry.name, entry.lineno) for entry in entries[:1]] == [("fails", 10)] and entries[-1].name == "fail" and len(entries) == 2
+    assert [(entry.name, entry.lineno) for entry in entries[:1]] == [("fails", 13)] and entries[-1].name == "fail" and len(entries) == 2
     with pytest.raises(AttributeError, match="module 'elsewhere' has no attribute 'absent'") as caught:
         made.missing()
     assert [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)[1:]] == ["missing"]

@@ -29,6 +29,8 @@ np.hypot(a, a) | np.arctanh(a) | np.maximum(nan, a) | np.float32([1e30]) * np.fl
 np.isclose(nan, a) | np.copysign(a, -a) | np.std(nan) | np.mean([]) | c.astype("f4") | c.astype(int) | np.square(big) | np.exp2(big)
 np.add.accumulate(big) | np.cumprod(nan) | np.add.reduceat(big, [0, 2]) | np.isclose(a, a, rtol=np.inf) | np.mean(a, where=a > 5) | np.full_like(a, 2) / 0 | np.cosh(big) | np.expm1(big) | np.float64(1) / a
 np.var([]) | np.var([1], ddof=1) | np.std(np.ones((1, 2)), axis=0, ddof=1) | np.mean(np.zeros((0, 3)), axis=0) | np.mean(np.array([], "f4")) | np.var(np.zeros((0, 2)), axis=0)
+big ** 2 | big ** 2.0 | np.power(big, 2) | c ** 2 | np.dot(big, big) | big @ big | np.matmul(big, big) | np.inner(big, big) | np.vdot(big, big) | np.outer(big, big)
+np.stack([big, big]) @ big | np.dot(np.stack([big, a]), np.stack([big, a], 1)) | np.dot(nan, a) | np.std(big / a) | np.var(big * 10) | a @ nan
 """.replace("\n", "|").split("|"))  # fmt: skip
 def test_warnings_are_numpys(expression):
     if not expression.strip():
@@ -38,7 +40,7 @@ def test_warnings_are_numpys(expression):
     assert told(np, expression.strip()) == expected and told(np, expression.strip()) == expected
 
 
-@pytest.mark.parametrize("change", ["b /= 0", "b *= 1e308", "b -= b * np.inf", "b += nan", "b /= nan", "k //= 0", "k %= k"])
+@pytest.mark.parametrize("change", ["b /= 0", "b *= 1e308", "b -= b * np.inf", "b += nan", "b /= nan", "b **= 2", "b **= 2.0", "k //= 0", "k %= k"])
 def test_operators_in_place_warn(change):
     def run(module):
         names = {"np": module, "b": module.array([0.0, 3.0, 1e300]), "k": module.array([0, 3]), "nan": module.array([1.0, numpy.nan, 2.0])}

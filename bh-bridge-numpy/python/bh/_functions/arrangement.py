@@ -42,6 +42,28 @@ def flipud(m):
 
 
 @falls_back
+def rot90(m, k=1, axes=(0, 1)):
+    """The plane of two dimensions turned by `k` right angles, from the first towards the second, as a view."""
+    axes, m = tuple(axes), native(m)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    first, second = axes
+    if first == second or builtins.abs(first - second) == m.ndim:
+        raise ValueError("Axes must be different.")
+    if not builtins.all(-m.ndim <= axis < m.ndim for axis in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={m.ndim}.")
+    first, second, turns, order = first % m.ndim, second % m.ndim, k % 4, list(range(m.ndim))
+    order[first], order[second] = second, first
+    back, key = slice(None, None, -1), [slice(None)] * m.ndim
+    if turns in (1, 2):
+        key[second] = back
+    if turns in (2, 3):
+        key[first] = back
+    m = m[tuple(key)]
+    return _native.transpose(m, order) if turns % 2 else m
+
+
+@falls_back
 def roll(a, shift, axis=None):
     """The elements moved along dimensions; what leaves at one end enters at the other."""
     a = native(a)

@@ -105,7 +105,7 @@ def _matmul(a, b, code):
 
 def dot(a, b, out=None):
     """The product of vectors and matrices: sums over the last dimension of one and the last but one of the other."""
-    made = _native.product(a, b) if out is None else None
+    made = _native.product("dot", a, b) if out is None else None
     result = _dot(a, b, out) if made is None else made
     if _errors_asked() and floating_point.asked_here(floating_point.PRODUCTS):
         floating_point.examine(np.dot, (a, b), (result,))
@@ -200,7 +200,7 @@ class Matrices:
     def product(self, a, b):
         """The sum of products of operands of one type."""
         a, b = (shaped(value, axes, form) for value, axes, form in zip((a, b), self.axes, self.forms))
-        made = _native.product(a, b)
+        made = _native.product("dot", a, b)
         return _native.reshape(product(a, b, a._code) if made is None else made, self.shape)
 
 

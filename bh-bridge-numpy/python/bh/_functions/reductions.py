@@ -304,9 +304,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 def count_nonzero(a, axis=None, *, keepdims=False):
     """How many are not zero, over axes."""
     a = native(a)
-    # Others may have written truth values as other bytes than 0 and 1.
-    truth = _native.operate("not_equal", [a, False]) if a._code == BOOL else array(a, bool)
-    return sum(truth, axis, np.int64, keepdims=keepdims)
+    return sum(a if a._code == BOOL else array(a, bool), axis, np.int64, keepdims=keepdims)
 
 
 def _place_of_extreme(a, axis, out, keepdims, function):

@@ -117,13 +117,10 @@ def answering(function):
 def _with_views(function):
     """A function of another package, called from the program's own code: it gets NumPy's arrays, results that are views of an
     argument's memory are arrays of bh, and the program's functions among the arguments answer with NumPy's arrays."""
+    return Taught(function, _exchange, views.LOOKED_FOR)
 
-    def call(*args, **kwargs):
-        exchange = views.Exchange(answering)
-        give = exchange.give
-        return exchange.back(function(*map(give, args), **{name: give(value) for name, value in kwargs.items()}))
 
-    return Taught(function, call, views.LOOKED_FOR)
+_exchange = functools.partial(views.exchange, lambda function: answering(function), True)
 
 
 _Method, _Function, _BuiltIn, _Module = types.MethodType, types.FunctionType, types.BuiltinFunctionType, types.ModuleType

@@ -130,14 +130,15 @@ def given_views(function, returns=False):
     back as the program's own."""
     if type(function) is _native.Taught:
         return function
+    exchanged = functools.partial(exchange, None, returns)
+    return functools.update_wrapper(_native.Taught(function, exchanged, LOOKED_FOR), function)
 
-    def call(*args, **kwargs):
-        exchange = Exchange()
-        give = exchange.give
-        result = function(*map(give, args), **{name: give(value) for name, value in kwargs.items()})
-        return exchange.back(result) if returns else result
 
-    return functools.update_wrapper(_native.Taught(function, call, LOOKED_FOR), function)
+def exchange(answers, returns, args, kwargs):
+    """The arguments of a call as another package gets them, and what makes the program's result of its own; None if that is the same."""
+    made = Exchange(answers)
+    give = made.give
+    return tuple(map(give, args)), {name: give(value) for name, value in kwargs.items()}, made.back if returns else None
 
 
 class Answering:
