@@ -431,10 +431,12 @@ fn power_of_one(array: &Array, exponent: &Any<'_>) -> PyResult<Option<&'static P
         return Ok(None);
     }
     let operators = operators()?;
+    // Only operations that run where they are called warn.
+    let is_square = || array.dtype.is_complex() || crate::warning::is_little(array) && array.context.recorder.is_open();
     Ok(match exponent.extract::<f64>() {
         Ok(0.5) => Some(&operators.sqrt),
         Ok(-1.0) if is_whole => Some(&operators.reciprocal),
-        Ok(2.0) if is_whole => Some(&operators.square),
+        Ok(2.0) if is_whole && is_square() => Some(&operators.square),
         _ => None,
     })
 }
