@@ -20,6 +20,11 @@ use std::sync::Arc;
 /// The platform of PoCL.
 const POCL: &str = "Portable Computing Language";
 
+/// An option with which PoCL does not read Clang's 18,000 lines of declarations, more than half of the time that a short text takes.
+/// It is the guard of that header, no documented option: where it has no effect, `BUILTINS` declares the same again.
+const WITHOUT_HEADER: &str = "-D_OPENCL_H_";
+const BUILTINS: &str = include_str!("builtins.h");
+
 /// A device in use.
 pub(crate) struct Queue {
     info: DeviceInfo,
@@ -64,6 +69,17 @@ impl Queue {
     fn allocated(&self, flags: u64, bytes: usize) -> opencl3::Result<Buffer<u8>> {
         // SAFETY: no host memory is given.
         unsafe { Buffer::create(&self.context, flags, bytes, ptr::null_mut()) }
+    }
+
+    fn build(&self, text: &str, options: &str) -> std::result::Result<Arc<dyn driver::Program>, String> {
+        let mut program = opencl3::program::Program::create_from_source(&self.context, text)
+            .map_err(|why| format!("OpenCL: a program cannot be made: {why}"))?;
+        let device = devices::handle(&self.info);
+        if let Err(why) = program.build(&[device], options) {
+            let log = program.get_build_log(device).unwrap_or_default();
+            return Err(format!("OpenCL: building a kernel failed: {why}: {}", log.trim()));
+        }
+        Ok(self.program(program))
     }
 
     fn program(&self, program: opencl3::program::Program) -> Arc<dyn driver::Program> {
@@ -207,16 +223,17 @@ impl Driver for Queue {
     }
 
     fn compile(&self, text: &str) -> std::result::Result<Arc<dyn driver::Program>, String> {
+        let is_own = text.starts_with(OPENCL_C.prelude);
         let contracted = self.fast_math.then(|| contracted(text));
         let text = contracted.as_deref().unwrap_or(text);
-        let mut program = opencl3::program::Program::create_from_source(&self.context, text)
-            .map_err(|why| format!("OpenCL: a program cannot be made: {why}"))?;
-        let device = devices::handle(&self.info);
-        if let Err(why) = program.build(&[device], &self.options) {
-            let log = program.get_build_log(device).unwrap_or_default();
-            return Err(format!("OpenCL: building a kernel failed: {why}: {}", log.trim()));
+        if is_own && self.info.platform == POCL {
+            let brief = self.build(&format!("{BUILTINS}{text}"), &format!("{} {WITHOUT_HEADER}", self.options));
+            // A text may call what is not declared.
+            if brief.is_ok() {
+                return brief;
+            }
         }
-        Ok(self.program(program))
+        self.build(text, &self.options)
     }
 
     fn load(&self, binary: &[u8]) -> Option<Arc<dyn driver::Program>> {
@@ -334,5 +351,43 @@ impl driver::Kernel for Kernel {
         // SAFETY: all arguments are set, as `# Safety` asks; the queue keeps buffers that are released while it uses them.
         let begun = unsafe { self.queue.enqueue_nd_range_kernel(kernel, 1, ptr::null(), &global, &group, &[]) };
         event("starting a kernel", begun).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::c::{expression, functions};
+    use bh_bytecode::{DType, Opcode};
+
+    /// PoCL's processor.
+    fn pocl() -> Queue {
+        let found = devices::list().unwrap().into_iter().find(|info| info.platform == POCL);
+        Queue::open(found.expect("PoCL is installed"), Options { times: false, fast_math: false }).unwrap()
+    }
+
+    fn text(functions: &str, body: &str) -> String {
+        let (prelude, f64) = (OPENCL_C.prelude, OPENCL_C.f64);
+        format!("{prelude}{f64}{functions}BH_KERNEL(1) bh(BH_GLOBAL float *a) {{ {body} }}\n")
+    }
+
+    #[test]
+    fn functions_of_all_opcodes_need_no_header() {
+        let calls = |&opcode: &Opcode| {
+            let call = move |&dtype: &DType| expression(opcode, 0, dtype, dtype, &["a", "b", "c"]);
+            DType::ALL.iter().map(call).collect::<String>()
+        };
+        let all = functions(&Opcode::ALL.iter().map(calls).collect::<String>());
+        assert!(all.contains("bh_erf_f64(") && all.contains("bh_exp_c64("), "{all}");
+        let pocl = pocl();
+        let built = pocl.build(&format!("{BUILTINS}{}", text(&all, "a[BH_INDEX] = 1;")), WITHOUT_HEADER);
+        assert!(built.is_ok(), "{}", built.err().unwrap());
+    }
+
+    #[test]
+    fn a_text_that_calls_other_functions_is_built_with_the_header() {
+        let (pocl, text) = (pocl(), text("", "a[BH_INDEX] = native_sin(a[BH_INDEX]);"));
+        assert!(pocl.build(&format!("{BUILTINS}{text}"), WITHOUT_HEADER).is_err());
+        assert!(pocl.compile(&text).is_ok());
     }
 }
