@@ -7,6 +7,7 @@ mod advanced;
 mod arguments;
 mod array;
 mod array_api;
+mod attributes;
 mod blocks;
 mod buffer;
 mod by_numpy;

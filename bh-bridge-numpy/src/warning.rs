@@ -345,7 +345,7 @@ pub fn kept<'py, const N: usize>(
     let mut kept = arguments.map(Bound::clone);
     for one in &mut kept {
         let Ok(array) = one.cast_exact::<Array>().map(Bound::get) else { continue };
-        let copy = match array.has_memory_of(out) {
+        let copy = match array.shares_memory(out) {
             true if is_little(array) => crate::create::copied(array),
             true => None,
             false if is_at_hand(array) => continue,
