@@ -1,8 +1,9 @@
 //! cuSOLVER, NVIDIA's library of factors of matrices, which is loaded by the first question about them.
 
 use crate::api::Address;
-use crate::driver::{Stream, address};
+use crate::driver::address;
 use crate::library::{Handle, Known, Loaded, NO_MEMORY, functions};
+use crate::stream::Stream;
 use bh_bytecode::DType;
 use bh_core::abi::status;
 use bh_core::{Error, Result};

@@ -1,12 +1,13 @@
-//! A device of CUDA in use: its context and its stream, memory, programs, kernels and events.
+//! A device of CUDA in use: memory, programs, kernels and events.
 
-use crate::api::{Address, Context, Functions, NOT_READY, Rows};
-use crate::devices::{self, MEMORY_POOLS};
+use crate::api::{Address, Functions, NOT_READY, Rows};
+use crate::devices;
 use crate::language::{CUDA, FAST_OPTIONS, OPTIONS};
 use crate::libraries::Libraries;
 use crate::library::Handle;
 use crate::nvrtc::{Form, Nvrtc};
 use crate::peers::Opened;
+use crate::stream::Stream;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_device::device::DeviceInfo;
@@ -17,10 +18,6 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// `CU_STREAM_NON_BLOCKING`: the stream is ordered by itself, whatever others do.
-const ALONE: c_uint = 1;
-/// `CU_EVENT_DISABLE_TIMING`.
-const WITHOUT_TIME: c_uint = 2;
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts.
 const PORTABLE: c_uint = 1;
 /// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
@@ -30,78 +27,11 @@ const DEVICE: c_uint = 2;
 const KIND_OF_POINTER: c_int = 2;
 const DEVICE_OF_POINTER: c_int = 9;
 
-/// The stream of a device, which all that it has made keeps.
-pub(crate) struct Stream {
-    pub(crate) context: Context,
-    pub(crate) handle: Handle,
-    /// Is memory taken and given back in the order of the stream?
-    pub(crate) pools: bool,
-    /// When the stream began; none if nobody asks for times.
-    origin: Option<Origin>,
-}
-
-/// An event that times are counted from, and when it came on the host.
-struct Origin {
-    event: Handle,
-    at: Instant,
-}
-
-impl Stream {
-    fn new(device: c_int, times: bool) -> Result<Arc<Stream>> {
-        let context = Context::new(device)?;
-        let pools = devices::fact(context.functions, device, MEMORY_POOLS) != 0;
-        let mut handle = Handle::NULL;
-        // SAFETY: `handle` takes the stream.
-        context.call("making a stream", |it| unsafe { (it.stream)(&mut handle, ALONE) })?;
-        let mut stream = Stream { context, handle, pools, origin: None };
-        if times {
-            let event = stream.event(true)?;
-            stream.origin = Some(Origin { event, at: Instant::now() });
-            stream.finish()?;
-            stream.origin = Some(Origin { event, at: Instant::now() });
-        }
-        Ok(Arc::new(stream))
-    }
-
-    /// An event that comes when all that was asked for is done.
-    fn event(&self, timed: bool) -> Result<Handle> {
-        let mut event = Handle::NULL;
-        let flags = if timed { 0 } else { WITHOUT_TIME };
-        self.context.call("marking a place of the stream", |it| {
-            // SAFETY: `event` takes the event, and the stream lives.
-            unsafe {
-                match (it.event)(&mut event, flags) {
-                    0 => (it.record)(event, self.handle),
-                    code => code,
-                }
-            }
-        })?;
-        Ok(event)
-    }
-
-    pub(crate) fn finish(&self) -> Result<()> {
-        // SAFETY: the stream lives.
-        self.context.call("waiting for the device", |it| unsafe { (it.wait_for_stream)(self.handle) })
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // SAFETY: nobody uses the stream any more; what it has begun goes on.
-        let _ = self.context.call("ending a stream", |it| unsafe {
-            if let Some(origin) = &self.origin {
-                (it.end_event)(origin.event);
-            }
-            (it.end_stream)(self.handle)
-        });
-    }
-}
-
 /// A device in use.
 pub(crate) struct Queue {
     info: DeviceInfo,
     pub(crate) stream: Arc<Stream>,
-    /// The devices whose memory the stream copies from.
+    /// The devices that are open for copies to and from this one.
     pub(crate) opened: Opened,
     nvrtc: &'static Nvrtc,
     form: Form,
@@ -148,7 +78,7 @@ pub(crate) fn address(buffer: &dyn driver::Buffer) -> Address {
 }
 
 const TO_DEVICE: &str = "copying to the device";
-const FROM_DEVICE: &str = "copying from the device";
+pub(crate) const FROM_DEVICE: &str = "copying from the device";
 
 impl Driver for Queue {
     fn info(&self) -> &DeviceInfo {

@@ -13,6 +13,7 @@ mod libraries;
 mod library;
 pub mod nvrtc;
 mod peers;
+mod stream;
 
 use bh_core::abi::memory;
 use bh_core::config::Row;
