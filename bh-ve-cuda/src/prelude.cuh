@@ -49,6 +49,14 @@ template <class To, class From> BH_FUNCTION To bh_as(From from) {
 }
 BH_FUNCTION float bh_sincos(float x, float *cosine) { float sine; sincosf(x, &sine, cosine); return sine; }
 BH_FUNCTION double bh_sincos(double x, double *cosine) { double sine; sincos(x, &sine, cosine); return sine; }
+// CUDA's result may be one step too large, which is infinite where the largest number is exact.
+BH_FUNCTION double bh_hypot(double x, double y) {
+    double both = hypot(x, y);
+    if (both < INFINITY || !isfinite(x) || !isfinite(y)) return both;
+    double most = max(fabs(x), fabs(y)), ratio = min(fabs(x), fabs(y)) / most;
+    return most * sqrt(1 + ratio * ratio);
+}
+#define hypot bh_hypot
 template <class T> BH_FUNCTION T clamp(T x, T low, T high) { return min(max(x, low), high); }
 template <class T, int count> struct bh_vector;
 template <class T> struct __align__(2 * sizeof(T)) bh_vector<T, 2> { T s0, s1; };
