@@ -263,7 +263,9 @@ pub enum Factors {
     Cholesky,
     /// `l` below the diagonal and `u` on and above it, with `p a = l u`. One more buffer gets, for each row, the row that it is
     /// exchanged with, counted from 1, in 64 bits: one row after the other. Behind the matrix, in the same buffer, lie this many
-    /// columns of right sides, which become solutions.
+    /// columns of right sides, which become solutions. With right sides, two more numbers behind the first one, which is 0, say
+    /// whether elements above and below the diagonal differ from zero. If some do not, a library may substitute instead, and leaves the
+    /// matrix as it is.
     Lu {
         /// Columns of right sides.
         sides: i64,

@@ -1,12 +1,15 @@
 //! NVIDIA's libraries for work on the device, each loaded by the first question about its subject.
 
+use crate::api::Address;
 use crate::cublas::{self, Cublas};
 use crate::cufft::{self, Cufft};
 use crate::cusolver::{self, Cusolver};
-use crate::driver::Stream;
+use crate::driver::address;
+use crate::stream::Stream;
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_device::driver::{self, Buffer, Subject, Task};
+use bh_device::driver::{self, Buffer, Factors, Subject, Task};
+use std::ffi::c_int;
 use std::sync::{Arc, OnceLock};
 
 /// The libraries on the stream of a device.
@@ -31,6 +34,30 @@ impl Libraries {
 
     fn factors(&self) -> Option<&Cusolver> {
         self.factors.get_or_init(|| Cusolver::new(self.stream.clone(), self.cuda)).as_ref()
+    }
+
+    /// Solves systems whose matrix is a triangle, which the host has to know; false if it is none, or the task is another one.
+    ///
+    /// # Safety
+    /// As [`driver::Libraries::run`].
+    unsafe fn substitute(&self, task: &Task, buffers: &[&dyn Buffer]) -> Result<bool> {
+        let &Task::Factors { dtype, rows, of: Factors::Lu { sides: sides @ 1.. }, .. } = task else { return Ok(false) };
+        let Some(products) = self.products() else { return Ok(false) };
+        let (Ok(n), Ok(sides), &[matrix, numbers, ..]) = (c_int::try_from(rows), c_int::try_from(sides), buffers)
+        else {
+            return Ok(false);
+        };
+        // SAFETY: the task has three numbers, and right sides behind the matrix.
+        unsafe {
+            let [_, above, below] = self.stream.read(numbers)?;
+            if above != 0 && below != 0 {
+                return Ok(false);
+            }
+            let matrix = address(matrix);
+            let right = matrix + (rows * rows) as Address * dtype.size() as Address;
+            products.substitute(dtype, [n, sides], above == 0, [matrix, right])?;
+        }
+        Ok(true)
     }
 
     fn transforms(&self) -> Option<&Cufft> {
@@ -61,7 +88,13 @@ impl driver::Libraries for Libraries {
     fn room(&self, task: &Task) -> Result<usize> {
         match task {
             Task::Product(_) => Ok(0),
-            Task::Factors { .. } => self.factors().ok_or_else(missing)?.room(task),
+            Task::Factors { of, .. } => {
+                // The library that substitutes is loaded while kernels are built, too.
+                if matches!(of, Factors::Lu { sides: 1.. }) {
+                    self.products();
+                }
+                self.factors().ok_or_else(missing)?.room(task)
+            }
             Task::Transforms(transforms) => self.transforms().ok_or_else(missing)?.room(transforms),
         }
     }
@@ -74,7 +107,12 @@ impl driver::Libraries for Libraries {
                 unsafe { self.products().ok_or_else(missing)?.multiply(product, [out, left, right]) }
             }
             // SAFETY: as `# Safety` asks.
-            Task::Factors { .. } => unsafe { self.factors().ok_or_else(missing)?.run(task, buffers) },
+            Task::Factors { .. } => unsafe {
+                match self.substitute(task, buffers)? {
+                    true => Ok(()),
+                    false => self.factors().ok_or_else(missing)?.run(task, buffers),
+                }
+            },
             Task::Transforms(transforms) => {
                 let &[to, from, room] = buffers else { return Err(missing()) };
                 // SAFETY: as `# Safety` asks.

@@ -76,6 +76,11 @@ pub(super) fn zero(dtype: DType) -> String {
     if dtype.is_complex() { format!("bh_make_{dtype}(0, 0)") } else { "0".into() }
 }
 
+/// The condition that `value` is zero.
+pub(super) fn is_zero(dtype: DType) -> &'static str {
+    if dtype.is_complex() { "value.re == 0 && value.im == 0" } else { "value == 0" }
+}
+
 /// The condition that `value` is finite.
 pub(super) fn is_finite(dtype: DType) -> &'static str {
     if dtype.is_complex() { "isfinite(value.re) && isfinite(value.im)" } else { "isfinite(value)" }

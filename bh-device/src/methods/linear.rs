@@ -2,7 +2,7 @@
 //! triangles that are solved for all that lies beside or below a block, and products of matrices for the rest; or by a library. The
 //! matrix lies in columns in memory between kernels.
 
-use super::library::zero;
+use super::library::{is_zero, zero};
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
@@ -26,7 +26,7 @@ const ROOT: usize = 512;
 const WORK: KernelMemory = KernelMemory::Scratch(0);
 const PIVOTS: KernelMemory = KernelMemory::Scratch(1);
 const ORDER: KernelMemory = KernelMemory::Scratch(2);
-/// A library's number, and its work space.
+/// A library's number and what is known of the triangles, as [`crate::driver::Factors::Lu`] says, and the work space.
 const STATUS: KernelMemory = KernelMemory::Scratch(3);
 const ROOM: KernelMemory = KernelMemory::Scratch(4);
 
@@ -93,8 +93,7 @@ pub(super) fn solve(call: &Call<'_, '_>) -> Option<Kernels> {
     if !by_library {
         all.factor();
     }
-    let is_zero = if all.dtype.is_complex() { "value.re == 0 && value.im == 0" } else { "value == 0" };
-    all.refuse("solve: the matrix is singular", is_zero);
+    all.refuse("solve: the matrix is singular", is_zero(all.dtype));
     if !by_library {
         all.substitute();
     }
@@ -185,8 +184,32 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     fn by_library(&mut self, more: &[KernelMemory]) -> bool {
         let Some((task, room)) = self.call.task() else { return false };
         self.room = Some(room);
+        if self.columns > self.n {
+            self.look_for_triangles();
+        }
         self.codes.push(Code::of_library(task, [&[WORK, STATUS, ROOM], more].concat()));
         true
+    }
+
+    /// Notes whether elements above and below the diagonal differ from zero: systems with a triangle need no factors.
+    fn look_for_triangles(&mut self) {
+        let (mut writer, group) = (self.writer(), self.call.target.group);
+        let numbers = writer.buffer(STATUS, DType::I32, true);
+        let text = format!("if (BH_ITEM == 0) {numbers}[0] = {numbers}[1] = {numbers}[2] = 0;\n");
+        self.codes.push(writer.finish(self.call.target, 1, group, &text));
+        let (mut writer, total) = (self.writer(), self.n * self.n);
+        let (work, numbers) = (writer.buffer(WORK, self.dtype, false), writer.buffer(STATUS, DType::I32, true));
+        let [n, end] = [self.n, total].map(|number| writer.numbers.text(number));
+        let is_zero = is_zero(self.dtype);
+        let text = format!(
+            "BH_LOCAL int found[2];\nif (BH_ITEM == 0) found[0] = found[1] = 0;\nBH_BARRIER;\n\
+             for (long u = BH_INDEX; u < {end}; u += BH_INDICES) {{\nconst long row = u % {n}, column = u / {n};\n\
+             const {} value = {work}[u];\nif (row != column && !({is_zero})) found[row > column] = 1;\n}}\nBH_BARRIER;\n\
+             if (BH_ITEM == 0) {{\nif (found[0]) {numbers}[1] = 1;\nif (found[1]) {numbers}[2] = 1;\n}}\n",
+            type_name(self.dtype)
+        );
+        let groups = total.unsigned_abs().div_ceil(group as u64).min(self.call.target.groups as u64) as usize;
+        self.codes.push(writer.finish(self.call.target, groups, group, &text));
     }
 
     /// The lower triangular factor in place.
@@ -520,7 +543,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     fn finish(self) -> Kernels {
         let n = self.n as usize;
         let own = [n * self.columns as usize * self.dtype.size(), n * 8, n * 8];
-        let of_library = self.room.map(|room| [size_of::<i32>(), room]);
+        let of_library = self.room.map(|room| [3 * size_of::<i32>(), room]);
         (self.codes, own.into_iter().chain(of_library.into_iter().flatten()).collect())
     }
 }

@@ -146,6 +146,18 @@ fn triangles(stack: &mut Stack, rng: &mut Rng, dtype: DType, n: usize, what: &st
     let found = call(stack, rng, ("solve", dtype), &[&own, &sides], &[(dtype, &[n, count])]).unwrap();
     let size = own.largest() * found[0].largest() * n as f64;
     own.times(&found[0]).is_near(&sides, bound * size, &format!("solve, {what}"));
+
+    // A library substitutes where elements above the diagonal are zero, or below it, or both.
+    for (below, above) in [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)] {
+        let triangle = Matrix::new(n, n, |row, column| match row.cmp(&column) {
+            Ordering::Greater => numbers::scale(square.at(row, column), below),
+            Ordering::Less => numbers::scale(square.at(row, column), above),
+            Ordering::Equal => add(square.at(row, column), C(n as f64, 0.0)),
+        });
+        let found = call(stack, rng, ("solve", dtype), &[&triangle, &sides], &[(dtype, &[n, count])]).unwrap();
+        let size = triangle.largest() * found[0].largest() * n as f64;
+        triangle.times(&found[0]).is_near(&sides, bound * size, &format!("solve of a triangle, {what}"));
+    }
 }
 
 fn orthonormal(stack: &mut Stack, rng: &mut Rng, dtype: DType, n: usize, what: &str) {
@@ -266,6 +278,8 @@ fn matrices_without_factors_are_errors_with_the_usual_texts() {
             fails("cholesky", &[&one(n, last, value)], &[square], definite);
         }
         fails("solve", &[&one(n, 0, 0.0), &Matrix::unit(n)], &[square], "solve: the matrix is singular");
+        let full = Matrix::new(n, n, |_, _| C(1.0, 0.0));
+        fails("solve", &[&full, &Matrix::unit(n)], &[square], "solve: the matrix is singular");
         let not_finite = "the matrix has elements that are infinite or not a number";
         fails("eigh", &[&one(n, n, f64::NAN)], &[(real, &[n])], not_finite);
         fails("svd", &[&one(n, 5, f64::INFINITY)], &[(real, &[n])], not_finite);

@@ -190,6 +190,10 @@ impl Libraries for Device {
             }
             Factors::Lu { sides } => {
                 let mut a = read(0, n * (n + sides as usize))?;
+                if sides > 0 {
+                    // SAFETY: as above.
+                    unsafe { self.check_triangles(buffers[1], &a[..n * n], n) }?;
+                }
                 let pivots = lu(&mut a, n);
                 leave(0, &a)?;
                 write(3, &pivots.iter().flat_map(|pivot| pivot.to_ne_bytes()).collect::<Vec<u8>>())?;
@@ -227,6 +231,22 @@ impl Libraries for Device {
 }
 
 impl Device {
+    /// Checks what a buffer of numbers says about the elements above and below the diagonal of a matrix.
+    ///
+    /// # Safety
+    /// The buffer must have three numbers.
+    unsafe fn check_triangles(&self, numbers: &dyn Buffer, matrix: &[C], n: usize) -> Result<()> {
+        let mut bytes = [0; 12];
+        // SAFETY: as `# Safety` asks.
+        unsafe { self.0.download(numbers, 0, &mut bytes) }?;
+        let found: Vec<i32> = bytes.as_chunks::<4>().0.iter().map(|&bytes| i32::from_ne_bytes(bytes)).collect();
+        let differs = |places: fn(usize, usize) -> bool| {
+            i32::from((0..n * n).any(|at| places(at % n, at / n) && matrix[at] != C(0.0, 0.0)))
+        };
+        assert_eq!(found, [0, differs(|row, column| row < column), differs(|row, column| row > column)], "triangles");
+        Ok(())
+    }
+
     /// Transforms by their definition.
     ///
     /// # Safety
