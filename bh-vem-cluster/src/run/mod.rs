@@ -22,5 +22,6 @@ mod scan;
 mod search;
 pub mod shares;
 mod sort_select;
+mod sort_within;
 pub mod tune;
 pub mod views;

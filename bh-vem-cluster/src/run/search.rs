@@ -18,6 +18,11 @@ impl Search {
         Search { between: vec![(0, keys.highest()); wanted.len()], wanted }
     }
 
+    /// A search for keys that lie between these.
+    pub fn between(wanted: Vec<i64>, between: Vec<(u64, u64)>) -> Search {
+        Search { wanted, between }
+    }
+
     /// The keys to count elements up to; none at the end of the search.
     pub fn probes(&self) -> Vec<u64> {
         if self.between.iter().all(|(low, high)| low == high) {

@@ -25,9 +25,20 @@ struct LocalResult {
 }
 
 /// The end of each owner's part within each rank's local result.
-type Splits = BTreeMap<usize, Vec<usize>>;
+pub(crate) type Splits = BTreeMap<usize, Vec<usize>>;
+
+/// How many elements of a rank's sorted local result (its number among this process's) have keys up to a number.
+pub(crate) type Count<'a> = dyn FnMut(&mut Machine, usize, u64) -> Result<i64> + 'a;
 
 impl SortSelect {
+    /// Where the parts of all owners but the last end in the output.
+    pub(crate) fn inner_ends(&self) -> Vec<i64> {
+        let mut ends: Vec<i64> = self.owners.iter().map(|owner| owner.numbers.high).collect();
+        // The last owner's part ends with the local result.
+        ends.pop();
+        ends
+    }
+
     /// Bytes of an element's value and position in messages.
     fn sizes(&self) -> [usize; 2] {
         match self.method {
@@ -37,13 +48,13 @@ impl SortSelect {
         }
     }
 
-    fn keys(&self) -> Keys {
+    pub(crate) fn keys(&self) -> Keys {
         Keys { dtype: self.dtype, by_value: self.method == Method::Argsort }
     }
 }
 
 /// A temporary line on a rank.
-fn line(machine: &mut Machine, dtype: DType, count: usize) -> Result<Place> {
+pub(crate) fn line(machine: &mut Machine, dtype: DType, count: usize) -> Result<Place> {
     let view = View::contiguous(&[count as i64]).map_err(|error| Error::new(status::BATCH, error.0))?;
     Ok(Place { base: Base::new(machine.planner.new_base(), dtype, count.max(1) as i64), view })
 }
@@ -59,6 +70,11 @@ impl Machine {
     pub fn sort_or_select(&mut self, batch: &BatchRef<'_>, index: u32, plan: &SortSelect) -> Result<Option<Failure>> {
         let mut failed = self.run(batch);
         let failure = |error: Error| Failure::new(Some(index), error.at_instr(batch, index).unplaced());
+        if failed.is_none() && self.sorts_within(plan) {
+            let outcome = self.sort_within(batch, index, plan);
+            self.planner.note_external_write(plan.written.0, &plan.written.1);
+            return Ok(outcome.err().map(failure));
+        }
         let mut made = BTreeMap::new();
         for part in plan.parts.iter().filter(|part| self.port.hosts(part.rank)).collect::<Vec<_>>() {
             if failed.is_none() {
@@ -72,7 +88,15 @@ impl Machine {
             return Ok(Some(failure));
         }
         let ends = match plan.method.keeps_length() {
-            true => self.splits_of_sorted(plan, &made)?,
+            true => {
+                let (keys, none) = (plan.keys(), LocalResult::default());
+                let own: Vec<&LocalResult> = self.port.hosted().map(|rank| made.get(&rank).unwrap_or(&none)).collect();
+                let lens: Vec<usize> = own.iter().map(|made| made.values.len() / keys.dtype.size()).collect();
+                let wanted = plan.inner_ends();
+                let mut count =
+                    |_: &mut Machine, hosted: usize, number: u64| Ok(keys.up_to(&own[hosted].values, number) as i64);
+                self.splits_of_sorted(Search::new(wanted.clone(), keys), &wanted, &lens, &mut count)?
+            }
             false => match self.splits_by_counts(plan, &made)? {
                 Ok(ends) => ends,
                 Err(error) => return Ok(Some(failure(error))),
@@ -160,47 +184,52 @@ impl Machine {
         Ok(Ok(ends))
     }
 
-    /// The splits of sorted local results, for this process's ranks: how many of their elements precede each owner's
+    /// The splits of sorted local results of these lengths, for this process's ranks: how many of their elements precede each owner's
     /// end. Elements of lower ranks precede equal ones.
-    fn splits_of_sorted(&mut self, plan: &SortSelect, made: &BTreeMap<usize, LocalResult>) -> Result<Splits> {
-        let (keys, none) = (plan.keys(), LocalResult::default());
-        let own: Vec<&LocalResult> = self.port.hosted().map(|rank| made.get(&rank).unwrap_or(&none)).collect();
-        let count = |made: &&LocalResult, up_to: u64| keys.up_to(&made.values, up_to) as i64;
-        let mut wanted: Vec<i64> = plan.owners.iter().map(|owner| owner.numbers.high).collect();
-        // The last owner's part ends with the local result.
-        wanted.pop();
-        let mut search = Search::new(wanted.clone(), keys);
+    pub(crate) fn splits_of_sorted(
+        &mut self,
+        mut search: Search,
+        wanted: &[i64],
+        lens: &[usize],
+        count: &mut Count<'_>,
+    ) -> Result<Splits> {
         loop {
             let asked = search.probes();
             if asked.is_empty() {
                 break;
             }
-            let counts: Vec<Vec<i64>> =
-                own.iter().map(|made| asked.iter().map(|number| count(made, *number)).collect()).collect();
+            let counts = self.counts(lens.len(), &asked, count)?;
             let counts = self.scan(&counts)?.all;
             search.narrow(&asked, &counts);
         }
         // The counts below the next owner's first key, and equal to it.
-        let below = |made: &&LocalResult, number: u64| number.checked_sub(1).map_or(0, |number| count(made, number));
+        let found: Vec<u64> = search.found().collect();
+        let below: Vec<u64> = found.iter().map(|number| number.saturating_sub(1)).collect();
+        let (below, up_to) = (self.counts(lens.len(), &below, count)?, self.counts(lens.len(), &found, count)?);
         let places = wanted.len();
-        let counts: Vec<Vec<i64>> = own
+        let counts: Vec<Vec<i64>> = below
             .iter()
-            .map(|made| {
-                let less = search.found().map(|number| below(made, number));
-                let equal = search.found().map(|number| count(made, number) - below(made, number));
-                less.chain(equal).collect()
+            .zip(&up_to)
+            .map(|(below, up_to)| {
+                let less = |place: usize| if found[place] == 0 { 0 } else { below[place] };
+                (0..places).map(less).chain((0..places).map(|place| up_to[place] - less(place))).collect()
             })
             .collect();
         let sums = self.scan(&counts)?;
         let mut ends = BTreeMap::new();
-        for ((rank, own), (counts, before)) in self.port.hosted().zip(own).zip(counts.iter().zip(&sums.before)) {
+        for ((rank, len), (counts, before)) in self.port.hosted().zip(lens).zip(counts.iter().zip(&sums.before)) {
             let end = |place: usize| {
                 let left = wanted[place] - sums.all[place] - before[places + place];
                 (counts[place] + left.clamp(0, counts[places + place])) as usize
             };
-            ends.insert(rank, (0..places).map(end).chain([own.values.len() / keys.dtype.size()]).collect());
+            ends.insert(rank, (0..places).map(end).chain([*len]).collect());
         }
         Ok(ends)
+    }
+
+    /// The counts of this process's ranks for some numbers.
+    fn counts(&mut self, ranks: usize, numbers: &[u64], count: &mut Count<'_>) -> Result<Vec<Vec<i64>>> {
+        (0..ranks).map(|hosted| numbers.iter().map(|&number| count(self, hosted, number)).collect()).collect()
     }
 
     /// Sends local results to the owners. If receivers do not know the sizes, empty messages are sent, too.
@@ -310,7 +339,7 @@ impl Machine {
     }
 
     /// Takes the elements of a temporary line, and drops it.
-    fn take_elements(&mut self, rank: usize, place: &Place) -> Result<Vec<u8>> {
+    pub(crate) fn take_elements(&mut self, rank: usize, place: &Place) -> Result<Vec<u8>> {
         let bytes = self.elements(rank, place);
         let (state, child) = self.rank(rank);
         state.forget(child, &place.base)?;

@@ -4,7 +4,8 @@ use crate::support;
 
 use bh_bytecode::{Opcode, View};
 use bh_core::stack::Stack;
-use support::{Program, cluster_on, cluster_with, sort_select};
+use bh_tests::stacks;
+use support::{Program, cluster_on, cluster_with, sort_select, two_devices};
 
 const BELOW: &str = "'fuser', 'node', 've-cpu'";
 
@@ -299,8 +300,27 @@ fn random_sorts_and_selections_equal_those_of_one_rank() {
             cluster_with(BELOW, ranks, [0, 64, 200][ranks % 3], &weights)
         })
         .collect();
+    stacks.extend(
+        [true, false].map(|within| siblings_that_sort(&format!("weights = [2, 1, 3]\npeer_copies = {within}"))),
+    );
     for seed in first..first + programs {
         let place = (seed % stacks.len() as u64) as usize;
         sort_select::compare(&mut stacks[place], &mut plain, seed..seed + 1);
     }
+}
+
+/// Three siblings of one process.
+fn siblings_that_sort(keys: &str) -> Stack {
+    let text = format!(
+        "[stacks]\nit = ['cluster', [[{BELOW}], [{BELOW}], [{BELOW}]]]\n[components.cluster]\nsmall_bytes = 64\n{keys}\n"
+    );
+    let config = stacks::from_text("cluster.toml", &text).unwrap();
+    Stack::load(&config, Some("it")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn sorts_of_two_devices_equal_those_of_one_rank() {
+    let mut plain = cluster_on(BELOW, 1, 64);
+    let Some(mut stack) = two_devices("peer_copies = true", "") else { return };
+    sort_select::compare(&mut stack, &mut plain, 0..10);
 }
