@@ -145,7 +145,7 @@ impl Product {
         }
     }
 
-    /// The product as libraries take it: of large matrices without gaps between neighbours.
+    /// The product as libraries take it: of large matrices without gaps between neighbours, or of one with a vector.
     fn for_library(&self) -> Option<(Task, Vec<KernelMemory>)> {
         let one = |walk: &Walk<3>| match walk.loops() {
             [] => Some(Loop { extent: 1, steps: [0; 3] }),
@@ -157,14 +157,26 @@ impl Product {
         let extents = [rows, inner, columns].map(|each| each.extent);
         let work = extents.iter().fold(stack.extent, |work, &extent| work.saturating_mul(extent));
         let known = matches!(self.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
-        let is_large = extents.iter().all(|&extent| extent >= LIBRARY_SIDE) && work >= LIBRARY_WORK;
-        if !known || !is_large || self.pieces > LIBRARY_PIECES {
+        // Products of a matrix and a vector, one at a time, are as fast as memory whatever their shape.
+        let is_vector = rows.extent == 1 || columns.extent == 1;
+        let sides = |least: i64| extents.iter().filter(|&&extent| extent >= least).count();
+        let is_large = sides(LIBRARY_SIDE) == if is_vector { 2 } else { 3 } && work >= LIBRARY_WORK;
+        let suits = if is_vector { stack.extent == 1 } else { self.pieces <= LIBRARY_PIECES };
+        if !known || !is_large || !suits {
             return None;
         }
         let sides = [[rows, columns], [rows, inner], [inner, columns]];
         let place = |operand: usize| {
             let [down, across] = sides[operand];
             let [row, column, next] = [down, across, stack].map(|each| each.steps[operand] as i64);
+            // A vector is a matrix of one column or one row.
+            let [row, column] = match [down.extent, across.extent] {
+                [_, 1] if row == 1 => [1, down.extent],
+                [1, _] if column == 1 => [across.extent, 1],
+                [_, 1] => [row, 1],
+                [1, _] => [1, column],
+                _ => [row, column],
+            };
             let dense = (row == 1 && column >= down.extent) || (column == 1 && row >= across.extent);
             dense.then_some(MatrixPlace { first: self.places[operand].1, row, column, next })
         };
@@ -245,14 +257,18 @@ pub(crate) fn product(
 ) -> Vec<Code> {
     let Some(product) = Product::of(batch, instr).filter(|product| product.elements() > 0) else { return Vec::new() };
     let [rows, inner, columns] = [&product.loops.rows, &product.loops.inner, &product.loops.columns].map(count);
-    if inner == 0 || rows == 1 || columns == 1 {
-        return stage::stage(&product.fold(), target, variant, scratch);
+    let fold = |scratch| stage::stage(&product.fold(), target, variant, scratch);
+    if inner == 0 {
+        return fold(scratch);
     }
     if target.placements.has(Placement::Library)
         && let (Some(libraries), Some((task, places))) = (libraries, product.for_library())
         && libraries.has(task.subject())
     {
         return vec![Code::of_library(task, places)];
+    }
+    if rows == 1 || columns == 1 {
+        return fold(scratch);
     }
     let first = scratch.len() as u16;
     let mut codes = vec![tiles(&product, Into::Own { pieces: KernelMemory::Scratch(first) }, target, variant)];

@@ -3,6 +3,7 @@
 
 use crate::support;
 
+use bh_bytecode::batch::Extension;
 use bh_bytecode::compare::opencl_tolerance;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View, base_flags};
@@ -133,6 +134,61 @@ fn large_products_of_all_layouts_equal_the_oracle() {
         let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{dtype} {layouts}: {error}"));
         let outcome = program.oracle().unwrap().check(&program.batch, &memory);
         outcome.unwrap_or_else(|why| panic!("{dtype} {layouts}: {why}"));
+    }
+    assert!(count(&stack, "kernels") >= 8);
+}
+
+/// The product of a large matrix and a vector, or of a vector and a matrix; vectors have gaps, and the matrix may lie in columns.
+fn of_a_vector(dtype: DType, [rows, columns]: [i64; 2], layouts: usize, is_contraction: bool) -> Program {
+    let mut rng = Rng::new(layouts as u64);
+    let mut program = Program { batch: Batch::default(), memory: Default::default() };
+    let [comes_first, turned, has_gaps] = [1, 2, 4].map(|bit| layouts & bit != 0);
+    let gap = if has_gaps { 3 } else { 1 };
+    let mut push = |shape: &[i64], stride: &[i64]| {
+        let elements = shape.iter().product::<i64>() * gap + 5;
+        let id = program.batch.bases.len() as u64 + 1;
+        program.memory.insert(id, data::fill(&mut rng, dtype, elements, data::Values::Whole));
+        let base = program.batch.push_base(Base { flags: base_flags::LIVE_OUT, ..Base::new(id, dtype, elements) });
+        Operand::view(program.batch.push_view(base, &View::new(3, shape, stride).unwrap()))
+    };
+    let (from, to) = if comes_first { (rows, columns) } else { (columns, rows) };
+    let out = push(&[to], &[gap]);
+    let matrix_stride = if turned { [1, rows] } else { [columns, 1] };
+    let matrix = push(&[rows, columns], &matrix_stride);
+    if is_contraction {
+        // The same elements as a sum of products over an axis of the matrix.
+        let vector = push(&[from], &[gap]);
+        let base = program.batch.views[vector.as_view().unwrap() as usize].base;
+        let stride = if comes_first { [gap, 0] } else { [0, gap] };
+        let view = program.batch.push_view(base, &View::new(3, &[rows, columns], &stride).unwrap());
+        let param = if comes_first { 0b01 } else { 0b10 };
+        let operands = [out, matrix, Operand::view(view)];
+        program.batch.push_instr(Instr { param, ..Instr::new(Opcode::Contract, &operands) });
+        return program;
+    }
+    let vector = push(&[from], &[gap]);
+    let factors = if comes_first { [vector, matrix] } else { [matrix, vector] };
+    let opcode = Opcode(Opcode::FIRST_EXTENSION + 1);
+    let (name, name_len) = program.batch.push_string("matmul");
+    program.batch.extensions.push(Extension { opcode, reserved: 0, name, name_len });
+    program.batch.push_instr(Instr::new(opcode, &[out, factors[0], factors[1]]));
+    program
+}
+
+#[test]
+fn large_products_with_a_vector_equal_the_oracle() {
+    let _alone = alone();
+    let keys = "specialise = 'off'\ncache_dir = ''\nsmall_bytes = '0'";
+    let Some(mut stack) = load_with_groups(256, "'opencl'", keys) else { return };
+    assert!(stack.extmethod("matmul", Opcode(Opcode::FIRST_EXTENSION + 1)).unwrap());
+    for layouts in 0..8 {
+        let shape = [[1100, 1000], [20, 60_000], [60_000, 20]][layouts % 3];
+        let dtype = [DType::F32, DType::F64, DType::C64, DType::C128][layouts * 5 / 4 % 4];
+        let program = of_a_vector(dtype, shape, layouts, false);
+        let memory = run::run(&mut stack, &program).unwrap_or_else(|error| panic!("{dtype} {layouts}: {error}"));
+        let oracle = of_a_vector(dtype, shape, layouts, true);
+        let outcome = oracle.oracle().unwrap().check(&oracle.batch, &memory);
+        outcome.unwrap_or_else(|why| panic!("{dtype} {shape:?} {layouts}: {why}"));
     }
     assert!(count(&stack, "kernels") >= 8);
 }
