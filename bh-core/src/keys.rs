@@ -134,9 +134,8 @@ keys! {
         WEIGHTS "weights": String = "[]",
             "Shares of the ranks, a number for each, as in [1, 1, 2, 2]: a rank with 0 gets nothing. Or 'even', or a file of bh tune. Empty for shares by the speeds that engines announce, or equal ones where they announce none.";
         SMALL_BYTES "small_bytes": u64 = "4096", "Arrays of no more bytes are not split.";
-        PEER_COPIES "peer_copies": bool = "false",
-            "Copy between CUDA devices of one process directly; otherwise through pinned host memory. Off because a program whose first \
-             direct copy is short can fail on H200s with CUDA_ERROR_LAUNCH_FAILED.";
+        PEER_COPIES "peer_copies": bool = "true",
+            "Copy between CUDA devices of one process directly; otherwise through pinned host memory.";
         OVERLAP_ROWS "overlap_rows": u32 = "2",
             "The most rows of temporary arrays that both neighbours compute instead of sending them.";
         AHEAD_PERCENT "ahead_percent": u32 = "0",
