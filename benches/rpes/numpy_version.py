@@ -43,5 +43,4 @@ def run(state, iters):
     return lambda: [harness.checksum(integrals)]
 
 
-if __name__ == "__main__":
-    harness.main("rpes", setup, run)
+harness.main("rpes", setup, run)
