@@ -208,13 +208,15 @@ fn holds_numbers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The dimensions of a view from the outermost in memory to the innermost. `None` if elements are repeated or interleaved so that this is
-/// not certain.
+/// not certain, and for Fortran's order: NumPy's functions ask whether an array has that without gaps, as its copy would.
 fn axes_in_memory(view: &View) -> Option<Vec<usize>> {
     let mut axes: Vec<usize> = (0..view.rank()).collect();
     let step = |axis: usize| view.stride()[axis].abs();
     axes.sort_by_key(|&axis| std::cmp::Reverse(step(axis)));
-    let several = axes.iter().copied().filter(|&axis| view.shape()[axis] > 1).map(step);
-    several.chain([0]).is_sorted_by(|outer, inner| outer > inner).then_some(axes)
+    let several = || axes.iter().copied().filter(|&axis| view.shape()[axis] > 1);
+    let is_certain = several().map(step).chain([0]).is_sorted_by(|outer, inner| outer > inner);
+    let in_fortran = several().is_sorted_by(|outer, inner| outer > inner);
+    (is_certain && !in_fortran).then_some(axes)
 }
 
 /// A copy of an array of at most `most` elements, as one of NumPy with the same order of dimensions in memory. `None` if its data is
