@@ -324,7 +324,7 @@ fn fold(opcode: Opcode, dtype: DType, before: u16, found: u16) -> Step {
 mod tests {
     use super::*;
     use bh_bytecode::{Base, Batch, Instr, Operand, View};
-    use bh_kernel::{Lowered, lower};
+    use bh_kernel::{Lowered, Runner, lower};
 
     /// A sum of the rows or columns of a matrix.
     fn sum(axis: u16, height: i64, width: i64) -> (Batch, Stage) {
@@ -338,7 +338,7 @@ mod tests {
         instr.param = 1 << axis;
         batch.push_instr(instr);
         batch.push_block(&[0], &[]);
-        let Lowered::Loops(mut stages, _) = lower(&batch.as_ref(), 0) else { panic!("no loops") };
+        let Lowered::Loops(mut stages, _) = lower(&batch.as_ref(), 0, Runner::Items) else { panic!("no loops") };
         let stage = stages.remove(0);
         (batch, stage)
     }

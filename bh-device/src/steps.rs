@@ -10,7 +10,7 @@ use crate::stream::Home;
 use bh_bytecode::{Base, Batch, BatchRef, Instr, Opcode, Operand, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
-use bh_kernel::{BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, lower};
+use bh_kernel::{BufferRef, Dim, Kernel, Lowered, Parameters, Runner, Slot, SlotMode, Special, Stage, lower};
 
 /// A part of a scatter: of the output's outermost dimension, and of the indices.
 struct Share {
@@ -138,7 +138,7 @@ impl Launcher {
             }
             let target = self.arrays.pool.target;
             let (mut codes, scratch) = code::accumulate(&small.batch.as_ref(), 0, &target, Variant::Parameterised);
-            if continues && let Lowered::Loops(stages, _) = lower(&small.batch.as_ref(), 1) {
+            if continues && let Lowered::Loops(stages, _) = lower(&small.batch.as_ref(), 1, Runner::Items) {
                 let more = stages.iter().flat_map(|s| code::stage(s, &target, Variant::Parameterised, &mut Vec::new()));
                 codes.extend(more.collect::<Vec<Code>>());
             }

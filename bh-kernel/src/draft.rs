@@ -1,7 +1,7 @@
 //! A stage under construction: values, slots and constants as they are met, and the nest at the end.
 
 use crate::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Kernel, Parameters, Slot, SlotMode, Stage, Step};
-use crate::nest::{self, Access, Nest};
+use crate::nest::{self, Access, Nest, Runner};
 use crate::table::{NONE, Table};
 use bh_bytecode::{AxisOrder, DType, steps};
 use std::collections::HashMap;
@@ -104,10 +104,11 @@ impl Draft {
     }
 
     /// Orders and merges the nest, and closes the stage.
-    pub(super) fn finish(self, shape: &[i64], reduced: u16) -> Stage {
+    pub(super) fn finish(self, shape: &[i64], reduced: u16, runner: Runner) -> Stage {
         let (slots, mut rest): (Vec<_>, Vec<_>) =
             self.slots.into_iter().map(|(slot, buffer, access)| ((slot, buffer), access)).unzip();
-        let Nest { extents, dims, folded, columns, fixed } = nest::build(shape, reduced, self.folded, &mut rest);
+        let Nest { extents, dims, folded, columns, fixed } =
+            nest::build(shape, reduced, self.folded, runner, &mut rest);
         let rank = extents.len();
         let mut kernel = Kernel { dims, steps: self.steps, ..Kernel::default() };
         let mut parameters = Parameters {

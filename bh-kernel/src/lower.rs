@@ -2,13 +2,13 @@
 
 use crate::draft::Draft;
 use crate::kernel::{Arg, BufferRef, ConstantRef, GatherSource, Lowered, SlotMode, Special, Stage, Step, Temporary};
-use crate::nest::Access;
+use crate::nest::{Access, Runner};
 use crate::table::{NONE, Table};
 use bh_bytecode::contraction::is_product;
 use bh_bytecode::{AxisOrder, BatchRef, Block, DType, Instr, Kind, Opcode, Operand, steps};
 
 /// Lowers a block of a validated batch whose partition is legal.
-pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
+pub fn lower(batch: &BatchRef<'_>, block: u32, runner: Runner) -> Lowered {
     let block = &batch.blocks[block as usize];
     let work = |&&index: &&u32| {
         let opcode = batch.instrs[index as usize].opcode;
@@ -26,17 +26,18 @@ pub fn lower(batch: &BatchRef<'_>, block: u32) -> Lowered {
         _ if is_product(batch, instr) => return Lowered::Special(Special::Product(first)),
         _ => {}
     }
-    in_loops(batch, block, &indices)
+    in_loops(batch, block, &indices, runner)
 }
 
 /// The loops of a block with a [`Special::Product`]: for engines that have no other way to do it.
-pub fn lower_product(batch: &BatchRef<'_>, block: u32, instr: u32) -> Lowered {
-    in_loops(batch, &batch.blocks[block as usize], &[instr])
+pub fn lower_product(batch: &BatchRef<'_>, block: u32, instr: u32, runner: Runner) -> Lowered {
+    in_loops(batch, &batch.blocks[block as usize], &[instr], runner)
 }
 
-fn in_loops(batch: &BatchRef<'_>, block: &Block, indices: &[u32]) -> Lowered {
+fn in_loops(batch: &BatchRef<'_>, block: &Block, indices: &[u32], runner: Runner) -> Lowered {
     let mut builder = Builder {
         batch,
+        runner,
         canonical: canonical_views(batch, indices),
         contracted: Table::of(batch.contracted(block)),
         aliased: batch.renames(block).iter().map(|rename| rename.alias).collect(),
@@ -58,7 +59,7 @@ pub fn copy_stage(batch: &BatchRef<'_>, view: u32, from: BufferRef, to: BufferRe
     let arg = draft.value(Step::Load { slot: source }, 0);
     draft.steps.push(Step::Store { slot: target, arg });
     draft.instrs.push(0);
-    draft.finish(batch.shape(view), 0)
+    draft.finish(batch.shape(view), 0, Runner::default())
 }
 
 /// The result of a reduction: where it lies until the epilogue reads it.
@@ -69,6 +70,7 @@ struct ReductionResult {
 
 struct Builder<'a> {
     batch: &'a BatchRef<'a>,
+    runner: Runner,
     /// The first view of the block that equals each of its views.
     canonical: Table,
     contracted: Table,
@@ -115,7 +117,7 @@ impl<'a> Builder<'a> {
             if !draft.steps.iter().any(|step| matches!(step, Step::Store { .. } | Step::Reduce { .. })) {
                 continue;
             }
-            stages.push(draft.finish(shape, mask));
+            stages.push(draft.finish(shape, mask, self.runner));
         }
         if stages.is_empty() { Lowered::Nothing } else { Lowered::Loops(stages, std::mem::take(&mut self.temporaries)) }
     }

@@ -6,11 +6,8 @@
 use crate::kernel::Dim;
 use bh_bytecode::AxisOrder;
 
-/// Inner dimensions of at most this many elements change places with a longer neighbour of the other role: folds of a few
-/// elements and rows of a few elements are both slow as an inner loop. Longer ones are not: with other rows as the inner loop
-/// each of them would read all lines of memory. Rows of 16 folded doubles take two lines of memory, which the nearest cache
-/// keeps from one element to the next.
-const SHORT_FOLD: i64 = 16;
+/// Inner kept dimensions of at most this many elements change places with a longer folded neighbour: rows of a few elements are slow
+/// as an inner loop.
 const SHORT_ROW: i64 = 7;
 /// Fewer kept elements than `COLUMNS` inside of at least `ROWS` folded ones are columns: their rows are folded into sets, so
 /// that several rows can be folded side by side.
@@ -18,6 +15,28 @@ const COLUMNS: i64 = 32;
 const ROWS: i64 = 128;
 /// So few columns are folded one after the other where rows have gaps: these would be loops of their own.
 const FEW_COLUMNS: i64 = 4;
+
+/// What runs the loops of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runner {
+    /// The processor, a block of the innermost loop after the other.
+    #[default]
+    Vectors,
+    /// A device, whose items share folds.
+    Items,
+}
+
+impl Runner {
+    /// Inner folded dimensions of at most this many elements change places with a longer kept neighbour: folds of a few elements are
+    /// slow as an inner loop. Longer ones are not: with other rows as the inner loop each of them would read all lines of memory.
+    /// Rows of 16 folded doubles take two lines, which the nearest cache of a processor keeps from one element to the next.
+    fn short_fold(self) -> i64 {
+        match self {
+            Runner::Vectors => 16,
+            Runner::Items => 7,
+        }
+    }
+}
 
 /// One access before merging: its offset and its strides along the axes of the box.
 #[derive(Clone, Debug)]
@@ -53,7 +72,13 @@ pub(super) struct Nest {
 
 /// Orders and merges the axes of a box. `reduced` is a bit mask of axes, and `folded` the order of the reductions, if there are
 /// any; else memory decides. Rewrites every access to strides along the resulting dimensions.
-pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, accesses: &mut [Access]) -> Nest {
+pub(super) fn build(
+    shape: &[i64],
+    reduced: u16,
+    folded: Option<AxisOrder>,
+    runner: Runner,
+    accesses: &mut [Access],
+) -> Nest {
     let memory: Vec<&[i64]> =
         accesses.iter().filter(|access| access.memory).map(|access| access.strides.as_slice()).collect();
     let memory = AxisOrder::of_memory(shape, &memory);
@@ -67,7 +92,7 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, acce
     let columns = if order.is_fixed() { 0 } else { columns(&axes) };
     // Either order gives the same bits.
     if !order.is_fixed() && (columns == 0 || !has_rows(&axes, columns, accesses)) {
-        move_short_run(&mut axes);
+        move_short_run(&mut axes, runner);
     }
     let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced).map(|axis| axis.extent).collect();
     let mut extents: Vec<i64> = Vec::with_capacity(axes.len().max(1));
@@ -108,13 +133,13 @@ pub(super) fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, acce
     Nest { extents, dims, folded, columns, fixed: order.is_fixed() }
 }
 
-/// How a fold of a shape walks: the axes that matter, outermost first, and whether the folded elements of each result go to lanes.
+/// How a fold of a shape walks on the processor: the axes that matter, outermost first, and whether the folded elements of each result go to lanes.
 /// Else they are folded one after the other. Backward axes are the order's.
 pub fn fold_axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> (Vec<Axis>, bool) {
     let mut axes = axes(shape, reduced, order);
     let has_columns = !order.is_fixed() && columns(&axes) > 0;
     if !has_columns && !order.is_fixed() {
-        move_short_run(&mut axes);
+        move_short_run(&mut axes, Runner::Vectors);
     }
     let in_lanes = has_columns || axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
     (axes, in_lanes)
@@ -164,14 +189,14 @@ fn has_rows(axes: &[Axis], columns: i64, accesses: &[Access]) -> bool {
 }
 
 /// Moves the innermost axes of one role outside of the next ones if they are short, and the next ones are not.
-fn move_short_run(axes: &mut [Axis]) {
+fn move_short_run(axes: &mut [Axis], runner: Runner) {
     let Some(last) = axes.last().map(|axis| axis.role) else { return };
     let inner = axes.iter().rev().take_while(|axis| axis.role == last).count();
     let rest = axes.len() - inner;
     let outer = axes[..rest].iter().rev().take_while(|axis| axis.role != last).count();
     let elements = |axes: &[Axis]| axes.iter().map(|axis| axis.extent).product::<i64>();
     let (short, long) = (elements(&axes[rest..]), elements(&axes[rest - outer..rest]));
-    let most = if last == Dim::Reduced { SHORT_FOLD } else { SHORT_ROW };
+    let most = if last == Dim::Reduced { runner.short_fold() } else { SHORT_ROW };
     if outer > 0 && short <= most && long > short {
         axes[rest - outer..].rotate_left(outer);
     }
@@ -190,6 +215,10 @@ mod tests {
 
     fn access(start: i64, strides: &[i64]) -> Access {
         Access { start, strides: strides.to_vec(), memory: true }
+    }
+
+    fn build(shape: &[i64], reduced: u16, folded: Option<AxisOrder>, accesses: &mut [Access]) -> Nest {
+        super::build(shape, reduced, folded, Runner::Vectors, accesses)
     }
 
     #[test]
@@ -257,6 +286,12 @@ mod tests {
             let mut accesses = [access(0, &[extent, 1]), access(0, &[1, 0])];
             let nest = build(&[100, extent], 0b10, Some(AxisOrder::c_order(2)), &mut accesses);
             assert_eq!(nest.dims, dims, "rows of {extent}");
+        }
+        for (extent, dims) in [(7, [Dim::Reduced, Dim::Kept]), (8, [Dim::Kept, Dim::Reduced])] {
+            let mut accesses = [access(0, &[extent, 1]), access(0, &[1, 0])];
+            let order = Some(AxisOrder::c_order(2));
+            let nest = super::build(&[100, extent], 0b10, order, Runner::Items, &mut accesses);
+            assert_eq!(nest.dims, dims, "rows of {extent} on a device");
         }
     }
 

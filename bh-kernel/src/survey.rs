@@ -2,7 +2,7 @@
 //! the plans of blocks that run in neither.
 
 use crate::tiles::Grid;
-use crate::{BufferRef, Lowered, Stage, Step, copy_stage, lower};
+use crate::{BufferRef, Lowered, Runner, Stage, Step, copy_stage, lower};
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::{BatchRef, Opcode, base_flags};
 use std::cell::OnceCell;
@@ -95,7 +95,7 @@ impl Found {
     fn new(batch: &BatchRef<'_>) -> Found {
         let count = batch.bases.len();
         let mut found = Found {
-            lowered: (0..batch.blocks.len() as u32).map(|block| lower(batch, block)).collect(),
+            lowered: (0..batch.blocks.len() as u32).map(|block| lower(batch, block, Runner::Vectors)).collect(),
             copies: Vec::with_capacity(batch.blocks.len()),
             elementwise: Vec::with_capacity(batch.blocks.len()),
             uses: vec![(u32::MAX, 0); count],

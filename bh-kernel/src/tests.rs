@@ -1,12 +1,12 @@
 //! Golden tests: a block in, its loop nests out.
 
-use crate::{describe, lower};
+use crate::{Runner, describe, lower};
 use bh_bytecode::text::parse;
 
 #[track_caller]
 fn golden(batch: &str, expected: &str) {
     let batch = parse(&format!("bh batch 1\n{batch}")).unwrap();
-    let actual = describe(&lower(&batch.as_ref(), 0));
+    let actual = describe(&lower(&batch.as_ref(), 0, Runner::Vectors));
     assert_eq!(actual, expected.trim_start_matches('\n'), "\n{actual}");
 }
 
@@ -156,7 +156,7 @@ fn kernels_hold_no_sizes() {
              i0: v0 = {opcode} v0, c0\nblock i0\n"
         );
         let batch = parse(&text).unwrap();
-        match lower(&batch.as_ref(), 0) {
+        match lower(&batch.as_ref(), 0, Runner::Vectors) {
             super::Lowered::Loops(mut stages, _) => stages.remove(0),
             other => panic!("{other:?}"),
         }
@@ -185,7 +185,7 @@ fn a_longer_dimension_moves_inside_of_short_ones() {
             c * d
         );
         let batch = parse(&text).unwrap();
-        match lower(&batch.as_ref(), 0) {
+        match lower(&batch.as_ref(), 0, Runner::Vectors) {
             super::Lowered::Loops(mut stages, _) => {
                 super::schedule::lengthen(&mut stages[0]);
                 let parameters = stages.remove(0).parameters;

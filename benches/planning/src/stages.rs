@@ -71,7 +71,7 @@ impl Subject {
             "lower" => {
                 let batch = self.partition.apply(&batch);
                 for block in 0..batch.blocks.len() as u32 {
-                    bh_kernel::lower(&batch, block);
+                    bh_kernel::lower(&batch, block, bh_kernel::Runner::Vectors);
                 }
             }
             "programs" => {

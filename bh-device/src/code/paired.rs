@@ -9,7 +9,7 @@ use super::unroll::MOST_GROUPS;
 use super::{Code, Fold, KernelMemory, Target, Variant, Writer, loaded};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
-use bh_kernel::{BufferRef, ConstantRef, Lowered, Stage, Temporary, lower};
+use bh_kernel::{BufferRef, ConstantRef, Lowered, Runner, Stage, Temporary, lower};
 use std::collections::HashMap;
 
 /// Components at most: of more, items share a result, and registers are few.
@@ -69,7 +69,7 @@ pub(crate) fn paired(batch: &BatchRef<'_>, first: u32, target: &Target) -> Optio
         return None;
     }
     let (Lowered::Loops(short, _), Lowered::Loops(stages, temporaries)) =
-        (lower(batch, first), lower(batch, first + 1))
+        (lower(batch, first, Runner::Items), lower(batch, first + 1, Runner::Items))
     else {
         return None;
     };

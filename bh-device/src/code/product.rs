@@ -7,7 +7,7 @@ use crate::driver::{Libraries, MatrixPlace, MatrixProduct, Task};
 use bh_bytecode::contraction::{Loops, are_large};
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Instr, Opcode, Operand};
-use bh_kernel::{Arg, BufferRef, Dim, Kernel, Lowered, Parameters, Slot, SlotMode, Special, Stage, Step};
+use bh_kernel::{Arg, BufferRef, Dim, Kernel, Lowered, Parameters, Runner, Slot, SlotMode, Special, Stage, Step};
 
 /// Blocks of this many rows and columns are counted where a result is small; up to `SMALL` of them, the inner loop is cut so that
 /// about `PARTS` parts come of all, each with `TERMS` terms at least. These depend on nothing but shapes, so that results have the
@@ -233,9 +233,9 @@ impl Product {
 
 /// The work of a block, with products that the device has no kernel of their own for as loops.
 pub(crate) fn lowered(batch: &BatchRef<'_>, block: u32) -> Lowered {
-    match bh_kernel::lower(batch, block) {
+    match bh_kernel::lower(batch, block, Runner::Items) {
         Lowered::Special(Special::Product(instr)) if !is_product(batch, instr) => {
-            bh_kernel::lower_product(batch, block, instr)
+            bh_kernel::lower_product(batch, block, instr, Runner::Items)
         }
         lowered => lowered,
     }

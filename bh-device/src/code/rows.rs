@@ -9,7 +9,7 @@ use super::unroll::MOST_GROUPS;
 use super::{Code, Fold, KernelMemory, Target, Variant, Writer, loaded};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
-use bh_kernel::{BufferRef, ConstantRef, Lowered, Stage, lower};
+use bh_kernel::{BufferRef, ConstantRef, Lowered, Runner, Stage, lower};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -119,7 +119,7 @@ pub(crate) fn rows(batch: &BatchRef<'_>, first: u32, target: &Target) -> Option<
 /// The nests of a block whose folds go along the rows as those of the blocks before, which share them as `fold` says; none if it has
 /// others.
 fn suits(area: &Area<'_, '_>, row: Folded, block: u32, target: &Target, fold: &mut Option<Fold>) -> Option<Vec<Stage>> {
-    let stages = match lower(area.batch, block) {
+    let stages = match lower(area.batch, block, Runner::Items) {
         Lowered::Loops(stages, _) => stages,
         Lowered::Nothing => Vec::new(),
         Lowered::Special(_) => return None,

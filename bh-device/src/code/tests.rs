@@ -4,7 +4,7 @@ use super::*;
 use crate::language::tests::PLAIN;
 use bh_bytecode::batch::base_flags;
 use bh_bytecode::{Base, Batch, BatchRef, Constant, Instr, Opcode, Operand, View};
-use bh_kernel::{Lowered, Special, lower};
+use bh_kernel::{Lowered, Runner, Special, lower};
 
 const TARGET: Target = Target {
     language: &PLAIN,
@@ -21,7 +21,7 @@ const TARGET: Target = Target {
 fn text_of(batch: &BatchRef<'_>, block: u32, specialised: bool) -> String {
     let variant = if specialised { Variant::Specialised } else { Variant::Parameterised };
     let mut codes: Vec<Code> = Vec::new();
-    match lower(batch, block) {
+    match lower(batch, block, Runner::Items) {
         Lowered::Nothing => {}
         Lowered::Loops(stages, _) => {
             let mut scratch = Vec::new();
@@ -228,7 +228,7 @@ fn large_arrays_get_wide_indices_and_many_numbers_a_buffer() {
     let target = Target { placements: Placements::ALL, ..TARGET };
     let all: Vec<u32> = (0..81).collect();
     program.0.push_block(&all, &[]);
-    let Lowered::Loops(stages, _) = lower(&program.0.as_ref(), 0) else { panic!("no loops") };
+    let Lowered::Loops(stages, _) = lower(&program.0.as_ref(), 0, Runner::Items) else { panic!("no loops") };
     let code = &stage(&stages[0], &target, Variant::Parameterised, &mut Vec::new())[0];
     assert!(code.packed && code.text.contains("numbers") && code.numbers.len() > 200, "{}", code.text);
     let code = &stage(&stages[0], &target, Variant::Specialised, &mut Vec::new())[0];

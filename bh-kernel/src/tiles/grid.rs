@@ -199,7 +199,7 @@ pub(super) fn area(stage: &Stage, slot: usize, place: Position) -> Option<Area> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Lowered, lower};
+    use crate::{Lowered, Runner, lower};
     use bh_bytecode::text::parse;
 
     /// The stages of a batch with one kernel for each instruction.
@@ -209,7 +209,7 @@ mod tests {
             batch.push_block(&[index], &[]);
         }
         let batch = batch.as_ref();
-        let blocks = (0..batch.blocks.len() as u32).map(|block| lower(&batch, block));
+        let blocks = (0..batch.blocks.len() as u32).map(|block| lower(&batch, block, Runner::Vectors));
         blocks.flat_map(|lowered| if let Lowered::Loops(stages, _) = lowered { stages } else { Vec::new() }).collect()
     }
 

@@ -5,7 +5,7 @@ use crate::plan::{BlockPlan, BlockWork, TilePlan};
 use bh_bytecode::BatchRef;
 use bh_core::Host;
 use bh_core::kernel_trace::{Kernel, KernelTrace};
-use bh_kernel::Lowered;
+use bh_kernel::{Lowered, Runner};
 use std::ops::Range;
 
 /// Records kernels in the host's trace.
@@ -75,7 +75,7 @@ fn how<'a>(mut programs: impl Iterator<Item = &'a Program>) -> &'static str {
 
 /// The loop nests of a block as text.
 fn nests(batch: &BatchRef<'_>, block: u32) -> String {
-    match bh_kernel::lower(batch, block) {
+    match bh_kernel::lower(batch, block, Runner::Vectors) {
         Lowered::Loops(stages, _) => stages.iter().map(|stage| format!("{stage}\n")).collect(),
         Lowered::Special(_) | Lowered::Nothing => String::new(),
     }

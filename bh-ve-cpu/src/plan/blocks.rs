@@ -8,7 +8,7 @@ use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Error, Result};
 use bh_kernel::schedule::lengthen;
-use bh_kernel::{BaseUse, BufferRef, Lowered, Special, Temporary, Uses};
+use bh_kernel::{BaseUse, BufferRef, Lowered, Runner, Special, Temporary, Uses};
 
 /// A rename: the base gets a fresh buffer.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl BlockPlan {
         tier1: &mut Option<Tier1>,
     ) -> Result<BlockPlan> {
         let mut uses = Uses::default();
-        let work = match lowered.unwrap_or_else(|| bh_kernel::lower(batch, block)) {
+        let work = match lowered.unwrap_or_else(|| bh_kernel::lower(batch, block, Runner::Vectors)) {
             Lowered::Nothing => BlockWork::Nothing,
             Lowered::Special(special) => {
                 uses.special(batch, special);
