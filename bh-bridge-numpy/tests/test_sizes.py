@@ -34,13 +34,14 @@ CASES = {
     "philox.random(HUGE)": NO_ROOM.format("8.00 TiB", "(1099511627776,)", "float64"),
     "r.normal(size=HUGE)": NO_ROOM.format("8.00 TiB", "(1099511627776,)", "float64"),
     "np.random.rand(HUGE)": NO_ROOM.format("8.00 TiB", "(1099511627776,)", "float64"),
-    "np.repeat(row, HUGE)": NO_ROOM.format("24.0 TiB", "(3298534883328,)", "float64"),
+    "np.repeat(row, HUGE).tolist()": NO_ROOM.format("24.0 TiB", "(3298534883328,)", "float64"),
     "np.bincount(np.arange(3), minlength=HUGE)": NO_ROOM.format("8.00 TiB", "(1099511627776,)", "int64"),
     "np.take(row, np.broadcast_to(1, (HUGE,)))": None,
     "np.broadcast_to(row, (HUGE, 3)).tolist()": None,
     # Nothing of these is computed.
     "np.ones(HUGE)": "ok ndarray",
     "np.arange(HUGE) * 2": "ok ndarray",
+    "np.repeat(row, HUGE)": "ok ndarray",
     "repr(np.broadcast_to(row, (HUGE, 3)))": "ok str",
 }
 
