@@ -1,4 +1,4 @@
-//! Elements repeated by one number: of data at hand without an operation, else by one copy.
+//! Elements repeated by one number: computed ones without an operation, others by one copy.
 
 use crate::array::{Array, window};
 use crate::call::{Call, Served};
@@ -10,7 +10,7 @@ use bh_bytecode::{MAX_RANK, View};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-/// What is repeated: the elements under a view, in rows of some elements, each of which comes several times.
+/// A repetition: of the elements under a view, in rows of some elements, each of which comes several times.
 struct Repeated {
     view: View,
     axis: usize,

@@ -4,7 +4,7 @@ use crate::code::lowered;
 use crate::memory::{Pool, capacity};
 use crate::pieces::{self, Room};
 use bh_bytecode::BatchRef;
-use bh_kernel::{BaseUse, Lowered, Runner, Special, Stage, Uses};
+use bh_kernel::{BaseUse, Lowered, Special, Stage, Uses};
 
 /// The most parts; more would take longer than another engine.
 const MOST: u64 = 4096;
@@ -48,7 +48,7 @@ impl Nests {
         }
         // Loops come in pieces, kernels of products do not.
         let loops = match lowered(batch, block) {
-            Lowered::Special(Special::Product(instr)) => bh_kernel::lower_product(batch, block, instr, Runner::Items),
+            Lowered::Special(Special::Product(instr)) => bh_kernel::lower_product(batch, block, instr),
             lowered => lowered,
         };
         let Lowered::Loops(stages, between) = loops else { return None };

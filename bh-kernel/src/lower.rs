@@ -29,9 +29,9 @@ pub fn lower(batch: &BatchRef<'_>, block: u32, runner: Runner) -> Lowered {
     in_loops(batch, block, &indices, runner)
 }
 
-/// The loops of a block with a [`Special::Product`]: for engines that have no other way to do it.
-pub fn lower_product(batch: &BatchRef<'_>, block: u32, instr: u32, runner: Runner) -> Lowered {
-    in_loops(batch, &batch.blocks[block as usize], &[instr], runner)
+/// The loops of a block with a [`Special::Product`]: for devices that have no other way to do it.
+pub fn lower_product(batch: &BatchRef<'_>, block: u32, instr: u32) -> Lowered {
+    in_loops(batch, &batch.blocks[block as usize], &[instr], Runner::Items)
 }
 
 fn in_loops(batch: &BatchRef<'_>, block: &Block, indices: &[u32], runner: Runner) -> Lowered {
@@ -59,7 +59,7 @@ pub fn copy_stage(batch: &BatchRef<'_>, view: u32, from: BufferRef, to: BufferRe
     let arg = draft.value(Step::Load { slot: source }, 0);
     draft.steps.push(Step::Store { slot: target, arg });
     draft.instrs.push(0);
-    draft.finish(batch.shape(view), 0, Runner::default())
+    draft.finish(batch.shape(view), 0, Runner::Vectors)
 }
 
 /// The result of a reduction: where it lies until the epilogue reads it.

@@ -17,10 +17,9 @@ const ROWS: i64 = 128;
 const FEW_COLUMNS: i64 = 4;
 
 /// What runs the loops of a kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The processor, a block of the innermost loop after the other.
-    #[default]
     Vectors,
     /// A device, whose items share folds.
     Items,

@@ -228,7 +228,7 @@ impl Driver for Queue {
         let text = contracted.as_deref().unwrap_or(text);
         if is_own && self.info.platform == POCL {
             let brief = self.build(&format!("{BUILTINS}{text}"), &format!("{} {WITHOUT_HEADER}", self.options));
-            // A text may call what is not declared.
+            // A text may call a function that these lack.
             if brief.is_ok() {
                 return brief;
             }

@@ -235,7 +235,7 @@ impl Product {
 pub(crate) fn lowered(batch: &BatchRef<'_>, block: u32) -> Lowered {
     match bh_kernel::lower(batch, block, Runner::Items) {
         Lowered::Special(Special::Product(instr)) if !is_product(batch, instr) => {
-            bh_kernel::lower_product(batch, block, instr, Runner::Items)
+            bh_kernel::lower_product(batch, block, instr)
         }
         lowered => lowered,
     }

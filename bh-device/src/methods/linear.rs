@@ -26,7 +26,7 @@ const ROOT: usize = 512;
 const WORK: KernelMemory = KernelMemory::Scratch(0);
 const PIVOTS: KernelMemory = KernelMemory::Scratch(1);
 const ORDER: KernelMemory = KernelMemory::Scratch(2);
-/// A library's number and what is known of the triangles, as [`crate::driver::Factors::Lu`] says, and the work space.
+/// A library's number and the flags of the triangles, as [`crate::driver::Factors::Lu`] says, and the work space.
 const STATUS: KernelMemory = KernelMemory::Scratch(3);
 const ROOM: KernelMemory = KernelMemory::Scratch(4);
 
