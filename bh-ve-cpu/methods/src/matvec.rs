@@ -78,8 +78,10 @@ impl<T> Output<T> {
 
 /// Terms of a row that are added side by side.
 const LANES: usize = 16;
-/// Rows whose sums are made side by side.
-const BESIDE: usize = 4;
+/// Rows whose sums are made side by side: more would not fit in the registers of AVX2.
+const BESIDE: usize = 2;
+/// Columns that are added at once.
+const AT_ONCE: usize = 4;
 /// Elements of the result that stay in the nearest cache while columns are added to them.
 const BLOCK: usize = 512;
 
@@ -159,21 +161,22 @@ fn by_rows<T: Float, const FUSED: bool>(rows: Lines<'_, T>, vector: &[Unaligned<
     }
 }
 
-/// The sums of products of some rows with a vector, all of one length.
+/// The sums of products of some rows with a vector, all of one length. Lanes are passed by value and loops go by number, so that the
+/// compiler keeps the lanes in registers.
 #[inline(always)]
 fn sums<T: Float, const FUSED: bool, const N: usize>(rows: [&[Unaligned<T>]; N], vector: &[Unaligned<T>]) -> [T; N] {
     let mut lanes = [[T::ZERO; LANES]; N];
     let (factors, last_factors) = vector.as_chunks::<LANES>();
-    let rows = rows.map(|row| row[..vector.len()].as_chunks::<LANES>());
     for (number, factors) in factors.iter().enumerate() {
-        for (lanes, (terms, _)) in lanes.iter_mut().zip(&rows) {
-            for ((lane, term), factor) in lanes.iter_mut().zip(&terms[number]).zip(factors) {
-                *lane = add::<T, FUSED>(term.0, factor.0, *lane);
-            }
+        let (first, factors) = (number * LANES, factors.map(|factor| factor.0));
+        for row in 0..N {
+            let terms = rows[row][first..].first_chunk::<LANES>();
+            lanes[row] = terms.map_or(lanes[row], |terms| added::<T, FUSED>(lanes[row], terms, &factors));
         }
     }
-    for (lanes, (_, terms)) in lanes.iter_mut().zip(&rows) {
-        for ((lane, term), factor) in lanes.iter_mut().zip(*terms).zip(last_factors) {
+    let first = factors.len() * LANES;
+    for (lanes, row) in lanes.iter_mut().zip(rows) {
+        for ((lane, term), factor) in lanes.iter_mut().zip(&row[first..]).zip(last_factors) {
             *lane = add::<T, FUSED>(term.0, factor.0, *lane);
         }
     }
@@ -189,6 +192,16 @@ fn sums<T: Float, const FUSED: bool, const N: usize>(rows: [&[Unaligned<T>]; N],
     })
 }
 
+/// Lanes with a product of their own added to each.
+#[inline(always)]
+fn added<T: Float, const FUSED: bool>(
+    lanes: [T; LANES],
+    terms: &[Unaligned<T>; LANES],
+    factors: &[T; LANES],
+) -> [T; LANES] {
+    std::array::from_fn(|lane| add::<T, FUSED>(terms[lane].0, factors[lane], lanes[lane]))
+}
+
 /// Adds columns, one after the other.
 #[inline(always)]
 fn by_columns<T: Float, const FUSED: bool>(columns: Lines<'_, T>, vector: &[Unaligned<T>], mut out: Output<T>) {
@@ -199,7 +212,7 @@ fn by_columns<T: Float, const FUSED: bool>(columns: Lines<'_, T>, vector: &[Unal
         sums.fill(T::ZERO);
         let rows = first..first + sums.len();
         let part = |number: usize| &columns.line(number)[rows.clone()];
-        let (groups, rest) = vector.as_chunks::<BESIDE>();
+        let (groups, rest) = vector.as_chunks::<AT_ONCE>();
         let mut next = 0;
         for factors in groups {
             let [a, b, c, d] = [0, 1, 2, 3].map(|beside| part(next + beside));
@@ -209,7 +222,7 @@ fn by_columns<T: Float, const FUSED: bool>(columns: Lines<'_, T>, vector: &[Unal
                     *sum = add::<T, FUSED>(term, factor, *sum);
                 }
             }
-            next += BESIDE;
+            next += AT_ONCE;
         }
         for (number, factor) in (next..).zip(rest) {
             for (sum, term) in sums.iter_mut().zip(part(number)) {
