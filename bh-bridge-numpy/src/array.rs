@@ -1,6 +1,6 @@
 //! The array type: a view of a base that the recorder holds.
 
-use crate::buffer::{Pinned, let_go};
+use crate::buffer::Kept;
 use crate::context::Shared;
 use crate::error::{exception, value_error};
 use crate::interrupt::is_detached;
@@ -54,8 +54,8 @@ pub struct Array {
     /// Handles and views that it had before, each view once. Parts may rely on the handles, other threads may read the views.
     /// The handle is 0 where it has ended.
     former: Mutex<Vec<(ArrayId, Arc<View>)>>,
-    /// What keeps the memory in place, of an array whose address somebody has.
-    pub in_place: Mutex<Option<Pinned>>,
+    /// Of an array with memory of its own: what buffers of it share.
+    pub kept: Mutex<Kept>,
 }
 
 impl Drop for Array {
@@ -70,7 +70,7 @@ impl Drop for Array {
         if id != 0 {
             recorder.free_later(ArrayId(id));
         }
-        self.in_place.get_mut().unwrap_or_else(PoisonError::into_inner).take().into_iter().for_each(let_go);
+        self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).end();
         let former = self.former.get_mut().unwrap_or_else(PoisonError::into_inner);
         former.drain(..).filter(|(id, _)| id.0 != 0).for_each(|(id, _)| recorder.free_later(id));
     }
@@ -98,7 +98,7 @@ impl Array {
             base: None,
             link: None,
             former: Mutex::default(),
-            in_place: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 
@@ -162,10 +162,12 @@ impl Array {
         let here = self.here.swap(std::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: it is not null, as nobody else takes it meanwhile, and comes from a `Box`.
         let here = unsafe { Box::from_raw(here) };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         // As above. The view is that of the new array: others are shown only once there is a handle.
-        let id = self.context.recorder.adopt_here(here, self.view.shape()).unwrap_or(ArrayId(0));
+        let id = self.context.recorder.adopt_here(here, self.view.shape(), kept.is_lent()).unwrap_or(ArrayId(0));
         self.whole.store(id.0, Ordering::Release);
         self.id.store(id.0, Ordering::Release);
+        kept.hand_over(self.context, id);
         id
     }
 

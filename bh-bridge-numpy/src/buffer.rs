@@ -4,16 +4,16 @@ use crate::array::Array;
 use crate::context::{self, Shared};
 use crate::error::{exception, settled, value_error, warn_of};
 use crate::interrupt::detached;
-use bh_bytecode::{DType, View};
+use bh_bytecode::{DType, MAX_RANK, View};
 use bh_core::Error;
-use bh_recorder::{ArrayId, Lent};
+use bh_recorder::{ArrayId, Here, Lent};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call_alone, module)?)?;
@@ -25,7 +25,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 struct Exported {
     context: Shared,
     /// Extents, then strides in bytes.
-    layout: Box<[ffi::Py_ssize_t]>,
+    layout: [ffi::Py_ssize_t; 2 * MAX_RANK],
     hold: Hold,
 }
 
@@ -33,6 +33,10 @@ struct Exported {
 enum Hold {
     /// Nothing: there are no elements.
     Empty,
+    /// The memory of a little array, which stays in place also if the recorder takes it over.
+    Leased(Arc<Lease>),
+    /// The elements of a little array as they were.
+    Copied(#[expect(dead_code, reason = "dropped with the buffer")] Box<Here>),
     /// The array's own memory, which both sides write to.
     Pinned(#[expect(dead_code, reason = "dropped with the buffer")] Pinned),
     /// The elements as they were; writers leave them alone.
@@ -41,6 +45,45 @@ enum Hold {
 
 // SAFETY: the address in it is used by nobody, only kept.
 unsafe impl Send for Exported {}
+
+/// What the buffers of one memory share: the pin, once the recorder has taken over the memory of a little array.
+type Lease = OnceLock<Pinned>;
+
+/// Why an array's memory has to stay where it is.
+#[derive(Default)]
+pub struct Kept {
+    /// Shared with the buffers of a little array; of another one there only if its memory stays.
+    lease: Option<Arc<Lease>>,
+    /// Somebody has the address without a buffer: the memory stays for as long as the array, or a view of it, lives.
+    stays: bool,
+}
+
+impl Kept {
+    /// Does somebody have the address of a little array?
+    pub fn is_lent(&self) -> bool {
+        self.stays || self.lease.as_ref().is_some_and(|lease| Arc::strong_count(lease) > 1)
+    }
+
+    /// Pins the memory of a little array that was taken over by the recorder while somebody had its address.
+    pub fn hand_over(&mut self, context: Shared, id: ArrayId) {
+        if self.is_lent() {
+            let pin = |own| context.recorder.pin(own, true, true).map(|()| Pinned { context, id: own });
+            // After a shutdown nothing is to be kept.
+            if let Ok(pinned) = context.recorder.duplicate(id).and_then(pin) {
+                // It is the first one, as little arrays are taken over once.
+                let _ = self.lease.get_or_insert_default().set(pinned);
+            }
+        }
+        if !self.stays {
+            self.end();
+        }
+    }
+
+    /// Ends the array's own share.
+    pub fn end(&mut self) {
+        self.lease.take().and_then(Arc::into_inner).and_then(OnceLock::into_inner).into_iter().for_each(let_go);
+    }
+}
 
 /// The element type in the language of the module `struct`, as NumPy writes it.
 pub fn format(dtype: DType) -> &'static CStr {
@@ -64,7 +107,23 @@ pub fn format(dtype: DType) -> &'static CStr {
 /// Holds the elements in memory: the array's own if others may write to it, else as they are now. The last part is a failure
 /// of other operations that came up.
 fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>)> {
-    let (recorder, id) = (&array.context.recorder, array.current(py)?);
+    let recorder = &array.context.recorder;
+    let is_snapshot = !array.is_shared() && !is_in_place(array);
+    match array.here().filter(|_| crate::shortcut::taken()) {
+        Some(here) if is_snapshot => {
+            if let Some(copy) = recorder.copy_here(here) {
+                return Ok((copy.data(array.view.start()), Hold::Copied(copy), None));
+            }
+        }
+        Some(here) => {
+            if let Some(data) = recorder.look_here(here, array.view.start()) {
+                let lease = kept(array).lease.get_or_insert_default().clone();
+                return Ok((data, Hold::Leased(lease), None));
+            }
+        }
+        None => (),
+    }
+    let id = array.current(py)?;
     if array.len() == 0 {
         return match array.base.as_ref().map(|base| base.get()).filter(|base| base.len() > 0) {
             // A part without elements has its place in the memory of the whole.
@@ -75,7 +134,7 @@ fn hold(py: Python<'_>, array: &Array) -> PyResult<(*mut u8, Hold, Option<Error>
             None => Ok((std::ptr::dangling_mut::<u128>().cast(), Hold::Empty, None)),
         };
     }
-    if !array.is_shared() && !is_in_place(array) {
+    if is_snapshot {
         let (Held(lent), elsewhere) = settled(py, |patience| recorder.lend_with(id, patience).map(Held))?;
         return Ok((lent.data, Hold::Lent(lent), elsewhere));
     }
@@ -107,22 +166,26 @@ impl Drop for Pinned {
     }
 }
 
-/// Unpins memory at the end of an array, which the interpreter drops under its lock.
-pub fn let_go(pinned: Pinned) {
+/// Unpins memory where the thread has the interpreter's lock.
+fn let_go(pinned: Pinned) {
     Python::attach(|py| detached(py, move || drop(pinned)));
 }
 
-/// The array that all views of an array's memory hold, which may be itself.
-fn root(array: &Array) -> &Array {
-    array.base.as_ref().map_or(array, Py::get)
+/// Why the memory of an array, or of the one whose view it is, stays where it is.
+fn kept(array: &Array) -> MutexGuard<'_, Kept> {
+    array.base.as_ref().map_or(array, Py::get).kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does the memory stay in place for as long as any view of it lives?
 fn is_in_place(array: &Array) -> bool {
-    let pinned = root(array).in_place.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = kept(array);
     let memory = |id: ArrayId| array.context.recorder.info(id).map(|info| info.base).ok();
     // An array that was given another size has another memory.
-    array.link.is_none() && pinned.as_ref().is_some_and(|pinned| memory(pinned.id) == memory(array.anchor()))
+    let is_pinned = || {
+        let pinned = kept.lease.as_ref().and_then(|lease| lease.get());
+        pinned.is_some_and(|pinned| memory(pinned.id) == memory(array.anchor()))
+    };
+    array.link.is_none() && kept.stays && (array.here().is_some() || is_pinned())
 }
 
 /// An address on its way back from a call without the interpreter's lock.
@@ -206,9 +269,10 @@ impl Array {
         }
         let (data, hold, elsewhere) = hold(py, &array)?;
         let size = array.dtype.size() as i64;
-        let strides = array.strides_in_bytes().into_iter();
-        let layout: Box<[ffi::Py_ssize_t]> =
-            array.view.shape().iter().copied().chain(strides).map(|value| value as ffi::Py_ssize_t).collect();
+        let strides = array.strides_in_bytes();
+        let mut layout = [0; 2 * MAX_RANK];
+        let numbers = array.view.shape().iter().chain(&strides);
+        layout.iter_mut().zip(numbers).for_each(|(place, number)| *place = *number as ffi::Py_ssize_t);
         let (rank, bytes) = (array.view.rank(), array.len() * size);
         let readonly = !array.is_shared();
         let format = match (array.is_long_long(), array.dtype) {
@@ -216,10 +280,10 @@ impl Array {
             (true, _) => c"Q",
             (false, dtype) => format(dtype),
         };
-        let exported = Box::new(Exported { context: array.context, layout, hold });
+        let mut exported = Box::new(Exported { context: array.context, layout, hold });
         drop(array);
         warn_of(py, elsewhere)?;
-        let layout = exported.layout.as_ptr().cast_mut();
+        let layout = exported.layout.as_mut_ptr();
         let asked = |flag: c_int| flags & flag == flag;
         // SAFETY: the buffer is the interpreter's to fill; what it points to lives until `__releasebuffer__`.
         unsafe {
@@ -246,9 +310,14 @@ impl Array {
         if self.is_scalar() || self.link.is_some() || self.len() == 0 || is_in_place(self) {
             return Ok(());
         }
+        if self.here().and_then(|here| self.context.recorder.look_here(here, self.view.start())).is_some() {
+            kept(self).stays = true;
+            return Ok(());
+        }
         let (_, pinned, elsewhere) = pinned(py, self, self.id())?;
-        let before = root(self).in_place.lock().unwrap_or_else(PoisonError::into_inner).replace(pinned);
-        before.into_iter().for_each(let_go);
+        let mut now = Kept { lease: Some(Arc::new(pinned.into())), stays: true };
+        std::mem::swap(&mut *kept(self), &mut now);
+        now.end();
         warn_of(py, elsewhere)
     }
 
@@ -257,7 +326,12 @@ impl Array {
     unsafe fn __releasebuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer) {
         // SAFETY: `__getbuffer__` has put it there, and nobody else takes it.
         let exported = unsafe { Box::from_raw((*buffer).internal.cast::<Exported>()) };
-        detached(py, move || drop(exported));
+        match &exported.hold {
+            // Nothing is pinned, and nothing will be while the thread has the interpreter's lock.
+            Hold::Leased(lease) if lease.get().is_none() => drop(exported),
+            Hold::Copied(_) => drop(exported),
+            _ => detached(py, move || drop(exported)),
+        }
     }
 }
 

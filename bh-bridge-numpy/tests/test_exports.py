@@ -57,6 +57,21 @@ def write_buffer(rng, one, other):
 def hold(rng, one, other):
     one.views.append(numpy.asarray(one.array))
 
+def hold_without_a_buffer(rng, one, other):
+    one.views.append(numpy.ndarray(SIZE, buffer=one.array))
+
+def take_over(rng, one, other):
+    # The recorder gets the memory of an array that only the bridge knew.
+    one.array._memory
+
+def multiply(rng, one, other):
+    assert (one.array[:, None] @ other.array[None, :]).tolist() == numpy.outer(one.expected, other.expected).tolist()
+
+def trace(rng, one, other):
+    outer, number = one.array, float(rng.randrange(9))
+    traced = bh.jit(lambda x: x * 2.0 + outer)
+    assert traced(other.array + number).tolist() == ((other.expected + number) * 2.0 + one.expected).tolist()
+
 def write_held(rng, one, other):
     if one.views:
         at, number = rng.randrange(SIZE), float(rng.randrange(9))
@@ -85,7 +100,7 @@ def copy(rng, one, other):
     one.array, one.expected, one.views = other.array.copy(), other.expected.copy(), []
 
 
-STEPS = [read_element, test_element, add_up, read_all, combine, write_once, write_buffer, hold, write_held, read_held, let_go, change, assign, copy]
+STEPS = [read_element, test_element, add_up, read_all, combine, write_once, write_buffer, hold, hold_without_a_buffer, take_over, multiply, trace, write_held, read_held, let_go, change, assign, copy]
 
 for seed in range(int(sys.argv[1]), int(sys.argv[2])):
     rng, done = random.Random(seed), []
@@ -113,6 +128,35 @@ def test_both_sides_read_what_either_writes(tmp_path, keys, seeds):
     if keys is DEVICE and "OpenCL" in done.stderr and done.returncode:
         pytest.skip("there is no OpenCL")
     assert done.returncode == 0 and done.stdout.split() == ["done"], done.stderr[-2000:]
+
+
+def test_exports_leave_little_arrays_to_the_bridge():
+    stack = bh._native.Stack()
+    count = lambda: dict(stack.counters())
+    a, before = bh.ones(10), count()
+    view = numpy.asarray(a)
+    view[2:4] = 5.0
+    a[1:3] *= 3.0
+    inner = numpy.asarray(a[1:4])
+    frozen = a.copy()
+    frozen.flags.writeable = False
+    kept = memoryview(frozen)
+    frozen.flags.writeable = True
+    frozen += 1
+    frozen.flags.writeable = False
+    a.data
+    assert view.tolist() == a.tolist() == [1, 3, 15, 5, 1, 1, 1, 1, 1, 1] and inner.tolist() == [3, 15, 5]
+    assert kept.readonly and [it + 1 for it in kept.tolist()] == frozen.tolist() and not numpy.asarray(frozen).flags.writeable
+    after = count()
+    assert (after["arrays"], after["bases"]) == (before["arrays"], before["bases"])
+    # Taken over with views outside: both sides go on with one memory, also after the array's name is gone.
+    a._memory
+    a += bh.ones(10)
+    view[0] = 7.0
+    assert float(a.sum()) == 45.0 and inner.tolist() == [4, 16, 6]
+    del a
+    bh.flush()
+    assert view.tolist() == [7, 4, 16, 6, 2, 2, 2, 2, 2, 2]
 
 
 def test_writes_reach_an_array_whose_element_was_read_before(tmp_path):

@@ -101,6 +101,18 @@ impl Recorder {
             self.state().refuse_in_trace("shares memory with the program")?;
         }
         let array = self.empty(dtype, shape)?;
+        // SAFETY: the memory holds all elements of `shape`, which are those of the new base, and stays valid, as
+        // `# Safety` asks.
+        unsafe { self.adopt_as_data(array, adoption) }?;
+        Ok(array)
+    }
+
+    /// Has the stack adopt memory as the data of a new array, which is freed if that fails.
+    ///
+    /// # Safety
+    /// As [`Recorder::adopt_memory`]; the array has a base of its own that nothing was recorded on.
+    pub(crate) unsafe fn adopt_as_data(&self, array: ArrayId, adoption: &Adoption) -> Result<()> {
+        let mode = adoption.mode();
         let mut state = self.state();
         let handle = state.find(array)?;
         let executor = state.executor()?;
@@ -115,28 +127,23 @@ impl Recorder {
         let base = state.bases.at(place).base;
         executor.note_access(base.id);
         drop(state);
-        // SAFETY: the memory holds all elements of `shape`, which are those of the new base, and stays valid, as
-        // `# Safety` asks.
+        // SAFETY: the memory holds all elements of the base, and stays valid, as `# Safety` asks.
         let adopted = executor.access(base.id, |stack| unsafe { stack.adopt(&base, adoption) });
         let mut state = self.state();
         let handle = state.find(array)?;
-        match adopted {
-            Ok(()) => {
-                let place = state.handles.at(handle).base;
-                state.bases.at_mut(place).known = true;
-                if state.traces_here() {
-                    let view = state.handles.at(handle).view.clone();
-                    let kept = state.new_handle(place, view)?;
-                    let kept = state.name(kept);
-                    state.keep(kept);
-                }
-                Ok(array)
-            }
-            Err(error) => {
-                state.release(handle);
-                Err(error)
-            }
+        if let Err(error) = adopted {
+            state.release(handle);
+            return Err(error);
         }
+        let place = state.handles.at(handle).base;
+        state.bases.at_mut(place).known = true;
+        if state.traces_here() {
+            let view = state.handles.at(handle).view.clone();
+            let kept = state.new_handle(place, view)?;
+            let kept = state.name(kept);
+            state.keep(kept);
+        }
+        Ok(())
     }
 
     /// Lends the array's elements for reading, without a copy, until [`Recorder::end_lending`]: what is written to the array

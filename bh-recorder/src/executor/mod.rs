@@ -23,7 +23,7 @@ use crate::stack::digits::{Digits, LineDigits};
 use crate::stack::narrowed::{Lines, narrowed};
 use crate::state::settled::Own;
 use bh_bytecode::{Base, Batch, base_flags};
-use bh_core::abi::{capability, status};
+use bh_core::abi::{adopt, capability, status};
 use bh_core::component::Ticket;
 use bh_core::error::{Error, Result};
 use bh_core::services::Services;
@@ -355,15 +355,8 @@ impl Engine {
 /// Gives the stack the data of a base.
 fn give(backend: &mut dyn Backend, base: &Base, own: Option<Own>) -> Result<()> {
     let short = || Error::new(status::MEMORY, format!("no memory to hand over an array of {} bytes", base.bytes()));
-    let adoption = own.ok_or_else(short)?.into_adoption();
     // SAFETY: the memory holds the whole base, and its `release` is the stack's to call.
-    let adopted = unsafe { backend.adopt(base, &adoption) };
-    adopted.inspect_err(|_| {
-        if let (Some(release), argument) = adoption.release() {
-            // SAFETY: memory that is not adopted is its owner's.
-            unsafe { release(argument, adoption.data().cast()) };
-        }
-    })
+    own.ok_or_else(short)?.give(adopt::DONATED, |adoption| unsafe { backend.adopt(base, adoption) })
 }
 
 /// The error that a panic below the recorder becomes.

@@ -11,6 +11,7 @@ use crate::state::settled::Own;
 use crate::{ArrayId, Location, Recorder};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode, View};
+use bh_core::abi::adopt;
 use bh_core::error::Result;
 use bh_core::reserve;
 use bh_core::services::Services;
@@ -162,6 +163,24 @@ impl Recorder {
         Some(value)
     }
 
+    /// The address of an element of a little array, which stays the same until the array ends, if the program may look at it at once.
+    #[inline]
+    pub fn look_here(&self, here: &Here, place: i64) -> Option<*mut u8> {
+        self.is_open().then(|| self.gate.end_chain())?;
+        Some(here.data(place))
+    }
+
+    /// The elements of a little array as they are now, if the program may look at them at once.
+    pub fn copy_here(&self, here: &Here) -> Option<Box<Here>> {
+        let inside = self.gate.enter()?;
+        let engine = inside.engine()?;
+        let copy = Here::new(&engine.services, &engine.ids, here.dtype, here.len)?;
+        // SAFETY: both have this many bytes, and the copy is nobody else's.
+        unsafe { std::ptr::copy_nonoverlapping(here.data(0), copy.data(0), here.own.bytes) };
+        self.gate.end_chain();
+        Some(copy)
+    }
+
     /// Overwrites an element of a little array. `None` if that has to be recorded.
     #[inline]
     pub fn set_element_here(&self, here: &Here, place: i64, value: Constant) -> Option<()> {
@@ -212,13 +231,21 @@ impl Recorder {
         Some(made)
     }
 
-    /// Takes over a little array: from here on it is a base with a handle. The shape has as many elements as the array.
+    /// Takes over a little array: from here on it is a base with a handle. The shape has as many elements as the array. `lent`: somebody
+    /// uses the memory, so it stays where it is.
     #[expect(clippy::boxed_local, reason = "arrays come in their boxes")]
-    pub fn adopt_here(&self, here: Box<Here>, shape: &[i64]) -> Result<ArrayId> {
+    pub fn adopt_here(&self, here: Box<Here>, shape: &[i64], lent: bool) -> Result<ArrayId> {
         let mut state = self.state();
         debug_assert_eq!(element_count(shape), Some(here.len));
         let Here { own, id, dtype, len } = *here;
         let handle = state.new_array_of(id, dtype, SmallView::contiguous(shape), len)?;
+        let array = state.name(handle);
+        if lent {
+            drop(state);
+            // SAFETY: the memory has the array's elements, and its `release` is the stack's to call.
+            own.give(adopt::SHARED, |adoption| unsafe { self.adopt_as_data(array, adoption) })?;
+            return Ok(array);
+        }
         if len == 1 {
             let mut bytes = [0u8; 16];
             // SAFETY: the memory has one element, and a constant has room for any.
@@ -229,6 +256,6 @@ impl Recorder {
             state.set_own(base, own, false);
         }
         state.hint_rows(handle);
-        Ok(state.name(handle))
+        Ok(array)
     }
 }

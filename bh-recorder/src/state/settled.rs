@@ -1,7 +1,8 @@
 //! Data at hand: memory of the recorder's own, or of the stack's that is mapped.
 
 use crate::SendPtr;
-use bh_core::abi::{Adoption, adopt, memory};
+use bh_core::abi::{Adoption, memory};
+use bh_core::error::Result;
 use bh_core::services::Services;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -38,12 +39,16 @@ impl Own {
         Some(copy)
     }
 
-    /// Its adoption by the stack, which frees it.
-    pub(crate) fn into_adoption(self) -> Adoption {
+    /// Has the stack adopt it, in a mode of [`bh_core::abi::adopt`], and free it; if that fails, it is freed here.
+    pub(crate) fn give(self, mode: u32, adopt: impl FnOnce(&Adoption) -> Result<()>) -> Result<()> {
         let data = self.data().cast();
         let argument = Box::into_raw(Box::new(self)).cast();
-        // SAFETY: the memory is the stack's alone until it calls `give_back`, with this argument.
-        unsafe { Adoption::new(data, adopt::DONATED, memory::HOST, Some(give_back), argument) }
+        // SAFETY: the memory stays valid, used as the mode says, until the stack calls `give_back` with this argument.
+        let adoption = unsafe { Adoption::new(data, mode, memory::HOST, Some(give_back), argument) };
+        adopt(&adoption).inspect_err(|_| {
+            // SAFETY: memory that is not adopted is its owner's.
+            unsafe { give_back(argument, data) };
+        })
     }
 }
 
@@ -54,9 +59,9 @@ impl Drop for Own {
     }
 }
 
-/// Frees memory that the stack had adopted.
+/// Frees memory that the stack had adopted, or did not adopt.
 unsafe extern "C" fn give_back(argument: *mut c_void, _data: *mut c_void) {
-    // SAFETY: `into_adoption` made the argument; the stack calls this once.
+    // SAFETY: `give` made the argument; this is called once.
     drop(unsafe { Box::from_raw(argument.cast::<Own>()) });
 }
 

@@ -123,19 +123,27 @@ fn little_arrays_are_taken_over_as_they_are() {
     recorder.abandon_trace().unwrap();
     assert!(recorder.is_open());
     // One input behind a handle, and one that is not.
-    let known = recorder.adopt_here(sum, &[3]).unwrap();
+    let known = recorder.adopt_here(sum, &[3], false).unwrap();
     let Some(Made::Handle(both)) = add(&[Known::Part(known.into(), &view), Known::Part(Store::Here(&a), &view)]) else {
         panic!("the result is behind a handle, as an input is");
     };
     assert_eq!((values(&recorder, known), values(&recorder, both)), (vec![11.0, 12.0, 13.0], vec![16.0, 14.0, 16.0]));
-    let one = recorder.adopt_here(make(&[4.0]).unwrap(), &[]).unwrap();
+    let one = recorder.adopt_here(make(&[4.0]).unwrap(), &[], false).unwrap();
     assert_eq!(recorder.read_scalar(one).unwrap().to::<f64>(), 4.0);
+    // Memory that somebody uses stays where it is.
+    let lent = make(&[1.0, 2.0]).unwrap();
+    let addresses = [0, 1].map(|place| recorder.look_here(&lent, place).unwrap().addr());
+    assert_eq!(addresses[1] - addresses[0], 8);
+    let lent = recorder.adopt_here(lent, &[2], true).unwrap();
+    assert!(recorder.info(lent).unwrap().pinned && !recorder.info(known).unwrap().pinned);
+    recorder.free(lent).unwrap();
+    lock(&log.batches).clear();
     let again = make(&[7.0, 8.0, 9.0]).unwrap();
     again.end();
     assert!(lock(&log.batches).is_empty());
     recorder.shutdown().unwrap();
     stays_shut();
-    assert!(recorder.adopt_here(a, &[3]).is_err());
+    assert!(recorder.adopt_here(a, &[3], false).is_err());
 }
 
 #[test]
