@@ -49,6 +49,8 @@ pub struct Array {
     long_long: AtomicBool,
     /// The array whose memory this is a view of.
     pub base: Option<Py<Array>>,
+    /// The array whose memory this one shows for the time of a call, which it ends before; else null.
+    lender: AtomicPtr<Array>,
     /// Set for the parts of complex arrays and their views, whose elements are those of another array.
     pub link: Option<Arc<Link>>,
     /// Handles and views that it had before, each view once. Parts may rely on the handles, other threads may read the views.
@@ -96,6 +98,7 @@ impl Array {
             warns: AtomicBool::new(false),
             long_long: AtomicBool::new(false),
             base: None,
+            lender: AtomicPtr::default(),
             link: None,
             former: Mutex::default(),
             kept: Mutex::default(),
@@ -125,9 +128,31 @@ impl Array {
     /// Another view of its memory, each element once, for as long as the array is there.
     pub fn seen(&self, view: impl Into<Arc<View>>) -> Array {
         let mut seen = Array::new(self.context, ArrayId(0), self.dtype, view);
-        *seen.whole.get_mut() = self.anchor().0;
         seen.link.clone_from(&self.link);
+        seen.lender = AtomicPtr::new(std::ptr::from_ref(self).cast_mut());
         seen
+    }
+
+    /// An array that nobody else has, under another view of its memory, each element once.
+    pub fn renamed(mut self, view: impl Into<Arc<View>>) -> PyResult<Array> {
+        let view = view.into();
+        let here = std::mem::replace(self.here.get_mut(), std::ptr::null_mut());
+        let made = match here.is_null() {
+            // SAFETY: it comes from a `Box`, and nobody else has the array.
+            false => Made::Here(unsafe { Box::from_raw(here) }),
+            true => Made::Handle(self.context.recorder.window(self.id(), &view).map_err(exception)?),
+        };
+        Ok(Array::new(self.context, made, self.dtype, view))
+    }
+
+    /// As [`Array::base`], also for the time of a call.
+    #[inline]
+    fn owner(&self) -> Option<&Array> {
+        match &self.base {
+            Some(base) => Some(base.get()),
+            // SAFETY: it is null or an array that is there as long as this one.
+            None => unsafe { self.lender.load(Ordering::Relaxed).as_ref() },
+        }
     }
 
     /// The recorder's handle.
@@ -163,9 +188,21 @@ impl Array {
         // SAFETY: it is not null, as nobody else takes it meanwhile, and comes from a `Box`.
         let here = unsafe { Box::from_raw(here) };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // As above. The view is that of the new array: others are shown only once there is a handle.
-        let id = self.context.recorder.adopt_here(here, self.view.shape(), kept.is_lent()).unwrap_or(ArrayId(0));
-        self.whole.store(id.0, Ordering::Release);
+        let recorder = &self.context.recorder;
+        let is_plain = self.view.start() == 0 && self.view.is_contiguous();
+        let flat = [self.view.len()];
+        // As above.
+        let shape = if is_plain { self.view.shape() } else { &flat };
+        let whole = recorder.adopt_here(here, shape, kept.is_lent()).unwrap_or(ArrayId(0));
+        let id = match is_plain {
+            true => whole,
+            false => {
+                let all = View::contiguous(&flat).unwrap_or_default();
+                self.former.lock().unwrap_or_else(PoisonError::into_inner).push((whole, all.into()));
+                recorder.window(whole, &self.view).unwrap_or(ArrayId(0))
+            }
+        };
+        self.whole.store(whole.0, Ordering::Release);
         self.id.store(id.0, Ordering::Release);
         kept.hand_over(self.context, id);
         id
@@ -173,11 +210,10 @@ impl Array {
 
     /// A handle of all of the memory that a view is a part of.
     fn memory(&self) -> ArrayId {
-        match (self.whole.load(Ordering::Acquire), &self.base) {
-            (0, Some(base)) => {
-                let base = base.get();
-                let first = match base.whole.load(Ordering::Acquire) {
-                    0 => base.id().0,
+        match (self.whole.load(Ordering::Acquire), self.owner()) {
+            (0, Some(owner)) => {
+                let first = match owner.whole.load(Ordering::Acquire) {
+                    0 => owner.anchor().0,
                     first => first,
                 };
                 self.whole.store(first, Ordering::Release);
@@ -203,14 +239,13 @@ impl Array {
         if self.id.load(Ordering::Acquire) != 0 {
             return None;
         }
-        let here = match (&self.base, self.whole.load(Ordering::Acquire)) {
-            (Some(base), 0) => base.get().here.load(Ordering::Acquire),
-            (None, 0) => self.here.load(Ordering::Acquire),
-            _ => return None,
-        };
-        // SAFETY: it is null or comes from a `Box`, which lives until the array, or its base, ends or is handed over. The caller
-        // is attached to Python, and keeps the array.
-        unsafe { here.as_ref() }
+        match (self.owner(), self.whole.load(Ordering::Acquire)) {
+            (Some(owner), 0) => owner.here(),
+            // SAFETY: it is null or comes from a `Box`, which lives until the array ends or is handed over. The caller is attached to
+            // Python, and keeps the array.
+            (None, 0) => unsafe { self.here.load(Ordering::Acquire).as_ref() },
+            _ => None,
+        }
     }
 
     /// Where the elements are.

@@ -287,7 +287,7 @@ pub fn select(
     let turned = [turn(&x)?, turn(&y)?];
     let [x, y] = [(&turned[0], x), (&turned[1], y)].map(|(turned, own)| turned.as_ref().map_or(own, Operand::Array));
     let selected = select_plain(py, &order.turned(mask)?, [&x, &y], dtype)?;
-    selected.map(|selected| order.back(&selected)).transpose()
+    selected.map(|selected| order.back(selected)).transpose()
 }
 
 /// As [`select`], of operands whose dimensions lie in memory as in C.

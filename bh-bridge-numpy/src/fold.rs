@@ -6,6 +6,7 @@ use crate::error::{exception, value_error};
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::numpy_types::no_value;
+use crate::record::cast_at_hand;
 use crate::shared_view::contiguous;
 use bh_bytecode::{DType, Kind, Opcode, View};
 use bh_recorder::{Input, Location, Made};
@@ -181,7 +182,7 @@ pub fn fold(
     let chosen = mask.map(|mask| order.turned(mask)).transpose()?;
     let turned_axes = order.turned_mask(axes);
     let folded = fold_plain(py, &order.turned(array)?, opcode, dtype, turned_axes, true, chosen.as_ref())?;
-    let folded = order.back(&folded)?;
+    let folded = order.back(folded)?;
     if keep || gone == 0 {
         return Ok(folded);
     }
@@ -189,8 +190,7 @@ pub fn fold(
     let (shape, stride): (Vec<i64>, Vec<i64>) =
         dims.filter(|(dim, _)| gone >> dim & 1 == 0).map(|(_, (extent, step))| (*extent, *step)).unzip();
     let view = View::new(folded.view.start(), &shape, &stride).map_err(value_error)?;
-    let id = folded.context.recorder.window(folded.id(), &view).map_err(exception)?;
-    Ok(Array::new(folded.context, id, dtype, view))
+    folded.renamed(view)
 }
 
 /// As [`fold`], of operands in C's order.
@@ -204,12 +204,12 @@ fn fold_plain(
     mask: Option<&Array>,
 ) -> PyResult<Array> {
     let recorder = &array.context.recorder;
-    if let (Some(here), None, true) = (array.here(), mask, array.dtype == dtype && crate::shortcut::taken()) {
-        let made = folded_view(&array.view, true, axes, false)?;
-        if let Some(folded) = recorder.fold_here(opcode, axes, (here, &array.view), made.shape()) {
-            let view = if keep { folded_view(&array.view, true, axes, true)? } else { made };
-            return Ok(Array::result(array.context, Made::Here(folded), dtype, view));
-        }
+    if crate::shortcut::taken()
+        && mask.is_none()
+        && array.here().is_some()
+        && let Some(folded) = fold_here(array, opcode, dtype, axes, keep)?
+    {
+        return Ok(folded);
     }
     let folded = Input::Array(array.current(py)?);
     let chosen = mask.map_or(Ok(folded), |mask| mask.current(py).map(Input::Array))?;
@@ -233,6 +233,20 @@ fn fold_plain(
         id = kept?;
     }
     Ok(Array::result(array.context, id, dtype, view))
+}
+
+/// A fold of a little array. `None` if it has to be recorded.
+fn fold_here(array: &Array, opcode: Opcode, dtype: DType, axes: u16, keep: bool) -> PyResult<Option<Array>> {
+    let converted = if array.dtype == dtype { None } else { cast_at_hand(array, dtype) };
+    let operand = converted.as_ref().unwrap_or(array);
+    let Some(here) = operand.here().filter(|here| here.dtype() == dtype) else { return Ok(None) };
+    let reduces = opcode.kind() == Kind::Reduction;
+    let made = folded_view(&operand.view, reduces, axes, false)?;
+    let Some(folded) = array.context.recorder.fold_here(opcode, axes, &[(here, &operand.view)], made.shape()) else {
+        return Ok(None);
+    };
+    let view = if keep { folded_view(&operand.view, reduces, axes, true)? } else { made };
+    Ok(Some(Array::result(array.context, Made::Here(folded), dtype, view)))
 }
 
 /// The view of what a fold makes.

@@ -2,10 +2,13 @@
 
 use crate::array::Array;
 use crate::call::{Call, Served};
+use crate::error::value_error;
 use crate::layout;
 use crate::method::Method;
+use crate::shared_view::contiguous;
 use crate::warning;
 use bh_bytecode::DType;
+use bh_recorder::Made;
 use pyo3::prelude::*;
 
 /// The transform of the one argument by the stack's method. `None` for calls that Python serves.
@@ -20,18 +23,15 @@ fn transformed<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
     let (view, recorder) = (&this.view, &this.context.recorder);
     let is_little = this.len() as u64 * dtype.size() as u64 <= this.context.little;
     let fits = is_little && view.rank() > 0 && !view.is_empty() && layout::is_plain(view) && !this.is_scalar();
-    let is_computed = || recorder.hand().is_some_and(|hand| hand.data(this.store(), view.start()).is_some());
-    if !fits || warning::errors_asked() || !is_computed() {
-        return Ok(None);
-    }
+    let Some(here) = this.here().filter(|_| fits && !warning::errors_asked()) else { return Ok(None) };
     let Some(opcode) = this.context.methods.opcode(py, recorder, method)? else { return Ok(None) };
     let mut shape = view.shape().to_vec();
     if let (Method::Rfft, Some(extent)) = (method, shape.last_mut()) {
         *extent = *extent / 2 + 1;
     }
-    let made = Array::empty(this.context, dtype, &shape)?;
-    let done = recorder.method_at_hand(opcode, made.id(), [this.id()]);
-    done.then(|| Ok(Bound::new(py, made)?.into_any())).transpose()
+    let Some(made) = recorder.method_here(opcode, &[(here, view)], dtype, &shape) else { return Ok(None) };
+    let view = contiguous(&shape).map_err(value_error)?;
+    Ok(Some(Bound::new(py, Array::new(this.context, Made::Here(made), dtype, view))?.into_any()))
 }
 
 pub fn fft<'py>(call: &Call<'_, 'py>) -> Served<'py> {

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 61] = [
+const SERVERS: [(&str, Server); 66] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -61,6 +61,11 @@ const SERVERS: [(&str, Server); 61] = [
     ("squeeze", crate::shape::squeeze),
     ("transpose", crate::shape::transpose),
     ("expand_dims", crate::shape::expand_dims),
+    ("swapaxes", crate::shape::swapaxes),
+    ("flip", crate::shape::flip),
+    ("atleast_1d", crate::shape::atleast_1d),
+    ("atleast_2d", crate::shape::atleast_2d),
+    ("atleast_3d", crate::shape::atleast_3d),
     ("roll", crate::join::roll),
     ("repeat", crate::repeat::repeat),
     ("outer", crate::whole::outer),

@@ -102,13 +102,18 @@ fn wrong(error: ViewError) -> PyErr {
     PyIndexError::new_err(error.0)
 }
 
-/// As [`select`], of whole numbers in bounds, slices and new axes only; `None` for other keys.
+/// As [`select`], of whole numbers in bounds, slices, new axes and one `...` only; `None` for other keys.
 #[inline]
 fn select_plainly(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
-    let mut cut = Cut { view, start: view.start(), axis: 0, rank: 0, shape: [0; MAX_RANK], stride: [0; MAX_RANK] };
+    let (start, shape, stride) = (view.start(), [0; MAX_RANK], [0; MAX_RANK]);
+    let mut cut = Cut { view, start, axis: 0, rank: 0, shape, stride, is_element: true };
     if let Ok(tuple) = key.cast_exact::<PyTuple>() {
-        for object in tuple.iter_borrowed() {
-            if !cut.take(&object)? {
+        for (place, object) in tuple.iter_borrowed().enumerate() {
+            let taken = match object.is_exact_instance_of::<PyEllipsis>() && cut.is_element {
+                true => cut.skip(tuple.iter_borrowed().skip(place + 1).filter(|object| !object.is_none()).count()),
+                false => cut.take(&object)?,
+            };
+            if !taken {
                 return Ok(None);
             }
         }
@@ -126,9 +131,24 @@ struct Cut<'a> {
     rank: usize,
     shape: [i64; MAX_RANK],
     stride: [i64; MAX_RANK],
+    /// Has the key no `...` so far?
+    is_element: bool,
 }
 
 impl Cut<'_> {
+    /// Leaves the axes that `...` stands for as they are: all but the last ones, of which later parts of the key take one each.
+    #[inline]
+    fn skip(&mut self, later: usize) -> bool {
+        let Some(last) = self.view.rank().checked_sub(later).filter(|last| *last >= self.axis) else { return false };
+        self.is_element = false;
+        while self.axis < last && self.rank < MAX_RANK {
+            (self.shape[self.rank], self.stride[self.rank]) =
+                (self.view.shape()[self.axis], self.view.stride()[self.axis]);
+            (self.axis, self.rank) = (self.axis + 1, self.rank + 1);
+        }
+        self.axis == last
+    }
+
     /// Applies one part of a key to the next axis, or adds one. False for what is no whole number in bounds, slice or new axis.
     #[inline]
     fn take(&mut self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -170,7 +190,7 @@ impl Cut<'_> {
             self.rank += 1;
         }
         let view = made(self.start, &self.shape[..self.rank], &self.stride[..self.rank]).map_err(wrong)?;
-        Ok(Some(Selected { view, element: self.rank == 0, copied: false }))
+        Ok(Some(Selected { view, element: self.rank == 0 && self.is_element, copied: false }))
     }
 }
 

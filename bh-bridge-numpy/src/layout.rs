@@ -26,12 +26,7 @@ fn turned_back(array: PyRef<'_, Array>, order: Vec<usize>) -> PyResult<Array> {
             .get_mut(axis)
             .ok_or_else(|| PyValueError::new_err("the order names a dimension that there is not"))? = place;
     }
-    back(&array, &places)
-}
-
-/// A new array with its dimensions at other places.
-fn back(array: &Array, places: &[usize]) -> PyResult<Array> {
-    let view = array.view.transpose(places).map_err(value_error)?;
+    let view = array.view.transpose(&places).map_err(value_error)?;
     let id = array.context.recorder.window(array.id(), &view).map_err(exception)?;
     Ok(Array::new(array.context, id, array.dtype, view))
 }
@@ -77,7 +72,8 @@ impl Order {
     }
 
     /// A result of turned operands, turned back.
-    pub fn back(&self, result: &Array) -> PyResult<Array> {
-        back(result, &self.0.places())
+    pub fn back(&self, result: Array) -> PyResult<Array> {
+        let view = result.view.transpose(&self.0.places()).map_err(value_error)?;
+        result.renamed(view)
     }
 }

@@ -7,7 +7,7 @@ use crate::method::Method;
 use crate::shared_view::contiguous;
 use crate::warning;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View};
-use bh_recorder::{Input, Location};
+use bh_recorder::{Input, Location, Made};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -103,6 +103,11 @@ fn over_box(view: &View, axes: &[usize], rank: usize) -> PyResult<View> {
 /// The sum of products of elements.
 fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
     let recorder = &a.context.recorder;
+    if let (Some(left), Some(right)) = (a.here(), b.here())
+        && let Some(made) = recorder.fold_here(Opcode::Contract, 1, &[(left, &a.view), (right, &b.view)], &[])
+    {
+        return Ok(Array::result(a.context, Made::Here(made), a.dtype, View::default()));
+    }
     let factors = [a.id(), b.id()].map(Input::Array);
     let record = |place: Location<'_>| recorder.operate_new(Opcode::Contract, 1, None, &factors, place);
     let id = with_location(py, record).map_err(exception)?;
@@ -112,13 +117,16 @@ fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
 /// A product of which one factor is a matrix, by the stack's method.
 fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Option<Array>> {
     let view = contiguous(shape).map_err(value_error)?;
+    if let (Some(left), Some(right)) = (a.here(), b.here())
+        && let Some(opcode) = a.context.methods.opcode(py, &a.context.recorder, Method::Matmul)?
+        && let factors = [(left, &*a.view), (right, &*b.view)]
+        && let Some(made) = a.context.recorder.method_here(opcode, &factors, a.dtype, shape)
+    {
+        return Ok(Some(Array::result(a.context, Made::Here(made), a.dtype, view)));
+    }
     let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
     // From here on it owns the handle.
     let result = Array::result(a.context, id, a.dtype, view);
-    let opcode = a.context.methods.opcode(py, &a.context.recorder, Method::Matmul)?;
-    if opcode.is_some_and(|opcode| a.context.recorder.method_at_hand(opcode, id, [a.id(), b.id()])) {
-        return Ok(Some(result));
-    }
     let factors = [Input::Array(a.id()), Input::Array(b.id())];
     let done = with_location(py, |place| a.context.call(py, Method::Matmul, id, &factors, place))?;
     Ok(done.then_some(result))

@@ -146,7 +146,7 @@ pub fn cast_in_order(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyRe
     let (array, dtype) = (array.get(), element_type(code)?);
     match Order::of(&[Some(array)]) {
         None => cast_plain(py, array, dtype),
-        Some(order) => order.back(&cast_plain(py, &order.turned(array)?, dtype)?),
+        Some(order) => order.back(cast_plain(py, &order.turned(array)?, dtype)?),
     }
 }
 
@@ -177,7 +177,7 @@ fn cast_plain(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<Array> {
 }
 
 /// As [`cast`], of a part of an array that is at hand, in C order, to a type to which each element is converted alone.
-fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
+pub fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
     let bytes = array.len() as u64 * dtype.size().max(array.dtype.size()) as u64;
     if !is_plain(array)
         || array.is_scalar()
@@ -293,7 +293,7 @@ fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>,
     let result = Array::result(last.context, id, info.dtype, info.view);
     match order {
         None => Ok(result),
-        Some(order) => order.back(&result),
+        Some(order) => order.back(result),
     }
 }
 

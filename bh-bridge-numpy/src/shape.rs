@@ -8,7 +8,7 @@ use crate::numpy_types::element_type;
 use crate::record::{assignable, cast_in_order};
 use crate::scalar::is_in_program;
 use crate::sequence;
-use crate::shared_view::{contiguous, contiguous_from};
+use crate::shared_view::{contiguous, contiguous_from, made};
 use crate::strided::is_plain;
 use crate::text::intern;
 use crate::warning::warn_of_cast;
@@ -116,6 +116,83 @@ pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 pub fn transpose<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(from) = call.array() else { return Ok(None) };
     Ok(Some(Bound::new(call.py(), Array::transposed(from)?)?.into_any()))
+}
+
+/// A dimension that a whole number of Python names.
+fn dimension(view: &View, axis: &Bound<'_, PyAny>) -> Option<usize> {
+    let given = axis.is_exact_instance_of::<PyInt>().then(|| axis.extract::<i64>().ok())??;
+    let axis = if given < 0 { given + view.rank() as i64 } else { given };
+    usize::try_from(axis).ok().filter(|axis| *axis < view.rank())
+}
+
+/// Two dimensions exchanged.
+pub fn swapaxes<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([from, one, other]) = call.plain() else { return Ok(None) };
+    let Some(from) = array(from).filter(|from| !from.get().is_scalar()) else { return Ok(None) };
+    let view = &from.get().view;
+    let (Some(one), Some(other)) = (dimension(view, one), dimension(view, other)) else { return Ok(None) };
+    let (mut shape, mut stride) = ([0; MAX_RANK], [0; MAX_RANK]);
+    let rank = view.rank();
+    shape[..rank].copy_from_slice(view.shape());
+    stride[..rank].copy_from_slice(view.stride());
+    shape.swap(one, other);
+    stride.swap(one, other);
+    derived(from, made(view.start(), &shape[..rank], &stride[..rank]).map_err(value_error)?)
+}
+
+/// The elements in the other direction along all dimensions, or along one.
+pub fn flip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some((from, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
+    let Some(from) = array(from).filter(|from| !from.get().is_scalar()) else { return Ok(None) };
+    let view = &from.get().view;
+    let only = match axis.filter(|axis| !axis.is_none()) {
+        None => None,
+        Some(axis) => match dimension(view, axis) {
+            None => return Ok(None),
+            one => one,
+        },
+    };
+    let (mut start, mut stride, rank) = (view.start(), [0; MAX_RANK], view.rank());
+    stride[..rank].copy_from_slice(view.stride());
+    for (axis, (step, &extent)) in stride.iter_mut().zip(view.shape()).enumerate() {
+        if extent > 1 && only.is_none_or(|only| only == axis) {
+            start += (extent - 1) * *step;
+            *step = -*step;
+        }
+    }
+    let start = if view.is_empty() { view.start() } else { start };
+    derived(from, made(start, view.shape(), &stride[..rank]).map_err(value_error)?)
+}
+
+/// An array with at least one dimension.
+pub fn atleast_1d<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    at_least(call, |_| &[])
+}
+
+/// An array with at least two dimensions: a vector is a row.
+pub fn atleast_2d<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    at_least(call, |rank| if rank == 1 { &[0] } else { &[] })
+}
+
+/// An array with at least three dimensions: a vector lies along the second one, and a matrix along the first two.
+pub fn atleast_3d<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    at_least(call, |rank| match rank {
+        1 => &[0, 2],
+        2 => &[2],
+        _ => &[],
+    })
+}
+
+/// An array of at least one dimension with new ones at the places that its number of dimensions asks for.
+fn at_least<'py>(call: &Call<'_, 'py>, places: impl Fn(usize) -> &'static [usize]) -> Served<'py> {
+    let Some(from) = call.array().filter(|from| from.get().view.rank() > 0) else { return Ok(None) };
+    match places(from.get().view.rank()) {
+        [] => Ok(Some(from.clone().into_any())),
+        places => {
+            let view = places.iter().try_fold(*from.get().view, |view, &place| view.new_axis(place));
+            derived(from, view.map_err(value_error)?)
+        }
+    }
 }
 
 /// A new dimension of extent 1.

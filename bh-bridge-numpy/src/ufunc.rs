@@ -9,6 +9,7 @@ use crate::fold::{Description, Folds, Given, plain_fold};
 use crate::layout::Order;
 use crate::location::with_location;
 use crate::operand::{Number, Operand, classify, is_number};
+use crate::record::cast_at_hand;
 use crate::scalar::give;
 use crate::shared_view::contiguous;
 use crate::text::intern;
@@ -463,18 +464,28 @@ impl<const N: usize> Call<'_, N> {
         recorded.map_err(exception)
     }
 
-    /// Calls `f` with what the opcode is given, if nothing has to be converted and what it does, on `elements` elements, may be
-    /// little.
+    /// Calls `f` with what the opcode is given, if what it does, on `elements` elements, may be little.
     #[inline]
     fn at_hand<R>(&self, elements: i64, f: impl FnOnce(Opcode, &[Known<'_>]) -> Option<R>) -> Option<R> {
         let Entry { opcode, form, inputs, output, .. } = self.entry;
-        if elements as u64 * output.size() as u64 > self.context.little || self.arrays().any(|(_, a)| a.dtype != inputs)
-        {
+        if elements as u64 * output.size() as u64 > self.context.little {
             return None;
         }
+        let mut converted = [const { None }; N];
+        for (position, array) in self.arrays() {
+            if array.dtype != inputs {
+                converted[position] = Some(cast_at_hand(array, inputs)?);
+            }
+        }
         let mut known = [Known::Number(&self.numbers[0]); N];
-        for (known, (array, number)) in known.iter_mut().zip(self.arrays.iter().zip(&self.numbers)) {
-            *known = array.map_or(Known::Number(number), |array| Known::Part(array.store(), &array.view));
+        for (position, array) in self.arrays() {
+            let array = converted[position].as_ref().unwrap_or(array);
+            known[position] = Known::Part(array.store(), &array.view);
+        }
+        for (position, number) in
+            self.numbers.iter().enumerate().filter(|(position, _)| self.arrays[*position].is_none())
+        {
+            known[position] = Known::Number(number);
         }
         match form {
             Form::Plain => f(opcode, &known),
@@ -501,7 +512,7 @@ impl<const N: usize> Call<'_, N> {
             turned[position] = Some(order.turned(array)?);
         }
         let arrays = turned.each_ref().map(Option::as_ref);
-        order.back(&Call { arrays, ..*self }.record_plain(py)?)
+        order.back(Call { arrays, ..*self }.record_plain(py)?)
     }
 
     /// Records the call into a new array in C order.

@@ -3,9 +3,9 @@
 
 use crate::array::small_view::{SmallView, goes_in_c_order};
 use crate::immediate::hand::{copy_element, read_element};
-use crate::immediate::{array_of, ask, part_that_counts};
-use crate::record::Operation;
+use crate::immediate::{NOTHING, OPERANDS, array_of, ask, part_that_counts};
 use crate::record::check::check_param;
+use crate::record::{INPUTS, Operation};
 use crate::state::gate::Engine;
 use crate::state::settled::Own;
 use crate::{ArrayId, Location, Recorder};
@@ -192,37 +192,61 @@ impl Recorder {
         Some(())
     }
 
-    /// A reduction of a view of a little array in its own type, along a mask of axes, into one of this shape. `None` if it has to be
-    /// recorded.
-    pub fn fold_here(
+    /// A fold of views of little arrays of one type and shape in that type, along a mask of axes, into one of this shape. `None` if it
+    /// has to be recorded.
+    pub fn fold_here(&self, opcode: Opcode, axes: u16, inputs: &[(&Here, &View)], shape: &[i64]) -> Option<Box<Here>> {
+        let (kind, &(first, box_view)) = (opcode.kind(), inputs.first()?);
+        let types = [first.dtype; INPUTS];
+        let fits = |&(here, view): &(&Here, &View)| {
+            here.dtype == first.dtype
+                && view.shape() == box_view.shape()
+                && goes_in_c_order(view.shape(), view.stride())
+        };
+        let is_fold = matches!(kind, Kind::Reduction | Kind::Accumulate)
+            && inputs.iter().all(fits)
+            && types.get(..inputs.len()).is_some_and(|types| opcode.check_types(first.dtype, types))
+            && check_param(opcode, axes, box_view.rank()).is_ok();
+        is_fold.then(|| self.ask_here((opcode, axes), inputs, first.dtype, shape))?
+    }
+
+    /// An extension method of views of little arrays with one output, of this type and shape. `None` if it has to be recorded.
+    pub fn method_here(
         &self,
         opcode: Opcode,
-        axes: u16,
-        (here, view): (&Here, &View),
+        inputs: &[(&Here, &View)],
+        dtype: DType,
         shape: &[i64],
     ) -> Option<Box<Here>> {
-        let (kind, dtype, len) = (opcode.kind(), here.dtype, element_count(shape)?);
-        let fits = kind == Kind::Reduction
-            && goes_in_c_order(view.shape(), view.stride())
-            && opcode.check_types(dtype, &[dtype])
-            && check_param(opcode, axes, view.rank()).is_ok();
-        let inside = self.gate.enter().filter(|_| fits)?;
-        let bytes = |elements: i64| elements as u64 * dtype.size() as u64;
+        (opcode.kind() == Kind::Extension).then(|| self.ask_here((opcode, 0), inputs, dtype, shape))?
+    }
+
+    /// Has the engine carry out an operation on views of little arrays, which is legal, into a new one.
+    fn ask_here(
+        &self,
+        (opcode, param): (Opcode, u16),
+        inputs: &[(&Here, &View)],
+        dtype: DType,
+        shape: &[i64],
+    ) -> Option<Box<Here>> {
+        let (inside, len, kind) = (self.gate.enter()?, element_count(shape)?, opcode.kind());
+        let bytes = |elements: i64, dtype: DType| elements as u64 * dtype.size() as u64;
         let takes = |engine: &&Engine| {
             // The order of results that have the same bits everywhere is the recorder's.
             !engine.options.reproducible
-                && engine.takes(bytes(part_that_counts(view.len(), kind)))
-                && engine.takes(bytes(len))
+                && engine.takes(bytes(len, dtype))
+                && inputs.iter().all(|(here, view)| engine.takes(bytes(part_that_counts(view.len(), kind), here.dtype)))
         };
         let engine = inside.engine().filter(takes)?;
         let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
-        let operation = Operation { opcode, param: axes, location: Location::UNKNOWN };
+        let operation = Operation { opcode, param, location: Location::UNKNOWN };
         let stride = contiguous_strides(shape);
-        let operands = [
-            array_of(shape, &stride[..shape.len()], made.data(0), dtype),
-            array_of(view.shape(), view.stride(), here.data(view.start()), dtype),
-        ];
-        if !matches!(ask(&*engine.calls, operation, 0, &operands), Ok(true)) {
+        let mut operands = [NOTHING; OPERANDS];
+        let (first, others) = operands.get_mut(..=inputs.len())?.split_first_mut()?;
+        *first = array_of(shape, &stride[..shape.len()], made.data(0), dtype);
+        for (operand, (here, view)) in others.iter_mut().zip(inputs) {
+            *operand = array_of(view.shape(), view.stride(), here.data(view.start()), here.dtype);
+        }
+        if !matches!(ask(&*engine.calls, operation, 0, &operands[..=inputs.len()]), Ok(true)) {
             made.end();
             return None;
         }

@@ -47,31 +47,6 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// As [`Recorder::call_extension`] with one output, if it can be carried out at once. Says whether it was; what fails is left
-    /// to the general way.
-    pub fn method_at_hand<const N: usize>(&self, opcode: Opcode, out: ArrayId, inputs: [ArrayId; N]) -> bool {
-        let mut state = self.state_for(opcode, &inputs.map(Input::Array), Some((out, None)));
-        let known = opcode.0.checked_sub(Opcode::FIRST_EXTENSION).map(usize::from);
-        let Ok(target) = state.find(out) else { return false };
-        if known.is_none_or(|number| number >= state.extensions.len()) || state.running().is_err() {
-            return false;
-        }
-        let mut sources = [Source::Handle(target); N];
-        for ((source, input), position) in sources.iter_mut().zip(inputs).zip(0..) {
-            match state.resolve_one(opcode, position, &Input::Array(input)) {
-                Ok(resolved) => *source = resolved,
-                Err(_) => return false,
-            }
-        }
-        let operation = Operation { opcode, param: 0, location: Location::UNKNOWN };
-        let name = &state.extensions[usize::from(opcode.0 - Opcode::FIRST_EXTENSION)];
-        !state.has_own_bits(name, &sources)
-            && state.check_writable(operation, target).is_ok()
-            && state.method_at_once(operation, target, &sources)
-    }
-}
-
-impl Recorder {
     /// Tells the stack a method's name and its old or new number.
     fn announce(&self, name: &str) -> Result<Opcode> {
         if name.is_empty() {
