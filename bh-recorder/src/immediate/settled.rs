@@ -82,20 +82,7 @@ impl State {
         if bytes == 0 || entry.base.len == 1 || entry.settled.is_some() || !self.is_free_standing(base) {
             return None;
         }
-        let services = self.settles(bytes / times)?;
-        match self.spares.take(bytes) {
-            Some(own) => {
-                if zeroed {
-                    // SAFETY: it has `own.bytes` bytes.
-                    unsafe { std::ptr::write_bytes(own.data(), 0, own.bytes) };
-                }
-                Some(own)
-            }
-            None => Own::new(services, bytes, zeroed).or_else(|| {
-                self.spares.clear();
-                Own::new(services, bytes, zeroed)
-            }),
-        }
+        Own::new(self.settles(bytes / times)?, bytes, zeroed)
     }
 
     /// Makes memory a base's data, which the stack has not (`given`: which it has).
@@ -122,9 +109,6 @@ impl State {
             && let Some(settled) = self.bases.at_mut(base).settled.take()
         {
             self.unwritten -= u64::from(!settled.given);
-            if let Home::Own(own) = settled.home {
-                self.spares.put(own);
-            }
         }
     }
 

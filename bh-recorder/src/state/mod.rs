@@ -6,7 +6,6 @@ pub(crate) mod little;
 pub(crate) mod recipe;
 pub(crate) mod scalar;
 pub(crate) mod settled;
-pub(crate) mod spares;
 pub(crate) mod trace;
 pub(crate) mod waiting;
 pub(crate) mod word;
@@ -30,7 +29,6 @@ use little::Little;
 use recipe::{Recipe, Recipes};
 use scalar::{Evaluator, Scalar};
 use settled::Settled;
-use spares::Spares;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -144,7 +142,6 @@ pub(crate) struct State {
     pub(crate) trace: Option<Trace>,
     /// What sees batches before they are handed over.
     pub(crate) tapes: Tapes,
-    pub(crate) spares: Spares,
     pub(crate) recipes: Recipes,
     /// A batch that is closed and not handed over.
     pub(crate) waiting: Option<Waiting>,
@@ -204,7 +201,6 @@ impl State {
             little: Little::new(),
             trace: None,
             tapes: Tapes::default(),
-            spares: Spares::default(),
             recipes: Recipes::default(),
             waiting: None,
             spare: Batch::default(),
@@ -291,7 +287,6 @@ impl State {
         (self.slots, self.seen, self.little) = (Slots::default(), Seen::default(), Little::new());
         (self.trace, self.waiting) = (None, None);
         self.tapes.end_all();
-        self.spares.clear();
         self.recipes = Recipes::default();
         self.ended = None;
         self.gate.done.store(0, Ordering::Relaxed);
