@@ -7,15 +7,15 @@ use crate::call::Served;
 use crate::context::{self, Shared};
 use crate::create::copy_into;
 use crate::error::value_error;
+use crate::foreign::copied;
 use crate::layout::is_ordered_as_in_c;
 use crate::numpy_api::{HostArray, Order, new_array};
 use crate::numpy_types::scalar_type;
 use crate::scalar::{asked_by_program, numpy_scalar};
-use crate::shared_view::contiguous;
 use crate::strided::{Strided, is_plain, sized};
 use crate::text::intern;
 use crate::ufunc::Ufunc;
-use bh_bytecode::{DType, MAX_RANK, Truth, View};
+use bh_bytecode::{DType, Truth, View};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::sync::OnceLock;
@@ -47,9 +47,6 @@ const MOST: i64 = 1 << 16;
 
 /// Elements of a stack of matrices for which methods of the stack are faster than LAPACK.
 const STACKED: i64 = 1 << 11;
-
-/// Arrays with at least as many bytes are not copied, but taken over.
-const LARGE: usize = 1 << 16;
 
 /// The deepest nesting of lists that are looked into.
 const DEEPEST: usize = 4;
@@ -280,7 +277,7 @@ fn truths_into(from: Strided<'_>, in_memory: bool, to: *mut u8) {
 fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let py = result.py();
     if let Some(host) = HostArray::of(&result) {
-        return match copied(py, host)? {
+        return match copied(context::current(py)?, &result) {
             Some(array) => Ok(array.into_any()),
             None => {
                 let is_alone = host.is_alone();
@@ -320,23 +317,4 @@ fn lifted_by_python(result: Bound<'_, PyAny>, is_alone: bool) -> PyResult<Bound<
         Some(lift) => lift.bind(result.py()).call1((&result, is_alone)),
         None => Ok(result),
     }
-}
-
-/// A little array of NumPy as a new one of bh. `None` for those that Python has to look at.
-fn copied<'py>(py: Python<'py>, host: HostArray<'_, 'py>) -> PyResult<Option<Bound<'py, Array>>> {
-    let (shape, Some(dtype)) = (host.shape(), host.dtype()) else { return Ok(None) };
-    let bytes = shape.iter().product::<isize>() as usize * dtype.size();
-    if !host.is_plain() || shape.is_empty() || shape.len() > MAX_RANK || bytes >= LARGE {
-        return Ok(None);
-    }
-    let shape: Vec<i64> = shape.iter().map(|&extent| extent as i64).collect();
-    let (Ok(view), context) = (contiguous(&shape), context::current(py)?) else { return Ok(None) };
-    let id = {
-        let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
-        let Some((id, to)) = hand.make_moved(dtype, &shape) else { return Ok(None) };
-        // SAFETY: both have this many bytes, and the new array is nobody else's.
-        unsafe { std::ptr::copy_nonoverlapping(host.data(), to, bytes) };
-        id
-    };
-    Bound::new(py, Array::new(context, id, dtype, view)).map(Some)
 }

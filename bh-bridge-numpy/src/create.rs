@@ -264,7 +264,9 @@ pub fn copied(array: &Array) -> Option<Array> {
     let view = contiguous(array.view.shape()).ok()?;
     let (id, to) = hand.make(array.dtype, view.shape(), id.as_slice())?;
     sized!(array.dtype, copy_into(from, to));
-    Some(Array::new(array.context, id, array.dtype, view))
+    let copy = Array::new(array.context, id, array.dtype, view);
+    copy.set_long_long(array.is_long_long());
+    Some(copy)
 }
 
 pub fn copy<'py>(call: &Call<'_, 'py>) -> Served<'py> {

@@ -2,51 +2,38 @@
 
 use crate::array::Array;
 use crate::context::Shared;
-use crate::numpy_types::numpy_array;
+use crate::numpy_api::HostArray;
 use crate::shared_view::contiguous;
-use bh_bytecode::DType;
+use crate::transfer::byte_stride;
+use bh_bytecode::MAX_RANK;
 use bh_core::strided::{self, Side};
-use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use std::ffi::CStr;
-
-/// The element type of a buffer's format; `None` for those that bh lacks.
-fn element_type(format: &CStr, size: usize) -> Option<DType> {
-    // C has two types of 64-bit integers, of which bh writes one.
-    let known = match format.to_bytes() {
-        b"q" => c"l",
-        b"Q" => c"L",
-        _ => format,
-    };
-    DType::ALL.into_iter().find(|&dtype| crate::buffer::format(dtype) == known && dtype.size() == size)
-}
 
 /// A copy of an array of NumPy's own class that is small enough to be at hand; `None` for all other objects. Its elements follow
 /// each other in C order, or it is a vector.
 pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
-    let py = object.py();
-    if !crate::shortcut::taken() || !object.get_type().is(numpy_array(py).ok()?) {
+    let host = HostArray::of(object).filter(|_| crate::shortcut::taken())?;
+    let dtype = host.dtype()?;
+    let rank = host.shape().len();
+    if rank == 0 || rank > MAX_RANK || rank > 1 && !host.is_plain() {
         return None;
     }
-    let buffer = PyUntypedBuffer::get(object).ok()?;
-    let rank = buffer.dimensions();
-    if rank == 0 || rank > 1 && !buffer.is_c_contiguous() {
-        return None;
-    }
-    let dtype = element_type(buffer.format(), buffer.item_size())?;
-    let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
-    let stride: Vec<i64> = buffer.strides().iter().map(|&stride| stride as i64).collect();
+    let shape: Vec<i64> = host.shape().iter().map(|&extent| extent as i64).collect();
     let view = contiguous(&shape).ok()?;
-    let own: Vec<i64> = view.stride().iter().map(|stride| stride * dtype.size() as i64).collect();
     let mut hand = context.recorder.hand()?;
-    let (id, to) = hand.make(dtype, &shape, &[])?;
-    if !view.is_empty() {
-        let from = Side { data: buffer.buf_ptr().cast(), stride: &stride };
-        // SAFETY: both hold the elements; the buffer's lives while it is held, and of bh's the lock is.
-        unsafe { strided::copy(dtype, &shape, Side { data: to, stride: &own }, from) };
+    let (made, to) = hand.make(dtype, &shape, &[])?;
+    if host.is_plain() {
+        // SAFETY: both have this many bytes, and the new array is nobody else's.
+        unsafe { std::ptr::copy_nonoverlapping(host.data(), to, view.len() as usize * dtype.size()) };
+    } else {
+        let stride: Vec<i64> = host.strides().iter().map(|&stride| stride as i64).collect();
+        let (to, from) =
+            (Side { data: to, stride: &byte_stride(&view, dtype) }, Side { data: host.data(), stride: &stride });
+        // SAFETY: as above; the elements are at these strides, wherever they lie.
+        unsafe { strided::copy(dtype, &shape, to, from) };
     }
     drop(hand);
-    Bound::new(py, Array::new(context, id, dtype, view)).ok()
+    Bound::new(object.py(), Array::new(context, made, dtype, view)).ok()
 }
 
 /// The context of the first array of bh's among some objects.

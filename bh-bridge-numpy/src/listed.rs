@@ -3,7 +3,9 @@
 
 use crate::array::Array;
 use crate::call::{Call, Served};
+use crate::context::current;
 use crate::create::{copy, shaped};
+use crate::foreign::copied;
 use crate::numpy_types::{element_type, scalar_type};
 use crate::shared_view::contiguous;
 use crate::text::intern;
@@ -132,6 +134,9 @@ pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([source]) = call.plain() else { return Ok(None) };
     if is_sequence(source) {
         return listed(call, source);
+    }
+    if let Some(copy) = copied(current(call.py())?, source) {
+        return Ok(Some(copy.into_any()));
     }
     copy(call)
 }

@@ -154,6 +154,16 @@ impl<'a, 'py> HostArray<'a, 'py> {
         }
     }
 
+    /// Bytes from one element to the next in each dimension.
+    pub fn strides(&self) -> &[isize] {
+        let fields = self.fields();
+        match fields.rank {
+            0 => &[],
+            // SAFETY: there are as many strides as dimensions.
+            rank => unsafe { std::slice::from_raw_parts(fields.strides, rank as usize) },
+        }
+    }
+
     /// Do its elements follow each other in C's order, each where its type has to be?
     pub fn is_plain(&self) -> bool {
         self.fields().flags & (IS_C | IS_ALIGNED) == IS_C | IS_ALIGNED

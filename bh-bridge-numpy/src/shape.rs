@@ -143,7 +143,8 @@ pub fn swapaxes<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// The elements in the other direction along all dimensions, or along one.
 pub fn flip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((from, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
-    let Some(from) = array(from).filter(|from| !from.get().is_scalar()) else { return Ok(None) };
+    // Without dimensions, NumPy reads the element.
+    let Some(from) = array(from).filter(|from| from.get().view.rank() > 0) else { return Ok(None) };
     let view = &from.get().view;
     let only = match axis.filter(|axis| !axis.is_none()) {
         None => None,
@@ -166,26 +167,31 @@ pub fn flip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// An array with at least one dimension.
 pub fn atleast_1d<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    at_least(call, |_| &[])
+    at_least(call, |rank| if rank == 0 { &[0] } else { &[] })
 }
 
 /// An array with at least two dimensions: a vector is a row.
 pub fn atleast_2d<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    at_least(call, |rank| if rank == 1 { &[0] } else { &[] })
+    at_least(call, |rank| match rank {
+        0 => &[0, 0],
+        1 => &[0],
+        _ => &[],
+    })
 }
 
 /// An array with at least three dimensions: a vector lies along the second one, and a matrix along the first two.
 pub fn atleast_3d<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     at_least(call, |rank| match rank {
+        0 => &[0, 0, 0],
         1 => &[0, 2],
         2 => &[2],
         _ => &[],
     })
 }
 
-/// An array of at least one dimension with new ones at the places that its number of dimensions asks for.
+/// An array with new dimensions at the places that its number of dimensions asks for.
 fn at_least<'py>(call: &Call<'_, 'py>, places: impl Fn(usize) -> &'static [usize]) -> Served<'py> {
-    let Some(from) = call.array().filter(|from| from.get().view.rank() > 0) else { return Ok(None) };
+    let Some(from) = call.array().filter(|from| !from.get().is_scalar()) else { return Ok(None) };
     match places(from.get().view.rank()) {
         [] => Ok(Some(from.clone().into_any())),
         places => {

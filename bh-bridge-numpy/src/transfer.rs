@@ -1,10 +1,12 @@
 //! Data in and out: elements as Python objects, and copies from and to the buffers of other libraries.
 
 use crate::array::Array;
-use crate::context::{self, Stack};
-use crate::error::{exception, reading};
+use crate::context::{self, Shared, Stack};
+use crate::error::{exception, reading, value_error};
 use crate::interrupt::detached;
-use bh_bytecode::{Constant, DType, Truth, c128};
+use crate::shared_view::contiguous;
+use bh_bytecode::{Constant, DType, Truth, View, c128};
+use bh_core::strided::{self, Side};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -41,7 +43,11 @@ pub fn item(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
 
 /// The one element of an array that has one. Waits for it, unless its value is at hand.
 pub fn value(py: Python<'_>, array: &Array) -> PyResult<Constant> {
-    let (recorder, id) = (&array.context.recorder, array.current(py)?);
+    let recorder = &array.context.recorder;
+    if let Some(value) = array.here().and_then(|here| recorder.element_here(here, array.view.start())) {
+        return Ok(value);
+    }
+    let id = array.current(py)?;
     if let Some(value) = recorder.value_of(id).map_err(exception)? {
         return Ok(value);
     }
@@ -117,9 +123,40 @@ fn copy_buffer(
         Some(stack) => stack.context(),
         None => context::current(py)?,
     };
+    if let Some(array) = little_copy(context, dtype, &shape, &buffer)? {
+        return Ok(array);
+    }
     let array = Array::empty(context, dtype, &shape)?;
     write(py, &array, &buffer)?;
     Ok(array)
+}
+
+/// A new little array with a copy of a buffer. `None` if there can be none.
+fn little_copy(context: Shared, dtype: DType, shape: &[i64], buffer: &PyUntypedBuffer) -> PyResult<Option<Array>> {
+    let (from, strides) = memory(buffer, dtype, shape)?;
+    let view = contiguous(shape).map_err(value_error)?;
+    let Some(mut hand) = context.recorder.hand().filter(|_| crate::shortcut::taken()) else { return Ok(None) };
+    let Some((made, to)) = hand.make(dtype, shape, &[]) else { return Ok(None) };
+    if !view.is_empty() {
+        let own = byte_stride(&view, dtype);
+        // SAFETY: the new array is nobody else's, and the buffer is held; both have the elements at their strides.
+        unsafe {
+            strided::copy(dtype, shape, Side { data: to, stride: &own }, Side { data: from.get(), stride: &strides })
+        };
+    }
+    drop(hand);
+    Ok(Some(Array::new(context, made, dtype, view)))
+}
+
+/// The strides of a view in bytes.
+pub fn byte_stride(view: &View, dtype: DType) -> Vec<i64> {
+    view.stride().iter().map(|stride| stride * dtype.size() as i64).collect()
+}
+
+/// The address of the first element of a little array, whose elements nobody else uses while the caller is attached to Python.
+fn little_data(array: &Array) -> Option<*mut u8> {
+    let here = array.here().filter(|_| crate::shortcut::taken())?;
+    array.context.recorder.look_here(here, array.view.start())
 }
 
 /// Overwrites an array with the elements of a buffer of the same type and shape.
@@ -131,6 +168,13 @@ fn write_buffer(py: Python<'_>, array: &Bound<'_, Array>, source: &Bound<'_, PyA
 fn write(py: Python<'_>, array: &Array, buffer: &PyUntypedBuffer) -> PyResult<()> {
     let (data, strides) = memory(buffer, array.dtype, array.view.shape())?;
     if array.len() == 0 {
+        return Ok(());
+    }
+    if let Some(to) = little_data(array).filter(|_| array.view.is_injective()) {
+        let own = byte_stride(&array.view, array.dtype);
+        let from = Side { data: data.get(), stride: &strides };
+        // SAFETY: both have the elements at their strides; the buffer is held until this returns.
+        unsafe { strided::copy(array.dtype, array.view.shape(), Side { data: to, stride: &own }, from) };
         return Ok(());
     }
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
@@ -150,6 +194,13 @@ fn read_buffer(py: Python<'_>, array: &Bound<'_, Array>, target: &Bound<'_, PyAn
     }
     let (data, strides) = memory(&buffer, array.dtype, array.view.shape())?;
     if array.len() == 0 {
+        return Ok(());
+    }
+    if let Some(from) = little_data(&array) {
+        let (own, shape) = (byte_stride(&array.view, array.dtype), array.view.shape());
+        let (to, from) = (Side { data: data.get(), stride: &strides }, Side { data: from, stride: &own });
+        // SAFETY: both have the elements at their strides; the buffer is held until this returns.
+        unsafe { strided::copy(array.dtype, shape, to, from) };
         return Ok(());
     }
     let (recorder, id) = (&array.context.recorder, array.current(py)?);

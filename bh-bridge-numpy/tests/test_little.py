@@ -1,6 +1,7 @@
 """Little arrays that the recorder has not heard of, beside such that it has: random programs give NumPy's bits in every mixture."""
 
 import random
+import re
 
 import numpy
 import pytest
@@ -214,3 +215,65 @@ def test_a_trace_sees_little_arrays_of_before():
         assert f(bh.full(5, value)).tolist() == [4 * value] * 5
     value, gradient = bh.value_and_grad(lambda x: (x * outer).sum())(bh.arange(5.0) + 1)
     assert float(value) == 45.0 and gradient.tolist() == [3.0] * 5
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_views_are_numpys(seed):
+    """Functions and keys that give views, of arrays of any few extents, with the shortcuts and without."""
+    rng = random.Random(seed)
+    shape = tuple(rng.randrange(0, 4) for _ in range(rng.randrange(1, 5)))
+    first, second = (rng.randrange(-len(shape), len(shape)) for _ in range(2))
+    parts = lambda most: tuple(rng.choice([None, slice(None), slice(1, None), slice(None, None, -1), 0]) for _ in range(rng.randrange(most + 1)))
+    key = (*parts(len(shape)), ..., *parts(1))
+    views = [lambda np, x: x[key], lambda np, x: x[key][None, ..., ::2], lambda np, x: np.swapaxes(x, first, second), lambda np, x: x.swapaxes(first, second)]
+    views += [lambda np, x: np.flip(x), lambda np, x: np.flip(x, first), lambda np, x: np.flip(x, axis=second)]
+    views += [lambda np, x, name=name: getattr(np, name)(x) for name in ("atleast_1d", "atleast_2d", "atleast_3d")]
+    host = numpy.arange(float(numpy.prod(shape))).reshape(shape)
+    for view in views:
+        try:
+            expected = view(numpy, host)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=re.escape(str(error))):
+                view(bh, bh.array(host))
+            continue
+        for taken in (True, False):
+            before = _native.set_shortcuts(taken)
+            try:
+                array = bh.array(host)
+                made = view(bh, array)
+            finally:
+                _native.set_shortcuts(before)
+            assert type(made) is bh.ndarray and made.shape == expected.shape and numpy.array_equal(numpy.asarray(made), expected)
+            array += 1
+            host_after = view(numpy, host + 1)
+            assert numpy.array_equal(numpy.asarray(made), host_after)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_mixed_operations_leave_little_arrays_to_the_bridge(seed):
+    """Products, casts, running sums and results in another order have NumPy's values, and the recorder hears of none of the arrays."""
+    rng = random.Random(seed)
+    rows, inner, columns = (rng.randrange(1, 6) for _ in range(3))
+    make = lambda shape, kind: (numpy.arange(numpy.prod(shape)) % 7 - 3).reshape(shape).astype(kind)
+    kind, other = rng.choice(["f8", "f4", "i8", "c16"]), rng.choice(["i4", "?", "f8", "u1"])
+    a, b, v = make((rows, inner), kind), make((inner, columns), kind), make((inner,), kind)
+    c = make((rows, inner), other)
+    operations = [lambda a, b, v, c: a @ b, lambda a, b, v, c: b.T @ a.T, lambda a, b, v, c: a @ v, lambda a, b, v, c: v.dot(v)]
+    operations += [lambda a, b, v, c: a + c, lambda a, b, v, c: c * v, lambda a, b, v, c: c.sum(), lambda a, b, v, c: c.T * 2]
+    operations += [lambda a, b, v, c: a.T + c.T, lambda a, b, v, c: (a.T * 2).T + a, lambda a, b, v, c: v.cumsum(), lambda a, b, v, c: (a.T * 2)[..., 0].sum()]
+    arrays = [bh.array(host) for host in (a, b, v, c)]
+    count = lambda: {name: value for name, value in dict(_native.Stack().counters()).items() if name in ("arrays", "bases")}
+    results, before = [], count()
+    for operation in operations:
+        results.append(operation(*arrays))
+    assert count() == before
+    for operation, made in zip(operations, results):
+        expected = operation(a, b, v, c)
+        assert made.dtype == expected.dtype and made.shape == expected.shape
+        assert numpy.array_equal(numpy.asarray(made), expected)
+        if isinstance(made, bh.ndarray):
+            # Taken over by the recorder, it is what it was.
+            made._memory
+            assert made.strides == bh.array(expected, order="K").strides and numpy.array_equal(numpy.asarray(made), expected)
+            made += made
+            assert numpy.array_equal(numpy.asarray(made), expected + expected)
