@@ -127,3 +127,21 @@ def test_functions_that_have_to_know_a_value_read_once(tmp_path):
         pytest.skip("there is no OpenCL")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"bincount": 1, "solve": 1, "cholesky": 1, "inv": 1}
+
+
+def test_batches_that_repeat_have_the_same_bits_prepared_or_not(tmp_path):
+    def found(placements):
+        env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "BH_STACK": "opencl", **{f"BH_OPENCL_{key}": value for key, value in SETTINGS.items()}}
+        script = Path(__file__).with_name("repeated_batches.py")
+        # PoCL takes long to optimise, and keeps kernels itself.
+        quick = {"BH_OPENCL_CACHE_DIR": "", "POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "POCL_CACHE_DIR": str(tmp_path)}
+        env |= {**quick, "BH_OPENCL_PLACEMENTS": placements}
+        done = subprocess.run([sys.executable, str(script), "opencl"], capture_output=True, text=True, env=env)
+        if "OpenCL" in done.stderr and done.returncode:
+            pytest.skip("there is no OpenCL")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    plain, prepared = (found(f"private,local,padding,unroll,filled{more}") for more in ("", ",prepared"))
+    assert plain[0] == prepared[0]
+    assert plain[1] == 0 and prepared[1] > 100, prepared[1:]

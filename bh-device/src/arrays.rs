@@ -122,6 +122,11 @@ impl Arrays {
         self.known.get(&base.id).is_some_and(|known| known.memory.strong_count() > 0)
     }
 
+    /// A base has ended.
+    pub(crate) fn forget(&mut self, base: &Base) {
+        self.known.remove(&base.id);
+    }
+
     /// Bytes that a base's copy on the device takes; 0 if there is none.
     pub(crate) fn bytes_of(&self, base: u64) -> u64 {
         let memory = self.known.get(&base).and_then(|known| known.memory.upgrade());

@@ -1,6 +1,7 @@
 //! The plans of a batch: those of its blocks, and those of chains of blocks that run as one kernel: tile by tile, folds of the same rows, or a
 //! fold of a few elements with the fold that follows it.
 
+use crate::arrays::Arrays;
 use crate::code::{Placement, Placements};
 use crate::compiler::Entry;
 use crate::device::Class;
@@ -8,8 +9,9 @@ use crate::filled::filled;
 use crate::memory::Pool;
 use crate::methods::Methods;
 use crate::plan::BlockPlan;
+use crate::prepared::{Preparation, Prepared};
 use crate::settings::{Settings, Specialise, TimeTiles};
-use crate::tune::HOT;
+use crate::tune::{HOT, Tuner};
 use bh_bytecode::BatchRef;
 use bh_kernel::{ColumnOptions, ColumnTiling, Survey, column_tilings};
 use std::ops::Range;
@@ -41,6 +43,8 @@ pub(crate) struct BatchPlan {
     calls: u32,
     /// The chains, once it is time for them.
     chains: Option<Vec<Chain>>,
+    /// How it runs as a whole, once that is known.
+    prepared: Preparation,
 }
 
 impl BatchPlan {
@@ -51,7 +55,7 @@ impl BatchPlan {
             true => filled(batch),
             false => vec![false; batch.bases.len()],
         };
-        BatchPlan { blocks, filled: filled.into(), calls: 0, chains: None }
+        BatchPlan { blocks, filled: filled.into(), calls: 0, chains: None, prepared: Preparation::Later }
     }
 
     /// Plans the chains if it is time for them, in the call that begins. Returns what is to be built beside the program.
@@ -126,8 +130,47 @@ impl BatchPlan {
         self.blocks[block as usize].get_or_insert_with(|| BlockPlan::new(batch, block, pool, methods))
     }
 
+    /// Bytes of memory that the batch takes as a whole beyond that of arrays on the device, if it is prepared.
+    pub(crate) fn prepared_bytes(&self, batch: &BatchRef<'_>, arrays: &Arrays) -> Option<u64> {
+        match &self.prepared {
+            Preparation::Ready(prepared) if prepared.fits() => Some(prepared.more_bytes(batch, arrays)),
+            _ => None,
+        }
+    }
+
+    /// The batch as a whole, if it is prepared.
+    pub(crate) fn prepared(&mut self) -> Option<&mut Prepared> {
+        match &mut self.prepared {
+            Preparation::Ready(prepared) if prepared.fits() => Some(prepared),
+            _ => None,
+        }
+    }
+
+    /// Prepares the batch, all of whose blocks have run on the device, if nothing about its kernels will change.
+    pub(crate) fn prepare(
+        &mut self,
+        batch: &BatchRef<'_>,
+        blocks: &[u32],
+        pool: &Pool,
+        settings: &Settings,
+        tuner: &Tuner,
+    ) {
+        let waits = |chain: &Chain| {
+            let mut entries = chain.plan.plain.all.iter().map(|launch| &launch.entry);
+            entries.any(|entry| !entry.is_done())
+        };
+        let chains = match &self.chains {
+            Some(chains) => chains.iter().any(waits),
+            None => wanted(pool, settings).is_some() || self.calls < HOT,
+        };
+        if matches!(self.prepared, Preparation::Later) && !chains {
+            self.prepared = Prepared::of(batch, self, &self.runs(blocks), settings, tuner);
+        }
+    }
+
     /// A chain could not run, and does so block by block from now on.
     pub(crate) fn give_up(&mut self, run: &[u32]) {
+        self.prepared = Preparation::Never;
         self.chains.iter_mut().for_each(|chains| chains.retain(|chain| chain.blocks.start != run[0]));
     }
 }

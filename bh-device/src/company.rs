@@ -41,24 +41,40 @@ impl Alone {
 pub(crate) struct Company {
     /// Where the batch's tables lie, and their lengths.
     tables: [usize; 4],
+    /// Its signature.
+    signature: [u64; 2],
+    /// Is the batch prepared, and does it run on the device as a whole?
+    whole: bool,
     /// The block that was asked about last: those of a batch come in order.
     last: u32,
-    joins: Vec<bool>,
+    /// For each block, once a little one was asked about.
+    joins: Option<Vec<bool>>,
 }
 
 impl Company {
-    /// Does a little block share arrays with work of the device, or with little blocks that do? That is found for all blocks
-    /// of a batch when the first is asked about. A batch that takes the place of another in memory is told by the order; were it
+    /// Does the batch of a block run on the device as a whole, which `whole` finds out when the first block is asked about? As its blocks
+    /// have run there before, an answer for another batch of the same structure is of no harm.
+    pub(crate) fn is_whole(&mut self, batch: &BatchRef<'_>, block: u32, whole: impl FnOnce() -> bool) -> bool {
+        let (tables, signature) = (tables(batch), batch.header.signature);
+        if tables != self.tables || signature != self.signature || block <= self.last {
+            (self.tables, self.signature, self.joins) = (tables, signature, None);
+            self.whole = signature != [0; 2] && whole();
+        }
+        self.last = block;
+        self.whole
+    }
+
+    /// Does a little block, about which [`Company::is_whole`] was asked, share arrays with work of the device, or with little blocks that
+    /// do? That is found for all blocks of a batch when the first is asked about. A batch that takes the place of another in memory is told by the order; were it
     /// not, blocks would run at the wrong place, with the same results.
     pub(crate) fn joins(&mut self, batch: &BatchRef<'_>, block: u32, alone: impl Fn(u32) -> Alone) -> bool {
-        let tables =
-            [batch.instrs.as_ptr().addr(), batch.blocks.as_ptr().addr(), batch.instrs.len(), batch.blocks.len()];
-        if tables != self.tables || block <= self.last {
-            self.joins = joined(batch, (0..batch.blocks.len() as u32).map(alone).collect());
-        }
-        (self.tables, self.last) = (tables, block);
-        self.joins.get(block as usize).is_some_and(|joins| *joins)
+        let find = || joined(batch, (0..batch.blocks.len() as u32).map(alone).collect());
+        self.joins.get_or_insert_with(find).get(block as usize).is_some_and(|joins| *joins)
     }
+}
+
+fn tables(batch: &BatchRef<'_>) -> [usize; 4] {
+    [batch.instrs.as_ptr().addr(), batch.blocks.as_ptr().addr(), batch.instrs.len(), batch.blocks.len()]
 }
 
 /// The blocks that share arrays with work of the device.

@@ -1,5 +1,6 @@
 //! What the engine counts.
 
+use crate::prepared::Ran;
 use crate::whereabouts::Verdict;
 use bh_core::{Counter, Host};
 
@@ -17,6 +18,8 @@ pub(crate) struct Counters {
     pub(crate) tilings: Counter,
     pub(crate) in_tiles: Counter,
     pub(crate) wait: Counter,
+    pub(crate) prepared: Counter,
+    pub(crate) graphs: Counter,
 }
 
 impl Counters {
@@ -34,7 +37,18 @@ impl Counters {
             tilings: host.counter("tilings"),
             in_tiles: host.counter("kernels in tiles"),
             wait: host.counter("wait_ns"),
+            prepared: host.counter("batches prepared"),
+            graphs: host.counter("graphs"),
         }
+    }
+
+    /// A prepared batch ran. One that only drops arrays is not counted.
+    pub(crate) fn ran(&self, ran: &Ran) {
+        self.kernels.add(ran.kernels);
+        self.tilings.add(ran.tilings);
+        self.in_tiles.add(ran.in_tiles);
+        self.prepared.add(u64::from(ran.kernels > 0));
+        self.graphs.add(u64::from(ran.graph));
     }
 
     /// A block goes to the next engine.

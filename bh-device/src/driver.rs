@@ -154,6 +154,11 @@ pub trait Driver: Any + Send + Sync {
         None
     }
 
+    /// An empty graph; none if the driver has no graphs.
+    fn graph(&self) -> Option<Box<dyn Graph>> {
+        None
+    }
+
     /// Waits for what the program has asked of the device in queues of its own, before memory that both use is read or written. On a
     /// driver with such queues that the program keeps in order itself, nothing.
     fn settle(&self) -> Result<()> {
@@ -416,8 +421,24 @@ pub trait Program: Send + Sync {
     fn binary(&self) -> Option<Vec<u8>>;
 }
 
+/// Kernels that a driver launches as one, one after the other.
+pub trait Graph: Send {
+    /// Adds a kernel as the last one, with the arguments that it has now: groups of `group` items each. The graph keeps the kernel's
+    /// program, and none of the buffers.
+    fn add(&mut self, kernel: &dyn Kernel, groups: usize, group: usize) -> Result<()>;
+
+    /// Makes the graph ready, when all kernels are added.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Puts a finished graph into the queue.
+    ///
+    /// # Safety
+    /// As [`Kernel::launch`], for each kernel with the arguments that it had when it was added: its buffers must still be there.
+    unsafe fn launch(&mut self) -> Result<()>;
+}
+
 /// A kernel with its arguments, which stay from launch to launch.
-pub trait Kernel: Send {
+pub trait Kernel: Any + Send {
     /// Sets an argument that is a buffer.
     fn set_buffer(&mut self, at: u32, buffer: &dyn Buffer) -> Result<()>;
 

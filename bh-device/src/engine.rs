@@ -117,7 +117,11 @@ unsafe impl<P: Platform> Component for Engine<P> {
     }
 
     fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
-        let (Some(device), true) = (&self.device, (block as usize) < batch.blocks.len()) else { return false };
+        let (Some(device), true) = (&mut self.device, (block as usize) < batch.blocks.len()) else { return false };
+        if self.company.is_whole(batch, block, || device.runs_whole(batch, self.child.is_some())) {
+            return true;
+        }
+        let device = &*device;
         let alone = |block: u32| Alone::new(device, batch, block, &self.settings, self.child.is_some());
         let place = match alone(block) {
             Alone::Managing | Alone::Device => return true,

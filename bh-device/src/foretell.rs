@@ -56,7 +56,7 @@ impl<'a> Foretold<'a> {
         passing += if notes > 0 { room(notes) } else { 0 };
         let places = || launches.all.iter().flat_map(|launch| &launch.code.places);
         passing += if places().any(|place| plan.is_unseen(place)) { room(0) } else { 0 };
-        for launch in launches.all.iter().filter(|launch| launch.code.packed && launch.numbers.is_none()) {
+        for launch in launches.all.iter().filter(|launch| launch.code.packed && launch.numbers.get().is_none()) {
             // They stay with the plan.
             self.now += room(launch.code.numbers.len() * if launch.code.wide { 8 } else { 4 });
         }

@@ -64,6 +64,11 @@ impl Held {
         drop(ended);
     }
 
+    /// Is there none?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Does a block use any of it?
     pub(crate) fn is_used(&self, batch: &BatchRef<'_>, block: u32) -> bool {
         let all = self.lock();

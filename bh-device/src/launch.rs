@@ -83,7 +83,7 @@ impl Launcher {
         let special = plan.is_special();
         let scratch = plan.chosen(special).scratch.clone();
         let mut notes = 0;
-        for launch in &mut plan.chosen_mut(special).all {
+        for launch in &plan.chosen(special).all {
             notes = notes.max(note_bytes(&launch.code));
             launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }

@@ -69,7 +69,7 @@ fn copies(dtype: DType, from: &Layout<'_>, to: &Layout<'_>) -> Stage {
 fn copy(pool: &Arc<Pool>, dtype: DType, from: (&Memory, Layout<'_>), to: (&Memory, Layout<'_>)) -> Result<()> {
     let stage = copies(dtype, &from.1, &to.1);
     for code in code::stage(&stage, &pool.target, Variant::Parameterised, &mut Vec::new()) {
-        let mut launch = Launch::new(code, &pool.programs);
+        let launch = Launch::new(code, &pool.programs);
         pool.programs.build(std::slice::from_ref(&launch.entry))?;
         launch.bring_numbers(|bytes| pool.take(bytes))?;
         let memory = |place| match place {

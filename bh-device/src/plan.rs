@@ -29,7 +29,7 @@ pub(crate) struct Rename {
 
 /// The kernels of a block in one variant.
 pub(crate) struct Launches {
-    pub(crate) all: Vec<Launch>,
+    pub(crate) all: Vec<Arc<Launch>>,
     /// Bytes of memory between the kernels.
     pub(crate) scratch: Vec<usize>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Launches {
 impl Launches {
     /// Are all of them built?
     pub(crate) fn ready(&self) -> bool {
-        self.all.iter().all(Launch::is_ready)
+        self.all.iter().all(|launch| launch.is_ready())
     }
 }
 
@@ -132,7 +132,7 @@ impl BlockPlan {
     /// A plan of kernels that have their sizes in their texts, without memory between them.
     fn as_one(uses: Uses, codes: Vec<Code>, pool: &Pool) -> BlockPlan {
         let uses = uses.into_vec();
-        let all: Vec<Launch> = codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect();
+        let all: Vec<Arc<Launch>> = codes.into_iter().map(|code| Arc::new(Launch::new(code, &pool.programs))).collect();
         BlockPlan {
             parts: vec![Vec::new(); uses.len()],
             uses,
@@ -180,7 +180,7 @@ impl BlockPlan {
         let lowered = code::lowered(at.0, at.1);
         let entries = |way| {
             let found = launches(at, &lowered, Variant::Specialised, way, pool, methods);
-            found.all.iter().filter_map(Launch::kernel).cloned().collect()
+            found.all.iter().filter_map(|launch| launch.kernel()).cloned().collect()
         };
         WAYS.into_iter().map(entries).collect()
     }
@@ -211,7 +211,7 @@ impl BlockPlan {
         self.way = way;
         let all = self.special.iter().flat_map(|special| &special.all);
         match settings.specialise {
-            Specialise::Auto => all.filter_map(Launch::kernel).cloned().collect(),
+            Specialise::Auto => all.filter_map(|launch| launch.kernel()).cloned().collect(),
             _ => Vec::new(),
         }
     }
@@ -223,7 +223,7 @@ impl BlockPlan {
             (Some(special), _) if special.ready() => special,
             _ => &self.plain,
         };
-        now.all.iter().filter_map(Launch::kernel).filter(|entry| entry.ready().is_none()).cloned().collect()
+        now.all.iter().filter_map(|launch| launch.kernel()).filter(|entry| entry.ready().is_none()).cloned().collect()
     }
 
     /// Is this the memory of a base that the block sees no element of?
@@ -237,20 +237,14 @@ impl BlockPlan {
     }
 
     /// The kernels to run: specialised ones if they are built.
-    pub(crate) fn launches(&mut self) -> &mut Launches {
-        let special = self.is_special();
-        self.chosen_mut(special)
+    pub(crate) fn launches(&self) -> &Launches {
+        self.chosen(self.is_special())
     }
 
     /// The specialised kernels, or the others. A launch asks [`BlockPlan::is_special`] once: kernels that are built beside the program may
     /// get ready at any time, and need other memory.
     pub(crate) fn chosen(&self, special: bool) -> &Launches {
         self.special.as_ref().filter(|_| special).unwrap_or(&self.plain)
-    }
-
-    /// As [`BlockPlan::chosen`].
-    pub(crate) fn chosen_mut(&mut self, special: bool) -> &mut Launches {
-        self.special.as_mut().filter(|_| special).unwrap_or(&mut self.plain)
     }
 }
 
@@ -299,5 +293,5 @@ fn launches(
         let copies: Vec<Stage> = batch.uncovered(rename).iter().map(|&view| copy(view)).collect();
         codes.extend(code::together(&copies, target, variant));
     }
-    Launches { all: codes.into_iter().map(|code| Launch::new(code, &pool.programs)).collect(), scratch }
+    Launches { all: codes.into_iter().map(|code| Arc::new(Launch::new(code, &pool.programs))).collect(), scratch }
 }

@@ -211,6 +211,17 @@ impl Open {
         self.launcher.as_ref().is_some_and(|launcher| launcher.has_any(batch, block))
     }
 
+    /// Is a batch prepared? If there is a next engine, which has its little work where the data is, some of the data must be here.
+    pub(crate) fn runs_whole(&mut self, batch: &BatchRef<'_>, falls: bool) -> bool {
+        let Open { launcher: Some(launcher), plans, structure, pool, .. } = self else { return false };
+        if pool.gpu.is_lost() {
+            return false;
+        }
+        let words = partition(batch);
+        let prepared = plans.get(&Key::new(batch.signed(structure), &words)).and_then(BatchPlan::prepared);
+        prepared.is_some_and(|prepared| !falls || prepared.is_here(batch, &launcher.arrays))
+    }
+
     /// Blocks that the device does not run, but that came here because the program uses memory of theirs, too.
     fn sent_on(&self, batch: &BatchRef<'_>, blocks: &[u32]) -> Vec<(u32, Verdict)> {
         let Some(launcher) = &self.launcher else { return Vec::new() };
@@ -246,7 +257,11 @@ impl Open {
             }
             run.iter().for_each(|&block| foretold.end(batch, block));
         }
-        foretold.peak()
+        let whole = blocks.len() == batch.blocks.len() && launcher.arrays.held.is_empty();
+        let prepared = if whole { known.prepared_bytes(batch, &launcher.arrays) } else { None };
+        // What does not fit as a whole runs block by block.
+        let fits = |bytes: &u64| pool.bytes().0 + bytes <= pool.limit;
+        prepared.filter(fits).unwrap_or_else(|| foretold.peak())
     }
 
     /// Puts blocks into the queue, or runs them elsewhere if they have to, or do better.
@@ -286,6 +301,15 @@ impl Open {
         let (mut missing, mut later): (Vec<Arc<Entry>>, Vec<Arc<Entry>>) = Default::default();
         let mut elsewhere: Vec<(u32, Verdict)> = Vec::new();
         launcher.arrays.settle_held()?;
+        let whole = blocks.len() == batch.blocks.len() && launcher.arrays.held.is_empty() && !settings.times;
+        if whole && let Some(prepared) = plans.prepared() {
+            let ran = launcher.prepared(batch, prepared, pool.target.placements);
+            if let Some(ran) = ran.inspect_err(|error| looked(error, pool))? {
+                counters.ran(&ran);
+                prepared.note(whereabouts);
+                return Ok(());
+            }
+        }
         // Memory that the program uses, too, stays where it is.
         let held = blocks.iter().any(|&block| launcher.arrays.held.is_used(batch, block));
         if held {
@@ -339,6 +363,7 @@ impl Open {
         counters.lower.add(begin.elapsed().as_nanos() as u64);
         pool.programs.begin(&missing);
         pool.programs.build_later(&later);
+        let mut prepares = whole && elsewhere.is_empty() && pool.target.placements.has(Placement::Prepared);
         let mut left = runs;
         while let Some(run) = left.pop_front() {
             let block = run[0];
@@ -369,8 +394,15 @@ impl Open {
             if let Some(watched) = turn.launcher.watched.take() {
                 tuner.ran(plan.name, watched);
             }
-            let Some(failures) = outcome? else { continue };
+            let Some(failures) = outcome? else {
+                prepares = false;
+                continue;
+            };
+            prepares &= failures.is_empty();
             turn.end(failures)?;
+        }
+        if prepares {
+            plans.prepare(batch, blocks, pool, settings, tuner);
         }
         launcher.arrays.settle_held()?;
         match settings.profile {
@@ -378,6 +410,13 @@ impl Open {
             false => launcher.timing.collect(),
         }
         Ok(())
+    }
+}
+
+/// After an error of the device: finds out whether it is still there.
+fn looked(error: &Error, pool: &Pool) {
+    if error.status == status::DEVICE {
+        pool.gpu.look();
     }
 }
 

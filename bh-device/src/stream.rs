@@ -145,8 +145,8 @@ impl Launcher {
         let windows = windows.collect::<Result<Vec<(Window, Memory)>>>()?;
         let (partials, scratch) = (self.take_all(partials)?, self.take_all(scratch)?);
         let note = if notes > 0 { Some(self.arrays.take(notes)?) } else { None };
-        let mut launches: Vec<Launch> = codes.into_iter().map(|code| Launch::new(code, &programs)).collect();
-        for launch in &mut launches {
+        let launches: Vec<Launch> = codes.into_iter().map(|code| Launch::new(code, &programs)).collect();
+        for launch in &launches {
             launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
         }
         let entries: Vec<_> = launches.iter().map(|launch| launch.entry.clone()).collect();

@@ -144,6 +144,11 @@ impl Tuner {
         trial.pending.is_empty() && trial.at.and_then(|at| WAYS.get(at)) == Some(&way)
     }
 
+    /// Is nothing measured of a block, now or later?
+    pub(crate) fn is_settled(&self, name: u128, bytes: impl FnOnce() -> u64) -> bool {
+        !self.wanted || matches!(self.known.get(&name), Some(State::Chosen(_))) || bytes() < self.least_bytes
+    }
+
     /// The kernels of a call that is measured.
     pub(crate) fn ran(&mut self, name: u128, events: Vec<Arc<dyn Event>>) {
         if let Some(State::Trying(trial)) = self.known.get_mut(&name) {

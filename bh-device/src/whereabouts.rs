@@ -45,6 +45,13 @@ impl Whereabouts {
     }
 }
 
+impl Whereabouts {
+    /// Adds what others noted.
+    pub(crate) fn add(&mut self, others: &Whereabouts) {
+        others.0.iter().for_each(|(&key, count)| *self.0.entry(key).or_default() += count);
+    }
+}
+
 impl fmt::Display for Whereabouts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for ((name, place), count) in &self.0 {

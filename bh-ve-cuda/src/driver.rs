@@ -2,6 +2,7 @@
 
 use crate::api::{Address, Functions, NOT_READY, Rows};
 use crate::devices;
+use crate::graph::Graph;
 use crate::language::{CUDA, FAST_OPTIONS, OPTIONS};
 use crate::libraries::Libraries;
 use crate::library::Handle;
@@ -13,6 +14,7 @@ use bh_core::{Error, Result};
 use bh_device::device::DeviceInfo;
 use bh_device::driver::{self, Driver, Options, Region, Times};
 use bh_device::language::Language;
+use std::any::Any;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
@@ -243,6 +245,10 @@ impl Driver for Queue {
         Some(self)
     }
 
+    fn graph(&self) -> Option<Box<dyn driver::Graph>> {
+        Graph::new(&self.stream).map(|graph| Box::new(graph) as Box<dyn driver::Graph>)
+    }
+
     /// Other libraries of the process use the context, too.
     fn settle(&self) -> Result<()> {
         // SAFETY: the context is the thread's.
@@ -344,12 +350,10 @@ impl driver::Event for Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        let begin = self.begin.map_or(Handle::NULL, |(event, _)| event);
+        let Some((begin, _)) = self.begin else { return self.stream.take_back(self.end) };
         // SAFETY: nobody else knows the events, and the driver keeps them until they have come.
         let _ = self.stream.context.call("ending an event", |it| unsafe {
-            if begin != Handle::NULL {
-                (it.end_event)(begin);
-            }
+            (it.end_event)(begin);
             (it.end_event)(self.end)
         });
     }
@@ -397,10 +401,22 @@ impl driver::Program for Program {
 #[derive(Clone, Copy, Default)]
 struct Argument([u8; 16]);
 
-struct Kernel {
-    handle: Handle,
+pub(crate) struct Kernel {
+    pub(crate) handle: Handle,
     arguments: Vec<Argument>,
     module: Arc<Module>,
+}
+
+impl Kernel {
+    /// Where its arguments are, for a call of the driver, which changes none of them.
+    pub(crate) fn arguments(&self) -> Vec<*mut c_void> {
+        self.arguments.iter().map(|it| (&raw const *it).cast_mut().cast()).collect()
+    }
+
+    /// Keeps its code while it lives.
+    pub(crate) fn module(&self) -> Arc<dyn Any + Send + Sync> {
+        self.module.clone()
+    }
 }
 
 impl driver::Kernel for Kernel {
@@ -421,7 +437,7 @@ impl driver::Kernel for Kernel {
         let stream = &self.module.stream;
         let timed = timed && stream.origin.is_some();
         let begin = if timed { Some((stream.event(true)?, Instant::now())) } else { None };
-        let mut arguments: Vec<*mut c_void> = self.arguments.iter_mut().map(|it| (&raw mut *it).cast()).collect();
+        let mut arguments = self.arguments();
         let (groups, group, handle) = (groups as c_uint, group as c_uint, self.handle);
         stream.context.call("starting a kernel", |it| {
             // SAFETY: all arguments are set, as `# Safety` asks, and the driver copies as many bytes as each has, at most 16.

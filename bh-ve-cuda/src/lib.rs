@@ -8,6 +8,7 @@ mod cufft;
 mod cusolver;
 mod devices;
 mod driver;
+mod graph;
 pub mod language;
 mod libraries;
 mod library;

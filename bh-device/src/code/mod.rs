@@ -68,10 +68,14 @@ pub(crate) enum Placement {
     Select,
     /// No zeros for arrays that kernels fill part by part.
     Filled,
+    /// Batches that repeat run from a list that is worked out once.
+    Prepared,
+    /// Such batches run as graphs of the driver.
+    Graphs,
 }
 
 /// All placements with their names in the configuration.
-pub(crate) const PLACEMENTS: [(Placement, &str); 9] = [
+pub(crate) const PLACEMENTS: [(Placement, &str); 11] = [
     (Placement::Private, "private"),
     (Placement::Local, "local"),
     (Placement::Padding, "padding"),
@@ -81,6 +85,8 @@ pub(crate) const PLACEMENTS: [(Placement, &str); 9] = [
     (Placement::Vector, "vector"),
     (Placement::Select, "select"),
     (Placement::Filled, "filled"),
+    (Placement::Prepared, "prepared"),
+    (Placement::Graphs, "graphs"),
 ];
 
 impl Placement {

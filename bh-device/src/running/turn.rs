@@ -1,5 +1,6 @@
 //! One block that runs, or several as one: on the device, in pieces, or on the next engine.
 
+use super::looked;
 use crate::counters::Counters;
 use crate::launch::{Failure, Launcher};
 use crate::memory::Pool;
@@ -104,9 +105,7 @@ impl Turn<'_, '_> {
     /// Names the block of an error, and its first operation if no other is named; looks whether the device is still there.
     pub(super) fn failed(&mut self, mut error: Error) -> Error {
         let (batch, block) = (self.batch, self.block);
-        if error.status == status::DEVICE {
-            self.pool.gpu.look();
-        }
+        looked(&error, self.pool);
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
         let first = instrs.iter().find(|&&index| !batch.instrs[index as usize].opcode.is_system());
         if let Some(&first) = first {

@@ -195,8 +195,8 @@ fn device_memory_is_foretold_to_the_byte() {
     let options = Options { max_rank: 3, ..Options::default() };
     let mut bytes = 0;
     for seed in 0..8 {
-        // When a program comes again, its plans are there.
-        for time in 0..2 {
+        // When a program comes again, its plans are there, and then it is prepared.
+        for time in 0..4 {
             let random = program(seed, &options);
             let batch = run::bring(&mut stack, &random).unwrap();
             let before = used(&mut stack);

@@ -7,6 +7,7 @@ mod devices;
 mod memory;
 mod passing;
 mod reading;
+mod repeating;
 
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View, base_flags};
