@@ -11,6 +11,9 @@ from bh._numpy import fallback
 # The longest, in seconds, that a process of a test may take: against hangs only, as much else may run on the machine.
 LIMIT = 600
 
+# Has PoCL build kernels without optimisation, in a third of the time: for tests of what surrounds the kernels, not of their numbers.
+BUILD_QUICKLY = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}
+
 # The same examples in every run, and no files of them.
 hypothesis.settings.register_profile("bh", database=None, derandomize=True)
 hypothesis.settings.load_profile("bh")

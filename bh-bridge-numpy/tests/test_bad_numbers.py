@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 import bh
-from conftest import LIMIT
+from conftest import BUILD_QUICKLY, LIMIT
 
 # Each plants a NaN, and marks the line that makes the first one that is stored.
 PROGRAMS = {
@@ -252,7 +252,7 @@ def test_ranks_are_checked(tmp_path):
 
 @pytest.mark.skipif(not bh.devices().get("opencl"), reason="there is no device of OpenCL")
 def test_devices_are_checked(tmp_path):
-    found_on(tmp_path, BH_STACK="opencl", BH_OPENCL_DEVICE="cpu", BH_OPENCL_SMALL_BYTES="0", BH_OPENCL_SMALL_OPERATIONS="0")
+    found_on(tmp_path, BH_STACK="opencl", BH_OPENCL_DEVICE="cpu", BH_OPENCL_SMALL_BYTES="0", BH_OPENCL_SMALL_OPERATIONS="0", **BUILD_QUICKLY)
 
 
 def test_the_command_line_has_the_check(tmp_path):

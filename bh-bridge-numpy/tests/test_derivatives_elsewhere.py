@@ -4,6 +4,7 @@ import os
 
 import numpy
 import pytest
+from conftest import BUILD_QUICKLY
 from test_bounded_derivatives import FIELD, GRID, field, in_place, known, least, new_arrays, two_loops
 from test_opencl import SETTINGS
 from test_ranks import THERE, launched, run
@@ -58,7 +59,7 @@ def test_gradients_on_four_ranks(tmp_path, name):
 def test_gradients_on_a_device(tmp_path):
     settings = {f"BH_OPENCL_{key}": value for key, value in SETTINGS.items()} | {"BH_OPENCL_DEVICE": os.environ.get("BH_TEST_DEVICE", "cpu")}
     caches = {"XDG_CACHE_HOME": str(tmp_path / "caches")}
-    done = run([], tmp_path, text(2), BH_STACK="opencl", **settings, **caches)
+    done = run([], tmp_path, text(2), BH_STACK="opencl", **settings, **caches, **BUILD_QUICKLY)
     if "opencl.kernels built" not in done.stdout:
         pytest.skip("there is no OpenCL")
     compare(tmp_path, done, 2)

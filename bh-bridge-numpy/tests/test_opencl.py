@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import BUILD_QUICKLY
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 PROGRAM = """
@@ -57,9 +58,7 @@ def test_what_only_has_a_name_changes_no_result(tmp_path):
 
 def methods(count, *kinds, **settings):
     """What random calls of methods, of all kinds or of these, say, on the device alone."""
-    # PoCL takes long to optimise.
-    quick = {"BH_OPENCL_CACHE_DIR": "", "POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}
-    env = {**os.environ, "BH_STACK": "opencl-only", "BH_OPENCL_DEVICE": "cpu", **quick, **settings}
+    env = {**os.environ, "BH_STACK": "opencl-only", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_CACHE_DIR": "", **BUILD_QUICKLY, **settings}
     script = Path(__file__).with_name("random_methods.py")
     done = subprocess.run([sys.executable, str(script), "0", str(count), *kinds], capture_output=True, text=True, env=env)
     if "OpenCL" in done.stderr and done.returncode:

@@ -6,6 +6,7 @@ import sys
 
 import numpy
 import pytest
+from conftest import BUILD_QUICKLY
 
 import bh
 
@@ -103,7 +104,7 @@ SETTINGS = {
     "compiled": {"BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_VE_CPU_JIT": "on", "BH_VE_CPU_JIT_CACHE_DIR": ""},
     "opencl": {
         "BH_STACK": "opencl", "BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0",
-        "BH_OPENCL_SMALL_OPERATIONS": "0", "BH_OPENCL_WHILE_BUILDING": "off", "BH_OPENCL_TUNE": "off",
+        "BH_OPENCL_SMALL_OPERATIONS": "0", "BH_OPENCL_WHILE_BUILDING": "off", "BH_OPENCL_TUNE": "off", **BUILD_QUICKLY,
     },
 }  # fmt: skip
 

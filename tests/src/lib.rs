@@ -6,6 +6,7 @@ pub mod hostile;
 pub mod looped;
 pub mod numpy;
 pub mod ordinary;
+pub mod quick;
 pub mod settings;
 pub mod writer;
 

@@ -10,7 +10,7 @@ use bh_bytecode::{Base, Batch, DType, Instr, Kind, Opcode, Operand, View, base_f
 use bh_core::stack::Stack;
 use bh_tests::{conformance, data, random, run, stacks};
 use std::io::Write;
-use support::alone;
+use support::{alone, alone_and_optimised};
 
 /// One case of the conformance suite in this many is in the sample.
 const STEP: usize = 29;
@@ -101,7 +101,7 @@ fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<u64> {
 /// within the bounds of OpenCL's conformance tests; how far they are is printed.
 #[test]
 fn functions_are_as_exact_as_opencl_says() {
-    let _alone = alone();
+    let _alone = alone_and_optimised();
     let Some(mut stack) = load() else { return };
     for dtype in [DType::F32, DType::F64] {
         let mut program = Program { batch: Batch::default(), memory: Default::default() };

@@ -8,7 +8,7 @@ use bh_bytecode::{Base, Batch, DType, Extension, Instr, Kind, Opcode, Operand, V
 use bh_core::component::Collected;
 use bh_core::stack::Stack;
 use bh_tests::program::{LEN, Script};
-use bh_tests::{run, stacks};
+use bh_tests::{quick, run, stacks};
 use bh_ve_interp::usage::instr_usage;
 use std::collections::HashSet;
 
@@ -257,6 +257,8 @@ fn a_manager_of_ranks_reports_which_instructions_failed() {
 /// Skipped, with a message, on machines without OpenCL.
 #[test]
 fn devices_lose_the_same_arrays() {
+    // SAFETY: each test has a process of its own, whose other threads read the environment through `std::env`.
+    unsafe { quick::build_quickly(true) };
     for name in ["opencl", "opencl-only"] {
         match stacks::load(name) {
             Ok(stack) => check_all(name, stack, variable("BH_TEST_PROGRAMS", BUILT)),

@@ -2,6 +2,7 @@
 //! engine alone are in its own crate.
 
 use bh_core::stack::Stack;
+use bh_tests::quick::build_quickly;
 use bh_tests::{conformance, random, stacks};
 use std::io::Write;
 
@@ -30,6 +31,8 @@ fn opencl_before_the_cpu() {
 /// variable is set, as in CI.
 #[test]
 fn devices_and_cores_share_the_work() {
+    // SAFETY: each test has a process of its own, whose other threads read the environment through `std::env`.
+    unsafe { build_quickly(true) };
     let names = ["BH_TEST_DEVICES", "POCL_DEVICES"].into_iter().find_map(|name| std::env::var(name).ok());
     let devices = names.map_or(1, |names| names.split_whitespace().count());
     for peer_copies in [true, false] {
@@ -80,6 +83,8 @@ fn devices_are_chosen_by_number() {
 /// The stack `cluster-opencl` with two ranks in this process.
 #[test]
 fn ranks_of_a_cluster_have_a_device_each() {
+    // SAFETY: each test has a process of its own, whose other threads read the environment through `std::env`.
+    unsafe { build_quickly(true) };
     let Some(mut stack) = loaded("cluster-opencl") else { return };
     assert_eq!(stack.message("cluster ranks").unwrap(), "2");
     let (mut stack, _) = checked(stack, 20 * STEP, PROGRAMS / 4);

@@ -4,6 +4,7 @@
 use bh_core::stack::Stack;
 use bh_tests::stacks;
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A stack with these components below the node and these keys of the engine, whose groups have 16 items.
 pub fn load(below: &str, keys: &str) -> Option<Stack> {
@@ -32,8 +33,20 @@ pub fn count(stack: &Stack, name: &str) -> u64 {
     stack.stats().get(&format!("{}.{name}", stacks::driver())).unwrap_or(0)
 }
 
-/// One test at a time: PoCL does not bear contexts that come and go on several threads.
-pub fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// One test at a time: PoCL does not bear contexts that come and go on several threads. It builds kernels without optimisation.
+pub fn alone() -> MutexGuard<'static, ()> {
+    locked(true)
+}
+
+/// As [`alone`], with kernels as programs of users have them.
+pub fn alone_and_optimised() -> MutexGuard<'static, ()> {
+    locked(false)
+}
+
+fn locked(quickly: bool) -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: tests that use a driver hold the lock; the others, and the harness, read the environment through `std::env`.
+    unsafe { bh_tests::quick::build_quickly(quickly) };
+    guard
 }
