@@ -104,7 +104,8 @@ impl Implementation {
         let mut command = cargo();
         command.args(["nextest", "run", "--cargo-profile", PROFILE, "-p", "bh-ve-opencl", "-p", FEATURES]);
         command.args(["-E", self.suites, "--success-output", "immediate"]).env("OCL_ICD_VENDORS", &folder);
-        command.env("BH_TEST_STEP", STEP).env("BH_TEST_PROGRAMS", PROGRAMS).envs(self.variables.iter().copied());
+        command.env("BH_TEST_OPENCL", "optimised").env("BH_TEST_STEP", STEP).env("BH_TEST_PROGRAMS", PROGRAMS);
+        command.envs(self.variables.iter().copied());
         command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner(&folder, &reports, &debian, &libraries)?);
         run(command.env("BH_TEST_LIBRARIES", target().join(PROFILE)))?;
         // Oclgrind writes down races and wrong accesses.
