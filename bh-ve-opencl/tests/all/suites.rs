@@ -54,7 +54,7 @@ fn conforms() {
 
 #[test]
 fn random_programs_equal_the_oracle() {
-    let _alone = alone();
+    let _alone = alone_and_optimised();
     let Some(stack) = load() else { return };
     let mut stacks = [stack];
     let programs =

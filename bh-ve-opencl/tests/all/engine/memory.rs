@@ -185,7 +185,6 @@ fn random_programs_in_pieces_equal_the_oracle() {
 
 #[test]
 fn device_memory_is_foretold_to_the_byte() {
-    // Without optimisation, PoCL's kernels of powers of complex numbers read a null pointer.
     let _alone = alone_and_optimised();
     let Some(mut stack) = load("'opencl'", "specialise = 'off'\ncache_dir = ''") else { return };
     let used = |stack: &mut Stack| {

@@ -2,7 +2,7 @@
 //! changes in between, and too little memory.
 
 use super::{Build, apart, check};
-use crate::support::{alone, count, load};
+use crate::support::{alone, alone_and_optimised, count, load};
 use bh_bytecode::interp::Memory;
 use bh_bytecode::random::{Options, Program, program};
 use bh_bytecode::{Constant, DType, Opcode, Operand};
@@ -15,7 +15,7 @@ const KEYS: &str = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'on'\nca
 /// Each program runs some times alone, and then with the results of earlier runs alive, so that its arrays are in other places.
 #[test]
 fn random_programs_that_repeat_equal_the_oracle() {
-    let _alone = alone();
+    let _alone = alone_and_optimised();
     let Some(mut stack) = load("'opencl'", KEYS) else { return };
     let options = Options { max_instrs: 12, max_rank: 3, ..Options::default() };
     let programs = std::env::var("BH_TEST_PROGRAMS").map_or(24, |text| text.parse().unwrap());
