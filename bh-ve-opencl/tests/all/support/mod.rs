@@ -38,7 +38,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     locked(true)
 }
 
-/// As [`alone`], with kernels as programs of users have them. Random programs need this: without optimisation, some of PoCL's kernels of
+/// As [`alone`], with kernels as programs of users have them, for many random programs: without optimisation, some of PoCL's kernels of
 /// complex powers read a null pointer.
 pub fn alone_and_optimised() -> MutexGuard<'static, ()> {
     locked(false)
