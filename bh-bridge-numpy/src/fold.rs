@@ -173,14 +173,16 @@ pub fn fold(
     keep: bool,
     mask: Option<&Array>,
 ) -> PyResult<Array> {
-    let gone = if opcode.kind() == Kind::Reduction { axes } else { 0 };
-    let stays = |&(dim, &extent): &(usize, &i64)| gone >> dim & 1 == 0 && extent != 1;
-    let several = array.view.shape().iter().enumerate().filter(stays).count() > 1;
-    let Some(order) = (if several { Order::of(&[Some(array), mask]) } else { None }) else {
+    // Operations that made the array ran over its dimensions in this order, too, so that a fold shares their kernel.
+    let Some(order) = Order::of(&[Some(array), mask]) else {
         return fold_plain(py, array, opcode, dtype, axes, keep, mask);
     };
+    let gone = if opcode.kind() == Kind::Reduction { axes } else { 0 };
     let chosen = mask.map(|mask| order.turned(mask)).transpose()?;
     let turned_axes = order.turned_mask(axes);
+    if !keep && gone.count_ones() as usize == array.view.rank() {
+        return fold_plain(py, &order.turned(array)?, opcode, dtype, turned_axes, false, chosen.as_ref());
+    }
     let folded = fold_plain(py, &order.turned(array)?, opcode, dtype, turned_axes, true, chosen.as_ref())?;
     let folded = order.back(folded)?;
     if keep || gone == 0 {

@@ -51,11 +51,12 @@ def solve(a, b):
         method("solve", [result], [a, right], (2, 2, 2))
         return result[..., 0] if vector else result
     # Right sides of a singular system may have solutions, so that a further one shows how large they grow.
-    size = _u["absolute"](a)
-    rows = _largest(size, -1, True)
+    rows = _largest(_u["absolute"](a), -1, True)
     sides = concatenate([right, astype(rows * native(_probe(a.shape[-1])), kind)], -1)
     solutions = new(a, sides.shape)
-    method("solve", [solutions], [a, sides], (2, 2, 2), lambda: _is_regular(size / rows, _u["absolute"](solutions[..., -1])))
+    # The scaled matrix is not kept: its elements are made as they are folded.
+    grown = lambda: _is_regular(_u["absolute"](a / rows), _u["absolute"](solutions[..., -1]))
+    method("solve", [solutions], [a, sides], (2, 2, 2), grown)
     result = solutions[..., :-1]
     return astype(result[..., 0] if vector else result, kind, True)
 
