@@ -195,3 +195,27 @@ def test_results_on_ranks_share_memory_as_numpys(tmp_path):
     program = "import test_layouts; print(*test_layouts.differences(), sep='\\n', end='all')"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "all", done.stdout + done.stderr
+
+
+def _kernels_of_flush():
+    """How many kernels the recorded operations take."""
+    count = lambda: dict(np._native.Stack().counters()).get("fuser.kernels", 0)
+    before = count()
+    np.flush()
+    return count() - before
+
+
+@pytest.mark.parametrize("shape, axes", [((300, 500), (1, 0)), ((40, 70, 90), (2, 0, 1)), ((40, 70, 90), (0, 2, 1))])
+def test_folds_share_a_kernel_with_what_made_a_transposed_array(shape, axes):
+    kinds = [None, 0, -1, (0, 1)]
+    values = numpy.random.default_rng(3).standard_normal(shape)
+    for axis in kinds:
+        for fold in ("sum", "max"):
+            a = np.asarray(values) + 0
+            np.flush()
+            folded = getattr(np.absolute(a.transpose(axes)), fold)(axis=axis)
+            assert _kernels_of_flush() == 1, (axis, fold)
+            numpy.testing.assert_allclose(folded, getattr(abs(values.transpose(axes)), fold)(axis=axis), rtol=1e-12)
+            # The elements of a transposed array are folded in the order of the array itself.
+            if axis is None:
+                assert float(folded) == float(getattr(np.absolute(a), fold)())
