@@ -102,14 +102,11 @@ fn over_box(view: &View, axes: &[usize], rank: usize) -> PyResult<View> {
 
 /// The sum of products of elements.
 fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
-    let recorder = &a.context.recorder;
-    if let (Some(left), Some(right)) = (a.here(), b.here())
-        && let Some(made) = recorder.fold_here(Opcode::Contract, 1, &[(left, &a.view), (right, &b.view)], &[])
-    {
-        return Ok(Array::result(a.context, Made::Here(made), a.dtype, View::default()));
+    if let Some(made) = at_hand((Opcode::Contract, 1), a, b, &[]) {
+        return Ok(Array::result(a.context, made, a.dtype, View::default()));
     }
     let factors = [a.id(), b.id()].map(Input::Array);
-    let record = |place: Location<'_>| recorder.operate_new(Opcode::Contract, 1, None, &factors, place);
+    let record = |place: Location<'_>| a.context.recorder.operate_new(Opcode::Contract, 1, None, &factors, place);
     let id = with_location(py, record).map_err(exception)?;
     Ok(Array::result(a.context, id, a.dtype, View::default()))
 }
@@ -117,12 +114,9 @@ fn dot(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
 /// A product of which one factor is a matrix, by the stack's method.
 fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Option<Array>> {
     let view = contiguous(shape).map_err(value_error)?;
-    if let (Some(left), Some(right)) = (a.here(), b.here())
-        && let Some(opcode) = a.context.methods.opcode(py, &a.context.recorder, Method::Matmul)?
-        && let factors = [(left, &*a.view), (right, &*b.view)]
-        && let Some(made) = a.context.recorder.method_here(opcode, &factors, a.dtype, shape)
-    {
-        return Ok(Some(Array::result(a.context, Made::Here(made), a.dtype, view)));
+    let Some(opcode) = a.context.methods.opcode(py, &a.context.recorder, Method::Matmul)? else { return Ok(None) };
+    if let Some(made) = at_hand((opcode, 0), a, b, shape) {
+        return Ok(Some(Array::result(a.context, made, a.dtype, view)));
     }
     let id = a.context.recorder.empty(a.dtype, shape).map_err(exception)?;
     // From here on it owns the handle.
@@ -130,4 +124,10 @@ fn multiply(py: Python<'_>, a: &Array, b: &Array, shape: &[i64]) -> PyResult<Opt
     let factors = [Input::Array(a.id()), Input::Array(b.id())];
     let done = with_location(py, |place| a.context.call(py, Method::Matmul, id, &factors, place))?;
     Ok(done.then_some(result))
+}
+
+/// A product of little factors that are computed already.
+fn at_hand(what: (Opcode, u16), a: &Array, b: &Array, shape: &[i64]) -> Option<Made> {
+    let factors = [(a.store(), &*a.view), (b.store(), &*b.view)];
+    a.context.recorder.product_at_hand(what, factors, shape).map(Made::Here)
 }

@@ -31,6 +31,36 @@ for i in range(60):
 print(numpy.asarray(A).tobytes().hex(), numpy.asarray(B).tobytes().hex())
 """
 
+FACTORS = """
+import numpy, bh as np
+rng = numpy.random.default_rng(7)
+CUTS = (slice(None, None, 2), slice(None, None, -2), slice(0, None, 2))
+
+def factor(shape, dtype):
+    # A part of an array that is known to NumPy, of one that was computed here, of one that waits, or of one that was written.
+    wide = tuple(2 * extent for extent in shape)
+    a = np.asarray((rng.standard_normal(wide) * 3 + (1j if dtype in "FD" else 0)).astype(dtype))
+    kind = rng.integers(5)
+    if kind in (1, 2, 3):
+        a = a + np.zeros((), dtype)
+    if kind == 1:
+        numpy.asarray(a)
+    if kind == 2:
+        a.max()
+    if kind == 4:
+        a, b = np.zeros(wide, dtype), a
+        a[...] = b
+    a = a[tuple(slice(extent) if cut == 3 else CUTS[cut] for extent, cut in zip(shape, rng.integers(0, 4, len(shape))))]
+    return a.T if len(set(shape)) == 1 and rng.random() < 0.4 else a
+
+for _ in range(300):
+    dtype = "dfDFqB"[rng.integers(6)]
+    m, k, n = (int(rng.choice((1, 2, 3, 7, 16, 33, 60))) for _ in range(3))
+    left, right = (((k,), (k,)), ((m, k), (k,)), ((k,), (k, n)), ((m, k), (k, n)))[rng.integers(4)]
+    a, b = factor(left, dtype), factor(right, dtype)
+    for product in (np.dot(a, b), a @ b):
+        print(dtype, left, right, numpy.asarray(product).tobytes().hex())
+"""
 
 VIEWS = """
 import sys, numpy
@@ -131,7 +161,7 @@ assert z.tolist() == [1 + 2j, 3 + 9j] and z.real[::-1].tolist() == [3.0, 1.0]
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("text", (FOLDS, PARTS))
+@pytest.mark.parametrize("text", (FOLDS, PARTS, FACTORS))
 def test_bits_do_not_depend_on_what_is_carried_out_at_once(text):
     def printed(limit):
         environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))

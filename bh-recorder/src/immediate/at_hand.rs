@@ -177,7 +177,7 @@ impl State {
     }
 
     #[inline]
-    fn found<'a>(&self, inputs: &[Known<'a>]) -> Option<All<'a>> {
+    pub(super) fn found<'a>(&self, inputs: &[Known<'a>]) -> Option<All<'a>> {
         let mut all = [Found::NOTHING; INPUTS];
         for (found, input) in all.iter_mut().zip(inputs) {
             *found = match *input {

@@ -6,6 +6,7 @@
 pub(crate) mod at_hand;
 pub(crate) mod hand;
 pub(crate) mod here;
+pub(crate) mod product;
 pub(crate) mod scalars;
 pub(crate) mod settled;
 pub(crate) mod settling;
