@@ -248,8 +248,8 @@ keys! {
             "Optimisations of kernels: all, none, auto (all but vector), or a list of private (rows of stencils in registers), local \
              (tiles in local memory), padding (of tiles), unroll (several elements by each item), units (matrix units), library \
              (libraries of the device's maker), select (only those elements of a sorted line that are read), filled (no zeros for \
-             arrays that kernels fill part by part), vector (loads of neighbours). Results are the same, except that units and \
-             library sum in another order.";
+             arrays that kernels fill part by part), prepared (batches that repeat run from a list), graphs (their kernels start \
+             together), vector (loads of neighbours). Results are the same, except that units and library sum in another order.";
         TUNE "tune": String = "\"auto\"",
             "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
         TIME_TILES "time_tiles": String = "\"auto\"",

@@ -1,7 +1,7 @@
 //! Methods on little data, run by the thread that calls, while batches run elsewhere.
 
 use crate::fourier::Plans;
-use crate::{Call, Parallel, SHIPPED, Shipped, Strided};
+use crate::{BESIDE, Beside, Call, Parallel, Strided};
 use bh_bytecode::Opcode;
 use bh_core::Host;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ const PRODUCTS: i64 = 1 << 16;
 /// The most numbers that are known. Each component that calls a method gives it a number of its own.
 const NUMBERS: usize = 32;
 
-/// The numbers of the methods that may run at once: the number, and above it the method's place among those shipped and one. 0:
+/// The numbers of the methods that may run at once: the number, and above it the method's place in `BESIDE` and one. 0:
 /// free.
 #[derive(Default)]
 struct Numbers([AtomicU32; NUMBERS]);
@@ -26,15 +26,13 @@ pub struct AtOnce {
 
 impl Numbers {
     /// As [`AtOnce::learn`].
-    fn learn(&self, name: &str, number: Opcode, is_shipped: bool) {
+    fn learn(&self, name: &str, number: Opcode, is_beside: bool) {
         for known in &self.0 {
             if known.load(Ordering::Relaxed) as u16 == number.0 {
                 known.store(0, Ordering::Release);
             }
         }
-        let is_it =
-            |(known, run): &(&str, Shipped)| *known == name && matches!(run, Shipped::AtOnce(_) | Shipped::Planned(_));
-        let at = SHIPPED.iter().position(is_it).filter(|_| is_shipped);
+        let at = BESIDE.iter().position(|(known, _)| *known == name).filter(|_| is_beside);
         let free = self.0.iter().find(|known| known.load(Ordering::Relaxed) == 0);
         if let (Some(at), Some(free)) = (at, free) {
             free.store((at as u32 + 1) << 16 | u32::from(number.0), Ordering::Release);
@@ -42,17 +40,17 @@ impl Numbers {
     }
 
     /// The method with this number.
-    fn method(&self, opcode: Opcode) -> Option<(&'static str, Shipped)> {
+    fn method(&self, opcode: Opcode) -> Option<(&'static str, Beside)> {
         let mut all = self.0.iter().map(|known| known.load(Ordering::Acquire));
         let found = all.find(|&known| known as u16 == opcode.0)?;
-        SHIPPED.get((found >> 16).checked_sub(1)? as usize).copied()
+        BESIDE.get((found >> 16).checked_sub(1)? as usize).copied()
     }
 }
 
 impl AtOnce {
-    /// Learns that a number is that of a method, which comes with the engine or not. Only one thread does so at a time.
-    pub(crate) fn learn(&self, name: &str, number: Opcode, is_shipped: bool) {
-        self.numbers.learn(name, number, is_shipped);
+    /// Learns that a number is that of a method, which is of `BESIDE` or another one. Only one thread does so at a time.
+    pub(crate) fn learn(&self, name: &str, number: Opcode, is_beside: bool) {
+        self.numbers.learn(name, number, is_beside);
     }
 
     /// Plans of transforms.
@@ -63,16 +61,15 @@ impl AtOnce {
     /// Runs the method with this number on an output and inputs. False, and nothing has happened, if it is none of these, or
     /// too much, or if it fails.
     pub fn run(&self, opcode: Opcode, operands: &[Strided<'_>], host: Host) -> bool {
-        let Some((name, shipped)) = self.numbers.method(opcode) else { return false };
+        let Some((name, method)) = self.numbers.method(opcode) else { return false };
         let (outputs, inputs) = operands.split_at(1.min(operands.len()));
         if name == "matmul" && products(outputs, inputs) > PRODUCTS {
             return false;
         }
         let call = Call { name, outputs, inputs, memory: Some(host) };
-        match shipped {
-            Shipped::AtOnce(run) => run(&call, &mut Alone).is_ok(),
-            Shipped::Planned(run) => run(&self.plans, &call, &mut Alone).is_ok(),
-            Shipped::Plain(_) => false,
+        match method {
+            Beside::Plain(run) => run(&call, &mut Alone).is_ok(),
+            Beside::Planned(run) => run(&self.plans, &call, &mut Alone).is_ok(),
         }
     }
 }

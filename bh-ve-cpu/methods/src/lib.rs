@@ -42,46 +42,55 @@ struct Call<'a, 'b> {
 /// A method that takes nothing of the engine but its threads.
 type Plain = fn(&Call<'_, '_>, &mut dyn Parallel) -> Result<()>;
 
-/// A method that comes with the engine.
+/// A method that may run at once, beside batches: its bits do not depend on the number of threads.
 #[derive(Clone, Copy)]
-enum Shipped {
+enum Beside {
     Plain(Plain),
-    /// It may run at once, beside batches: its bits do not depend on the number of threads.
-    AtOnce(Plain),
-    /// As `AtOnce`, with plans that are kept.
+    /// With plans that are kept.
     Planned(fn(&Plans, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>),
 }
 
-/// Names and functions of the methods that come with the engine.
-const SHIPPED: &[(&str, Shipped)] = &[
-    ("matmul", Shipped::AtOnce(multiply::matmul)),
-    ("solve", Shipped::Plain(linear::solve)),
-    ("lu", Shipped::Plain(linear::lu)),
-    ("lu_panel", Shipped::Plain(linear::lu_panel)),
-    ("cholesky", Shipped::Plain(linear::cholesky)),
-    ("qr", Shipped::Plain(linear::qr)),
-    ("eigh", Shipped::Plain(linear::eigh)),
-    ("eig", Shipped::Plain(linear::eig)),
-    ("svd", Shipped::Plain(linear::svd)),
-    ("solve_or_doubt", Shipped::Plain(little::solve)),
-    ("inv_or_doubt", Shipped::Plain(little::inverse)),
-    ("det_or_doubt", Shipped::Plain(little::det)),
-    ("fft", Shipped::Planned(fourier::forward)),
-    ("ifft", Shipped::Planned(fourier::inverse)),
-    ("rfft", Shipped::Planned(fourier::real::forward)),
-    ("irfft", Shipped::Planned(fourier::real::inverse)),
-    ("sort", Shipped::AtOnce(order::sort)),
-    ("argsort", Shipped::AtOnce(order::argsort)),
-    ("searchsorted_left", Shipped::AtOnce(order::search_left)),
-    ("searchsorted_right", Shipped::AtOnce(order::search_right)),
-    ("count_nonzero", Shipped::AtOnce(choose::count_nonzero)),
-    ("flatnonzero", Shipped::AtOnce(choose::flatnonzero)),
-    ("compress", Shipped::AtOnce(choose::compress)),
+/// Methods that come with the engine and run in batches only. The unit tests do not name this table, so that the linear algebra is not
+/// compiled for them.
+const IN_BATCHES: &[(&str, Plain)] = &[
+    ("solve", linear::solve),
+    ("lu", linear::lu),
+    ("lu_panel", linear::lu_panel),
+    ("cholesky", linear::cholesky),
+    ("qr", linear::qr),
+    ("eigh", linear::eigh),
+    ("eig", linear::eig),
+    ("svd", linear::svd),
+    ("solve_or_doubt", little::solve),
+    ("inv_or_doubt", little::inverse),
+    ("det_or_doubt", little::det),
 ];
+
+/// Methods that come with the engine and may run beside batches, too.
+const BESIDE: &[(&str, Beside)] = &[
+    ("matmul", Beside::Plain(multiply::matmul)),
+    ("fft", Beside::Planned(fourier::forward)),
+    ("ifft", Beside::Planned(fourier::inverse)),
+    ("rfft", Beside::Planned(fourier::real::forward)),
+    ("irfft", Beside::Planned(fourier::real::inverse)),
+    ("sort", Beside::Plain(order::sort)),
+    ("argsort", Beside::Plain(order::argsort)),
+    ("searchsorted_left", Beside::Plain(order::search_left)),
+    ("searchsorted_right", Beside::Plain(order::search_right)),
+    ("count_nonzero", Beside::Plain(choose::count_nonzero)),
+    ("flatnonzero", Beside::Plain(choose::flatnonzero)),
+    ("compress", Beside::Plain(choose::compress)),
+];
+
+/// The entry of this name.
+fn named<T: Copy>(table: &[(&'static str, T)], name: &str) -> Option<(&'static str, T)> {
+    table.iter().copied().find(|(known, _)| *known == name)
+}
 
 #[derive(Clone, Copy)]
 enum Known {
-    Shipped(Shipped),
+    InBatches(Plain),
+    Beside(Beside),
     User(usize),
 }
 
@@ -97,10 +106,12 @@ impl Methods {
     /// Learns the opcode of a method; `false` if there is none of this name. A method of the user wins.
     pub fn announce(&mut self, name: &str, opcode: Opcode) -> bool {
         let user = self.user.iter().rposition(|method| method.name == name).map(|at| ("", Known::User(at)));
-        let shipped =
-            || SHIPPED.iter().find(|(known, _)| *known == name).map(|(name, run)| (*name, Known::Shipped(*run)));
+        let shipped = || {
+            let in_batches = || named(IN_BATCHES, name).map(|(name, run)| (name, Known::InBatches(run)));
+            named(BESIDE, name).map(|(name, run)| (name, Known::Beside(run))).or_else(in_batches)
+        };
         let Some((shipped_name, known)) = user.or_else(shipped) else { return false };
-        self.at_once.learn(name, opcode, matches!(known, Known::Shipped(_)));
+        self.at_once.learn(name, opcode, matches!(known, Known::Beside(_)));
         self.numbers.retain(|(number, ..)| *number != opcode);
         self.numbers.push((opcode, shipped_name, known));
         true
@@ -141,16 +152,12 @@ impl Methods {
             return Err(Error::new(status::UNSUPPORTED, format!("the CPU engine does not know {opcode}")));
         };
         let (outputs, inputs) = operands.split_at(outputs.min(operands.len()));
+        let call = Call { name, outputs, inputs, memory: Some(memory) };
         match known {
             Known::User(at) => self.user[at].run(outputs, inputs),
-            Known::Shipped(shipped) => {
-                let call = Call { name, outputs, inputs, memory: Some(memory) };
-                match shipped {
-                    Shipped::Plain(run) => stacks::each(&call, run, threads),
-                    Shipped::AtOnce(run) => run(&call, threads),
-                    Shipped::Planned(run) => run(self.at_once.plans(), &call, threads),
-                }
-            }
+            Known::InBatches(run) => stacks::each(&call, run, threads),
+            Known::Beside(Beside::Plain(run)) => run(&call, threads),
+            Known::Beside(Beside::Planned(run)) => run(self.at_once.plans(), &call, threads),
         }
     }
 }
