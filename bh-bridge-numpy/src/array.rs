@@ -212,9 +212,10 @@ impl Array {
     fn memory(&self) -> ArrayId {
         match (self.whole.load(Ordering::Acquire), self.owner()) {
             (0, Some(owner)) => {
+                // A view keeps the memory that its base had first; what is lent for a call has that which the lender shows now.
                 let first = match owner.whole.load(Ordering::Acquire) {
-                    0 => owner.anchor().0,
-                    first => first,
+                    first if first != 0 && self.base.is_some() => first,
+                    _ => owner.anchor().0,
                 };
                 self.whole.store(first, Ordering::Release);
                 ArrayId(first)
@@ -289,6 +290,8 @@ impl Array {
     /// a loop which changes the shape keeps no more than the shapes. `alone`: nobody relies on handles that it had before.
     pub fn show(&self, memory: ArrayId, view: &View, alone: bool) -> PyResult<()> {
         let recorder = &self.context.recorder;
+        // A little array is taken over first, which notes former handles, too.
+        let before = self.id();
         let mut former = self.former.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = self.memory_of(memory);
         let known =
@@ -298,7 +301,6 @@ impl Array {
             _ => recorder.window(memory, view).map_err(exception)?,
         };
         let view = known.map_or_else(|| Arc::new(*view), |at| former.swap_remove(at).1);
-        let before = self.id();
         // SAFETY: what is returned goes into `former`, from where it comes back as the view or ends with `self`.
         let mut before = (before, unsafe { self.view.replace(view) });
         self.id.store(id.0, Ordering::Release);

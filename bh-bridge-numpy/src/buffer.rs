@@ -67,11 +67,14 @@ impl Kept {
     /// Pins the memory of a little array that was taken over by the recorder while somebody had its address.
     pub fn hand_over(&mut self, context: Shared, id: ArrayId) {
         if self.is_lent() {
-            let pin = |own| context.recorder.pin(own, true, true).map(|()| Pinned { context, id: own });
+            let recorder = &context.recorder;
             // After a shutdown nothing is to be kept.
-            if let Ok(pinned) = context.recorder.duplicate(id).and_then(pin) {
-                // It is the first one, as little arrays are taken over once.
-                let _ = self.lease.get_or_insert_default().set(pinned);
+            if let Ok(own) = recorder.duplicate(id) {
+                match recorder.pin(own, true, true) {
+                    // It is the first one, as little arrays are taken over once.
+                    Ok(()) => drop(self.lease.get_or_insert_default().set(Pinned { context, id: own })),
+                    Err(_) => recorder.free_later(own),
+                }
             }
         }
         if !self.stays {

@@ -277,7 +277,9 @@ fn truths_into(from: Strided<'_>, in_memory: bool, to: *mut u8) {
 fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let py = result.py();
     if let Some(host) = HostArray::of(&result) {
-        return match copied(context::current(py)?, &result) {
+        // A part of a larger array stays one.
+        let copy = if host.is_plain() { copied(context::current(py)?, &result) } else { None };
+        return match copy {
             Some(array) => Ok(array.into_any()),
             None => {
                 let is_alone = host.is_alone();

@@ -5,7 +5,7 @@ use crate::context::Shared;
 use crate::numpy_api::HostArray;
 use crate::shared_view::contiguous;
 use crate::transfer::byte_stride;
-use bh_bytecode::MAX_RANK;
+use bh_bytecode::{DType, MAX_RANK};
 use bh_core::strided::{self, Side};
 use pyo3::prelude::*;
 
@@ -22,7 +22,8 @@ pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<
     let view = contiguous(&shape).ok()?;
     let mut hand = context.recorder.hand()?;
     let (made, to) = hand.make(dtype, &shape, &[])?;
-    if host.is_plain() {
+    // Truth values of others may have any byte, bh's are 0 and 1.
+    if host.is_plain() && dtype != DType::Bool {
         // SAFETY: both have this many bytes, and the new array is nobody else's.
         unsafe { std::ptr::copy_nonoverlapping(host.data(), to, view.len() as usize * dtype.size()) };
     } else {

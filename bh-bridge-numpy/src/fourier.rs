@@ -23,8 +23,12 @@ fn transformed<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
     let (view, recorder) = (&this.view, &this.context.recorder);
     let is_little = this.len() as u64 * dtype.size() as u64 <= this.context.little;
     let fits = is_little && view.rank() > 0 && !view.is_empty() && layout::is_plain(view) && !this.is_scalar();
-    let Some(here) = this.here().filter(|_| fits && !warning::errors_asked()) else { return Ok(None) };
+    if !fits || warning::errors_asked() || this.here().is_none() {
+        return Ok(None);
+    }
     let Some(opcode) = this.context.methods.opcode(py, recorder, method)? else { return Ok(None) };
+    // Looked up only now: the first question for a number lets go of the interpreter's lock.
+    let Some(here) = this.here() else { return Ok(None) };
     let mut shape = view.shape().to_vec();
     if let (Method::Rfft, Some(extent)) = (method, shape.last_mut()) {
         *extent = *extent / 2 + 1;

@@ -232,7 +232,11 @@ pub fn astype<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         warn_of_cast(call.py(), from, dtype as u8)?;
     }
     let copy = match copy {
-        Some(copy) => copy,
+        Some(copy) => {
+            // The type that was asked for is the first of its name.
+            copy.set_long_long(false);
+            copy
+        }
         None => cast_in_order(call.py(), from, dtype as u8)?,
     };
     Ok(Some(Bound::new(call.py(), copy)?.into_any()))

@@ -277,3 +277,22 @@ def test_mixed_operations_leave_little_arrays_to_the_bridge(seed):
             assert made.strides == bh.array(expected, order="K").strides and numpy.array_equal(numpy.asarray(made), expected)
             made += made
             assert numpy.array_equal(numpy.asarray(made), expected + expected)
+
+
+def test_operations_in_another_order_see_the_memory_that_a_resized_array_has_now():
+    wide = bh.ones((4, 3)).T
+    a = bh.arange(6.0)
+    other = a
+    a.resize(4, refcheck=False)
+    a[:] = 7.0
+    assert (wide + a == 8.0).all() and other is a
+    b = bh.arange(3.0)
+    b.resize(4, refcheck=False)
+    b[:] = numpy.arange(4.0)
+    assert (numpy.asarray(wide * b) == numpy.arange(4.0)).all()
+    assert numpy.asarray(bh.where(wide > 0, b, -1.0)).tolist() == [[0.0, 1.0, 2.0, 3.0]] * 3
+
+
+def test_a_copy_in_a_named_type_has_its_first_name():
+    a = bh.array(numpy.array([1, 2], "q"))
+    assert a.dtype.char == "q" and a.astype(numpy.int64).dtype.char == "l" and a.astype("q").dtype.char == "q"

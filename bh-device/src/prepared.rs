@@ -142,6 +142,9 @@ impl Prepared {
             draft.prepared.in_tiles += u64::from(chained.unwrap_or(0));
         }
         let mut prepared = draft.prepared;
+        if prepared.own.iter().map(|&bytes| bytes as u64).sum::<u64>() > MOST_BYTES {
+            return Preparation::Never;
+        }
         // Content that is only overwritten is given up last.
         let order = |borrowed: &Borrowed| borrowed.access & access::DISCARD != 0;
         let mut numbers: Vec<u32> = (0..prepared.borrowed.len() as u32).collect();
@@ -170,6 +173,11 @@ impl Prepared {
     /// May it run? After it has not fit, its blocks run one after the other.
     pub(crate) fn fits(&self) -> bool {
         self.fits
+    }
+
+    /// From here on it runs block by block, where an error is that of its block.
+    pub(crate) fn give_up(&mut self) {
+        self.fits = false;
     }
 
     /// Bytes of memory that it takes beyond that of arrays on the device.
@@ -334,12 +342,16 @@ impl Launcher {
             Ok(None) => return Ok(None),
             // Blocks, one after the other, need less memory, or name the array that has none.
             Err(error) => {
-                prepared.fits = error.status != status::MEMORY;
+                // A loss for lack of memory that an earlier operation had says nothing of this batch.
+                prepared.fits = error.status != status::MEMORY || error.origin.is_some();
                 return Ok(None);
             }
         };
-        for (borrowed, lent) in prepared.borrowed.iter().zip(&lent) {
-            self.arrays.claim(&batch.bases[borrowed.base as usize], lent)?;
+        let mut all = prepared.borrowed.iter().zip(&lent);
+        // A copy that others need may find no room. Nothing that a block reads is lost then: each claims its own arrays.
+        if all.any(|(borrowed, lent)| self.arrays.claim(&batch.bases[borrowed.base as usize], lent).is_err()) {
+            prepared.give_up();
+            return Ok(None);
         }
         let memory: Vec<&Memory> = prepared
             .sources
@@ -389,6 +401,10 @@ impl Launcher {
             }
             lent.push(self.arrays.lend(base, borrowed.access)?);
         }
+        for step in &prepared.steps {
+            // Kernels that got ready after their block had run with others have not brought them.
+            step.launch.bring_numbers(|bytes| self.arrays.take(bytes))?;
+        }
         let own: Result<Vec<Memory>> = prepared.own.iter().map(|&bytes| self.arrays.take(bytes)).collect();
         Ok(Some((lent, own?)))
     }
@@ -431,9 +447,14 @@ impl Launcher {
         steps.iter().try_for_each(|_| gpu.kernel_starts())?;
         // SAFETY: the graph's kernels have these arguments, as their places and constants are equal: memory that is borrowed, which has what
         // the kernels use, as their views were validated, and numbers, which the launches keep.
-        unsafe { graph.launch()? };
-        self.timing.started(None);
-        Ok(true)
+        let launched = unsafe { graph.launch() };
+        match launched {
+            Ok(()) => self.timing.started(None),
+            // The driver had no memory for it, and has begun nothing.
+            Err(error) if error.status == status::MEMORY => *graphs = None,
+            Err(error) => return Err(error),
+        }
+        Ok(graphs.is_some())
     }
 }
 

@@ -304,7 +304,11 @@ impl Open {
         let whole = blocks.len() == batch.blocks.len() && launcher.arrays.held.is_empty() && !settings.times;
         if whole && let Some(prepared) = plans.prepared() {
             let ran = launcher.prepared(batch, prepared, pool.target.placements);
-            if let Some(ran) = ran.inspect_err(|error| looked(error, pool))? {
+            let ran = ran.inspect_err(|error| {
+                looked(error, pool);
+                prepared.give_up();
+            });
+            if let Some(ran) = ran? {
                 counters.ran(&ran);
                 prepared.note(whereabouts);
                 return Ok(());

@@ -262,7 +262,16 @@ impl Recorder {
         let mut state = self.state();
         debug_assert_eq!(element_count(shape), Some(here.len));
         let Here { own, id, dtype, len } = *here;
-        let handle = state.new_array_of(id, dtype, SmallView::contiguous(shape), len)?;
+        let handle = match state.new_array_of(id, dtype, SmallView::contiguous(shape), len) {
+            Ok(handle) => handle,
+            Err(error) => {
+                if lent {
+                    // Somebody looks at it: rather lost than freed.
+                    std::mem::forget(own);
+                }
+                return Err(error);
+            }
+        };
         let array = state.name(handle);
         if lent {
             drop(state);

@@ -1,7 +1,7 @@
 //! Data at hand: memory of the recorder's own, or of the stack's that is mapped.
 
 use crate::SendPtr;
-use bh_core::abi::{Adoption, memory};
+use bh_core::abi::{Adoption, adopt, memory};
 use bh_core::error::Result;
 use bh_core::services::Services;
 use std::ffi::c_void;
@@ -39,15 +39,18 @@ impl Own {
         Some(copy)
     }
 
-    /// Has the stack adopt it, in a mode of [`bh_core::abi::adopt`], and free it; if that fails, it is freed here.
+    /// Has the stack adopt it, in a mode of [`bh_core::abi::adopt`], and free it; if that fails, it is freed here, but for shared
+    /// memory: somebody looks at that.
     pub(crate) fn give(self, mode: u32, adopt: impl FnOnce(&Adoption) -> Result<()>) -> Result<()> {
         let data = self.data().cast();
         let argument = Box::into_raw(Box::new(self)).cast();
         // SAFETY: the memory stays valid, used as the mode says, until the stack calls `give_back` with this argument.
         let adoption = unsafe { Adoption::new(data, mode, memory::HOST, Some(give_back), argument) };
         adopt(&adoption).inspect_err(|_| {
-            // SAFETY: memory that is not adopted is its owner's.
-            unsafe { give_back(argument, data) };
+            if mode != adopt::SHARED {
+                // SAFETY: memory that is not adopted is its owner's.
+                unsafe { give_back(argument, data) };
+            }
         })
     }
 }
