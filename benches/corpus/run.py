@@ -37,6 +37,8 @@ def environment(form, args):
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BH_VE_CPU_THREADS")
     settings = dict(os.environ, BH_FALLBACK="silent", PYTHONDONTWRITEBYTECODE="1", **dict.fromkeys(names, threads))
     if form == "jax":
+        # All run on the processor.
+        settings["JAX_PLATFORMS"] = "cpu"
         settings["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if args.threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
     return settings
 
