@@ -212,7 +212,7 @@ impl Array {
     fn memory(&self) -> ArrayId {
         match (self.whole.load(Ordering::Acquire), self.owner()) {
             (0, Some(owner)) => {
-                // A view keeps the memory that its base had first; what is lent for a call has that which the lender shows now.
+                // Views keep the first memory of their base; views for the time of a call have the present memory of the lender.
                 let first = match owner.whole.load(Ordering::Acquire) {
                     first if first != 0 && self.base.is_some() => first,
                     _ => owner.anchor().0,

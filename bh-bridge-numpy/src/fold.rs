@@ -244,7 +244,7 @@ fn fold_here(array: &Array, opcode: Opcode, dtype: DType, axes: u16, keep: bool)
     let Some(here) = operand.here().filter(|here| here.dtype() == dtype) else { return Ok(None) };
     let reduces = opcode.kind() == Kind::Reduction;
     let made = folded_view(&operand.view, reduces, axes, false)?;
-    let Some(folded) = array.context.recorder.fold_here(opcode, axes, &[(here, &operand.view)], made.shape()) else {
+    let Some(folded) = array.context.recorder.fold_here(opcode, axes, (here, &operand.view), made.shape()) else {
         return Ok(None);
     };
     let view = if keep { folded_view(&operand.view, reduces, axes, true)? } else { made };

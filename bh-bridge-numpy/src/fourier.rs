@@ -33,7 +33,7 @@ fn transformed<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
     if let (Method::Rfft, Some(extent)) = (method, shape.last_mut()) {
         *extent = *extent / 2 + 1;
     }
-    let Some(made) = recorder.method_here(opcode, &[(here, view)], dtype, &shape) else { return Ok(None) };
+    let Some(made) = recorder.method_here(opcode, (here, view), dtype, &shape) else { return Ok(None) };
     let view = contiguous(&shape).map_err(value_error)?;
     Ok(Some(Bound::new(py, Array::new(this.context, Made::Here(made), dtype, view))?.into_any()))
 }

@@ -65,8 +65,8 @@ impl Company {
     }
 
     /// Does a little block, about which [`Company::is_whole`] was asked, share arrays with work of the device, or with little blocks that
-    /// do? That is found for all blocks of a batch when the first is asked about. A batch that takes the place of another in memory is told by the order; were it
-    /// not, blocks would run at the wrong place, with the same results.
+    /// do? That is found for all blocks of a batch when the first is asked about. The order of blocks tells a batch from an
+    /// earlier one at the same addresses. A mistake would run blocks at the wrong place, with the same results.
     pub(crate) fn joins(&mut self, batch: &BatchRef<'_>, block: u32, alone: impl Fn(u32) -> Alone) -> bool {
         let find = || joined(batch, (0..batch.blocks.len() as u32).map(alone).collect());
         self.joins.get_or_insert_with(find).get(block as usize).is_some_and(|joins| *joins)

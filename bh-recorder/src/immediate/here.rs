@@ -3,15 +3,15 @@
 
 use crate::array::small_view::{SmallView, goes_in_c_order};
 use crate::immediate::hand::{copy_element, read_element};
-use crate::immediate::{NOTHING, OPERANDS, array_of, ask, part_that_counts};
+use crate::immediate::{NOTHING, array_of, ask, part_that_counts};
+use crate::record::Operation;
 use crate::record::check::check_param;
-use crate::record::{INPUTS, Operation};
 use crate::state::gate::Engine;
 use crate::state::settled::Own;
 use crate::{ArrayId, Location, Recorder};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode, View};
-use bh_core::abi::adopt;
+use bh_core::abi::{MethodArray, adopt};
 use bh_core::error::Result;
 use bh_core::reserve;
 use bh_core::services::Services;
@@ -192,64 +192,40 @@ impl Recorder {
         Some(())
     }
 
-    /// A fold of views of little arrays of one type and shape in that type, along a mask of axes, into one of this shape. `None` if it
-    /// has to be recorded.
-    pub fn fold_here(&self, opcode: Opcode, axes: u16, inputs: &[(&Here, &View)], shape: &[i64]) -> Option<Box<Here>> {
-        let (kind, &(first, box_view)) = (opcode.kind(), inputs.first()?);
-        let types = [first.dtype; INPUTS];
-        let fits = |&(here, view): &(&Here, &View)| {
-            here.dtype == first.dtype
-                && view.shape() == box_view.shape()
-                && goes_in_c_order(view.shape(), view.stride())
-        };
-        let is_fold = matches!(kind, Kind::Reduction | Kind::Accumulate)
-            && inputs.iter().all(fits)
-            && types.get(..inputs.len()).is_some_and(|types| opcode.check_types(first.dtype, types))
-            && check_param(opcode, axes, box_view.rank()).is_ok();
-        is_fold.then(|| self.ask_here((opcode, axes), inputs, first.dtype, shape))?
+    /// A fold of a view of a little array in its own type, along a mask of axes, into one of this shape. `None` if it has to be
+    /// recorded.
+    pub fn fold_here(&self, opcode: Opcode, axes: u16, input: (&Here, &View), shape: &[i64]) -> Option<Box<Here>> {
+        let (dtype, view) = (input.0.dtype, input.1);
+        let is_fold = matches!(opcode.kind(), Kind::Reduction | Kind::Accumulate)
+            && goes_in_c_order(view.shape(), view.stride())
+            && opcode.check_types(dtype, &[dtype])
+            && check_param(opcode, axes, view.rank()).is_ok();
+        is_fold.then(|| self.ask_here((opcode, axes), input, dtype, shape))?
     }
 
-    /// An extension method of views of little arrays with one output, of this type and shape. `None` if it has to be recorded.
-    pub fn method_here(
-        &self,
-        opcode: Opcode,
-        inputs: &[(&Here, &View)],
-        dtype: DType,
-        shape: &[i64],
-    ) -> Option<Box<Here>> {
-        (opcode.kind() == Kind::Extension).then(|| self.ask_here((opcode, 0), inputs, dtype, shape))?
+    /// An extension method of a view of a little array with one output, of this type and shape. `None` if it has to be recorded.
+    pub fn method_here(&self, opcode: Opcode, input: (&Here, &View), dtype: DType, shape: &[i64]) -> Option<Box<Here>> {
+        (opcode.kind() == Kind::Extension).then(|| self.ask_here((opcode, 0), input, dtype, shape))?
     }
 
-    /// Has the engine carry out an operation on views of little arrays, which is legal, into a new one.
+    /// Has the engine carry out an operation on a view of a little array, which is legal, into a new one.
     fn ask_here(
         &self,
         (opcode, param): (Opcode, u16),
-        inputs: &[(&Here, &View)],
+        (here, view): (&Here, &View),
         dtype: DType,
         shape: &[i64],
     ) -> Option<Box<Here>> {
-        let (inside, len, kind) = (self.gate.enter()?, element_count(shape)?, opcode.kind());
-        let bytes = |elements: i64, dtype: DType| elements as u64 * dtype.size() as u64;
+        let (inside, len) = (self.gate.enter()?, element_count(shape)?);
+        let counts = part_that_counts(view.len(), opcode.kind()) as u64 * here.dtype.size() as u64;
         let takes = |engine: &&Engine| {
             // The order of results that have the same bits everywhere is the recorder's.
-            !engine.options.reproducible
-                && engine.takes(bytes(len, dtype))
-                && inputs.iter().all(|(here, view)| engine.takes(bytes(part_that_counts(view.len(), kind), here.dtype)))
+            !engine.options.reproducible && engine.takes(len as u64 * dtype.size() as u64) && engine.takes(counts)
         };
         let engine = inside.engine().filter(takes)?;
-        let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
         let operation = Operation { opcode, param, location: Location::UNKNOWN };
-        let stride = contiguous_strides(shape);
-        let mut operands = [NOTHING; OPERANDS];
-        let (first, others) = operands.get_mut(..=inputs.len())?.split_first_mut()?;
-        *first = array_of(shape, &stride[..shape.len()], made.data(0), dtype);
-        for (operand, (here, view)) in others.iter_mut().zip(inputs) {
-            *operand = array_of(view.shape(), view.stride(), here.data(view.start()), here.dtype);
-        }
-        if !matches!(ask(&*engine.calls, operation, 0, &operands[..=inputs.len()]), Ok(true)) {
-            made.end();
-            return None;
-        }
+        let input = array_of(view.shape(), view.stride(), here.data(view.start()), here.dtype);
+        let made = made_by(engine, (operation, 0), &[NOTHING, input], (dtype, len), shape)?;
         inside.count();
         self.gate.end_chain();
         Some(made)
@@ -291,4 +267,22 @@ impl Recorder {
         state.hint_rows(handle);
         Ok(array)
     }
+}
+
+/// Has an engine carry out an operation, which is legal, into a new little array, whose place among the operands is the first.
+pub(super) fn made_by<const N: usize>(
+    engine: &Engine,
+    (operation, order): (Operation<'_>, u16),
+    operands: &[MethodArray; N],
+    (dtype, len): (DType, i64),
+    shape: &[i64],
+) -> Option<Box<Here>> {
+    let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
+    let (stride, mut operands) = (contiguous_strides(shape), *operands);
+    operands[0] = array_of(shape, &stride[..shape.len()], made.data(0), dtype);
+    if !matches!(ask(&*engine.calls, operation, order, &operands), Ok(true)) {
+        made.end();
+        return None;
+    }
+    Some(made)
 }

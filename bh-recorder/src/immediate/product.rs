@@ -2,8 +2,8 @@
 
 use crate::array::small_view::goes_in_c_order;
 use crate::immediate::at_hand::Known;
-use crate::immediate::here::{Here, Store, contiguous_strides};
-use crate::immediate::{Found, Part, array_of, ask};
+use crate::immediate::here::{Here, Store, made_by};
+use crate::immediate::{Found, NOTHING, Part, array_of};
 use crate::record::Operation;
 use crate::{Location, Recorder};
 use bh_bytecode::view::{ViewRef, element_count};
@@ -47,18 +47,9 @@ impl Recorder {
             return None;
         }
         let order = if opcode.is_extension() { 0 } else { contraction_order([&a, &b], axes)? };
-        let made = Here::new(&engine.services, &engine.ids, dtype, len)?;
-        let stride = contiguous_strides(shape);
-        let factor = |part: &Part<'_>| Some(array_of(part.view.shape, part.view.stride, part.data?, dtype));
         let operation = Operation { opcode, param: axes, location: Location::UNKNOWN };
-        let done = factor(&a).zip(factor(&b)).is_some_and(|(a, b)| {
-            let out = array_of(shape, &stride[..shape.len()], made.data(0), dtype);
-            matches!(ask(&*engine.calls, operation, order, &[out, a, b]), Ok(true))
-        });
-        if !done {
-            made.end();
-            return None;
-        }
+        let factor = |part: &Part<'_>| Some(array_of(part.view.shape, part.view.stride, part.data?, dtype));
+        let made = made_by(engine, (operation, order), &[NOTHING, factor(&a)?, factor(&b)?], (dtype, len), shape)?;
         inside.count();
         Some(made)
     }

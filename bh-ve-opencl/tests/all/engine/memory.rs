@@ -195,7 +195,7 @@ fn device_memory_is_foretold_to_the_byte() {
     let options = Options { max_rank: 3, ..Options::default() };
     let mut bytes = 0;
     for seed in 0..8 {
-        // When a program comes again, its plans are there, and then it is prepared.
+        // A second run finds the plans, and a later one the prepared batch.
         for time in 0..4 {
             let random = program(seed, &options);
             let batch = run::bring(&mut stack, &random).unwrap();

@@ -1,4 +1,4 @@
-//! Batches that repeat, which run as a whole from what was worked out before: with other arrays, other values, arrays that the program
+//! Batches that repeat and run as a whole, as they were prepared: with other arrays, other values, arrays that the program
 //! changes in between, and too little memory.
 
 use super::{Build, apart, check};
