@@ -111,7 +111,7 @@ int main(void) {
     const int64_t many = 100000;
     pthread_t threads[4];
     int i, status;
-    alarm(20 * LIMIT);
+    alarm(6 * LIMIT);
     OK(bh_full(&shared, NULL, bh_f64(3), 1, &many));
     OK(bh_flush(NULL));
     for (i = 0; i < 4; i++) {

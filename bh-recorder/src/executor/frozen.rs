@@ -22,7 +22,7 @@ pub(crate) struct Frozen<'a> {
 }
 
 impl Executor {
-    /// Waits until nothing is queued or running, where a child can go on, and returns with the locks held, for `fork`.
+    /// Waits until nothing is queued or running, where a child can go on, and returns with the executor's locks held, for `fork`.
     pub(crate) fn freeze(&self) -> Frozen<'_> {
         let mut queue = lock(&self.shared.queue);
         while !queue.affine && (!queue.is_idle() || !queue.accessed.is_empty()) {
@@ -31,16 +31,23 @@ impl Executor {
         }
         let engine = if queue.affine { None } else { Some(lock(&self.shared.engine)) };
         let thread = lock(&self.thread);
-        let mut frozen = Frozen { executor: self, services: None, thread, engine, queue, next: fork::PARENT };
-        // What a component cannot do now it says when it is called.
-        let _ = frozen.inform(fork::BEFORE);
-        let services = frozen.backend().and_then(|backend| Some(backend.stack()?.services().freeze()));
-        frozen.services = services;
-        frozen
+        Frozen { executor: self, services: None, thread, engine, queue, next: fork::PARENT }
     }
 }
 
 impl Frozen<'_> {
+    /// Tells the stack that the process is about to fork. No context may be at work: a compiler that rests may keep another
+    /// context's from its work.
+    pub(crate) fn announce(&mut self) {
+        // What a component cannot do now it says when it is called.
+        let _ = self.inform(fork::BEFORE);
+    }
+
+    /// Takes the locks of the stack's services. All contexts share the log, so that none may be at work.
+    pub(crate) fn hold_services(&mut self) {
+        self.services = self.backend().and_then(|backend| Some(backend.stack()?.services().freeze()));
+    }
+
     fn backend(&mut self) -> Option<&mut Box<dyn Backend>> {
         self.engine.as_mut()?.backend.as_mut()
     }

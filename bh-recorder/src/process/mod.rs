@@ -168,7 +168,9 @@ static STARTING: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct Starting(());
 
 impl Starting {
+    /// Waits for a fork that has begun, which does not expect one more.
     pub(crate) fn begin() -> Starting {
+        let _live = lock(&LIVE);
         STARTING.fetch_add(1, Ordering::AcqRel);
         Starting(())
     }
@@ -198,19 +200,26 @@ thread_local! {
     static HELD: RefCell<Option<AllHeld>> = const { RefCell::new(None) };
 }
 
+/// How long a fork waits for a lock: what a context starts may fork on a thread of its own, and the context waits for it.
+fn while_contexts_start() -> Deadline {
+    let starts = STARTING.load(Ordering::Acquire) > 0;
+    Deadline(starts.then(|| Instant::now() + LONGEST))
+}
+
 /// Waits for running work and takes all locks, so that the child finds everything consistent. A thread that forks in a call
 /// of the stack, from a function of the user's say, would wait for itself.
 unsafe extern "C" fn before_fork() {
     if is_running() {
         return;
     }
-    // What a context starts may fork on a thread of its own, and the context waits for it.
-    let starts = STARTING.load(Ordering::Acquire) > 0;
-    let deadline = Deadline(starts.then(|| Instant::now() + LONGEST));
-    let locks = lock(&LOCKS).iter().filter_map(|hold| hold(deadline)).collect();
+    let locks = lock(&LOCKS).iter().filter_map(|hold| hold(while_contexts_start())).collect();
     let live = lock(&LIVE);
     let contexts: Vec<Arc<Recorder>> = live.iter().filter_map(Weak::upgrade).collect();
-    let held = contexts.into_iter().filter_map(|context| hold(context, deadline)).collect();
+    let mut held: Vec<Held> =
+        contexts.into_iter().filter_map(|context| hold(context, while_contexts_start())).collect();
+    // Only when all contexts are at rest: one at work may need the log, or the compiler, that another's rest keeps from it.
+    held.iter_mut().filter_map(|held| held.frozen.as_mut()).for_each(Frozen::announce);
+    held.iter_mut().filter_map(|held| held.frozen.as_mut()).for_each(Frozen::hold_services);
     // A thread whose variables are gone has its locks opened again at once.
     let _ = HELD.try_with(|cell| *cell.borrow_mut() = Some((held, live, locks)));
 }
