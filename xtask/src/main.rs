@@ -12,6 +12,7 @@ mod docs;
 mod header;
 mod install;
 mod kit;
+mod materials;
 mod miri;
 mod mutants;
 mod opencl;
@@ -24,6 +25,7 @@ mod python;
 mod pythons;
 mod soak;
 mod stage;
+mod table;
 mod test;
 mod validate;
 mod worktree;
@@ -40,7 +42,7 @@ usage: cargo xtask COMMAND
   quick                        unit tests, the conformance suite on the processor, and the core of Python's tests
   cross-check                  lint all crates for AArch64 Linux, with Debian's cross compiler unpacked into target/cross
   cross-test [CRATE...]        the tests of these crates, of Python's core (python), or of a choice, built for AArch64 Linux and
-                               run under qemu
+                               run under qemu; --write puts the counts into docs/tests.md
   worktree DIR                 a further checkout, on a branch of that name, which begins with what is built here
   soak [options]               random programs with fresh seeds on all stacks: --minutes N, --seed S, and --report DIR for what
                                fails (target/soak)
@@ -54,7 +56,9 @@ usage: cargo xtask COMMAND
   wheel [--out DIR]            build the Python package's wheel (into target/wheels); with --target aarch64, that for AArch64 Linux
   docs [--package DIR]         build the documentation site into target/site, its gallery run
   libraries --out DIR          the wheel's libraries (--built DIR: from where they are built already)
-  pythons [--package DIR]      tests of the core on each Python that is installed, with each NumPy that has a wheel for it
+  pythons [--package DIR]      tests of the core on each Python that is installed, with each NumPy that has a wheel for it;
+                               --write puts the counts into docs/tests.md
+  materials [--out FILE]       bill of materials of the wheel's libraries, in CycloneDX's form
   packaging                    check the recipes for conda, Spack and EasyBuild, and the citation
   array-api --suite DIR        run array-api-tests, checked out in DIR, against the Python package
   numpy-suite [SUITE]          run others' tests with bh in NumPy's place: numpy's own, cupy's or scipy's (--only TEXT, --list, --jobs N)
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         Some("stage") => stage::run(rest),
         Some("wheel") => python::wheel(rest),
         Some("pythons") => pythons::run_pairs(rest),
+        Some("materials") => materials::run_bill(rest),
         Some("packaging") => python::packaging(rest),
         Some("libraries") => python::libraries(rest),
         Some("array-api") => python::array_api(rest),

@@ -1,7 +1,8 @@
-//! `cargo xtask pythons [--package DIR]`: Python's tests of the core on each Python that is installed, with each NumPy that has a wheel for it.
+//! `cargo xtask pythons [--package DIR] [--write]`: Python's tests of the core on each Python that is installed, with each NumPy that has a wheel for it.
 
 use crate::command::{Failure, Outcome, option, root, run, target};
 use crate::python;
+use crate::table::{Counts, Table, run_tests};
 use crate::test::{CORE, PROFILE};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +12,9 @@ const PYTHONS: &[&str] = &["3.11", "3.12", "3.13", "3.14"];
 
 /// The versions of NumPy that bh is tested with.
 const NUMPYS: &[&str] = &["2.2", "2.3", "2.4", "2.5"];
+
+/// The table of results.
+const TABLE: Table = Table { page: "docs/tests.md", header: "| Python | NumPy | passed | failed | skipped |", keys: 2 };
 
 /// What the tests import besides NumPy.
 const TOOLS: &[&str] = &["pytest==8.4.2", "hypothesis==6.142.1"];
@@ -24,24 +28,30 @@ pub fn run_pairs(arguments: &[String]) -> Outcome {
             python::stage(PROFILE)?
         }
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut failed) = (Vec::new(), 0);
     for version in PYTHONS {
         let Some(program) = find(version) else {
             println!("Python {version} is not installed: it is left out");
             continue;
         };
         for numpy in NUMPYS {
-            let found = match environment(&program, version, numpy) {
-                Ok(python) => tests(&python, &package)?,
-                Err(_) => "no wheel".to_owned(),
-            };
-            println!("Python {version}, NumPy {numpy}: {found}");
-            rows.push((version, numpy, found));
+            let mut row = vec![(*version).to_owned(), (*numpy).to_owned()];
+            if let Ok(python) = environment(&program, version, numpy) {
+                let (passed, counts) = tests(&python, &package)?;
+                failed += usize::from(!passed);
+                row.extend(counts.unwrap_or_default().map(|count| count.to_string()));
+            } else {
+                row.extend(["no wheel", "", ""].map(str::to_owned));
+            }
+            println!("| {} |", row.join(" | "));
+            rows.push(row);
         }
     }
-    println!("\n| Python | NumPy | tests |\n|---|---|---|");
-    rows.iter().for_each(|(python, numpy, found)| println!("| {python} | {numpy} | {found} |"));
-    let failed = rows.iter().filter(|(.., found)| found.contains("failed") || found.contains("error")).count();
+    println!("\n{}\n|---|---|---|---|---|", TABLE.header);
+    rows.iter().for_each(|row| println!("| {} |", row.join(" | ")));
+    if arguments.iter().any(|argument| argument == "--write") {
+        TABLE.write(&rows)?;
+    }
     if failed == 0 { Ok(()) } else { Err(Failure(format!("{failed} pairs failed"))) }
 }
 
@@ -70,16 +80,10 @@ fn environment(program: &Path, version: &str, numpy: &str) -> Outcome<PathBuf> {
     Ok(python)
 }
 
-/// The last line of the tests' output, without the time.
-fn tests(python: &Path, package: &Path) -> Outcome<String> {
+/// Whether the tests pass, and their counts.
+fn tests(python: &Path, package: &Path) -> Outcome<(bool, Option<Counts>)> {
     let files = CORE.iter().map(|name| format!("{}/{name}.py", python::TESTS));
     let mut command = Command::new(python);
     command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).args(files).current_dir(root());
-    let done = command.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1").output()?;
-    let text = String::from_utf8_lossy(&done.stdout);
-    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("error: no output");
-    if !done.status.success() {
-        eprintln!("{text}");
-    }
-    Ok(last.split(" in ").next().unwrap_or(last).to_owned())
+    run_tests(command.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1"))
 }

@@ -6,6 +6,7 @@ mod python;
 use crate::artifacts;
 use crate::command::{Failure, Outcome, run, target};
 use crate::packages::{self, FEATURES};
+use crate::table::{Counts, Table, run_tests};
 use crate::test::PROFILE;
 use prefix::Prefix;
 pub use python::wheel;
@@ -49,26 +50,35 @@ pub fn check(_: &[String]) -> Outcome {
     run(&mut command)
 }
 
-/// Runs the command line `cross-test [CRATE...]`: all suites run even if some fail.
-pub fn test(crates: &[String]) -> Outcome {
+/// The table of results.
+const TABLE: Table = Table { page: "docs/tests.md", header: "| suite | passed | failed | skipped |", keys: 1 };
+
+/// Runs the command line `cross-test [CRATE...] [--write]`: all suites run even if some fail.
+pub fn test(arguments: &[String]) -> Outcome {
     let prefix = Prefix::ready()?;
     packages::ensure_nextest()?;
     let known = |name: &String| SUITES.iter().find(|(package, _)| package == name).copied();
+    let crates: Vec<&String> = arguments.iter().filter(|argument| *argument != "--write").collect();
     let chosen = crates.iter().map(|name| known(name).unwrap_or((name, None)));
     let suites: Vec<(&str, Option<&str>)> = if crates.is_empty() { SUITES.to_vec() } else { chosen.collect() };
-    let mut failed = Vec::new();
+    let (mut failed, mut rows) = (Vec::new(), Vec::new());
     for (package, filter) in suites {
         let begin = Instant::now();
         let outcome = if package == PYTHON { python::test(&prefix) } else { suite(&prefix, package, filter) };
-        println!(
-            "{package}: {} after {} s",
-            if outcome.is_ok() { "passed" } else { "failed" },
-            begin.elapsed().as_secs()
-        );
-        if let Err(failure) = outcome {
+        let (passed, counts) = outcome.unwrap_or_else(|failure| {
             eprintln!("xtask: {failure}");
+            (false, None)
+        });
+        let word = if passed { "passed" } else { "failed" };
+        println!("{package}: {word} after {} s, {counts:?}", begin.elapsed().as_secs());
+        if !passed {
             failed.push(package);
         }
+        let cells = counts.into_iter().flatten().map(|count| count.to_string());
+        rows.extend(counts.is_some().then(|| std::iter::once(format!("`{package}`")).chain(cells).collect()));
+    }
+    if arguments.iter().any(|argument| argument == "--write") {
+        TABLE.write(&rows)?;
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure(format!("failed: {}", failed.join(", ")))) }
 }
@@ -87,18 +97,18 @@ fn build_libraries(prefix: &Prefix, profile: &str, others: &[&str]) -> Outcome {
 }
 
 /// Builds the tests of a crate with the components that they load, and runs them.
-fn suite(prefix: &Prefix, package: &str, filter: Option<&str>) -> Outcome {
+fn suite(prefix: &Prefix, package: &str, filter: Option<&str>) -> Outcome<(bool, Option<Counts>)> {
     if package == "bh-tests" {
         build_libraries(prefix, PROFILE, &["bh-ve-interp"])?;
     }
     let mut command = prefix.cargo();
     command.args(["nextest", "run", "--cargo-profile", PROFILE, "--target", TARGET, "-p", package, "-p", FEATURES]);
-    command.args(["--no-tests", "pass"]);
+    command.args(["--no-tests", "pass", "--no-fail-fast"]);
     if let Some(filter) = filter {
         command.args(["-E", filter]);
     }
     if std::env::var_os("BH_TEST_PROGRAMS").is_none() {
         command.env("BH_TEST_PROGRAMS", PROGRAMS);
     }
-    run(command.env("BH_TEST_LIBRARIES", built(PROFILE)))
+    run_tests(command.env("BH_TEST_LIBRARIES", built(PROFILE)))
 }

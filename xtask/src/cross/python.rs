@@ -3,6 +3,7 @@
 use super::prefix::Prefix;
 use super::{build_libraries, built};
 use crate::command::{Failure, Outcome, option, root, run, target};
+use crate::table::{Counts, run_tests};
 use crate::test::{CORE, PROFILE};
 use crate::{packages, python};
 use std::ffi::OsString;
@@ -20,14 +21,14 @@ const BITS: [&str; 2] = [
 ];
 
 /// Runs the tests with the package of these sources.
-pub fn test(prefix: &Prefix) -> Outcome {
+pub fn test(prefix: &Prefix) -> Outcome<(bool, Option<Counts>)> {
     build_libraries(prefix, PROFILE, &[python::MODULE])?;
     let package = target().join("cross/python-package");
     python::put_together(&built(PROFILE), &package)?;
     let core = CORE.iter().map(|name| format!("{name}.py"));
     let files = core.chain(BITS.map(str::to_owned)).map(|name| format!("{}/{name}", python::TESTS));
     let mut tests = interpreter(prefix, &package)?;
-    run(tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).args(files).current_dir(root()))
+    run_tests(tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).args(files).current_dir(root()))
 }
 
 /// The other machine's Python with the package of a folder, NumPy, and what tests import.
