@@ -27,6 +27,14 @@ fn main() {
     let archives = ask(&config, &["--link-static", "--libfiles", generator, "executionengine"]);
     let mut archives: Vec<String> = archives.split_whitespace().map(str::to_owned).collect();
     let wanted = ask(&config, &["--link-static", "--system-libs"]);
+    if variable("CARGO_CFG_TARGET_OS") == "macos" {
+        // Its linker takes archives in any order and has no `--wrap`; the library of C++ is the system's, the others Homebrew's.
+        let libraries = wanted.split_whitespace().chain(["-L/opt/homebrew/lib", "-lc++"]);
+        for argument in archives.iter().map(String::as_str).chain(libraries) {
+            println!("cargo:rustc-link-arg={argument}");
+        }
+        return;
+    }
     let wants = |name: &&str| wanted.split_whitespace().any(|word| word.strip_prefix("-l") == Some(*name));
     // Code of a C++ compiler calls its library for atomic operations that not all of AArch64's processors have.
     let atomics = (generator == "aarch64").then_some("gcc");

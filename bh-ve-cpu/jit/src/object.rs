@@ -3,7 +3,7 @@
 use bh_jit_abi::Level;
 use inkwell::OptimizationLevel;
 use inkwell::module::Module;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetTriple};
 
 /// The target of a level's code: the system, the processor, and instructions beyond that processor's. All systems use one format of
 /// objects, as the engine places the code itself.
@@ -24,13 +24,26 @@ fn machine(level: Level) -> Result<TargetMachine, String> {
         .ok_or_else(|| format!("LLVM has no code generator for {system}"))
 }
 
-/// The code generator of the architecture that this library is built for.
+/// Registers the code generator of the architecture that this library is built for. inkwell's own function would also link LLVM's
+/// assembler and disassembler, which nothing here calls, and which are a tenth of the library.
 fn initialize() {
-    let config = InitializationConfig::default();
-    #[cfg(target_arch = "x86_64")]
-    Target::initialize_x86(&config);
     #[cfg(target_arch = "aarch64")]
-    Target::initialize_aarch64(&config);
+    use inkwell::llvm_sys::target::{
+        LLVMInitializeAArch64AsmPrinter as printer, LLVMInitializeAArch64Target as target,
+        LLVMInitializeAArch64TargetInfo as info, LLVMInitializeAArch64TargetMC as machine_code,
+    };
+    #[cfg(target_arch = "x86_64")]
+    use inkwell::llvm_sys::target::{
+        LLVMInitializeX86AsmPrinter as printer, LLVMInitializeX86Target as target, LLVMInitializeX86TargetInfo as info,
+        LLVMInitializeX86TargetMC as machine_code,
+    };
+    // SAFETY: they take nothing, and fill LLVM's registry of targets; the only caller calls once, before anything reads it.
+    unsafe {
+        info();
+        target();
+        machine_code();
+        printer();
+    }
 }
 
 /// Compiles a module to an object file, or to assembly language for people.

@@ -75,11 +75,25 @@ fn link(object: &[u8], architecture: Architecture) -> Option<(Vec<u8>, usize)> {
     (entry < image.len()).then_some((image, entry))
 }
 
-/// Makes written code visible to the fetching of instructions, which x86-64 does itself.
+/// Makes written code visible to the fetching of instructions, which x86-64 does itself. macOS has a function of its own for that, and
+/// does not promise programs the register with the sizes.
 ///
 /// # Safety
 /// `data` must be valid for `bytes` bytes.
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_os = "macos"))]
+unsafe fn make_fetchable(data: *const u8, bytes: usize) {
+    unsafe extern "C" {
+        fn sys_icache_invalidate(start: *const std::ffi::c_void, bytes: usize);
+    }
+    // SAFETY: the caller's memory, of which only lines of caches are changed.
+    unsafe { sys_icache_invalidate(data.cast(), bytes) }
+}
+
+/// As above.
+///
+/// # Safety
+/// `data` must be valid for `bytes` bytes.
+#[cfg(all(target_arch = "aarch64", not(target_os = "macos")))]
 unsafe fn make_fetchable(data: *const u8, bytes: usize) {
     use std::arch::asm;
     // SAFETY: the instructions clean and invalidate lines of the caches that hold the code, and change no data. The register
