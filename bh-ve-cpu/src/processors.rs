@@ -4,6 +4,7 @@
 use bh_jit_abi::Divider;
 
 /// Families of processors by what `cpuid` says of them.
+#[cfg(any(target_arch = "x86_64", test))]
 struct Family {
     name: &'static str,
     vendor: &'static [u8; 12],
@@ -17,6 +18,7 @@ struct Family {
 /// of these processors (`llvm-mca-19 -mcpu=`): 16, 10, 24 for `skylake-avx512` and `icelake-server`; 10, 6, 18 for `znver4`, which
 /// `znver5` shares. Zen 5 has its own row because its other units take whole vectors. Sapphire Rapids and Granite Rapids are assumed to
 /// divide as Ice Lake does.
+#[cfg(any(target_arch = "x86_64", test))]
 const FAMILIES: &[Family] = &[
     Family {
         name: "Intel Skylake-SP, Cascade Lake, Cooper Lake",
