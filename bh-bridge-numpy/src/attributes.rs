@@ -9,6 +9,11 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+/// The functions on the parts of complex numbers.
+fn parts(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("bh._functions.complex_parts")
+}
+
 #[pymethods]
 impl Array {
     /// Extents of the dimensions.
@@ -98,6 +103,20 @@ impl Array {
         }
         let reversed = made(view.start(), &shape[..rank], &stride[..rank]);
         derive(slf, reversed.map_err(value_error)?)
+    }
+
+    /// The real parts as a view; of real numbers the array itself.
+    #[getter]
+    fn real<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        match slf.get().dtype.is_complex() {
+            true => parts(slf.py())?.call_method1("real", (slf,)),
+            false => Ok(slf.clone().into_any()),
+        }
+    }
+
+    #[setter]
+    fn set_real(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        parts(slf.py())?.call_method1("set_part", (slf, value, "real")).map(drop)
     }
 
     /// The number of the element type in bh's table of types.

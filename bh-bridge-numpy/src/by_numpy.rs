@@ -40,6 +40,10 @@ pub struct ByNumpy {
     in_process: bool,
     /// Of functions that draw random numbers: the place of the argument `size`, and how many numbers the stack makes itself.
     drawn: Option<(Option<usize>, i64)>,
+    /// Of sums of products: the most products of an element of each array. Texts are options, and a text comes before the arrays.
+    products: Option<i64>,
+    /// The method of NumPy's arrays that the function calls, or the function in C of a sum of products without named options.
+    direct: Option<Py<PyAny>>,
 }
 
 /// The most elements that are copied under the recorder's lock.
@@ -79,6 +83,11 @@ impl ByNumpy {
         {
             return Ok(None);
         }
+        if let Some(most) = self.products
+            && !is_few_products(&arguments, most)
+        {
+            return Ok(None);
+        }
         if self.in_process && !context_of(&arguments)?.is_in_process(py)? {
             return Ok(None);
         }
@@ -86,7 +95,7 @@ impl ByNumpy {
         for (place, object) in arguments.all().iter().enumerate() {
             let object = object.bind(py);
             let may_be_array = match place.checked_sub(unnamed) {
-                None => place < self.operands.len(),
+                None => place < self.operands.len() || self.products.is_some(),
                 Some(place) => arguments.name(place).is_some_and(|name| is_operand(&name)),
             };
             let one = match may_be_array {
@@ -96,7 +105,17 @@ impl ByNumpy {
             let Some(one) = one else { return Ok(None) };
             shown.push(one.unbind());
         }
-        lifted(arguments.with(&shown).call(self.function.bind(py))?).map(Some)
+        let is_direct = match self.products {
+            None => unnamed > 0 && HostArray::of(shown[0].bind(py)).is_some(),
+            Some(_) => arguments.named() == 0,
+        };
+        let function = self.direct.as_ref().filter(|_| is_direct).unwrap_or(&self.function);
+        let result = arguments.with(&shown).call(function.bind(py))?;
+        if self.products.is_some() && HostArray::of(&result).is_some_and(|host| !host.owns_memory()) {
+            // A view of the copy has to be one of the array.
+            return Ok(None);
+        }
+        lifted(result).map(Some)
     }
 
     /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed.
@@ -140,7 +159,7 @@ impl ByNumpy {
     /// Is it an option that NumPy's function may get as it is: a number, a known text, or some numbers?
     fn is_option(&self, object: &Bound<'_, PyAny>) -> bool {
         if object.is_exact_instance_of::<PyString>() {
-            return self.words.bind(object.py()).contains(object).unwrap_or(false);
+            return self.products.is_some() || self.words.bind(object.py()).contains(object).unwrap_or(false);
         }
         let is_sequence = object.is_exact_instance_of::<PyTuple>() || object.is_exact_instance_of::<PyList>();
         is_number(object)
@@ -165,6 +184,18 @@ fn draws_fewer(arguments: &Arguments<'_, '_>, size: Option<usize>, most: i64) ->
         },
     };
     count.is_some_and(|count| (0..most).contains(&count))
+}
+
+/// Are a text, and then arrays with at most so many products of an element of each, the arguments without names?
+fn is_few_products(arguments: &Arguments<'_, '_>, most: i64) -> bool {
+    let py = arguments.py();
+    let [text, arrays @ ..] = arguments.unnamed() else { return false };
+    let products = arrays.iter().try_fold(1i64, |products, object| {
+        products.checked_mul(object.bind(py).cast_exact::<Array>().ok()?.get().len())
+    });
+    text.bind(py).is_exact_instance_of::<PyString>()
+        && !arrays.is_empty()
+        && products.is_some_and(|products| products <= most)
 }
 
 /// Has the call options by which NumPy's function would change an argument, or that NumPy does not know?
@@ -220,7 +251,6 @@ fn axes_in_memory(view: &View) -> Option<Vec<usize>> {
 /// not computed yet.
 fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this) = (array.py(), array.get());
-    let in_fortran = this.is_in_fortran();
     if !is_plain(this) || this.view.is_empty() || this.len() > most.min(MOST) {
         return Ok(None);
     }
@@ -228,6 +258,18 @@ fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py
         let value = this.context.recorder.hand().and_then(|hand| hand.value(this.store(), this.view.start()));
         return value.map(|value| numpy_scalar(py, &value)).transpose();
     }
+    if this.view.is_contiguous() && this.dtype != DType::Bool && this.here().is_some() {
+        let made = new_array(py, this.numpy_dtype(py)?, this.view.shape(), Order::C)?;
+        // Nobody else uses a little array while this thread is attached, so its elements are copied without the lock.
+        let from = this.here().and_then(|here| this.context.recorder.look_here(here, this.view.start()));
+        let Some(from) = from else { return Ok(None) };
+        if let Some(to) = HostArray::of(&made) {
+            // SAFETY: their elements lie side by side in both, which are as long.
+            unsafe { std::ptr::copy_nonoverlapping(from, to.data(), this.len() as usize * this.dtype.size()) };
+        }
+        return Ok(Some(made));
+    }
+    let in_fortran = this.is_in_fortran();
     let order = if in_fortran { Order::Fortran } else { Order::C };
     let axes = match in_fortran || is_ordered_as_in_c(&this.view) {
         true => (0..this.view.rank()).collect(),

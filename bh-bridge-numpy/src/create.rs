@@ -39,7 +39,7 @@ fn fill<T: Copy>(to: *mut u8, count: usize, value: Constant) {
 }
 
 /// A new array with all elements equal.
-fn filled<'py>(py: Python<'py>, context: Shared, view: Arc<View>, value: Constant) -> Served<'py> {
+pub fn filled<'py>(py: Python<'py>, context: Shared, view: Arc<View>, value: Constant) -> Served<'py> {
     let dtype = value.dtype();
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
@@ -105,12 +105,19 @@ pub fn full<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     filled(call.py(), context::current(call.py())?, view, value)
 }
 
-/// Nothing is at hand, as nothing is known of the elements.
+/// A little array whose elements, which may be any, are zeros; the memory of a larger one is allocated when something uses it.
 pub fn empty<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((shape, dtype)) = call.pair(intern!(call.py(), "dtype")) else { return Ok(None) };
     let dtype = dtype.map_or(Some(DType::F64), element_type);
     let (Some(view), Some(dtype)) = (new_view(shape), dtype) else { return Ok(None) };
-    given(call.py(), Array::new_empty(context::current(call.py())?, dtype, view)?)
+    empty_of(call.py(), context::current(call.py())?, dtype, view)
+}
+
+fn empty_of(py: Python<'_>, context: Shared, dtype: DType, view: Arc<View>) -> Served<'_> {
+    match filled(py, context, Arc::clone(&view), Constant::from_value(0u8).cast(dtype))? {
+        None => given(py, Array::new_empty(context, dtype, view)?),
+        made => Ok(made),
+    }
 }
 
 /// The type and a new view of an array whose dimensions are in C's order.
@@ -145,7 +152,7 @@ pub fn full_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 pub fn empty_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((context, dtype, view)) = call.array().and_then(|array| like(array.get())) else { return Ok(None) };
-    given(call.py(), Array::new_empty(context, dtype, view)?)
+    empty_of(call.py(), context, dtype, view)
 }
 
 /// A number of Python, if it is a float, or an integer that is also a float.

@@ -2,12 +2,16 @@
 
 use crate::array::Array;
 use crate::context::Shared;
+use crate::create::filled;
 use crate::numpy_api::HostArray;
+use crate::operand::number;
 use crate::shared_view::contiguous;
 use crate::transfer::byte_stride;
 use bh_bytecode::{DType, MAX_RANK};
 use bh_core::strided::{self, Side};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
 
 /// A copy of an array of NumPy's own class that is small enough to be at hand; `None` for all other objects. Its elements follow
 /// each other in C order, or it is a vector.
@@ -37,6 +41,19 @@ pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<
     Bound::new(object.py(), Array::new(context, made, dtype, view)).ok()
 }
 
+/// As [`copied`], for an operand, which may have no dimensions.
+fn operand<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
+    match HostArray::of(object)?.shape() {
+        // An element of NumPy's has the type of its array, as the scalar has.
+        [] => {
+            let value = number(&object.get_item(PyTuple::empty(object.py())).ok()?)?;
+            let value = value.constant(HostArray::of(object)?.dtype()?)?;
+            filled(object.py(), context, Arc::default(), value).ok()??.cast_into().ok()
+        }
+        _ => copied(context, object),
+    }
+}
+
 /// The context of the first array of bh's among some objects.
 fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAny>>) -> Option<Shared> {
     objects.find_map(|object| Some(object.cast_exact::<Array>().ok()?.get().context))
@@ -45,7 +62,7 @@ fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAn
 /// Two operands, of which one is an array of bh's and the other one of NumPy's, as two of bh's.
 pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
     let context = context_of([a, b].into_iter())?;
-    match (copied(context, a), copied(context, b)) {
+    match (operand(context, a), operand(context, b)) {
         (Some(a), None) => Some([a.into_any(), b.clone()]),
         (None, Some(b)) => Some([a.clone(), b.into_any()]),
         _ => None,
@@ -57,7 +74,7 @@ pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<
 pub fn arguments(py: Python<'_>, all: &[Py<PyAny>], context: Option<Shared>) -> Option<Vec<Py<PyAny>>> {
     let context = context_of(all.iter().map(|object| object.bind(py))).or(context)?;
     let mut found = false;
-    let replaced = all.iter().map(|object| match copied(context, object.bind(py)) {
+    let replaced = all.iter().map(|object| match operand(context, object.bind(py)) {
         Some(copy) => {
             found = true;
             copy.into_any().unbind()

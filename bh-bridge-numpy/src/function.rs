@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 66] = [
+const SERVERS: [(&str, Server); 70] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -37,6 +37,8 @@ const SERVERS: [(&str, Server); 66] = [
     ("any", crate::whole::folded),
     ("all", crate::whole::folded),
     ("cumsum", crate::whole::cumsum),
+    ("cumprod", crate::whole::cumprod),
+    ("trace", crate::whole::trace),
     ("clip", crate::whole::clip),
     ("vdot", crate::whole::vdot),
     ("dot", crate::whole::dot),
@@ -62,6 +64,8 @@ const SERVERS: [(&str, Server); 66] = [
     ("transpose", crate::shape::transpose),
     ("expand_dims", crate::shape::expand_dims),
     ("swapaxes", crate::shape::swapaxes),
+    ("diagonal", crate::shape::diagonal),
+    ("diag", crate::shape::diag),
     ("flip", crate::shape::flip),
     ("atleast_1d", crate::shape::atleast_1d),
     ("atleast_2d", crate::shape::atleast_2d),

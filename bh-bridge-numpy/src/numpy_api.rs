@@ -1,7 +1,7 @@
 //! NumPy's C interface: the functions of its table that are called here, and the fields of its arrays, whose places its ABI fixes.
 
 use crate::numpy_types::{numpy_array, numpy_dtype};
-use bh_bytecode::{Constant, DType};
+use bh_bytecode::{Constant, DType, MAX_RANK};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -81,7 +81,8 @@ pub fn new_array<'py>(
     let make = functions(py)?.array;
     let class = numpy_array(py)?.as_ptr().cast::<ffi::PyTypeObject>();
     // `npy_intp` has the size of an address.
-    let extents: Vec<isize> = shape.iter().map(|&extent| extent as isize).collect();
+    let mut extents = [0isize; MAX_RANK];
+    extents.iter_mut().zip(shape).for_each(|(to, &extent)| *to = extent as isize);
     let flags = c_int::from(order == Order::Fortran) * IS_FORTRAN;
     let (none, nothing) = (std::ptr::null(), std::ptr::null_mut());
     // SAFETY: the class is that of arrays and the dtype one of NumPy's, whose reference goes to the function; there are as many extents
@@ -90,7 +91,7 @@ pub fn new_array<'py>(
         let made = make(
             class,
             dtype.into_ptr(),
-            extents.len() as c_int,
+            shape.len() as c_int,
             extents.as_ptr(),
             none,
             std::ptr::null_mut(),
@@ -171,8 +172,7 @@ impl<'a, 'py> HostArray<'a, 'py> {
 
     /// The type of its elements, if bh has it under its first name.
     pub fn dtype(&self) -> Option<DType> {
-        let (py, own) = (self.0.py(), self.fields().dtype);
-        DType::ALL.into_iter().find(|&dtype| numpy_dtype(py, dtype).is_ok_and(|dtype| dtype.as_ptr() == own))
+        crate::numpy_types::of_dtype(self.0.py(), self.fields().dtype)
     }
 
     /// Does nobody but the caller, who has one reference, refer to it, and is the memory its own?
@@ -180,6 +180,11 @@ impl<'a, 'py> HostArray<'a, 'py> {
         let fields = self.fields();
         // SAFETY: the object lives, and the thread is attached.
         let references = unsafe { ffi::Py_REFCNT(self.0.as_ptr()) };
-        references == 1 && fields.base.is_null() && fields.weak_references.is_null()
+        references == 1 && self.owns_memory() && fields.weak_references.is_null()
+    }
+
+    /// Is the memory its own?
+    pub fn owns_memory(&self) -> bool {
+        self.fields().base.is_null()
     }
 }

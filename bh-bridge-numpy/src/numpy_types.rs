@@ -1,6 +1,7 @@
 //! NumPy's objects: types of elements, classes of scalars and arrays.
 
 use bh_bytecode::DType;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
 use std::sync::OnceLock;
@@ -39,6 +40,12 @@ fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
 /// NumPy's object for an element type.
 pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     Ok(numpy(py)?.dtypes[dtype as usize].bind(py).clone())
+}
+
+/// The element type of a dtype of NumPy's, if it is bh's object for that.
+pub fn of_dtype(py: Python<'_>, object: *mut ffi::PyObject) -> Option<DType> {
+    let dtypes = &numpy(py).ok()?.dtypes;
+    DType::ALL.into_iter().find(|&dtype| dtypes[dtype as usize].as_ptr() == object)
 }
 
 /// NumPy's second object for integers of 64 bits.

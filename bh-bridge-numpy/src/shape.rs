@@ -140,6 +140,38 @@ pub fn swapaxes<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     derived(from, made(view.start(), &shape[..rank], &stride[..rank]).map_err(value_error)?)
 }
 
+/// The diagonal of the first two dimensions, or of two given after an offset, as a view that may not be assigned to.
+pub fn diagonal_of<'py>(all: &[Py<PyAny>], py: Python<'py>) -> PyResult<Option<Bound<'py, Array>>> {
+    let Some((from, given)) = all.split_first().filter(|(_, given)| given.len() <= 3) else { return Ok(None) };
+    let Some(from) = array(from.bind(py)).filter(|from| from.get().view.rank() > 1) else { return Ok(None) };
+    let view = &from.get().view;
+    let given = |place: usize| given.get(place).map(|object| object.bind(py));
+    let offset = match given(0) {
+        None => Some(0),
+        Some(offset) => offset.is_exact_instance_of::<PyInt>().then(|| offset.extract::<i64>().ok()).flatten(),
+    };
+    let axis = |place: usize| given(place + 1).map_or(Some(place), |axis| dimension(view, axis));
+    let (Some(offset), Some(one), Some(other)) = (offset, axis(0), axis(1)) else { return Ok(None) };
+    if one == other {
+        return Ok(None);
+    }
+    let diagonal = derive(from, view.diagonal(offset, one, other).map_err(value_error)?)?;
+    diagonal.set_writeable(false);
+    Bound::new(py, diagonal).map(Some)
+}
+
+pub fn diagonal<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some(all) = call.unnamed() else { return Ok(None) };
+    Ok(diagonal_of(all, call.py())?.map(Bound::into_any))
+}
+
+/// The diagonal of a matrix.
+pub fn diag<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let all = call.unnamed().filter(|all| all.len() <= 2);
+    let is_matrix = |object: &Py<PyAny>| array(object.bind(call.py())).is_some_and(|from| from.get().view.rank() == 2);
+    if all.and_then(<[_]>::first).is_some_and(is_matrix) { diagonal(call) } else { Ok(None) }
+}
+
 /// The elements in the other direction along all dimensions, or along one.
 pub fn flip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((from, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };

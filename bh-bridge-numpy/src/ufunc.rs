@@ -221,8 +221,7 @@ impl Ufunc {
         if all.len() == this.inputs && named == 0 {
             if all.iter().all(|object| is_number(object.bind(py))) {
                 // Of numbers NumPy makes numbers.
-                let numbers = PyTuple::new(py, all.iter().map(|object| object.bind(py)))?;
-                return this.numpy.bind(py).call1(numbers);
+                return arguments.call(this.numpy.bind(py));
             }
             if let Some(result) = this.call_list(py, all)? {
                 return give(py, result);

@@ -4,10 +4,12 @@ use crate::array::{Array, derive};
 use crate::array_api::follows_array_api;
 use crate::call::{Call, Served};
 use crate::error::value_error;
-use crate::fold::fold;
+use crate::fold::{Given, fold};
 use crate::number::extremes;
 use crate::pick;
+use crate::record::cast_at_hand;
 use crate::scalar::give;
+use crate::shape::diagonal_of;
 use crate::strided::is_plain;
 use crate::text::intern;
 use crate::warning;
@@ -27,20 +29,39 @@ pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     folded.map(|folded| give(call.py(), folded)).transpose()
 }
 
-/// The sums up to each element of numbers that add up in their own type: of a vector, or along `axis`.
+/// The sum of the diagonal of the first two dimensions, or of two given after an offset, by the call's universal function.
+pub fn trace<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (Some(all), Some(add)) = (call.unnamed(), call.ufunc) else { return Ok(None) };
+    let Some(diagonal) = diagonal_of(all, call.py())? else { return Ok(None) };
+    let last = Given::new(PyInt::new(call.py(), -1).into_any());
+    let sum = add.folded(call.py(), diagonal.get(), &last, &Given::default())?;
+    sum.map(|sum| give(call.py(), sum)).transpose()
+}
+
+/// The sums up to each element, of a vector, or along `axis`.
 pub fn cumsum<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    running(call, Opcode::AddAccumulate)
+}
+
+/// The products up to each element, of a vector, or along `axis`.
+pub fn cumprod<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    running(call, Opcode::MultiplyAccumulate)
+}
+
+/// A running fold of numbers that are folded in their own type: of a vector, or along `axis`.
+fn running<'py>(call: &Call<'_, 'py>, opcode: Opcode) -> Served<'py> {
     let Some((array, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
     let Some(array) = array.cast_exact::<Array>().ok().map(Bound::get).filter(|array| is_plain(array)) else {
         return Ok(None);
     };
     let Some(axis) = running_axis(array, axis) else { return Ok(None) };
-    let sums = matches!(array.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128 | DType::I64 | DType::U64);
+    let is_own = matches!(array.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128 | DType::I64 | DType::U64);
     // Errors of floating point are Python's to tell.
-    if array.is_scalar() || !sums || warning::flags() != 0 {
+    if array.is_scalar() || !is_own || warning::flags() != 0 {
         return Ok(None);
     }
-    let sums = fold(call.py(), array, Opcode::AddAccumulate, array.dtype, 1 << axis, false, None)?;
-    given(call.py(), (warning::flags() == 0).then_some(sums))
+    let folded = fold(call.py(), array, opcode, array.dtype, 1 << axis, false, None)?;
+    given(call.py(), (warning::flags() == 0).then_some(folded))
 }
 
 /// The dimension of a running fold; without one, that of a vector.
@@ -109,26 +130,31 @@ fn product<'py>(call: &Call<'_, 'py>, name: &str) -> Served<'py> {
 
 /// The number of true elements, as a scalar; of a mask that is not computed yet, the sum by the call's universal function.
 pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let mask = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool && !follows_array_api());
-    match (mask, mask.and_then(pick::count)) {
-        (Some(_), None) => folded(call),
-        (_, None) => Ok(None),
-        (_, Some(count)) => crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some),
+    let Some(array) = call.array().map(Bound::get).filter(|_| !follows_array_api()) else { return Ok(None) };
+    match truths(array, |mask| pick::count(mask)) {
+        None if array.dtype == DType::Bool => folded(call),
+        None => Ok(None),
+        Some(count) => crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some),
     }
 }
 
-/// The places of true elements of a vector.
+/// Calls `f` with a mask of the elements that are not zero. `None` if they are not computed yet, or not little.
+fn truths<R>(array: &Array, f: impl FnOnce(&Array) -> Option<R>) -> Option<R> {
+    if array.dtype == DType::Bool { f(array) } else { f(&cast_at_hand(array, DType::Bool)?) }
+}
+
+/// The places of the elements of a vector that are not zero.
 pub fn flatnonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let mask = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool);
-    given(call.py(), mask.and_then(pick::places))
+    let places = call.array().and_then(|array| truths(array.get(), pick::places));
+    given(call.py(), places)
 }
 
 /// The same in each dimension.
 pub fn nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let py = call.py();
-    let Some(mask) = call.array().map(Bound::get).filter(|mask| mask.dtype == DType::Bool) else { return Ok(None) };
-    if mask.view.rank() > 1 {
-        let places = pick::places_in_all(py, mask)?;
+    let Some(array) = call.array().map(Bound::get) else { return Ok(None) };
+    if array.view.rank() > 1 {
+        let places = truths(array, |mask| pick::places_in_all(py, mask).transpose()).transpose()?;
         return places.map(|places| Ok(PyTuple::new(py, places)?.into_any())).transpose();
     }
     let places = flatnonzero(call)?;

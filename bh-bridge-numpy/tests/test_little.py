@@ -296,3 +296,110 @@ def test_operations_in_another_order_see_the_memory_that_a_resized_array_has_now
 def test_a_copy_in_a_named_type_has_its_first_name():
     a = bh.array(numpy.array([1, 2], "q"))
     assert a.dtype.char == "q" and a.astype(numpy.int64).dtype.char == "l" and a.astype("q").dtype.char == "q"
+
+
+CALLS = [
+    lambda np, a, s: a.diagonal(),
+    lambda np, a, s: np.diagonal(a, s),
+    lambda np, a, s: np.diagonal(a, s, 1, 0),
+    lambda np, a, s: np.diagonal(a, -s, -2, -1),
+    lambda np, a, s: np.diagonal(a, 9),
+    lambda np, a, s: np.diagonal(a, 0, 1, 1),
+    lambda np, a, s: np.diagonal(a).flags.writeable,
+    lambda np, a, s: np.diag(a),
+    lambda np, a, s: np.diag(a, s),
+    lambda np, a, s: np.trace(a),
+    lambda np, a, s: a.trace(s),
+    lambda np, a, s: np.trace(a, s, -1, 0),
+    lambda np, a, s: np.nonzero(a),
+    lambda np, a, s: a.nonzero(),
+    lambda np, a, s: np.flatnonzero(a),
+    lambda np, a, s: np.count_nonzero(a),
+    lambda np, a, s: np.where(a),
+    lambda np, a, s: np.cumprod(a),
+    lambda np, a, s: a.cumprod(axis=-1),
+    lambda np, a, s: a.argmax(0),
+    lambda np, a, s: np.argmin(a, axis=-1),
+    lambda np, a, s: a.argmax(axis=s),
+    lambda np, a, s: a.argsort(),
+    lambda np, a, s: np.repeat(a, 2, axis=0),
+    lambda np, a, s: np.lexsort((a, a)),
+    lambda np, a, s: a.tobytes(),
+    lambda np, a, s: str(a.tolist()),
+    lambda np, a, s: a.real,
+    lambda np, a, s: a.imag,
+    lambda np, a, s: np.einsum("ij,ij->i", a, a),
+    lambda np, a, s: np.einsum("ij,kj", a, a, optimize=True),
+    lambda np, a, s: np.einsum("ij->j", a),
+    lambda np, a, s: np.einsum("ij->ji", a),
+    lambda np, a, s: np.einsum("i,j->ij", a, a),
+    lambda np, a, s: np.einsum("...,...", a, a),
+    lambda np, a, s: numpy.array(2, a.dtype) * a,
+    lambda np, a, s: a + numpy.array(3, "i2"),
+    lambda np, a, s: numpy.float32(1.5) < a,
+    lambda np, a, s: np.add(a, numpy.array(True)),
+    lambda np, a, s: np.empty(a.shape, a.dtype).shape,
+    lambda np, a, s: np.empty_like(a).dtype,
+]  # fmt: skip
+
+
+def _outcome(work):
+    try:
+        return work()
+    except Exception as error:
+        return type(error)
+
+
+def _is_same(mine, expected):
+    if isinstance(expected, tuple):
+        return isinstance(mine, tuple) and len(mine) == len(expected) and all(map(_is_same, mine, expected))
+    if not isinstance(expected, (numpy.ndarray, numpy.generic)):
+        return mine == expected
+    # A result without dimensions that is recorded is an array until it is read.
+    if isinstance(expected, numpy.ndarray) and not isinstance(mine, bh.ndarray):
+        return False
+    mine = numpy.asarray(mine)
+    return mine.dtype == expected.dtype and mine.shape == expected.shape and numpy.array_equal(mine, expected, equal_nan=mine.dtype.kind in "fc")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("seed", range(6))
+def test_calls_on_little_arrays_give_what_numpy_gives_with_the_native_calls_and_without(seed, kind):
+    """Parts, other orders, arrays that the recorder has taken over, and elements that are not numbers."""
+    rng = random.Random(f"{seed} {kind}")
+    for _ in range(4):
+        shape = [rng.randrange(1, 5) for _ in range(rng.randrange(1, 4))]
+        whole = numpy.array([rng.randrange(-2, 3) for _ in range(numpy.prod(shape))]).reshape(shape).astype(kind)
+        if kind in ("f8", "f4") and rng.random() < 0.3:
+            whole.flat[0] = rng.choice([numpy.nan, -0.0, numpy.inf])
+        cut = rng.choice([lambda x: x, lambda x: x.T, lambda x: x[::-1], lambda x: x[..., ::2], lambda x: x[1:], lambda x: x * 1, lambda x: x[None]])
+        offset = rng.randrange(-2, 3)
+        for call in CALLS:
+            with numpy.errstate(all="ignore"):
+                expected = _outcome(lambda: call(numpy, cut(whole), offset))
+                for taken in (True, False):
+                    before = _native.set_shortcuts(taken)
+                    try:
+                        array = bh.array(whole)
+                        if rng.random() < 0.3:
+                            known(array)
+                        mine = _outcome(lambda: call(bh, cut(array), offset))
+                    finally:
+                        _native.set_shortcuts(before)
+                    where = CALLS.index(call), whole, offset, taken, mine, expected
+                    assert _is_same(mine, expected) or mine is bh.FallbackError, where
+
+
+def test_views_of_little_arrays_are_views_of_their_memory():
+    a = bh.array(numpy.arange(9.0).reshape(3, 3))
+    diagonal, moved, same = a.diagonal(), bh.einsum("ii->i", a), a.real
+    a[1, 1] = 50.0
+    assert diagonal[1] == 50.0 and moved[1] == 50.0 and same is a and diagonal.base is a
+    with pytest.raises(ValueError, match="read-only"):
+        diagonal[0] = 1.0
+    moved[2] = 7.0
+    a.real = bh.ones((3, 3)) * 2
+    assert a[2, 2] == 2.0 and diagonal.sum() == 6.0
+    c = bh.array(numpy.array([1 + 2j, 3 - 1j]))
+    c.real += 1.0
+    assert c.tolist() == [2 + 2j, 4 - 1j] and c.real.base is c

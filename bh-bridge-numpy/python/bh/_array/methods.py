@@ -325,9 +325,6 @@ ndarray.strides = property(_strides.__get__, _set_strides, doc=_strides.__doc__)
 ndarray.__array_priority__ = 0.0
 ndarray.device = property(lambda self: "cpu", lambda self, value: _refuse("device"))
 ndarray.mT = property(_matrix_transpose)
-ndarray.real = property(
-    lambda self: complex_parts.real(self), lambda self, value: complex_parts.set_part(self, value, "real")
-)
 ndarray.imag = property(
     lambda self: complex_parts.imag(self), lambda self, value: complex_parts.set_part(self, value, "imag")
 )

@@ -10,6 +10,7 @@ from .._array.conversion import astype, in_order, native, order_of
 from .._array.element_types import CODE
 from .._array.memory import in_process, ranks_of
 from .._numpy.fallback import Fallback, falls_back, lower, taken
+from .._numpy.registry import FUNCTIONS
 from .._ufunc.axes import deliver
 from .products import Matrices, permutation, shaped, turned
 from .reductions import sum as sum_
@@ -21,7 +22,7 @@ _SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # The castings of `np.can_cast` that sums of products have.
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 # Sums of this many products, at most, are NumPy's: they take less time than what is recorded for them.
-_LITTLE = 1 << 16
+_LITTLE = FUNCTIONS["einsum"].products
 # Dimensions of an array, at most.
 _MOST = 16
 
@@ -32,7 +33,7 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     letter = order_of(order)
     if casting not in _CASTINGS:
         raise ValueError(f"casting must be one of {', '.join(_CASTINGS)}, not {casting!r}")
-    if out is None and _are_little(operands[1:]):
+    if out is None and _are_little(operands[1:]) and (len(operands) > 2 or not _is_view(operands)):
         return taken(np.einsum, lower(operands), {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize})
     subscripts, operands = _as_text(operands)
     arrays = [native(value) for value in operands]
@@ -70,10 +71,16 @@ def _arranged(value, axes):
 
 
 def _are_little(arrays):
-    """Are these several arrays, in the memory of this process, with few pairs of elements? Of one array there are views."""
-    if len(arrays) < 2 or not all(type(array) is ndarray for array in arrays):
+    """Are these arrays, in the memory of this process, with few products of their elements?"""
+    if not arrays or not all(type(array) is ndarray for array in arrays):
         return False
     return prod(array.size for array in arrays) <= _LITTLE and all(in_process(array._stack) for array in arrays)
+
+
+def _is_view(operands):
+    """Is an array only moved?"""
+    subscripts, (array,) = _as_text(operands)
+    return _plan(subscripts, (array.shape,)).is_view
 
 
 class _Plan:

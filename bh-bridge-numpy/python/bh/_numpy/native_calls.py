@@ -16,7 +16,7 @@ from .registry import AWAITED, COUNTED, SORTED
 def served(name, function, row, original, method=False, home="bh"):
     """The function, or the method, with what serves common calls of it natively before it, as its row says; `original`: NumPy's.
     `home`: the module that has it."""
-    ufunc, by_numpy = UFUNCS.get(row.native), _by_numpy(original, row, not method)
+    ufunc, by_numpy = UFUNCS.get(row.native), _by_numpy(name, original, row, method)
     if not (row.native or by_numpy):
         return function
     known = f"{home}.{name}".removeprefix("bh.") if row.native else None
@@ -29,14 +29,20 @@ def served(name, function, row, original, method=False, home="bh"):
     return native
 
 
-def _by_numpy(original, row, is_function):
+def _by_numpy(name, original, row, method):
     """What the native half has to know of calls that NumPy computes at once."""
-    facts = {"function": original, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "drawn": None}
+    # Arguments are NumPy's own, so no other class decides.
+    function = getattr(original, "_implementation", original)
+    facts = {"function": function, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "drawn": None, "products": None}
+    facts["direct"] = getattr(np.ndarray, name) if row.method or method and hasattr(np.ndarray, name) else None
+    if row.products:
+        direct = getattr(np._core.multiarray, "c_einsum", None)
+        return facts | {"most": row.products, "products": row.products, "takes_hosts": False, "in_process": True, "direct": direct}
     if row.lapack:
         return None if LINALG == "stack" else facts | {"most": MOST_SORTED, "takes_hosts": True}
     if not row.by_numpy:
         return None
-    return facts | {"most": MOST[row.by_numpy], "takes_hosts": is_function and row.by_numpy in (AWAITED, SORTED, COUNTED)}
+    return facts | {"most": MOST[row.by_numpy], "takes_hosts": not method and row.by_numpy in (AWAITED, SORTED, COUNTED)}
 
 
 # The arguments of methods that draw numbers which may be arrays: those before `size`.
@@ -46,7 +52,7 @@ _DRAWN = "a x low high loc scale lam mean cov p pvals alpha n".split()
 def drawn(function, native, size=None, most=0):
     """A method `function` of a generator that draws numbers, with NumPy's own, `native`, before it for calls with numbers and with little
     arrays; where `size` is the place of that argument, for those that draw fewer than `most`."""
-    facts = {"function": native, "operands": _DRAWN, "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False}
+    facts = {"function": native, "operands": _DRAWN, "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False, "products": None, "direct": None}
     made = _native.Function(None, function, binds=False, by_numpy=facts | {"drawn": (size, most), "most": MOST_SORTED})
     return functools.update_wrapper(made, function)
 

@@ -22,6 +22,8 @@ class Row:
     by_numpy, operands = "", 0
     # Only calls whose options have names are computed at once, as options without names may have it change its operand.
     named = False
+    # Of sums of products: NumPy computes those of this many products of an element of each array, at most, at once.
+    products = 0
     # The function serves every call: it never raises `Fallback`.
     complete = False
     # NumPy leaves objects of other classes to their method of this name; True stands for the same name.
@@ -174,23 +176,23 @@ FUNCTIONS = {
     "count_nonzero": own("_functions.reductions", "a", native="add", by_numpy=COMPUTED),
     "cov": adapted("m y fweights aweights"),
     "cross": own("_functions.products", "a b"),
-    "cumprod": own("_functions.reductions", "a", "out", method=True, delegates=True),
+    "cumprod": own("_functions.reductions", "a", "out", native=True, method=True, delegates=True),
     "cumsum": own("_functions.reductions", "a", "out", native=True, method=True, delegates=True),
     "cumulative_prod": own("_functions.reductions", "x", "out"),
     "cumulative_sum": own("_functions.reductions", "x", "out"),
     "delete": adapted("arr obj", by_numpy=MOVED),
-    "diag": own("_functions.arrangement", "v"),
+    "diag": own("_functions.arrangement", "v", native=True),
     "diag_indices": adapted(),
     "diag_indices_from": adapted("arr"),
     "diagflat": own("_functions.arrangement", "v"),
-    "diagonal": own("_functions.arrangement", "a", method=True),
+    "diagonal": own("_functions.arrangement", "a", native=True, method=True),
     "diff": own("_functions.sorting", "a prepend append"),
     "digitize": own("_functions.sorting", "x bins", by_numpy=AWAITED),
     "dot": own("_functions.products", "a b", "out", native=True, method=True),
     "dsplit": own("_functions.joining", "ary"),
     "dstack": own("_functions.joining", "tup", by_numpy=COMPUTED),
     "ediff1d": own("_functions.sorting", "ary to_end to_begin", by_numpy=COMPUTED),
-    "einsum": own("_functions.einsum", "operands", "out"),
+    "einsum": own("_functions.einsum", "operands", "out", products=1 << 16),
     "einsum_path": question("operands"),
     "empty": own("_functions.creation", native=True, complete=True),
     "empty_like": own("_functions.creation", "prototype", native=True),
@@ -348,7 +350,7 @@ FUNCTIONS = {
     "take_along_axis": own("_functions.search", "arr indices", by_numpy=COMPUTED),
     "tensordot": own("_functions.products", "a b"),
     "tile": own("_functions.arrangement", "A", by_numpy=MOVED),
-    "trace": own("_functions.reductions", "a", "out", method=True),
+    "trace": own("_functions.reductions", "a", "out", native="add", method=True),
     "transpose": own("_functions.manipulation", "a", native=True, delegates=True),
     "trapezoid": adapted("y x"),
     "tri": own("_functions.creation"),
