@@ -52,6 +52,9 @@ const MOST: i64 = 1 << 16;
 /// Elements of a stack of matrices for which methods of the stack are faster than LAPACK.
 const STACKED: i64 = 1 << 11;
 
+/// The most numbers of a list beside an array.
+const LISTED: usize = 64;
+
 /// The deepest nesting of lists that are looked into.
 const DEEPEST: usize = 4;
 
@@ -166,6 +169,78 @@ impl ByNumpy {
             || is_sequence
                 && object.len().is_ok_and(|count| count as i64 <= self.most)
                 && holds_numbers(object).unwrap_or(false)
+    }
+}
+
+/// A universal function of two operands of which NumPy's has the same bits, on arrays that are little and computed, in C's order, beside
+/// others, numbers and lists of numbers: what a table of types cannot serve, such as powers of whole numbers, whose errors depend on
+/// their values. `None` for other calls.
+pub fn of_two<'py>(ufunc: &Ufunc, [a, b]: [&Bound<'py, PyAny>; 2]) -> Served<'py> {
+    let py = a.py();
+    let is_served = ufunc.agrees() != Agrees::Never && crate::shortcut::taken() && asked_by_program(py);
+    let (Some(first), Some(second)) = (Some(a).filter(|_| is_served).and_then(Kind::of), Kind::of(b)) else {
+        return Ok(None);
+    };
+    let is_whole = first.is_whole && second.is_whole;
+    if !(first.is_array || second.is_array) || ufunc.agrees() == Agrees::OnWhole && !is_whole {
+        return Ok(None);
+    }
+    let (Some(a), Some(b)) = (first.shown(a)?, second.shown(b)?) else { return Ok(None) };
+    lifted(ufunc.numpy(py).call1((a, b))?).map(Some)
+}
+
+/// Which operands NumPy's universal function makes the same bits of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Agrees {
+    Never,
+    OnWhole,
+    OnReal,
+}
+
+impl Agrees {
+    /// Of the function of this name.
+    pub fn of(name: &str) -> Agrees {
+        const REAL: &str = "add subtract multiply divide equal not_equal less less_equal greater greater_equal";
+        const WHOLE: &str = "power floor_divide remainder left_shift right_shift bitwise_and bitwise_or bitwise_xor";
+        let is_among = |names: &str| names.split(' ').any(|known| known == name);
+        match () {
+            () if is_among(REAL) => Agrees::OnReal,
+            () if is_among(WHOLE) => Agrees::OnWhole,
+            () => Agrees::Never,
+        }
+    }
+}
+
+/// What an operand of [`of_two`] is.
+#[derive(Clone, Copy)]
+struct Kind {
+    is_array: bool,
+    is_whole: bool,
+}
+
+impl Kind {
+    /// `None` for complex numbers, and for objects that Python has to look at.
+    fn of(object: &Bound<'_, PyAny>) -> Option<Kind> {
+        if let Ok(array) = object.cast_exact::<Array>() {
+            let this = array.get();
+            let fits = !this.dtype.is_complex() && !this.is_scalar() && this.view.is_contiguous();
+            return fits.then_some(Kind { is_array: true, is_whole: this.dtype.is_int() });
+        }
+        if object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
+            let fits = object.len().is_ok_and(|count| (1..=LISTED).contains(&count));
+            return (fits && holds_numbers(object).ok()?).then_some(Kind { is_array: false, is_whole: false });
+        }
+        let is_whole = object.is_exact_instance_of::<PyInt>() || object.is_exact_instance_of::<PyBool>();
+        let is_number = is_whole || object.is_exact_instance_of::<PyFloat>();
+        is_number.then_some(Kind { is_array: false, is_whole })
+    }
+
+    /// The operand as NumPy's function gets it.
+    fn shown<'py>(self, object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match object.cast_exact::<Array>() {
+            Ok(array) => shown(array, (array.get().context.little / 8) as i64),
+            Err(_) => Ok(Some(object.clone())),
+        }
     }
 }
 

@@ -46,6 +46,11 @@ impl<'a, 'py> Call<'a, 'py> {
 
     /// The arguments of a fold: the array, the axes, and whether these stay; `None` if there are others.
     pub fn fold(&self) -> Option<(&'a Bound<'py, PyAny>, Given<'py>, Given<'py>)> {
+        self.fold_beside(0)
+    }
+
+    /// As [`Call::fold`], beside `others`, arguments with names that the caller knows.
+    pub fn fold_beside(&self, others: usize) -> Option<(&'a Bound<'py, PyAny>, Given<'py>, Given<'py>)> {
         let (arguments, py) = (&self.arguments, self.py());
         let (object, axis) = match arguments.unnamed() {
             [object] => (object, None),
@@ -53,7 +58,7 @@ impl<'a, 'py> Call<'a, 'py> {
             _ => return None,
         };
         let (named, keepdims) = (arguments.get(intern!(py, "axis")), arguments.get(intern!(py, "keepdims")));
-        let known = usize::from(named.is_some()) + usize::from(keepdims.is_some());
+        let known = usize::from(named.is_some()) + usize::from(keepdims.is_some()) + others;
         if known != arguments.named() || axis.is_some() && named.is_some() {
             return None;
         }

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 70] = [
+const SERVERS: [(&str, Server); 71] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -65,6 +65,7 @@ const SERVERS: [(&str, Server); 70] = [
     ("expand_dims", crate::shape::expand_dims),
     ("swapaxes", crate::shape::swapaxes),
     ("diagonal", crate::shape::diagonal),
+    ("fill_diagonal", crate::shape::fill_diagonal),
     ("diag", crate::shape::diag),
     ("flip", crate::shape::flip),
     ("atleast_1d", crate::shape::atleast_1d),

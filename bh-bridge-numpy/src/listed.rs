@@ -4,14 +4,15 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::context::current;
-use crate::create::{copy, shaped};
+use crate::create::{copy, filled, shaped};
 use crate::foreign::copied;
 use crate::numpy_types::{element_type, scalar_type};
 use crate::shared_view::contiguous;
 use crate::text::intern;
-use bh_bytecode::DType;
+use bh_bytecode::{Constant, DType};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+use std::sync::Arc;
 
 /// The most numbers that are looked at, and the deepest nesting.
 const MOST: usize = 1024;
@@ -105,6 +106,15 @@ fn numbers<'py>(source: &Bound<'py, PyAny>, dtype: Option<DType>) -> Served<'py>
     shaped(source.py(), if whole { DType::I64 } else { DType::F64 }, view, bits)
 }
 
+/// An array of a number, without dimensions.
+fn one(py: Python<'_>, number: Number) -> Served<'_> {
+    let value = match number {
+        Number::Whole(number) => Constant::from_value(number),
+        Number::Float(number) => Constant::from_value(number),
+    };
+    filled(py, current(py)?, Arc::default(), value)
+}
+
 fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
 }
@@ -137,6 +147,9 @@ pub fn array<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     }
     if let Some(copy) = copied(current(call.py())?, source) {
         return Ok(Some(copy.into_any()));
+    }
+    if let Some(number) = number(source) {
+        return one(call.py(), number);
     }
     copy(call)
 }

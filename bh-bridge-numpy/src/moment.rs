@@ -12,39 +12,56 @@ use bh_bytecode::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
-/// The sum along axes divided by the number of elements in it.
+/// The sum along axes divided by the number of elements in it, less `freedom`; `None` if that leaves none.
 fn mean_along<'py>(
     array: &Bound<'py, Array>,
     axis: &Given<'py>,
     keepdims: &Given<'py>,
     functions: &Moments<'_>,
+    freedom: i64,
 ) -> PyResult<Option<Array>> {
     let (py, this) = (array.py(), array.get());
     let Some(total) = functions.add.folded(py, this, axis, keepdims)? else { return Ok(None) };
-    let count = PyInt::new(py, this.len() / total.len());
+    let count = this.len() / total.len() - freedom;
+    if count <= 0 {
+        return Ok(None);
+    }
+    let count = PyInt::new(py, count);
     let total = Bound::new(py, total)?;
     functions.divide.call(py, [total.as_any(), count.as_any()])
 }
 
-/// The mean of squared distances from the mean. `None` for calls that Python serves.
+/// The sum of squared distances from the mean, divided by the number of elements less `ddof`. `None` for calls that Python serves.
 fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Option<Array>> {
-    let (py, Some((array, axis, keepdims))) = (call.py(), floats(call)?) else { return Ok(None) };
+    let (py, ddof) = (call.py(), call.arguments.get(intern!(call.py(), "ddof")));
+    let freedom = match ddof {
+        None => 0,
+        Some(ddof) => match ddof.is_exact_instance_of::<PyInt>().then(|| ddof.extract::<i64>().ok()).flatten() {
+            Some(freedom) if (0..1 << 32).contains(&freedom) => freedom,
+            _ => return Ok(None),
+        },
+    };
+    let Some((array, axis, keepdims)) = floats(call, usize::from(ddof.is_some()))? else { return Ok(None) };
+    // Too few elements are Python's to warn of, before anything is recorded.
+    if array.get().view.shape().iter().any(|&extent| extent <= freedom) {
+        return Ok(None);
+    }
     if array.get().dtype.is_complex() || array.get().view.stride().iter().any(|&stride| stride < 0) {
         return Ok(None);
     }
     let new = |result: Option<Array>| result.map(|result| Bound::new(py, result)).transpose();
     let stays = Given::new(PyBool::new(py, true).to_owned().into_any());
-    let Some(center) = new(mean_along(&array, &axis, &stays, functions)?)? else { return Ok(None) };
+    let Some(center) = new(mean_along(&array, &axis, &stays, functions, 0)?)? else { return Ok(None) };
     let distance = new(functions.subtract.call(py, [array.as_any(), center.as_any()])?)?;
     let Some(distance) = distance else { return Ok(None) };
     let square = new(functions.multiply.call(py, [distance.as_any(); 2])?)?;
-    square.map_or(Ok(None), |square| mean_along(&square, &axis, &keepdims, functions))
+    square.map_or(Ok(None), |square| mean_along(&square, &axis, &keepdims, functions, freedom))
 }
 
 /// The sum of all elements, or along `axis`, divided by their number.
 pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((array, axis, keepdims)) = floats(call)? else { return Ok(None) };
-    let mean = mean_along(&array, &axis, &keepdims, &moments()?)?;
+    let Some((array, axis, keepdims)) = floats(call, 0)? else { return Ok(None) };
+    let mean = mean_along(&array, &axis, &keepdims, &moments()?, 0)?;
     mean.map(|mean| give(call.py(), mean)).transpose()
 }
 
@@ -54,7 +71,7 @@ pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let is_one = |axis: &Bound<'_, PyAny>| axis.is_none() || axis.is_exact_instance_of::<PyInt>();
     let fits = call.arguments.unnamed().len() == 1 && call.arguments.get(intern!(py, "axis")).is_none_or(is_one);
     let Some(sqrt) = call.ufunc.filter(|_| fits) else { return Ok(None) };
-    let Some((array, axis, keepdims)) = floats(call)? else { return Ok(None) };
+    let Some((array, axis, keepdims)) = floats(call, 0)? else { return Ok(None) };
     if array.get().dtype.is_complex() {
         return Ok(None);
     }
@@ -65,10 +82,10 @@ pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     root.map(|root| give(py, root)).transpose()
 }
 
-/// The arguments of a fold: floating-point numbers, or others as those, the axes, and whether these stay. `None` for calls that Python
-/// serves.
-fn floats<'py>(call: &Call<'_, 'py>) -> PyResult<Option<(Bound<'py, Array>, Given<'py>, Given<'py>)>> {
-    let Some((array, axis, keepdims)) = call.fold() else { return Ok(None) };
+/// The arguments of a fold, beside `others` with names: floating-point numbers, or others as those, the axes, and whether these stay.
+/// `None` for calls that Python serves.
+fn floats<'py>(call: &Call<'_, 'py>, others: usize) -> PyResult<Option<(Bound<'py, Array>, Given<'py>, Given<'py>)>> {
+    let Some((array, axis, keepdims)) = call.fold_beside(others) else { return Ok(None) };
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
     let this = array.get();
     if !is_plain(this) || this.view.is_empty() || this.is_scalar() || this.view.rank() == 0 {

@@ -146,7 +146,10 @@ fn binary<'py>(ufunc: &Py<Ufunc>, a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'p
     {
         return give(py, result);
     }
-    operators()?.binary.bind(py).call1((ufunc, a, b))
+    match crate::by_numpy::of_two(ufunc.get(), [a, b])? {
+        Some(result) => Ok(result),
+        None => operators()?.binary.bind(py).call1((ufunc, a, b)),
+    }
 }
 
 #[inline]

@@ -5,6 +5,8 @@ use crate::call::{Call, Served};
 use crate::create::copied;
 use crate::error::value_error;
 use crate::numpy_types::element_type;
+use crate::operand::number;
+use crate::pick;
 use crate::record::{assignable, cast_in_order};
 use crate::scalar::is_in_program;
 use crate::sequence;
@@ -170,6 +172,18 @@ pub fn diag<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let all = call.unnamed().filter(|all| all.len() <= 2);
     let is_matrix = |object: &Py<PyAny>| array(object.bind(call.py())).is_some_and(|from| from.get().view.rank() == 2);
     if all.and_then(<[_]>::first).is_some_and(is_matrix) { diagonal(call) } else { Ok(None) }
+}
+
+/// Assigns a number to the diagonal of a matrix.
+pub fn fill_diagonal<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([matrix, value]) = call.plain() else { return Ok(None) };
+    let Some(matrix) = array(matrix).map(Bound::get).filter(|one| one.view.rank() == 2 && one.is_shared()) else {
+        return Ok(None);
+    };
+    let view = matrix.view.diagonal(0, 0, 1).map_err(value_error)?;
+    let fits = number(value).is_some() && !view.is_empty() && matrix.view.is_injective();
+    let done = fits.then(|| pick::assign(matrix, &view, value)).flatten();
+    Ok(done.map(|()| call.py().None().into_bound(call.py())))
 }
 
 /// The elements in the other direction along all dimensions, or along one.

@@ -3,6 +3,7 @@
 
 use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
+use crate::by_numpy::{self, Agrees};
 use crate::context::Shared;
 use crate::error::{exception, value_error};
 use crate::fold::{Description, Folds, Given, plain_fold};
@@ -137,6 +138,8 @@ pub struct Ufunc {
     folds: Folds,
     /// Is it the one composed function that is served?
     is_hypot: bool,
+    /// Where NumPy's has the same bits.
+    agrees: Agrees,
 }
 
 #[pymethods]
@@ -146,8 +149,9 @@ impl Ufunc {
     fn new(inputs: usize, numpy: Bound<'_, PyAny>) -> PyResult<Ufunc> {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };
         let table = (0..size).map(|_| AtomicU64::new(0)).collect();
-        let is_hypot = numpy.getattr("__name__")?.eq("hypot")?;
-        Ok(Ufunc { entry: ENTRY, inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot })
+        let name = numpy.getattr("__name__")?.extract::<String>()?;
+        let (is_hypot, agrees) = (name == "hypot", Agrees::of(&name));
+        Ok(Ufunc { entry: ENTRY, inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot, agrees })
     }
 
     /// Folds the elements along axes with the function.
@@ -214,6 +218,11 @@ impl Ufunc {
         self.numpy.bind(py)
     }
 
+    /// Where NumPy's function has the same bits.
+    pub fn agrees(&self) -> Agrees {
+        self.agrees
+    }
+
     /// Any call.
     #[inline]
     fn run<'py>(slf: &Bound<'py, Self>, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -230,6 +239,11 @@ impl Ufunc {
                 && let Some(result) = this.call_list(py, &copies)?
             {
                 return give(py, result);
+            }
+            if let [a, b] = all
+                && let Some(result) = by_numpy::of_two(this, [a.bind(py), b.bind(py)])?
+            {
+                return Ok(result);
             }
         } else if all.len() + named == this.inputs + 1 {
             let (inputs, rest) = all.split_at(this.inputs.min(all.len()));

@@ -131,7 +131,7 @@ fn product<'py>(call: &Call<'_, 'py>, name: &str) -> Served<'py> {
 /// The number of true elements, as a scalar; of a mask that is not computed yet, the sum by the call's universal function.
 pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(array) = call.array().map(Bound::get).filter(|_| !follows_array_api()) else { return Ok(None) };
-    match truths(array, |mask| pick::count(mask)) {
+    match truths(array, pick::count) {
         None if array.dtype == DType::Bool => folded(call),
         None => Ok(None),
         Some(count) => crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some),

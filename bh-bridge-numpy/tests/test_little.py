@@ -2,6 +2,7 @@
 
 import random
 import re
+import warnings
 
 import numpy
 import pytest
@@ -338,6 +339,18 @@ CALLS = [
     lambda np, a, s: a + numpy.array(3, "i2"),
     lambda np, a, s: numpy.float32(1.5) < a,
     lambda np, a, s: np.add(a, numpy.array(True)),
+    lambda np, a, s: a ** 2,
+    lambda np, a, s: a ** (s + 2),
+    lambda np, a, s: 2 ** a,
+    lambda np, a, s: np.power(a, a),
+    lambda np, a, s: a * [2] * a.shape[-1],
+    lambda np, a, s: a + [0.5, 1],
+    lambda np, a, s: (1, 2, 3) - a,
+    lambda np, a, s: a < [1],
+    lambda np, a, s: (np.fill_diagonal(a, s), a)[1],
+    lambda np, a, s: (np.fill_diagonal(a, 0.5), a)[1],
+    lambda np, a, s: np.array(s) * a,
+    lambda np, a, s: np.array(1.5),
     lambda np, a, s: np.empty(a.shape, a.dtype).shape,
     lambda np, a, s: np.empty_like(a).dtype,
 ]  # fmt: skip
@@ -388,6 +401,25 @@ def test_calls_on_little_arrays_give_what_numpy_gives_with_the_native_calls_and_
                         _native.set_shortcuts(before)
                     where = CALLS.index(call), whole, offset, taken, mine, expected
                     assert _is_same(mine, expected) or mine is bh.FallbackError, where
+
+
+def test_variances_of_little_arrays_have_the_bits_of_the_composition():
+    rng = numpy.random.default_rng(5)
+    for shape, axis, ddof in [((7,), None, 1), ((4, 5), 0, 1), ((4, 5), 1, 2), ((4, 5), None, 0), ((2, 3, 4), (0, 2), 1), ((3,), 0, 3), ((1, 4), 0, 1)]:
+        host = rng.random(shape)
+        for name in ("var", "std"):
+            results = []
+            for taken in (True, False):
+                before = _native.set_shortcuts(taken)
+                try:
+                    with numpy.errstate(all="ignore"), warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        results.append(numpy.asarray(getattr(bh, name)(bh.array(host), axis=axis, ddof=ddof)))
+                        expected = getattr(numpy, name)(host, axis=axis, ddof=ddof)
+                finally:
+                    _native.set_shortcuts(before)
+            assert results[0].tobytes() == results[1].tobytes()
+            numpy.testing.assert_allclose(results[0], expected, rtol=1e-13)
 
 
 def test_views_of_little_arrays_are_views_of_their_memory():

@@ -86,6 +86,11 @@ def install_of_class():
         made = for_both(name, value) if callable(value) else _attribute(name, value) if hasattr(value, "__set__") else None
         if made is not None:
             setattr(ArrayClass, name, _OfClass(name, made))
+    # Methods of NumPy's that derived classes call on the class, such as `__array_finalize__`. A `__getattr__` would slow down each
+    # attribute of the class, of which NumPy asks for several in a call.
+    for name in dir(np.ndarray):
+        if not hasattr(ndarray, name):
+            setattr(ArrayClass, name, _OfClass(name, getattr(np.ndarray, name)))
 
 
 install()

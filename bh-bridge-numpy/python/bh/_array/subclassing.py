@@ -220,10 +220,6 @@ class ArrayClass(type):
         # What numbers have is no matter of the class.
         return [name for name in super().__dir__() if name.startswith("_") or hasattr(np.ndarray, name)]
 
-    def __getattr__(cls, name):
-        # Methods that derived classes call on the class, such as `__array_finalize__`.
-        return getattr(np.ndarray, name)
-
 
 def taught(method):
     """A method of a class derived from NumPy's arrays, given NumPy's class for bh's and memory of bh's arrays for themselves."""

@@ -200,7 +200,7 @@ FUNCTIONS = {
     "expand_dims": own("_functions.manipulation", "a", native=True),
     "extract": own("_functions.search", "condition arr", by_numpy=COMPUTED),
     "eye": own("_functions.creation", native=True, complete=True),
-    "fill_diagonal": own("_functions.arrangement", "val", "a"),
+    "fill_diagonal": own("_functions.arrangement", "val", "a", native=True),
     "fix": adapted("x", "out"),
     "flatnonzero": own("_functions.arrangement", "a", native=True, by_numpy=COMPUTED),
     "flip": own("_functions.arrangement", "m", native=True),
