@@ -42,7 +42,7 @@ np.concatenate([a[:3], b[:3]], out=o) | np.convolve(a, b) | np.copy(a) | np.copy
 np.cross(x, m[0]) | np.cumprod(a) | np.cumprod(a, out=o) | np.cumsum(a) | np.cumsum(a, out=o) | np.cumulative_prod(a) | np.cumulative_prod(a, out=o) | np.cumulative_sum(a) | np.cumulative_sum(a, out=o)
 np.delete(a, 2) | np.delete(a, i[:2]) | np.diag(m) | np.diag_indices(3) | np.diag_indices_from(m) | np.diagflat(x) | np.diagonal(m) | np.diff(a) | np.diff(a, prepend=one, append=two) | np.digitize(a, np.sort(b))
 np.dot(a, b) | np.dot(m, m, out=r) | np.dsplit(m[:, :, None], 1) | np.dstack([a, b]) | np.ediff1d(a) | np.ediff1d(a, to_begin=b, to_end=b) | np.einsum('i,i', a, b) | np.einsum('ij->ji', m, out=r)
-np.einsum_path('ij,jk', m, m) | np.empty(0) | np.empty_like(a[:0]) | np.expand_dims(a, 0) | np.extract(t, a) | np.eye(3) | np.fill_diagonal(r, x) | np.fix(a) | np.fix(a, out=o)
+np.einsum_path('ij,jk', m, m) | np.empty(0) | np.empty_like(a[:0]) | np.expand_dims(a, 0) | np.extract(t, a) | np.eye(3) | np.fill_diagonal(r, x) | np.fill_diagonal(r, 2.0) | np.fix(a) | np.fix(a, out=o)
 np.flatnonzero(a) | np.flatnonzero(t) | np.flip(a) | np.fliplr(m) | np.flipud(m) | np.from_dlpack(a) | np.frombuffer(b'12345678') | np.fromfunction(lambda k: k + 1, (3,)) | np.fromiter([1, 2], float)
 np.fromstring('1 2', sep=' ') | np.full(3, 2.0) | np.full((2, 6), a) | np.full_like(a, 2.0) | np.full_like(a, one) | np.geomspace(1.0, 8.0, 4) | np.geomspace(one, two, 3) | np.gradient(a) | np.gradient(a, np.sort(b))
 np.hamming(5) | np.hanning(5) | np.histogram(a, 3) | np.histogram(a, np.sort(b), weights=b) | np.histogram2d(a, b, 3) | np.histogram2d(a, b, np.sort(b), weights=b) | np.histogram_bin_edges(a, 3, weights=b) | np.histogramdd(m, 2)
