@@ -9,7 +9,7 @@ pub mod passes;
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::planning::Level;
 use bh_bytecode::{Batch, BatchRef, Key, StructureKey};
-use bh_core::abi::{Capabilities, Prediction, kind, status};
+use bh_core::abi::{Capabilities, Prediction, capability, kind, status};
 use bh_core::config::Row;
 use bh_core::keys::filter;
 use bh_core::{Child, Component, Counter, Error, Host, Report, Result, Ticket};
@@ -148,10 +148,12 @@ impl Filter {
         below(&mut self.child, &rewritten, &[])
     }
 
-    /// Learns what starting a kernel costs on the engine below, once.
+    /// Learns what starting a kernel costs on the engine below, and how it folds, once.
     fn adapt(&mut self) {
         if !std::mem::replace(&mut self.adapted, true) {
-            let Capabilities { bandwidth, launch_seconds, .. } = self.child.capabilities();
+            let Capabilities { bandwidth, launch_seconds, flags, .. } = self.child.capabilities();
+            // Engines retire blocks themselves, clusters do not.
+            self.options.in_order = flags & capability::RETIRES_BLOCKS != 0;
             let is_alone = launch_seconds > LOCK_STEP_SECONDS;
             self.options.kernel_bytes = if is_alone { (bandwidth * launch_seconds).clamp(0.0, 1e12) as i64 } else { 0 };
         }

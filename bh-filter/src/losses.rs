@@ -109,6 +109,27 @@ impl Losses {
     }
 }
 
+/// Are the arrays of a batch lost by the same causes after a rewriting that kept its bases? `ends` says for each instruction how many new ones there
+/// are up to its end, of which the last one fails where it fails; some bases may be left out.
+pub fn agree(old: &Batch, new: &Batch, ends: &[u32], left_out: impl Fn(u32) -> bool) -> bool {
+    let (before, after) = (Losses::of(old), Losses::of(new));
+    let (bases, instrs, new_bases) = (old.bases.len() as u32, old.instrs.len() as u32, new.bases.len() as u32);
+    let renamed = |&cause: &u32| match cause.checked_sub(bases) {
+        None => Some(cause),
+        // Long sets have causes of their own.
+        Some(at) => (at < instrs).then(|| new_bases + ends[at as usize] - 1),
+    };
+    let same = |base: u32, at: usize| {
+        let causes = &before.sets.members[before.at(base, at as u32 + 1).0 as usize];
+        let renamed: Option<Vec<u32>> = causes.iter().map(renamed).collect();
+        renamed.is_some_and(|causes| after.sets.members[after.at(base, ends[at]).0 as usize] == causes)
+    };
+    old.instrs.iter().enumerate().all(|(at, instr)| {
+        let written = instr.outputs().iter().filter_map(|&output| base_of(old, output));
+        written.filter(|&base| !left_out(base)).all(|base| same(base, at))
+    })
+}
+
 /// Can an instruction fail for its data?
 fn may_fail(instr: &Instr) -> bool {
     matches!(instr.opcode.kind(), Kind::Index | Kind::Extension)

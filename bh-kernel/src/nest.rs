@@ -144,6 +144,26 @@ pub fn fold_axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> (Vec<Axis>, 
     (axes, in_lanes)
 }
 
+/// Folds along an axis of at most this many elements of at least so many results have one chunk each, and no items of a device share them.
+pub const IN_ORDER: i64 = 16;
+const RESULTS: i64 = 1024;
+
+/// Does every engine fold the elements along an axis one after the other, from the neutral element on, whatever shares the kernel? Then operations
+/// on pairs of arrays give the same bits.
+pub fn folds_in_order(shape: &[i64], axis: usize, order: &AxisOrder) -> bool {
+    let (extent, reduced) = (shape[axis], 1 << axis);
+    let mut axes = axes(shape, reduced, order);
+    let results = shape.iter().product::<i64>() / extent.max(1);
+    if !(2..=IN_ORDER).contains(&extent) || results < RESULTS || order.backward() & reduced != 0 {
+        return false;
+    }
+    if !order.is_fixed() {
+        // What moves inside on devices does so on processors.
+        move_short_run(&mut axes, Runner::Items);
+    }
+    axes.last().is_some_and(|axis| axis.role == Dim::Kept)
+}
+
 /// The innermost axis in a fixed tree, if it is a kept one: no number of kept elements has an influence.
 pub(super) fn kept_inside(shape: &[i64], reduced: u16, order: &AxisOrder) -> Option<usize> {
     let is_reduced = |axis: usize| reduced >> axis & 1 == 1;
@@ -292,6 +312,24 @@ mod tests {
             let nest = super::build(&[100, extent], 0b10, order, Runner::Items, &mut accesses);
             assert_eq!(nest.dims, dims, "rows of {extent} on a device");
         }
+    }
+
+    #[test]
+    fn short_folds_of_many_results_go_in_order() {
+        let in_order = |shape: &[i64], axis, order: Option<AxisOrder>| {
+            folds_in_order(shape, axis, &order.unwrap_or(AxisOrder::c_order(shape.len())))
+        };
+        assert!(in_order(&[9, 64, 64], 0, None) && in_order(&[64, 16, 64], 1, None) && in_order(&[4096, 7], 1, None));
+        // Chunks, lanes of long and of shared rows, rows of few elements, few results.
+        assert!(
+            !in_order(&[17, 64, 64], 0, None) && !in_order(&[4096, 8], 1, None) && !in_order(&[2048, 9, 7], 1, None)
+        );
+        assert!(!in_order(&[9, 10, 10], 0, None));
+        // The last axis of an array in the other order is its outermost one, unless it is walked backward.
+        let other = |backward| AxisOrder::of_axes(&[(1, backward), (0, false)]);
+        assert!(in_order(&[4096, 16], 1, other(false)) && !in_order(&[4096, 16], 1, other(true)));
+        assert!(in_order(&[9, 4096], 0, Some(AxisOrder::c_order(2).fixed())));
+        assert!(!in_order(&[4096, 7], 1, Some(AxisOrder::c_order(2).fixed())));
     }
 
     #[test]

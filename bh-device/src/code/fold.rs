@@ -1,6 +1,7 @@
 //! How the items of the device share a reduction.
 
 use super::Target;
+use bh_kernel::IN_ORDER;
 
 /// The shares of a reduction: `lanes` items of a work-group fold one result together, and so do `splits` groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,8 @@ impl Fold {
         // Rows that fill half of the device have no need of a second kernel.
         let fills = each == EACH && 2 * tiles >= target.groups as i64;
         let missing = if fills { 1 } else { TURNS * target.groups as i64 / tiles };
-        let enough = reduced / (lanes * LEAST);
+        // So short folds go in order ([`bh_kernel::folds_in_order`]).
+        let enough = if !inner && reduced <= IN_ORDER { 1 } else { reduced / (lanes * LEAST) };
         let splits = missing.min(enough).clamp(1, SPLITS);
         Fold { group: target.group, lanes: lanes.max(1) as usize, inner, splits }
     }

@@ -6,15 +6,18 @@ mod collect;
 mod common;
 mod copies;
 mod dead_code;
+mod extents;
 mod matmul;
 mod pieces;
 mod programs;
 mod reduction_chain;
 mod simplify;
+mod tables;
 
 pub use programs::Made;
 
 use bh_bytecode::Batch;
+use tables::{Views, new_base};
 
 /// What passes are told besides the batch.
 #[derive(Default)]
@@ -26,6 +29,8 @@ pub struct Options {
     /// Bytes that memory moves while a kernel starts, on engines that start each kernel by itself; 0 on those that run chains of kernels in
     /// lock-step, row by row.
     pub kernel_bytes: i64,
+    /// Do engines take a fold's elements as [`bh_kernel::folds_in_order`] says? Ranks fold their own parts first.
+    pub in_order: bool,
     /// Scalar programs that passes made.
     pub programs: Made,
 }

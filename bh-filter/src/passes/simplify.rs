@@ -1,4 +1,4 @@
-//! Operations that do nothing, or always give the same, become copies and fills; pairs of negations cancel; divisions by
+//! Operations that do nothing, or always give the same, become copies and fills, all without axes of one element ([`extents`](super::extents)); pairs of negations cancel; divisions by
 //! small powers of two become products.
 //!
 //! *Proof.* Each rule holds for every value of the types it is limited to:
@@ -27,9 +27,9 @@ enum Result {
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
+    let mut changed = super::extents::run(batch);
     let uses = Uses::of(batch);
     let mut losses = None;
-    let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let instr = batch.instrs[index as usize];
         let Some(dtype) = output_type(batch, &instr) else { continue };

@@ -199,6 +199,79 @@ fn constants_become_operands() {
     assert!(after(&padded("v4 = less v1, c1")).contains("less b3@0[6:1] b1@0[6:1] c1"));
 }
 
+/// Rows that are computed from b0 and stacked in b3, of which `rest` makes something.
+fn stacked(flags: &str, rest: &str) -> String {
+    format!(
+        "bh batch 1\nbase b0 = f64[1024] id 1 row 1024 live_out\nbase b1 = f64[1024] id 2 row 1024 born dies\n\
+         base b2 = f64[1024] id 3 row 1024 born dies\nbase b3 = f64[2048] id 4 row 1024 {flags}\n\
+         base b4 = f64[2048] id 5 row 1024 born live_out\nbase b5 = f64[1024] id 6 row 1024 born live_out\n\
+         view v0 = b0 at 0 [1024:1]\nview v1 = b1 at 0 [1024:1]\nview v2 = b2 at 0 [1024:1]\nview v3 = b3 at 0 [1024:1]\n\
+         view v4 = b3 at 1024 [1024:1]\nview v5 = b3 at 0 [2:1024,1024:1]\nview v6 = b4 at 0 [2:1024,1024:1]\n\
+         view v7 = b5 at 0 [1024:1]\nview v8 = b3 at 0 [2048:1]\nview v9 = b4 at 0 [2048:1]\n\
+         i0: v1 = sqrt v0\ni1: v2 = exp v0\ni2: v3 = copy v1\ni3: discard v1\ni4: v4 = copy v2\ni5: discard v2\n{rest}"
+    )
+}
+
+#[test]
+fn operations_on_stacked_slices_become_one_for_each() {
+    let words = stacked("born dies", "i6: v6 = multiply v5, v5\ni7: discard v5\n");
+    let expected = "sqrt b1@0[1024:1] b0@0[1024:1]\nexp b2@0[1024:1] b0@0[1024:1]\n\
+                    multiply b4@0[1024:1] b1@0[1024:1] b1@0[1024:1]\nmultiply b4@1024[1024:1] b2@0[1024:1] b2@0[1024:1]\n\
+                    discard b1@0[1024:1]\ndiscard b2@0[1024:1]\n";
+    assert_eq!(after(&words), expected);
+    // Views that have slices at no axis of their own, and arrays that stay, are cut as others are.
+    let divided = "multiply b4@0[1024:1]";
+    let words = stacked("born dies", "i6: v6 = multiply v5, v5\ni7: v9 = exp v8\ni8: discard v5\n");
+    assert!(!after(&words).contains(divided));
+    assert!(!after(&stacked("born live_out", "i6: v6 = multiply v5, v5\n")).contains(divided));
+}
+
+#[test]
+fn sums_of_slices_are_chains_where_engines_take_them_in_order() {
+    let words = stacked("born dies", "i6: v7 = add_reduce axes(0) v5\ni7: discard v5\n");
+    let in_order = Options { in_order: true, ..Options::default() };
+    let expected = "add b5@0[1024:1] c0 b1@0[1024:1]\nadd b5@0[1024:1] b5@0[1024:1] b2@0[1024:1]\n";
+    assert!(after_with(&words, in_order).contains(expected));
+    let whole = "add_reduce b5@0[1024:1] b3@0[2:1024,1024:1]";
+    assert!(after(&words).contains(whole));
+    // The largest of two is the same in any order.
+    let largest = words.replace("add_reduce", "maximum_reduce");
+    assert!(after(&largest).contains("maximum b5@0[1024:1] b1@0[1024:1] b2@0[1024:1]\n"));
+    // Along the slices, the whole array is folded.
+    let along = words
+        .replace("v7 = add_reduce axes(0)", "v10 = add_reduce axes(1)")
+        .replace("i0:", "base b6 = f64[2] id 7 row 2 born live_out\nview v10 = b6 at 0 [2:1]\ni0:");
+    assert!(after_with(&along, Options { in_order: true, ..Options::default() }).contains("b3@0[2:1024,1024:1]"));
+}
+
+#[test]
+fn slices_are_lost_by_the_causes_of_the_whole() {
+    // Of two arrays that may be lost, a part that is read needs one.
+    let words = stacked("born dies", "i6: v6 = multiply v5, v5\ni7: v7 = sqrt v3\ni8: discard v5\n");
+    assert!(after(&words).contains("sqrt b5@0[1024:1] b1@0[1024:1]"));
+    let other = words
+        .replace("i1: v2 = exp v0", "i1: v2 = exp v11")
+        .replace("i0:", "base b7 = f64[1024] id 8 row 1024 live_out\nview v11 = b7 at 0 [1024:1]\ni0:");
+    let other = other.replace("view v11", "view v10").replace("exp v11", "exp v10");
+    let other = other.replace("base b7", "base b6").replace("v10 = b7", "v10 = b6");
+    assert!(after(&other).contains("sqrt b5@0[1024:1] b3@0[1024:1]"));
+}
+
+#[test]
+fn axes_of_one_element_are_dropped() {
+    let mut batch = text::parse(
+        "bh batch 1\nbase b0 = f64[8] id 1 row 8 live_out\nbase b1 = f64[8] id 2 row 8 live_out\n\
+         view v0 = b0 at 0 [1:0,8:1]\nview v1 = b1 at 0 [1:0,8:1]\ni0: v1 = exp v0\n",
+    )
+    .unwrap();
+    let pass = ALL.iter().find(|pass| pass.name == "simplify").unwrap();
+    assert_eq!((pass.run)(&mut batch, &Options::default()), 1);
+    let shapes: Vec<&[i64]> =
+        batch.instrs[0].operands().iter().map(|operand| batch.as_ref().shape(operand.as_view().unwrap())).collect();
+    assert_eq!(shapes, [[8], [8]]);
+    assert_eq!((pass.run)(&mut batch, &Options::default()), 0);
+}
+
 #[test]
 fn work_grows_as_batches_do() {
     let program = |turns: usize| {

@@ -1,4 +1,4 @@
-//! Arrays in pieces: rolled, padded, joined and filled by parts, and computations with them, also in place.
+//! Arrays in pieces: rolled, padded, joined, stacked and filled by parts, and computations with them, also in place.
 
 use super::number;
 use crate::data::Values;
@@ -16,7 +16,7 @@ pub(super) fn moved(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64
     for _ in 0..2 + rng.below(6) {
         let of = arrays[rng.below(arrays.len())];
         let other = arrays[rng.below(arrays.len())];
-        let result = match rng.below(12) {
+        let result = match rng.below(15) {
             0..3 => neighbours(writer, rng, of, rolled),
             3..5 => neighbours(writer, rng, of, padded),
             5 => joined(writer, rng, of, other),
@@ -25,6 +25,7 @@ pub(super) fn moved(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64
             8 => in_place(writer, rng, of, other),
             9 => folded(writer, rng, of),
             10 => counted(writer, rng, of),
+            11..14 => stacked(writer, rng, of, other),
             _ => each(writer, rng, of, other),
         };
         if rng.chance(20) {
@@ -161,6 +162,70 @@ fn joined(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
     };
     let seen = all.through(seen.expect("parts are within their arrays"));
     each(writer, rng, seen, b)
+}
+
+/// Parts that are computed from arrays of one shape and each other, joined along a new axis, and computations with all of them.
+fn stacked(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
+    let (axis, count) = (rng.below(a.view.rank() + 1), 2 + rng.below(4) as i64);
+    let mut shape = a.view.shape().to_vec();
+    shape.insert(axis, count);
+    let shared = each(writer, rng, a, b);
+    let all = match rng.chance(20) {
+        true => writer.make(Opcode::Copy, 0, a.dtype, &shape, &[number(rng)]),
+        false => writer.empty(a.dtype, &shape),
+    };
+    let slice = |of: Seen, at: i64| of.through(of.view.index(axis, at).expect("slices are within their arrays"));
+    let wide = |of: Seen| of.through(of.view.new_axis(axis).expect("there may be one more axis"));
+    for at in 0..count {
+        let source = match rng.below(5) {
+            0 => rolled(writer, rng, a),
+            1 => padded(writer, rng, b),
+            2 => shared,
+            _ => each(writer, rng, shared, a),
+        };
+        match rng.below(4) {
+            0 => writer.write(slice(all, at), operation(rng), 0, &[Given::Array(source), number(rng)]),
+            1 => copy(writer, slice(all, at), Given::Array(source)),
+            _ => copy(writer, cut(all, axis, at, at + 1), Given::Array(wide(source))),
+        }
+    }
+    let mut whole = all;
+    for _ in 0..rng.below(4) {
+        let repeated = wide(shared).view.broadcast_to(&shape).expect("one slice is as good as many");
+        let other = [all, whole, shared.through(repeated)][rng.below(3)];
+        whole = each(writer, rng, whole, other);
+    }
+    if rng.chance(20) {
+        writer.keep(whole);
+    }
+    if rng.chance(20) {
+        let part = slice(whole, rng.below(count as usize) as i64);
+        writer.write(part, operation(rng), 0, &[Given::Array(part), number(rng)]);
+    }
+    let sum = if a.dtype.is_int() { Opcode::AddReduce } else { Opcode::MaximumReduce };
+    match rng.below(5) {
+        0 => slice(whole, rng.below(count as usize) as i64),
+        1 => {
+            let other = slice(all, rng.below(count as usize) as i64);
+            each(writer, rng, slice(whole, 0), other)
+        }
+        2 => {
+            // Along any axis.
+            let axis = rng.below(shape.len());
+            let kept: Vec<i64> = (0..shape.len()).filter(|&dim| dim != axis).map(|dim| shape[dim]).collect();
+            let fold = writer.make(Opcode::MinimumReduce, 1 << axis, a.dtype, &kept, &[Given::Array(whole)]);
+            // The sign of an extreme zero is free.
+            let fold = writer.make(Opcode::Add, 0, a.dtype, &kept, &[Given::Array(fold), Given::Number(0.0)]);
+            writer.keep(fold);
+            slice(whole, 0)
+        }
+        _ => {
+            let kept = a.view.shape();
+            let fold = writer.make(sum, 1 << axis, a.dtype, kept, &[Given::Array(whole)]);
+            let fold = writer.make(Opcode::Add, 0, a.dtype, kept, &[Given::Array(fold), Given::Number(0.0)]);
+            each(writer, rng, fold, shared)
+        }
+    }
 }
 
 /// An array filled by parts, some of them twice.

@@ -11,10 +11,13 @@
 //! of the array in pieces, and the base had none that an operation on the whole would have overcome
 //! ([`Losses::keeps_in_parts`](crate::losses::Losses::keeps_in_parts)). Folds read whole arrays.
 //!
+//! Before that, arrays in pieces along a short axis become arrays of their own ([`slices`]), whose pieces are larger and fewer.
+//!
 //! Copies that nobody reads any more are left to `dead_code`.
 
 mod boxes;
 mod clusters;
+mod slices;
 mod sources;
 mod split;
 mod worth;
@@ -27,8 +30,13 @@ use worth::Worth;
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
+    let divided = slices::run(batch, options);
+    if divided > 0 {
+        // Slices that are copies of other arrays are read there.
+        super::copies::run(batch, options);
+    }
     if !worth::has_pieces(batch, options.pieces_from) {
-        return 0;
+        return divided;
     }
     let mut clusters = clusters::find(batch);
     let worth = Worth::new(batch, &mut clusters, options);
@@ -38,5 +46,5 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
         Some(Split { cuts, own: worth.own(&cluster), cluster })
     };
     let splits: Vec<Split> = clusters.into_iter().filter_map(split).collect();
-    if splits.is_empty() { 0 } else { split::run(batch, splits) }
+    divided + if splits.is_empty() { 0 } else { split::run(batch, splits) }
 }

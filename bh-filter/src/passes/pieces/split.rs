@@ -3,24 +3,9 @@
 use super::clusters::{Cluster, Member};
 use super::sources::{Moved, Source, corners, ends};
 use crate::analysis::base_of;
-use crate::memory::OWN_BASES;
-use bh_bytecode::{Base, Batch, Instr, Kind, Opcode, Operand, View, base_flags};
+use crate::passes::{Views, new_base};
+use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// The views of a batch, each once.
-struct Views(HashMap<(u32, View), u32>);
-
-impl Views {
-    fn of(batch: &Batch) -> Views {
-        let view = |index: u32| ((batch.views[index as usize].base, batch.as_ref().view(index)), index);
-        Views((0..batch.views.len() as u32).rev().map(view).collect())
-    }
-
-    fn intern(&mut self, batch: &mut Batch, base: u32, view: View) -> u32 {
-        let view = view.canonical();
-        *self.0.entry((base, view)).or_insert_with(|| batch.push_view(base, &view))
-    }
-}
 
 /// A box of a cluster.
 struct Part {
@@ -42,12 +27,8 @@ impl Part {
 
     /// Gives the box a base of its own in the place of a cluster's.
     fn add_base(&mut self, batch: &mut Batch, of: u32) {
-        let whole = self.whole();
-        let id = OWN_BASES + batch.bases.len() as u64;
-        let mut base = Base::new(id, batch.bases[of as usize].dtype(), whole.len());
-        base.flags = base_flags::BORN | base_flags::DIES;
-        base.row_hint = whole.shape().iter().skip(1).product();
-        self.bases.insert(of, batch.push_base(base));
+        let base = new_base(batch, of, self.whole().shape());
+        self.bases.insert(of, base);
     }
 
     /// The box of a view with such a start and strides.

@@ -3,8 +3,11 @@
 use crate::lost::expected;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, DType, Instr, Opcode, Operand, View, base_flags, validate};
+use bh_core::stack::Stack;
 use bh_filter::passes::{ALL, Options, Pass};
+use bh_tests::data::Values;
 use bh_tests::ordinary::{self, Sizes};
+use bh_tests::writer::{Given, Writer};
 use bh_tests::{run, stacks};
 
 /// Programs for the pass alone, and for all passes. `BH_TEST_PROGRAMS` sets their number.
@@ -14,6 +17,9 @@ const STACKS: [&str; 9] =
     ["cpu", "cpu-linear", "cpu-plain", "shadow", "split", "cluster-2", "cluster-3", "cluster-7", "siblings"];
 /// Programs on each stack.
 const ON_STACKS: u64 = 250;
+
+/// Programs with folds of slices.
+const FOLDS: u64 = 60;
 
 fn programs(default: u64) -> u64 {
     std::env::var("BH_TEST_PROGRAMS").map_or(default, |text| text.parse().unwrap())
@@ -28,7 +34,8 @@ fn check(passes: &[Pass]) -> usize {
         validate(&program.batch.as_ref()).unwrap_or_else(|error| panic!("seed {seed}: the test's program: {error}"));
         let oracle = program.oracle().unwrap();
         let mut batch = program.batch.clone();
-        changes += passes.iter().map(|pass| (pass.run)(&mut batch, &Options::default())).sum::<usize>();
+        let options = Options { in_order: true, ..Options::default() };
+        changes += passes.iter().map(|pass| (pass.run)(&mut batch, &options)).sum::<usize>();
         validate(&batch.as_ref()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let rewritten = Program { batch, memory: program.memory.clone() };
         let actual = rewritten.oracle().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -108,4 +115,55 @@ fn arrays_in_pieces_are_lost_by_the_same_causes() {
         }
     }
     assert!(changes > programs(PROGRAMS) as usize);
+}
+
+/// Slices that are stacked along an axis, and a sum and a product along it, both of which round.
+fn stacked(seed: u64, rank: usize) -> Program {
+    let mut rng = Rng::new(seed);
+    let dtype = [DType::F64, DType::F32, DType::C128][rng.below(3)];
+    let shape = [[37, 64], [1, 2100], [300, 8]][rng.below(3)];
+    let (axis, count) = ([0, rank - 1][rng.below(2)], rng.between(2, 18));
+    let mut all = shape[..rank - 1].to_vec();
+    all.insert(axis, count);
+    let kept = &shape[..rank - 1];
+    let mut writer = Writer::default();
+    let x = writer.input(&mut rng, dtype, kept, Values::Tame);
+    let stack = writer.empty(dtype, &all);
+    for at in 0..count {
+        let by = Given::Number(f64::from(1 + rng.below(9) as u8) / 7.0 - 0.6);
+        let part = writer.make(Opcode::Multiply, 0, dtype, kept, &[Given::Array(x), by]);
+        let slice = stack.through(stack.view.index(axis, at).unwrap());
+        writer.write(slice, Opcode::Copy, 0, &[Given::Array(part)]);
+    }
+    let whole = writer.make(Opcode::Multiply, 0, dtype, &all, &[Given::Array(stack), Given::Number(0.3)]);
+    for opcode in [Opcode::AddReduce, Opcode::MultiplyReduce] {
+        let fold = writer.make(opcode, 1 << axis, dtype, kept, &[Given::Array(whole)]);
+        writer.keep(fold);
+    }
+    writer.keep(whole);
+    writer.finish()
+}
+
+#[test]
+fn folds_of_slices_keep_their_bits() {
+    for engines in ["'ve-cpu'", "'opencl', 've-cpu'"] {
+        let load = |passes: &str| {
+            let text = format!(
+                "[stacks]\nit = ['filter', 'fuser', 'node', {engines}]\n[components.filter]\npasses = '{passes}'\npieces_from = 1\n\
+                 [components.opencl]\ndevice = 'cpu'\nsmall_bytes = 64\nsmall_operations = 1\nwhile_building = 'off'\n"
+            );
+            Stack::load(&stacks::from_text("slices.toml", &text).unwrap(), None)
+        };
+        let (mut divided, mut whole) = match (load("pieces,dead-code"), load("")) {
+            (Ok(divided), Ok(whole)) => (divided, whole),
+            (Err(error), _) | (_, Err(error)) if stacks::is_absent(&error) => continue,
+            (Err(error), _) | (_, Err(error)) => panic!("{engines}: {error}"),
+        };
+        for seed in 0..programs(FOLDS) {
+            let program = stacked(seed, 2 + seed as usize % 2);
+            let [found, expected] = [&mut divided, &mut whole].map(|stack| run::run(stack, &program).unwrap());
+            assert!(found == expected, "{engines}, seed {seed}");
+        }
+        assert!(divided.stats().get("filter.pieces").unwrap() > programs(FOLDS), "{engines}");
+    }
 }
