@@ -146,11 +146,12 @@ fn stacked(seed: u64, rank: usize) -> Program {
 
 #[test]
 fn folds_of_slices_keep_their_bits() {
-    for engines in ["'ve-cpu'", "'opencl', 've-cpu'"] {
+    let device =
+        "[components.opencl]\ndevice = 'cpu'\nsmall_bytes = 64\nsmall_operations = 1\nwhile_building = 'off'\n";
+    for (engines, more) in [("'ve-cpu'", ""), ("'opencl', 've-cpu'", device)] {
         let load = |passes: &str| {
             let text = format!(
-                "[stacks]\nit = ['filter', 'fuser', 'node', {engines}]\n[components.filter]\npasses = '{passes}'\npieces_from = 1\n\
-                 [components.opencl]\ndevice = 'cpu'\nsmall_bytes = 64\nsmall_operations = 1\nwhile_building = 'off'\n"
+                "[stacks]\nit = ['filter', 'fuser', 'node', {engines}]\n[components.filter]\npasses = '{passes}'\npieces_from = 1\n{more}"
             );
             Stack::load(&stacks::from_text("slices.toml", &text).unwrap(), None)
         };
