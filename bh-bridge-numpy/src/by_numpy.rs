@@ -52,9 +52,6 @@ const MOST: i64 = 1 << 16;
 /// Elements of a stack of matrices for which methods of the stack are faster than LAPACK.
 const STACKED: i64 = 1 << 11;
 
-/// The most numbers of a list beside an array.
-const LISTED: usize = 64;
-
 /// The deepest nesting of lists that are looked into.
 const DEEPEST: usize = 4;
 
@@ -173,7 +170,7 @@ impl ByNumpy {
 }
 
 /// A universal function of two operands of which NumPy's has the same bits, on arrays that are little and computed, in C's order, beside
-/// others, numbers and lists of numbers: what a table of types cannot serve, such as powers of whole numbers, whose errors depend on
+/// others and numbers: what a table of types cannot serve, such as powers of whole numbers, whose errors depend on
 /// their values. `None` for other calls.
 pub fn of_two<'py>(ufunc: &Ufunc, [a, b]: [&Bound<'py, PyAny>; 2]) -> Served<'py> {
     let py = a.py();
@@ -225,10 +222,6 @@ impl Kind {
             let this = array.get();
             let fits = !this.dtype.is_complex() && !this.is_scalar() && this.view.is_contiguous();
             return fits.then_some(Kind { is_array: true, is_whole: this.dtype.is_int() });
-        }
-        if object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
-            let fits = object.len().is_ok_and(|count| (1..=LISTED).contains(&count));
-            return (fits && holds_numbers(object).ok()?).then_some(Kind { is_array: false, is_whole: false });
         }
         let is_whole = object.is_exact_instance_of::<PyInt>() || object.is_exact_instance_of::<PyBool>();
         let is_number = is_whole || object.is_exact_instance_of::<PyFloat>();

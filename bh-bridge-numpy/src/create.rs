@@ -225,11 +225,6 @@ pub fn linspace<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// A new array of these elements, of eight bytes each.
 pub fn numbered(py: Python<'_>, dtype: DType, count: i64, bits: impl Iterator<Item = u64>) -> Served<'_> {
     let Ok(view) = contiguous(&[count]) else { return Ok(None) };
-    shaped(py, dtype, view, bits)
-}
-
-/// As [`numbered`], of a view that lies in C's order.
-pub fn shaped(py: Python<'_>, dtype: DType, view: Arc<View>, bits: impl Iterator<Item = u64>) -> Served<'_> {
     let context = context::current(py)?;
     let id = {
         let Some(mut hand) = context.recorder.hand() else { return Ok(None) };

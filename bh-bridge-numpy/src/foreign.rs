@@ -1,8 +1,10 @@
-//! Small arrays of NumPy where arrays of bh are meant: what they hold is copied when they are given, as NumPy would read it then.
+//! Small arrays of NumPy, and lists of numbers, where arrays of bh are meant: what they hold is copied when they are given, as NumPy
+//! would read it then.
 
 use crate::array::Array;
 use crate::context::Shared;
 use crate::create::filled;
+use crate::listed::numbers;
 use crate::numpy_api::HostArray;
 use crate::operand::number;
 use crate::shared_view::contiguous;
@@ -41,17 +43,39 @@ pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<
     Bound::new(object.py(), Array::new(context, made, dtype, view)).ok()
 }
 
-/// As [`copied`], for an operand, which may have no dimensions.
+/// As [`copied`], for an operand, which may have no dimensions, or be a list.
 fn operand<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
-    match HostArray::of(object)?.shape() {
+    let Some(host) = HostArray::of(object) else { return numbers(context, object, None) };
+    match host.shape() {
         // An element of NumPy's has the type of its array, as the scalar has.
         [] => {
             let value = number(&object.get_item(PyTuple::empty(object.py())).ok()?)?;
-            let value = value.constant(HostArray::of(object)?.dtype()?)?;
+            let value = value.constant(host.dtype()?)?;
             filled(object.py(), context, Arc::default(), value).ok()??.cast_into().ok()
         }
         _ => copied(context, object),
     }
+}
+
+/// Arguments with copies in the places of lists of numbers among the first `count`; `None` if there are none.
+pub fn of_lists(py: Python<'_>, context: Shared, all: &[Py<PyAny>], count: usize) -> Option<Vec<Py<PyAny>>> {
+    replaced(py, all, |place, object| if place < count { numbers(context, object, None) } else { None })
+}
+
+/// Arguments with the copies that there are in their places; `None` if there are none.
+fn replaced<'py>(
+    py: Python<'py>,
+    all: &[Py<PyAny>],
+    copy: impl Fn(usize, &Bound<'py, PyAny>) -> Option<Bound<'py, Array>>,
+) -> Option<Vec<Py<PyAny>>> {
+    let mut found = false;
+    let replaced = all.iter().enumerate().map(|(place, object)| {
+        let copy = copy(place, object.bind(py));
+        found |= copy.is_some();
+        copy.map_or_else(|| object.clone_ref(py), |copy| copy.into_any().unbind())
+    });
+    let replaced: Vec<Py<PyAny>> = replaced.collect();
+    found.then_some(replaced)
 }
 
 /// The context of the first array of bh's among some objects.
@@ -59,7 +83,7 @@ fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAn
     objects.find_map(|object| Some(object.cast_exact::<Array>().ok()?.get().context))
 }
 
-/// Two operands, of which one is an array of bh's and the other one of NumPy's, as two of bh's.
+/// Two operands, of which one is an array of bh's and the other one of NumPy's or a list, as two of bh's.
 pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
     let context = context_of([a, b].into_iter())?;
     match (operand(context, a), operand(context, b)) {
@@ -69,18 +93,9 @@ pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<
     }
 }
 
-/// Arguments with copies in the places of NumPy's arrays; `None` if there are none. Without an array of bh's among them, the
+/// Arguments with copies in the places of NumPy's arrays and of lists; `None` if there are none. Without an array of bh's among them, the
 /// copies belong to `context`.
 pub fn arguments(py: Python<'_>, all: &[Py<PyAny>], context: Option<Shared>) -> Option<Vec<Py<PyAny>>> {
     let context = context_of(all.iter().map(|object| object.bind(py))).or(context)?;
-    let mut found = false;
-    let replaced = all.iter().map(|object| match operand(context, object.bind(py)) {
-        Some(copy) => {
-            found = true;
-            copy.into_any().unbind()
-        }
-        None => object.clone_ref(py),
-    });
-    let replaced: Vec<Py<PyAny>> = replaced.collect();
-    found.then_some(replaced)
+    replaced(py, all, |_, object| operand(context, object))
 }

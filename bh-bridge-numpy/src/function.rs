@@ -119,6 +119,8 @@ pub struct Function {
     python: Py<PyAny>,
     ufunc: Option<Py<Ufunc>>,
     by_numpy: Option<ByNumpy>,
+    /// How many of the leading arguments may be arrays, and so lists of numbers.
+    lists: usize,
     /// As an attribute of a class, does it become a method of the instances?
     binds: bool,
 }
@@ -181,51 +183,71 @@ pub fn bind<'py>(function: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>) -> Py
 impl Function {
     #[inline]
     fn call<'py>(&self, arguments: Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let call = Call { arguments, ufunc: self.ufunc.as_ref().map(Py::get) };
-        if crate::shortcut::taken() {
-            let served = match ((self.serve)(&call)?, &self.by_numpy) {
-                (None, Some(by_numpy)) => by_numpy.serve(arguments)?,
-                (served, _) => served,
-            };
-            if let Some(result) = served {
-                return Ok(result);
-            }
+        if crate::shortcut::taken()
+            && let Some(result) = self.served(arguments)?
+        {
+            return Ok(result);
         }
         arguments.call(self.python.bind(arguments.py()))
+    }
+
+    #[inline]
+    fn served<'py>(&self, arguments: Arguments<'_, 'py>) -> Served<'py> {
+        let (py, ufunc) = (arguments.py(), self.ufunc.as_ref().map(Py::get));
+        if let Some(result) = (self.serve)(&Call { arguments, ufunc })? {
+            return Ok(Some(result));
+        }
+        if let Some(by_numpy) = &self.by_numpy
+            && let Some(result) = by_numpy.serve(arguments)?
+        {
+            return Ok(Some(result));
+        }
+        if self.lists == 0 {
+            return Ok(None);
+        }
+        let count = self.lists.min(arguments.unnamed().len());
+        match crate::foreign::of_lists(py, crate::context::current(py)?, arguments.all(), count) {
+            Some(all) => (self.serve)(&Call { arguments: arguments.with(&all), ufunc }),
+            None => Ok(None),
+        }
     }
 }
 
 #[pymethods]
 impl Method {
-    /// The method `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls.
+    /// The method `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls. The first `lists`
+    /// arguments may be lists of numbers.
     #[new]
-    #[pyo3(signature = (name, python, ufunc=None, by_numpy=None))]
+    #[pyo3(signature = (name, python, ufunc=None, by_numpy=None, lists=0))]
     fn new(
         name: Option<&str>,
         python: Py<PyAny>,
         ufunc: Option<Py<Ufunc>>,
         by_numpy: Option<ByNumpy>,
+        lists: usize,
     ) -> PyResult<PyClassInitializer<Method>> {
         let serve = name.map_or(Ok(nothing as Server), |name| server(&[&METHODS, &SERVERS], name))?;
-        let function = Function { entry: ENTRY, serve, python, ufunc, by_numpy, binds: true };
+        let function = Function { entry: ENTRY, serve, python, ufunc, by_numpy, lists, binds: true };
         Ok(PyClassInitializer::from(function).add_subclass(Method))
     }
 }
 
 #[pymethods]
 impl Function {
-    /// The function `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls.
+    /// The function `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls. The first `lists`
+    /// arguments may be lists of numbers.
     #[new]
-    #[pyo3(signature = (name, python, ufunc=None, binds=true, by_numpy=None))]
+    #[pyo3(signature = (name, python, ufunc=None, binds=true, by_numpy=None, lists=0))]
     fn new(
         name: Option<&str>,
         python: Py<PyAny>,
         ufunc: Option<Py<Ufunc>>,
         binds: bool,
         by_numpy: Option<ByNumpy>,
+        lists: usize,
     ) -> PyResult<Function> {
         let serve = name.map_or(Ok(nothing as Server), |name| server(&[&SERVERS], name))?;
-        Ok(Function { entry: ENTRY, serve, python, ufunc, by_numpy, binds })
+        Ok(Function { entry: ENTRY, serve, python, ufunc, by_numpy, lists, binds })
     }
 
     /// Calls of the older form.
@@ -276,7 +298,7 @@ fn served() -> (Vec<&'static str>, Vec<&'static str>) {
 
 /// Has functions called without tuples of their arguments.
 fn enter(py: Python<'_>) -> PyResult<()> {
-    let example = Bound::new(py, Function::new(None, py.None(), None, false, None)?)?;
+    let example = Bound::new(py, Function::new(None, py.None(), None, false, None, 0)?)?;
     let offset = (&raw const example.get().entry).addr() - example.as_ptr().addr();
     let functions = py.get_type::<Function>();
     arguments::enter(&functions, &functions, offset, false)?;

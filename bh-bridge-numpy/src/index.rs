@@ -416,7 +416,9 @@ impl Array {
             return Ok(());
         }
         let (view, context, dtype, linked) = (&this.view, this.context, this.dtype, this.link.is_some());
-        let copy = crate::foreign::copied(context, value);
+        let list = crate::listed::numbers(context, value, Some(dtype));
+        let (as_given, rank) = (value, list.as_ref().map_or(0, |list| list.get().view.rank()));
+        let copy = list.or_else(|| crate::foreign::copied(context, value));
         let given = copy.as_ref().or_else(|| value.cast_exact::<Array>().ok());
         let converted = given.and_then(|given| cast_without_loss(given.get(), dtype));
         let converted = converted.map(|array| Bound::new(py, array)).transpose()?;
@@ -444,8 +446,12 @@ impl Array {
             {
                 return Ok(());
             }
-            return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
+            return advanced()?.1.bind(py).call1((slf, key, as_given)).map(drop);
         };
+        // Lists of more dimensions are errors where arrays are not.
+        if rank > selected.view.rank() {
+            return advanced()?.1.bind(py).call1((slf, key, as_given)).map(drop);
+        }
         if crate::pick::assign(this, &selected.view, value).is_some() {
             return Ok(());
         }
@@ -453,7 +459,7 @@ impl Array {
         if let Ok(array) = value.cast_exact::<Array>()
             && array.get().view.broadcast_to(selected.view.shape()).is_err()
         {
-            return advanced()?.1.bind(py).call1((slf, key, value)).map(drop);
+            return advanced()?.1.bind(py).call1((slf, key, as_given)).map(drop);
         }
         let recorder = &context.recorder;
         let input = input.map_or_else(Input::Constant, |array| Input::Array(array.id()));

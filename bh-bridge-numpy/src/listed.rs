@@ -3,50 +3,47 @@
 
 use crate::array::Array;
 use crate::call::{Call, Served};
-use crate::context::current;
-use crate::create::{copy, filled, shaped};
+use crate::context::{Shared, current};
+use crate::create::{copy, filled};
 use crate::foreign::copied;
-use crate::numpy_types::{element_type, scalar_type};
+use crate::numpy_types::element_type;
+use crate::operand::{Number, Operand, classify, code};
 use crate::shared_view::contiguous;
+use crate::strided::sized;
 use crate::text::intern;
 use bh_bytecode::{Constant, DType};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use std::sync::Arc;
 
 /// The most numbers that are looked at, and the deepest nesting.
 const MOST: usize = 1024;
 const DEEPEST: usize = 4;
 
-#[derive(Clone, Copy)]
-enum Number {
-    Whole(i64),
-    Float(f64),
-}
-
 /// What was found so far.
-#[derive(Default)]
 struct Found {
     numbers: Vec<Number>,
+    /// The type that all of them have together.
+    dtype: DType,
     /// The lengths of the sequences at each depth.
     shape: Vec<i64>,
     /// At which depth numbers are.
     rank: usize,
 }
 
-/// A number that makes an array of 64-bit integers or floats.
-fn number(object: &Bound<'_, PyAny>) -> Option<Number> {
-    if object.is_exact_instance_of::<PyFloat>() {
-        return object.extract().ok().map(Number::Float);
-    }
-    if object.is_exact_instance_of::<PyInt>() {
-        return object.extract().ok().map(Number::Whole);
-    }
-    match scalar_type(object)? {
-        DType::F64 => object.extract().ok().map(Number::Float),
-        DType::I64 => object.extract().ok().map(Number::Whole),
-        _ => None,
-    }
+/// The types that lists of numbers have, each of which holds the numbers of those before it.
+const TYPES: [DType; 4] = [DType::Bool, DType::I64, DType::F64, DType::C128];
+
+/// A number, and the type of an array of it.
+fn number(object: &Bound<'_, PyAny>) -> Option<(DType, Number)> {
+    let (kind, Operand::Number(number)) = classify(object)? else { return None };
+    let dtype = match kind {
+        code::INT => DType::I64,
+        code::FLOAT => DType::F64,
+        code::COMPLEX => DType::C128,
+        other => TYPES.into_iter().find(|&dtype| dtype as u8 == other)?,
+    };
+    (!matches!(number, Number::Traced(..))).then_some((dtype, number))
 }
 
 impl Found {
@@ -68,7 +65,11 @@ impl Found {
         }
         for part in parts {
             match number(&part) {
-                Some(number) if self.numbers.is_empty() || self.rank == depth + 1 => {
+                Some((dtype, number)) if self.numbers.is_empty() || self.rank == depth + 1 => {
+                    let order = |one: DType| TYPES.iter().position(|&dtype| dtype == one);
+                    if order(dtype) > order(self.dtype) {
+                        self.dtype = dtype;
+                    }
                     self.rank = depth + 1;
                     self.numbers.push(number);
                 }
@@ -84,35 +85,39 @@ impl Found {
     }
 }
 
-/// An array of the numbers in a list or tuple, as floats or whole numbers of 64 bits: of `dtype`, or of the type that they have.
-fn numbers<'py>(source: &Bound<'py, PyAny>, dtype: Option<DType>) -> Served<'py> {
-    let mut found = Found::default();
-    if found.sequence(source, 0).is_none() {
-        return Ok(None);
+/// An array of the numbers in a list or tuple: of `dtype`, or of the type that they have together. `None` if there is something
+/// else, or a number that the type does not hold.
+pub fn numbers<'py>(context: Shared, source: &Bound<'py, PyAny>, dtype: Option<DType>) -> Option<Bound<'py, Array>> {
+    let mut found = Found { numbers: Vec::new(), dtype: DType::Bool, shape: Vec::new(), rank: 0 };
+    if !is_sequence(source) || !crate::shortcut::taken() {
+        return None;
     }
-    let Ok(view) = contiguous(&found.shape) else { return Ok(None) };
-    let are_whole = found.numbers.iter().all(|number| matches!(number, Number::Whole(_)));
-    let whole = match dtype {
-        None => are_whole,
-        Some(DType::F64) => false,
-        Some(DType::I64) if are_whole => true,
-        Some(_) => return Ok(None),
+    found.sequence(source, 0)?;
+    let (dtype, view) = (dtype.unwrap_or(found.dtype), contiguous(&found.shape).ok()?);
+    let elements: Vec<Constant> = found.numbers.iter().map(|number| number.assigned(dtype)).collect::<Option<_>>()?;
+    let id = {
+        let mut hand = context.recorder.hand()?;
+        let (id, to) = hand.make(dtype, view.shape(), &[])?;
+        sized!(dtype, put(&elements, to));
+        id
     };
-    let bits = found.numbers.into_iter().map(|number| match number {
-        Number::Whole(number) if whole => number.cast_unsigned(),
-        Number::Whole(number) => (number as f64).to_bits(),
-        Number::Float(number) => number.to_bits(),
-    });
-    shaped(source.py(), if whole { DType::I64 } else { DType::F64 }, view, bits)
+    Bound::new(source.py(), Array::new(context, id, dtype, view)).ok()
+}
+
+/// Writes the elements to `to`, which has room for all of them.
+fn put<T: Copy>(elements: &[Constant], to: *mut u8) {
+    for (place, element) in elements.iter().enumerate() {
+        // SAFETY: a constant has as many bytes as any element; there is room for all elements.
+        unsafe { to.cast::<T>().add(place).write_unaligned(element.bits.as_ptr().cast::<T>().read_unaligned()) };
+    }
 }
 
 /// An array of a number, without dimensions.
-fn one(py: Python<'_>, number: Number) -> Served<'_> {
-    let value = match number {
-        Number::Whole(number) => Constant::from_value(number),
-        Number::Float(number) => Constant::from_value(number),
-    };
-    filled(py, current(py)?, Arc::default(), value)
+fn one(py: Python<'_>, (dtype, number): (DType, Number)) -> Served<'_> {
+    match number.constant(dtype) {
+        Some(value) => filled(py, current(py)?, Arc::default(), value),
+        None => Ok(None),
+    }
 }
 
 fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
@@ -121,19 +126,17 @@ fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
 
 /// An array of the numbers in a list, or of the arrays in it, which have one shape and type.
 fn listed<'py>(call: &Call<'_, 'py>, source: &Bound<'py, PyAny>) -> Served<'py> {
-    match numbers(source, None)? {
+    match numbers(current(call.py())?, source, None) {
         None => crate::join::stack(call),
-        made => Ok(made),
+        made => Ok(made.map(Bound::into_any)),
     }
 }
 
 /// An array of the numbers in a list, in a type that is given, too.
 fn typed<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((source, Some(dtype))) = call.pair(intern!(call.py(), "dtype")) else { return Ok(None) };
-    match element_type(dtype) {
-        Some(dtype) if is_sequence(source) => numbers(source, Some(dtype)),
-        _ => Ok(None),
-    }
+    let Some(dtype) = element_type(dtype) else { return Ok(None) };
+    Ok(numbers(current(call.py())?, source, Some(dtype)).map(Bound::into_any))
 }
 
 /// A copy of an array, or an array of the numbers in lists.

@@ -20,13 +20,20 @@ def served(name, function, row, original, method=False, home="bh"):
     if not (row.native or by_numpy):
         return function
     known = f"{home}.{name}".removeprefix("bh.") if row.native else None
-    native = _native.Method(known, function, ufunc, by_numpy) if method else _native.Function(known, function, ufunc, _binds(original), by_numpy)
+    lists = _lists(row) if known else 0
+    native = _native.Method(known, function, ufunc, by_numpy, lists) if method else _native.Function(known, function, ufunc, _binds(original), by_numpy, lists)
     functools.update_wrapper(native, function)
     native._home = home
     if isinstance(behind := getattr(function, "__wrapped__", None), types.BuiltinFunctionType):
         # Who asks for its parameters gets those of NumPy's.
         native.__wrapped__ = behind
     return native
+
+
+def _lists(row):
+    """How many of the leading arguments may be lists of numbers: none of a function that changes its first one. Arguments that are found
+    by name do not count."""
+    return 0 if row.changes else len([name for name in row.arrays.split() if name not in ("where", "mean")][:3])
 
 
 def _by_numpy(name, original, row, method):
