@@ -258,12 +258,25 @@ fn draws_fewer(arguments: &Arguments<'_, '_>, size: Option<usize>, most: i64) ->
 fn is_few_products(arguments: &Arguments<'_, '_>, most: i64) -> bool {
     let py = arguments.py();
     let [text, arrays @ ..] = arguments.unnamed() else { return false };
+    if arrays.len() == 1 && text.bind(py).extract::<&str>().is_ok_and(only_moves) {
+        return false;
+    }
     let products = arrays.iter().try_fold(1i64, |products, object| {
         products.checked_mul(object.bind(py).cast_exact::<Array>().ok()?.get().len())
     });
     text.bind(py).is_exact_instance_of::<PyString>()
         && !arrays.is_empty()
         && products.is_some_and(|products| products <= most)
+}
+
+/// Does a sum of products of one array add nothing? Its result is a view then.
+fn only_moves(text: &str) -> bool {
+    let (from, to) = text.split_once("->").unwrap_or((text, text));
+    let is_summed = |letter: char| match text.contains("->") {
+        true => !to.contains(letter),
+        false => from.matches(letter).count() > 1,
+    };
+    !from.chars().any(|letter| letter.is_ascii_alphabetic() && is_summed(letter))
 }
 
 /// Has the call options by which NumPy's function would change an argument, or that NumPy does not know?

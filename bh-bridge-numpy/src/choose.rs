@@ -294,7 +294,7 @@ pub fn select(
 fn select_plain(py: Python<'_>, mask: &Array, [x, y]: [&Operand<'_>; 2], dtype: DType) -> PyResult<Option<Array>> {
     let input = |operand: &Operand<'_>| match operand {
         Operand::Array(array) => std::ptr::eq(array.context, mask.context).then_some(Input::Array(array.id())),
-        Operand::Number(number) => number.constant(dtype).map(Input::Constant),
+        Operand::Number(number) => number.assigned(dtype).map(Input::Constant),
     };
     if let Some(made) = select_at_hand(mask, [x, y], dtype) {
         return Ok(Some(made));
@@ -322,7 +322,7 @@ fn select_at_hand(mask: &Array, values: [&Operand<'_>; 2], dtype: DType) -> Opti
     let mut numbers = [none; 2];
     for (constant, value) in numbers.iter_mut().zip(values) {
         if let Operand::Number(number) = value {
-            *constant = number.constant(dtype)?;
+            *constant = number.assigned(dtype)?;
         }
     }
     let mut inputs = [Known::Part(mask.store(), &mask.view); 3];

@@ -86,7 +86,14 @@ fn context_of<'a, 'py: 'a>(mut objects: impl Iterator<Item = &'a Bound<'py, PyAn
 /// Two operands, of which one is an array of bh's and the other one of NumPy's or a list, as two of bh's.
 pub fn pair<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
     let context = context_of([a, b].into_iter())?;
-    match (operand(context, a), operand(context, b)) {
+    // A number repeats a list, or does not.
+    let is_number =
+        |object: &Bound<'py, PyAny>| object.cast_exact::<Array>().is_ok_and(|array| array.get().is_scalar());
+    let operand = |object: &Bound<'py, PyAny>, other| match HostArray::of(object) {
+        None if is_number(other) => None,
+        _ => operand(context, object),
+    };
+    match (operand(a, b), operand(b, a)) {
         (Some(a), None) => Some([a.into_any(), b.clone()]),
         (None, Some(b)) => Some([a.clone(), b.into_any()]),
         _ => None,

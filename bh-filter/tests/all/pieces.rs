@@ -244,6 +244,45 @@ fn sums_of_slices_are_chains_where_engines_take_them_in_order() {
     assert!(after_with(&along, Options { in_order: true, ..Options::default() }).contains("b3@0[2:1024,1024:1]"));
 }
 
+/// The bases that are written and die, without those that a DISCARD drops.
+fn kept(lines: &str) -> Vec<&str> {
+    let written = lines.lines().filter(|line| !line.starts_with("discard")).map(|line| {
+        let out = line.split(' ').find(|word| word.starts_with('b')).unwrap();
+        &out[..out.find('@').unwrap()]
+    });
+    written.filter(|base| !["b4", "b5"].contains(base) && !lines.contains(&format!("discard {base}@"))).collect()
+}
+
+#[test]
+fn slices_that_are_copied_to_each_other_are_dropped() {
+    let words = stacked("born dies", "i6: v4 = copy v3\ni7: v4 = sqrt v4\ni8: v6 = multiply v5, v5\ni9: discard v5\n");
+    let lines = after(&words);
+    assert!(lines.contains("multiply b4@1024[1024:1]"), "{lines}");
+    assert_eq!(kept(&lines), [""; 0], "{lines}");
+    // Two arrays of which each has a slice of the other.
+    let other = "base b6 = f64[2048] id 7 row 1024 born dies\nview v10 = b6 at 0 [1024:1]\nview v11 = b6 at 1024 [1024:1]\n\
+                 view v12 = b6 at 0 [2:1024,1024:1]\ni0:";
+    let rest = "i6: v10 = copy v3\ni7: v11 = exp v0\ni8: v4 = copy v11\ni9: v4 = sqrt v4\ni10: v6 = multiply v5, v12\n\
+                i11: discard v5\ni12: discard v12\n";
+    let lines = after(&stacked("born dies", rest).replace("i0:", other));
+    assert!(lines.contains("multiply b4@1024[1024:1]"), "{lines}");
+    assert_eq!(kept(&lines), [""; 0], "{lines}");
+}
+
+#[test]
+fn arrays_of_unequal_parts_are_not_divided() {
+    // b1 has three elements, three and two. A view of it with gaps that repeats elements has as many as all of it.
+    let words = "bh batch 1\nbase b0 = f64[8] id 1 row 8 live_out\nbase b1 = f64[8] id 2 row 8 born dies\n\
+                 base b2 = f64[8] id 3 row 8 born dies\nbase b3 = f64[8] id 4 row 8 born live_out\n\
+                 view v0 = b0 at 0 [3:1]\nview v1 = b0 at 0 [2:1]\nview v2 = b1 at 0 [3:1]\nview v3 = b1 at 3 [3:1]\n\
+                 view v4 = b1 at 6 [2:1]\nview v5 = b2 at 0 [2:2,2:1]\nview v6 = b2 at 4 [2:2,2:1]\nview v7 = b0 at 0 [2:2,2:1]\n\
+                 view v8 = b2 at 0 [2:4,2:2,2:1]\nview v9 = b1 at 0 [2:3,2:1,2:0]\nview v10 = b3 at 0 [2:4,2:2,2:1]\n\
+                 i0: v2 = sqrt v0\ni1: v3 = exp v0\ni2: v4 = sqrt v1\ni3: v5 = exp v7\ni4: v6 = sqrt v7\n\
+                 i5: v10 = multiply v8, v9\ni6: discard v4\ni7: discard v8\n";
+    let lines = after(words);
+    assert!(lines.contains(" b1@3[2:1,2:0]"), "{lines}");
+}
+
 #[test]
 fn slices_are_lost_by_the_causes_of_the_whole() {
     // Of two arrays that may be lost, a part that is read needs one.

@@ -34,6 +34,13 @@ pub fn run(batch: &mut Batch, groups: &[Group]) -> Vec<u32> {
         }
         ends.push(writer.instrs.len() as u32);
     }
+    // Bases whose slices are copied to each other wait for each other.
+    let mut left: Vec<Instr> = late.waiting.into_values().flatten().collect();
+    left.sort_by_key(|instr| instr.operands[0].as_view());
+    left.iter().for_each(|instr| writer.discard(instr));
+    if let Some(end) = ends.last_mut() {
+        *end = writer.instrs.len() as u32;
+    }
     batch.instrs = writer.instrs;
     ends
 }
@@ -55,7 +62,8 @@ fn late(batch: &Batch, bases: &Divided, instrs: &[Instr]) -> Late {
             dropped.insert(base);
         }
         let source = copied(batch, instr).and_then(|source| base_of(batch, source));
-        if let Some(source) = source.filter(|_| bases.contains_key(&base) && dropped.contains(&base)) {
+        let waits = |source: &u32| *source != base && bases.contains_key(&base) && dropped.contains(&base);
+        if let Some(source) = source.filter(waits) {
             late.until.entry(source).or_insert(base);
         }
     }

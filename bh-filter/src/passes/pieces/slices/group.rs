@@ -115,14 +115,18 @@ impl<'a> Finder<'a> {
         let (shape, stride) = (tables.shape(whole), tables.stride(whole));
         (0..shape.len()).find_map(|dim| {
             let axis = Axis { step: stride[dim].abs(), count: shape[dim] };
-            let fits = (2..=MOST_SLICES).contains(&axis.count) && axis.step > 0 && len % (axis.step * axis.count) == 0;
+            let fits = (2..=MOST_SLICES).contains(&axis.count) && axis.step > 0;
             (fits && self.can_be_divided(base, axis)).then(|| (axis, [&shape[..dim], &shape[dim + 1..]].concat()))
         })
     }
 
-    /// Is each view of a base within a slice or across all of them, in instructions that may be divided, and is each slice written before it is
-    /// read?
+    /// Are the slices equal parts of a base, is each view within a slice or across all of them, in instructions that may be divided, and is
+    /// each slice written before it is read?
     fn can_be_divided(&self, base: u32, axis: Axis) -> bool {
+        let period = axis.step.checked_mul(axis.count);
+        if period.is_none_or(|period| self.batch.bases[base as usize].len % period != 0) {
+            return false;
+        }
         let mut written = vec![false; axis.count as usize];
         // Operands that are written follow those of the same instruction that are read.
         let mut accesses = self.accesses[base as usize].clone();
@@ -206,9 +210,13 @@ impl<'a> Finder<'a> {
         }
         group.instrs.insert(at, dim);
         let instr = self.instr(at);
-        if instr.opcode.kind() == Kind::Reduction {
-            let count = self.batch.as_ref().shape(instr.operands[1].as_view()?)[dim];
-            group.operations += count as usize;
+        let is_fold = instr.opcode.kind() == Kind::Reduction;
+        group.operations += self.batch.as_ref().shape(instr.operands[usize::from(is_fold)].as_view()?)[dim] as usize;
+        // Before the operands, which lead to further instructions.
+        if group.operations > MOST_OPERATIONS {
+            return None;
+        }
+        if is_fold {
             return Some(());
         }
         for &operand in instr.operands() {
@@ -223,8 +231,7 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        group.operations += self.batch.as_ref().shape(instr.operands[0].as_view()?)[dim] as usize;
-        (group.operations <= MOST_OPERATIONS).then_some(())
+        Some(())
     }
 
     /// Takes in a base that an instruction of the group uses slice by slice: divides temporaries, and takes in the operations that share a kernel
