@@ -390,6 +390,15 @@ def get(array, key, in_c=False):
         return fallback.call(operator.getitem, (array, key), {}, "indexing")
 
 
+def _depth(value):
+    """How many lists or tuples are in each other, by their first elements."""
+    depth = 0
+    while isinstance(value, (list, tuple)):
+        depth += 1
+        value = value[0] if value else None
+    return depth
+
+
 def set(array, key, value):
     """Assigns to what any key selects."""
     if isinstance(key, tuple) and (type(key) is not tuple or range in map(type, key)):
@@ -402,6 +411,9 @@ def set(array, key, value):
         # Elements share memory: a write to one changes others.
         to_write(array)[fallback.lower(key)] = fallback.lower(value)
         return None
+    if view is not None and 0 < view.ndim < _depth(value):
+        text = "setting an array element with a sequence. The requested array would exceed the maximum number of dimension of"
+        raise ValueError(f"{text} {view.ndim}.")
     if (view is None or view.ndim and not repeats(view)) and fallback.is_of_numbers(value):
         # The native half takes an array.
         array[key] = fallback.from_host(np.array(value, array.dtype), array._code)
