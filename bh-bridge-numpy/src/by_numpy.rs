@@ -9,6 +9,7 @@ use crate::create::copy_into;
 use crate::error::value_error;
 use crate::foreign::copied;
 use crate::layout::is_ordered_as_in_c;
+use crate::listed::is_sequence;
 use crate::numpy_api::{HostArray, Order, new_array};
 use crate::numpy_types::scalar_type;
 use crate::scalar::{asked_by_program, numpy_scalar};
@@ -128,7 +129,7 @@ impl ByNumpy {
             let count = host.shape().iter().product::<isize>() as i64;
             return Ok((self.takes_hosts && count <= self.most).then(|| object.clone()));
         }
-        if object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
+        if is_sequence(object) {
             return self.sequence(object, depth);
         }
         if let Ok(ufunc) = object.cast::<Ufunc>() {
@@ -161,17 +162,16 @@ impl ByNumpy {
         if object.is_exact_instance_of::<PyString>() {
             return self.products.is_some() || self.words.bind(object.py()).contains(object).unwrap_or(false);
         }
-        let is_sequence = object.is_exact_instance_of::<PyTuple>() || object.is_exact_instance_of::<PyList>();
         is_number(object)
-            || is_sequence
+            || is_sequence(object)
                 && object.len().is_ok_and(|count| count as i64 <= self.most)
                 && holds_numbers(object).unwrap_or(false)
     }
 }
 
 /// A universal function of two operands of which NumPy's has the same bits, on arrays that are little and computed, in C's order, beside
-/// others and numbers: what a table of types cannot serve, such as powers of whole numbers, whose errors depend on
-/// their values. `None` for other calls.
+/// others and numbers. The table of types cannot serve such calls: errors of powers of whole numbers depend on their values, for example.
+/// `None` for other calls.
 pub fn of_two<'py>(ufunc: &Ufunc, [a, b]: [&Bound<'py, PyAny>; 2]) -> Served<'py> {
     let py = a.py();
     let is_served = ufunc.agrees() != Agrees::Never && crate::shortcut::taken() && asked_by_program(py);
@@ -254,7 +254,7 @@ fn draws_fewer(arguments: &Arguments<'_, '_>, size: Option<usize>, most: i64) ->
     count.is_some_and(|count| (0..most).contains(&count))
 }
 
-/// Are a text, and then arrays with at most so many products of an element of each, the arguments without names?
+/// Are the arguments without names a text and then arrays, with at most `most` products of an element of each?
 fn is_few_products(arguments: &Arguments<'_, '_>, most: i64) -> bool {
     let py = arguments.py();
     let [text, arrays @ ..] = arguments.unnamed() else { return false };
@@ -271,12 +271,11 @@ fn is_few_products(arguments: &Arguments<'_, '_>, most: i64) -> bool {
 
 /// Does a sum of products of one array add nothing? Its result is a view then.
 fn only_moves(text: &str) -> bool {
-    let (from, to) = text.split_once("->").unwrap_or((text, text));
-    let is_summed = |letter: char| match text.contains("->") {
-        true => !to.contains(letter),
-        false => from.matches(letter).count() > 1,
-    };
-    !from.chars().any(|letter| letter.is_ascii_alphabetic() && is_summed(letter))
+    let letters = |text: &'_ str| text.chars().filter(char::is_ascii_alphabetic).collect::<Vec<_>>();
+    match text.split_once("->") {
+        Some((from, to)) => letters(from).into_iter().all(|letter| to.contains(letter)),
+        None => letters(text).into_iter().all(|letter| text.matches(letter).count() == 1),
+    }
 }
 
 /// Has the call options by which NumPy's function would change an argument, or that NumPy does not know?

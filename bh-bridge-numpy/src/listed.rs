@@ -88,10 +88,10 @@ impl Found {
 /// An array of the numbers in a list or tuple: of `dtype`, or of the type that they have together. `None` if there is something
 /// else, or a number that the type does not hold.
 pub fn numbers<'py>(context: Shared, source: &Bound<'py, PyAny>, dtype: Option<DType>) -> Option<Bound<'py, Array>> {
-    let mut found = Found { numbers: Vec::new(), dtype: DType::Bool, shape: Vec::new(), rank: 0 };
     if !is_sequence(source) || !crate::shortcut::taken() {
         return None;
     }
+    let mut found = Found { numbers: Vec::new(), dtype: DType::Bool, shape: Vec::new(), rank: 0 };
     found.sequence(source, 0)?;
     let (dtype, view) = (dtype.unwrap_or(found.dtype), contiguous(&found.shape).ok()?);
     let elements: Vec<Constant> = found.numbers.iter().map(|number| number.assigned(dtype)).collect::<Option<_>>()?;
@@ -120,7 +120,8 @@ fn one(py: Python<'_>, (dtype, number): (DType, Number)) -> Served<'_> {
     }
 }
 
-fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+/// Is it a list or a tuple, and of no other class?
+pub fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
 }
 

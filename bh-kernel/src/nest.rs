@@ -144,8 +144,9 @@ pub fn fold_axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> (Vec<Axis>, 
     (axes, in_lanes)
 }
 
-/// Folds along an axis of at most this many elements of at least so many results have one chunk each, and no items of a device share them.
+/// The longest axis along which folds have one chunk each, which no items of a device share, where there are `RESULTS`.
 pub const IN_ORDER: i64 = 16;
+/// The fewest results of such folds.
 const RESULTS: i64 = 1024;
 
 /// Does every engine fold the elements along an axis one after the other, from the neutral element on, whatever shares the kernel? Then operations

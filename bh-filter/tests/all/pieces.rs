@@ -271,7 +271,7 @@ fn slices_that_are_copied_to_each_other_are_dropped() {
 
 #[test]
 fn arrays_of_unequal_parts_are_not_divided() {
-    // b1 has three elements, three and two. A view of it with gaps that repeats elements has as many as all of it.
+    // b1 is written in parts of three, three and two elements. A view with gaps that repeats elements has the length of all of b1.
     let words = "bh batch 1\nbase b0 = f64[8] id 1 row 8 live_out\nbase b1 = f64[8] id 2 row 8 born dies\n\
                  base b2 = f64[8] id 3 row 8 born dies\nbase b3 = f64[8] id 4 row 8 born live_out\n\
                  view v0 = b0 at 0 [3:1]\nview v1 = b0 at 0 [2:1]\nview v2 = b1 at 0 [3:1]\nview v3 = b1 at 3 [3:1]\n\

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 const MOST_SLICES: i64 = 32;
 /// The most operations that all instructions of a group become together, about what a kernel may have.
 const MOST_OPERATIONS: usize = 512;
-/// A slice must have a share of this of the elements that an array must have.
+/// A slice must have this share of the elements that an array must have.
 const SHARE: i64 = 8;
 
-/// What is divided together.
+/// Bases and instructions that are divided together.
 #[derive(Default)]
 pub struct Group {
     /// The bases with their axes, and the shape of a slice.

@@ -23,7 +23,7 @@ use super::Options;
 use crate::losses;
 use bh_bytecode::Batch;
 
-/// Divides what is worth it. Returns how many instructions were divided.
+/// Divides the groups that are worth it. Returns how many instructions were divided.
 pub fn run(batch: &mut Batch, options: &Options) -> usize {
     let groups = group::find(batch, options);
     if groups.is_empty() {
