@@ -1,19 +1,18 @@
-//! Compositions that bridges share: positions of extremes, rolled and joined arrays, numbers at equal distances, arrays in files.
+//! Compositions that bridges share: positions of extremes, joined arrays, numbers at equal distances, arrays in files.
 
 use crate::array::Array;
+use crate::assemble::recorded;
 use crate::context::{self, Shared, Stack};
 use crate::error::{exception, waiting};
 use crate::interrupt::detached;
 use crate::location::with_location;
-use bh_bytecode::DType;
-use bh_compose::{Extreme, Spacing};
+use bh_bytecode::{DType, View};
+use bh_compose::{Assembly, Extreme, Spacing};
 use bh_recorder::{ArrayId, Location};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(position_of_extreme, module)?)?;
-    module.add_function(wrap_pyfunction!(roll, module)?)?;
     module.add_function(wrap_pyfunction!(concatenate, module)?)?;
     module.add_function(wrap_pyfunction!(linspace, module)?)?;
     module.add_function(wrap_pyfunction!(save, module)?)?;
@@ -40,18 +39,9 @@ fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: boo
 /// The parts one after the other along a dimension. They have one type, one stack, and the same other extents.
 #[pyfunction]
 fn concatenate(py: Python<'_>, parts: Vec<PyRef<'_, Array>>, axis: usize) -> PyResult<Array> {
-    let first = parts.first().ok_or_else(|| PyValueError::new_err("need at least one array to concatenate"))?;
-    let ids = parts.iter().map(|part| part.current(py)).collect::<PyResult<Vec<_>>>()?;
-    let record = |place: Location<'_>| bh_compose::concatenate(&first.context.recorder, &ids, axis, place);
-    described(first.context, with_location(py, record).map_err(exception)?)
-}
-
-/// The elements moved along the dimensions, by one distance for each.
-#[pyfunction]
-fn roll(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
-    let id = array.current(py)?;
-    let record = |place: Location<'_>| bh_compose::roll(&array.context.recorder, id, &distances, place);
-    described(array.context, with_location(py, record).map_err(exception)?)
+    let parts: Vec<&Array> = parts.iter().map(|part| &**part).collect();
+    let views: Vec<View> = parts.iter().map(|part| *part.view).collect();
+    recorded(py, &parts, &Assembly::joined("concatenate", &views, axis).map_err(exception)?)
 }
 
 /// So many numbers at equal distances. `endpoint`: the limit is the last one.

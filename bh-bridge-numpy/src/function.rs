@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 71] = [
+const SERVERS: [(&str, Server); 72] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -71,7 +71,8 @@ const SERVERS: [(&str, Server); 71] = [
     ("atleast_1d", crate::shape::atleast_1d),
     ("atleast_2d", crate::shape::atleast_2d),
     ("atleast_3d", crate::shape::atleast_3d),
-    ("roll", crate::join::roll),
+    ("roll", crate::arrange::roll),
+    ("pad", crate::arrange::pad),
     ("repeat", crate::repeat::repeat),
     ("outer", crate::whole::outer),
     ("var", crate::moment::var),

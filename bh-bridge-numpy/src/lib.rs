@@ -5,8 +5,10 @@
 
 mod advanced;
 mod arguments;
+mod arrange;
 mod array;
 mod array_api;
+mod assemble;
 mod attributes;
 mod blocks;
 mod buffer;
@@ -97,6 +99,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     taught::register(module)?;
     array_api::register(module)?;
     scalar::register(module)?;
+    arrange::register(module)?;
     compose::register(module)?;
     transfer::register(module)?;
     buffer::register(module)?;

@@ -8,7 +8,8 @@
 //! context. What a bridge does for its users:
 //!
 //! * **Operations**: [`Recorder::operate`] into an array, [`Recorder::operate_new`] into a new one;
-//!   [`Recorder::operate_described`] also says what type and shape the result has, under the same lock. Each takes the
+//!   [`Recorder::operate_described`] also says what type and shape the result has, under the same lock;
+//!   [`Recorder::assemble`] a new array made of parts of others. Each takes the
 //!   place in the user's program: file and line, or a number that only the bridge understands ([`Location::token`]), which
 //!   is looked up ([`Recorder::set_resolver`]) when an error has to name it, and never before.
 //! * **Views**: [`Recorder::part`], [`Recorder::derive`], [`Recorder::reshape`], [`Recorder::duplicate`]. They record
@@ -62,6 +63,7 @@ pub use process::inside::Inside;
 pub use process::patience::Patience;
 pub use process::waits::{Wait, set_program_wait};
 pub use record::Input;
+pub use record::assemble::{Filling, Piece};
 pub use record::check::result_type;
 pub use record::location::Location;
 pub use stack::backend::Backend;

@@ -65,9 +65,18 @@ impl Recorder {
         inputs: &[Input],
         other: Option<(ArrayId, Option<i64>)>,
     ) -> MutexGuard<'_, State> {
-        let (state, kind) = (self.state(), opcode.kind());
         let whole = |input: &Input| if let Input::Array(array) = input { Some((*array, None)) } else { None };
-        let mut used = inputs.iter().filter_map(whole).chain(other);
+        self.state_to_use(opcode.kind(), inputs.iter().filter_map(whole).chain(other))
+    }
+
+    /// As [`Recorder::state_for`], for operations on these arrays, or on a number of their elements.
+    #[inline]
+    pub(crate) fn state_to_use(
+        &self,
+        kind: Kind,
+        mut used: impl Iterator<Item = (ArrayId, Option<i64>)> + Clone,
+    ) -> MutexGuard<'_, State> {
+        let state = self.state();
         if !used.clone().any(|(array, part)| state.wants_settling(array, part, kind)) {
             return state;
         }

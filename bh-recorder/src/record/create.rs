@@ -143,6 +143,6 @@ impl State {
     }
 }
 
-fn shape_error(error: ViewError) -> Error {
+pub(crate) fn shape_error(error: ViewError) -> Error {
     Error::new(status::SHAPE, error.0)
 }

@@ -1,6 +1,7 @@
 //! Recording of operations: resolves operands, checks them, keeps NumPy's meaning where operands overlap, and appends
 //! to the batch.
 
+pub(crate) mod assemble;
 pub(crate) mod check;
 mod contract;
 pub(crate) mod create;

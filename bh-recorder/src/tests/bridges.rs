@@ -1,6 +1,7 @@
 //! What bridges in Rust rely on: described results, handles that free themselves, places as numbers, waits that end.
 
 use super::*;
+use bh_bytecode::View;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[test]
@@ -101,4 +102,29 @@ fn a_wait_can_be_ended_and_begun_again() {
         assert_eq!(recorder.read_scalar(last).unwrap().to::<f64>(), f64::from((1 << 20) - 1));
         recorder.shutdown().unwrap();
     }
+}
+
+#[test]
+fn arrays_are_assembled_of_parts_and_numbers() {
+    let (recorder, _) = context(Options::default());
+    let (a, b) = (array(&recorder, &[3], &[1.0, 2.0, 3.0]), array(&recorder, &[2], &[7.0, 8.0]));
+    let view = |start, count, step| View::new(start, &[count], &[step]).unwrap();
+    let pieces = [
+        Piece { to: view(0, 3, 1), from: view(2, 3, -1), filling: Filling::Source(0) },
+        Piece { to: view(3, 2, 1), from: view(1, 2, 0), filling: Filling::Source(1) },
+        Piece { to: view(5, 1, 1), from: view(0, 1, 0), filling: Filling::Number(Constant::from_value(5.0)) },
+    ];
+    let (arrays, recorded) = (recorder.statistics().arrays, recorder.statistics().recorded);
+    let made = recorder.assemble((DType::F64, &[6]), &[a, b], &pieces, HERE).unwrap();
+    assert_eq!(recorder.statistics().recorded, recorded + 3);
+    assert_eq!(values(&recorder, made), [3.0, 2.0, 1.0, 8.0, 8.0, 5.0]);
+    let refused = |shape: &[i64], sources: &[ArrayId], pieces: &[Piece]| {
+        recorder.assemble((DType::F64, shape), sources, pieces, HERE).unwrap_err().text
+    };
+    assert!(refused(&[5], &[a, b], &pieces).contains("leaves the base of 5 elements"));
+    assert!(refused(&[6], &[a], &pieces).contains("source 1 of 1"));
+    assert!(refused(&[-1], &[a, b], &pieces).contains("negative"));
+    let outside = [Piece { to: view(0, 2, 1), from: view(2, 2, 1), filling: Filling::Source(0) }];
+    assert!(refused(&[2], &[a], &outside).contains("leaves the base of 3 elements"));
+    assert_eq!(recorder.statistics().arrays, arrays + 1);
 }

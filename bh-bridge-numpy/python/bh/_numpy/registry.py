@@ -290,7 +290,7 @@ FUNCTIONS = {
     "ones_like": own("_functions.creation", "a", native=True),
     "outer": own("_functions.products", "a b", "out", native="multiply"),
     "packbits": own("_functions.packing", "a", by_numpy=SORTED),
-    "pad": own("_functions.padding", "array pad_width", by_numpy=MOVED),
+    "pad": own("_functions.padding", "array pad_width", native=True, by_numpy=MOVED),
     "partition": own("_functions.sorting", "a", by_numpy=SORTED),
     "percentile": adapted("a q weights", "out", by_numpy=SORTED, operands=2),
     "piecewise": adapted("x condlist"),
