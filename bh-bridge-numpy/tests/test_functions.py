@@ -196,3 +196,31 @@ def test_choices_that_are_no_numbers():
         assert m.select(cases, [m.array(["i4", "b", "c", "d"]), "f8"], "none").tolist() == ["none", "none", "f8", "d"]
         assert m.select(cases, [None, 1], 0).tolist() == [0, 0, 1, None]
         same(m.select(cases, [m.ones(4, "f"), 2.5], 0), numpy.array([0, 0, 2.5, 1], "f"))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "c16"])
+def test_medians_are_nan_where_elements_are(dtype):
+    values = numpy.random.default_rng(5).normal(size=(41, 30, 20)) * 9
+    if dtype != "i8":
+        values[::7, 3, 2:] = values[5, :, 1] = numpy.nan
+    values = values.astype(dtype)
+    for axis in (None, 0, 1, -1, (0, 2)):
+        for kept in (False, True):
+            a = bh.array(values) + bh.zeros(1, dtype)
+            same(bh.median(a, axis=axis, keepdims=kept), numpy.median(values, axis=axis, keepdims=kept))
+    out = bh.zeros((41, 20), "f8" if dtype == "i8" else dtype)
+    assert bh.median(bh.array(values), axis=1, out=out) is out
+    same(out, numpy.median(values, axis=1))
+
+
+def test_sums_of_products_have_the_order_of_each_operand(monkeypatch):
+    monkeypatch.setattr(_einsum, "_LITTLE", -1)
+    a, b = numpy.arange(40.0 * 40).reshape(40, 40), numpy.arange(40.0 * 40).reshape(40, 40) % 7
+    views = [lambda a: a, lambda a: a.T, lambda a: a[::-1], lambda a: a.T[:, ::-1]]
+    for text in ("ij,jk->ik", "ij,ij->ji", "ij,ij->ij", "ij,kj->ki"):
+        # The second time finds the orders of the first.
+        for first, second in [(first, second) for first in views for second in views] * 2:
+            mine = bh.einsum(text, first(bh.array(a)), second(bh.array(b)))
+            reference = numpy.einsum(text, first(a), second(b))
+            same(mine, reference)
+            assert mine.strides == reference.strides, text

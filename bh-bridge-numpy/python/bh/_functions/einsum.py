@@ -23,6 +23,8 @@ _SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 # Sums of this many products, at most, are NumPy's: they take less time than what is recorded for them.
 _LITTLE = FUNCTIONS["einsum"].products
+# The most orders in memory that a plan keeps.
+_ORDERS = 64
 # Dimensions of an array, at most.
 _MOST = 16
 
@@ -112,7 +114,8 @@ class _Plan:
         letters = [letter for letter in letters if letter in output]
         self.last = permutation([letters.index(letter) for letter in output])
         self.shape = tuple(extents[letter] for letter in output)
-
+        # The orders in memory of results, by the strides of the operands.
+        self._orders = {}
 
     def _all(self):
         """The subscripts of the result, then the others."""
@@ -120,6 +123,14 @@ class _Plan:
 
     def order(self, arrays):
         """The dimensions of the result from the outermost in memory on, as operands have them; None for C's order."""
+        strides = tuple([array._stride for array in arrays])
+        if strides not in self._orders:
+            if len(self._orders) == _ORDERS:
+                self._orders.clear()
+            self._orders[strides] = self._found(arrays)
+        return self._orders[strides]
+
+    def _found(self, arrays):
         seen = []
         for array, pairs, letters in zip(arrays, self.diagonals, self.letters):
             array = _diagonal(array, pairs)
