@@ -12,6 +12,9 @@ use pyo3::types::PyString;
 /// What a call gave.
 pub type Served<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
+/// Arguments without names, and options, of which each may be missing.
+pub type WithOptions<'a, 'py, const N: usize> = (&'a [Py<PyAny>], [Option<&'a Bound<'py, PyAny>>; N]);
+
 /// A call of a function.
 pub struct Call<'a, 'py> {
     pub arguments: Arguments<'a, 'py>,
@@ -65,6 +68,28 @@ impl<'a, 'py> Call<'a, 'py> {
         let axis = axis.or(named).map_or_else(|| py.None().into_bound(py), Bound::clone);
         let keepdims = keepdims.map_or_else(Given::default, |keepdims| Given::new(keepdims.clone()));
         Some((object.bind(py), Given::new(axis), keepdims))
+    }
+
+    /// The first `count` arguments, which have no names, and the options of these names behind them, by their places or names.
+    /// `None` if there are others.
+    pub fn options<const N: usize>(
+        &self,
+        count: usize,
+        names: [&Bound<'py, PyString>; N],
+    ) -> Option<WithOptions<'a, 'py, N>> {
+        let (arguments, py) = (&self.arguments, self.py());
+        let (given, placed) = arguments.unnamed().split_at_checked(count)?;
+        let (mut named, mut found) = (0, [None; N]);
+        for (place, name) in names.into_iter().enumerate() {
+            let by_name = if arguments.named() > 0 { arguments.get(name) } else { None };
+            named += usize::from(by_name.is_some());
+            found[place] = match (placed.get(place), by_name) {
+                (Some(_), Some(_)) => return None,
+                (Some(placed), None) => Some(placed.bind(py)),
+                (None, by_name) => by_name,
+            };
+        }
+        (placed.len() <= N && named == arguments.named()).then_some((given, found))
     }
 
     /// One or two arguments, of which the second may be named.

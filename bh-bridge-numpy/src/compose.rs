@@ -27,7 +27,7 @@ fn described(context: Shared, id: ArrayId) -> PyResult<Array> {
 
 /// The index along an axis of the first largest (or smallest) element, or of the first NaN.
 #[pyfunction]
-fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: bool, keep: bool) -> PyResult<Array> {
+pub fn position_of_extreme(py: Python<'_>, array: &Array, axis: usize, greatest: bool, keep: bool) -> PyResult<Array> {
     let extreme = if greatest { Extreme::Greatest } else { Extreme::Least };
     let (recorder, id) = (&array.context.recorder, array.current(py)?);
     let record = |place: Location<'_>| bh_compose::position_of_extreme(recorder, id, axis, extreme, keep, place);
@@ -47,8 +47,12 @@ fn concatenate(py: Python<'_>, parts: Vec<PyRef<'_, Array>>, axis: usize) -> PyR
 /// So many numbers at equal distances. `endpoint`: the limit is the last one.
 #[pyfunction]
 fn linspace(py: Python<'_>, count: i64, start: f64, stop: f64, endpoint: bool) -> PyResult<Array> {
-    let context = context::current(py)?;
-    let spacing = Spacing { start, stop, count, endpoint };
+    spaced(py, Spacing { start, stop, count, endpoint })
+}
+
+/// The same, recorded on the stack of new arrays.
+pub fn spaced(py: Python<'_>, spacing: Spacing) -> PyResult<Array> {
+    let (context, count) = (context::current(py)?, spacing.count);
     let record = |place: Location<'_>| bh_compose::linspace(&context.recorder, DType::F64, &[count], spacing, place);
     described(context, with_location(py, record).map_err(exception)?)
 }

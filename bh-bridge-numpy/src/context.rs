@@ -30,6 +30,8 @@ pub struct Context {
     pub little: u64,
     /// Are all arrays in the memory of this process? Asked once.
     in_process: OnceLock<bool>,
+    /// How many ranks have parts of the arrays. Asked once.
+    ranks: OnceLock<usize>,
 }
 
 impl Context {
@@ -40,6 +42,16 @@ impl Context {
         }
         let found = py.import("bh._array.memory")?.call_method1("stack_in_process", (&self.name,))?.extract()?;
         Ok(*self.in_process.get_or_init(|| found))
+    }
+
+    /// How many ranks have parts of the stack's arrays?
+    pub fn ranks(&self, py: Python<'_>) -> PyResult<usize> {
+        if let Some(known) = self.ranks.get() {
+            return Ok(*known);
+        }
+        let told =
+            detached(py, || self.recorder.with_stack(|stack| stack.message("cluster ranks"))).map_err(exception)?;
+        Ok(*self.ranks.get_or_init(|| told.trim().parse().unwrap_or(1)))
     }
 
     /// Records a call of a method. False if no component of the stack has it, or it does not take such arrays.
@@ -112,7 +124,14 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
         recorder.open_with(name, handles)?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         let little = recorder.immediate_bytes();
-        Ok(Context { recorder, name, methods: Methods::default(), little, in_process: OnceLock::new() })
+        Ok(Context {
+            recorder,
+            name,
+            methods: Methods::default(),
+            little,
+            in_process: OnceLock::new(),
+            ranks: OnceLock::new(),
+        })
     };
     let context = detached(py, start).map_err(exception)?;
     let mut contexts = lock();

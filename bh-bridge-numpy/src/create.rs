@@ -3,16 +3,20 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::context::{self, Shared};
-use crate::error::value_error;
+use crate::error::{exception, value_error};
+use crate::layout::axes_in_memory;
+use crate::location::with_location;
 use crate::numpy_types::element_type;
 use crate::operand::number;
 use crate::shared_view::contiguous;
 use crate::strided::{Plain, Strided, is_plain, sized};
 use crate::text::intern;
-use bh_bytecode::{Constant, DType, MAX_RANK, View};
+use bh_bytecode::{Constant, DType, MAX_RANK, Opcode, View};
 use bh_compose::Spacing;
+use bh_recorder::{Input, Location};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 use std::sync::Arc;
 
 fn extent(object: &Bound<'_, PyAny>) -> Option<i64> {
@@ -38,16 +42,46 @@ fn fill<T: Copy>(to: *mut u8, count: usize, value: Constant) {
     }
 }
 
+/// A new array with undefined elements. `axes`: its dimensions from the outermost in memory to the innermost, where that is
+/// not their order.
+pub fn ordered(context: Shared, dtype: DType, shape: &[i64], axes: Option<&[usize]>) -> PyResult<Array> {
+    let Some(axes) = axes else { return Array::empty(context, dtype, shape) };
+    let extent =
+        |&axis: &usize| shape.get(axis).copied().ok_or_else(|| PyValueError::new_err("axes don't match array"));
+    let extents = axes.iter().map(extent).collect::<PyResult<Vec<i64>>>()?;
+    let mut places: Vec<usize> = (0..axes.len()).collect();
+    places.sort_by_key(|&place| axes[place]);
+    let whole = Array::empty(context, dtype, &extents)?;
+    let view = whole.view.transpose(&places).map_err(value_error)?;
+    whole.renamed(view)
+}
+
+/// The array, for which it is recorded that all elements are equal to a number of its type.
+pub fn with_all(py: Python<'_>, array: Array, value: Constant) -> PyResult<Array> {
+    let recorder = &array.context.recorder;
+    let record = |place: Location<'_>| recorder.operate(Opcode::Copy, 0, array.id(), &[Input::Constant(value)], place);
+    with_location(py, record).map_err(exception)?;
+    Ok(array)
+}
+
 /// A new array with all elements equal.
 pub fn filled<'py>(py: Python<'py>, context: Shared, view: Arc<View>, value: Constant) -> Served<'py> {
+    match filled_at_hand(context, &view, value) {
+        Some(array) => given(py, array),
+        None => given(py, with_all(py, Array::new_empty(context, value.dtype(), view)?, value)?),
+    }
+}
+
+/// The same, of a little array.
+fn filled_at_hand(context: Shared, view: &Arc<View>, value: Constant) -> Option<Array> {
     let dtype = value.dtype();
     let id = {
-        let Some(mut hand) = context.recorder.hand() else { return Ok(None) };
-        let Some((id, to)) = hand.make(dtype, view.shape(), &[]) else { return Ok(None) };
+        let mut hand = context.recorder.hand()?;
+        let (id, to) = hand.make(dtype, view.shape(), &[])?;
         sized!(dtype, fill(to, view.len() as usize, value));
         id
     };
-    given(py, Array::new(context, id, dtype, view))
+    Some(Array::new(context, id, dtype, Arc::clone(view)))
 }
 
 fn given(py: Python<'_>, array: Array) -> Served<'_> {
@@ -114,21 +148,51 @@ pub fn empty<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 }
 
 fn empty_of(py: Python<'_>, context: Shared, dtype: DType, view: Arc<View>) -> Served<'_> {
-    match filled(py, context, Arc::clone(&view), Constant::from_value(0u8).cast(dtype))? {
+    match filled_at_hand(context, &view, Constant::from_value(0u8).cast(dtype)) {
         None => given(py, Array::new_empty(context, dtype, view)?),
-        made => Ok(made),
+        Some(made) => given(py, made),
     }
 }
 
-/// The type and a new view of an array whose dimensions are in C's order.
-fn like(array: &Array) -> Option<(Shared, DType, Arc<View>)> {
-    let plain = array.view.rank() < 2 || array.view.is_contiguous();
-    Some((array.context, array.dtype, plain.then(|| contiguous(array.view.shape()).ok())??))
+/// What a new array like another one is made from: its stack, its type, the shape, and the order in memory, if that is not C's.
+struct Like<'a> {
+    context: Shared,
+    dtype: DType,
+    shape: &'a [i64],
+    axes: Option<Vec<usize>>,
+    /// The arguments behind the array.
+    others: &'a [Py<PyAny>],
+}
+
+impl<'a> Like<'a> {
+    /// As the first argument of a call, in the type of the option `dtype`; beside that, `others` arguments without names.
+    fn of<'py: 'a>(call: &Call<'a, 'py>, others: usize) -> PyResult<Option<Like<'a>>> {
+        let py = call.py();
+        let Some((all, [dtype])) = call.options(1 + others, [intern!(py, "dtype")]) else { return Ok(None) };
+        let Some((array, others)) = all.split_first() else { return Ok(None) };
+        let Ok(array) = array.bind(py).cast_exact::<Array>() else { return Ok(None) };
+        let (array, dtype) = (array.get(), dtype.filter(|dtype| !dtype.is_none()));
+        let Some(dtype) = dtype.map_or(Some(array.dtype), element_type) else { return Ok(None) };
+        // New arrays belong to the current stack.
+        let context = context::current(py)?;
+        if !is_plain(array) || !std::ptr::eq(context, array.context) {
+            return Ok(None);
+        }
+        let axes = axes_in_memory(&array.view);
+        Ok(Some(Like { context, dtype, shape: array.view.shape(), axes, others }))
+    }
+
+    fn filled<'py>(&self, py: Python<'py>, value: Constant) -> Served<'py> {
+        match &self.axes {
+            None => filled(py, self.context, contiguous(self.shape).map_err(value_error)?, value),
+            Some(axes) => given(py, with_all(py, ordered(self.context, self.dtype, self.shape, Some(axes))?, value)?),
+        }
+    }
 }
 
 fn made_like<'py>(call: &Call<'_, 'py>, value: u8) -> Served<'py> {
-    let Some((context, dtype, view)) = call.array().and_then(|array| like(array.get())) else { return Ok(None) };
-    filled(call.py(), context, view, Constant::from_value(value).cast(dtype))
+    let Some(like) = Like::of(call, 0)? else { return Ok(None) };
+    like.filled(call.py(), Constant::from_value(value).cast(like.dtype))
 }
 
 pub fn zeros_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
@@ -141,18 +205,17 @@ pub fn ones_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// Of a number that the array's type holds.
 pub fn full_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let like = || {
-        let [array, value] = call.plain()?;
-        let array = array.cast_exact::<Array>().ok().filter(|array| is_plain(array.get()))?;
-        let (context, dtype, view) = like(array.get())?;
-        Some((context, view, number(value)?.assigned(dtype)?))
-    };
-    like().map_or(Ok(None), |(context, view, value)| filled(call.py(), context, view, value))
+    let Some(like) = Like::of(call, 1)? else { return Ok(None) };
+    let value = number(like.others[0].bind(call.py())).and_then(|value| value.assigned(like.dtype));
+    value.map_or(Ok(None), |value| like.filled(call.py(), value))
 }
 
 pub fn empty_like<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((context, dtype, view)) = call.array().and_then(|array| like(array.get())) else { return Ok(None) };
-    empty_of(call.py(), context, dtype, view)
+    let Some(like) = Like::of(call, 0)? else { return Ok(None) };
+    match &like.axes {
+        None => empty_of(call.py(), like.context, like.dtype, contiguous(like.shape).map_err(value_error)?),
+        Some(axes) => given(call.py(), ordered(like.context, like.dtype, like.shape, Some(axes))?),
+    }
 }
 
 /// A number of Python, if it is a float, or an integer that is also a float.
@@ -195,7 +258,14 @@ pub fn arange<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let count = count as i64;
     if whole {
         let (start, step) = (start as i64, step as i64);
-        return numbered(py, DType::I64, count, (0..count).map(|place| (start + place * step).cast_unsigned()));
+        let numbers = (0..count).map(|place| (start + place * step).cast_unsigned());
+        if let Some(made) = numbered(py, DType::I64, count, numbers)? {
+            return Ok(Some(made));
+        }
+        let array = Array::empty(context::current(py)?, DType::I64, &[count])?;
+        let record = |place: Location<'_>| array.context.recorder.range(array.id(), start, step, place);
+        with_location(py, record).map_err(exception)?;
+        return Ok(Some(Bound::new(py, array)?.into_any()));
     }
     // As NumPy: the second number tells the distance of the others.
     let second = start + step;
@@ -207,19 +277,64 @@ pub fn arange<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     numbered(py, DType::F64, count, (0..count).map(|place| number(place).to_bits()))
 }
 
-/// Numbers at equal distances between two limits, both included.
+/// Numbers at equal distances between two limits, of which the last one is included unless the option says otherwise.
 pub fn linspace<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (start, stop, count) = match call.unnamed() {
-        Some([start, stop]) => (start, stop, Some(50)),
-        Some([start, stop, count]) => (start, stop, extent(count.bind(call.py()))),
-        _ => return Ok(None),
+    let py = call.py();
+    let spacing = || {
+        let (all, [count, endpoint]) = call.options(2, [intern!(py, "num"), intern!(py, "endpoint")])?;
+        let (start, stop) = (spaced(all[0].bind(py))?, spaced(all[1].bind(py))?);
+        let count = count.map_or(Some(50), extent).filter(|&count| (count as f64) < MOST)?;
+        let endpoint =
+            endpoint.map_or(Some(true), |flag| flag.cast_exact::<PyBool>().ok().map(|flag| flag.is_true()))?;
+        Some(Spacing { start, stop, count, endpoint })
     };
-    let (start, stop) = (spaced(start.bind(call.py())), spaced(stop.bind(call.py())));
-    let (Some(start), Some(stop), Some(count)) = (start, stop, count.filter(|&count| (count as f64) < MOST)) else {
+    let Some(spacing) = spacing() else { return Ok(None) };
+    let numbers = spacing.numbers().map(f64::to_bits);
+    match numbered(py, DType::F64, spacing.count, numbers)? {
+        None => given(py, crate::compose::spaced(py, spacing)?),
+        made => Ok(made),
+    }
+}
+
+/// Arrays of the coordinates in a grid, by those along each of its dimensions.
+pub fn meshgrid<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (py, given) = (call.py(), call.arguments.unnamed());
+    let order = call.arguments.get(intern!(py, "indexing"));
+    let by_rows = match order.map(|order| order.cast_exact::<PyString>().ok()?.to_str().ok()) {
+        None => false,
+        Some(Some("xy")) => false,
+        Some(Some("ij")) => true,
+        Some(_) => return Ok(None),
+    };
+    let vector = |object: &Py<PyAny>| {
+        let array = object.bind(py).cast_exact::<Array>().ok()?;
+        (is_plain(array.get()) && !array.get().is_scalar() && array.get().view.rank() == 1).then(|| array.clone())
+    };
+    let known = call.arguments.named() == usize::from(order.is_some()) && given.len() <= MAX_RANK;
+    let Some(all) = given.iter().map(vector).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let context = context::current(py)?;
+    if !known || all.is_empty() || all.iter().any(|array| !std::ptr::eq(array.get().context, context)) {
         return Ok(None);
+    }
+    // The dimension of each vector.
+    let place = |axis: usize| if by_rows || all.len() == 1 || axis > 1 { axis } else { 1 - axis };
+    let mut shape = vec![0; all.len()];
+    all.iter().enumerate().for_each(|(axis, array)| shape[place(axis)] = array.get().len());
+    let each = |(axis, array): (usize, &Bound<'py, Array>)| -> PyResult<Array> {
+        let this = array.get();
+        let made = Array::empty(context, this.dtype, &shape)?;
+        let mut extents = vec![1; all.len()];
+        extents[place(axis)] = this.len();
+        let mut strides = vec![0; all.len()];
+        strides[place(axis)] = this.view.stride()[0];
+        let along = this.seen(View::new(this.view.start(), &extents, &strides).map_err(value_error)?);
+        let input = [Input::Array(along.current(py)?)];
+        with_location(py, |place| context.recorder.operate(Opcode::Copy, 0, made.id(), &input, place))
+            .map_err(exception)?;
+        Ok(made)
     };
-    let spacing = Spacing { start, stop, count, endpoint: true };
-    numbered(call.py(), DType::F64, count, spacing.numbers().map(f64::to_bits))
+    let grids = all.iter().enumerate().map(each).collect::<PyResult<Vec<Array>>>()?;
+    Ok(Some(PyTuple::new(py, grids)?.into_any()))
 }
 
 /// A new array of these elements, of eight bytes each.

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 72] = [
+const SERVERS: [(&str, Server); 83] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -49,6 +49,8 @@ const SERVERS: [(&str, Server); 72] = [
     ("argmax", crate::order::argmax),
     ("argmin", crate::order::argmin),
     ("sort", crate::order::sort),
+    ("argsort", crate::order::argsort),
+    ("meshgrid", crate::create::meshgrid),
     ("eye", crate::create::eye),
     ("nonzero", crate::whole::nonzero),
     ("inner", crate::whole::inner),
@@ -88,6 +90,15 @@ const SERVERS: [(&str, Server); 72] = [
     ("fft.fft", crate::fourier::fft),
     ("fft.ifft", crate::fourier::ifft),
     ("fft.rfft", crate::fourier::rfft),
+    ("fft.irfft", crate::fourier::irfft),
+    ("fft.fft2", crate::fourier::fft2),
+    ("fft.ifft2", crate::fourier::ifft2),
+    ("fft.rfft2", crate::fourier::rfft2),
+    ("fft.irfft2", crate::fourier::irfft2),
+    ("fft.fftn", crate::fourier::fftn),
+    ("fft.ifftn", crate::fourier::ifftn),
+    ("fft.rfftn", crate::fourier::rfftn),
+    ("fft.irfftn", crate::fourier::irfftn),
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.

@@ -31,6 +31,20 @@ fn turned_back(array: PyRef<'_, Array>, order: Vec<usize>) -> PyResult<Array> {
     Ok(Array::new(array.context, id, array.dtype, view))
 }
 
+/// The dimensions from the outermost in memory on of a new array in the order "K" of another one with this view; `None` for C's.
+pub fn axes_in_memory(view: &View) -> Option<Vec<usize>> {
+    let (shape, stride) = (view.shape(), view.stride());
+    if view.rank() < 2 || view.is_empty() || view.is_contiguous() {
+        return None;
+    }
+    if view.reversed().is_contiguous() {
+        return Some((0..shape.len()).rev().collect());
+    }
+    let mut axes: Vec<usize> = (0..shape.len()).collect();
+    axes.sort_by_key(|&axis| -stride[axis].abs());
+    if axes.is_sorted() { None } else { Some(axes) }
+}
+
 /// Are the dimensions of a view in the order of C?
 pub fn is_plain(view: &View) -> bool {
     let several = view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent != 1);

@@ -83,6 +83,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     by_numpy::register(module)?;
     context::register(module)?;
     number::register(module)?;
+    fourier::register(module)?;
     function::register(module)?;
     index::register(module)?;
     record::register(module)?;

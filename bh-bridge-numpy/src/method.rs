@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::sync::OnceLock;
 
 /// A method of the package's own use.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Method {
     Matmul,
     CountNonzero,
@@ -18,15 +18,34 @@ pub enum Method {
     Fft,
     Ifft,
     Rfft,
+    Irfft,
+    Sort,
+    Argsort,
 }
 
 impl Method {
-    const NAMES: [&str; 7] = ["matmul", "count_nonzero", "compress", "flatnonzero", "fft", "ifft", "rfft"];
+    const ALL: [(Method, &str); 10] = [
+        (Method::Matmul, "matmul"),
+        (Method::CountNonzero, "count_nonzero"),
+        (Method::Compress, "compress"),
+        (Method::Flatnonzero, "flatnonzero"),
+        (Method::Fft, "fft"),
+        (Method::Ifft, "ifft"),
+        (Method::Rfft, "rfft"),
+        (Method::Irfft, "irfft"),
+        (Method::Sort, "sort"),
+        (Method::Argsort, "argsort"),
+    ];
+
+    /// The method of this name.
+    pub fn named(name: &str) -> Option<Method> {
+        Method::ALL.iter().find(|(_, known)| *known == name).map(|(method, _)| *method)
+    }
 }
 
 /// The numbers of methods on one stack, as far as they were asked for; `None` for those that no component has.
 #[derive(Default)]
-pub struct Methods([OnceLock<Option<Opcode>>; Method::NAMES.len()]);
+pub struct Methods([OnceLock<Option<Opcode>>; Method::ALL.len()]);
 
 impl Methods {
     /// The number of a method.
@@ -35,7 +54,7 @@ impl Methods {
         if let Some(opcode) = known.get() {
             return Ok(*opcode);
         }
-        let opcode = match detached(py, || recorder.extension(Method::NAMES[method as usize])) {
+        let opcode = match detached(py, || recorder.extension(Method::ALL[method as usize].1)) {
             Ok(opcode) => Some(opcode),
             Err(error) if error.status == status::UNSUPPORTED => None,
             Err(error) => return Err(exception(error)),

@@ -3,10 +3,19 @@
 use crate::array::Array;
 use crate::array_api::follows_array_api;
 use crate::call::{Call, Served};
-use crate::scalar::numpy_scalar;
+use crate::compose::position_of_extreme;
+use crate::error::value_error;
+use crate::layout::axes_in_memory;
+use crate::location::with_location;
+use crate::method::Method;
+use crate::record::cast_plain;
+use crate::scalar::{give, numpy_scalar};
+use crate::sequence::{dimension, whole};
 use crate::shared_view::contiguous;
-use crate::strided::{Plain, Strided, hand_for};
+use crate::strided::{Plain, Strided, hand_for, is_plain};
+use crate::text::intern;
 use bh_bytecode::{Constant, DType, Truth};
+use bh_recorder::Input;
 use pyo3::prelude::*;
 use std::cmp::Ordering;
 
@@ -123,10 +132,74 @@ fn sorted(array: &Array) -> Option<Array> {
     Some(Array::new(array.context, id, array.dtype, view))
 }
 
-/// A vector in ascending order.
+/// The elements in ascending order along a dimension, or the places that they come from, by the stack's method. `None` if no
+/// component of the stack sorts.
+fn by_method(array: &Bound<'_, Array>, method: Method, axis: usize) -> PyResult<Option<Array>> {
+    let (py, this) = (array.py(), array.get());
+    let (context, rank) = (this.context, this.view.rank());
+    // Sorted elements have the array's own order in memory; places are in C's.
+    let order = if method == Method::Sort { axes_in_memory(&this.view) } else { None };
+    let axes = order.unwrap_or_else(|| (0..rank).collect());
+    let dtype = if method == Method::Sort { this.dtype } else { DType::I64 };
+    let outer: Vec<usize> = axes.iter().copied().filter(|&other| other != axis).chain([axis]).collect();
+    let lines = this.seen(this.view.transpose(&outer).map_err(value_error)?);
+    let extents = lines.view.shape();
+    let mut result = Array::empty(context, dtype, extents)?;
+    if !result.view.is_empty() {
+        let copy = cast_plain(py, &lines, this.dtype)?;
+        let input = [Input::Array(copy.id())];
+        if !with_location(py, |place| context.call(py, method, result.id(), &input, place))? {
+            return Ok(None);
+        }
+    }
+    // The dimensions of the result in those of the array.
+    let mut places = vec![0; rank];
+    outer.iter().enumerate().for_each(|(place, &dim)| places[dim] = place);
+    if outer != axes {
+        // A copy in the wanted order shares its memory with what `reshape` makes of it, as NumPy's does.
+        let back: Vec<usize> = axes.iter().map(|&dim| places[dim]).collect();
+        let turned = result.seen(result.view.transpose(&back).map_err(value_error)?);
+        result = cast_plain(py, &turned, dtype)?;
+        axes.iter().enumerate().for_each(|(place, &dim)| places[dim] = place);
+    }
+    if places.is_sorted() {
+        return Ok(Some(result));
+    }
+    let view = result.view.transpose(&places).map_err(value_error)?;
+    result.renamed(view).map(Some)
+}
+
+/// Serves a sort, along the last dimension by default, of an array in a device's memory; in that of this process, NumPy sorts.
+fn sorted_by_method<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
+    let py = call.py();
+    let Some(([array], [axis])) = call.options(1, [intern!(py, "axis")]) else { return Ok(None) };
+    let Ok(array) = array.bind(py).cast_exact::<Array>() else { return Ok(None) };
+    let this = array.get();
+    let axis = axis.map_or(Some(-1), whole).and_then(|axis| dimension(axis, this.view.rank()));
+    let fits = is_plain(this) && !this.dtype.is_complex() && !is_at_numpys(this);
+    let Some(axis) = axis.filter(|_| fits) else { return Ok(None) };
+    if this.context.is_in_process(py)? || this.context.methods.opcode(py, &this.context.recorder, method)?.is_none() {
+        return Ok(None);
+    }
+    by_method(array, method, axis)?.map(|made| Ok(Bound::new(py, made)?.into_any())).transpose()
+}
+
+/// May NumPy's function serve calls with an array, as that is little, and in memory that the host sees?
+fn is_at_numpys(array: &Array) -> bool {
+    array.len() <= 1 << 14 && array.context.recorder.hand().is_some()
+}
+
+/// In ascending order.
 pub fn sort<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let sorted = call.array().and_then(|array| sorted(array.get()));
-    sorted.map(|sorted| Ok(Bound::new(call.py(), sorted)?.into_any())).transpose()
+    match call.array().and_then(|array| sorted(array.get())) {
+        Some(sorted) => Ok(Some(Bound::new(call.py(), sorted)?.into_any())),
+        None => sorted_by_method(call, Method::Sort),
+    }
+}
+
+/// The places of the elements in ascending order.
+pub fn argsort<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    sorted_by_method(call, Method::Argsort)
 }
 
 /// The place of the first element that no other one is beyond, or of the first NaN.
@@ -216,7 +289,22 @@ fn place<'py>(call: &Call<'_, 'py>, greatest: bool) -> Served<'py> {
         // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
         typed!(array.dtype, extreme(unsafe { Strided::of(&hand, array) }?, greatest))
     };
-    place().map(|place| numpy_scalar(call.py(), &Constant::from_value(place))).transpose()
+    match place() {
+        Some(place) => numpy_scalar(call.py(), &Constant::from_value(place)).map(Some),
+        None => places_along(call, greatest),
+    }
+}
+
+/// The places along a dimension of a large array, recorded.
+fn places_along<'py>(call: &Call<'_, 'py>, greatest: bool) -> Served<'py> {
+    let py = call.py();
+    let Some(([array], [axis])) = call.options(1, [intern!(py, "axis")]) else { return Ok(None) };
+    let Ok(array) = array.bind(py).cast_exact::<Array>() else { return Ok(None) };
+    let this = array.get();
+    let fits = is_plain(this) && !this.view.is_empty() && !this.dtype.is_complex() && !is_at_numpys(this);
+    let axis = axis.and_then(whole).and_then(|axis| dimension(axis, this.view.rank()));
+    let Some(axis) = axis.filter(|_| fits) else { return Ok(None) };
+    give(py, position_of_extreme(py, this, axis, greatest, false)?).map(Some)
 }
 
 pub fn argmax<'py>(call: &Call<'_, 'py>) -> Served<'py> {

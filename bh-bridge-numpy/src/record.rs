@@ -2,6 +2,7 @@
 
 use crate::array::{self, Array, derive};
 use crate::context::{self, Shared, Stack};
+use crate::create::{ordered, with_all};
 use crate::error::{exception, value_error};
 use crate::interrupt::detached;
 use crate::layout::Order;
@@ -67,16 +68,7 @@ fn empty(
     axes: Option<Vec<usize>>,
 ) -> PyResult<Array> {
     let (context, dtype, shape) = (context_of(py, stack)?, element_type(code)?, sequence::new_shape(shape)?);
-    let Some(axes) = axes else { return Array::empty(context, dtype, &shape) };
-    let extent =
-        |&axis: &usize| shape.get(axis).copied().ok_or_else(|| PyValueError::new_err("axes don't match array"));
-    let extents = axes.iter().map(extent).collect::<PyResult<Vec<i64>>>()?;
-    let mut places: Vec<usize> = (0..axes.len()).collect();
-    places.sort_by_key(|&place| axes[place]);
-    let whole = Array::empty(context, dtype, &extents)?;
-    let view = whole.view.transpose(&places).map_err(value_error)?;
-    let id = context.recorder.window(whole.id(), &view).map_err(exception)?;
-    Ok(Array::new(context, id, dtype, view))
+    ordered(context, dtype, &shape, axes.as_deref())
 }
 
 /// A new array whose elements are all equal to a number.
@@ -93,11 +85,7 @@ fn full<'py>(
     let array = Array::empty(context_of(py, stack)?, dtype, &sequence::new_shape(shape)?)?;
     let number = crate::operand::number(value).and_then(|number| number.constant(dtype));
     let number = number.ok_or_else(|| PyValueError::new_err(format!("{value} is no value of type {dtype}")))?;
-    let record = |place: Location<'_>| {
-        array.context.recorder.operate(Opcode::Copy, 0, array.id(), &[Input::Constant(number)], place)
-    };
-    with_location(py, record).map_err(exception)?;
-    Ok(array)
+    with_all(py, array, number)
 }
 
 /// A new array of the whole numbers first, first + step, … in C order.
@@ -150,7 +138,8 @@ pub fn cast_in_order(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyRe
     }
 }
 
-fn cast_plain(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<Array> {
+/// As [`cast`].
+pub fn cast_plain(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<Array> {
     let recorder = &array.context.recorder;
     if let Some(copy) = cast_at_hand(array, dtype) {
         return Ok(copy);

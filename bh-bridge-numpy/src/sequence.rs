@@ -4,6 +4,17 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
+/// A whole number of Python; `None` for anything else.
+pub fn whole(object: &Bound<'_, PyAny>) -> Option<i64> {
+    object.is_exact_instance_of::<PyInt>().then(|| object.extract().ok())?
+}
+
+/// A dimension, which may be counted from the last one.
+pub fn dimension(axis: i64, rank: usize) -> Option<usize> {
+    let axis = if axis < 0 { axis + rank as i64 } else { axis };
+    usize::try_from(axis).ok().filter(|&axis| axis < rank)
+}
+
 /// A shape: a whole number or a sequence of them.
 pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let py = object.py();

@@ -7,9 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from . import _native
 from ._array.conversion import astype, native, warn
-from ._array.element_types import complex_code, is_complex, real_code
-from ._array.layout import axes_in_memory
-from ._array.memory import ranks_of
+from ._array.element_types import is_complex
 from ._cluster import ranks as _ranks
 from ._functions.arrangement import flip, roll
 from ._functions.complex_parts import part_of
@@ -66,10 +64,9 @@ _SHARED_BYTES = 1 << 20
 _LEAST_ROWS = 16
 
 
-def _is_shared(line):
-    """The rows of the matrix as which several ranks transform a line; 0 for a line that is one rank's work."""
-    size = line.shape[-1]
-    if line.size != size or line.nbytes < _SHARED_BYTES or _ranks.ranks() == 1:
+def _shared_rows(a, size, axis):
+    """The rows of the matrix as which several ranks transform a line of this size; 0 for lines that are one rank's work."""
+    if _ranks.ranks() == 1 or a.size != a.shape[axis] or size * (8 if a.dtype in (np.float32, np.complex64) else 16) < _SHARED_BYTES:
         return 0
     rows = next(number for number in range(isqrt(size), 0, -1) if not size % number)
     return rows if rows >= _LEAST_ROWS else 0
@@ -92,29 +89,18 @@ def _by_ranks(line, method, rows):
     return _native.reshape(_native.transpose(made, (1, 0)), line.shape)
 
 
-def _by_lines(method, a, axis, extent, code, like):
-    """A method's result along an axis, with this many elements there and the order in memory of another array."""
-    line = _last(a, axis)
-    # Lines that several ranks have stay where they are transformed.
-    if ranks_of(a._stack) > 1:
-        made = _native.empty((*line.shape[:-1], extent), code, _native.Stack(a._stack))
-        result = _back(made, axis)
-    else:
-        shape = (*a.shape[:axis], extent, *a.shape[axis + 1 :])
-        result = _native.empty(shape, code, _native.Stack(a._stack), axes_in_memory("K", like.shape, like._stride))
-        made = _last(result, axis)
-    try:
-        if result.size:
-            _native.extension(method, [made], [line])
-    except _native.Error:
+def _by_lines(method, a, axis, size, norm):
+    """A method's transform along an axis, of lines cut or filled to this size."""
+    result = _native.transform(a, method, size, axis, norm)
+    if result is None:
         if _native.Stack(a._stack).is_reproducible():
-            raise
-        raise Fallback("no component of the stack transforms") from None
+            raise _native.Error(f"no component of the stack has the method '{method}'")
+        raise Fallback("no component of the stack transforms")
     return result
 
 
 def _scaled(result, size, norm, forward):
-    """What the stack's transform gives, with the factor of the norm; the stack's inverse has the factor 1/n."""
+    """What the ranks' transform gives, with the factor of the norm; their inverse has the factor 1/n."""
     if norm in (None, "backward"):
         return result
     if forward:
@@ -132,21 +118,25 @@ def _check_size(size):
         raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
 
 
-def _transform(a, n, axis, norm, forward, like=None):
-    """The transform along an axis, with the order in memory of the operand or of another array."""
+def _lines(a, n, axis, norm):
+    """The array, the size of its lines along an axis, or that asked for, and the axis."""
+    a = native(a)
     _check_norm(norm)
-    like = native(a if like is None else like)
-    axis = normalize_axis_index(axis, like.ndim)
-    a = _sized(_complex(a), n, axis)
-    size = a.shape[axis]
+    axis = normalize_axis_index(axis, a.ndim)
+    size = a.shape[axis] if n is None else n
     _check_size(size)
-    method, line = "fft" if forward else "ifft", _last(a, axis)
-    rows = _is_shared(line)
-    if rows:
-        result = _back(_by_ranks(line, method, rows), axis)
-    else:
-        result = _by_lines(method, a, axis, size, a._code, like)
-    return _scaled(result, size, norm, forward)
+    return a, size, axis
+
+
+def _transform(a, n, axis, norm, forward):
+    """The transform along an axis, with the order in memory of the operand."""
+    a, size, axis = _lines(a, n, axis, norm)
+    method = "fft" if forward else "ifft"
+    rows = _shared_rows(a, size, axis)
+    if not rows:
+        return _by_lines(method, a, axis, size, norm)
+    line = _last(_sized(_complex(a), size, axis), axis)
+    return _scaled(_back(_by_ranks(line, method, rows), axis), size, norm, forward)
 
 
 def _stored(result, out):
@@ -177,39 +167,30 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
 @_native_fft
 def rfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform of real numbers: its first half, which determines the other."""
-    a = like = native(a)
+    a, size, axis = _lines(a, n, axis, norm)
     if is_complex(a._code):
         raise TypeError("ufunc 'rfft_n_even' did not contain a loop with signature matching types")
-    _check_norm(norm)
-    axis = normalize_axis_index(axis, a.ndim)
-    a = _sized(astype(a, np.float32 if a.dtype == np.float32 else np.float64), n, axis)
-    size = a.shape[axis]
-    _check_size(size)
-    if _is_shared(_last(a, axis)):
-        result = _transform(a, None, axis, norm, True, like)
+    if _shared_rows(a, size, axis):
+        result = _transform(a, size, axis, norm, True)
         half = result[(slice(None),) * axis + (slice(0, size // 2 + 1),)]
         return _stored(_native.cast_in_order(half, half._code), out)
-    result = _by_lines("rfft", a, axis, size // 2 + 1, complex_code(a._code), like)
-    return _stored(_scaled(result, size, norm, True), out)
+    return _stored(_by_lines("rfft", a, axis, size, norm), out)
 
 
 @_native_fft
 def irfft(a, n=None, axis=-1, norm=None, out=None):
     """The real numbers of which this is the first half of the transform."""
-    like = native(a)
+    a = native(a)
     _check_norm(norm)
-    a = _complex(like)
     axis = normalize_axis_index(axis, a.ndim)
     n = 2 * (a.shape[axis] - 1) if n is None else n
     _check_size(n)
-    a = _sized(a, n // 2 + 1, axis)
-    if _is_shared(_last(a, axis)):
-        return _stored(_real_by_ranks(a, n, axis, norm, like), out)
-    result = _by_lines("irfft", a, axis, n, real_code(a._code), like)
-    return _stored(_scaled(result, n, norm, False), out)
+    if _shared_rows(a, n // 2 + 1, axis):
+        return _stored(_real_by_ranks(_sized(_complex(a), n // 2 + 1, axis), n, axis, norm), out)
+    return _stored(_by_lines("irfft", a, axis, n, norm), out)
 
 
-def _real_by_ranks(a, n, axis, norm, like):
+def _real_by_ranks(a, n, axis, norm):
     """`irfft` of a line that several ranks have, as a transform of complex numbers."""
     at = lambda *bounds: (slice(None),) * axis + (slice(*bounds),)
     # The first element, and for even n the last one, are taken as real.
@@ -219,7 +200,7 @@ def _real_by_ranks(a, n, axis, norm, like):
     if n % 2 == 0:
         parts.append(astype(part_of(a[at(n // 2, n // 2 + 1)], "real"), a.dtype))
     parts.append(_u["conjugate"](flip(middle, axis)))
-    result = _transform(concatenate(parts, axis), None, axis, norm, False, like)
+    result = _transform(concatenate(parts, axis), None, axis, norm, False)
     order = _native.memory_order([result]) or list(range(result.ndim))
     return _native.turned_back(part_of(_native.transpose(result, order), "real"), order)
 
@@ -230,6 +211,7 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 @_native_fft
 def hfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform of a signal with Hermitian symmetry, which is real."""
+    _check_norm(norm)
     a = _complex(a)
     n = (a.shape[axis] - 1) * 2 if n is None else n
     return irfft(_u["conjugate"](a), n, axis, norm=_SWAPPED[norm], out=out)
@@ -238,6 +220,7 @@ def hfft(a, n=None, axis=-1, norm=None, out=None):
 @_native_fft
 def ihfft(a, n=None, axis=-1, norm=None, out=None):
     """The inverse of `hfft`."""
+    _check_norm(norm)
     a = native(a)
     n = a.shape[axis] if n is None else n
     return _stored(_u["conjugate"](rfft(a, n, axis, norm=_SWAPPED[norm])), out)

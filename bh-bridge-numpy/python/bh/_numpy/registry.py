@@ -132,7 +132,7 @@ FUNCTIONS = {
     "argmax": own("_functions.reductions", "a", "out", native=True, method=True, by_numpy=COMPUTED, delegates=True),
     "argmin": own("_functions.reductions", "a", "out", native=True, method=True, by_numpy=COMPUTED, delegates=True),
     "argpartition": own("_functions.sorting", "a", method=True, by_numpy=SORTED, delegates=True),
-    "argsort": own("_functions.sorting", "a", method=True, by_numpy=SORTED, delegates=True),
+    "argsort": own("_functions.sorting", "a", native=True, method=True, by_numpy=SORTED, delegates=True),
     "argwhere": own("_functions.search", "a", by_numpy=COMPUTED),
     "around": own("_functions.search", "a", "out", delegates="round"),
     "array": own("_array.conversion", "object", native=True, complete=True),
@@ -264,7 +264,7 @@ FUNCTIONS = {
     "may_share_memory": own("_functions.inspection", "a b", complete=True),
     "mean": own("_functions.reductions", "a where", "out", native=True, method=True, delegates=True),
     "median": adapted("a", "out", by_numpy=SORTED),
-    "meshgrid": own("_functions.creation", "xi"),
+    "meshgrid": own("_functions.creation", "xi", native=True),
     "min": own("_functions.reductions", "a where", "out", native="minimum", method=True, complete=True),
     "min_scalar_type": question("a"),
     "moveaxis": own("_functions.manipulation", "a"),
@@ -462,8 +462,8 @@ LINALG = {
 }
 FFT = {
     **each(NUMPYS, "test"),
-    **{name: own("fft", "a", native=True) for name in ("fft", "ifft", "rfft")},
-    **{name: own("fft", "a") for name in "fft2 fftn hfft ifft2 ifftn ihfft irfft irfft2 irfftn rfft2 rfftn".split()},
+    **{name: own("fft", "a", native=True) for name in "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()},
+    **{name: own("fft", "a") for name in ("hfft", "ihfft")},
     **{name: own("fft", "x") for name in ("fftshift", "ifftshift")},
     **{name: own("fft") for name in ("fftfreq", "rfftfreq")},
 }  # fmt: skip
