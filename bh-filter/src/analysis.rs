@@ -66,6 +66,22 @@ impl Uses {
         })
     }
 
+    /// The instructions that write to a base, in program order.
+    pub fn writers(&self, base: u32) -> &[u32] {
+        &self.writes[base as usize]
+    }
+
+    /// The instructions that read a base, in program order.
+    pub fn readers(&self, base: u32) -> &[u32] {
+        &self.reads[base as usize]
+    }
+
+    /// Does one of the instructions `from..to` write to a base?
+    pub fn is_written(&self, base: u32, from: u32, to: u32) -> bool {
+        let writes = &self.writes[base as usize];
+        writes[writes.partition_point(|&at| at < from)..].first().is_some_and(|&at| at < to)
+    }
+
     /// How two views overlap, while there is patience for it.
     fn relation(&self, batch: &Batch, a: u32, b: u32, patience: &mut Patience) -> Option<Overlap> {
         patience.all = patience.all.checked_sub(1)?;

@@ -1,4 +1,5 @@
-//! Copy and cast removal: who reads a copy reads the original instead; a cast there and back reads the start.
+//! Copy and cast removal: who reads a copy reads the original instead; a cast there and back reads the start. Copies that are read in
+//! another shape are removed first ([`shapes`](super::shapes)).
 //!
 //! *Proof.* A reader of `t`, where `t = x` (a copy without conversion, or a fill with a constant) is still `t`'s last
 //! definition, reads x instead if x is unchanged since the copy and may stand beside the reader's output. A cast back,
@@ -14,9 +15,9 @@ use bh_bytecode::{Batch, DType, Kind, Opcode, Operand};
 
 /// Runs the pass.
 pub fn run(batch: &mut Batch, _: &Options) -> usize {
+    let mut changed = super::shapes::run(batch);
     let uses = Uses::of(batch);
     let mut losses = None;
-    let mut changed = 0;
     for index in 0..batch.instrs.len() as u32 {
         let instr = batch.instrs[index as usize];
         if matches!(instr.opcode.kind(), Kind::Extension | Kind::System | Kind::Generator)

@@ -11,6 +11,7 @@ mod matmul;
 mod pieces;
 mod programs;
 mod reduction_chain;
+mod shapes;
 mod simplify;
 mod tables;
 

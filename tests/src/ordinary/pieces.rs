@@ -16,7 +16,7 @@ pub(super) fn moved(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64
     for _ in 0..2 + rng.below(6) {
         let of = arrays[rng.below(arrays.len())];
         let other = arrays[rng.below(arrays.len())];
-        let result = match rng.below(15) {
+        let result = match rng.below(18) {
             0..3 => neighbours(writer, rng, of, rolled),
             3..5 => neighbours(writer, rng, of, padded),
             5 => joined(writer, rng, of, other),
@@ -26,6 +26,7 @@ pub(super) fn moved(writer: &mut Writer, rng: &mut Rng, dtype: DType, count: i64
             9 => folded(writer, rng, of),
             10 => counted(writer, rng, of),
             11..14 => stacked(writer, rng, of, other),
+            14..17 => reshaped(writer, rng, of, other),
             _ => each(writer, rng, of, other),
         };
         if rng.chance(20) {
@@ -226,6 +227,51 @@ fn stacked(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
             each(writer, rng, fold, shared)
         }
     }
+}
+
+/// Computations on the elements of one array in several shapes, some of them repeated.
+fn reshaped(writer: &mut Writer, rng: &mut Rng, a: Seen, b: Seen) -> Seen {
+    let mut all = if rng.chance(60) { each(writer, rng, a, b) } else { a };
+    let as_shape = |of: Seen, shape: &[i64]| {
+        let view = of.view.reshape(shape).expect("as many elements");
+        view.map(|view| of.through(view))
+    };
+    for _ in 0..1 + rng.below(3) {
+        let (axis, count) = (rng.below(all.view.rank()), 1 + rng.below(3) as i64);
+        let mut shape = all.view.shape().to_vec();
+        // Each element several times, or the whole several times.
+        let at = axis + rng.below(2);
+        shape.insert(at, count);
+        let wide = all.view.new_axis(at).and_then(|view| view.broadcast_to(&shape)).expect("elements may be repeated");
+        let copied = writer.make(Opcode::Copy, 0, all.dtype, &shape, &[Given::Array(all.through(wide))]);
+        let mut flat = all.view.shape().to_vec();
+        flat[axis] *= count;
+        let flat = if rng.chance(30) { vec![flat.iter().product()] } else { flat };
+        all = as_shape(copied, &flat).expect("copies have no gaps");
+        if rng.chance(60) {
+            all = each(writer, rng, all, all);
+        }
+        if rng.chance(15) {
+            writer.keep(copied);
+        }
+    }
+    let sums = |writer: &mut Writer, of: Seen, kept: i64| {
+        let parts = as_shape(of, &[kept, of.view.len() / kept]).expect("results have no gaps");
+        let fold = writer.make(Opcode::MaximumReduce, 2, of.dtype, &[kept], &[Given::Array(parts)]);
+        writer.make(Opcode::Add, 0, of.dtype, &[kept], &[Given::Array(fold), Given::Number(0.0)])
+    };
+    // Back to as many elements as there were.
+    let count = a.view.len();
+    let found = match rng.below(2) {
+        0 => sums(writer, all, count),
+        _ => {
+            let all = as_shape(all, &[all.view.len()]).unwrap_or(all);
+            if all.view.rank() == 1 { cut(all, 0, 0, count) } else { sums(writer, all, count) }
+        }
+    };
+    let other = as_shape(b, &[count]).unwrap_or(found);
+    let found = each(writer, rng, found, other);
+    as_shape(found, a.view.shape()).expect("results have no gaps")
 }
 
 /// An array filled by parts, some of them twice.

@@ -51,6 +51,12 @@ fn arrays_in_pieces_keep_their_elements() {
 }
 
 #[test]
+fn arrays_in_other_shapes_keep_their_elements() {
+    let pass: Vec<Pass> = ALL.iter().filter(|pass| pass.name == "copies").map(|pass| Pass { ..*pass }).collect();
+    assert!(check(&pass) > programs(PROGRAMS) as usize);
+}
+
+#[test]
 fn arrays_in_pieces_keep_their_elements_with_all_passes() {
     assert!(check(ALL) > programs(PROGRAMS) as usize);
 }
