@@ -7,6 +7,7 @@ use bh_bytecode::interp::{self, Memory};
 use bh_bytecode::opcode::Signature;
 use bh_bytecode::random::Rng;
 use bh_bytecode::{Base, Batch, Constant, DType, Instr, Kind, Opcode, Operand, TypeSet, View};
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -261,6 +262,15 @@ fn compile(directory: &Path, text: &str) -> PathBuf {
     program
 }
 
+/// A command that runs a program made by the compiler: by `BH_TEST_RUNNER`, if this machine is emulated.
+fn running(program: &Path) -> Command {
+    let runner = std::env::var("BH_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().expect("the program is a word"));
+    command.args(words);
+    command
+}
+
 #[test]
 fn compiled_expressions_equal_the_interpreter() {
     let directory = std::env::temp_dir().join(format!("bh-c-expressions-{}", std::process::id()));
@@ -271,7 +281,7 @@ fn compiled_expressions_equal_the_interpreter() {
         cases.iter().flat_map(|case| case.operands.iter().flat_map(|(_, bytes)| bytes.clone())).collect();
     let (operands, results) = (directory.join("operands"), directory.join("results"));
     std::fs::write(&operands, input).unwrap();
-    let run = Command::new(program).args([&operands, &results]).output().unwrap();
+    let run = running(&program).args([&operands, &results]).output().unwrap();
     assert!(run.status.success(), "{:?} {}", run.status, String::from_utf8_lossy(&run.stderr));
     let output = std::fs::read(&results).unwrap();
     let mut rest = output.as_slice();
@@ -317,7 +327,7 @@ fn random_numbers_are_the_interpreters_bit_by_bit() {
     }
     let text = complete(&format!("#include <stdio.h>\nint main(void) {{\n{lines}  return 0;\n}}\n"));
     let program = compile(&directory, &text);
-    let output = Command::new(program).output().unwrap().stdout;
+    let output = running(&program).output().unwrap().stdout;
     std::fs::remove_dir_all(directory).unwrap();
     assert_eq!(output, expected);
 }

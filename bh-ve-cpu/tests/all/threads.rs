@@ -17,6 +17,8 @@ fn threads() -> BTreeMap<String, usize> {
         if let Ok(name) = std::fs::read_to_string(task.unwrap().path().join("comm"))
             && !name.starts_with("threads::")
             && !name.starts_with("all-")
+            // An emulator's own.
+            && !name.starts_with("qemu-")
         {
             *found.entry(name.trim_end().to_owned()).or_default() += 1;
         }

@@ -91,6 +91,7 @@ impl Prefix {
         command.env("RUSTC", self.0.join("rustc"));
         command.env(format!("CARGO_TARGET_{key}_LINKER"), self.0.join("linker"));
         command.env(format!("CARGO_TARGET_{key}_RUNNER"), self.runner());
+        command.env("BH_TEST_RUNNER", self.emulator());
         command.env("LLVM_SYS_191_PREFIX", self.0.join("llvm"));
         for (tool, program) in [("CC", "linker"), ("CXX", "linker"), ("AR", "ar")] {
             command.env(format!("{tool}_{}", TARGET.replace('-', "_")), self.0.join(program));

@@ -93,8 +93,17 @@ pub(super) fn worth(width: u16) -> i64 {
     i64::from(width) / 8 * 3
 }
 
+/// The lanes of a mask as the lowest bits of an integer of 64.
+pub(super) fn bits<'c>(b: &Builder<'c>, mask: Value<'c>) -> Value<'c> {
+    let mut mask = mask;
+    while mask.lanes() < 8 {
+        // No integer is as narrow as the masks of registers of 128 bits.
+        mask = b.concatenate(mask, b.splat(mask.kind, 0));
+    }
+    b.extend(b.bitcast(mask, Kind::scalar(Element::integer(mask.lanes().into()))), Element::I64)
+}
+
 /// How many lanes a mask has.
 pub(super) fn count<'c>(b: &Builder<'c>, mask: Value<'c>) -> Value<'c> {
-    let bits = b.bitcast(mask, Kind::scalar(Element::integer(mask.lanes().into())));
-    b.extend(b.intrinsic("ctpop", &[bits]), Element::I64)
+    b.intrinsic("ctpop", &[bits(b, mask)])
 }

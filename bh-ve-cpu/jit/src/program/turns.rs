@@ -4,7 +4,7 @@
 use super::flow::Flow;
 use super::lanes::{Exit, Mask, State};
 use super::operation::Operations;
-use super::refill::{Path, Refill, count};
+use super::refill::{Path, Refill, bits, count};
 use super::tables::Tables;
 use crate::builder::{Block, Builder, Element, Kind, Phi, Value};
 use crate::complex;
@@ -16,7 +16,7 @@ use inkwell::IntPredicate as Int;
 /// Of each lane, how many lanes of a mask are before it.
 fn before<'c>(b: &Builder<'c>, mask: Value<'c>) -> Value<'c> {
     let width = mask.lanes();
-    let bits = b.extend(b.bitcast(mask, Kind::scalar(Element::integer(width.into()))), Element::I64);
+    let bits = bits(b, mask);
     let lower = b.numbers(Element::I64, (0..width).map(|lane| (1 << lane) - 1));
     b.intrinsic("ctpop", &[b.and(b.broadcast(bits, width), lower)])
 }
