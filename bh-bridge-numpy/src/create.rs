@@ -1,4 +1,4 @@
-//! New arrays whose data is at hand at once.
+//! New arrays: little ones have their data at hand at once, and large ones are recorded.
 
 use crate::array::Array;
 use crate::call::{Call, Served};
@@ -226,7 +226,7 @@ fn spaced(object: &Bound<'_, PyAny>) -> Option<f64> {
     object.is_exact_instance_of::<PyFloat>().then(|| object.extract().ok())?
 }
 
-/// The most numbers that are made at once.
+/// The most numbers that a call makes here; NumPy judges longer ones.
 const MOST: f64 = 1e9;
 
 /// Evenly spaced numbers before a limit, as integers or, where one of those given is a float, as floats.

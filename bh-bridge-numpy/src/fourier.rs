@@ -37,7 +37,7 @@ enum Norm {
 impl Norm {
     fn of(given: Option<&Any<'_>>) -> Option<Norm> {
         let Some(given) = given.filter(|given| !given.is_none()) else { return Some(Norm::Backward) };
-        match given.cast_exact::<PyString>().ok()?.to_string_lossy().as_ref() {
+        match given.cast::<PyString>().ok()?.to_string_lossy().as_ref() {
             "backward" => Some(Norm::Backward),
             "ortho" => Some(Norm::Ortho),
             "forward" => Some(Norm::Forward),
@@ -184,8 +184,8 @@ fn at_once<'py>(array: &Lines<'py>, method: Method) -> PyResult<Option<Lines<'py
 /// A step of a transform: along a dimension, of lines of so many numbers.
 type Step = (Method, i64, usize);
 
-/// Carries out steps, after each of which comes the next one's operand. `None` for calls that Python serves, before anything is
-/// recorded.
+/// Carries out steps, after each of which comes the next one's operand. `None` for calls that Python serves from the beginning; steps that were
+/// recorded by then are forgotten with their results.
 fn transformed<'py>(array: &Any<'py>, steps: &[Step], norm: Norm) -> Served<'py> {
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
     let (py, this) = (array.py(), array.get());

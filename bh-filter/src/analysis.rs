@@ -76,6 +76,11 @@ impl Uses {
         &self.reads[base as usize]
     }
 
+    /// Does the batch drop the data of a base that may be used again?
+    pub fn is_freed(&self, batch: &Batch, base: u32) -> bool {
+        self.drops[base as usize].iter().any(|&at| batch.instrs[at as usize].opcode == Opcode::Free)
+    }
+
     /// Does one of the instructions `from..to` write to a base?
     pub fn is_written(&self, base: u32, from: u32, to: u32) -> bool {
         let writes = &self.writes[base as usize];

@@ -4,8 +4,8 @@
 //!
 //! *Proof.* An axis of extent a·b and stride s that is cut into axes of extents a and b and strides b·s and s leads to the same offsets in the same
 //! order. An elementwise operation computes each element from those at the same index. So all values stay, and so do the bases that are read and
-//! written. A reader of a copy without conversion reads the source's elements instead, if nothing writes to its base since; dropping the source
-//! is put off until after its last reader. The results are lost by the same causes ([`Losses`]).
+//! written. A reader of a copy without conversion reads the source's elements instead, if nothing writes to its base since and the batch does not free
+//! it; discarding the source is put off until after its last reader. The results are lost by the same causes ([`Losses`]).
 //!
 //! Shapes that folds, generators or gathers of the batch have, too, stay, as they share kernels with operations of equal shape; so do those of
 //! operations on parts of arrays, such as stencils, which engines recognise by their axes. Only temporaries that one elementwise operation writes, in
@@ -95,7 +95,9 @@ fn links_of(batch: &Batch, writer: u32, readers: &[u32]) -> Option<Vec<Link>> {
         return None;
     }
     let mut links = Vec::new();
-    for &reader in readers {
+    let mut readers = readers.to_vec();
+    readers.dedup();
+    for reader in readers {
         let reading = batch.instrs[reader as usize];
         if reader <= writer || !is_elementwise(&reading) {
             return None;
@@ -172,18 +174,14 @@ impl Cuts {
         let is_repeated = link.repeated.contains(&true);
         let new_above = if is_repeated { above.clone() } else { grouped(&above, &none, &common)? };
         let new_below = grouped(&below, &link.repeated, &common)?;
-        let mut changed = false;
-        for (shape, old, new) in [(from, above, new_above), (to, below, new_below)] {
-            if new == old {
-                continue;
-            }
-            if fixed.contains(&shape) || new.iter().map(Vec::len).sum::<usize>() > MAX_RANK {
-                return None;
-            }
-            self.0.insert(shape, new);
-            changed = true;
-        }
-        Some(changed)
+        let mut new = vec![(from, above, new_above), (to, below, new_below)];
+        new.retain(|(_, old, new)| old != new);
+        let may_be = |(shape, _, new): &(Vec<i64>, Factors, Factors)| {
+            !fixed.contains(shape) && new.iter().map(Vec::len).sum::<usize>() <= MAX_RANK
+        };
+        let changed = new.iter().all(may_be).then_some(!new.is_empty());
+        self.0.extend(new.into_iter().filter(|_| changed.is_some()).map(|(shape, _, new)| (shape, new)));
+        changed
     }
 
     /// Cuts all elementwise operations of these shapes.
@@ -294,7 +292,8 @@ fn forward(batch: &mut Batch, links: &[Link]) -> usize {
         let base = batch.views[source as usize].base;
         let when = since.get(&(link.writer, 1)).copied().unwrap_or(link.writer);
         let written = base_of(batch, reader.operands[0]);
-        if base as usize >= batch.bases.len() || written == Some(base) || uses.is_written(base, when, link.reader) {
+        let stays = |base: u32| !uses.is_freed(batch, base) && !uses.is_written(base, when, link.reader);
+        if base as usize >= batch.bases.len() || written == Some(base) || !stays(base) {
             continue;
         }
         let view_of = |operand: Operand| operand.as_view().map(|view| batch.as_ref().view(view));
@@ -344,10 +343,10 @@ fn composed(source: &View, whole: &View, view: &View) -> Option<View> {
     View::new(source.start(), view.shape(), &stride).ok()
 }
 
-/// Lets a FREE or a DISCARD of a base follow its last reader.
+/// Lets a DISCARD of a base, after which nothing uses it, follow its last reader.
 fn put_off(batch: &mut Batch, needed: &HashMap<u32, u32>) {
     let until = |batch: &Batch, instr: &Instr| match instr.opcode {
-        Opcode::Free | Opcode::Discard => base_of(batch, instr.operands[0]).and_then(|base| needed.get(&base)).copied(),
+        Opcode::Discard => base_of(batch, instr.operands[0]).and_then(|base| needed.get(&base)).copied(),
         _ => None,
     };
     let old = std::mem::take(&mut batch.instrs);
@@ -413,6 +412,15 @@ i2: v5 = add v4, v4
         let (batch, _) = rewritten(&words);
         let places: Vec<Opcode> = batch.instrs.iter().map(|instr| instr.opcode).collect();
         assert_eq!(places, [Opcode::Copy, Opcode::Copy, Opcode::Add, Opcode::Discard]);
+    }
+
+    #[test]
+    fn sources_that_are_freed_are_left() {
+        let freed = REPEATED.replace("i0:", "view v6 = b0 at 0 [20:1]\ni0:").replace("i1:", "i1: free v6\ni2:");
+        let (batch, _) = rewritten(&freed.replace("i2: v5", "i3: v5"));
+        let places: Vec<Opcode> = batch.instrs.iter().map(|instr| instr.opcode).collect();
+        assert_eq!(places, [Opcode::Copy, Opcode::Free, Opcode::Copy, Opcode::Add]);
+        assert_eq!(read(&batch, 2).0, 1);
     }
 
     /// `(x + 1).reshape(-1) * 2`.

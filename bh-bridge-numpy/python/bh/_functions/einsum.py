@@ -25,6 +25,8 @@ _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _LITTLE = FUNCTIONS["einsum"].products
 # The most orders in memory that a plan keeps.
 _ORDERS = 64
+# In the place of an order that is not known.
+_UNKNOWN = object()
 # Dimensions of an array, at most.
 _MOST = 16
 
@@ -124,11 +126,13 @@ class _Plan:
     def order(self, arrays):
         """The dimensions of the result from the outermost in memory on, as operands have them; None for C's order."""
         strides = tuple([array._stride for array in arrays])
-        if strides not in self._orders:
-            if len(self._orders) == _ORDERS:
+        # Another thread may empty the table meanwhile.
+        found = self._orders.get(strides, _UNKNOWN)
+        if found is _UNKNOWN:
+            if len(self._orders) >= _ORDERS:
                 self._orders.clear()
-            self._orders[strides] = self._found(arrays)
-        return self._orders[strides]
+            found = self._orders[strides] = self._found(arrays)
+        return found
 
     def _found(self, arrays):
         seen = []
