@@ -2,10 +2,10 @@
 //! a kernel: those on `x.reshape(-1)` of a computed matrix, or on arrays of `repeat` and `tile`, which copy a view with repeated elements and
 //! give the copy another shape. Readers of such copies read the source.
 //!
-//! *Proof.* An axis of extent a·b and stride s that is cut into axes of extents a and b and strides b·s and s leads to the same offsets in the same
-//! order. An elementwise operation computes each element from those at the same index. So all values stay, and so do the bases that are read and
-//! written. A reader of a copy without conversion reads the source's elements instead, if nothing writes to its base since and the batch does not free
-//! it; discarding the source is put off until after its last reader. The results are lost by the same causes ([`Losses`]).
+//! *Proof.* An axis of extent a·b and stride s that is cut into axes of extents a and b and strides b·s and s leads to the same offsets in the
+//! same order. An elementwise operation computes each element from those at the same index. So all values stay, and so do the bases that are
+//! read and written. A reader of a copy without conversion reads the source's elements instead, if nothing writes to its base since and the
+//! batch does not free it; discarding the source is put off until after its last reader. The results are lost by the same causes ([`Losses`]).
 //!
 //! Shapes that folds, generators or gathers of the batch have, too, stay, as they share kernels with operations of equal shape; so do those of
 //! operations on parts of arrays, such as stencils, which engines recognise by their axes. Only temporaries that one elementwise operation writes, in
@@ -209,8 +209,8 @@ impl Cuts {
     }
 }
 
-/// The shapes that stay: those of all that is not elementwise, and of operations on parts of arrays or on arrays that are made in parts, which engines
-/// and other passes know by their axes.
+/// The shapes that stay: those of all that is not elementwise, and of operations on parts of arrays or on arrays that are made in parts,
+/// which engines and other passes know by their axes.
 fn fixed_shapes(batch: &Batch) -> HashSet<Vec<i64>> {
     let uses = Uses::of(batch);
     let is_part = |view: u32| {
