@@ -93,7 +93,10 @@ def _by_lines(method, a, axis, size, norm):
     """A method's transform along an axis, of lines cut or filled to this size."""
     result = _native.transform(a, method, size, axis, norm)
     if result is None:
-        if _native.Stack(a._stack).is_reproducible():
+        stack = _native.Stack(a._stack)
+        if stack.is_reproducible():
+            # The recorder says so if it rules the method out.
+            _native.extension(method, [_native.empty(a.shape, a._code, stack)], [a])
             raise _native.Error(f"no component of the stack has the method '{method}'")
         raise Fallback("no component of the stack transforms")
     return result
