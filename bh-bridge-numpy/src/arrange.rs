@@ -8,17 +8,17 @@ use crate::error::exception;
 use crate::layout::is_ordered_as_in_c;
 use crate::listed::numbers as numbers_of_list;
 use crate::operand::{Number, number};
+use crate::sequence::{dimension, whole};
 use crate::strided::{hand_for, is_plain};
 use crate::text::intern;
 use bh_bytecode::{Constant, DType};
 use bh_compose::{Assembly, Border, rolled, with_numbers};
 use bh_recorder::Hand;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 
 /// Whole numbers of Python: one, or those of a tuple.
 fn whole_numbers(object: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
-    let whole = |object: &Bound<'_, PyAny>| object.is_exact_instance_of::<PyInt>().then(|| object.extract().ok())?;
     match object.cast_exact::<PyTuple>() {
         Ok(tuple) => tuple.iter().map(|object| whole(&object)).collect(),
         Err(_) => Some(vec![whole(object)?]),
@@ -46,8 +46,8 @@ fn moved<'a, 'py: 'a>(call: &Call<'a, 'py>) -> Option<(&'a Array, Vec<i64>)> {
     }
     let mut distances = vec![0i64; rank];
     for (place, axis) in axes.into_iter().enumerate() {
-        let axis = usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()?;
-        let (distance, extent) = (distances.get_mut(axis)?, array.view.shape()[axis]);
+        let axis = dimension(axis, rank)?;
+        let (distance, extent) = (&mut distances[axis], array.view.shape()[axis]);
         *distance = (*distance + shift[place.min(shift.len() - 1)].rem_euclid(extent)) % extent;
     }
     Some((array, distances))
@@ -126,8 +126,7 @@ impl Borders<'_, '_> {
 
 /// A width of a border. NumPy refuses unsigned numbers.
 fn width(object: &Bound<'_, PyAny>) -> Option<i64> {
-    let width = object.is_exact_instance_of::<PyInt>().then(|| object.extract::<i64>().ok())?;
-    width.filter(|width| (0..1 << 48).contains(width))
+    whole(object).filter(|width| (0..1 << 48).contains(width))
 }
 
 /// A number as an element of a border, without loss.
@@ -136,7 +135,7 @@ fn value(object: &Bound<'_, PyAny>, dtype: DType) -> Option<Constant> {
     number.assigned(dtype)
 }
 
-/// What stands before and behind each dimension: one for all, a pair for all, or a pair for each dimension; the places of a pair may
+/// Widths or numbers before and behind each dimension: one for all, a pair for all, or a pair for each dimension; the places of a pair may
 /// have one for both, as NumPy broadcasts them.
 fn pairs<T: Copy>(
     object: &Bound<'_, PyAny>,

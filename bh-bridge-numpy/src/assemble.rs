@@ -1,4 +1,4 @@
-//! New arrays made of pieces of others, which have one type and one context: at once if their data is at hand, or recorded.
+//! New arrays made of pieces of others, which have one type and one context: at once if this process has their data, or recorded.
 
 use crate::array::Array;
 use crate::call::Served;
@@ -17,7 +17,7 @@ fn copy_into<T: Copy>(from: Strided<'_>, to: Strided<'_>) {
     unsafe { copy_elements::<T>(to, from) };
 }
 
-/// The array, if the data of all sources is at hand, and `make` makes one there.
+/// The array, if this process has the data of all sources, and `make` makes one there.
 pub fn at_hand<'h>(
     mut hand: Hand<'h>,
     sources: &[&Array],

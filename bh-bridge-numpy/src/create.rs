@@ -1,4 +1,4 @@
-//! New arrays: little ones have their data at hand at once, and large ones are recorded.
+//! New arrays: little ones have their data at once, and large ones are recorded.
 
 use crate::array::Array;
 use crate::call::{Call, Served};

@@ -66,7 +66,7 @@ fn operand_type(method: Method, dtype: DType) -> DType {
     }
 }
 
-/// The array in the type that a method takes, with so many elements along a dimension: the first ones, and zeros behind them.
+/// The array in the type that a method takes, with `size` elements along a dimension: the first ones, and zeros behind them.
 fn operand<'py>(array: &Lines<'py>, method: Method, size: i64, axis: usize) -> PyResult<Lines<'py>> {
     let (py, extent) = (array.py(), array.get().view.shape()[axis]);
     let mut array = array.clone();
@@ -181,7 +181,7 @@ fn at_once<'py>(array: &Lines<'py>, method: Method) -> PyResult<Option<Lines<'py
     Bound::new(py, Array::new(this.context, Made::Here(made), dtype, view)).map(Some)
 }
 
-/// A step of a transform: along a dimension, of lines of so many numbers.
+/// A step of a transform: its method, the numbers of a line, and the dimension of the lines.
 type Step = (Method, i64, usize);
 
 /// Carries out steps, after each of which comes the next one's operand. `None` for calls that Python serves from the beginning; steps that were

@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::assemble::{at_hand, recorded, served};
 use crate::call::{Call, Served};
 use crate::layout::is_plain as in_order_of_c;
+use crate::sequence;
 use crate::strided::{hand_for, is_plain};
 use crate::text::intern;
 use bh_bytecode::View;
@@ -50,8 +51,7 @@ fn own_views(all: &[&Array]) -> Vec<View> {
 
 /// A dimension, counted from the end if it is negative.
 fn dimension(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<usize> {
-    let axis = axis.map_or(Some(0), |axis| axis.extract::<i64>().ok())?;
-    usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok()
+    sequence::dimension(axis.map_or(Some(0), |axis| axis.extract().ok())?, rank)
 }
 
 /// Along a dimension that all arrays have.

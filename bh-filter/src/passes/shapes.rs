@@ -8,8 +8,8 @@
 //! batch does not free it; discarding the source is put off until after its last reader. The results are lost by the same causes ([`Losses`]).
 //!
 //! Shapes that folds, generators or gathers of the batch have, too, stay, as they share kernels with operations of equal shape; so do those of
-//! operations on parts of arrays, such as stencils, which engines recognise by their axes. Only temporaries that one elementwise operation writes, in
-//! C order, and only elementwise operations read, link two shapes: no other kernel needs them in memory.
+//! operations on parts of arrays, such as stencils, which engines recognise by their axes. Only temporaries that one elementwise operation
+//! writes, in C order, and only elementwise operations read, link two shapes: no other kernel needs them in memory.
 
 use super::tables::Views;
 use crate::analysis::{Uses, base_of, output_type};
@@ -32,12 +32,17 @@ struct Link {
 
 /// Runs the pass. Returns how many instructions changed.
 pub fn run(batch: &mut Batch) -> usize {
-    let links = links(batch);
+    if !may_have_links(batch) {
+        return 0;
+    }
+    let uses = Uses::of(batch);
+    let links = links(batch, &uses);
     if links.is_empty() {
         return 0;
     }
-    let cuts = Cuts::of(batch, &links);
-    cuts.apply(batch) + forward(batch, &links)
+    let cuts = Cuts::of(batch, &uses, &links);
+    // Which bases are written, read and dropped where stays when shapes are cut.
+    cuts.apply(batch) + forward(batch, &uses, &links)
 }
 
 fn is_elementwise(instr: &Instr) -> bool {
@@ -53,11 +58,7 @@ fn moves(batch: &Batch, instr: &Instr) -> bool {
 }
 
 /// The links of a batch, in its order.
-fn links(batch: &Batch) -> Vec<Link> {
-    if !may_have_links(batch) {
-        return Vec::new();
-    }
-    let uses = Uses::of(batch);
+fn links(batch: &Batch, uses: &Uses) -> Vec<Link> {
     let flags = base_flags::BORN | base_flags::DIES;
     let mut links = Vec::new();
     for (index, _) in batch.bases.iter().enumerate().filter(|(_, base)| base.flags & flags == flags) {
@@ -135,8 +136,8 @@ struct Cuts(HashMap<Vec<i64>, Factors>);
 
 impl Cuts {
     /// Cuts the shapes of links until both ends have the same axes, where that is possible.
-    fn of(batch: &Batch, links: &[Link]) -> Cuts {
-        let fixed = fixed_shapes(batch);
+    fn of(batch: &Batch, uses: &Uses, links: &[Link]) -> Cuts {
+        let fixed = fixed_shapes(batch, uses);
         let mut cuts = Cuts(HashMap::new());
         for _ in 0..ROUNDS {
             let mut changed = false;
@@ -147,7 +148,6 @@ impl Cuts {
                 break;
             }
         }
-        cuts.0.retain(|shape, factors| factors.len() != shape.len() || factors.iter().any(|factors| factors.len() > 1));
         cuts
     }
 
@@ -211,8 +211,7 @@ impl Cuts {
 
 /// The shapes that stay: those of all that is not elementwise, and of operations on parts of arrays or on arrays that are made in parts,
 /// which engines and other passes know by their axes.
-fn fixed_shapes(batch: &Batch) -> HashSet<Vec<i64>> {
-    let uses = Uses::of(batch);
+fn fixed_shapes(batch: &Batch, uses: &Uses) -> HashSet<Vec<i64>> {
     let is_part = |view: u32| {
         let (base, view) = (batch.views[view as usize].base, batch.as_ref().view(view));
         let axes = view.shape().iter().zip(view.stride()).filter(|(_, stride)| **stride != 0);
@@ -282,8 +281,8 @@ fn cut(view: &View, factors: &Factors) -> View {
 }
 
 /// Lets readers of copies read the source. Returns how many instructions changed.
-fn forward(batch: &mut Batch, links: &[Link]) -> usize {
-    let (uses, mut views, mut losses) = (Uses::of(batch), Views::of(batch), Losses::of(batch));
+fn forward(batch: &mut Batch, uses: &Uses, links: &[Link]) -> usize {
+    let (mut views, mut losses) = (Views::of(batch), Losses::of(batch));
     // For each operand that changed, the instruction before which it has the values that it reads, and for each source, its last new reader.
     let (mut since, mut needed): (HashMap<(u32, usize), u32>, HashMap<u32, u32>) = Default::default();
     for link in links {

@@ -95,9 +95,9 @@ mod tests {
         same(whole(1.0, -0.0, 5.0), 1.0, 0.0);
         same(whole(0.0, INF, -1.0), NAN, NAN);
         same(whole(0.0, -0.3, INF), 0.0, -0.0);
-        // The sign is that of the processor's own NaN.
-        let zero = power(Complex::new(INF, 1.0), Complex::new(-1.0, NAN));
-        same(Complex::new(zero.re, zero.im.abs()), 0.0, 0.0);
+        // The sign is that of the NaN that the processor makes: x86's is negative.
+        let zero = if cfg!(target_arch = "x86_64") { -0.0 } else { 0.0 };
+        same(power(Complex::new(INF, 1.0), Complex::new(-1.0, NAN)), 0.0, zero);
         // In the type itself, whose range intermediate products may leave.
         same(c128::cast_from(power(Complex::new(3e38f32, 3e38), Complex::new(2.0, 0.0))), NAN, INF);
     }
