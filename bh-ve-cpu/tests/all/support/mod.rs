@@ -298,10 +298,26 @@ impl Driver {
     }
 }
 
-/// The first of a test's seeds, as many as `BH_TEST_PROGRAMS` asks for, or all: each takes an emulator ten times as long.
+/// How many programs `BH_TEST_PROGRAMS` asks for: each takes an emulator ten times as long.
+fn programs_asked_for() -> Option<usize> {
+    std::env::var("BH_TEST_PROGRAMS").ok().map(|text| text.parse().unwrap())
+}
+
+/// The first of a test's seeds, `BH_TEST_PROGRAMS` of them, or all.
 pub fn sample(seeds: Range<u64>) -> Range<u64> {
-    let most = std::env::var("BH_TEST_PROGRAMS").map_or(u64::MAX, |text| text.parse().unwrap());
+    let most = programs_asked_for().map_or(u64::MAX, |count| count as u64);
     seeds.start..seeds.end.min(seeds.start.saturating_add(most))
+}
+
+/// Combinations that a test lists: three of them for each program that `BH_TEST_PROGRAMS` asks for, from the whole list,
+/// or all.
+pub fn spread<T: Clone>(combinations: &[T]) -> Vec<T> {
+    let (all, most) = (combinations.len(), programs_asked_for().map_or(usize::MAX, |count| 3 * count));
+    if most >= all {
+        combinations.to_vec()
+    } else {
+        (0..most).map(|at| combinations[at * all / most].clone()).collect()
+    }
 }
 
 /// The batch with one block for each instruction.
