@@ -9,7 +9,7 @@ use crate::layout::{axes_in_memory, is_plain};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::record::cast_in_order;
-use crate::sequence::{dimension, whole};
+use crate::sequence::{dimension, whole, wholes};
 use crate::shared_view::contiguous;
 use crate::text::intern;
 use crate::warning;
@@ -17,7 +17,7 @@ use bh_bytecode::{Constant, DType, Opcode};
 use bh_recorder::{Input, Made};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::PyString;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transform, module)?)
@@ -224,14 +224,6 @@ fn of_lines<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
         (size > 0).then_some((array, (method, size, axis), Norm::of(norm)?))
     };
     plan().map_or(Ok(None), |(array, step, norm)| transformed(array, &[step], norm))
-}
-
-/// The whole numbers in a tuple or a list; `None` if there is anything else.
-fn wholes(object: &Any<'_>) -> Option<Vec<i64>> {
-    if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        return tuple.iter_borrowed().map(|object| whole(&object)).collect();
-    }
-    object.cast_exact::<PyList>().ok()?.iter().map(|object| whole(&object)).collect()
 }
 
 /// Serves a transform along several dimensions, by default `usual` ones or all: the last step by one method, the first one by

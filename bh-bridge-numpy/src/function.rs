@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 83] = [
+const SERVERS: [(&str, Server); 84] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -51,6 +51,7 @@ const SERVERS: [(&str, Server); 83] = [
     ("sort", crate::order::sort),
     ("argsort", crate::order::argsort),
     ("meshgrid", crate::create::meshgrid),
+    ("gradient", crate::gradient::gradient),
     ("eye", crate::create::eye),
     ("nonzero", crate::whole::nonzero),
     ("inner", crate::whole::inner),

@@ -361,6 +361,9 @@ impl Array {
         let selected = match select(&slf.get().view, key)? {
             Some(selected) => selected,
             None => {
+                if let Some(slices) = crate::few::chosen(slf, key)? {
+                    return Ok(Bound::new(py, slices)?.into_any());
+                }
                 let copy = crate::foreign::copied(slf.get().context, key).map(Bound::into_any);
                 if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
                     && let Some(result) = crate::choose::get(py, slf.get(), chosen)?

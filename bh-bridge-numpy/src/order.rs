@@ -185,7 +185,7 @@ fn sorted_by_method<'py>(call: &Call<'_, 'py>, method: Method) -> Served<'py> {
 }
 
 /// May NumPy's function serve calls with an array, as that is little, and in memory that the host sees?
-fn is_at_numpys(array: &Array) -> bool {
+pub fn is_at_numpys(array: &Array) -> bool {
     array.len() <= 1 << 14 && array.context.recorder.hand().is_some()
 }
 

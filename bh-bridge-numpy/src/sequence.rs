@@ -2,11 +2,19 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt};
+use pyo3::types::{PyBool, PyInt, PyList, PyTuple};
 
 /// A whole number of Python; `None` for anything else.
 pub fn whole(object: &Bound<'_, PyAny>) -> Option<i64> {
     object.is_exact_instance_of::<PyInt>().then(|| object.extract().ok())?
+}
+
+/// The whole numbers in a tuple or a list; `None` if there is anything else.
+pub fn wholes(object: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        return tuple.iter_borrowed().map(|object| whole(&object)).collect();
+    }
+    object.cast_exact::<PyList>().ok()?.iter().map(|object| whole(&object)).collect()
 }
 
 /// A dimension, which may be counted from the last one.

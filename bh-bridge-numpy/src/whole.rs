@@ -198,9 +198,10 @@ pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     given(call.py(), crate::choose::select(call.py(), mask, x, y)?)
 }
 
-/// The elements of a vector at the places in an index array.
+/// The elements of a vector at the places in an index array, or slices at a few places.
 pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some([array, key]) = call.plain() else { return Ok(None) };
-    let (Ok(array), Ok(key)) = (array.cast_exact::<Array>(), key.cast_exact::<Array>()) else { return Ok(None) };
+    let key = call.plain().and_then(|[array, key]| Some((array, key.cast_exact::<Array>().ok()?)));
+    let Some((array, key)) = key else { return crate::few::take(call) };
+    let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
     given(call.py(), crate::choose::taken(array.get(), key))
 }

@@ -50,45 +50,44 @@ struct Boxes<'a> {
     pieces: Vec<Piece>,
 }
 
-/// A box whose first dimensions are chosen: where it begins in the result and in the source, its extents and its steps in the source.
-#[derive(Clone, Copy)]
+/// A box whose first dimensions are chosen: its extents and its steps in the source.
 struct Chosen {
-    to: i64,
-    from: i64,
     shape: [i64; MAX_RANK],
     stride: [i64; MAX_RANK],
     number: Option<Constant>,
 }
 
 impl Boxes<'_> {
-    /// Adds the boxes of all combinations of spans from a dimension on.
-    fn add(&mut self, chosen: &Chosen, dim: usize) -> std::result::Result<(), ViewError> {
+    /// Adds the boxes of all combinations of spans from a dimension on, which begin at these places of the result and the source.
+    fn add(&mut self, chosen: &mut Chosen, dim: usize, (to, from): (i64, i64)) -> std::result::Result<(), ViewError> {
         let rank = self.spans.len();
         if dim == rank {
             let (shape, stride) = (&chosen.shape[..rank], &chosen.stride[..rank]);
-            let (from, filling) = match chosen.number {
-                Some(number) => (View::new(0, shape, &[0; MAX_RANK][..rank])?, Filling::Number(number)),
-                None => (View::new(chosen.from, shape, stride)?, Filling::Source(0)),
-            };
-            self.pieces.push(Piece { to: View::new(chosen.to, shape, self.whole.stride())?, from, filling });
-            return Ok(());
+            let filling = chosen.number.map_or(Filling::Source(0), Filling::Number);
+            // Filled in place, as views are large to move.
+            self.pieces.push(Piece { to: View::default(), from: View::default(), filling });
+            let Some(piece) = self.pieces.last_mut() else { return Ok(()) };
+            match filling {
+                Filling::Source(_) => piece.from.put(from, shape, stride)?,
+                Filling::Number(_) => piece.from.put(0, shape, &[0; MAX_RANK][..rank])?,
+            }
+            return piece.to.put(to, shape, self.whole.stride());
         }
+        let (step, new_step, before) = (self.from.stride()[dim], self.whole.stride()[dim], chosen.number);
         for at in 0..self.spans[dim].len() {
-            let (span, mut next) = (self.spans[dim][at], *chosen);
-            let step = self.from.stride()[dim];
-            next.to += span.place * self.whole.stride()[dim];
-            next.from += span.first * step;
-            (next.shape[dim], next.stride[dim]) = (span.count, span.step * step);
-            next.number = span.number.or(chosen.number);
-            self.add(&next, dim + 1)?;
+            let span = self.spans[dim][at];
+            (chosen.shape[dim], chosen.stride[dim]) = (span.count, span.step * step);
+            chosen.number = span.number.or(before);
+            self.add(chosen, dim + 1, (to + span.place * new_step, from + span.first * step))?;
         }
+        chosen.number = before;
         Ok(())
     }
 
     fn add_all(&mut self) -> Result<()> {
-        let (shape, stride) = ([0; MAX_RANK], [0; MAX_RANK]);
-        let nothing = Chosen { to: 0, from: self.from.start(), shape, stride, number: None };
-        self.add(&nothing, 0).map_err(shape_error)
+        let mut nothing = Chosen { shape: [0; MAX_RANK], stride: [0; MAX_RANK], number: None };
+        self.pieces.reserve(self.spans.iter().map(Vec::len).product());
+        self.add(&mut nothing, 0, (0, self.from.start())).map_err(shape_error)
     }
 }
 
@@ -115,7 +114,8 @@ impl Assembly {
         let elements = dims.iter().map(|segments| spans(segments, false)).collect();
         let mut boxes = Boxes { from, whole: &whole, spans: elements, pieces: Vec::new() };
         boxes.add_all()?;
-        for (dim, segments) in dims.iter().enumerate() {
+        let has_numbers = dims.iter().flatten().any(|segment| matches!(segment, Segment::Number(..)));
+        for (dim, segments) in dims.iter().enumerate().filter(|_| has_numbers) {
             let numbers = spans(segments, true);
             if !numbers.is_empty() {
                 boxes.spans[dim] = numbers;
@@ -147,8 +147,10 @@ impl Assembly {
         let mut pieces = Vec::with_capacity(views.len());
         for (source, view) in views.iter().enumerate() {
             if !view.is_empty() {
-                let to = View::new(place * whole.stride()[axis], view.shape(), whole.stride()).map_err(shape_error)?;
-                pieces.push(Piece { to, from: *view, filling: Filling::Source(source) });
+                pieces.push(Piece { to: View::default(), from: *view, filling: Filling::Source(source) });
+                let begin = place * whole.stride()[axis];
+                let put = |piece: &mut Piece| piece.to.put(begin, view.shape(), whole.stride());
+                pieces.last_mut().map_or(Ok(()), put).map_err(shape_error)?;
             }
             place += view.shape()[axis];
         }

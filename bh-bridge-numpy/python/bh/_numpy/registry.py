@@ -217,7 +217,7 @@ FUNCTIONS = {
     "full_like": own("_functions.creation", "a fill_value", native=True),
     "genfromtxt": host(),
     "geomspace": adapted("start stop"),
-    "gradient": adapted("f varargs", by_numpy=COMPUTED),
+    "gradient": adapted("f varargs", native=True, by_numpy=COMPUTED),
     "hamming": adapted(),
     "hanning": adapted(),
     "histogram": own("_functions.numeric", "a bins weights", by_numpy=COUNTED, operands=1),
