@@ -12,8 +12,9 @@ use crate::sequence::{dimension, whole};
 use crate::strided::{hand_for, is_plain};
 use crate::text::intern;
 use bh_bytecode::{Constant, DType};
-use bh_compose::{Assembly, Border, rolled, with_numbers};
+use bh_compose::{Assembly, Border, rolled, steps_of_roll, with_numbers};
 use bh_recorder::Hand;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
@@ -59,21 +60,31 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     if array.is_scalar() || !is_plain(array) || !is_ordered_as_in_c(&array.view) {
         return Ok(None);
     }
-    let assembly = rolled(&array.view, &distances).map_err(exception)?;
-    let at_once = || {
-        // A roll of many elements may be part of a chain.
-        let hand = array.context.recorder.hand()?;
-        hand.is_in_c_order(array.store(), &array.view).filter(|in_order| *in_order)?;
-        at_hand(hand, &[array], &assembly, |hand, dtype, shape| hand.make(dtype, shape, &[]))
-    };
-    served(call.py(), at_once().map_or_else(|| recorded(call.py(), &[array], &assembly), Ok)?)
+    served(call.py(), in_steps(call.py(), array, &distances)?)
+}
+
+/// The elements moved in steps, each at once if the data is at hand.
+fn in_steps(py: Python<'_>, array: &Array, distances: &[i64]) -> PyResult<Array> {
+    let mut made = None;
+    for distances in steps_of_roll(distances) {
+        let from = made.as_ref().unwrap_or(array);
+        let assembly = rolled(&from.view, &distances).map_err(exception)?;
+        let at_once = || {
+            // A roll of many elements may be part of a chain.
+            let hand = from.context.recorder.hand()?;
+            hand.is_in_c_order(from.store(), &from.view).filter(|in_order| *in_order)?;
+            at_hand(hand, &[from], &assembly, |hand, dtype, shape| hand.make(dtype, shape, &[]))
+        };
+        made = Some(at_once().map_or_else(|| recorded(py, &[from], &assembly), Ok)?);
+    }
+    made.ok_or_else(|| PyValueError::new_err("a roll has steps"))
 }
 
 /// The elements moved along the dimensions, by one distance for each.
 #[pyfunction]
 #[pyo3(name = "roll")]
 fn roll_each(py: Python<'_>, array: &Array, distances: Vec<i64>) -> PyResult<Array> {
-    recorded(py, &[array], &rolled(&array.view, &distances).map_err(exception)?)
+    in_steps(py, array, &distances)
 }
 
 /// Most dimensions that get borders natively: a box may have two neighbours in each.

@@ -70,7 +70,7 @@ impl Kept {
             let recorder = &context.recorder;
             // After a shutdown nothing is to be kept.
             if let Ok(own) = recorder.duplicate(id) {
-                match recorder.pin(own, true, true) {
+                match recorder.pin_new(own) {
                     // It is the first one, as little arrays are taken over once.
                     Ok(()) => drop(self.lease.get_or_insert_default().set(Pinned { context, id: own })),
                     Err(_) => recorder.free_later(own),

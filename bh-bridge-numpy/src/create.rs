@@ -286,7 +286,8 @@ pub fn linspace<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         let count = count.map_or(Some(50), extent).filter(|&count| (count as f64) < MOST)?;
         let endpoint =
             endpoint.map_or(Some(true), |flag| flag.cast_exact::<PyBool>().ok().map(|flag| flag.is_true()))?;
-        Some(Spacing { start, stop, count, endpoint })
+        // NumPy warns of infinite distances.
+        (stop - start).is_finite().then_some(Spacing { start, stop, count, endpoint })
     };
     let Some(spacing) = spacing() else { return Ok(None) };
     let numbers = spacing.numbers().map(f64::to_bits);

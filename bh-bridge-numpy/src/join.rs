@@ -11,7 +11,7 @@ use bh_bytecode::View;
 use bh_compose::Assembly;
 use bh_recorder::Hand;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBool, PyList, PyTuple};
 
 /// The arrays of a list or a tuple, if all are such.
 fn arrays<'py>(object: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, Array>>> {
@@ -21,6 +21,9 @@ fn arrays<'py>(object: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, Array>>> {
         Err(_) => object.cast_exact::<PyList>().ok()?.iter().map(array).collect(),
     }
 }
+
+/// More arrays than this are joined by Python, which waits for their data if it can.
+const MANY: usize = 256;
 
 /// Joins what `views` makes of the arrays of a list, with the dimension along which they are joined.
 fn join<'py>(
@@ -42,6 +45,9 @@ fn join<'py>(
     let Ok(assembly) = Assembly::joined("concatenate", &views, axis) else { return Ok(None) };
     let hand = hand_for(all.iter().copied());
     let made = hand.and_then(|hand| at_hand(hand, &all, &assembly, Hand::make_moved));
+    if made.is_none() && assembly.pieces.len() > MANY {
+        return Ok(None);
+    }
     served(call.py(), made.map_or_else(|| recorded(call.py(), &all, &assembly), Ok)?)
 }
 
@@ -51,7 +57,9 @@ fn own_views(all: &[&Array]) -> Vec<View> {
 
 /// A dimension, counted from the end if it is negative.
 fn dimension(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<usize> {
-    sequence::dimension(axis.map_or(Some(0), |axis| axis.extract().ok())?, rank)
+    // NumPy refuses truth values.
+    let whole = |axis: &Bound<'_, PyAny>| (!axis.is_exact_instance_of::<PyBool>()).then(|| axis.extract().ok())?;
+    sequence::dimension(axis.map_or(Some(0), whole)?, rank)
 }
 
 /// Along a dimension that all arrays have.

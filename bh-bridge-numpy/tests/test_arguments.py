@@ -194,6 +194,30 @@ def test_arguments_that_are_refused(expression):
         outcome(np, expression)
 
 
+# Calls with odd axes, whose errors have NumPy's words.
+AXES = """
+np.concatenate([a, a], True) | np.concatenate([a, a], axis=numpy.True_) | np.concatenate([a, a], 1.0) | a.cumsum(True) | np.cumprod(a, 1.0) | np.cumsum(a, True)
+np.argmax(a, True) | a.argmin(1.0) | np.take(a, [0], True) | np.repeat(a, 2, True) | np.compress([True], a, True) | np.append(a, a, True) | a.sum(1.0)
+np.swapaxes(a, 0, 5) | np.diagonal(a, 0, 5) | np.array_split(a, 2, 5) | np.array_split(a, 2, None) | np.fft.fft(a, axis=5) | np.fft.fft(a, axis=1.0)
+np.fft.rfft(a, axis=None) | np.fft.irfft(a, axis="a") | np.fft.ifft(a, 0) | np.fft.fft(a, True) | np.fft.fft(a, norm="x") | np.fft.ifft(a, norm="x") | np.fft.fft2(a, axes=(0, 5))
+np.fft.fft2(a, axes=1) | np.fft.fftn(a, s=(3, 4, 5)) | np.fft.irfftn(a, axes=()) | np.fft.rfft2(a[0]) | np.fft.fft(a[0, 0]) | np.fft.hfft(a, axis=3) | np.fft.fftn(a, s=3)
+np.fft.fftn(a, axes="ab") | np.fft.fft(a, axis=2**70) | np.fft.fftn(a, axes=(2**70,)) | np.fft.fft2(a, s=(3,)) | np.fft.fftshift(a, axes=5)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("extent", [3, 200])
+@pytest.mark.parametrize("call", [call.strip() for line in AXES.strip().splitlines() for call in line.split("|")])
+def test_odd_axes_are_refused_in_numpys_words(call, extent):
+    found = []
+    for module in (numpy, np):
+        a = module.ones((extent, extent)) + module.zeros((extent, extent))
+        with pytest.raises(Exception) as error:
+            eval(call, {"np": module, "numpy": numpy, "a": a})
+        found.append((error.type, str(error.value)))
+    assert found[0] == found[1]
+
+
 def test_values_of_further_dimensions_are_assigned():
     array = np.zeros((3, 2))
     array[:] = np.ones((1, 3, 2))

@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 import bh
+import bh as np
 
 TYPES = "f8 f4 i8 i4 u1 ? c16 c8".split()
 MODES = "constant edge reflect symmetric wrap".split()
@@ -149,3 +150,17 @@ def test_each_box_is_one_operation():
         result = call()
         assert bh._native.Stack().work()[0] - before == count
         del result
+
+
+def test_many_pieces_take_several_steps_or_numpys_code():
+    values = numpy.arange(2.0**11).reshape((2,) * 11)
+    turn = lambda module, a: module.roll(a, (1,) * 11, range(11))
+    numpy.testing.assert_array_equal(turn(np, np.array(values) + 0), turn(numpy, values))
+    for dtype in ("f8", "i4", "?"):
+        parts = lambda module: [(module.arange(12) % 5).astype(dtype).reshape(3, 4)[:, ::step] for step in (1, -1) * 200]
+        for call in (lambda m, all: m.concatenate(all, 1), lambda m, all: m.stack(all, 2), lambda m, all: m.vstack(all), lambda m, all: m.concatenate(all + [[[0.5]] * 3], 1)):
+            made, expected = call(np, parts(np)), call(numpy, parts(numpy))
+            assert made.dtype == expected.dtype and type(made) is np.ndarray
+            numpy.testing.assert_array_equal(made, expected)
+    recorded = np.jit(lambda a: np.concatenate([a[:2]] * 300) * 2)
+    numpy.testing.assert_array_equal(recorded(np.arange(4.0)), numpy.concatenate([numpy.arange(2.0)] * 300) * 2)

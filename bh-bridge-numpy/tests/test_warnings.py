@@ -30,6 +30,8 @@ np.isclose(nan, a) | np.copysign(a, -a) | np.std(nan) | np.mean([]) | c.astype("
 np.add.accumulate(big) | np.cumprod(nan) | np.add.reduceat(big, [0, 2]) | np.isclose(a, a, rtol=np.inf) | np.mean(a, where=a > 5) | np.full_like(a, 2) / 0 | np.cosh(big) | np.expm1(big) | np.float64(1) / a
 np.var([]) | np.var([1], ddof=1) | np.std(np.ones((1, 2)), axis=0, ddof=1) | np.mean(np.zeros((0, 3)), axis=0) | np.mean(np.array([], "f4")) | np.var(np.zeros((0, 2)), axis=0)
 big ** 2 | big ** 2.0 | np.power(big, 2) | c ** 2 | np.dot(big, big) | big @ big | np.matmul(big, big) | np.inner(big, big) | np.vdot(big, big) | np.outer(big, big)
+big.cumsum() | np.array([big, big]).cumprod(0) | np.linspace(np.inf, 1, 4) | np.linspace(-1, -np.inf, 4, False) | np.linspace(-1.7e308, big[:1] * 1.7, 3) | np.linspace(np.inf, 1, 1)
+np.linspace(np.inf, np.inf, 3, retstep=True) | np.linspace(1j, np.inf, 3) | np.linspace(np.nan, 1, 3) | np.linspace(0, np.inf, 3, dtype=int) | np.linspace(i, np.inf, 3)
 np.stack([big, big]) @ big | np.dot(np.stack([big, a]), np.stack([big, a], 1)) | np.dot(nan, a) | np.std(big / a) | np.var(big * 10) | a @ nan
 """.replace("\n", "|").split("|"))  # fmt: skip
 def test_warnings_are_numpys(expression):

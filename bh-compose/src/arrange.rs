@@ -1,19 +1,41 @@
 //! Arrays whose elements are moved along their dimensions: rolled ones, and ones with borders.
 
 use crate::assembly::{Assembly, Segment};
+use crate::scope::Scope;
 use bh_bytecode::{Constant, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Location, Recorder};
 
+/// Dimensions along which elements move in one step: each doubles the number of pieces.
+const MOST_MOVED: usize = 6;
+
 /// A new array with the elements moved along the dimensions, by one distance each; elements that leave at one end enter
-/// at the other. Copies each element once.
+/// at the other. Copies each element once, or twice and more if they move along many dimensions.
 pub fn roll(recorder: &Recorder, array: ArrayId, distances: &[i64], place: Location<'_>) -> Result<ArrayId> {
-    let info = recorder.info(array)?;
-    rolled(&info.view, distances)?.record(recorder, info.dtype, &[array], place)
+    let scope = Scope::new(recorder, place);
+    let mut made = array;
+    for distances in steps_of_roll(distances) {
+        let info = recorder.info(made)?;
+        made = scope.note(rolled(&info.view, &distances)?.record(recorder, info.dtype, &[made], place)?);
+    }
+    Ok(scope.keep(made))
 }
 
-/// The elements under a view, moved as [`roll`] does.
+/// The distances of each step of a roll, which moves elements along few dimensions.
+pub fn steps_of_roll(distances: &[i64]) -> Vec<Vec<i64>> {
+    let moved: Vec<usize> = (0..distances.len()).filter(|&dim| distances[dim] != 0).collect();
+    if moved.len() <= MOST_MOVED {
+        return vec![distances.to_vec()];
+    }
+    let step = |dims: &[usize]| {
+        let distance = |(dim, &distance): (usize, &i64)| if dims.contains(&dim) { distance } else { 0 };
+        distances.iter().enumerate().map(distance).collect()
+    };
+    moved.chunks(MOST_MOVED).map(step).collect()
+}
+
+/// The elements under a view, moved along the dimensions in one step.
 pub fn rolled(view: &View, distances: &[i64]) -> Result<Assembly> {
     let shape = view.shape();
     if distances.len() != shape.len() {
@@ -99,6 +121,18 @@ mod tests {
 
     fn number(value: i64) -> Constant {
         Constant::from_value(value)
+    }
+
+    #[test]
+    fn rolls_along_many_dimensions_take_several_steps() {
+        let distances =
+            |steps: Vec<Vec<i64>>| (0..8).map(|dim| steps.iter().map(|step| step[dim]).sum()).collect::<Vec<i64>>();
+        let given: Vec<i64> = vec![1, 0, 2, 3, -1, 1, 1, 5];
+        let steps = steps_of_roll(&given);
+        let moved = |step: &Vec<i64>| step.iter().filter(|&&distance| distance != 0).count();
+        assert_eq!(steps.iter().map(moved).collect::<Vec<_>>(), [6, 1]);
+        assert_eq!(distances(steps), given);
+        assert_eq!(steps_of_roll(&given[..6]), [&given[..6]]);
     }
 
     #[test]

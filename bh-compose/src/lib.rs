@@ -13,7 +13,7 @@ mod random;
 mod scope;
 mod spaced;
 
-pub use arrange::{Border, roll, rolled, with_numbers};
+pub use arrange::{Border, roll, rolled, steps_of_roll, with_numbers};
 pub use assembly::{Assembly, Segment};
 pub use extreme::{Extreme, position_of_extreme};
 pub use join::{concatenate, eye, stack};

@@ -311,7 +311,7 @@ impl Context {
     fn access(&self, epoch: u64) {
         let number = |data: &mut dyn Data| data.map(&base(epoch), None, 0).map(|_| epoch);
         let seen = if self.executor.is_affine() {
-            self.executor.access_on_thread(epoch, epoch, &mut Patience::endless(), number)
+            self.executor.access_on_thread((epoch, epoch), true, &mut Patience::endless(), number)
         } else {
             while let Some(needed) = self.begin_access(epoch) {
                 self.executor.complete(needed, &mut Patience::endless()).unwrap();

@@ -1,5 +1,6 @@
 """Discrete Fourier transforms, as in `numpy.fft`, by the stack's transform of complex numbers along the last axis."""
 
+import operator
 from math import isqrt, pi
 
 import numpy as np
@@ -111,29 +112,27 @@ def _scaled(result, size, norm, forward):
     return result * (size**0.5 if norm == "ortho" else float(size))
 
 
-def _check_norm(norm):
+def _check_norm(norm, forward=True):
     if norm not in _NORMS:
-        raise ValueError(f"Invalid norm value {norm}; should be \"backward\", \"ortho\" or \"forward\".")
+        raise ValueError(f'Invalid norm value {norm}; should be "backward",{"" if forward else " "}"ortho" or "forward".')
 
 
-def _check_size(size):
+def _lines(a, n, axis, norm, forward=True, usual=lambda extent: extent):
+    """The array, the size of its lines along an axis, or that asked for, and the axis. Errors come in NumPy's order."""
+    a = native(a)
+    size = usual(a.shape[axis]) if n is None else n
     if size < 1:
         raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
-
-
-def _lines(a, n, axis, norm):
-    """The array, the size of its lines along an axis, or that asked for, and the axis."""
-    a = native(a)
-    _check_norm(norm)
-    axis = normalize_axis_index(axis, a.ndim)
-    size = a.shape[axis] if n is None else n
-    _check_size(size)
+    _check_norm(norm, forward)
+    axis = normalize_axis_index(operator.index(axis), a.ndim)
+    if isinstance(size, bool):
+        raise TypeError("an integer is required")
     return a, size, axis
 
 
 def _transform(a, n, axis, norm, forward):
     """The transform along an axis, with the order in memory of the operand."""
-    a, size, axis = _lines(a, n, axis, norm)
+    a, size, axis = _lines(a, n, axis, norm, forward)
     method = "fft" if forward else "ifft"
     rows = _shared_rows(a, size, axis)
     if not rows:
@@ -183,11 +182,7 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
 @_native_fft
 def irfft(a, n=None, axis=-1, norm=None, out=None):
     """The real numbers of which this is the first half of the transform."""
-    a = native(a)
-    _check_norm(norm)
-    axis = normalize_axis_index(axis, a.ndim)
-    n = 2 * (a.shape[axis] - 1) if n is None else n
-    _check_size(n)
+    a, n, axis = _lines(a, n, axis, norm, False, lambda extent: 2 * (extent - 1))
     if _shared_rows(a, n // 2 + 1, axis):
         return _stored(_real_by_ranks(_sized(_complex(a), n // 2 + 1, axis), n, axis, norm), out)
     return _stored(_by_lines("irfft", a, axis, n, norm), out)
@@ -214,34 +209,48 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 @_native_fft
 def hfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform of a signal with Hermitian symmetry, which is real."""
-    _check_norm(norm)
     a = _complex(a)
     n = (a.shape[axis] - 1) * 2 if n is None else n
+    _check_norm(norm, False)
     return irfft(_u["conjugate"](a), n, axis, norm=_SWAPPED[norm], out=out)
 
 
 @_native_fft
 def ihfft(a, n=None, axis=-1, norm=None, out=None):
     """The inverse of `hfft`."""
-    _check_norm(norm)
     a = native(a)
     n = a.shape[axis] if n is None else n
+    _check_norm(norm, False)
     return _stored(_u["conjugate"](rfft(a, n, axis, norm=_SWAPPED[norm])), out)
 
 
+_NO_AXES = (
+    "`axes` should not be `None` if `s` is not `None` (Deprecated in NumPy 2.0). In a future version of NumPy, this will raise an error and `s[i]` will "
+    "correspond to the size along the transformed axis specified by `axes[i]`. To retain current behaviour, pass a sequence [0, ..., k-1] to `axes` for "
+    "an array of dimension k."
+)
+_NO_SIZE = (
+    "Passing an array containing `None` values to `s` is deprecated in NumPy 2.0 and will raise an error in a future version of NumPy. To use the default "
+    "behaviour of the corresponding 1-D transform, pass the value matching the default for its `n` parameter. To use the default behaviour for every axis, "
+    "the `s` argument can be omitted."
+)
+
+
 def _axes(a, s, axes):
-    a = native(a)
+    """The array, the sizes of its lines, and their axes. NumPy looks the extents up, as its errors depend on the kind of the axes."""
+    a, given = native(a), s is not None
+    s = list(s) if given else list(a.shape) if axes is None else np.take(a.shape, axes).tolist()
     if axes is None:
-        if s is not None:
-            warn("`axes` should not be `None` if `s` is not `None`", DeprecationWarning)
-        axes = list(range(a.ndim)) if s is None else list(range(-len(s), 0))
-    if s is None:
-        s = [a.shape[axis] for axis in axes]
-    if any(extent is None for extent in s):
-        warn("Passing an array containing `None` values to `s` is deprecated in NumPy 2.0", DeprecationWarning)
+        if given:
+            warn(_NO_AXES, DeprecationWarning)
+        axes = range(-len(s), 0)
+    if type(s) is int:
+        raise TypeError("'numpy.int64' object is not iterable")
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
-    return a, [a.shape[axis] if extent == -1 else extent for extent, axis in zip(s, axes)], list(axes)
+    if any(extent is None for extent in s):
+        warn(_NO_SIZE, DeprecationWarning)
+    return a, [a.shape[axis] if extent == -1 else extent for extent, axis in zip(s, axes)], tuple(axes)
 
 
 def _several(a, s, axes, norm, out, transform):

@@ -24,6 +24,8 @@ pub(crate) struct Held {
     pub(crate) executor: Arc<Executor>,
     /// Only values that are there are looked at.
     pub(crate) reads: bool,
+    /// Does the access report failures of other operations first?
+    pub(crate) reports: bool,
     /// The batches that come before the access.
     pub(crate) needed: u64,
     /// The base's `changes`.
@@ -330,7 +332,7 @@ impl Recorder {
         };
         let entry = state.bases.at(place);
         let (base, changes) = (entry.base, entry.changes);
-        Ok(Held { handle: own, base, view, executor, reads, needed, changes, known: !fresh })
+        Ok(Held { handle: own, base, view, executor, reads, reports: true, needed, changes, known: !fresh })
     }
 
     /// Calls the stack about the data of a held base, once what the access needs is done and its failures are reported.
@@ -350,7 +352,7 @@ impl Recorder {
         };
         if executor.is_affine() {
             note_known(&mut self.state(), held)?;
-            let result = executor.access_on_thread(held.base.id, needed, patience, f);
+            let result = executor.access_on_thread((held.base.id, needed), held.reports, patience, f);
             if result.is_ok() {
                 note_needed(&mut self.state(), held, needed);
             }
@@ -359,7 +361,7 @@ impl Recorder {
         let mut tried = false;
         loop {
             executor.complete(needed, patience)?;
-            if let Some(error) = executor.take_error() {
+            if let Some(error) = held.reports.then(|| executor.take_error()).flatten() {
                 return Err(self.resolve(error));
             }
             if let Some(more) = self.begin_access(held, needed)? {

@@ -1,5 +1,6 @@
 //! Memory of the program that becomes an array's, and memory of arrays that the program uses.
 
+use crate::data::elements::Held;
 use crate::data::{element_address, refresh};
 use crate::process::patience::Patience;
 use crate::{ArrayId, Recorder, SendPtr};
@@ -241,14 +242,21 @@ impl Recorder {
     /// Forbids (or allows again) that the array's memory moves. `exported`: the user may look at it and change it between
     /// any two calls. Counted. From now on, each operation on it completes before it returns.
     pub fn pin(&self, array: ArrayId, pinned: bool, exported: bool) -> Result<()> {
-        self.set_pinned(array, (pinned, exported), &mut Patience::endless()).map(|_| ())
+        let held = self.hold(array, access::WRITE)?;
+        self.set_pinned(held, (pinned, exported), &mut Patience::endless()).map(|_| ())
+    }
+
+    /// Pins an exported array that nothing was recorded on. Failures of other operations stay for the next call that reports them.
+    pub fn pin_new(&self, array: ArrayId) -> Result<()> {
+        let held = Held { reports: false, ..self.hold(array, access::WRITE)? };
+        self.set_pinned(held, (true, true), &mut Patience::endless()).map(|_| ())
     }
 
     /// Pins an exported array as [`Recorder::pin`] does, and returns the address of element (0, …, 0). Other threads may
     /// use the array meanwhile, which they could not while it is mapped.
     pub fn pin_exported(&self, array: ArrayId, patience: &mut Patience<'_>) -> Result<*mut u8> {
         self.state().refuse_in_trace("waits for its operations")?;
-        self.set_pinned(array, (true, true), patience)
+        self.set_pinned(self.hold(array, access::WRITE)?, (true, true), patience)
     }
 
     /// May the program change the array's memory between any two calls?
@@ -259,13 +267,7 @@ impl Recorder {
     }
 
     /// The address counts only if the array is exported.
-    fn set_pinned(
-        &self,
-        array: ArrayId,
-        (pinned, exported): (bool, bool),
-        patience: &mut Patience<'_>,
-    ) -> Result<*mut u8> {
-        let held = self.hold(array, access::WRITE)?;
+    fn set_pinned(&self, held: Held, (pinned, exported): (bool, bool), patience: &mut Patience<'_>) -> Result<*mut u8> {
         let (base, known) = (held.base, held.known);
         let ends = !pinned && self.is_exported(held.handle)?;
         let result = self.with_data(&held, patience, |data| {

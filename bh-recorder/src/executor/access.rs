@@ -167,19 +167,19 @@ impl Executor {
         }
     }
 
-    /// Calls data functions of the stack for a base once all batches up to `epoch` are done and their first failure was reported, on
-    /// a stack whose calls come from one thread. If it is to be interrupted, the wait comes first; else all is one call.
+    /// Calls data functions of the stack for a base once all batches up to `epoch` are done and, with `reports`, their first failure was
+    /// reported, on a stack whose calls come from one thread. If it is to be interrupted, the wait comes first; else all is one call.
     pub(crate) fn access_on_thread<R: Send>(
         &self,
-        base: u64,
-        epoch: u64,
+        (base, epoch): (u64, u64),
+        reports: bool,
         patience: &mut Patience<'_>,
         f: impl FnOnce(&mut dyn Data) -> Result<R> + Send,
     ) -> Result<R> {
         if patience.is_limited() {
             self.complete(epoch, patience)?;
         }
-        self.post(epoch, true, Some(base), |reach| match reach {
+        self.post(epoch, reports, Some(base), |reach| match reach {
             Reach::Engine(Engine { backend: Some(backend), .. }) => f(backend.as_mut()),
             Reach::Engine(_) => Err(ended()),
             Reach::Data(data) => f(data),

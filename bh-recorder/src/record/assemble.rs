@@ -7,6 +7,7 @@ use crate::{ArrayId, Location, Recorder};
 use bh_bytecode::{Constant, DType, Kind, Opcode, View};
 use bh_core::abi::status;
 use bh_core::error::{Error, Result};
+use std::sync::MutexGuard;
 
 /// What a piece is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +29,9 @@ pub struct Piece {
     pub filling: Filling,
 }
 
+/// Pieces that are recorded under one hold of the lock. Behind each such part the batch may end, whose limit of operations counts here too.
+const PART: usize = 256;
+
 impl Recorder {
     /// Records a new array that is made of pieces: one copy for each, in their order. The pieces cover it.
     pub fn assemble(
@@ -42,29 +46,48 @@ impl Recorder {
             Filling::Source(source) => sources.get(source).map(|array| (*array, Some(piece.from.len()))),
             Filling::Number(_) => None,
         };
-        let mut state = self.state_to_use(Kind::Elementwise, pieces.iter().filter_map(used));
+        let to_use = |part: &[Piece]| self.state_to_use(Kind::Elementwise, part.iter().filter_map(used));
+        let (first, others) = pieces.split_at(pieces.len().min(PART));
+        let mut state = to_use(first);
         state.running()?;
-        let begin = state.clock();
         let out = state.new_contiguous(dtype, shape, len)?;
-        let mut followup = Followup::Nothing;
-        for piece in pieces {
-            match state.record_piece(out, sources, piece, location) {
-                Ok(other) => followup = followup.max(other),
-                Err(error) => {
-                    state.release(out);
-                    return Err(error);
-                }
-            }
-        }
-        state.count_recording(begin);
         let made = state.name(out);
         // Without it, the caller gets no handle, so this one must go.
-        self.follow(state, followup).inspect_err(|_| self.free_later(made))?;
+        let freed = |_: &Error| self.free_later(made);
+        let followup = state.record_pieces(out, sources, first, location);
+        self.followed(state, followup).inspect_err(freed)?;
+        for part in others.chunks(PART) {
+            let mut state = to_use(part);
+            let out = state.find(made);
+            let followup = out.and_then(|out| state.record_pieces(out, sources, part, location));
+            self.followed(state, followup).inspect_err(freed)?;
+        }
         Ok(made)
+    }
+
+    /// Follows what was recorded, with the lock open where that failed.
+    fn followed(&self, state: MutexGuard<'_, State>, followup: Result<Followup>) -> Result<()> {
+        followup.and_then(|followup| self.follow(state, followup))
     }
 }
 
 impl State {
+    /// Records the copies that make some of the pieces.
+    fn record_pieces(
+        &mut self,
+        out: u32,
+        sources: &[ArrayId],
+        pieces: &[Piece],
+        location: Location<'_>,
+    ) -> Result<Followup> {
+        let (begin, mut followup) = (self.clock(), Followup::Nothing);
+        for piece in pieces {
+            followup = followup.max(self.record_piece(out, sources, piece, location)?);
+        }
+        self.count_recording(begin);
+        Ok(followup)
+    }
+
     /// Records the copy that makes a piece.
     fn record_piece(
         &mut self,

@@ -105,6 +105,20 @@ fn a_wait_can_be_ended_and_begun_again() {
 }
 
 #[test]
+fn arrays_of_many_pieces_are_made_by_several_batches() {
+    let (recorder, log) = context(Options { max_instructions: 100, ..Options::default() });
+    let numbers: Vec<f64> = (0..1000).map(f64::from).collect();
+    let source = array(&recorder, &[1000], &numbers);
+    let one = |at| View::new(at, &[1], &[1]).unwrap();
+    let piece = |at| Piece { to: one(at), from: one(999 - at), filling: Filling::Source(0) };
+    let pieces: Vec<Piece> = (0..1000).map(piece).collect();
+    let made = recorder.assemble((DType::F64, &[1000]), &[source], &pieces, HERE).unwrap();
+    assert!(values(&recorder, made).into_iter().rev().eq(numbers));
+    let longest = lock(&log.batches).iter().map(|batch| batch.instrs.len()).max();
+    assert!(longest < Some(400), "{longest:?}");
+}
+
+#[test]
 fn arrays_are_assembled_of_parts_and_numbers() {
     let (recorder, _) = context(Options::default());
     let (a, b) = (array(&recorder, &[3], &[1.0, 2.0, 3.0]), array(&recorder, &[2], &[7.0, 8.0]));

@@ -144,6 +144,10 @@ fn failures_come_once_with_their_line_and_poison_stays() {
     // A flush would tell of the failure if the batch were done by then.
     let submitted = recorder.state().submit().unwrap();
     submitted.drive().unwrap();
+    submitted.executor.complete(submitted.epoch, &mut Patience::endless()).unwrap();
+    // To pin an array that waits for nothing leaves the failure to others.
+    let fresh = recorder.empty(DType::F64, &[3]).unwrap();
+    recorder.pin_new(fresh).unwrap();
     let sum = add(&recorder, other, other);
     let mut value = [0.0f64; 3];
     // SAFETY: three elements.

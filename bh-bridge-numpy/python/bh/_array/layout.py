@@ -1,4 +1,16 @@
-"""How the elements of an array lie in memory."""
+"""How the elements of an array lie in memory, and the dimensions that arguments name."""
+
+import operator
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+
+def axis_index(axis, rank):
+    """The dimension that an axis names, which counts from the last one if it is negative; NumPy's functions in C refuse truth values."""
+    if isinstance(axis, (bool, np.bool_)):
+        raise TypeError("an integer is required for the axis")
+    return normalize_axis_index(operator.index(axis), rank)
 
 
 def axes_in_memory(order, shape, strides):

@@ -1,6 +1,7 @@
 """Rearranging, repeating and choosing elements by position."""
 
 import builtins
+import operator
 from math import prod
 
 import numpy as np
@@ -10,7 +11,7 @@ from .. import _native
 from .._array import indexing
 from .._array.conversion import asarray, assigned, astype, in_order, native
 from .._array.element_types import BOOL, INT64
-from .._array.layout import axes_in_memory, repeats as repeats_memory
+from .._array.layout import axes_in_memory, axis_index, repeats as repeats_memory
 from .._numpy import fallback
 from .._numpy.fallback import falls_back
 from .joining import concatenate
@@ -92,7 +93,7 @@ def repeat(a, repeats, axis=None):
     a = native(a)
     if axis is None or a.ndim == 0 and axis in (0, -1):
         a, axis = reshape(a, (-1,)), 0
-    axis = normalize_axis_index(axis, a.ndim)
+    axis = axis_index(axis, a.ndim)
     counts = np.asarray(repeats)
     if not np.can_cast(counts.dtype, np.int64, "safe"):
         raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
@@ -177,7 +178,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     a = native(a)
     if a.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    one, two = normalize_axis_index(axis1, a.ndim), normalize_axis_index(axis2, a.ndim)
+    one, two = (normalize_axis_index(operator.index(axis), a.ndim, name) for axis, name in ((axis1, "axis1"), (axis2, "axis2")))
     if one == two:
         raise ValueError("axis1 and axis2 cannot be the same")
     result = _native.diagonal(a, offset, one, two)

@@ -203,6 +203,10 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     # Numbers of Python take the type of what they meet.
     kinds = [value if type(value) in (int, float, complex) else None for value in (start, stop)]
     start, stop = (value if type(value) is ndarray else np.asarray(fallback.lower(value)) for value in (start, stop))
+    if _is_unlimited(start, stop):
+        # NumPy warns of what it meets.
+        given = (fallback.lower(value) if kind is None else kind for value, kind in zip((start, stop), kinds))
+        return fallback.lift(np.linspace(*given, num, endpoint, retstep, dtype, axis))
     kind = np.result_type(*(value.dtype if kind is None else kind for value, kind in zip((start, stop), kinds)), 1.0)
     if start.ndim == 0 and stop.ndim == 0 and kind == float:
         first, last = (float(value) for value in (start, stop))
@@ -221,6 +225,15 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         result = astype(result, kind)
     # Without a distance, NumPy's is a float of Python.
     return (result, np.float64(step) if type(step) is float and parts > 0 else step) if retstep else result
+
+
+def _is_unlimited(start, stop):
+    """Is there an infinite distance, or one that is no number, between known limits?"""
+    if not all(type(value) is not ndarray or _native.is_little(value) and _native.is_at_hand(value) for value in (start, stop)):
+        return False
+    start, stop = (np.asarray(fallback.lower(value)) for value in (start, stop))
+    with np.errstate(all="ignore"):
+        return {start.dtype.kind, stop.dtype.kind} <= {*"biufc"} and not np.isfinite(stop - start * 1.0).all()
 
 
 def _whole(numbers, dtype):

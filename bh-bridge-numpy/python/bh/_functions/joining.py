@@ -10,11 +10,15 @@ from numpy.lib.array_utils import normalize_axis_index
 from .. import _native
 from .._array.conversion import asanyarray, asarray, astype, decides, moved, native, warn_of_lost_parts
 from .._array.element_types import code_of
-from .._array.layout import joint_order
-from .._numpy.fallback import Fallback, falls_back, lower
+from .._array.layout import axis_index, joint_order
+from .._numpy import immediate
+from .._numpy.fallback import Fallback, falls_back, lift, lower
 from .manipulation import expand_dims, moveaxis, reshape
 
 ndarray = _native.ndarray
+
+# More arrays than this are joined by NumPy, where the data is in the memory of this process, as each takes a kernel.
+_MANY = 256
 
 
 def _joined_type(arrays, dtype, casting):
@@ -47,7 +51,7 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     if builtins.any(value.ndim == 0 for value in arrays):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     rank = arrays[0].ndim
-    axis = normalize_axis_index(axis, rank)
+    axis = axis_index(axis, rank)
     shape = list(arrays[0].shape)
     for number, value in enumerate(arrays):
         if value.ndim != rank:
@@ -62,6 +66,8 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     shape[axis] = sum(value.shape[axis] for value in arrays)
     kind = _joined_type(arrays, out.dtype if out is not None else dtype, casting)
     if out is None:
+        if len(arrays) > _MANY and builtins.all(map(immediate.is_awaited, {value._stack for value in arrays})):
+            return lift(np.concatenate([immediate.lent(value) for value in arrays], axis, dtype=kind, casting="unsafe"))
         if rank > 1 and not builtins.all(value._contiguous for value in arrays):
             axes = joint_order([value.shape for value in arrays], [value._stride for value in arrays])
             if axes != sorted(axes):
@@ -179,8 +185,8 @@ def unstack(x, /, *, axis=0):
 def array_split(ary, indices_or_sections, axis=0):
     """Parts along a dimension, as equal as may be or cut at indices."""
     ary = native(ary)
-    axis = normalize_axis_index(axis, ary.ndim)
     extent = ary.shape[axis]
+    axis = normalize_axis_index(axis, ary.ndim)
     try:
         bounds = [0, *map(operator.index, indices_or_sections), extent]
     except TypeError:

@@ -1,5 +1,6 @@
 """Shapes and orders of dimensions."""
 
+import operator
 from math import prod
 
 import numpy as np
@@ -104,7 +105,7 @@ def swapaxes(a, axis1, axis2):
     """Two dimensions exchanged."""
     a = native(a)
     axes = list(range(a.ndim))
-    one, two = normalize_axis_index(axis1, a.ndim), normalize_axis_index(axis2, a.ndim)
+    one, two = (normalize_axis_index(operator.index(axis), a.ndim, name) for axis, name in ((axis1, "axis1"), (axis2, "axis2")))
     axes[one], axes[two] = axes[two], axes[one]
     return _native.transpose(a, axes)
 

@@ -1,11 +1,12 @@
 """Sums, products, extremes, means and other reductions."""
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from .. import _native
 from .._array.conversion import array, astype, decides, in_order, mask_from, native, warn
 from .._array.element_types import BOOL, INT64, code_of, is_complex, is_inexact
+from .._array.layout import axis_index
 from .._numpy import fallback
 from .._numpy.fallback import Fallback, falls_back
 from .._numpy.provided import public
@@ -102,7 +103,7 @@ def _running(a, axis, dtype, out, name):
     a = a if type(a) is ndarray else native(a)
     if axis is None or a.ndim == 0 and axis in (0, -1):
         a, axis = reshape(a, (-1,)), 0
-    return _u[name].accumulate(a, normalize_axis_index(axis, a.ndim), dtype, out)
+    return _u[name].accumulate(a, axis_index(axis, a.ndim), dtype, out)
 
 
 def _cumulative(name):
@@ -113,7 +114,7 @@ def _cumulative(name):
                 raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
             axis = 0
         x = reshape(x, (1,)) if x.ndim == 0 else x
-        axis = normalize_axis_index(axis, x.ndim)
+        axis = axis_index(axis, x.ndim)
         if not include_initial:
             return _u[name].accumulate(x, axis, dtype, out)
         target = target_of(out)
@@ -314,7 +315,7 @@ def _place_of_extreme(a, axis, out, keepdims, function):
     rank = a.ndim
     if flat:
         a, axis = reshape(a, (-1,)), 0
-    axis = normalize_axis_index(axis, a.ndim)
+    axis = axis_index(axis, a.ndim)
     if a.shape[axis] == 0:
         raise ValueError(f"attempt to get arg{function[:3]} of an empty sequence")
     if is_complex(a._code):

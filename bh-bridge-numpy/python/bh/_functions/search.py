@@ -10,7 +10,7 @@ from .. import _native
 from .._array import indexing
 from .._array.conversion import assigned, astype, in_order, lower_nested, native, to_write
 from .._array.element_types import BOOL, CODE, INT64, WEAK, is_complex, is_inexact, is_integer
-from .._array.layout import axes_in_memory, repeats
+from .._array.layout import axes_in_memory, axis_index, repeats
 from .._array.memory import apart, ranks_of
 from .._numpy import fallback, floating_point
 from .._numpy.fallback import Fallback, falls_back
@@ -124,7 +124,7 @@ def compress(condition, a, axis=None, out=None):
         raise ValueError("condition must be a 1-d array")
     a = native(a)
     a = reshape(a, (1,)) if a.ndim == 0 else a
-    extent = a.size if axis is None else a.shape[normalize_axis_index(axis, a.ndim)]
+    extent = a.size if axis is None else a.shape[axis_index(axis, a.ndim)]
     if condition.size > extent and condition[extent:].any():
         raise IndexError(f"index {extent} is out of bounds for axis {axis or 0} with size {extent}")
     return take(a, indexing.flatnonzero(astype(condition, bool)), axis, out)
@@ -138,7 +138,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         a = reshape(a, (1,))
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
-    axis = normalize_axis_index(axis, a.ndim)
+    axis = axis_index(axis, a.ndim)
     if type(indices) is not ndarray and isinstance(indices, (int, np.integer)) and not isinstance(indices, bool):
         indices = np.asarray(indices)
     host = None if type(indices) is ndarray else np.asarray(fallback.lower(indices))

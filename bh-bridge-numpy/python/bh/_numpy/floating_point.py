@@ -16,7 +16,7 @@ ndarray = _native.ndarray
 
 # Modules between the program and universal functions, and the same of folds and products.
 _BETWEEN = ("bh._ufunc.ufunc", "bh._functions.reductions", "bh._ufunc.folds")
-_FOLDS = (*_BETWEEN, "bh._numpy.fallback", "bh._numpy.immediate")
+_FOLDS = (*_BETWEEN, "bh._numpy.fallback", "bh._numpy.immediate", "bh._array.subclassing")
 PRODUCTS = ("bh._functions.products", "bh._numpy.fallback")
 
 # The processor's flags.

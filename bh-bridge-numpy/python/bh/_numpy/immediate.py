@@ -67,14 +67,14 @@ def _little_awaited(array):
     """A little array that is waited for, where it is in the memory of this process."""
     if array.size > _MOST or not (_native.is_at_hand(array) or in_process(array._stack)):
         raise Later
-    return _lent(array)
+    return lent(array)
 
 
 def _awaited(array):
     """An array that is waited for."""
     if not in_process(array._stack) or array.size > _MANY_ELEMENTS and _threads(array._stack) >= _MANY_THREADS:
         raise Later
-    return _lent(array)
+    return lent(array)
 
 
 def _counted(array):
@@ -84,7 +84,12 @@ def _counted(array):
     return _awaited(array)
 
 
-def _lent(array):
+def is_awaited(stack):
+    """May a call wait for arrays of a stack, as they are in the memory of this process and nothing is recorded for later?"""
+    return not here.records and in_process(stack)
+
+
+def lent(array):
     """NumPy's form of an array for one call: its own memory, unless a copy takes less time, or makes 0 and 1 of truth values. What a
     result shares of it is copied."""
     return lower(array) if array.size <= _COPIED or array._scalar or array._code == BOOL else np.asarray(memoryview(array))

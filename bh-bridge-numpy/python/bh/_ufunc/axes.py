@@ -1,5 +1,7 @@
 """The axes of a fold, and where its result goes."""
 
+import operator
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -17,7 +19,7 @@ def axes_of(axis, rank):
     if type(axis) is not tuple:
         if isinstance(axis, (bool, np.bool_)):
             raise TypeError("an integer is required")
-        return () if rank == 0 and axis in (0, -1) else (normalize_axis_index(axis, rank),)
+        return () if rank == 0 and axis in (0, -1) else (normalize_axis_index(operator.index(axis), rank),)
     axes = tuple(normalize_axis_index(one, rank) for one in axis)
     if len({*axes}) != len(axes):
         raise ValueError("duplicate value in 'axis'")
