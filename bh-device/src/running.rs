@@ -344,15 +344,15 @@ impl Open {
             let plan = plans.of(batch, run, pool, methods);
             let calls = calls.entry(plan.name).or_default();
             *calls = calls.saturating_add(1);
-            let (at, programs) = ((batch, block), &pool.programs);
+            let (place, programs) = ((batch, block), &pool.programs);
             let bytes = || Work::of(batch, block).bytes;
             if !plan.plain.all.is_empty() && tuner.begins(plan.name, *calls, bytes, programs) {
-                let ways = plan.ways(at, pool, methods);
+                let ways = plan.ways(place, pool, methods);
                 later.extend(ways.iter().flatten().cloned());
                 tuner.begin(plan.name, ways);
             }
             let way = tuner.way(plan.name, programs);
-            later.extend(plan.choose_variant(at, (*calls, way), pool, methods, settings, counters));
+            later.extend(plan.choose_variant(place, (*calls, way), pool, methods, settings, counters));
             let entries = plan.missing(settings);
             if let Some(child) = child.as_deref_mut()
                 && settings.while_building
@@ -361,6 +361,10 @@ impl Open {
                 pool.programs.build_later(&entries);
                 elsewhere.push((block, Verdict::NotBuilt));
             } else {
+                if at >= first_asking {
+                    // The next one may load a library, too.
+                    pool.programs.begin(&entries);
+                }
                 missing.extend(entries);
             }
         }

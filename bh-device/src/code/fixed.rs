@@ -3,7 +3,7 @@
 
 use super::part::Part;
 use super::stage::reductions;
-use super::unroll::MOST_GROUPS;
+use super::unroll::{MOST_GROUPS, halving};
 use super::{Code, KernelMemory, Target, Variant};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_kernel::schedule::{Grouping, LANES, ROW_SETS, SET_PAIRS};
@@ -105,7 +105,7 @@ impl<'a> Folding<'a> {
             self.part.body += &format!("l{number}[place * {LANES} + lane] = a{number};\n");
         }
         self.part.body += "}\n}\nBH_BARRIER;\n";
-        self.part.body += &format!("for (int s = {}; s > 0; s >>= 1) {{\n", LANES / 2);
+        self.part.body += &halving(target, LANES);
         self.part.body += &format!("for (int lane = own; lane < s; lane += {items}) {{\n");
         for number in 0..folds.len() {
             let [to, from] = ["lane", "lane + s"].map(|lane| format!("l{number}[place * {LANES} + {lane}]"));

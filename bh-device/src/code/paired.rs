@@ -5,7 +5,7 @@
 use super::area::{Area, Folded, Place, folded};
 use super::part::is_wide;
 use super::stage::{joined, reduction, reductions, stage};
-use super::unroll::MOST_GROUPS;
+use super::unroll::{MOST_GROUPS, halving};
 use super::{Code, Fold, KernelMemory, Target, Variant, Writer, loaded};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
@@ -324,7 +324,7 @@ impl Pair<'_, '_> {
             all.iter().for_each(|(number, component)| {
                 text += &format!("l{number}_{component}[item] = a{number}_{component};\n")
             });
-            text += &format!("BH_BARRIER;\nfor (int s = {}; s > 0; s >>= 1) {{\nif (lane < s) {{\n", lanes / 2);
+            text += &format!("BH_BARRIER;\n{}if (lane < s) {{\n", halving(target, lanes));
             for &(number, component) in &all {
                 let own = format!("l{number}_{component}");
                 text += &combined(number, &format!("{own}[item]"), &format!("{own}[item + s * {across}]"));

@@ -5,7 +5,7 @@
 use super::area::{Area, Folded, Place, folded};
 use super::part::is_wide;
 use super::stage::reduction;
-use super::unroll::MOST_GROUPS;
+use super::unroll::{MOST_GROUPS, halving};
 use super::{Code, Fold, KernelMemory, Target, Variant, Writer, loaded};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_bytecode::{BatchRef, DType, Instr, Kind, Opcode, Operand};
@@ -361,17 +361,17 @@ impl Builder<'_, '_> {
             text += &format!("{unroll}for (int e = 0; e < {each}; e++) {{\nconst {index} r = e * {lanes} + lane;\n");
             text += &format!("if ({within}) {{\n{body}}}\n}}\n");
         }
-        text += &joined(&phase.folds, fold.lanes);
+        text += &joined(&phase.folds, fold.lanes, target);
         text + &phase.after
     }
 }
 
 /// The statements that join what the items of a row have folded: the results, which each of them knows then.
-fn joined(folds: &[(Opcode, DType, usize)], lanes: usize) -> String {
+fn joined(folds: &[(Opcode, DType, usize)], lanes: usize, target: &Target) -> String {
     let mut text = String::new();
     if lanes > 1 && !folds.is_empty() {
         folds.iter().for_each(|(_, _, number)| text += &format!("l{number}[item] = a{number};\n"));
-        text += &format!("BH_BARRIER;\nfor (int s = {}; s > 0; s >>= 1) {{\nif (lane < s) {{\n", lanes / 2);
+        text += &format!("BH_BARRIER;\n{}if (lane < s) {{\n", halving(target, lanes));
         for &(opcode, dtype, number) in folds {
             let own = format!("l{number}[item]");
             text += &format!(

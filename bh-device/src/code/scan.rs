@@ -1,6 +1,6 @@
 //! Running folds: one item per row where rows are many, else groups that first fold their parts of a row.
 
-use super::unroll::loop_directive;
+use super::unroll::{halving, loop_directive, rolled};
 use super::view::{Access, is_wide};
 use super::{Code, KernelMemory, Target, Variant, Writer};
 use bh_bytecode::BatchRef;
@@ -150,8 +150,9 @@ impl Scan<'_> {
     /// Statements after which `all` has, for each item of a group, the fold of the `sum` of this item and of those before it.
     fn running(&self, group: usize) -> String {
         format!(
-            "all[item] = sum;\nBH_BARRIER;\nfor (int s = 1; s < {group}; s <<= 1) {{\nif (item >= s) sum = {};\nBH_BARRIER;\n\
+            "all[item] = sum;\nBH_BARRIER;\n{}for (int s = 1; s < {group}; s <<= 1) {{\nif (item >= s) sum = {};\nBH_BARRIER;\n\
              all[item] = sum;\nBH_BARRIER;\n}}\n",
+            rolled(self.target),
             self.combine("all[item - s]", "sum"),
         )
     }
@@ -168,12 +169,12 @@ impl Scan<'_> {
         let body = format!(
             "BH_LOCAL {name} all[{group}];\n{head}{row}{name} sum = {};\n{unroll}\
              for ({index} at = first + item; at < end; at += {group}) {{\nconst {name} value = {source};\nsum = {};\n}}\n\
-             all[item] = sum;\nBH_BARRIER;\nfor (int s = {}; s > 0; s >>= 1) {{\n\
+             all[item] = sum;\nBH_BARRIER;\n{}\
              if (item < s) all[item] = {};\nBH_BARRIER;\n}}\n\
              if (item == 0) {totals}[BH_GROUP] = all[0];\n",
             self.neutral(),
             self.combine("sum", "value"),
-            group / 2,
+            halving(self.target, group),
             self.combine("all[item]", "all[item + s]"),
         );
         writer.finish(self.target, (self.rows * parts.count) as usize, group, &body)

@@ -3,6 +3,7 @@
 //! of their group first if there are few elements. Other sums are made in C order: indices are sorted with their numbers, and one item adds
 //! all that belong to an element, so that results are the same to the last bit in every run.
 
+use super::unroll::rolled;
 use super::view::{Access, indices, is_wide};
 use super::{Code, KernelMemory, Target, Variant, Writer};
 use bh_bytecode::c::{expression, type_name};
@@ -227,9 +228,10 @@ impl Scatter<'_> {
             1 => "own[place]".to_owned(),
             _ => "own[2 * place] | (ulong)own[2 * place + 1] << 32".to_owned(),
         };
+        let rolled = rolled(self.target);
         let body = format!(
-            "BH_LOCAL uint own[{}];\nfor ({index} at = BH_ITEM; at < {words_text}; at += {group}) own[at] = 0;\nBH_BARRIER;\n\
-             {all}BH_BARRIER;\nfor ({index} place = BH_ITEM; place < {elements}; place += {group}) {{\n\
+            "BH_LOCAL uint own[{}];\n{rolled}for ({index} at = BH_ITEM; at < {words_text}; at += {group}) own[at] = 0;\n\
+             BH_BARRIER;\n{all}BH_BARRIER;\n{rolled}for ({index} place = BH_ITEM; place < {elements}; place += {group}) {{\n\
              const {name} value = ({name})({sum});\nif (value != 0) {{\n{to_device}}}\n}}\n",
             room * words
         );
@@ -299,10 +301,11 @@ impl Scatter<'_> {
             "BH_LOCAL uint all[{group}];\nconst int item = BH_ITEM;\nuint before = 0;\n\
              for ({index} tile = 0; tile < {total}; tile += {group}) {{\nconst {index} at = tile + item;\n\
              const uint own = at < {total} ? {counts}[at] : 0;\nuint sum = own;\nall[item] = sum;\n\
-             BH_BARRIER;\nfor (int s = 1; s < {group}; s <<= 1) {{\n\
+             BH_BARRIER;\n{}for (int s = 1; s < {group}; s <<= 1) {{\n\
              if (item >= s) sum += all[item - s];\nBH_BARRIER;\nall[item] = sum;\n\
              BH_BARRIER;\n}}\nif (at < {total}) {counts}[at] = before + sum - own;\n\
              before += all[{}];\nBH_BARRIER;\n}}\n",
+            rolled(self.target),
             group - 1
         );
         let place = place.finish(self.target, 1, group, &body);

@@ -3,7 +3,7 @@
 
 use super::part::Part;
 use super::stage::{named, reductions};
-use super::unroll::loop_directive;
+use super::unroll::{halving, loop_directive};
 use super::{Code, Fold, Target, Variant};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_kernel::{Dim, Stage, Step};
@@ -71,7 +71,7 @@ pub(super) fn short(stage: &Stage, target: &Target, variant: Variant, fold: Fold
     part.body += "}\n";
     (0..folds.len()).for_each(|number| part.body += &format!("l{number}[q * {group} + item] = a{number};\n"));
     let barrier = barrier(&fold);
-    part.body += &format!("}}\n{barrier}for (int s = {}; s > 0; s >>= 1) {{\nif (lane < s) {{\n{rows}", lanes / 2);
+    part.body += &format!("}}\n{barrier}{}if (lane < s) {{\n{rows}", halving(target, lanes));
     for number in 0..folds.len() {
         let [left, right] = ["", " + s"].map(|apart| format!("l{number}[q * {group} + item{apart}]"));
         part.body += &combined(number, &left, &right);

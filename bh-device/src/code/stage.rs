@@ -6,7 +6,7 @@ use super::part::{PARTIALS, Part, is_wide};
 use super::short::{barrier, short};
 use super::table::Table;
 use super::turned::turned;
-use super::unroll::{EACH, MOST_GROUPS, TURNS, unrolls};
+use super::unroll::{EACH, MOST_GROUPS, TURNS, halving, rolled, unrolls};
 use super::vector::vector;
 use super::{Code, Fold, KernelMemory, Placement, Target, Variant, Writer};
 use bh_bytecode::Opcode;
@@ -146,13 +146,12 @@ fn map(stage: &Stage, target: &Target, variant: Variant) -> Code {
     let total = stage.parameters.iterations();
     let (index, names) = (part.writer.index(), part.names.clone());
     let end = part.writer.numbers.text(total);
-    let unroll = unroll(&stage.kernel, target);
-    part.body += unroll;
+    part.body += unroll(&stage.kernel, target);
     part.body += &format!("for ({index} t = BH_INDEX; t < {end}; t += BH_INDICES) {{\n");
     part.body += &part.writer.numbers.split(index, "t", &stage.parameters.extents, &names);
     part.steps();
     part.body += "}\n";
-    let each = if !unroll.is_empty() && total >= EACH * TURNS * target.items() { EACH } else { 1 };
+    let each = if unrolls(&stage.kernel, target).is_ok() && total >= EACH * TURNS * target.items() { EACH } else { 1 };
     let groups = (total as u64).div_ceil(target.group as u64 * each as u64).min(MOST_GROUPS) as usize;
     part.writer.finish(target, groups, target.group, &part.body)
 }
@@ -261,7 +260,7 @@ pub(crate) fn together(stages: &[Stage], target: &Target, variant: Variant) -> O
 
 /// What comes before the loop over elements.
 fn unroll(kernel: &Kernel, target: &Target) -> &'static str {
-    if unrolls(kernel, target).is_ok() { "#pragma unroll 4\n" } else { "" }
+    if unrolls(kernel, target).is_ok() { "#pragma unroll 4\n" } else { rolled(target) }
 }
 
 /// With reductions; `scratch` is the number of the first piece of memory between two kernels.
@@ -364,7 +363,7 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
             part.body += &format!("l{number}[item] = a{number};\n");
         }
         part.body += barrier;
-        part.body += &format!("for (int s = {}; s > 0; s >>= 1) {{\nif (lane < s) {{\n", lanes / 2);
+        part.body += &format!("{}if (lane < s) {{\n", halving(target, lanes));
         for number in 0..folds.len() {
             let (left, right) = (format!("l{number}[item]"), format!("l{number}[item + {unit}]"));
             part.body += &format!("{left} = {};\n", combine(number, &left, &right));

@@ -18,6 +18,8 @@ const FILLING: usize = 32;
 /// Elements that an item brings at a time at least, where tiles are small, and the bytes of local memory up to which there are more.
 const BROUGHT: usize = 16;
 const LOCAL: usize = 24 << 10;
+/// Products of an item from one turn of the loop over terms to the next.
+const PRODUCTS: usize = 128;
 /// Items that run together: down and across a tile.
 const WARP: (usize, usize) = (4, 8);
 /// Indices of kernels with numbers of 32 bits are smaller.
@@ -187,6 +189,11 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
     let (name, group, rows, columns, depth) = (type_name(dtype), tile.items(), tile.rows(), tile.columns(), tile.depth);
     // Sides and depths of tiles are few turns.
     let unroll = loop_directive(target, 1);
+    // More copies make no faster code, and take the compiler half of its time.
+    let terms = match target.is_processor() {
+        true => unroll.to_owned(),
+        false => format!("#pragma unroll {}\n", (PRODUCTS / (tile.side * tile.side)).clamp(1, 4)),
+    };
     let zero = neutral(Opcode::AddReduce, dtype);
     let units = units::fit(dtype, &tile, target);
     let mut writer = Writer::new(variant, product.is_wide());
@@ -246,7 +253,7 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
     let turn = if target.halves == 2 { "tile ^= 1;\n" } else { "BH_BARRIER;\n" };
     let own = match units {
         true => units::own(half_a, half_b, pad_rows, pad_columns),
-        false => square(dtype, &tile, [half_a, half_b], [pad_rows, pad_columns], (unroll, index)),
+        false => square(dtype, &tile, [half_a, half_b], [pad_rows, pad_columns], [unroll, &terms, index]),
     };
     let Own { place: own_place, sums, add, rows: each_row, row: each, count } = own;
     // What it is taken from is read a row at a time, as no read may come before a write.
@@ -264,9 +271,10 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
          const int item = BH_ITEM, {own_place};\n{place}\
          const {index} terms = {limit};\n\
          {name} next_a[{of_left}], next_b[{of_right}];\n{sums}\
-         {index} t = first_term;\nint tile = 0;\n{fetch_left}{fetch_right}\
-         for (; t < terms;) {{\n{keep_left}{keep_right}BH_BARRIER;\nt += {depth};\n\
-         if (t < terms) {{\n{fetch_left}{fetch_right}}}\n{add}{turn}}}\n\
+         {index} t = first_term;\nint tile = 0;\n\
+         for (;;) {{\nif (t < terms) {{\n{fetch_left}{fetch_right}}}\n\
+         if (t > first_term) {{\n{add}{turn}}}\n\
+         if (t >= terms) break;\n{keep_left}{keep_right}BH_BARRIER;\nt += {depth};\n}}\n\
          {each_row}{before}{each}if (row < {m} && column < {n}{wanted}) {{\n{out_split}{out_element} = {from}value;\n}}\n}}\n}}\n",
         target.halves * half_a,
         target.halves * half_b,
@@ -316,7 +324,7 @@ fn square(
     tile: &Tile,
     [half_a, half_b]: [usize; 2],
     [pad_rows, pad_columns]: [usize; 2],
-    (unroll, index): (&str, &str),
+    [unroll, terms, index]: [&str; 3],
 ) -> Own {
     let (Tile { down, across, side, depth }, name) = (*tile, type_name(dtype));
     let zero = neutral(Opcode::AddReduce, dtype);
@@ -339,7 +347,7 @@ fn square(
              sum[i][j] = {zero};\n"
         ),
         add: format!(
-            "{unroll}for (int d = 0; d < {depth}; d++) {{\n{name} a[{side}], b[{side}];\n\
+            "{terms}for (int d = 0; d < {depth}; d++) {{\n{name} a[{side}], b[{side}];\n\
              {unroll}for (int i = 0; i < {side}; i++) a[i] = all_a[tile * {half_a} + d * {pad_rows} + y + i * {down}];\n\
              {unroll}for (int j = 0; j < {side}; j++) b[j] = all_b[tile * {half_b} + d * {pad_columns} + x + j * {across}];\n\
              {unroll}for (int i = 0; i < {side}; i++)\n{unroll}for (int j = 0; j < {side}; j++) \

@@ -36,5 +36,16 @@ pub(crate) fn loop_directive(target: &Target, turns: usize) -> &'static str {
     if target.is_processor() || turns > MOST_TURNS { "#pragma unroll 1\n" } else { "#pragma unroll\n" }
 }
 
+/// The directive before a loop whose turns are many or long, or end at barriers: copies of its body take the compiler long, and bring nothing.
+pub(super) fn rolled(target: &Target) -> &'static str {
+    // A processor's compiler makes vectors of such loops.
+    if target.is_processor() { "" } else { "#pragma unroll 1\n" }
+}
+
+/// The beginning of the loop in which a group folds two halves of its `lanes` places into one, until one place is left.
+pub(super) fn halving(target: &Target, lanes: usize) -> String {
+    format!("{}for (int s = {}; s > 0; s >>= 1) {{\n", rolled(target), lanes / 2)
+}
+
 /// More groups than this take turns.
 pub(super) const MOST_GROUPS: u64 = 1 << 22;
