@@ -3,7 +3,7 @@
 
 use super::part::Part;
 use super::stage::{named, reductions};
-use super::unroll::{halving, loop_directive};
+use super::unroll::{halving, loop_directive, rolled};
 use super::{Code, Fold, Target, Variant};
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_kernel::{Dim, Stage, Step};
@@ -65,7 +65,11 @@ pub(super) fn short(stage: &Stage, target: &Target, variant: Variant, fold: Fold
     // Without a branch the reads of all rows are under way at once. Stored elements, which may be read as well, are written once.
     let stores = kernel.steps.iter().any(|step| matches!(step, Step::Store { .. }));
     part.body += if stores { "if (own == k)\n" } else { "" };
-    part.body += &format!("for ({index} r = lane; r < {total}; r += {lanes}) {{\n");
+    part.body += &match variant {
+        Variant::Specialised if each == lanes as i64 => format!("{{\nconst {index} r = lane;\n"),
+        Variant::Specialised if each < lanes as i64 => format!("if (lane < {total}) {{\nconst {index} r = lane;\n"),
+        _ => format!("{}for ({index} r = lane; r < {total}; r += {lanes}) {{\n", rolled(target)),
+    };
     part.body += &part.writer.numbers.split(index, "r", &reduced, &reduced_names);
     part.steps();
     part.body += "}\n";

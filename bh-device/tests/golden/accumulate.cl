@@ -15,6 +15,7 @@ sum = bh_add_f64(sum, value);
 }
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 128; s > 0; s >>= 1) {
 if (item < s) all[item] = bh_add_f64(all[item], all[item + s]);
 BH_BARRIER;
@@ -35,6 +36,7 @@ bh_f64 sum = 0;
 if (part < n1) sum = b0[row * n1 + part];
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 1024; s <<= 1) {
 if (item >= s) sum = bh_add_f64(all[item - s], sum);
 BH_BARRIER;
@@ -78,6 +80,7 @@ own[q] = sum;
 }
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 256; s <<= 1) {
 if (item >= s) sum = bh_add_f64(all[item - s], sum);
 BH_BARRIER;
@@ -117,6 +120,7 @@ sum = bh_add_f64(sum, value);
 }
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 128; s > 0; s >>= 1) {
 if (item < s) all[item] = bh_add_f64(all[item], all[item + s]);
 BH_BARRIER;
@@ -137,6 +141,7 @@ bh_f64 sum = 0;
 if (part < 256) sum = b0[row * 256 + part];
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 1024; s <<= 1) {
 if (item >= s) sum = bh_add_f64(all[item - s], sum);
 BH_BARRIER;
@@ -180,6 +185,7 @@ own[q] = sum;
 }
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 256; s <<= 1) {
 if (item >= s) sum = bh_add_f64(all[item - s], sum);
 BH_BARRIER;

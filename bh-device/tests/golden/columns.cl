@@ -43,6 +43,7 @@ a0 = bh_max_i32(a0, v0);
 }
 l0[item] = a0;
 BH_BARRIER_WARP;
+#pragma unroll 1
 for (int s = 8; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_max_i32(l0[item], l0[item + s]);
@@ -101,6 +102,7 @@ a0 = bh_max_i32(a0, v0);
 }
 l0[item] = a0;
 BH_BARRIER_WARP;
+#pragma unroll 1
 for (int s = 8; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_max_i32(l0[item], l0[item + s]);

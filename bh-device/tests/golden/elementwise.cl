@@ -2,6 +2,7 @@
 // 3907 groups of 256, numbers [1000000, 0, 0, 0]
 BH_KERNEL(256)
 bh(BH_GLOBAL const bh_f64 *BH_RESTRICT b0, BH_GLOBAL bh_f64 *BH_RESTRICT b1, BH_GLOBAL bh_f64 *BH_RESTRICT b2, const bh_f64 c0, const int n0, const int n1, const int n2, const int n3) {
+#pragma unroll 1
 for (int t = BH_INDEX; t < n0; t += BH_INDICES) {
 const int i0 = t;
 const bh_f64 v0 = b0[n1 + i0];
@@ -16,6 +17,7 @@ b2[n3 + i0] = v2;
 // 3907 groups of 256, numbers []
 BH_KERNEL(256)
 bh(BH_GLOBAL const bh_f64 *BH_RESTRICT b0, BH_GLOBAL bh_f64 *BH_RESTRICT b1, BH_GLOBAL bh_f64 *BH_RESTRICT b2, const bh_f64 c0) {
+#pragma unroll 1
 for (int t = BH_INDEX; t < 1000000; t += BH_INDICES) {
 const int i0 = t;
 const bh_f64 v0 = b0[i0];

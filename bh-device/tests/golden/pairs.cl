@@ -30,6 +30,7 @@ a0 = bh_add_f32(a0, v2);
 }
 l0[item] = a0;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 16; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_add_f32(l0[item], l0[item + s]);
@@ -75,6 +76,7 @@ a0 = bh_add_f32(a0, v2);
 }
 l0[item] = a0;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 16; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_add_f32(l0[item], l0[item + s]);

@@ -15,37 +15,7 @@ for (int i = 0; i < 8; i++)
 for (int j = 0; j < 8; j++) sum[i][j] = 0;
 int t = first_term;
 int tile = 0;
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-const int line = first_row + e / 8, term = t + e % 8;
-next_a[q] = 0;
-if (e < 1024 && line < n0 && term < terms) {
-next_a[q] = b0[n4 + n5 * line + term];
-}
-}
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-const int line = first_column + e % 128, term = t + e / 128;
-next_b[q] = 0;
-if (e < 1024 && line < n1 && term < terms) {
-next_b[q] = b1[n6 + n7 * term + line];
-}
-}
-for (; t < terms;) {
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-if (e < 1024) all_a[tile * 1032 + (e % 8) * 129 + e / 8] = next_a[q];
-}
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-if (e < 1024) all_b[tile * 1032 + (e / 128) * 129 + e % 128] = next_b[q];
-}
-BH_BARRIER;
-t += 8;
+for (;;) {
 if (t < terms) {
 #pragma unroll
 for (int q = 0; q < 4; q++) {
@@ -66,7 +36,8 @@ next_b[q] = b1[n6 + n7 * term + line];
 }
 }
 }
-#pragma unroll
+if (t > first_term) {
+#pragma unroll 2
 for (int d = 0; d < 8; d++) {
 bh_f64 a[8], b[8];
 #pragma unroll
@@ -79,6 +50,20 @@ for (int i = 0; i < 8; i++)
 for (int j = 0; j < 8; j++) sum[i][j] = fma(a[i], b[j], sum[i][j]);
 }
 tile ^= 1;
+}
+if (t >= terms) break;
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+if (e < 1024) all_a[tile * 1032 + (e % 8) * 129 + e / 8] = next_a[q];
+}
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+if (e < 1024) all_b[tile * 1032 + (e / 128) * 129 + e % 128] = next_b[q];
+}
+BH_BARRIER;
+t += 8;
 }
 #pragma unroll
 for (int i = 0; i < 8; i++) {

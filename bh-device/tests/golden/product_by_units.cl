@@ -17,37 +17,7 @@ for (int j = 0; j < 4; j++)
 for (int q = 0; q < 4; q++) sum[i][j][q] = 0;
 int t = first_term;
 int tile = 0;
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-const int line = first_row + e / 8, term = t + e % 8;
-next_a[q] = 0;
-if (e < 1024 && line < n0 && term < terms) {
-next_a[q] = b0[n4 + n5 * line + term];
-}
-}
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-const int line = first_column + e % 128, term = t + e / 128;
-next_b[q] = 0;
-if (e < 1024 && line < n1 && term < terms) {
-next_b[q] = b1[n6 + n7 * term + line];
-}
-}
-for (; t < terms;) {
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-if (e < 1024) all_a[tile * 1056 + (e % 8) * 132 + e / 8] = next_a[q];
-}
-#pragma unroll
-for (int q = 0; q < 4; q++) {
-const int e = item + q * 256;
-if (e < 1024) all_b[tile * 1056 + (e / 128) * 132 + e % 128] = next_b[q];
-}
-BH_BARRIER;
-t += 8;
+for (;;) {
 if (t < terms) {
 #pragma unroll
 for (int q = 0; q < 4; q++) {
@@ -68,6 +38,7 @@ next_b[q] = b1[n6 + n7 * term + line];
 }
 }
 }
+if (t > first_term) {
 #pragma unroll
 for (int d = 0; d < 8; d += 4) {
 bh_f64 a[4][2], b[4];
@@ -84,6 +55,20 @@ for (int j = 0; j < 4; j++)
 asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};" : "+d"(sum[i][j][0]), "+d"(sum[i][j][1]), "+d"(sum[i][j][2]), "+d"(sum[i][j][3]) : "d"(a[i][0]), "d"(a[i][1]), "d"(b[j]));
 }
 tile ^= 1;
+}
+if (t >= terms) break;
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+if (e < 1024) all_a[tile * 1056 + (e % 8) * 132 + e / 8] = next_a[q];
+}
+#pragma unroll
+for (int q = 0; q < 4; q++) {
+const int e = item + q * 256;
+if (e < 1024) all_b[tile * 1056 + (e / 128) * 132 + e % 128] = next_b[q];
+}
+BH_BARRIER;
+t += 8;
 }
 #pragma unroll
 for (int i = 0; i < 4; i++) {

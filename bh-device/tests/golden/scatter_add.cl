@@ -38,6 +38,7 @@ const uint own = at < n0 ? b0[at] : 0;
 uint sum = own;
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 256; s <<= 1) {
 if (item >= s) sum += all[item - s];
 BH_BARRIER;
@@ -88,6 +89,7 @@ const uint own = at < n0 ? b0[at] : 0;
 uint sum = own;
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 256; s <<= 1) {
 if (item >= s) sum += all[item - s];
 BH_BARRIER;
@@ -172,6 +174,7 @@ const uint own = at < 65536 ? b0[at] : 0;
 uint sum = own;
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 256; s <<= 1) {
 if (item >= s) sum += all[item - s];
 BH_BARRIER;
@@ -222,6 +225,7 @@ const uint own = at < 65536 ? b0[at] : 0;
 uint sum = own;
 all[item] = sum;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 1; s < 256; s <<= 1) {
 if (item >= s) sum += all[item - s];
 BH_BARRIER;

@@ -10,6 +10,7 @@ for (int q = 0; q < 4; q++) {
 const int own = (tile + q) * 8 + result, k = own < n0 ? own : 0;
 bh_f64 a0 = 0;
 const int i0 = k;
+#pragma unroll 1
 for (int r = lane; r < n1; r += 32) {
 const int i1 = r;
 const bh_f64 v0 = b0[n2 + n3 * i0 + i1];
@@ -18,6 +19,7 @@ a0 = bh_add_f64(a0, v0);
 l0[q * 256 + item] = a0;
 }
 BH_BARRIER_WARP;
+#pragma unroll 1
 for (int s = 16; s > 0; s >>= 1) {
 if (lane < s) {
 #pragma unroll
@@ -53,6 +55,7 @@ for (int q = 0; q < 4; q++) {
 const int own = (tile + q) * 8 + result, k = own < 262144 ? own : 0;
 bh_f64 a0 = 0;
 const int i0 = k;
+#pragma unroll 1
 for (int r = lane; r < 64; r += 32) {
 const int i1 = r;
 const bh_f64 v0 = b0[64 * i0 + i1];
@@ -61,6 +64,7 @@ a0 = bh_add_f64(a0, v0);
 l0[q * 256 + item] = a0;
 }
 BH_BARRIER_WARP;
+#pragma unroll 1
 for (int s = 16; s > 0; s >>= 1) {
 if (lane < s) {
 #pragma unroll

@@ -20,6 +20,7 @@ a0 = bh_add_f64(a0, v1);
 }
 l0[item] = a0;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 128; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_add_f64(l0[item], l0[item + s]);
@@ -52,6 +53,7 @@ a0 = bh_add_f64(a0, v0);
 }
 l0[item] = a0;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 128; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_add_f64(l0[item], l0[item + s]);
@@ -87,6 +89,7 @@ a0 = bh_add_f64(a0, v1);
 }
 l0[item] = a0;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 128; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_add_f64(l0[item], l0[item + s]);
@@ -119,6 +122,7 @@ a0 = bh_add_f64(a0, v0);
 }
 l0[item] = a0;
 BH_BARRIER;
+#pragma unroll 1
 for (int s = 128; s > 0; s >>= 1) {
 if (lane < s) {
 l0[item] = bh_add_f64(l0[item], l0[item + s]);
