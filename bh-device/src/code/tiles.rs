@@ -46,7 +46,7 @@ pub(super) struct Tile {
     /// Results of an item: a square of this many.
     side: usize,
     /// Terms that are in local memory at a time.
-    depth: usize,
+    pub(super) depth: usize,
 }
 
 /// Results of an item at most: a square of this many.
@@ -252,7 +252,7 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
     let keep_right = keep(of_right, columns * depth, &right_line, &right_term, pad_columns, "next_b", "all_b");
     let turn = if target.halves == 2 { "tile ^= 1;\n" } else { "BH_BARRIER;\n" };
     let own = match units {
-        true => units::own(half_a, half_b, pad_rows, pad_columns),
+        true => units::own(&tile, [half_a, half_b], [pad_rows, pad_columns]),
         false => square(dtype, &tile, [half_a, half_b], [pad_rows, pad_columns], [unroll, &terms, index]),
     };
     let Own { place: own_place, sums, add, rows: each_row, row: each, count } = own;

@@ -1,28 +1,28 @@
 //! Products of matrices of f64 by the matrix units of NVIDIA's ninth generation: 32 items together multiply 16 × 4 and 4 × 8
 //! elements, of which each holds some in registers.
 
-use super::item::{DEPTH, Own};
+use super::item::Own;
 use super::tiles::Tile;
 use super::{Placement, Target};
 use bh_bytecode::DType;
 
 /// Elements by which lines of tiles are longer, so that what items read together is in different banks.
 pub(super) const PAD: usize = 4;
-/// Items of a group, rows and columns of its tile, and those of the part of 32 items.
-const GROUP: usize = 256;
-const SIDE: usize = 128;
+/// Rows and columns of a tile that 32 items share, each with as many results as 64 in a square.
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
 
 /// Do these tiles suit the units?
 pub(super) fn fit(dtype: DType, tile: &Tile, target: &Target) -> bool {
-    let fits = (tile.rows(), tile.columns(), tile.items()) == (SIDE, SIDE, GROUP) && target.halves == 2;
+    let parts = tile.rows() / ROWS * (tile.columns() / COLUMNS);
+    let whole = tile.rows().is_multiple_of(ROWS) && tile.columns().is_multiple_of(COLUMNS);
+    let fits = whole && tile.items() == 32 * parts && target.halves == 2;
     fits && dtype == DType::F64 && target.placements.has(Placement::Units)
 }
 
 /// What an item does: tiles lie term by term, `half_a` and `half_b` elements each, lines of `rows` and `columns`.
-pub(super) fn own(half_a: usize, half_b: usize, rows: usize, columns: usize) -> Own {
-    let (down, across, wide) = (ROWS / 16, COLUMNS / 8, SIDE / COLUMNS);
+pub(super) fn own(tile: &Tile, [half_a, half_b]: [usize; 2], [rows, columns]: [usize; 2]) -> Own {
+    let (down, across, wide, depth) = (ROWS / 16, COLUMNS / 8, tile.columns() / COLUMNS, tile.depth);
     let unroll = "#pragma unroll\n";
     Own {
         place: format!(
@@ -33,7 +33,7 @@ pub(super) fn own(half_a: usize, half_b: usize, rows: usize, columns: usize) -> 
              {unroll}for (int q = 0; q < 4; q++) sum[i][j][q] = 0;\n"
         ),
         add: format!(
-            "{unroll}for (int d = 0; d < {DEPTH}; d += 4) {{\nbh_f64 a[{down}][2], b[{across}];\n\
+            "{unroll}for (int d = 0; d < {depth}; d += 4) {{\nbh_f64 a[{down}][2], b[{across}];\n\
              {unroll}for (int i = 0; i < {down}; i++)\n{unroll}for (int h = 0; h < 2; h++) \
              a[i][h] = all_a[tile * {half_a} + (d + term_of) * {rows} + y + i * 16 + h * 8 + line_of];\n\
              {unroll}for (int j = 0; j < {across}; j++) b[j] = all_b[tile * {half_b} + (d + term_of) * {columns} + x + j * 8 + line_of];\n\
