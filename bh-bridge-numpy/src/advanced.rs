@@ -14,7 +14,7 @@ use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{Constant, DType, MAX_RANK, Truth, View, with_dtype};
 use bh_recorder::{Hand, MOVED};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 /// One part of a key.
 enum Part<'py> {
@@ -79,12 +79,18 @@ fn part<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Part<'py>> {
     }
     if let Ok(list) = object.cast_exact::<PyList>() {
         let all = list.iter().map(|object| whole(&object)).collect::<Option<Vec<i64>>>();
-        return all.map(Part::List);
+        return all.map(Part::List).or_else(|| Some(Part::Array(mask_of(context, list)?)));
     }
     match whole(object) {
         Some(index) => Some(Part::Whole(index)),
         None => part(context, crate::foreign::copied(context, object)?.as_any()),
     }
+}
+
+/// The mask in a list of truth values of Python.
+fn mask_of<'py>(context: Shared, list: &Bound<'py, PyList>) -> Option<Bound<'py, Array>> {
+    let is_mask = list.iter().all(|object| object.is_exact_instance_of::<PyBool>());
+    is_mask.then(|| crate::listed::numbers(context, list.as_any(), Some(DType::Bool)))?
 }
 
 /// A dimension: its extent, and the step from one element to the next.
@@ -371,7 +377,8 @@ unsafe fn copy_row<T: Copy>((to, to_step): (*mut u8, isize), (from, from_step): 
 /// Assigns a number, or an array that broadcasts to their shape, to the elements that an advanced key chooses. If a place is
 /// chosen several times, the last one stays.
 pub fn set(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Option<()> {
-    let mask = key.cast_exact::<Array>().ok().filter(|key| key.get().dtype == DType::Bool);
+    let of_list = key.cast_exact::<PyList>().ok().and_then(|list| mask_of(array.context, list));
+    let mask = of_list.as_ref().or(key.cast_exact::<Array>().ok()).filter(|key| key.get().dtype == DType::Bool);
     let change = Change::of(array, key, value)?;
     // Under a mask, a number is chosen element by element, whose order tells later folds theirs.
     let in_c_order = |array: &Array| change.hand.is_in_c_order(array.store(), &array.view) == Some(true);

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 84] = [
+const SERVERS: [(&str, Server); 87] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -71,6 +71,9 @@ const SERVERS: [(&str, Server); 84] = [
     ("fill_diagonal", crate::shape::fill_diagonal),
     ("diag", crate::shape::diag),
     ("flip", crate::shape::flip),
+    ("flipud", crate::shape::flipud),
+    ("fliplr", crate::shape::fliplr),
+    ("ufunc.outer", crate::whole::outer_of),
     ("atleast_1d", crate::shape::atleast_1d),
     ("atleast_2d", crate::shape::atleast_2d),
     ("atleast_3d", crate::shape::atleast_3d),
@@ -103,13 +106,15 @@ const SERVERS: [(&str, Server); 84] = [
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.
-const METHODS: [(&str, Server); 8] = [
+const METHODS: [(&str, Server); 10] = [
     ("item", crate::element::item),
     ("astype", crate::shape::astype),
     ("flatten", crate::shape::flatten),
     ("copy", crate::create::copy),
     ("reshape", crate::shape::reshape_method),
     ("clip", crate::whole::clip),
+    ("conj", crate::whole::conjugate),
+    ("conjugate", crate::whole::conjugate),
     ("tobytes", crate::dump::tobytes),
     ("tolist", crate::dump::tolist),
 ];

@@ -361,9 +361,6 @@ impl Array {
         let selected = match select(&slf.get().view, key)? {
             Some(selected) => selected,
             None => {
-                if let Some(slices) = crate::few::chosen(slf, key)? {
-                    return Ok(Bound::new(py, slices)?.into_any());
-                }
                 let copy = crate::foreign::copied(slf.get().context, key).map(Bound::into_any);
                 if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
                     && let Some(result) = crate::choose::get(py, slf.get(), chosen)?
@@ -375,6 +372,9 @@ impl Array {
                     && let Some(result) = crate::advanced::get(slf.get(), key)
                 {
                     return Ok(Bound::new(py, result)?.into_any());
+                }
+                if let Some(slices) = crate::few::chosen(slf, key)? {
+                    return Ok(Bound::new(py, slices)?.into_any());
                 }
                 return advanced()?.0.bind(py).call1((slf, key));
             }

@@ -189,16 +189,29 @@ pub fn fill_diagonal<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// The elements in the other direction along all dimensions, or along one.
 pub fn flip<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some((from, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
+    let only = |view: &View| match axis.filter(|axis| !axis.is_none()) {
+        None => Some(None),
+        Some(axis) => dimension(view, axis).map(Some),
+    };
+    flipped(from, only)
+}
+
+/// The rows in the other direction.
+pub fn flipud<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    call.plain().map_or(Ok(None), |[from]| flipped(from, |_| Some(Some(0))))
+}
+
+/// The elements of rows in the other direction.
+pub fn fliplr<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    call.plain().map_or(Ok(None), |[from]| flipped(from, |view| (view.rank() > 1).then_some(Some(1))))
+}
+
+/// An array in the other direction along all dimensions, or along the one that `only` gives; `None` if there is none such.
+fn flipped<'py>(from: &Bound<'py, PyAny>, only: impl FnOnce(&View) -> Option<Option<usize>>) -> Served<'py> {
     // Without dimensions, NumPy reads the element.
     let Some(from) = array(from).filter(|from| from.get().view.rank() > 0) else { return Ok(None) };
     let view = &from.get().view;
-    let only = match axis.filter(|axis| !axis.is_none()) {
-        None => None,
-        Some(axis) => match dimension(view, axis) {
-            None => return Ok(None),
-            one => one,
-        },
-    };
+    let Some(only) = only(view) else { return Ok(None) };
     let (mut start, mut stride, rank) = (view.start(), [0; MAX_RANK], view.rank());
     stride[..rank].copy_from_slice(view.stride());
     for (axis, (step, &extent)) in stride.iter_mut().zip(view.shape()).enumerate() {

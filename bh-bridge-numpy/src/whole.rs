@@ -12,6 +12,7 @@ use crate::scalar::give;
 use crate::shape::diagonal_of;
 use crate::strided::is_plain;
 use crate::text::intern;
+use crate::ufunc::Ufunc;
 use crate::warning;
 use bh_bytecode::{DType, Opcode, View};
 use pyo3::prelude::*;
@@ -164,6 +165,17 @@ pub fn nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 /// The products of all pairs of elements of two vectors of one type, by the call's universal function.
 pub fn outer<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let (Some([a, b]), Some(multiply)) = (call.plain(), call.ufunc) else { return Ok(None) };
+    of_all_pairs(multiply, [a, b])
+}
+
+/// The same by the universal function that comes first.
+pub fn outer_of<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let Some([function, a, b]) = call.plain() else { return Ok(None) };
+    function.cast::<Ufunc>().map_or(Ok(None), |function| of_all_pairs(function.get(), [a, b]))
+}
+
+fn of_all_pairs<'py>(ufunc: &Ufunc, [a, b]: [&Bound<'py, PyAny>; 2]) -> Served<'py> {
+    let py = a.py();
     let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
     let fits = a.get().dtype == b.get().dtype && a.get().dtype != DType::Bool;
     let (&[rows], &[columns]) = (a.get().view.shape(), b.get().view.shape()) else { return Ok(None) };
@@ -175,9 +187,19 @@ pub fn outer<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         stride[along] = array.view.stride()[0];
         View::new(start, &shape, &stride).map_err(value_error)
     };
-    let a = Bound::new(call.py(), derive(a, view(a.get(), [rows, 1], 0)?)?)?;
-    let b = Bound::new(call.py(), derive(b, view(b.get(), [1, columns], 1)?)?)?;
-    given(call.py(), multiply.call(call.py(), [a.as_any(), b.as_any()])?)
+    let a = Bound::new(py, derive(a, view(a.get(), [rows, 1], 0)?)?)?;
+    let b = Bound::new(py, derive(b, view(b.get(), [1, columns], 1)?)?)?;
+    given(py, ufunc.call(py, [a.as_any(), b.as_any()])?)
+}
+
+/// The complex conjugates; of real numbers, the array itself.
+pub fn conjugate<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let (Some([array]), Some(conjugate)) = (call.plain(), call.ufunc) else { return Ok(None) };
+    match array.cast_exact::<Array>() {
+        Ok(own) if !own.get().dtype.is_complex() => Ok(Some(array.clone())),
+        Ok(_) => conjugate.call(call.py(), [array])?.map(|made| give(call.py(), made)).transpose(),
+        Err(_) => Ok(None),
+    }
 }
 
 /// The product of two vectors.

@@ -67,6 +67,9 @@ CALLS = {
     "column_stack": lambda np, a, b, i: (np.column_stack([a, i]), np.column_stack([a > 0, b])),
     "ediff1d": lambda np, a, b, i: (np.ediff1d(a), np.ediff1d(i, to_end=9), np.ediff1d(a, b, b)),
     "tile": lambda np, a, b, i: (np.tile(a, 2), np.tile(i, (2, 3)), np.tile(np.stack([a, b]), 2)),
+    "choose": lambda np, a, b, i: (np.choose(i % 2, [a, b]), np.choose(i, [a, 2.5, b], mode="wrap"), np.choose(i % 3, np.stack([a, b, a]))),
+    "cross": lambda np, a, b, i: (np.cross(np.stack([a, b, a - b], -1), np.stack([b, a * 3, b / 7], -1)), np.cross(np.stack([a, b, i]), np.array([3, 1, 2]), axisa=0)),
+    "diff": lambda np, a, b, i: (np.diff(a), np.diff(i, prepend=3), np.diff(np.stack([a, b]), axis=0, n=1), np.diff(a, 2), np.diff(a > 0), np.diff(b, append=a)),
     "kron": lambda np, a, b, i: (np.kron(a, b), np.kron(np.eye(2), i)),
     "tril": lambda np, a, b, i: (np.tril(np.stack([a, b])), np.tril(i, -1)),
     "triu": lambda np, a, b, i: (np.triu(np.stack([a, b]), 1), np.triu(i > 2)),
@@ -297,3 +300,35 @@ def test_products_of_stacks():
         for calls in (lambda np, x, y: x @ y, lambda np, x, y: np.matmul(x[..., :2, :], y[..., :4]), lambda np, x, y: np.matmul(x[..., 0, :], y) if front == (5,) else x @ y[..., :1]):
             expected = calls(numpy, a, b)
             numpy.testing.assert_allclose(numpy.asarray(calls(bh, bh.asarray(a), bh.asarray(b))), expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", "f8 f4 i4 u1 ? c16".split())
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_pairs_conjugates_and_turned_rows(dtype, shortcuts):
+    before = bh._native.set_shortcuts(shortcuts)
+    try:
+        found = []
+        for module in (numpy, bh):
+            v = module.array([3, 0, 1, 5]).astype(dtype)
+            v = v + v * 2j if dtype == "c16" else v
+            M = module.array([[1, 2], [3, 4], [5, 0]]).astype(dtype)
+            parts = [v.conj(), v.conjugate(), M.T.conj(), v[0].conj(), module.fliplr(M), module.flipud(v), module.flipud(M), module.fliplr(M.T), module.indices((2, 3), dtype if dtype != "?" else int)]
+            for name in ("add", "multiply", "equal", "less_equal", "maximum"):
+                function = getattr(module, name)
+                parts += [function.outer(v, v[1:]), function.outer(M, v), function.outer(v[::2], 2), function.outer(v, module.ones(2))]
+            if dtype != "?":
+                parts += [module.diff(v), module.diff(M, 1, 0), module.diff(v, prepend=0), module.diff(v, 2), module.cross(v[:3], v[1:]), module.subtract.outer(v, v)]
+            parts.append(module.choose([0, 1, 1], [v[:3], v[1:]]))
+            found.append([numpy.asarray(part) for part in parts])
+        for made, expected in zip(found[1], found[0], strict=True):
+            assert made.dtype == expected.dtype
+            numpy.testing.assert_array_equal(made, expected)
+    finally:
+        bh._native.set_shortcuts(before)
+    for call in ("fliplr(np.ones(3))", "flipud(np.array(1.0))", "choose([0, 3], [np.ones(2), np.ones(2)])", "diff(np.array(1.0))", "cross(np.ones(4), np.ones(3))"):
+        errors = []
+        for module in (numpy, bh):
+            with pytest.raises(ValueError) as error:
+                eval("np." + call, {"np": module})
+            errors.append(str(error.value))
+        assert errors[0] == errors[1]

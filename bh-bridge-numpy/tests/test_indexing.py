@@ -264,3 +264,23 @@ def test_keys_of_more_elements_than_memory_are_not_walked_through(key):
 def test_keys_that_repeat_many_elements_choose():
     chosen = bh.arange(5.0)[bh.broadcast_to([3, -1], (1 << 20, 2))]
     assert chosen.shape == (1 << 20, 2) and chosen[:, 0].min() == 3 == chosen[:, 0].max() and chosen.sum() == 7 << 20
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("key", ["[True, False] * 3", "[False] * 6", "(slice(None), [True, False, True, True])", "([True] * 3 + [False] * 3, 1)", "[True, 0, 1]", "[True, False]", "[True] * 7", "([True] * 6, [True, False, False, False])", "[[True, False, True, False]] * 6", "[True]"])
+def test_lists_of_truth_values_are_masks(key, pending):
+    found = []
+    for module in (numpy, bh):
+        a = module.arange(24.0).reshape(6, 4)
+        a = a + module.zeros((6, 4)) if pending else a
+        try:
+            chosen = numpy.asarray(a[eval(key)])
+            a[eval(key)] = -1
+            found.append([chosen, numpy.asarray(a)])
+        except IndexError as error:
+            found.append(str(error))
+    if isinstance(found[0], str):
+        assert found[0] == found[1]
+    else:
+        for made, expected in zip(found[1], found[0]):
+            numpy.testing.assert_array_equal(made, expected)

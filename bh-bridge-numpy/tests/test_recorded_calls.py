@@ -135,3 +135,24 @@ def test_random_calls_on_other_stacks(stack, tmp_path):
     if "there is no" in done.stdout + done.stderr and "OpenCL" in done.stdout + done.stderr:
         pytest.skip("there is no OpenCL")
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+NOT_WAITING = """
+import numpy, bh
+for axis in (None, 0, 1):
+    for value in (1.0, numpy.nan):
+        a = bh.array(numpy.random.default_rng(0).normal(size=(200, 301))) + 0
+        a[3, 5] = value
+        batches = bh._native.Stack().work()[1]
+        found = bh.median(a, axis=axis)
+        assert bh._native.Stack().work()[1] == batches
+        numpy.testing.assert_array_equal(numpy.asarray(found), numpy.median(numpy.asarray(a), axis=axis))
+"""
+
+
+def test_medians_on_devices_wait_for_nothing(tmp_path):
+    device = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "XDG_CACHE_HOME": str(tmp_path), **BUILD_QUICKLY}
+    done = subprocess.run([sys.executable, "-c", NOT_WAITING], capture_output=True, text=True, env=os.environ | device, timeout=LIMIT)
+    if "there is no" in done.stderr and "OpenCL" in done.stderr:
+        pytest.skip("there is no OpenCL")
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -13,7 +13,7 @@ import bh
 from bh import _native
 from bh._numpy import fallback, immediate, lapack as _lapack, registry
 from bh._tools import coverage
-from bh._numpy.registry import ADAPTED, BRACKETS, FFT, FUNCTIONS, HOST, LEFT, LINALG, METHODS, NUMPYS, OWN, QUESTION, TEXT, UNIVERSAL
+from bh._numpy.registry import ADAPTED, BRACKETS, FFT, FUNCTIONS, HOST, LEFT, LINALG, METHODS, NUMPYS, OWN, QUESTION, TEXT, UFUNC_METHODS, UNIVERSAL
 from bh._ufunc.ufunc import UFUNCS
 from conftest import same
 
@@ -285,10 +285,11 @@ def test_who_serves_natively():
     functions, methods = map(set, _native.served())
     of_linalg = {f"linalg.{name}" for name, row in LINALG.items() if row.native}
     of_fft = {f"fft.{name}" for name, row in FFT.items() if row.native}
-    assert functions == {name for name, row in FUNCTIONS.items() if row.native} - {"concat", "permute_dims"} | of_linalg | of_fft
+    of_ufuncs = {f"ufunc.{name}" for name, row in UFUNC_METHODS.items() if row.native}
+    assert functions - of_ufuncs == {name for name, row in FUNCTIONS.items() if row.native} - {"concat", "permute_dims"} | of_linalg | of_fft
     assert methods == {name for name, row in METHODS.items() if row.native}
     # Recorded natively only on devices, or if large (`test_recorded_calls`).
-    rows = {name: FUNCTIONS[name] for name in functions - of_linalg - of_fft - {"argsort", "gradient"}}
+    rows = {name: FUNCTIONS[name] for name in functions - of_linalg - of_fft - of_ufuncs - {"argsort", "gradient"}}
     assert not [name for name, row in rows.items() if not served(name, row, False)]
     assert not [name for name, row in rows.items() if row.method and not served(name, row, True)]
     kinds = {name: type(vars(_native.ndarray)[name]) is _native.Method for name in vars(_native.ndarray) if hasattr(numpy.ndarray, name)}

@@ -290,12 +290,18 @@ def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
     return function(*indices(shape, dtype=dtype), **kwargs)
 
 
+# Indices up to this number are NumPy's, as recording them costs more.
+_FEW = 1 << 10
+
+
 def indices(dimensions, dtype=int, sparse=False):
     """The indices of a grid, one array for each dimension."""
     dimensions = tuple(dimensions)
     if code_of(dtype) is None:
         return fallback.call(np.indices, (dimensions, dtype, sparse), {})
     rank = len(dimensions)
+    if rank * math.prod(dimensions) <= _FEW and not sparse:
+        return fallback.lift(np.indices(dimensions, dtype))
     parts = []
     for axis, extent in enumerate(dimensions):
         numbers = arange(extent, dtype=dtype)

@@ -86,9 +86,11 @@ class _View:
         self.__dict__.update(_module=module, _public=public, _equivalent=equivalent)
 
     def __getattr__(self, name):
+        value = self._public[name] if name in self._public else getattr(self._module, name)
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy.lib"):
+            return _View(value, self._public, self._equivalent)
         if name in self._public:
-            return self._public[name]
-        value = getattr(self._module, name)
+            return value
         mine = self._equivalent(value) if callable(value) else None
         if mine is not None or not name.startswith("_"):
             return value if mine is None else mine

@@ -18,7 +18,7 @@ from .arrangement import flip
 from .complex_parts import part_of
 from .joining import concatenate
 from .manipulation import moveaxis, reshape
-from .search import take, take_along_axis, where
+from .search import copyto, take, take_along_axis, where
 
 ndarray = _native.ndarray
 _u = UFUNCS
@@ -271,6 +271,19 @@ def ediff1d(ary, to_end=None, to_begin=None):
             value = reshape(astype(value, ary.dtype), (-1,))
             parts = [value, *parts] if name == "to_begin" else [*parts, value]
     return concatenate(parts)
+
+
+def with_nan(data, result, axis):
+    """The medians of sorted elements, NaN where those hold NaN, which comes last; behind NumPy's `median`. Nothing is read."""
+    if type(data) is not ndarray or type(result) is not ndarray:
+        return np.lib._utils_impl._median_nancheck(fallback.lower(data), fallback.lower(result), axis)
+    if data.size == 0 or not is_inexact(data._code):
+        return result
+    last = take(data, -1, axis)
+    if not result._scalar:
+        copyto(result, last, where=_u["isnan"](last))
+        return result
+    return where(_u["isnan"](last), last, result)
 
 
 def median_without_nan(a, axis=None, out=None, overwrite_input=False):

@@ -122,6 +122,7 @@ def build():
     register(np.lib.stride_tricks.sliding_window_view, arrangement.sliding_window_view)
     register(np.lib.stride_tricks.as_strided, subclassing.as_strided)
     register(np.lib._nanfunctions_impl._nanmedian, sorting.median_without_nan)
+    register(np.lib._utils_impl._median_nancheck, sorting.with_nan)
     by_object[np.ndarray] = ndarray
     for name in names:
         kind = row_of(name, original := getattr(np, name)).kind

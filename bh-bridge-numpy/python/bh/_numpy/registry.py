@@ -162,7 +162,7 @@ FUNCTIONS = {
     "broadcast_arrays": own("_functions.manipulation", "args"),
     "broadcast_to": own("_functions.manipulation", "array"),
     "can_cast": own("_functions.inspection", "from_", complete=True),
-    "choose": own("_functions.search", "a choices", "out", delegates=True),
+    "choose": own("_functions.search", "a choices", "out", by_numpy=COMPUTED, delegates=True),
     "clip": own("_functions.search", "a a_min a_max min max", "out", native=True, delegates=True),
     "column_stack": own("_functions.joining", "tup", native=True, by_numpy=COMPUTED),
     "common_type": question("arrays"),
@@ -175,7 +175,7 @@ FUNCTIONS = {
     "correlate": own("_functions.numeric", "a v", by_numpy=AWAITED),
     "count_nonzero": own("_functions.reductions", "a", native="add", by_numpy=COMPUTED),
     "cov": adapted("m y fweights aweights"),
-    "cross": own("_functions.products", "a b"),
+    "cross": own("_functions.products", "a b", by_numpy=COMPUTED),
     "cumprod": own("_functions.reductions", "a", "out", native=True, method=True, delegates=True),
     "cumsum": own("_functions.reductions", "a", "out", native=True, method=True, delegates=True),
     "cumulative_prod": own("_functions.reductions", "x", "out"),
@@ -186,7 +186,7 @@ FUNCTIONS = {
     "diag_indices_from": adapted("arr"),
     "diagflat": own("_functions.arrangement", "v"),
     "diagonal": own("_functions.arrangement", "a", native=True, method=True),
-    "diff": own("_functions.sorting", "a prepend append"),
+    "diff": own("_functions.sorting", "a prepend append", by_numpy=COMPUTED, operands=1),
     "digitize": own("_functions.sorting", "x bins", by_numpy=AWAITED),
     "dot": own("_functions.products", "a b", "out", native=True, method=True),
     "dsplit": own("_functions.joining", "ary"),
@@ -204,8 +204,8 @@ FUNCTIONS = {
     "fix": adapted("x", "out"),
     "flatnonzero": own("_functions.arrangement", "a", native=True, by_numpy=COMPUTED),
     "flip": own("_functions.arrangement", "m", native=True),
-    "fliplr": own("_functions.arrangement", "m"),
-    "flipud": own("_functions.arrangement", "m"),
+    "fliplr": own("_functions.arrangement", "m", native=True),
+    "flipud": own("_functions.arrangement", "m", native=True),
     "from_dlpack": own("_functions.creation", "x", complete=True),
     "frombuffer": own("_functions.creation"),
     "fromfile": host(),
@@ -395,8 +395,8 @@ METHODS = {
     "choose": written("choices", "out"),
     "clip": written("min max", "out", native=True),
     "compress": written("condition", "out"),
-    "conj": written("", "out"),
-    "conjugate": written("", "out"),
+    "conj": written("", "out", native="conjugate"),
+    "conjugate": written("", "out", native="conjugate"),
     "copy": written(native=True),
     "dump": written(),
     "dumps": written(),
@@ -418,9 +418,10 @@ METHODS = {
     "view": written(),
 }
 
-# The methods of universal functions that NumPy computes at once; the first argument is the function.
+# The methods of universal functions that NumPy computes at once, or that are served natively; the first argument is the function.
 UFUNC_METHODS = {
     "accumulate": own("_ufunc.folds", "function array", "out", by_numpy=AWAITED),
+    "outer": own("_ufunc.folds", "function A B", native=True),
     "reduceat": own("_ufunc.folds", "function array indices", "out", by_numpy=AWAITED),
 }
 
