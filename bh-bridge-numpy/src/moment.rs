@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::fold::Given;
 use crate::number::{Moments, moments};
+use crate::numpy_types::element_type;
 use crate::record::cast_in_order;
 use crate::scalar::give;
 use crate::strided::is_plain;
@@ -60,7 +61,12 @@ fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Opti
 
 /// The sum of all elements, or along `axis`, divided by their number.
 pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some((array, axis, keepdims)) = floats(call, 0)? else { return Ok(None) };
+    let dtype = call.arguments.get(intern!(call.py(), "dtype"));
+    let Some((array, axis, keepdims)) = floats(call, usize::from(dtype.is_some()))? else { return Ok(None) };
+    // Means in another type than that of the elements are Python's.
+    if dtype.is_some_and(|dtype| element_type(dtype) != Some(array.get().dtype)) {
+        return Ok(None);
+    }
     let mean = mean_along(&array, &axis, &keepdims, &moments()?, 0)?;
     mean.map(|mean| give(call.py(), mean)).transpose()
 }

@@ -6,8 +6,9 @@ use crate::call::{Call, Served};
 use crate::error::value_error;
 use crate::fold::{Given, fold};
 use crate::number::extremes;
+use crate::numpy_types::element_type;
 use crate::pick;
-use crate::record::cast_at_hand;
+use crate::record::{cast_at_hand, cast_without_loss};
 use crate::scalar::give;
 use crate::shape::diagonal_of;
 use crate::strided::is_plain;
@@ -28,6 +29,27 @@ pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
     let folded = ufunc.folded(call.py(), array.get(), &axis, &keepdims)?;
     folded.map(|folded| give(call.py(), folded)).transpose()
+}
+
+/// As [`folded`]; the option `dtype` names the type of the sums or products, to which little elements are converted at once.
+pub fn folded_as<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let asked = call.arguments.get(intern!(call.py(), "dtype")).filter(|dtype| !dtype.is_none());
+    let Some(dtype) = asked else { return folded(call) };
+    let (Some((array, axis, keepdims)), Some(ufunc)) = (call.fold_beside(1), call.ufunc) else { return Ok(None) };
+    let (Ok(array), Some(dtype)) = (array.cast_exact::<Array>(), element_type(dtype)) else { return Ok(None) };
+    let this = array.get();
+    // A copy is in the order of C, on which the order of the additions depends.
+    let cast = if this.view.is_contiguous() { cast_without_loss(this, dtype) } else { None };
+    if !is_own(dtype) || cast.is_none() && this.dtype != dtype {
+        return Ok(None);
+    }
+    let folded = ufunc.folded(call.py(), cast.as_ref().unwrap_or(this), &axis, &keepdims)?;
+    folded.map(|folded| give(call.py(), folded)).transpose()
+}
+
+/// Are numbers of this type folded in it?
+fn is_own(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128 | DType::I64 | DType::U64)
 }
 
 /// The sum of the diagonal of the first two dimensions, or of two given after an offset, by the call's universal function.
@@ -56,9 +78,8 @@ fn running<'py>(call: &Call<'_, 'py>, opcode: Opcode) -> Served<'py> {
         return Ok(None);
     };
     let Some(axis) = running_axis(array, axis) else { return Ok(None) };
-    let is_own = matches!(array.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128 | DType::I64 | DType::U64);
     // Errors of floating point are Python's to tell.
-    if array.is_scalar() || !is_own || warning::flags() != 0 {
+    if array.is_scalar() || !is_own(array.dtype) || warning::flags() != 0 {
         return Ok(None);
     }
     let folded = fold(call.py(), array, opcode, array.dtype, 1 << axis, false, None)?;

@@ -332,3 +332,32 @@ def test_pairs_conjugates_and_turned_rows(dtype, shortcuts):
                 eval("np." + call, {"np": module})
             errors.append(str(error.value))
         assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("shortcuts", [True, False])
+@pytest.mark.parametrize("pending", [True, False])
+def test_folds_in_another_type(shortcuts, pending):
+    source, before = numpy.random.default_rng(7), bh._native.set_shortcuts(shortcuts)
+    try:
+        for _ in range(200):
+            host = (source.normal(size=tuple(source.integers(1, 9, source.integers(1, 4)))) * 40).astype(source.choice("f8 f4 i8 i4 u1 ? c16".split()))
+            host = host.T if source.random() < 0.3 else host[..., ::-1] if source.random() < 0.3 else host
+            dtype = source.choice(["f8", "f4", "i8", "u8", "c16", "i4", "?"])
+            if host.dtype.kind == "c" and dtype != "c16" or numpy.dtype(dtype).kind in "iu?" and host.dtype.kind == "f" or dtype == "u8":
+                host = numpy.abs(host).astype("u1")
+            axis, name = source.choice([None, 0, -1]), source.choice(["sum", "prod", "mean"])
+            if name == "prod":
+                host = (host != 0).astype(host.dtype) * 2
+            if name == "mean" and numpy.dtype(dtype).kind not in "fc":
+                continue
+            array = bh.array(host)
+            array = array + bh.zeros((), array.dtype) if pending and array.dtype != bool else array
+            for call in (lambda m, a: getattr(m, name)(a, axis, dtype=dtype), lambda m, a: getattr(a, name)(axis=axis, dtype=numpy.dtype(dtype), keepdims=True)):
+                made, expected = numpy.asarray(call(bh, array)), numpy.asarray(call(numpy, host))
+                assert made.dtype == expected.dtype and made.shape == expected.shape
+                numpy.testing.assert_allclose(made, expected, rtol=1e-5 if dtype == "f4" else 1e-12, atol=1e-4 if dtype == "f4" else 1e-9)
+        for name in ("max", "any"):
+            with pytest.raises(TypeError):
+                getattr(bh, name)(bh.ones(3), dtype=float)
+    finally:
+        bh._native.set_shortcuts(before)
