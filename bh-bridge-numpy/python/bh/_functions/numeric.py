@@ -19,7 +19,7 @@ from .joining import concatenate, vstack
 from .manipulation import reshape
 from .reductions import sum as sum_
 from .search import mode_of, take, where
-from .sorting import argsort, bincount, searchsorted
+from .sorting import argsort, counted, searchsorted
 
 ndarray = _native.ndarray
 _u = UFUNCS
@@ -79,7 +79,9 @@ def _edges(a, bins, range):
     elif a.size == 0:
         first, last = 0.0, 1.0
     else:
-        first, last = float(_u["minimum"].reduce(a)), float(_u["maximum"].reduce(a))
+        # One read computes both.
+        first, last = _u["minimum"].reduce(a), _u["maximum"].reduce(a)
+        first, last = float(first), float(last)
         if not (np.isfinite(first) and np.isfinite(last)):
             raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
     if first == last:
@@ -138,9 +140,9 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     place = where(inside, place, count)
     kind = np.dtype(np.int64) if weights is None else weights.dtype
     if weights is None:
-        found = bincount(place, minlength=count + 1)[:count]
+        found = counted(place, count + 1)[:count]
     else:
-        found = astype(bincount(place, weights=weights, minlength=count + 1)[:count], kind)
+        found = astype(counted(place, count + 1, weights)[:count], kind)
     if density:
         width = astype(edges[1:] - edges[:-1], np.float64)
         return found / width / sum_(found), edges

@@ -220,15 +220,19 @@ def bincount(x, /, weights=None, minlength=0):
         if _native.item_of(least) < 0:
             raise ValueError("'list' argument must have no negative elements")
         size = max(_native.item_of(most) + 1, minlength)
-    if weights is None or not x.size:
-        values, result = _native.full(x.shape, INT64, 1), _native.full((size,), INT64, 0)
+    if weights is not None and x.size and native(weights).shape != x.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    return counted(x, size, weights)
+
+
+def counted(places, size, weights=None):
+    """How often each of the numbers below `size` is among the `int64` `places`, which are below it, or the sum of its weights."""
+    if weights is None or not places.size:
+        values, result = _native.full(places.shape, INT64, 1), _native.full((size,), INT64, 0)
     else:
-        values = astype(native(weights), np.float64)
-        if values.shape != x.shape:
-            raise ValueError("The weights and list don't have the same length.")
-        result = _native.full((size,), CODE[np.dtype(float)], 0.0)
-    if x.size:
-        _native.operate_into(result, "scatter_add", [values, x])
+        values, result = astype(native(weights), np.float64), _native.full((size,), CODE[np.dtype(float)], 0.0)
+    if places.size:
+        _native.operate_into(result, "scatter_add", [values, places])
     return result
 
 
