@@ -412,12 +412,20 @@ def falls_back_in_place(function):
     return wrapper
 
 
-def with_named_output(function, args, kwargs):
-    """The arguments of a call with `out`, and what follows it, given by name."""
+@functools.cache
+def _parameters(function):
+    """The names of a function's parameters, and the place of `out` among them; None where `out` has none."""
     parameters = inspect.signature(function).parameters
     names = list(parameters)
     takes_any = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters.values())
-    place = names.index("out") if "out" in names and not takes_any else len(args)
+    return names, names.index("out") if "out" in names and not takes_any else None
+
+
+def with_named_output(function, args, kwargs):
+    """The arguments of a call with `out`, and what follows it, given by name."""
+    names, place = _parameters(function)
+    if place is None or place >= len(args):
+        return args, kwargs
     return args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
 
 
