@@ -27,10 +27,10 @@ macro_rules! hypot {
     };
 }
 
-/// The lengths of vectors of two components, given in two vectors of floats.
+/// The lengths of vectors of two components, given in two arrays of floats of one shape.
 pub fn hypot(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Option<Array> {
     let (a, b) = (a.cast_exact::<Array>().ok()?.get(), b.cast_exact::<Array>().ok()?.get());
-    let fits = a.dtype == b.dtype && a.view.rank() == 1 && a.view.shape() == b.view.shape();
+    let fits = a.dtype == b.dtype && a.view.rank() > 0 && a.view.shape() == b.view.shape();
     if !fits || !is_plain(a) || !is_plain(b) || !std::ptr::eq(a.context, b.context) {
         return None;
     }

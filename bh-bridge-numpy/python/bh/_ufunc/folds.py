@@ -378,7 +378,8 @@ def _any_reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, i
     (kept,) = floating_point.kept((array,), out)
     result = reduce(function, array, axis, **given)
     floating_point.after_fold(function._np, kept, axis, options, result)
-    return fallback.given(result)
+    # The frame between is that of `_left_to_operands`.
+    return fallback.given(result, 2)
 
 
 # Functions that select elements or bits of their operands.
