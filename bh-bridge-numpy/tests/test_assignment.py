@@ -1,5 +1,6 @@
 """What assignments convert and refuse, as in NumPy."""
 
+import platform
 import warnings
 
 import numpy
@@ -49,14 +50,21 @@ def test_as_numpy_does(way, dtype, value):
     assert type(raised.value) is type(expected) and mine.tolist() == [1, 1]
 
 
+# Numbers beyond a type of whole numbers become what x86-64 makes of them, on every machine; NumPy leaves them to the processor.
+BEYOND = platform.machine() == "x86_64"
 DTYPES = ["?", "i1", "u1", "i2", "u4", "i4", "i8", "u8", "f4", "f8", "c8", "c16"]
+
+
+def defined(numbers):
+    """These numbers, or some that all types have."""
+    return numbers if BEYOND else numpy.abs(numbers) % 100
 
 
 def assigned(module, seed):
     """What some assignments of arrays of other types and layouts, by slices and by indices, leave, with their warnings."""
     source = numpy.random.default_rng(seed)
     size = int(source.choice([1, 2, 5, 40, 300]))
-    host = [(source.normal(size=size) * 10.0 ** source.integers(0, 6)).astype(source.choice(DTYPES)) for _ in range(3)]
+    host = [defined(source.normal(size=size) * 10.0 ** source.integers(0, 6)).astype(source.choice(DTYPES)) for _ in range(3)]
     host[1] = host[1] if source.random() < 0.7 else numpy.stack([host[1], host[1]], 1)[:, source.integers(0, 2)]
     places = source.integers(-size, size, int(source.integers(1, size + 1)))
     first, target, other, third = map(module.array, [host[0], *host])

@@ -279,7 +279,9 @@ def test_without_the_native_library_numpy_does_everything(tmp_path):
         "from bh.backends import backend\nwork = backend('bh')\nthree = work.view(work.empty(3, np.dtype(float)), 0, (3,), (1,))\n"
         "work.method('arange', three)\nprint(three)\n"
     )
-    done = run("-m", "bh", "--doctor", "--profile", tmp_path / "main.py", PYTHONPATH=str(tmp_path))
+    # The other packages stay where they are found.
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = run("-m", "bh", "--doctor", "--profile", tmp_path / "main.py", PYTHONPATH=paths)
     assert done.stdout.splitlines() == ["30.0 numpy bh (2, 6) 1.0", "1.0 [0 2 4] [np.float64(3.0)]", "[4. 4.] [4, 3]", "[15.0, 30.0]", "[0. 1. 2.]"]
     assert done.stderr.count("FallbackWarning") == 1 and "native library cannot be loaded" in done.stderr
 

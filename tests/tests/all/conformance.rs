@@ -42,11 +42,13 @@ fn cpu() {
     conforms("cpu");
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn cpu_with_avx2() {
     conforms_on("avx2");
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn cpu_with_the_x86_64_baseline() {
     conforms_on("sse2");

@@ -44,10 +44,10 @@ const IMPLEMENTATIONS: &[Implementation] = &[
         library: "opencl/debian/usr/lib/oclgrind/liboclgrind-rt-icd.so",
         suites: SUITES,
         // Its device is of no kind that others have, and its compiler makes a call of a function that it lacks of the absolute value
-        // of 16-bit integers. Its compiler ends the process at loops of some random programs (docs/opencl.md).
+        // of 16-bit integers, and of one that shifts two words in the form of sines that has the same bits everywhere. Its compiler ends the process at loops of some random programs (docs/opencl.md).
         variables: &[
             ("BH_TEST_DEVICE", "0"),
-            ("BH_TEST_WITHOUT", "absolute"),
+            ("BH_TEST_WITHOUT", "absolute,sin,cos,tan"),
             ("BH_TEST_PROGRAMS", "1"),
             ("OCLGRIND_DATA_RACES", "1"),
         ],
