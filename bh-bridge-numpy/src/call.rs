@@ -48,11 +48,7 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 
     /// The arguments of a fold: the array, the axes, and whether these stay; `None` if there are others.
-    pub fn fold(&self) -> Option<(&'a Bound<'py, PyAny>, Given<'py>, Given<'py>)> {
-        self.fold_beside(0)
-    }
-
-    /// As [`Call::fold`], beside `others`, arguments with names that the caller knows.
+    /// `others` are arguments with names that the caller knows.
     pub fn fold_beside(&self, others: usize) -> Option<(&'a Bound<'py, PyAny>, Given<'py>, Given<'py>)> {
         let (arguments, py) = (&self.arguments, self.py());
         let (object, axis) = match arguments.unnamed() {

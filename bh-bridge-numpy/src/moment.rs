@@ -61,12 +61,18 @@ fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Opti
 
 /// The sum of all elements, or along `axis`, divided by their number.
 pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let dtype = call.arguments.get(intern!(call.py(), "dtype"));
-    let Some((array, axis, keepdims)) = floats(call, usize::from(dtype.is_some()))? else { return Ok(None) };
+    let named = call.arguments.get(intern!(call.py(), "dtype"));
+    let others = usize::from(named.is_some());
     // Means in another type than that of the elements are Python's.
-    if dtype.is_some_and(|dtype| element_type(dtype) != Some(array.get().dtype)) {
-        return Ok(None);
+    if let Some(dtype) = named.filter(|dtype| !dtype.is_none()) {
+        let array = call.fold_beside(others).and_then(|(array, ..)| array.cast_exact::<Array>().ok());
+        let own = array.map(|array| array.get().dtype);
+        let own = own.map(|own| if own.is_float() || own.is_complex() { own } else { DType::F64 });
+        if own.is_none() || element_type(dtype) != own {
+            return Ok(None);
+        }
     }
+    let Some((array, axis, keepdims)) = floats(call, others)? else { return Ok(None) };
     let mean = mean_along(&array, &axis, &keepdims, &moments()?, 0)?;
     mean.map(|mean| give(call.py(), mean)).transpose()
 }

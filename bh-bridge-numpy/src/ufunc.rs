@@ -213,6 +213,11 @@ const ENTRY: EntryPoint =
     pyo3::impl_::trampoline::get_trampoline_function!(fastcall_cfunction_with_keywords, call_ufunc);
 
 impl Ufunc {
+    /// Is it a function of two operands?
+    pub fn takes_two(&self) -> bool {
+        self.inputs == 2
+    }
+
     /// NumPy's function.
     pub fn numpy<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
         self.numpy.bind(py)

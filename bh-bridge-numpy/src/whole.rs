@@ -25,7 +25,12 @@ fn given(py: Python<'_>, array: Option<Array>) -> Served<'_> {
 
 /// Folds with the call's universal function along all axes, or along `axis`.
 pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (Some((array, axis, keepdims)), Some(ufunc)) = (call.fold(), call.ufunc) else { return Ok(None) };
+    folded_beside(call, 0)
+}
+
+/// As [`folded`], of a call with so many other options that ask for nothing.
+fn folded_beside<'py>(call: &Call<'_, 'py>, others: usize) -> Served<'py> {
+    let (Some((array, axis, keepdims)), Some(ufunc)) = (call.fold_beside(others), call.ufunc) else { return Ok(None) };
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
     let folded = ufunc.folded(call.py(), array.get(), &axis, &keepdims)?;
     folded.map(|folded| give(call.py(), folded)).transpose()
@@ -33,8 +38,9 @@ pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 /// As [`folded`]; the option `dtype` names the type of the sums or products, to which little elements are converted at once.
 pub fn folded_as<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let asked = call.arguments.get(intern!(call.py(), "dtype")).filter(|dtype| !dtype.is_none());
-    let Some(dtype) = asked else { return folded(call) };
+    let named = call.arguments.get(intern!(call.py(), "dtype"));
+    let asked = named.filter(|dtype| !dtype.is_none());
+    let Some(dtype) = asked else { return folded_beside(call, usize::from(named.is_some())) };
     let (Some((array, axis, keepdims)), Some(ufunc)) = (call.fold_beside(1), call.ufunc) else { return Ok(None) };
     let (Ok(array), Some(dtype)) = (array.cast_exact::<Array>(), element_type(dtype)) else { return Ok(None) };
     let this = array.get();
@@ -197,6 +203,9 @@ pub fn outer_of<'py>(call: &Call<'_, 'py>) -> Served<'py> {
 
 fn of_all_pairs<'py>(ufunc: &Ufunc, [a, b]: [&Bound<'py, PyAny>; 2]) -> Served<'py> {
     let py = a.py();
+    if !ufunc.takes_two() {
+        return Ok(None);
+    }
     let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
     let fits = a.get().dtype == b.get().dtype && a.get().dtype != DType::Bool;
     let (&[rows], &[columns]) = (a.get().view.shape(), b.get().view.shape()) else { return Ok(None) };

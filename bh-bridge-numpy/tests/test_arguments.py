@@ -22,6 +22,9 @@ np.round(np.arange(12.0).reshape(3, 4).T).flags.f_contiguous
 inspect.signature(np.where) == inspect.signature(numpy.where)
 np.frombuffer.__text_signature__ == numpy.frombuffer.__text_signature__
 np.histogram(np.asarray([-(2**31) + 1, 2**31 - 2], np.int32), 8)[0]
+np.histogram((np.arange(40000) % 97).astype("f4"), np.int8(5))[1]
+np.median(np.asarray([[1.0, 2.0, 4.0]]), axis=0, out=np.zeros(3, int))
+np.fft.rfft(np.ones(4), True)
 np.sum(np.full(3, -0.0), initial=-0.0)
 np.arange(start=1, stop=4)
 np.sin(np.asarray([0.5]), out=(None,))
@@ -96,6 +99,8 @@ np.digitize(np.asarray([1.0, np.nan]), np.asarray([np.nan, np.nan]))
 """.strip().splitlines()
 
 REFUSED = r"""
+np.negative.outer(np.asarray(2.0), np.ones((2, 2)))
+np.sqrt.outer(np.ones(2), np.ones(3))
 np.vdot(np.ones(4), np.ones(()))
 np.vdot(np.ones(()), np.ones((2, 3)))
 np.vecmat(np.ones(2), np.ones(2))

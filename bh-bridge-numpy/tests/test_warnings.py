@@ -63,7 +63,8 @@ def test_operators_in_place_warn(change):
     "np.remainder(3, i, out=k, where=[True, True, False])", "np.add(big, 1, out=single, where=[False, True, True])", "np.sqrt(big, single, where=big < 2)",
     "np.sum(big, where=[True, True, False])", "np.sum(big, where=[True, False, True])", "np.add.reduce(big, initial=1)", "np.sum(big, out=np.zeros(()))",
     "np.sum(big[:1], dtype='f4')", "np.mean(big, where=[True, True, False])", "np.multiply.reduce(big, where=[True, True, False])",
-    "np.cumsum(big, out=big)", "np.multiply.outer(big, big)",
+    "np.cumsum(big, out=big)", "np.multiply.outer(big, big)", "np.sum(big, dtype=None)", "big.sum(dtype=None)", "np.prod(big, dtype=None)",
+    "np.mean(big, dtype=None)", "np.mean(big, dtype=float)", "np.sum(big, axis=0, dtype=None)",
 ])  # fmt: skip
 def test_calls_with_masks_and_places_warn_of_what_they_compute(call):
     def run(module):

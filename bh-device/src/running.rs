@@ -326,7 +326,8 @@ impl Open {
             blocks.chunks(1).collect()
         };
         // Kernels are built while a library is loaded.
-        let asks = |run: &&[u32]| plans.known(run).is_none() && may_ask_a_library(batch, run[0]);
+        let has_libraries = pool.target.placements.has(Placement::Library) && pool.gpu.driver.libraries().is_some();
+        let asks = |run: &&[u32]| has_libraries && plans.known(run).is_none() && may_ask_a_library(batch, run[0]);
         let (asking, others): (Vec<&[u32]>, Vec<&[u32]>) = runs.iter().copied().partition(asks);
         let first_asking = others.len();
         for (at, run) in others.into_iter().chain(asking).enumerate() {

@@ -125,14 +125,14 @@ def _lines(a, n, axis, norm, forward=True, usual=lambda extent: extent):
         raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
     _check_norm(norm, forward)
     axis = normalize_axis_index(operator.index(axis), a.ndim)
-    if isinstance(size, bool):
-        raise TypeError("an integer is required")
-    return a, size, axis
+    return a, int(size) if isinstance(size, bool) else size, axis
 
 
 def _transform(a, n, axis, norm, forward):
     """The transform along an axis, with the order in memory of the operand."""
     a, size, axis = _lines(a, n, axis, norm, forward)
+    if isinstance(n, (bool, np.bool_)):
+        raise TypeError("an integer is required")
     method = "fft" if forward else "ifft"
     rows = _shared_rows(a, size, axis)
     if not rows:

@@ -1,6 +1,6 @@
 //! What an item does of a tile of a product.
 
-/// Terms of the sums that are in local memory at a time.
+/// Terms of the sums that are in local memory at a time, at least.
 pub(super) const DEPTH: usize = 8;
 
 /// What an item does of a tile: its place, its sums, how it adds the products of the terms in local memory, the loop over

@@ -18,7 +18,7 @@ const FILLING: usize = 32;
 /// Elements that an item brings at a time at least, where tiles are small, and the bytes of local memory up to which there are more.
 const BROUGHT: usize = 16;
 const LOCAL: usize = 24 << 10;
-/// Products of an item from one turn of the loop over terms to the next.
+/// Products of an item at most in one iteration of the loop over terms.
 const PRODUCTS: usize = 128;
 /// Items that run together: down and across a tile.
 const WARP: (usize, usize) = (4, 8);
@@ -187,9 +187,9 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
         Into::Less | Into::LessBelow => Tile::largest(dtype, target),
     };
     let (name, group, rows, columns, depth) = (type_name(dtype), tile.items(), tile.rows(), tile.columns(), tile.depth);
-    // Sides and depths of tiles are few turns.
+    // Sides of tiles are few iterations.
     let unroll = loop_directive(target, 1);
-    // More copies make no faster code, and take the compiler half of its time.
+    // More copies make no faster code, and would take the compiler half of its time.
     let terms = match target.is_processor() {
         true => unroll.to_owned(),
         false => format!("#pragma unroll {}\n", (PRODUCTS / (tile.side * tile.side)).clamp(1, 4)),

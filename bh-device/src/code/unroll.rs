@@ -36,7 +36,7 @@ pub(crate) fn loop_directive(target: &Target, turns: usize) -> &'static str {
     if target.is_processor() || turns > MOST_TURNS { "#pragma unroll 1\n" } else { "#pragma unroll\n" }
 }
 
-/// The directive before a loop whose turns are many or long, or end at barriers: copies of its body take the compiler long, and bring nothing.
+/// The directive before a loop whose iterations are many or long, or end at barriers: copies of its body take the compiler long and bring no speed.
 pub(super) fn rolled(target: &Target) -> &'static str {
     // A processor's compiler makes vectors of such loops.
     if target.is_processor() { "" } else { "#pragma unroll 1\n" }

@@ -43,8 +43,9 @@ const IMPLEMENTATIONS: &[Implementation] = &[
         name: "oclgrind",
         library: "opencl/debian/usr/lib/oclgrind/liboclgrind-rt-icd.so",
         suites: SUITES,
-        // Its device is of no kind that others have, and its compiler makes a call of a function that it lacks of the absolute value
-        // of 16-bit integers, and of one that shifts two words in the form of sines that has the same bits everywhere. Its compiler ends the process at loops of some random programs (docs/opencl.md).
+        // Its device is of no kind that others have. Its compiler calls functions that it lacks: one of the absolute value of
+        // 16-bit integers, and one that shifts two words, of sin, cos and tan in the form with the same bits everywhere. The compiler
+        // ends the process at loops of some random programs (docs/opencl.md).
         variables: &[
             ("BH_TEST_DEVICE", "0"),
             ("BH_TEST_WITHOUT", "absolute,sin,cos,tan"),

@@ -84,6 +84,9 @@ def _edges(a, bins, range):
         first, last = float(first), float(last)
         if not (np.isfinite(first) and np.isfinite(last)):
             raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
+        if a.dtype.kind == "f":
+            # NumPy computes the edges in the type of the elements.
+            first, last = a.dtype.type(first), a.dtype.type(last)
     if first == last:
         first, last = first - 0.5, last + 0.5
     kind = np.result_type(first, last, a.dtype)

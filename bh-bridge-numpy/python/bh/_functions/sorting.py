@@ -285,7 +285,10 @@ def with_nan(data, result, axis):
         return result
     last = take(data, -1, axis)
     if not result._scalar:
-        copyto(result, last, where=_u["isnan"](last))
+        lost = _u["isnan"](last)
+        # A type that has no NaN stays as it is where there is none, and otherwise is an error, as in NumPy.
+        if np.can_cast(last.dtype, result.dtype, "same_kind") or bool(lost.any()):
+            copyto(result, last, where=lost)
         return result
     return where(_u["isnan"](last), last, result)
 

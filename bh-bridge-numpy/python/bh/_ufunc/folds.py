@@ -251,6 +251,8 @@ def _double(function, array, axis):
 
 def outer(function, A, B, /, **kwargs):
     """The function of all pairs of an element of A and one of B."""
+    if function.nin != 2:
+        raise ValueError("outer product only supported for binary functions")
     try:
         a, b = native(A), native(B)
         if a.ndim + b.ndim > MOST_DIMENSIONS:

@@ -309,15 +309,17 @@ pub fn sample(seeds: Range<u64>) -> Range<u64> {
     seeds.start..seeds.end.min(seeds.start.saturating_add(most))
 }
 
-/// Combinations that a test lists: three of them for each program that `BH_TEST_PROGRAMS` asks for, from the whole list,
-/// or all.
+/// Combinations that a test lists: three of them for each program that `BH_TEST_PROGRAMS` asks for, or all. The step from one to
+/// the next shares no factor with their number, so that the choices of no list come in step with it.
 pub fn spread<T: Clone>(combinations: &[T]) -> Vec<T> {
     let (all, most) = (combinations.len(), programs_asked_for().map_or(usize::MAX, |count| 3 * count));
-    if most >= all {
-        combinations.to_vec()
-    } else {
-        (0..most).map(|at| combinations[at * all / most].clone()).collect()
-    }
+    let step = (all * 618 / 1000..).find(|&step| divisor(step, all) == 1).unwrap_or(1);
+    (0..all.min(most)).map(|at| combinations[at * step % all].clone()).collect()
+}
+
+/// The greatest common divisor.
+fn divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// The batch with one block for each instruction.
