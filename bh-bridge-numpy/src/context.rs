@@ -165,6 +165,7 @@ fn is_launched() -> bool {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Stack>()?;
     module.add_function(wrap_pyfunction!(flush, module)?)?;
+    module.add_function(wrap_pyfunction!(leave_stack, module)?)?;
     module.add_function(wrap_pyfunction!(is_launched, module)?)
 }
 
@@ -172,6 +173,14 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn flush(py: Python<'_>, wait: bool) -> PyResult<()> {
     Stack { context: current(py)? }.flush(py, wait)
+}
+
+/// No stack is that of new arrays any more: the next array takes the one that the user picked.
+#[pyfunction]
+fn leave_stack() {
+    let mut contexts = lock();
+    contexts.current = None;
+    contexts.publish();
 }
 
 /// A stack of components, by name.

@@ -286,6 +286,11 @@ def test_without_the_native_library_numpy_does_everything(tmp_path):
     assert done.stderr.count("FallbackWarning") == 1 and "native library cannot be loaded" in done.stderr
 
 
+def test_the_stack_of_a_first_block_ends_with_it():
+    program = "import bh\nwith bh.using('cpu-plain'):\n    x = bh.ones(3)\nprint(x._stack, bh.ones(3)._stack)"
+    assert run("-c", program, BH_STACK="cpu").stdout.split() == ["cpu-plain", "cpu"]
+
+
 def test_the_number_of_threads_changes_while_the_program_runs():
     before = bh.threads()
     try:

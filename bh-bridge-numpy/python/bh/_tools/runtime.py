@@ -44,7 +44,9 @@ class using:
         return self._stack
 
     def __exit__(self, *_):
-        if self._before is not None:
+        if self._before is None:
+            _native.leave_stack()
+        else:
             self._before.activate()
 
 
