@@ -69,7 +69,6 @@ CALLS = {
     "tile": lambda np, a, b, i: (np.tile(a, 2), np.tile(i, (2, 3)), np.tile(np.stack([a, b]), 2)),
     "choose": lambda np, a, b, i: (np.choose(i % 2, [a, b]), np.choose(i, [a, 2.5, b], mode="wrap"), np.choose(i % 3, np.stack([a, b, a]))),
     "cross": lambda np, a, b, i: (np.cross(np.stack([a, b, a - b], -1), np.stack([b, a * 3, b / 7], -1)), np.cross(np.stack([a, b, i]), np.array([3, 1, 2]), axisa=0)),
-    "diff": lambda np, a, b, i: (np.diff(a), np.diff(i, prepend=3), np.diff(np.stack([a, b]), axis=0, n=1), np.diff(a, 2), np.diff(a > 0), np.diff(b, append=a)),
     "kron": lambda np, a, b, i: (np.kron(a, b), np.kron(np.eye(2), i)),
     "tril": lambda np, a, b, i: (np.tril(np.stack([a, b])), np.tril(i, -1)),
     "triu": lambda np, a, b, i: (np.triu(np.stack([a, b]), 1), np.triu(i > 2)),

@@ -186,7 +186,7 @@ FUNCTIONS = {
     "diag_indices_from": adapted("arr"),
     "diagflat": own("_functions.arrangement", "v"),
     "diagonal": own("_functions.arrangement", "a", native=True, method=True),
-    "diff": own("_functions.sorting", "a prepend append", by_numpy=COMPUTED, operands=1),
+    "diff": own("_functions.sorting", "a prepend append"),
     "digitize": own("_functions.sorting", "x bins", by_numpy=AWAITED),
     "dot": own("_functions.products", "a b", "out", native=True, method=True),
     "dsplit": own("_functions.joining", "ary"),
