@@ -63,7 +63,7 @@ pub fn roll<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     served(call.py(), in_steps(call.py(), array, &distances)?)
 }
 
-/// The elements moved in steps, each at once if the data is at hand.
+/// The elements moved in steps, each carried out at once or recorded.
 fn in_steps(py: Python<'_>, array: &Array, distances: &[i64]) -> PyResult<Array> {
     let mut made = None;
     for distances in steps_of_roll(distances) {

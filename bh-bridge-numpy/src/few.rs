@@ -1,4 +1,4 @@
-//! Slices at a few places along a dimension of arrays that are not at hand: a copy of each, without index arrays.
+//! Slices at a few places along a dimension of recorded arrays: a copy of each, without index arrays.
 
 use crate::array::Array;
 use crate::call::{Call, Served};
@@ -37,7 +37,7 @@ fn few(py: Python<'_>, array: &Array, places: &[i64], axis: usize) -> PyResult<O
     Ok(Some(result))
 }
 
-/// Serves `take` of a few places, given in a list or tuple, along a dimension of an array that is not at hand.
+/// Serves `take` of a few places, given in a list or tuple, along a dimension of a recorded array.
 pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let py = call.py();
     let plan = || {

@@ -28,7 +28,7 @@ pub fn folded<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     folded_beside(call, 0)
 }
 
-/// As [`folded`], of a call with so many other options that ask for nothing.
+/// As [`folded`]; `others` counts further options of the call, all of them None.
 fn folded_beside<'py>(call: &Call<'_, 'py>, others: usize) -> Served<'py> {
     let (Some((array, axis, keepdims)), Some(ufunc)) = (call.fold_beside(others), call.ufunc) else { return Ok(None) };
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };

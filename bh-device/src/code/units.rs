@@ -8,7 +8,7 @@ use bh_bytecode::DType;
 
 /// Elements by which lines of tiles are longer, so that what items read together is in different banks.
 pub(super) const PAD: usize = 4;
-/// Rows and columns that 32 items compute: 64 results each, as many as in a square of 8.
+/// Rows and columns that 32 items compute, 64 results each.
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
 

@@ -65,7 +65,7 @@ impl Recorder {
         Ok(made)
     }
 
-    /// Follows what was recorded, with the lock open where that failed.
+    /// Follows a recording that succeeded. The lock is released in both cases.
     fn followed(&self, state: MutexGuard<'_, State>, followup: Result<Followup>) -> Result<()> {
         followup.and_then(|followup| self.follow(state, followup))
     }

@@ -278,7 +278,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 def with_nan(data, result, axis):
-    """The medians of sorted elements, NaN where those hold NaN, which comes last; behind NumPy's `median`. Nothing is read."""
+    """The medians of sorted elements, NaN where those hold NaN, which comes last; behind NumPy's `median`. Only an output of a type without NaN is looked at."""
     if type(data) is not ndarray or type(result) is not ndarray:
         return np.lib._utils_impl._median_nancheck(fallback.lower(data), fallback.lower(result), axis)
     if data.size == 0 or not is_inexact(data._code):

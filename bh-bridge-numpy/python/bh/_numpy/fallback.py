@@ -422,7 +422,7 @@ def _parameters(function):
 
 
 def with_named_output(function, args, kwargs):
-    """The arguments of a call with `out`, and what follows it, given by name."""
+    """The arguments of a call, with `out` and all later ones given by name."""
     names, place = _parameters(function)
     if place is None or place >= len(args):
         return args, kwargs
