@@ -249,7 +249,7 @@ keys! {
              (tiles in local memory), padding (of tiles), unroll (several elements by each item), units (matrix units), library \
              (libraries of the device's maker), select (only those elements of a sorted line that are read), filled (no zeros for \
              arrays that kernels fill part by part), prepared (batches that repeat run from a list), graphs (their kernels start \
-             together), vector (loads of neighbours). Results are the same, except that units and library sum in another order.";
+             together), vector (loads of neighbours). Results are the same, except that library sums in another order.";
         TUNE "tune": String = "\"auto\"",
             "Measure other ways of building hot kernels, and keep the fastest: auto (on GPUs, blocks with much data), on, or off.";
         TIME_TILES "time_tiles": String = "\"auto\"",

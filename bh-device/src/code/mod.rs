@@ -37,7 +37,7 @@ pub(crate) use scan::accumulate;
 pub(crate) use scatter::{Range, scatter, scatter_range};
 pub(crate) use stage::{stage, together};
 pub(crate) use tiles::{Into, tiles};
-pub(crate) use unroll::loop_directive;
+pub(crate) use unroll::{halving, loop_directive};
 pub(crate) use view::is_wide;
 
 use crate::driver::Task;

@@ -43,7 +43,7 @@ pub(super) fn rolled(target: &Target) -> &'static str {
 }
 
 /// The beginning of the loop in which a group folds two halves of its `lanes` places into one, until one place is left.
-pub(super) fn halving(target: &Target, lanes: usize) -> String {
+pub(crate) fn halving(target: &Target, lanes: usize) -> String {
     format!("{}for (int s = {}; s > 0; s >>= 1) {{\n", rolled(target), lanes / 2)
 }
 

@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use super::{Call, Kernels};
-use crate::code::{Code, KernelMemory, Variant, Why, Writer, is_wide, note};
+use crate::code::{Code, KernelMemory, Variant, Why, Writer, halving, is_wide, note};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -62,9 +62,9 @@ impl<'a, 'b, 'c> Parts<'a, 'b, 'c> {
             "BH_LOCAL int all[{group}];\nconst int item = BH_ITEM;\nconst {index} first = ({index})BH_GROUP * {part};\n\
              const {index} end = min(({index})(first + {part}), ({index}){total});\nint found = 0;\n\
              for ({index} u = first + item; u < end; u += {group}) {{\n{begin}found += {chosen} != 0;\n}}\nall[item] = found;\n\
-             BH_BARRIER;\nfor (int s = {}; s > 0; s >>= 1) {{\nif (item < s) all[item] += all[item + s];\n\
+             BH_BARRIER;\n{}if (item < s) all[item] += all[item + s];\n\
              BH_BARRIER;\n}}\nif (item == 0) {counts}[BH_GROUP] = all[0];\n",
-            group / 2
+            halving(self.call.target, group)
         );
         writer.finish(self.call.target, self.parts as usize, group, &body)
     }

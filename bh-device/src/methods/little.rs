@@ -2,7 +2,7 @@
 //! registers; of others, a group has one in local memory, or in memory of its own if that is too little. All go the same steps.
 
 use super::{Call, Kernels, parts};
-use crate::code::{KernelMemory, Target, Variant, Why, Writer, is_wide, loop_directive, note};
+use crate::code::{KernelMemory, Target, Variant, Why, Writer, halving, is_wide, loop_directive, note};
 use bh_bytecode::c::type_name;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{BatchRef, DType, Operand};
@@ -76,6 +76,8 @@ struct Little<'a> {
     alone: bool,
     /// What comes before loops.
     unroll: &'static str,
+    /// The beginning of a loop in which the items of a matrix fold halves.
+    halving: String,
 }
 
 impl Little<'_> {
@@ -124,12 +126,12 @@ impl Little<'_> {
                  {unroll}for (int c = 0; c < columns; c++) {{\nconst {name} moved = w[c * ld + j];\nw[c * ld + j] = w[c * ld + r];\nw[c * ld + r] = moved;\n}}\n{order}}}"
             ));
         }
-        let order = exchange("p");
+        let (order, halving) = (exchange("p"), &self.halving);
         self.add(&format!(
             "{name} most = -1;\nint at = j;\n\
              for (int r = j + item; r < n; r += G) {{\nconst {name} size = fabs(w[j * ld + r]);\nif (size > most) {{ most = size; at = r; }}\n}}\n\
              sizes[item] = most;\nrows[item] = at;\nBH_BARRIER;\n\
-             for (int s = G / 2; s > 0; s >>= 1) {{\nif (item < s) {{\nconst {name} size = sizes[item + s];\nconst int r = rows[item + s];\n\
+             {halving}if (item < s) {{\nconst {name} size = sizes[item + s];\nconst int r = rows[item + s];\n\
              if (size > sizes[item] || (size == sizes[item] && r < rows[item])) {{ sizes[item] = size; rows[item] = r; }}\n}}\n\
              BH_BARRIER;\n}}\n\
              const {name} diagonal = w[j * ld + j];\nconst int p = diagonal != diagonal ? j : rows[0];\nFENCE;\n\
@@ -251,6 +253,7 @@ fn stack(call: &Call<'_, '_>, method: &str, axes: usize) -> Option<Kernels> {
         body: String::new(),
         alone,
         unroll: if alone { loop_directive(target, n as usize) } else { "" },
+        halving: halving(target, items(target, n)),
     };
     let (group, groups, scratch) = if alone {
         let count_text = little.writer.numbers.text(count);

@@ -6,7 +6,7 @@ use super::library::zero;
 use super::lines::Lines;
 use super::panel::{Panel, shared};
 use super::{Call, Kernels};
-use crate::code::{Code, KernelMemory, Variant, Writer, loop_directive};
+use crate::code::{Code, KernelMemory, Variant, Writer, halving, loop_directive};
 use bh_bytecode::DType;
 use bh_bytecode::c::type_name;
 
@@ -218,6 +218,7 @@ impl Factors<'_, '_, '_> {
     fn join(&mut self, first: i64, width: i64) {
         let (mut writer, name) = (self.writer(), type_name(self.dtype));
         let group = self.group();
+        let halving = halving(self.call.target, group);
         let (work, joined) = (writer.buffer(WORK, self.dtype, false), writer.buffer(JOINED, self.dtype, true));
         let [n, first_of, wide, place] =
             [self.rows, first, width, first * BLOCK].map(|number| writer.numbers.text(number));
@@ -225,7 +226,7 @@ impl Factors<'_, '_, '_> {
             "BH_LOCAL {name} sums[{group}];\nconst int item = BH_ITEM, i = BH_GROUP / {BLOCK}, j = BH_GROUP % {BLOCK};\n\
              const long n = {n}, first = {first_of}, end = i < j && j < {wide} ? n : 0;\nBH_GLOBAL const {name} *m = {work} + first * n;\n{name} sum = 0;\n\
              for (long r = first + j + item; r < end; r += {group}) sum += m[i * n + r] * (r == first + j ? 1 : m[j * n + r]);\n\
-             sums[item] = sum;\nBH_BARRIER;\nfor (int s = {group} / 2; s > 0; s >>= 1) {{\n\
+             sums[item] = sum;\nBH_BARRIER;\n{halving}\
              if (item < s) sums[item] += sums[item + s];\nBH_BARRIER;\n}}\n\
              if (item == 0 && i < j) {joined}[{place} + i * {BLOCK} + j] = sums[0];\n"
         );
