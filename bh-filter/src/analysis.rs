@@ -1,4 +1,4 @@
-//! What passes may know about a batch: who writes which base, and whether a value is still the same further down.
+//! Facts about a batch for the passes: the writers of each base, and whether a value is still the same further down.
 
 use bh_bytecode::view::overlap;
 use bh_bytecode::{Batch, Constant, DType, Instr, Kind, Opcode, Operand, Overlap, base_flags, steps};
@@ -16,7 +16,7 @@ pub struct Uses {
     reach: Vec<(i64, i64)>,
 }
 
-/// What a question may still look at.
+/// The number of operations that a query may still examine.
 struct Patience {
     all: usize,
     closely: usize,

@@ -1,5 +1,6 @@
-//! What is lost with what. An instruction that fails, or needs lost data, loses all arrays that it writes to; so a pass may
-//! change what an instruction reads only where its results are lost by the same causes as before.
+//! Which data is lost together. An instruction that fails, or needs lost data, loses all arrays that it writes to; so
+//! a pass
+//! may change the inputs of an instruction only where its results are lost by the same causes as before.
 
 use crate::analysis::base_of;
 use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand, base_flags, steps};
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 /// Longer sets become one cause of their own, so that each question takes bounded time.
 const MOST_CAUSES: usize = 32;
 
-/// What may have lost each base, before each instruction. Stays right while passes keep losses.
+/// The possible causes of loss of each base, before each instruction. Stays right while passes keep losses.
 pub struct Losses {
     /// For each base: from which instruction on it is lost by which causes.
     history: Vec<Vec<(u32, Set)>>,
@@ -92,13 +93,13 @@ impl Losses {
         }
     }
 
-    /// What has lost a base before instruction `at`.
+    /// The causes that have lost a base before instruction `at`.
     fn at(&self, base: u32, at: u32) -> Set {
         let history = &self.history[base as usize];
         history[history.partition_point(|&(from, _)| from <= at) - 1].1
     }
 
-    /// What loses the results of the instruction `at` that reads `inputs`, and may itself fail.
+    /// The causes that lose the results of the instruction `at`, which reads `inputs` and may itself fail.
     fn causes(&mut self, batch: &Batch, at: u32, inputs: &[Operand], failing: Option<u32>) -> Set {
         let instr = &batch.instrs[at as usize];
         let own = failing.map_or(Set::NONE, |failing| self.sets.single(batch.bases.len() as u32 + failing));

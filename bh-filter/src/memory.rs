@@ -1,4 +1,4 @@
-//! What the filter remembers: batches that no pass changes, and what became of those that were rewritten.
+//! The filter's memory: batches that no pass changes, and the results of those that were rewritten.
 
 use bh_bytecode::batch::NO_SLOT;
 use bh_bytecode::{Base, Batch, BatchRef, Cache, Constant, Instr, Key};
@@ -13,7 +13,7 @@ static GIVEN: AtomicU64 = AtomicU64::new(OWN_BASES);
 /// Bytes of remembered batches.
 const BYTES: usize = 32 << 20;
 
-/// What passes did to a batch.
+/// The passes' result for a batch.
 enum Outcome {
     Unchanged,
     Rewritten(Box<Rewritten>),
@@ -63,8 +63,9 @@ impl Memory {
         let _ = self.cache.insert(key, Outcome::Rewritten(Box::new(entry)), bytes, cost);
     }
 
-    /// What a batch becomes, if one of the same structure came before: nothing else, or its own bases and constants under
-    /// the instructions of the other.
+    /// The result for a batch whose structure was seen before: no change, or its own bases and constants under the
+    /// instructions
+    /// of the other batch.
     pub fn find<'a>(&'a mut self, key: &Key<'_>, batch: &BatchRef<'a>) -> Option<Option<BatchRef<'a>>> {
         let Rewritten { input, output, by_value } = match self.cache.get(key)? {
             Outcome::Unchanged => return Some(None),

@@ -101,7 +101,7 @@ impl Blocks {
         for group in own.chunk_by(|a, b| a.base == b.base) {
             let base = group[0].base;
             let count = group.iter().map(|entry| entry.count).sum();
-            // What only this instruction uses is no concern of others.
+            // A base that only this instruction uses matters to no other.
             if count == rules.facts.bases[base as usize].accesses {
                 continue;
             }
@@ -137,7 +137,7 @@ impl Blocks {
         at
     }
 
-    /// What a block is.
+    /// The block's summary.
     pub fn summary(&self, block: u32) -> &Summary {
         &self.summaries[block as usize]
     }

@@ -20,7 +20,7 @@ pub struct Entry {
     pub level: Level,
     /// How often it was looked up since it was first made.
     pub seen: u32,
-    /// What the batch does.
+    /// The work of the batch.
     pub work: Work,
     /// Comes from a file and was not looked at yet.
     pub foreign: bool,
@@ -34,7 +34,7 @@ impl Entry {
         Entry { partition, level, seen: 0, work, foreign: false, foretold: false }
     }
 
-    /// What making it costs, in the unit of the caches.
+    /// The cost of planning it again, in the unit of the caches.
     fn cost(&self) -> u64 {
         self.work.operations * if self.level == Level::Full { 4 } else { 1 }
     }
@@ -122,7 +122,7 @@ impl PartitionCache {
     /// Takes over a partition from a file.
     pub fn adopt(&mut self, key: &[u64], entry: Entry) {
         let (bytes, cost) = (entry.partition.bytes(), entry.cost());
-        // What does not fit is made again.
+        // If it does not fit, it is planned again.
         let _ = self.cache.insert(&Key::of_words(key), entry, bytes, cost);
     }
 
@@ -204,7 +204,7 @@ impl AssignmentCache {
     /// Remembers an assignment; `seen`: how often its key came before.
     pub fn insert(&mut self, key: &[u64], labels: &[u32], level: Level, seen: u32) {
         let assignment = Assignment { labels: labels.into(), level, seen };
-        // What does not fit is made again.
+        // If it does not fit, it is planned again.
         let _ = self.cache.insert(&Key::of_words(key), assignment, 4 * labels.len(), labels.len() as u64);
     }
 }

@@ -7,7 +7,7 @@ use crate::facts::{Facts, NONE};
 use bh_bytecode::{Base, base_flags};
 use bh_core::machine::STREAM_BYTES;
 
-/// What a kernel does with one base, added up over the views that it uses.
+/// Bytes and accesses of one base in a kernel, added up over the views that it uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
     /// Bytes of the distinct views.

@@ -28,7 +28,7 @@ struct Cell {
     barrier: bool,
 }
 
-/// What keeps two instructions that depend on each other out of one kernel.
+/// Why two instructions that depend on each other cannot share a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// The later one reads through another view what the earlier one writes.
@@ -55,7 +55,7 @@ pub struct Clash {
     pub later: u32,
     /// The base.
     pub base: u32,
-    /// What it is.
+    /// The kind of conflict.
     pub conflict: Conflict,
 }
 
@@ -72,7 +72,7 @@ pub struct Dependencies {
     marked: Vec<u32>,
 }
 
-/// What an access looks at: writes, or reads.
+/// The accesses that a search examines: writes, or reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Writes,
@@ -212,7 +212,7 @@ impl Dependencies {
                 self.clash(link.op, op, base, conflict);
             }
             if writes && matches!(found, Relation::Identical | Relation::Inside) {
-                // Who touches it from here on touches this write.
+                // Later accesses that touch it touch this write too.
                 match before {
                     NONE => *self.chain(owners[chain], chain, side) = cell.previous,
                     before => self.cells[before as usize].previous = cell.previous,
@@ -220,7 +220,7 @@ impl Dependencies {
                 newer[chain] = before;
             }
             if side == Side::Writes && matches!(found, Relation::Identical | Relation::Contains) {
-                // Whatever came before this write and touches the access also touches the write.
+                // All accesses before this write that touch the access also touch the write.
                 steps::add(closely + looked / 8);
                 return Some(link.op);
             }

@@ -1,4 +1,4 @@
-//! What a block does with each view that it uses: its entries, sorted by base and view.
+//! A block's uses of each view: its entries, sorted by base and view.
 
 use crate::facts::{Facts, NONE};
 

@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 /// The part of the largest array whose rows are taken to fit a cache.
 const SHARE: i64 = 4;
-/// What tiles are taken to be for.
+/// The cache sizes and threads that tiles are assumed to have.
 const SMALL_BYTES: i64 = 32 << 10;
 const CACHE_BYTES: i64 = 768 << 10;
 const THREADS: i64 = 8;

@@ -1,4 +1,4 @@
-//! What the algorithms need to know about a batch, gathered in one pass into reusable tables.
+//! The facts about a batch that the algorithms need, gathered in one pass into reusable tables.
 
 use bh_bytecode::batch::NO_BASE;
 use bh_bytecode::contraction::is_product;
@@ -169,7 +169,7 @@ impl Facts {
         }
     }
 
-    /// What the batch does.
+    /// The work of the batch.
     pub fn work(&self) -> Work {
         let mut work = Work::default();
         self.ops.iter().filter(|op| op.class != Class::System).for_each(|op| work.add(op.elements as u64));
@@ -304,7 +304,7 @@ impl Facts {
             let writes = access.flags & access::WRITE != 0;
             base.written |= writes;
             base.at_risk = if writes { at_risk } else { base.at_risk };
-            // What runs alone has no registers to keep a base in.
+            // An instruction that runs alone has no registers to keep a base in.
             base.contractible &= op.class != Class::Alone;
             if base.pending & PENDING_ANY != 0 || (writes && base.pending & PENDING_WRITE != 0) {
                 base.pending = 0;
@@ -317,8 +317,9 @@ impl Facts {
         self.ops.push(op);
     }
 
-    /// What fails, or needs what is lost with it, loses all of the base that it writes a part of: those who use other parts
-    /// before keep them, and those who do later lose them.
+    /// An instruction that fails, or needs lost data, loses all of each base that it writes a part of: instructions
+    /// that use other
+    /// parts keep them if they run before it, and lose them if they run after it.
     fn stand_between(&mut self, first: u32, at_risk: bool) {
         for access in self.accesses[first as usize..].iter().filter(|_| at_risk) {
             let base = &mut self.bases[access.base as usize];

@@ -55,7 +55,7 @@ impl Partitioner {
         relations_key(batch, &self.facts, options, &self.dependencies, &mut key);
         let (times, found) = assignments.get(&key);
         let seen = seen.max(times);
-        // Who asks for a partition gets one.
+        // A caller that requests a partition gets one.
         let wanted = options.planning.level_of(&batch.header, work, seen).max(Level::Linear);
         let found = found.filter(|(level, _)| *level >= wanted);
         // Relations do not tell whether all that a kernel writes leaves little enough for its renames.
@@ -68,7 +68,7 @@ impl Partitioner {
         });
         let hit = remembered.is_some();
         let entry = remembered.unwrap_or_else(|| {
-            // What was asked for by name is done at any level.
+            // An algorithm requested by name runs at any level.
             let in_order = wanted == Level::Linear && options.algorithm == Algorithm::Greedy;
             let algorithm = if in_order { Algorithm::Naive } else { options.algorithm };
             self.assign(batch, &Options { algorithm, ..options.clone() });

@@ -1,4 +1,4 @@
-//! What may share a kernel: the one place where the rules live.
+//! The rules that decide which instructions may share a kernel; they live only here.
 //!
 //! A kernel runs its instructions over one box S, element by element. Reductions in it share their input shape S,
 //! their axes and the order of their elements; instructions of the kept shape K form an epilogue that runs after them. For each pair of accesses to one
@@ -14,7 +14,7 @@ use crate::relation::{Relation, RelationCache};
 use crate::rename;
 use bh_bytecode::BatchRef;
 
-/// What a block is, apart from its accesses.
+/// A block's properties, apart from its accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary {
     /// Never shares a kernel.
@@ -99,7 +99,7 @@ pub enum Reason {
 pub struct Join {
     /// The joined block.
     pub summary: Summary,
-    /// What the fusion saves, by the cost model; may be negative.
+    /// The bytes that the fusion saves, by the cost model; may be negative.
     pub saving: i64,
 }
 

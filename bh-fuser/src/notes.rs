@@ -1,4 +1,4 @@
-//! What the engines of a stack say of the blocks of a batch: where each of them runs, and how.
+//! The engines' notes on the blocks of a batch: where each of them runs, and how.
 
 use bh_bytecode::BatchRef;
 use bh_bytecode::dump::{self, Dump};
@@ -32,7 +32,7 @@ impl Notes {
         Notes(answer.lines().filter_map(line).collect())
     }
 
-    /// What is said of a block.
+    /// The notes on a block.
     pub fn of(&self, block: usize) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| *known == block).map(|(_, text)| text.as_str())
     }

@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// What the base costs if the instruction goes into a block, counting the other blocks as they are.
+    /// The cost of the base if the instruction goes into a block, counting the other blocks as they are.
     fn base_bound(&mut self, at: usize, block: usize, base: u32) -> i64 {
         let facts = self.rules.facts;
         let own: Vec<Entry> = group_of(&self.own[at], base).to_vec();

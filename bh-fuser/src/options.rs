@@ -48,7 +48,7 @@ pub const LEGALITIES: &[(&str, Legality)] = &[("full", Legality::Full), ("paper"
 pub struct Options {
     /// How to partition.
     pub algorithm: Algorithm,
-    /// What to minimise.
+    /// The cost to minimise.
     pub cost: &'static CostModel,
     /// Which rules hold.
     pub legality: Legality,
@@ -64,7 +64,7 @@ pub struct Options {
     pub planning: Planning,
     /// Do kernels start so quickly that small operations may be one each?
     pub kernels_are_cheap: bool,
-    /// What starting a kernel costs, in bytes of memory traffic.
+    /// The cost of starting a kernel, in bytes of memory traffic.
     pub kernel_bytes: i64,
     /// Threads for `optimal`.
     pub threads: usize,

@@ -26,7 +26,7 @@ pub struct Order {
     visited: Vec<u32>,
     visit: u32,
     stack: Vec<u32>,
-    /// What the last search found behind the earlier block, before the later one's place.
+    /// The blocks that the last search found behind the earlier block, before the later one's place.
     reached: Vec<u32>,
 }
 
@@ -109,7 +109,7 @@ impl Order {
         self.successors.append(root, other);
         let (early, late) =
             if self.labels[root as usize] < self.labels[other as usize] { (root, other) } else { (other, root) };
-        // What was reached lies between the two.
+        // The blocks reached are between the two.
         let mut behind = std::mem::take(&mut self.reached);
         steps::add(behind.len());
         behind.sort_unstable_by_key(|&block| self.labels[block as usize]);

@@ -73,7 +73,7 @@ impl Nodes {
         for group in views.chunk_by(|a, b| a.0 == b.0) {
             let root = self.node(NONE);
             group.iter().for_each(|&(_, view)| self.of[view as usize] = root);
-            // Who uses a base after it was dropped comes after all who used it before, wherever they did.
+            // Uses of a base after it was dropped come after all uses before that, wherever those run.
             if group.len() as u32 >= FEW && !facts.bases[group[0].0 as usize].has_epochs() {
                 self.grow(batch, root, group);
             }

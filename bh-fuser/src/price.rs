@@ -1,4 +1,4 @@
-//! What a finished partition costs, kernel by kernel.
+//! The cost of a finished partition, kernel by kernel.
 
 use crate::cost::{self, Sums};
 use crate::entry::{Entry, fold_entries};
@@ -14,7 +14,7 @@ use bh_kernel::table::Table;
 pub struct Price {
     /// The cost of each block, in bytes.
     pub blocks: Vec<i64>,
-    /// What each block's instructions would cost one by one.
+    /// The cost of each block's instructions if they run one by one.
     pub unfused: Vec<i64>,
 }
 

@@ -38,7 +38,7 @@ fn is_fold(instr: &Instr) -> bool {
     instr.opcode.kind() == Kind::Reduction && instr.param != 0
 }
 
-/// What a reduction folds at a point: the elements of its inputs, a mask among them.
+/// The value that a reduction folds at a point: the elements of its inputs, a mask among them.
 fn term(instr: &Instr, point: &[i64], read: impl Fn(u32, &[i64]) -> u64) -> u64 {
     let inputs = instr.inputs().iter().map(|input| input.as_view().expect("folded inputs are views"));
     inputs.fold(u64::from(instr.opcode.0), |term, view| mix(term, read(view, point)))
@@ -154,7 +154,7 @@ fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
 
 impl<'a, 'b> Kernel<'a, 'b> {
     fn new(batch: &'a BatchRef<'b>, block: &'a Block, memory: &'a mut Memory) -> Kernel<'a, 'b> {
-        // What nobody fills in the fresh buffer is garbage.
+        // Elements of the fresh buffer that no instruction writes are garbage.
         let fresh = batch
             .renames(block)
             .iter()

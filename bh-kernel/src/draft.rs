@@ -18,10 +18,10 @@ pub(super) struct Draft {
     /// The values of the computations so far.
     computed: HashMap<Step, Arg>,
     pub(super) gathers: Vec<GatherSource>,
-    /// What views hold at this point of the block, and where each is found there.
+    /// The contents of views at this point of the block, and where each is found there.
     current: Vec<Arg>,
     current_at: Table,
-    /// What must be written at the end: view, value, instruction; and where each view is found there.
+    /// Values to write at the end: view, value, instruction; and where each view is found there.
     stores: Vec<Option<(u32, Arg, u32)>>,
     store_at: Table,
     /// The order in which the reductions take their elements.
@@ -63,7 +63,7 @@ impl Draft {
         Arg::Constant(at as u16)
     }
 
-    /// What a view holds at this point of the block, as far as it was loaded or computed.
+    /// The contents of a view at this point of the block, as far as it was loaded or computed.
     pub(super) fn held(&self, view: u32) -> Option<Arg> {
         self.current.get(self.current_at.get(view, 0) as usize).copied()
     }
@@ -82,7 +82,7 @@ impl Draft {
         self.stores.push(Some((view, arg, instr)));
     }
 
-    /// What is to be written at the end, in order: view, value, instruction.
+    /// The values to write at the end, in order: view, value, instruction.
     pub(super) fn take_stores(&mut self) -> impl Iterator<Item = (u32, Arg, u32)> + use<> {
         std::mem::take(&mut self.stores).into_iter().flatten()
     }

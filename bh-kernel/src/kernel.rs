@@ -5,7 +5,7 @@ use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::{BatchRef, Constant, DType, Opcode};
 use serde::{Deserialize, Serialize};
 
-/// What a block of the partition does.
+/// The work of a block of the partition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lowered {
     /// Data management only.
@@ -54,7 +54,7 @@ pub struct Temporary {
 pub struct Stage {
     /// The structure.
     pub kernel: Kernel,
-    /// What completes it.
+    /// The parameters that complete it.
     pub parameters: Parameters,
 }
 
@@ -176,7 +176,7 @@ pub enum Step {
     Store {
         /// Where to.
         slot: u16,
-        /// What.
+        /// The stored value.
         arg: Arg,
     },
     /// Folds a value over the reduced dimensions.
@@ -186,7 +186,7 @@ pub enum Step {
         opcode: Opcode,
         /// Where the results go.
         slot: u16,
-        /// What is folded.
+        /// The folded value.
         arg: Arg,
     },
 }
@@ -286,7 +286,7 @@ pub enum ConstantRef {
     Batch(u32),
     /// Zero of a type: what a base that was never written holds.
     Zero(DType),
-    /// What changes nothing in folds by an opcode of a type.
+    /// The neutral element of folds by an opcode of a type.
     Neutral(Opcode, DType),
 }
 
@@ -319,7 +319,7 @@ pub struct GatherSource {
     pub len: i64,
 }
 
-/// What completes a kernel.
+/// The values that complete a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     /// Extents of the loop dimensions.

@@ -234,7 +234,7 @@ impl<'a> Builder<'a> {
         draft.store(out, arg, index);
     }
 
-    /// What a masked reduction folds: the elements, and where the mask is false what changes nothing.
+    /// The value that a masked reduction folds: the elements, and the neutral element where the mask is false.
     fn chosen(&self, draft: &mut Draft, index: u32, dtype: DType) -> Arg {
         let instr = &self.batch.instrs[index as usize];
         let [value, mask] = [0, 1].map(|at| self.read(draft, instr.inputs()[at], index));
@@ -244,7 +244,7 @@ impl<'a> Builder<'a> {
         draft.computed(step, index)
     }
 
-    /// What a contraction adds up: the products of the elements.
+    /// The value that a contraction adds up: the products of the elements.
     fn product(&self, draft: &mut Draft, index: u32, dtype: DType) -> Arg {
         let instr = &self.batch.instrs[index as usize];
         let [a, b] = [0, 1].map(|at| self.read(draft, instr.inputs()[at], index));

@@ -16,7 +16,7 @@ const ROWS: i64 = 128;
 /// So few columns are folded one after the other where rows have gaps: these would be loops of their own.
 const FEW_COLUMNS: i64 = 4;
 
-/// What runs the loops of a kernel.
+/// The way the loops of a kernel run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The processor, a block of the innermost loop after the other.
@@ -159,7 +159,7 @@ pub fn folds_in_order(shape: &[i64], axis: usize, order: &AxisOrder) -> bool {
         return false;
     }
     if !order.is_fixed() {
-        // What moves inside on devices does so on processors.
+        // A run that moves inside on devices moves inside on processors too.
         move_short_run(&mut axes, Runner::Items);
     }
     axes.last().is_some_and(|axis| axis.role == Dim::Kept)

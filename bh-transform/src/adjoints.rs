@@ -23,7 +23,7 @@ pub(crate) struct Adjoint<B> {
     base: Base,
     /// The sum of what was added, which nothing else holds.
     own: Option<B>,
-    /// What is still to be added.
+    /// The flows still to add.
     flows: Vec<Flow<B>>,
 }
 
@@ -302,7 +302,7 @@ fn part_of<B: Clone>(grid: &Place<B>, part: &Part) -> Result<Place<B>> {
     Ok(grid.with(view(grid.view.start() + first, &extents(part), stride)?))
 }
 
-/// What all parts have in common, if there is such a part.
+/// The region that all parts have in common, if there is one.
 fn common<'p>(mut parts: impl Iterator<Item = &'p Part>) -> Option<Part> {
     let first = parts.next()?.clone();
     let both = |a: Part, b: &Part| a.iter().zip(b).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1))).collect();

@@ -112,7 +112,7 @@ impl Bounded {
         Some(Box::new(write))
     }
 
-    /// What the gradient does with its memory, once the program has ended.
+    /// The gradient's use of memory, once the program has ended.
     pub(crate) fn plan(&self, kept: u64) -> Plan {
         let units = self.history.units.len() as u64;
         let least = self.beside() + self.alive.changing;

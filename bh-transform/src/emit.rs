@@ -5,7 +5,7 @@ use bh_bytecode::{Base, BatchRef, Constant, DType, Instr, Opcode, View};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 
-/// What takes the operations of a transformed program, one after the other.
+/// Receives the operations of a transformed program, one after the other.
 ///
 /// Inputs of operations on arrays may overlap the output: they are read before it is written. Inputs of elementwise operations
 /// are broadcast to the output.

@@ -22,7 +22,8 @@ const SHORTEST: u64 = 64;
 /// And so many times those of a unit.
 const UNITS: u64 = 4;
 
-/// What ran, cut into units, with the states that are kept. Time is counted in operations: operation `n` has the time `n + 1`.
+/// The operations that ran, cut into units, with the states that are kept. Time is counted in operations: operation
+/// `n` has the time `n + 1`.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) batches: Vec<Recorded>,

@@ -142,7 +142,7 @@ impl Window {
 pub struct Pullback {
     recorder: Arc<Recorder>,
     tape: Tape,
-    /// What holds the values that the tape needs, by the bases of the program.
+    /// The arrays that hold the values the tape needs, by the bases of the program.
     bases: ByBase<Arc<Array>>,
     /// States of a program that runs again.
     states: Mutex<Vec<Stage<Arc<Array>, Stored>>>,
@@ -223,7 +223,7 @@ impl Pullback {
         Ok((Array::new(self.recorder.clone(), copy), false))
     }
 
-    /// What the derivative does with its memory, if there is a bound.
+    /// The derivative's use of memory, if there is a bound.
     pub fn plan(&self) -> Option<Plan> {
         self.plan
     }

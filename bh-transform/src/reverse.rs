@@ -60,7 +60,7 @@ pub(crate) struct Call<'t, B> {
     pub(crate) adjoint: Place<B>,
     /// Where the adjoint of the output is.
     pub(crate) own: Place<B>,
-    /// What the adjoint is to be multiplied with.
+    /// The factor of the adjoint.
     pub(crate) factor: f64,
     /// Does nothing change the adjoint from here on?
     pub(crate) is_still: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Call<'t, B> {
     saved: Option<Place<B>>,
 }
 
-/// What flows into the view that an operation wrote: values times a number.
+/// A value times a number that flows into the view that an operation wrote.
 pub(crate) struct Kept<B> {
     pub(crate) value: Value<B>,
     pub(crate) factor: f64,

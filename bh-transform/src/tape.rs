@@ -35,19 +35,19 @@ pub(crate) struct Tape {
     /// Bases that reads or saved values need.
     pub(crate) held: ByBase<Option<ArrayId>>,
     pub(crate) saved: Vec<Saved>,
-    /// What is to be copied before the instruction followed last.
+    /// Copies to make before the instruction followed last.
     pending: Vec<Pending>,
     /// Bytes of what is held and saved.
     bytes: u64,
     /// The bases of the arguments, and whether the program has written them.
     arguments: ByBase<bool>,
-    /// What the batch shown last needs of its bases.
+    /// The bases that the batch shown last needs.
     fresh: Vec<u64>,
     /// How many copies were put into the batch shown last.
     copies: usize,
     /// The places on the tape that were asked for: segments and units before them.
     places: Vec<(usize, usize)>,
-    /// What ends with the batch shown next.
+    /// The bases that end with the batch shown next.
     ending: Ending,
     /// Does the tape follow all copies of elements?
     pub(crate) follows_copies: bool,
@@ -228,7 +228,7 @@ impl Tape {
         (self.active, self.stopped) = (active, stopped);
     }
 
-    /// What [`Tape::go_back`] takes.
+    /// The state that [`Tape::go_back`] takes.
     pub(crate) fn now(&self) -> (BaseSet, BaseSet) {
         (self.active.clone(), self.stopped.clone())
     }
@@ -272,7 +272,7 @@ impl Tape {
         self.keep_all(original, batch, |_, _| ())
     }
 
-    /// What is to be copied before the instruction followed last.
+    /// The copies to make before the instruction followed last.
     pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.pending)
     }
@@ -345,7 +345,7 @@ impl Tape {
         if is_constant { 0 } else { active }
     }
 
-    /// What the derivative of an operation reads, if these inputs depend on the arguments.
+    /// The values that the derivative of an operation reads, if these inputs depend on the arguments.
     fn needs(&mut self, tables: &BatchRef<'_>, instr: &Instr, (rule, active): (Rule, u8)) -> Needs {
         let is_known = match (rule, method(tables, instr)) {
             (Rule::Form(Form::Program), Some(name)) => programs::is_known(name, active),

@@ -15,7 +15,7 @@ const WINDOW: usize = 32;
 
 /// Finds the cuts of a program, batch after batch.
 pub(crate) struct Units {
-    /// What all operations so far are like, apart from the bases that they use.
+    /// Hashes of all operations so far, apart from the bases that they use.
     likes: Vec<u64>,
     last: HashMap<u64, usize>,
     /// The operations repeat those this far before, and since when.
@@ -34,7 +34,7 @@ impl Default for Units {
     }
 }
 
-/// What an operation is like, apart from the bases that it uses.
+/// A hash of an operation, apart from the bases that it uses.
 pub(crate) fn likeness(tables: &BatchRef<'_>, instr: &Instr) -> u64 {
     let mut hasher = DefaultHasher::new();
     (instr.opcode.0, instr.param, instr.order).hash(&mut hasher);

@@ -6,8 +6,9 @@ use std::process::Command;
 /// Debian's name, and what others call it; `LLVM_SYS_191_PREFIX` names an LLVM of one's own, as for the crate `llvm-sys`.
 const NAMES: [&str; 2] = ["llvm-config-19", "llvm-config"];
 
-/// What the archives may need for compressed sections. Their checker of manifests for Windows (libxml2) and their theorem
-/// prover (z3) are never called, and the linker leaves them out.
+/// Libraries that the archives may need for compressed sections. Their checker of manifests for Windows (libxml2) and
+/// their
+/// theorem prover (z3) are never called, and the linker leaves them out.
 const COMPRESSION: [&str; 2] = ["z", "zstd"];
 
 fn main() {
@@ -48,7 +49,7 @@ fn main() {
         println!("cargo:rustc-link-arg={argument}");
     }
     println!("cargo:rustc-link-arg=-Wl,--end-group");
-    // What LLVM registers for the end of the process goes to a function of ours: see `src/statics.rs`.
+    // Functions that LLVM registers for the end of the process go to a function of ours: see `src/statics.rs`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--wrap=__cxa_atexit");
     // A component of LLVM's that is missing here is an error of the linker, not of the loader.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,defs");

@@ -55,7 +55,7 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// Instruction set.
     pub(crate) isa: Isa,
-    /// What kernels are compiled for.
+    /// The division that kernels are compiled for.
     pub(crate) divider: Divider,
     pub(crate) affinity: Affinity,
     /// Bytes of rows that a sliding window may have in use; `None` if kernels run one after the other.
@@ -102,7 +102,7 @@ impl Settings {
         }
     }
 
-    /// What kernels are made of.
+    /// The settings that select primitives.
     pub(crate) fn primitives(&self) -> Primitives {
         Primitives { isa: self.isa, stream_bytes: self.stream_bytes, superinstructions: self.superinstructions }
     }

@@ -40,7 +40,7 @@ pub fn run(batch: &mut Batch, _: &Options) -> usize {
     changed
 }
 
-/// What operand `place` of instruction `index` is a copy of.
+/// The operand that operand `place` of instruction `index` is a copy of.
 fn original(batch: &Batch, uses: &Uses, index: u32, place: usize) -> Option<Operand> {
     let instr = batch.instrs[index as usize];
     let view = instr.operands[place].as_view()?;

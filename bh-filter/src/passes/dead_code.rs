@@ -13,7 +13,7 @@ use crate::analysis::{base_of, erase, relation, sweep};
 use crate::losses::Losses;
 use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand, Overlap, base_flags};
 
-/// What of a base matters further down.
+/// The part of a base that matters further down.
 #[derive(Clone)]
 struct Needed {
     values: Values,
@@ -21,7 +21,7 @@ struct Needed {
     loss: bool,
 }
 
-/// What of a base may still be read.
+/// The part of a base that may still be read.
 #[derive(Clone)]
 enum Values {
     All,

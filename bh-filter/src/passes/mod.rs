@@ -20,7 +20,7 @@ pub use programs::Made;
 use bh_bytecode::Batch;
 use tables::{Views, new_base};
 
-/// What passes are told besides the batch.
+/// Inputs of the passes besides the batch.
 #[derive(Default)]
 pub struct Options {
     /// May floating-point operations be regrouped?

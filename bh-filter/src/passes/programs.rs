@@ -24,7 +24,7 @@ pub struct Made {
     all: RefCell<Vec<(String, Answer)>>,
 }
 
-/// What the stack below says of a program.
+/// The stack's answer to a program.
 #[derive(Clone, Copy, PartialEq)]
 enum Answer {
     Unasked,

@@ -170,7 +170,7 @@ impl Cuts {
         };
         let common = common(&above.concat(), &once(&below))?;
         let none = vec![false; from.len()];
-        // What reads repeated elements reads them from the source, which may stay as it is.
+        // A reader of repeated elements reads them from the source, which may stay as it is.
         let is_repeated = link.repeated.contains(&true);
         let new_above = if is_repeated { above.clone() } else { grouped(&above, &none, &common)? };
         let new_below = grouped(&below, &link.repeated, &common)?;
@@ -319,8 +319,9 @@ fn forward(batch: &mut Batch, uses: &Uses, links: &[Link]) -> usize {
     since.len()
 }
 
-/// What `view` reads of `whole`, a contiguous array that has the elements of `source` in their order, as a view of the source's base.
-/// `None` if an axis of the view is not part of one of the source.
+/// The elements that `view` reads of `whole`, as a view of the source's base; `whole` is a contiguous array with the
+/// elements of
+/// `source` in their order. `None` if an axis of the view is not part of one of the source.
 fn composed(source: &View, whole: &View, view: &View) -> Option<View> {
     let mut stride = vec![0; view.rank()];
     let mut axes = (0..whole.rank()).rev().filter(|&axis| whole.shape()[axis] != 1);

@@ -18,7 +18,7 @@ use crate::losses::Losses;
 use bh_bytecode::constant_class::ConstantClass;
 use bh_bytecode::{Batch, Constant, DType, Instr, Opcode, Operand, TypeSet};
 
-/// What an instruction comes down to.
+/// The simpler form of an instruction.
 enum Result {
     Copy(Operand),
     Fill(u8),
@@ -158,7 +158,7 @@ fn power_of_two(batch: &Batch, instr: &Instr, dtype: DType) -> Option<Result> {
     }
 }
 
-/// What the instruction negates, if it is a negation.
+/// The operand that the instruction negates, if it is a negation.
 fn negated(batch: &Batch, instr: &Instr) -> Option<Operand> {
     match instr.opcode {
         Opcode::LogicalNot | Opcode::Invert | Opcode::Conj => Some(instr.operands[1]),

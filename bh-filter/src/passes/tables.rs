@@ -1,4 +1,4 @@
-//! What passes add to the tables of a batch.
+//! Bases, views and constants that passes add to the tables of a batch.
 
 use crate::memory::OWN_BASES;
 use bh_bytecode::{Base, Batch, View, base_flags};

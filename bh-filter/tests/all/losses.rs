@@ -58,7 +58,7 @@ fn operands_that_may_be_lost_are_not_dropped() {
         // Indices may be wrong, also where all data is there.
         assert!(!changed(&["a = copy #3", "b = gather a, a"], "c", "b"), "{rule}");
         assert!(changed(&["a = copy #3"], "b", "a"), "{rule}");
-        // What gets all of its data anew is not lost any more.
+        // An array whose data is all written anew is no longer lost.
         assert!(changed(&["old = copy #3"], "a", "old"), "{rule}");
         assert!(changed(&["free old"], "a", "old"), "{rule}");
         // The rest of the output is lost with the operand as it is.

@@ -1,4 +1,4 @@
-//! What the pass `pieces` cuts, and what it leaves as it is.
+//! Tests of the pass `pieces`: the batches that it cuts, and those that it leaves as they are.
 
 use bh_bytecode::text;
 use bh_filter::passes::{ALL, Options};
@@ -94,7 +94,7 @@ fn sources_that_change_are_not_read_later() {
         let words = rolled("born dies", &format!("i2: {change}\ni3: v2 = subtract v9, v1\ni4: discard v1\n"));
         assert!(after(&words).contains("subtract b2@0[8:1] b5@0[8:1] b1@0[8:1]"), "{change}");
     }
-    // What changes after the reader does so after all of its boxes.
+    // An instruction that changes arrays after the reader runs after all of the reader's boxes.
     let words = rolled("born dies", "i2: v2 = subtract v9, v1\ni3: v11 = copy c0\ni4: discard v1\n");
     let expected =
         "subtract b2@0[1:0] b5@0[1:0] b0@7[1:0]\nsubtract b2@1[7:1] b5@1[7:1] b0@0[7:1]\ncopy b0@0[4:1] c0\n";
@@ -108,7 +108,7 @@ fn sources_that_change_are_not_read_later() {
 fn folds_read_whole_arrays() {
     let words = rolled("born dies", "i2: v4 = add_reduce axes(0) v1\ni3: discard v1\n");
     assert!(after(&words).contains("add_reduce b4@0[] b1@0[8:1]"));
-    // What a fold reads would need memory in the place of the rolled array.
+    // The input of a fold would need memory in the place of the rolled array.
     let rest = "i2: v3 = subtract v0, v1\ni3: discard v1\ni4: v4 = add_reduce axes(0) v3\ni5: discard v3\n";
     assert!(after_from(&rolled("born dies", rest), 2).contains("subtract b3@0[8:1] b0@0[8:1] b1@0[8:1]"));
 }

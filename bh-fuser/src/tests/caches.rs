@@ -171,7 +171,7 @@ fn renaming() -> (Batch, Partition) {
     (batch, partition)
 }
 
-/// What is damaged, and how.
+/// The name of a kind of damage, and the function that does it.
 type Damage<'a> = (&'a str, &'a dyn Fn(&mut Partition));
 
 #[test]
@@ -241,7 +241,7 @@ fn random_programs_hit_the_second_time_and_memory_is_bounded() {
 
 #[test]
 fn ten_thousand_batches_in_a_cycle_are_found_from_the_second_round_on() {
-    // What the component has by default.
+    // The component's default size.
     let mut cache = PartitionCache::new(64 << 20);
     let mut batch = text::parse(THIRTY).unwrap();
     let mut partitioner = Partitioner::default();
@@ -338,7 +338,7 @@ fn shrinking_grids_find_their_renames_until_these_cost_too_much() {
         let batch = stencil_step(n);
         let (entry, hit) = partitioner.partition_with(&batch.as_ref(), &full(Options::default()), &mut assignments, 0);
         let partition = entry.partition;
-        // What is remembered is what a new search finds.
+        // The remembered partition is the one that a new search finds.
         assert_eq!(partition, Partitioner::default().partition(&batch.as_ref(), &Options::default()), "n = {n}");
         verify(&partition.apply(&batch.as_ref())).unwrap();
         hits.push((hit, partition.renames.len()));

@@ -72,7 +72,7 @@ fn block_cost(rules: &mut Rules<'_>, members: &[u32]) -> Option<i64> {
                 let join = rules.check((&before, &entries), (&summary, &own)).ok()?;
                 let mut all = Vec::new();
                 rules.join(&entries, &own, &mut all);
-                // What the rules drop as done with costs something unless it is contracted.
+                // A base that the rules drop as finished costs something unless it is contracted.
                 let price = |rules: &Rules<'_>, entries: &[Entry]| -> i64 {
                     let groups = entries.chunk_by(|a, b| a.base == b.base);
                     groups.map(|group| rules.base_cost(group[0].base, group, false)).sum()

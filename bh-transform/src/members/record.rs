@@ -21,7 +21,7 @@ pub struct Members {
     ended: bool,
 }
 
-/// What a function has left for all members.
+/// The results of a function for all members.
 pub struct Results {
     /// Of each result: an array of all members, with them as the first axis; `None` if they have it in common.
     pub arrays: Vec<Option<Array>>,
@@ -49,7 +49,7 @@ impl Members {
     /// Lets a new array, the whole of a base of its own, stand for one member's, as an argument does.
     pub fn vary(&mut self, array: ArrayId) -> Result<()> {
         let base = self.recorder.info(array)?.base;
-        // What comes before belongs to no member.
+        // Operations recorded before belong to no member.
         self.recorder.flush()?;
         self.tape.lock().start(base);
         self.arguments.push(base);

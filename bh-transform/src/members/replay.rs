@@ -8,7 +8,7 @@ use bh_bytecode::{Base, BatchRef, Opcode, Operand, View};
 use bh_core::{Error, Result, abi::status};
 use std::collections::HashMap;
 
-/// What is recorded for all members.
+/// Records the operations for all members.
 pub(crate) struct Replay<'a, E: Emit> {
     pub(crate) emit: &'a mut E,
     tape: &'a MemberTape,

@@ -9,7 +9,7 @@ use bh_core::{Error, Result};
 use bh_recorder::{ArrayId, Tape as _};
 use std::collections::{HashMap, HashSet};
 
-/// What differs among the members of a function, and the values of other arrays that it reads.
+/// The arrays that differ among the members of a function, and the values of other arrays that it reads.
 #[derive(Default)]
 pub(crate) struct MemberTape {
     pub(crate) segments: Vec<Segment>,
@@ -27,7 +27,7 @@ pub(crate) struct MemberTape {
     pub(crate) stopped: HashSet<u64>,
     /// Bases whose values differ that the function has written.
     written: HashSet<u64>,
-    /// What the batch shown last needs of its bases.
+    /// The bases that the batch shown last needs.
     fresh: Vec<u64>,
     /// Copies that were put into the batch shown last.
     copies: Vec<(u64, u32)>,

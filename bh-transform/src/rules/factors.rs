@@ -281,7 +281,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         Ok([left, values, right])
     }
 
-    /// What an output's adjoint is the conjugate of; zeros if it has none.
+    /// The conjugate of an output's adjoint; zeros if it has none.
     fn cotangent(&mut self, calls: &[Call<'a, E::Base>], position: usize) -> Result<Place<E::Base>> {
         if let Some(call) = calls.iter().find(|call| call.position == position) {
             return self.conjugate(&call.adjoint);

@@ -231,7 +231,8 @@ pub(crate) fn rule(opcode: Opcode, method: Option<&str>, input: DType) -> Rule {
 }
 
 impl Rule {
-    /// What the derivative reads, if these inputs depend on what is differentiated. `counts`: of outputs and of inputs.
+    /// The values that the derivative reads, if these inputs depend on the variables. `counts`: of outputs and of
+    /// inputs.
     pub(crate) fn needs(self, active: u8, counts: (usize, usize)) -> Needs {
         match self {
             Rule::Zero | Rule::Missing => Needs::default(),

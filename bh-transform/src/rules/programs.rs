@@ -257,7 +257,7 @@ impl Tangents<'_> {
     }
 }
 
-/// What the partial derivatives of an operation are made of.
+/// The values that the partial derivatives of an operation are made of.
 struct Known<'k> {
     args: &'k [Arg],
     value: Arg,

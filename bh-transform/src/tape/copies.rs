@@ -22,7 +22,7 @@ struct Uses {
     reader: u32,
 }
 
-/// What the tape knows about the bases of a batch, by their places in it.
+/// The tape's facts about the bases of a batch, by their places in it.
 pub(super) struct Known<'a> {
     /// Does the program drop the base with the batch?
     pub(super) ends: &'a [bool],

@@ -80,7 +80,7 @@ pub(super) fn adjoints(
     let mut memory = Memory::new();
     taped.tape.end();
     let needed: Vec<u64> = taped.tape.arrays().map(|array| array.0).collect();
-    // What the tape does not keep is gone.
+    // Drop the values that the tape does not keep.
     for base in known.iter().filter(|base| needed.contains(&base.id)) {
         if let Some(data) = taped.memory.get(base.id) {
             memory.insert(base.id, data.to_vec());
@@ -111,7 +111,7 @@ pub(super) fn adjoints(
             for (base, home) in bounded.history.state(at) {
                 let Home::Array(array) = home else { unreachable!("nothing is written here") };
                 let owner = arrays.entry(array).or_insert_with(|| Arc::new(array.0)).clone();
-                // What the program has may not be written.
+                // Arrays of the program may not be written.
                 if array.0 == base.id && array.0 % 2 == 0 {
                     shared.push(owner.clone());
                 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 const PART: i64 = 1 << 16;
 /// Elements of a block: what is copied where views are not dense.
 const BLOCK: usize = 256;
-/// What an element of the mask costs, in the units of [`Parallel::participants`].
+/// The cost of an element of the mask, in the units of [`Parallel::participants`].
 const COST: u64 = 12;
 
 /// For each byte of eight truth values, the numbers of those that are true, in order.

@@ -117,7 +117,7 @@ impl Methods {
         true
     }
 
-    /// What runs methods at once.
+    /// The runner of immediate methods.
     pub fn at_once(&self) -> Arc<AtOnce> {
         Arc::clone(&self.at_once)
     }

@@ -348,7 +348,7 @@ mod tests {
         Matrix { data: elements.as_mut_ptr().cast(), rows, columns, row_stride, column_stride }
     }
 
-    /// What multiplies.
+    /// The routine that multiplies.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum By {
         Long,

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// What a method knows of the engine's threads.
+/// A method's access to the engine's threads.
 ///
 /// # Safety
 /// `run` hands every number of a task out once, and returns when all of them are done. Of a call, one object of this kind is
@@ -40,10 +40,10 @@ impl Share<'_> {
     }
 }
 
-/// What takes shares until none is left.
+/// A function that takes shares until none is left.
 pub type Body<'a> = &'a (dyn for<'s> Fn(&mut dyn Iterator<Item = Share<'s>>) + Sync);
 
-/// What takes shares with their places among all.
+/// A function that takes shares with their places among all.
 pub type PlacedBody<'a> = &'a (dyn for<'s> Fn(&mut dyn Iterator<Item = (usize, Share<'s>)>) + Sync);
 
 /// Shares the numbers between neighbouring `borders` out.

@@ -7,10 +7,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicI64;
 
-/// What zero bytes are a value of.
-///
-/// # Safety
-/// All bytes zero must be a value of the type.
+/// Types of which zero bytes are a value.
 pub(crate) unsafe trait Zeroed: Sized {}
 
 macro_rules! zeroed {
@@ -47,7 +44,7 @@ impl Reserved {
 
     fn take(host: Option<Host>, bytes: usize, zeroed: bool) -> Result<Reserved> {
         let host = host.ok_or_else(|| Error::new(status::MEMORY, "out of memory: there is no host to ask"))?;
-        // What overflows is more than there is.
+        // A size that overflows exceeds the memory.
         let bytes = bytes.max(1);
         Ok(Reserved { host, data: host.alloc(bytes, zeroed)?.cast(), bytes })
     }

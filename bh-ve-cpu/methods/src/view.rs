@@ -77,7 +77,7 @@ impl<'a> Strided<'a> {
         Strided { data: self.data, layout: Layout { dtype: self.dtype, shape, stride }, is_constant: self.is_constant }
     }
 
-    /// What lies behind the first axes of the view, at the place with this C-order number among them.
+    /// The elements behind the first axes of the view, at the place with this C-order number among them.
     pub(crate) fn part(&self, axes: usize, number: i64) -> Strided<'a> {
         let (mut rest, mut data) = (number, self.data);
         for (&extent, &stride) in self.shape[..axes].iter().zip(&self.stride).rev() {

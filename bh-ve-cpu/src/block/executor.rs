@@ -8,7 +8,7 @@ use crate::primitives::LANES;
 use bh_jit_abi::{Call, SCRATCH_BYTES};
 use bh_kernel::schedule::{FoldTree, Lines, LoopShape};
 
-/// What values are folded into: one accumulator for each fold of the program.
+/// The accumulators: one for each fold of the program.
 #[derive(Clone, Copy)]
 pub(crate) enum Folding<'a> {
     /// The program has no folds.

@@ -21,7 +21,7 @@ pub(crate) struct BadIndex {
 }
 
 impl BadIndex {
-    /// What is wrong with it, where there are `len` elements.
+    /// The error for this index, where there are `len` elements.
     pub(crate) fn error(self, len: i64) -> Error {
         let index = if self.signed { self.bits.to_string() } else { (self.bits as u64).to_string() };
         Error::new(status::BOUNDS, format!("index {index} is out of range for {len} elements"))
@@ -52,7 +52,7 @@ pub(crate) fn offset(shape: &[i64], stride: &[i64], number: i64) -> i64 {
     }
 }
 
-/// What a gather's elements and indices are.
+/// The types of a gather's elements and indices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GatherForm {
     /// Bytes of an element.
@@ -219,7 +219,7 @@ mod tests {
 
     const LEN: i64 = 300;
 
-    /// What `gather` gives for these indices in rows of `row`.
+    /// The elements that `gather` gives for these indices in rows of `row`.
     fn gathered(
         index: &[i64],
         row: usize,

@@ -77,7 +77,7 @@ impl Drop for Aligned {
     }
 }
 
-/// What block operations work on.
+/// Working memory of block operations.
 pub(crate) struct BlockScratch {
     /// Registers and constants.
     pub(crate) registers: Aligned,

@@ -99,7 +99,7 @@ pub(crate) struct Program {
     pub(crate) non_temporal: bool,
     /// Rough cost of an element, in units of one vectorised addition.
     pub(crate) weight: u32,
-    /// What it is as a kernel that can be compiled.
+    /// The program as a kernel that can be compiled.
     pub(crate) native: Option<Native>,
 }
 

@@ -135,7 +135,7 @@ pub(super) unsafe fn strided(primitives: Primitives, run: Option<PrimFn>, shape:
 /// The innermost loop of an operation.
 struct Row<'a> {
     primitives: Primitives,
-    /// What it does; a plain copy if there is nothing.
+    /// The primitive that runs; a plain copy if there is none.
     run: Option<PrimFn>,
     inner: Loop<OPERANDS>,
     /// Bytes of an element of each operand.
@@ -156,7 +156,7 @@ impl Row<'_> {
             let position = |at: usize| data[at].wrapping_offset(first as isize * steps[at]);
             for (at, &size) in sizes.iter().enumerate() {
                 places[at] = if is_dense(at) { position(at) } else { buffers.0[at].as_mut_ptr().cast() };
-                // What stays the same along the row is still there.
+                // An operand that stays the same along the row is still in its buffer.
                 if at > 0 && !is_dense(at) && (first == 0 || steps[at] != 0) {
                     // SAFETY: the row's elements are there; a buffer has room for a block of the largest type.
                     unsafe { self.primitives.gather_strided(size)(count, places[at], position(at), steps[at]) };

@@ -25,7 +25,7 @@ type Loops = Walk<3>;
 /// Places in the output, the input and the second input.
 type Places = [*mut u8; 3];
 
-/// What is done with an element before it is folded.
+/// The operation on an element before it is folded.
 #[derive(Clone, Copy)]
 enum Second {
     /// Nothing.

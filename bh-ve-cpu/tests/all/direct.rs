@@ -1,4 +1,4 @@
-//! What runs at once, operation by operation, gives the bits of what is planned.
+//! Operations that run immediately, one by one, give the bits of planned ones.
 
 use crate::support;
 

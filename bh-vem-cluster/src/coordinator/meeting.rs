@@ -85,7 +85,7 @@ fn message(limit: Duration, launcher: &Launcher, ranks: &BTreeMap<usize, Vec<Pro
     text
 }
 
-/// What a missing rank does.
+/// The state of a missing rank.
 fn state(processes: &[Process]) -> String {
     let process = processes.iter().find(|process| process.loaded).or(processes.last()).cloned().unwrap_or_default();
     let Process { id, line, stack, .. } = &process;

@@ -26,7 +26,7 @@ pub struct StackInfo {
 /// The stacks of one process.
 pub type Stacks = Vec<StackInfo>;
 
-/// What all processes of a context know of each other.
+/// The facts that all processes of a context know of each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Membership {
     /// The settings of all ranks.

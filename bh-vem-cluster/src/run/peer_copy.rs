@@ -39,7 +39,7 @@ impl Offered {
     }
 }
 
-/// What a rank is to offer to another one.
+/// The data that a rank offers to another one.
 struct Job<'a> {
     from: usize,
     to: usize,

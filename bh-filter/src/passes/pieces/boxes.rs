@@ -139,7 +139,8 @@ mod tests {
         Some((reader.within(&written)?, reader.through(&written, source)))
     }
 
-    /// What [`found`] must give: for each index of the reader that leads to an element of `written`, that element's source.
+    /// The result that [`found`] must give: for each index of the reader that leads to an element of `written`, that
+    /// element's source.
     fn check(len: i64, reader: &View, written: &View, source: (i64, &[i64])) {
         let elements = |view: &View| -> Vec<(Vec<i64>, i64)> {
             (0..view.len())

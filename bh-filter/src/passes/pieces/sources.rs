@@ -1,5 +1,6 @@
-//! What the bases of a batch are made of, instruction by instruction: copies of other arrays and constants, or values of their
-//! own; and what a view reads through them.
+//! Where the elements of a batch's bases come from, instruction by instruction (copies of other arrays, constants, or
+//! values of
+//! their own), and where the elements of a view come from.
 
 use super::boxes::{Grid, Place, Ranges};
 use crate::analysis::{base_of, output_type};

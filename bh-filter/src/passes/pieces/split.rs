@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 struct Part {
     corner: Vec<i64>,
     end: Vec<i64>,
-    /// What the box has of the cluster's own bases.
+    /// The box's parts of the cluster's own bases.
     bases: BTreeMap<u32, u32>,
 }
 

@@ -13,7 +13,7 @@ const SHARE: i64 = 8;
 /// The most instructions that cutting a cluster may add.
 const MOST_ADDED: i64 = 1 << 13;
 
-/// What a batch does with a base.
+/// The uses of a base in a batch.
 #[derive(Default)]
 struct Life {
     /// Which instructions write to it, and through which view the last of them.
@@ -25,7 +25,7 @@ struct Life {
     aligned: bool,
 }
 
-/// What decides about the clusters of a batch.
+/// Decides which clusters of a batch are worth splitting.
 pub struct Worth<'a> {
     batch: &'a Batch,
     lives: Vec<Life>,

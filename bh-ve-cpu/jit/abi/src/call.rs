@@ -36,7 +36,7 @@ pub const JOINED: usize = 8;
 /// a row, and what is left of the lanes of [`JOINED`] rows when each has as many.
 pub const RESULTS_AT: usize = LANES + LANES + JOINED * JOINED;
 
-/// What a compiled kernel works on: `rows` rows of `count` elements.
+/// The arguments of a compiled kernel: `rows` rows of `count` elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Call {

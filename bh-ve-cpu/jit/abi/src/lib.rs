@@ -1,4 +1,4 @@
-//! What the CPU engine and its kernel compiler agree on: how a kernel is described, what is compiled, and how it is called.
+//! The interface between the CPU engine and its kernel compiler: how a kernel is described, compiled and called.
 //!
 //! The compiler is a library of its own that the engine loads if it is there. It turns a [`Request`] into an [`Artifact`]:
 //! position-independent machine code in an object file without undefined symbols, so that the engine can place it in

@@ -60,7 +60,7 @@ pub enum Divider {
     Unknown,
 }
 
-/// What reductions fold into.
+/// The accumulators of reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Folds {
     /// There are none.
@@ -135,7 +135,7 @@ pub struct Request {
     pub short: bool,
     /// How many elements slots repeat, or how often they do, a power of two; 0 if none does.
     pub repeat: u8,
-    /// What reductions fold into.
+    /// The accumulators of reductions.
     pub folds: Folds,
     /// The slots.
     pub slots: Vec<SlotForm>,
@@ -150,7 +150,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What compiles a scalar program.
+    /// The request for a scalar program.
     pub fn of_program(level: Level, text: String) -> Request {
         Request {
             level,

@@ -206,7 +206,7 @@ impl Operation {
             return b.ashr(x, b.select(inside, count, most));
         }
         let zero = b.splat(x.kind, 0);
-        // Whatever the instruction gives for a count outside is not selected.
+        // The instruction's result for a count out of range is not selected.
         let confined = b.select(inside, count, zero);
         let shifted = if self.opcode == Opcode::LeftShift { b.shl(x, confined) } else { b.lshr(x, confined) };
         b.select(inside, shifted, zero)

@@ -217,7 +217,7 @@ fn functions_are_called_on_blocks() {
     check_all(&[("stream_bytes", "64")], &batches, 10);
 }
 
-/// What lies above and beside each element, for which several rows are done side by side, and elements apart.
+/// Neighbours above and beside each element, for which several rows are computed side by side, and strided elements.
 #[test]
 fn neighbours_and_strides() {
     let mut batches = Vec::new();

@@ -1,4 +1,4 @@
-//! What the kernels of well-known programs become on AArch64, on whatever machine: LLVM's own program makes the assembly language
+//! Checks the AArch64 kernels of well-known programs on any machine: LLVM's own program makes the assembly language
 //! of their text.
 
 #[path = "../../examples/bodies/mod.rs"]

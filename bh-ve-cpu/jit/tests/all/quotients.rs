@@ -80,7 +80,7 @@ fn dividends(dtype: DType, divisor: f64) -> Vec<f64> {
             numbers.extend([1.5; 8]);
         }
     }
-    // What the parts of a quotient leave the range with.
+    // Exponents at which the parts of a quotient leave the range.
     for exponent in [-1022, -1000, -970, -969, -968, -967, -960, -126, -103, -102, -101, -75, 1022, 127] {
         numbers.extend([1.7 * 2f64.powi(exponent); 3]);
     }

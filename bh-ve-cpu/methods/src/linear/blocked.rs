@@ -271,7 +271,7 @@ pub(super) fn cholesky<T: Inexact>(matrix: &mut Matrix<T>, threads: &mut dyn Par
 fn diagonal<T: Inexact>(mut block: MatMut<'_, T>) -> bool {
     let size = block.nrows();
     for step in 0..size {
-        // What is not real on the diagonal is no part of a Hermitian matrix.
+        // The imaginary part of the diagonal is not part of a Hermitian matrix.
         block[(step, step)] = from_real(&real(&block[(step, step)]));
     }
     let request = cholesky_in_place_scratch::<T>(size, Par::Seq, Spec::default());

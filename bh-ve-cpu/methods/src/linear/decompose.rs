@@ -196,7 +196,7 @@ pub(crate) fn svd(call: &Call<'_, '_>, threads: &mut dyn Parallel) -> Result<()>
     })
 }
 
-/// What iterations would not end on.
+/// Fails for elements with which iterations would not end.
 fn require_finite<T: Inexact>(call: &Call<'_, '_>, matrix: &Matrix<T>) -> Result<()> {
     if matrix.elements.iter().all(is_finite) {
         return Ok(());

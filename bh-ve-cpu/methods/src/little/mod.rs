@@ -152,7 +152,7 @@ impl<'a, 'b> Stack<'a, 'b> {
     }
 }
 
-/// What is done with the systems of a block.
+/// The algorithm for the systems of a block.
 trait Work {
     /// Multiplications and additions for a system, about.
     fn operations(stack: &Stack<'_, '_>) -> f64;

@@ -7,7 +7,7 @@ use super::{Level, SIDE};
 use crate::multiply::Matrix;
 use bh_bytecode::{Complex, DType};
 
-/// What products are made of.
+/// The elements of products.
 trait Term: Copy {
     const ZERO: Self;
 

@@ -187,7 +187,7 @@ fn rotate_triangle<N: Number>(a: &mut [N], n: usize, [p, q]: [usize; 2], rotatio
         rotation.turn(&mut x, &mut y);
         [a[k * n + p], a[k * n + q]] = [x, y];
     }
-    // What is left where the rotation is the identity is below the limit.
+    // The element left where the rotation is the identity is below the limit.
     let kept = a[q * n + p];
     let is_turned = rotation.sin.size().above(N::Real::ZERO);
     a[q * n + p] = N::ZERO.or(is_turned, kept);

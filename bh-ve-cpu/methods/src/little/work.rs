@@ -1,4 +1,4 @@
-//! What methods do with a block of systems: reading, an algorithm, writing.
+//! The methods' work on a block of systems: reading, an algorithm, writing.
 
 use super::eliminate::{cholesky, eliminate, is_doubtful, substitute};
 use super::pack::{Mask, Number, Part, Real, Scalar};
@@ -238,7 +238,7 @@ impl Work for Eigen {
     fn block<N: Number>(stack: &Stack<'_, '_>, block: Block, Room([a, vectors, _]): &mut Room<N>) -> Done {
         let [n, _] = stack.input(0).sides();
         stack.input(0).read(block, a, [n, 1]);
-        // What is above the diagonal is not read.
+        // Elements above the diagonal are not read.
         for i in 0..n {
             a[i * n + i + 1..(i + 1) * n].fill(N::ZERO);
         }

@@ -98,7 +98,7 @@ fn add_uses(batch: &BatchRef<'_>, instr: &Instr, uses: &mut Vec<BaseUse>) {
         }
         let base = record.base;
         match uses.iter_mut().find(|known| known.base == base) {
-            // What was written as a whole before is not needed from before the block.
+            // A base that was written as a whole is not needed from before the block.
             Some(known) if known.access & access::DISCARD != 0 => {}
             Some(known) => known.access |= mode & !access::DISCARD,
             None => uses.push(BaseUse { base, access: mode }),

@@ -1,15 +1,15 @@
-//! What is lent while operations run at once.
+//! Loans while operations run immediately.
 
 use bh_bytecode::BatchRef;
 use bh_core::abi::access;
 use bh_core::{Loan, Registry, Result};
 use bh_kernel::BaseUse;
 
-/// What the bases of a batch are lent for, and where they lie, while it runs operation by operation.
+/// The loans of a batch's bases, and their addresses, while it runs operation by operation.
 #[derive(Default)]
 pub(super) struct Held {
     pub(super) bases: Vec<HeldBase>,
-    /// What a block does with its bases.
+    /// A block's uses of its bases.
     pub(super) uses: Vec<BaseUse>,
 }
 
@@ -32,7 +32,7 @@ impl Held {
         let held = &mut self.bases[used.base as usize];
         let writes = used.access & access::WRITE != 0;
         if held.loan.is_none() || (writes && !held.writes) {
-            // What is lent for reading must not keep the base from changing.
+            // A loan for reading must not keep the base from changing.
             held.loan = None;
             held.loan = Some(registry.acquire(&batch.bases[used.base as usize], used.access)?);
             held.writes = writes;

@@ -51,7 +51,7 @@ impl Drop for Block {
     }
 }
 
-/// What the tables point to.
+/// The host's and the registry's state behind the tables.
 #[derive(Default)]
 struct State {
     config: HashMap<CString, CString>,
@@ -62,7 +62,7 @@ struct State {
     free: Vec<Block>,
     aliases: Vec<(u64, Vec<u8>)>,
     next: u64,
-    /// What the engine logged, from any of its threads.
+    /// The engine's log messages, from any of its threads.
     log: Mutex<Vec<(u32, CString)>>,
 }
 
@@ -156,7 +156,7 @@ impl RegistryService for Service {
         let state = self.state();
         let bytes = base.bytes() as usize;
         let block = take(&mut state.free, bytes);
-        // What happens to be there must not be taken for a result.
+        // Old contents must not be taken for a result.
         // SAFETY: the block has this size.
         unsafe { ptr::write_bytes(block.data, 0xa5, bytes) };
         let data = block.data.cast();

@@ -14,7 +14,7 @@ struct Points {
     dtype: DType,
     /// Rows, and points of each.
     shape: [i64; 2],
-    /// What does not outlive the program.
+    /// Operands that end with the program.
     temporaries: Vec<Operand>,
 }
 
@@ -133,7 +133,7 @@ impl Points {
         }
         for _ in 0..self.dice.pick(1, 4) {
             let difference = self.pick(&differences);
-            // What was made last is used most.
+            // The value made last is used most.
             let last = values.last().copied().filter(|_| self.dice.chance(60));
             let value = last.unwrap_or_else(|| self.pick(&values));
             let folded = match self.dice.pick(0, 9) {

@@ -35,7 +35,7 @@ impl Rows {
     /// An array as a whole, sometimes with its rows, or what is in them, backward.
     fn whole(&mut self) -> Operand {
         let arrays: Vec<Array> = self.builder.grids.iter().chain(&self.builder.temporaries).cloned().collect();
-        // What was made last is used most.
+        // The array made last is used most.
         let last = arrays.last().filter(|_| self.builder.dice.chance(50)).cloned();
         let array = last.unwrap_or_else(|| self.pick(&arrays));
         let (mut start, mut steps) = (0, strides(&array.shape));
@@ -159,7 +159,7 @@ impl Rows {
         self.compute(out, out, other);
     }
 
-    /// What two neighbouring rows make, beside each other.
+    /// Computes with two neighbouring rows, beside each other.
     fn neighbours(&mut self) {
         let shape = self.shape();
         if shape[0] < 2 {

@@ -8,7 +8,7 @@ use crate::simd::Vector;
 pub(crate) struct Dd<V> {
     /// The rounded value.
     pub hi: V,
-    /// What rounding left.
+    /// The rounding error.
     pub lo: V,
 }
 

@@ -45,7 +45,7 @@ lanes! {
     f32: true, load_f32, store_f32;
 }
 
-/// What a primitive does with its blocks, in vectors of any kind.
+/// A primitive's work on its blocks, in vectors of any kind.
 pub(super) trait Entry: 'static {
     /// # Safety
     /// See [`PrimFn`]; must be inlined where the level is enabled.

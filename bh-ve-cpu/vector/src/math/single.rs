@@ -68,7 +68,7 @@ fn log<V: Single>(x: V) -> V {
     V::select(positive, result, limit)
 }
 
-/// What the primitive in `f32` lanes does to one vector, where there is one.
+/// The result of the primitive in `f32` lanes for one vector, if there is such a primitive.
 pub(crate) fn evaluate_single<V: Single>(opcode: Opcode, x: V) -> Option<V> {
     match opcode {
         Opcode::Exp => Some(exp(x)),

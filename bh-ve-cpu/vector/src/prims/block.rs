@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// What a primitive does at one index.
+/// A primitive's work at one index.
 pub(super) trait Kernel: 'static {
     /// The type of results.
     type Out: Copy;
@@ -51,16 +51,16 @@ unsafe fn elements<'a, T>(n: usize, pointer: *const u8) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(pointer.cast(), n) }
 }
 
-/// What a kernel reads at an index.
+/// An operand that a kernel reads at an index.
 pub(super) trait Operand: 'static {
     /// The type of what it reads.
     type Element: Copy;
-    /// What holds it.
+    /// The reference or value that holds it.
     type Held<'a>: Copy;
     /// Bytes from one index to the next.
     const STEP: usize;
 
-    /// What a kernel of `n` results reads.
+    /// The operand of a kernel of `n` results.
     ///
     /// # Safety
     /// The pointer must be valid for `n` aligned elements, or for one where there is no step.

@@ -29,7 +29,7 @@ trait Combine: 'static {
     fn combine(a: Self::Element, b: Self::Element) -> Self::Element;
 }
 
-/// What is folded.
+/// The folded values.
 trait Source<T>: 'static {
     /// Is it made of two blocks?
     const TWO: bool;
@@ -205,7 +205,7 @@ macro_rules! pick_combiner {
 macro_rules! sources {
     ($($name:ident = $scalar:ident),*) => {
         $(
-            /// What an operation makes of the elements of two blocks.
+            /// The operation's results for the elements of two blocks.
             struct $name;
             impl<T: scalar::Numeric> Source<T> for $name {
                 const TWO: bool = true;

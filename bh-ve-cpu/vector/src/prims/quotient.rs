@@ -143,7 +143,7 @@ wide! {
     unsigned u64, 18_446_744_073_709_549_568.0, |divisor: u64| divisor >> 63 != 0, saturating_add
 }
 
-/// What is wanted of a division.
+/// The part of a division that is computed: quotient or remainder.
 trait Part: 'static {
     /// The part of dividing `x` by `y`, from the quotient.
     fn of<T: Whole>(x: T, y: T, quotient: T) -> T;

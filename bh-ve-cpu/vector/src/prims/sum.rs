@@ -18,7 +18,7 @@ pub type SumFn = unsafe extern "C" fn(n: usize, dst: *mut u8, terms: *const *con
 /// The most blocks whose squares are added.
 pub const MOST_SQUARES: usize = 4;
 
-/// What sums can be made of.
+/// The numbers that can be summed.
 trait Number: Copy {
     fn add(self, other: Self) -> Self;
     fn multiply(self, other: Self) -> Self;

@@ -345,7 +345,7 @@ impl Program<'_> {
         self.traffic().each.len()
     }
 
-    /// What the ranks have sent.
+    /// The bytes and messages that the ranks have sent.
     pub fn traffic(&mut self) -> Sent {
         let text = self.stack.message("cluster traffic").unwrap();
         let number = |line: &str, key: &str| -> u64 {

@@ -10,8 +10,9 @@ pub fn levels() -> Vec<&'static str> {
     available.filter(|name| ["avx2", "avx512", "neon"].contains(name)).collect()
 }
 
-/// What engines differ in: with few bytes for windows, strips have few rows; with few bytes for streams, outputs bypass
-/// the caches.
+/// The keys in which engines differ: with few bytes for windows, strips have few rows; with few bytes for streams,
+/// outputs
+/// bypass the caches.
 pub type Keys = [(&'static str, &'static str)];
 
 pub fn engine(isa: &str, jit: &str, keys: &Keys) -> Driver {

@@ -3,7 +3,8 @@
 use super::support::*;
 use super::*;
 
-/// What a sum of blocks of `n` elements of this size makes in the place of one of them, as a kernel may that updates in place.
+/// The result of a sum of blocks of `n` elements of this size, written over one of them, as by a kernel that updates
+/// in place.
 fn in_place(
     run: SumFn,
     blocks: &mut [Block],

@@ -1,4 +1,4 @@
-//! What the tests share: blocks, samples, scalar functions of opcodes, and the check of a primitive against one.
+//! Shared by the tests: blocks, samples, scalar functions of opcodes, and the check of a primitive against one.
 
 use super::*;
 use bh_bytecode::opcode::Signature;

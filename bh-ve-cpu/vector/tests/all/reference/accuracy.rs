@@ -70,7 +70,7 @@ pub struct Worst {
     pub ulp: f64,
     /// The arguments.
     pub at: (f64, f64),
-    /// What came out there.
+    /// The result there.
     pub got: f64,
 }
 

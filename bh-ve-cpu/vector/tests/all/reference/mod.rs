@@ -1,4 +1,4 @@
-//! What vector functions are compared with, in more digits.
+//! References for vector functions, in more digits.
 
 pub mod accuracy;
 pub mod mpc;
